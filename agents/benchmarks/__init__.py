@@ -1,0 +1,1 @@
+"""What to run to measure, and how to read what it prints."""

@@ -1,0 +1,139 @@
+"""Measurements: copies, collectives, serving benchmarks, profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from agents.facts.fact import Fact
+
+
+class Timing(StrEnum):
+    """device: the GPU's own time in a queue or graph. host_sync: one call with a synchronise, which
+    reads 17 µs even inside one GPU. unknown: the output does not say; treated as host_sync."""
+
+    DEVICE = "device"
+    HOST_SYNC = "host_sync"
+    UNKNOWN = "unknown"
+
+
+class CopyPath(StrEnum):
+    """same: inside one GPU. peer: GPU to GPU as the runtime does it. staged: by hand over the host.
+    synchronise, launch: controls that copy nothing."""
+
+    SAME = "same"
+    PEER = "peer"
+    STAGED = "staged"
+    HOST_TO_DEVICE = "host_to_device"
+    DEVICE_TO_HOST = "device_to_host"
+    SYNCHRONISE = "synchronise"
+    LAUNCH = "launch"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyRow:
+    """One size on one path. time_us: median of `samples` measurements.
+
+    gb_per_s: 10⁹ bytes a second, as printed where it was printed. source/destination: "0", "cpu".
+    """
+
+    path: CopyPath
+    source: str
+    destination: str
+    size_bytes: int
+    time_us: float
+    timing: Timing = Timing.UNKNOWN
+    p95_us: float | None = None
+    p99_us: float | None = None
+    ci_low_us: float | None = None
+    ci_high_us: float | None = None
+    cv: float | None = None
+    samples: int | None = None
+    gb_per_s: float | None = None
+    peer_access: bool | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedRow:
+    """A printed row whose own arithmetic does not hold within 5 % in any unit; left out of the curve."""
+
+    line: int
+    text: str
+    computed_gb_per_s: float
+    printed_gb_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CopyResult:
+    """environment: what the figures depend on (driver, torch, GPU names, device "cpu" or "cuda")."""
+
+    rows: tuple[CopyRow, ...]
+    rejected: tuple[RejectedRow, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AllReduceRow:
+    size_bytes: int
+    time_us: float
+    ranks: int
+    in_place: bool = False
+    wrong: int | None = None
+    graph: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AllReduceResult:
+    """p2p: whether peer-to-peer was on; None: not said."""
+
+    rows: tuple[AllReduceRow, ...]
+    p2p: bool | None = None
+    timing: Timing = Timing.UNKNOWN
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PairMatrix:
+    """A printed matrix between GPUs, e.g. of p2pBandwidthLatencyTest. unit: "GB/s" or "us"."""
+
+    title: str
+    unit: str
+    gpus: tuple[str, ...]
+    values: tuple[tuple[float | None, ...], ...]
+    p2p: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServingRow:
+    concurrency: int | None
+    output_tokens_per_s: float | None = None
+    total_tokens_per_s: float | None = None
+    time_per_output_token_ms: float | None = None
+    requests: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Milliseconds of one decode step by kind of kernel; the five add up to the step."""
+
+    nccl_ms: float
+    attention_ms: float
+    moe_ms: float
+    other_ms: float
+    gaps_ms: float
+
+
+COPY: Fact[CopyResult] = Fact("bench.copy", "Copy benchmark", CopyResult)
+ALLREDUCE: Fact[AllReduceResult] = Fact("bench.allreduce", "All-reduce benchmark", AllReduceResult)
+DELIVERY: Fact[Mapping[str, bool]] = Fact(
+    "bench.delivery", "Bytes checked on the destination, by pair", dict[str, bool]
+)
+PAIR_MATRICES: Fact[tuple[PairMatrix, ...]] = Fact(
+    "bench.pairs", "Matrices of a bandwidth tool", tuple[PairMatrix, ...]
+)
+SERVING: Fact[tuple[ServingRow, ...]] = Fact(
+    "bench.serving", "Serving benchmark", tuple[ServingRow, ...]
+)
+PROFILE: Fact[Profile] = Fact("bench.profile", "Engine profile of a step", Profile)

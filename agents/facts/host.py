@@ -1,0 +1,112 @@
+"""The hypervisor's side: platform, kernel, IOMMU groups, PCI tree, VFIO, boot loader, mappings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from agents.facts.fact import Fact
+from agents.facts.platform import Iommu
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    vendor: str | None = None
+    board: str | None = None
+    cpu: str | None = None
+    sockets: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IommuGroup:
+    """devices: full PCI addresses (0000:01:00.0), sorted. names: lspci's text where the paste had it."""
+
+    group: int
+    devices: tuple[str, ...]
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PciNode:
+    """One device of the host's PCI tree (`lspci -tv`). path: bridges from the root complex down.
+
+    root: the root complex ("0000:00"). name: lspci's text, may be empty with plain -t.
+    """
+
+    address: str
+    root: str
+    path: tuple[str, ...] = ()
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuPath:
+    """How one GPU hangs on the host. switch: the common bridge when it is not a root port."""
+
+    pci_address: str
+    root_complex: str
+    root_port: str | None = None
+    switch: str | None = None
+    numa_node: int | None = None
+    iommu_group: int | None = None
+    link: str | None = None
+
+
+class BootLoader(StrEnum):
+    SYSTEMD_BOOT = "systemd-boot"
+    GRUB_UEFI = "grub-uefi"
+    GRUB_BIOS = "grub-bios"
+    UNKNOWN = "unknown"
+
+
+class VfioBackend(StrEnum):
+    TYPE1 = "type1"
+    IOMMUFD = "iommufd"
+
+
+@dataclass(frozen=True, slots=True)
+class VfioError:
+    pci_address: str | None
+    code: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PciMapping:
+    """One alternative device of a Proxmox resource mapping (/etc/pve/mapping/pci.cfg)."""
+
+    mapping: str
+    node: str | None
+    path: str
+    vendor_device: str | None = None
+    iommu_group: int | None = None
+    subsystem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AcsPort:
+    pci_address: str
+    redirect: bool
+    flags: str
+
+
+PLATFORM: Fact[Platform] = Fact("host.platform", "Host platform", Platform)
+HOST_CMDLINE: Fact[str] = Fact("host.kernel_cmdline", "Host kernel command line", str)
+HOST_IOMMU: Fact[Iommu] = Fact("host.iommu", "Host IOMMU", Iommu)
+IOMMU_GROUPS: Fact[tuple[IommuGroup, ...]] = Fact(
+    "host.iommu_groups", "IOMMU groups", tuple[IommuGroup, ...]
+)
+PCI_TREE: Fact[tuple[PciNode, ...]] = Fact("host.pci_tree", "Host PCI tree", tuple[PciNode, ...])
+GPU_PATHS: Fact[tuple[GpuPath, ...]] = Fact(
+    "host.gpu_paths", "Physical path of each GPU", tuple[GpuPath, ...]
+)
+ACS: Fact[tuple[AcsPort, ...]] = Fact("host.acs", "ACS on the bridges", tuple[AcsPort, ...])
+VFIO_BACKEND: Fact[VfioBackend] = Fact("host.vfio_backend", "VFIO backend", VfioBackend)
+VFIO_ERRORS: Fact[tuple[VfioError, ...]] = Fact(
+    "host.vfio_errors", "VFIO mapping errors in the VM's start log", tuple[VfioError, ...]
+)
+BOOT_LOADER: Fact[BootLoader] = Fact("host.boot_loader", "Boot loader", BootLoader)
+PVE_VERSION: Fact[str] = Fact("host.pve_version", "Proxmox VE version", str)
+PCI_MAPPINGS: Fact[tuple[PciMapping, ...]] = Fact(
+    "host.pci_mappings", "Proxmox PCI mappings", tuple[PciMapping, ...]
+)

@@ -1,0 +1,62 @@
+"""What kind of machine this is: virtualisation, firmware names, processor, memory, kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from agents.facts.fact import Fact
+
+
+class MachineType(StrEnum):
+    """The emulated board a QEMU guest sits on."""
+
+    I440FX = "i440fx"
+    Q35 = "q35"
+    PXB = "pxb"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class NumaNode:
+    id: int
+    cpus: str
+    memory_mib: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Iommu:
+    """enabled: an IOMMU is active as this machine sees it. default_domain: "Translated" or "Passthrough"."""
+
+    enabled: bool | None = None
+    vendor: str | None = None
+    default_domain: str | None = None
+    interrupt_remapping: bool | None = None
+    units: int | None = None
+    emulated: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMemory:
+    size_mib: int
+    used_mib: int | None = None
+
+
+VIRT_KIND: Fact[str] = Fact("guest.virt_kind", "Virtualisation kind", str)
+MACHINE_TYPE: Fact[MachineType] = Fact("guest.machine_type", "Emulated board", MachineType)
+KVM_VISIBLE: Fact[bool] = Fact("guest.kvm_visible", "KVM signature visible to the guest", bool)
+CONTAINER: Fact[str] = Fact("guest.container", "Container the probe ran in", str)
+PRODUCT_UUID: Fact[str] = Fact("guest.product_uuid", "DMI product UUID", str)
+DMI: Fact[str] = Fact("guest.dmi", "DMI vendor, product and board", str)
+NUMA_NODES: Fact[tuple[NumaNode, ...]] = Fact(
+    "guest.numa_nodes", "NUMA nodes of the guest", tuple[NumaNode, ...]
+)
+DRIVER_VERSION: Fact[str] = Fact("guest.driver_version", "NVIDIA driver", str)
+CUDA_VERSION: Fact[str] = Fact("guest.cuda_version", "CUDA version the driver offers", str)
+KERNEL_CMDLINE: Fact[str] = Fact("guest.kernel_cmdline", "Kernel command line", str)
+PHYS_BITS: Fact[int] = Fact("guest.phys_bits", "Physical address bits", int)
+CPU_MODEL: Fact[str] = Fact("guest.cpu_model", "Processor", str)
+MEMORY_MIB: Fact[int] = Fact("guest.memory_mib", "Memory", int)
+SHM: Fact[SharedMemory] = Fact("guest.shm", "Shared memory (/dev/shm)", SharedMemory)
+GUEST_IOMMU: Fact[Iommu] = Fact("guest.iommu", "IOMMU as the guest sees it", Iommu)
+PYTHON_WITH_TORCH: Fact[str] = Fact("guest.python_with_torch", "Python that has torch", str)

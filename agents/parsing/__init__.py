@@ -1,0 +1,1 @@
+"""One module per tool format: text in, rows out."""

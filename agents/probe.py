@@ -1,0 +1,102 @@
+"""What a probe is: one read-only question, its commands, its parser, and how its output looks.
+
+A probe file (agents/probes/<role>/<name>.py) holds a docstring, one module-level `probe = Probe(…)`
+and the functions it names; the package walk in agents/probes finds it. Its id is "<role>.<name>".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from agents.facts.fact import Fact, Reading, View
+
+Readings = tuple[Reading[Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What one probe's command printed, decoded (UTF-8, invalid bytes replaced), ANSI and CR removed.
+
+    alternative: index of the command that answered; -1 when every alternative was missing or when a
+    person pasted the text. exit_code None: unknown (a paste). truncated: cut at the output cap, or
+    the transfer ended in it. timed_out: the collector's own limit stopped it.
+    """
+
+    stdout: str
+    stderr: str = ""
+    exit_code: int | None = 0
+    alternative: int = 0
+    truncated: bool = False
+    timed_out: bool = False
+
+    @property
+    def lines(self) -> list[str]:
+        return self.stdout.splitlines()
+
+    @property
+    def tool_missing(self) -> bool:
+        return self.exit_code == 127
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One way to ask. `sh` is a constant POSIX sh snippet without interpolation.
+
+    needs: tools that must be on PATH for this alternative to be tried; none means always.
+    root: asks for `sudo -n` when not root.
+    """
+
+    sh: str
+    needs: tuple[str, ...] = ()
+    root: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """How pasted text that answers this probe is recognised.
+
+    typed: regular expression for the command line as a person types it after a prompt.
+    starts: regular expressions, one of which matches a line that opens such output.
+    belongs: regular expression for lines that may continue it; None: everything up to the next part.
+    score: how sure a match of `starts` alone is (0…1); a typed command makes it sure.
+    """
+
+    typed: str | None = None
+    starts: tuple[str, ...] = ()
+    belongs: str | None = None
+    score: float = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One read-only question.
+
+    supplies: the facts `parse` may return; every one gets a reading from each parse.
+    parse: pure; Output in, one Reading per fact out. It raises nothing on any text.
+    timeout_s and cap_kib bound the command on the target. slow: run beside the others.
+    root_adds: what root would add when run without, in words for the preview.
+    """
+
+    module: str
+    title: str
+    commands: tuple[Command, ...]
+    supplies: tuple[Fact[Any], ...]
+    parse: Callable[[Output], Readings]
+    signature: Signature = Signature()
+    timeout_s: int = 10
+    cap_kib: int = 512
+    slow: bool = False
+    root_adds: str = ""
+    on_demand: bool = False
+
+    @property
+    def id(self) -> str:
+        """ "guest.topo_p2p_read" for agents.probes.guest.topo_p2p_read."""
+        role, name = self.module.rsplit(".", 2)[-2:]
+        return f"{role}.{name}"
+
+    @property
+    def role(self) -> View:
+        return View(self.id.partition(".")[0])

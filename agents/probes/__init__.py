@@ -1,0 +1,27 @@
+"""The catalogue of probes, found by walking the packages guest and host."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+
+from agents.facts.fact import View
+from agents.probe import Probe
+
+
+@cache
+def all_probes() -> dict[str, Probe]:
+    """Every probe by id, in order of id. Raises AttributeError when a file holds no `probe`."""
+    found: list[Probe] = []
+    for role in ("guest", "host"):
+        package = importlib.import_module(f"{__name__}.{role}")
+        for info in pkgutil.iter_modules(package.__path__):
+            module = importlib.import_module(f"{package.__name__}.{info.name}")
+            found.append(module.probe)
+    return {probe.id: probe for probe in sorted(found, key=lambda probe: probe.id)}
+
+
+def probes_for(role: View) -> tuple[Probe, ...]:
+    """The probes a full collection runs for one role; on-demand ones are left out."""
+    return tuple(p for p in all_probes().values() if p.role is role and not p.on_demand)

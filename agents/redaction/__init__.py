@@ -1,0 +1,1 @@
+"""One module per kind of secret or name to replace in exports."""

@@ -1,0 +1,1 @@
+"""The reasoning, the records and the screens."""

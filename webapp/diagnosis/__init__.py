@@ -1,0 +1,1 @@
+"""Facts in, verdicts out. Pure: no Django, no I/O, no clock."""

@@ -1,0 +1,39 @@
+"""A sentence that names what it rests on. Every causal text of the product is one of these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+Range = tuple[float, float]
+
+
+class Basis(StrEnum):
+    """How a claim is known: read or timed on this machine, computed from such figures, taken from a
+    published source, or concluded from other facts."""
+
+    MEASURED = "measured"
+    ESTIMATED = "estimated"
+    LITERATURE = "literature"
+    INFERRED = "inferred"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class EvidenceRef:
+    """One line of one stored raw output. source: named by content, "<probe>@<12 hex of sha256>"."""
+
+    source: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """evidence empty: only allowed for basis literature, whose source the text then names.
+
+    range: low and high, where the claim is about a quantity; the unit stands in the text.
+    """
+
+    text: str
+    evidence: tuple[EvidenceRef, ...] = ()
+    range: Range | None = None
+    basis: Basis = Basis.INFERRED

@@ -1,0 +1,84 @@
+"""All readings of a case, and the one that counts for each fact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+from agents.facts import Fact, Reading, ReadingKind
+from webapp.diagnosis.claim import EvidenceRef
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Sourced:
+    """A reading with where and when it was got.
+
+    source: evidence name by content. epoch: how many changes had been applied to the machine when it
+    was taken; readings of different epochs that differ are a change, not a contradiction. order:
+    position in time within the epoch.
+    """
+
+    reading: Reading[Any]
+    source: str
+    epoch: int = 0
+    order: int = 0
+
+    @property
+    def refs(self) -> tuple[EvidenceRef, ...]:
+        return tuple(EvidenceRef(self.source, line) for line in self.reading.lines or (1,))
+
+
+def _rank(item: Sourced) -> tuple[bool, int, bool, int]:
+    """Newest epoch first; then known before anything else, complete before partial, later before
+    earlier. An unknown of a newer epoch does not hide a known of an older one."""
+    known = item.reading.kind is ReadingKind.KNOWN
+    return (known, item.epoch, item.reading.complete, item.order)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Every reading, grouped by fact id, the one that counts first."""
+
+    readings: Mapping[str, tuple[Sourced, ...]]
+
+    @classmethod
+    def of(cls, items: Iterable[Sourced]) -> Facts:
+        grouped: dict[str, list[Sourced]] = {}
+        for item in items:
+            grouped.setdefault(item.reading.fact_id, []).append(item)
+        return cls({k: tuple(sorted(v, key=_rank, reverse=True)) for k, v in grouped.items()})
+
+    def all(self, fact: Fact[Any]) -> tuple[Sourced, ...]:
+        return self.readings.get(fact.id, ())
+
+    def best(self, fact: Fact[Any]) -> Sourced | None:
+        found = self.all(fact)
+        return found[0] if found else None
+
+    def value(self, fact: Fact[T]) -> T | None:
+        """The known value, or None when nothing known was read."""
+        best = self.best(fact)
+        return best.reading.value if best and best.reading.kind is ReadingKind.KNOWN else None
+
+    def kind(self, fact: Fact[Any]) -> ReadingKind:
+        """not_run when no output that could tell was ever given."""
+        best = self.best(fact)
+        return best.reading.kind if best else ReadingKind.NOT_RUN
+
+    def refs(self, *facts: Fact[Any]) -> tuple[EvidenceRef, ...]:
+        """Evidence of the readings that count for these facts."""
+        found = (self.best(fact) for fact in facts)
+        return tuple(ref for item in found if item for ref in item.refs[:3])
+
+    def before(self, fact: Fact[Any]) -> Sourced | None:
+        """The newest known reading of an earlier epoch than the newest one, for before/after."""
+        known = [s for s in self.all(fact) if s.reading.kind is ReadingKind.KNOWN]
+        return next((s for s in known if s.epoch < self.newest_epoch), None)
+
+    @cached_property
+    def newest_epoch(self) -> int:
+        return max((s.epoch for group in self.readings.values() for s in group), default=0)

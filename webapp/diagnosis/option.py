@@ -1,0 +1,30 @@
+"""What an option is: a possible change, with what it costs and how it is undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from webapp.diagnosis.case import Actor, Advice, Case, Restart
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One file of webapp/diagnosis/options holds one, named `option`. Its id is the file's name.
+
+    phase: "P0" … "P5". isolation_cost: what security isolation it removes ("none" when none).
+    """
+
+    module: str
+    title: str
+    phase: str
+    actor: Actor
+    downtime: Restart
+    isolation_cost: str
+    rollback: str
+    verified_by: str
+    judge: Callable[[Case], Advice]
+
+    @property
+    def id(self) -> str:
+        return self.module.rpartition(".")[2]

@@ -1,0 +1,1 @@
+"""Published figures, model presets and terms, each with its source and date."""

@@ -1,0 +1,1 @@
+"""Scripts for the host admin: apply, verify, roll back."""
