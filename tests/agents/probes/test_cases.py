@@ -50,7 +50,7 @@ def test_a_case_reads_as_expected(case: Path) -> None:
     for fact_id, want in expected.items():
         assert got[fact_id].kind == want["kind"], got[fact_id].detail
         if "value" in want:
-            assert msgspec.to_builtins(got[fact_id].value) == want["value"]
+            assert json.loads(msgspec.json.encode(got[fact_id].value)) == want["value"]
         assert list(got[fact_id].missing) == want.get("missing", [])
 
 
@@ -64,12 +64,12 @@ def test_every_probe_has_its_cases(probe: Probe) -> None:
     assert kinds - {ReadingKind.KNOWN}
 
 
-@pytest.mark.parametrize("probe", PROBES, ids=lambda p: p.id)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(text=st.text(max_size=400), exit_code=st.sampled_from([0, 1, 127, None]))
-def test_no_text_makes_a_probe_raise_or_lie(probe: Probe, text: str, exit_code: int | None) -> None:
-    readings = probe.parse(Output(text, "", exit_code))
-    assert {r.fact_id for r in readings} == {f.id for f in probe.supplies}
+def test_no_text_makes_a_probe_raise_or_forget_a_fact(text: str, exit_code: int | None) -> None:
+    for probe in PROBES:
+        readings = probe.parse(Output(text, "", exit_code))
+        assert {r.fact_id for r in readings} == {f.id for f in probe.supplies}, probe.id
 
 
 @pytest.mark.parametrize("probe", PROBES, ids=lambda p: p.id)
