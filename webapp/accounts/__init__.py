@@ -1,0 +1,1 @@
+"""People: who may sign in, one-time links, throttled login."""

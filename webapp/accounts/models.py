@@ -1,0 +1,62 @@
+"""People and one-time links."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models, transaction
+from django.utils import timezone
+
+
+class User(AbstractUser):
+    """A person with an account. is_staff: administrator, sees every session and may add people."""
+
+
+class OneTimeLink(models.Model):
+    """An invitation to set a name and password, good once. Only the token's hash is stored."""
+
+    token_sha256 = models.CharField(max_length=64, unique=True)
+    makes_admin = models.BooleanField(default=False)
+    invited_by = models.ForeignKey(User, null=True, blank=True, on_delete=models.SET_NULL)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    @classmethod
+    def make(
+        cls, *, makes_admin: bool, invited_by: User | None = None, hours: int = 24
+    ) -> tuple[OneTimeLink, str]:
+        """The stored link and its token, which is never stored."""
+        token = secrets.token_urlsafe(24)
+        link = cls.objects.create(
+            token_sha256=_hash(token),
+            makes_admin=makes_admin,
+            invited_by=invited_by,
+            expires_at=timezone.now() + timedelta(hours=hours),
+        )
+        return link, token
+
+    @classmethod
+    def find(cls, token: str) -> OneTimeLink | None:
+        """The link of this token, if it is neither used nor expired."""
+        return cls.objects.filter(
+            token_sha256=_hash(token), used_at=None, expires_at__gt=timezone.now()
+        ).first()
+
+    def redeem(self, user: User) -> bool:
+        """Saves the user and marks the link used; False when someone used it in between."""
+        with transaction.atomic():
+            won = OneTimeLink.objects.filter(pk=self.pk, used_at=None).update(
+                used_at=timezone.now()
+            )
+            if not won:
+                return False
+            user.is_staff = user.is_superuser = self.makes_admin
+            user.save()
+        return True
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

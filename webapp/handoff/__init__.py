@@ -1,0 +1,1 @@
+"""The host admin's half: scripts out, printed output back."""

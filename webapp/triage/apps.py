@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class TriageConfig(AppConfig):
+    name = "webapp.triage"

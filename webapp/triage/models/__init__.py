@@ -1,0 +1,20 @@
+"""The records of a guided diagnosis."""
+
+from webapp.triage.models.event import Event
+from webapp.triage.models.evidence import Evidence, StoredReading
+from webapp.triage.models.run import OutputChunk, Run, RunState
+from webapp.triage.models.session import DiagnosisSession, SessionMember
+from webapp.triage.models.target import PinnedHostKey, Target
+
+__all__ = [
+    "DiagnosisSession",
+    "Event",
+    "Evidence",
+    "OutputChunk",
+    "PinnedHostKey",
+    "Run",
+    "RunState",
+    "SessionMember",
+    "StoredReading",
+    "Target",
+]

@@ -1,0 +1,61 @@
+"""Immutable raw output, and what today's parsers read from it."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from webapp.triage.models.run import Run
+from webapp.triage.models.session import DiagnosisSession
+
+
+class Evidence(models.Model):
+    """One raw output: a probe's, a benchmark's, or a whole paste or upload.
+
+    reader: probe or benchmark id, "paste" for text that holds several. origin: "run", "paste",
+    "upload", "sample". name: "<reader>@<12 hex of sha256>", how claims cite it. meta: exit code,
+    alternative, duration and other circumstances. Never changed after it is stored.
+    """
+
+    session = models.ForeignKey(DiagnosisSession, on_delete=models.CASCADE, related_name="evidence")
+    run = models.ForeignKey(
+        Run, null=True, blank=True, on_delete=models.SET_NULL, related_name="evidence"
+    )
+    reader = models.CharField(max_length=100)
+    view = models.CharField(max_length=10)
+    origin = models.CharField(max_length=10)
+    label = models.CharField(max_length=200, blank=True)
+    sha256 = models.CharField(max_length=64)
+    body = models.BinaryField()
+    stderr = models.BinaryField(default=b"")
+    meta = models.JSONField(default=dict)
+    epoch = models.PositiveIntegerField(default=0)
+    unplaced = models.JSONField(default=list)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("id",)
+
+    @property
+    def name(self) -> str:
+        return f"{self.reader}@{self.sha256[:12]}"
+
+
+class StoredReading(models.Model):
+    """One reading of one evidence by the parsers of `parsed_by`; replaced by `reread`."""
+
+    evidence = models.ForeignKey(Evidence, on_delete=models.CASCADE, related_name="readings")
+    fact_id = models.CharField(max_length=80)
+    kind = models.CharField(max_length=12)
+    value = models.JSONField(null=True)
+    detail = models.TextField(blank=True)
+    lines = models.JSONField(default=list)
+    missing = models.JSONField(default=list)
+    reader = models.CharField(max_length=100)
+    parsed_by = models.CharField(max_length=40)
+
+    class Meta:
+        ordering = ("id",)

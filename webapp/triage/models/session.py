@@ -1,0 +1,71 @@
+"""One guided diagnosis, and who may see it."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
+from django.db import models
+from django.urls import reverse
+
+if TYPE_CHECKING:
+    from webapp.accounts.models import User
+
+
+class SessionQuerySet(models.QuerySet["DiagnosisSession"]):
+    def visible_to(self, user: User | AnonymousUser) -> SessionQuerySet:
+        """Administrators see every session, others those they are a member of."""
+        if not user.is_authenticated:
+            return self.none()
+        if user.is_staff:
+            return self
+        return self.filter(members=user)
+
+
+class DiagnosisSession(models.Model):
+    """workload: the `user.*` facts as the workload file has them ([model], [parallelism], …).
+
+    first_hypothesis: the operator's pick (a hypothesis id), with their own words in `own_words`.
+    epoch: how many changes were applied to the machine so far; new evidence is taken in this epoch.
+    version: counts saves of the forms, so that two people editing never lose a word.
+    sample: the founding case's stage, when this session is a walk through it.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    title = models.CharField(max_length=200)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    members: models.ManyToManyField[User, SessionMember] = models.ManyToManyField(
+        settings.AUTH_USER_MODEL, through="SessionMember", related_name="sessions"
+    )
+    symptom = models.TextField(blank=True)
+    workload = models.JSONField(default=dict)
+    first_hypothesis = models.CharField(max_length=80, blank=True)
+    own_words = models.TextField(blank=True)
+    vmid = models.PositiveIntegerField(null=True, blank=True)
+    epoch = models.PositiveIntegerField(default=0)
+    version = models.PositiveIntegerField(default=0)
+    sample = models.CharField(max_length=40, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = SessionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-updated_at",)
+
+    def __str__(self) -> str:
+        return self.title
+
+    def get_absolute_url(self) -> str:
+        return reverse("triage:session", args=[self.pk])
+
+
+class SessionMember(models.Model):
+    session = models.ForeignKey(DiagnosisSession, on_delete=models.CASCADE)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    added_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("session", "user"), name="one_membership"),)

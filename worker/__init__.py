@@ -1,0 +1,1 @@
+"""The hands: the Celery app, thin tasks, the runner and the reconciler."""
