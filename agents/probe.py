@@ -6,6 +6,7 @@ and the functions it names; the package walk in agents/probes finds it. Its id i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,12 @@ from typing import Any
 from agents.facts.fact import Fact, Reading, View
 
 Readings = tuple[Reading[Any], ...]
+
+# Texts of coreutils, util-linux dmesg, sudo and lspci under LC_ALL=C.
+_REFUSED = re.compile(
+    r"[Pp]ermission denied|[Oo]peration not permitted|password is required|<access denied>|"
+    r"not in the sudoers|must be root|no new privileges"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,11 @@ class Output:
     @property
     def tool_missing(self) -> bool:
         return self.exit_code == 127
+
+    @property
+    def refused(self) -> bool:
+        """The answer was denied for lack of rights: a reading `not_run`, never `absent`."""
+        return bool(_REFUSED.search(f"{self.stderr[-4096:]}\n{self.stdout[-4096:]}"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,12 +70,17 @@ class GpuNuma:
 class Clique:
     """The GPUDirect clique capability of one GPU, looked for in its PCI config space.
 
-    clique_id None: looked for and not there. offset: where it sits (0xc8 or 0xd4).
+    clique_id None: looked for and not there, unless `present`: plain `lspci -vv` shows the capability
+    and not its id. offset: where it sits (0xc8 or 0xd4).
     """
 
     pci_address: str
     clique_id: int | None
     offset: int | None = None
+
+    @property
+    def present(self) -> bool:
+        return self.offset is not None
 
 
 @dataclass(frozen=True, slots=True)

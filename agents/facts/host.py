@@ -97,6 +97,9 @@ IOMMU_GROUPS: Fact[tuple[IommuGroup, ...]] = Fact(
     "host.iommu_groups", "IOMMU groups", tuple[IommuGroup, ...]
 )
 PCI_TREE: Fact[tuple[PciNode, ...]] = Fact("host.pci_tree", "Host PCI tree", tuple[PciNode, ...])
+GUEST_PCI_TREE: Fact[tuple[PciNode, ...]] = Fact(
+    "guest.pci_tree", "Guest PCI tree, emulated in a VM", tuple[PciNode, ...]
+)
 GPU_PATHS: Fact[tuple[GpuPath, ...]] = Fact(
     "host.gpu_paths", "Physical path of each GPU", tuple[GpuPath, ...]
 )
