@@ -1,0 +1,43 @@
+"""What is known about a session, as the reasoning takes it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+
+from agents.facts import Reading
+from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.workload import read_workload
+from webapp.triage import codec
+from webapp.triage.models import DiagnosisSession, StoredReading
+
+_COLUMNS = ("fact_id", "kind", "value", "detail", "lines", "missing")
+
+
+def facts_of(session: DiagnosisSession) -> Facts:
+    """Every stored reading and what the operator says. One query."""
+    stored = list(_stored(session))
+    # What a person says is as new as the newest evidence; it must not make a later epoch of its own.
+    newest = max((item.epoch for item in stored), default=0)
+    return Facts.of([*stored, *_said(session, newest)])
+
+
+def _stored(session: DiagnosisSession) -> Iterator[Sourced]:
+    rows = (
+        StoredReading.objects.filter(evidence__session=session)
+        .order_by("evidence_id", "id")
+        .values_list(*_COLUMNS, "evidence__reader", "evidence__sha256", "evidence__epoch")
+    )
+    for order, (*columns, reader, sha256, epoch) in enumerate(rows, 1):
+        reading: Reading[object] = codec.decode(codec.Row(*columns))
+        yield Sourced(reading, f"{reader}@{sha256[:12]}", epoch, order)
+
+
+def _said(session: DiagnosisSession, epoch: int) -> Iterator[Sourced]:
+    if not session.workload:
+        return
+    text = json.dumps(session.workload, sort_keys=True)
+    source = f"workload@{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    for reading in read_workload(session.workload):
+        yield Sourced(reading, source, epoch)

@@ -1,0 +1,322 @@
+"""The one way in for raw output: store it with its hash, then parse it, then record what was read.
+
+Used by pastes and uploads, by `--save`, and by the runner. What a parser cannot read today is still
+there for a better one: `reread`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+import agents
+from agents.facts import Reading, View
+from agents.framing import Frame, clean, looks_like_bundle
+from agents.probe import Output
+from agents.probes import all_probes, probes_for
+from agents.read import Item, LineRange, RawReading, read_output, title_of
+from webapp.accounts.models import User
+from webapp.triage import codec, read_apart
+from webapp.triage.models import DiagnosisSession, Event, Evidence, Run, StoredReading
+
+PASTE, BUNDLE = "paste", "bundle"
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """One output found in what was given. lines: its first and last line, for a paste."""
+
+    reader: str
+    title: str
+    readings: tuple[Reading[Any], ...]
+    lines: LineRange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of a paste or upload.
+
+    duplicate: the same bytes were given before since the last change; `evidence` is that one, and
+    nothing was stored again. unplaced: line ranges nobody could place. missing: ids of the view's
+    probes that the session has no answer to yet. notes: sentences for the person who gave it.
+    """
+
+    evidence: Evidence
+    duplicate: bool
+    understood: tuple[Understood, ...]
+    unplaced: tuple[LineRange, ...]
+    missing: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def take_text(
+    session: DiagnosisSession,
+    raw: bytes,
+    *,
+    user: User | None,
+    view: View | None = None,
+    label: str = "",
+    origin: str = "paste",
+    hint: str = "",
+) -> Taken:
+    """Takes one paste or upload: raw terminal text, a file, or a collector's framed output.
+
+    view: whose output it is, when the person said so. hint: a file name or reader id. user None:
+    the host admin, who answers by a link without an account.
+    """
+    evidence, duplicate = _store_text(session, raw, user, view, label, origin, hint)
+    found = read_apart.read(raw, role=view, hint=hint)
+    if not duplicate:
+        _record(evidence, found)
+        readers = [item.reader for item in found.items]
+        about = {"evidence": evidence.pk, "name": evidence.name, "label": evidence.label}
+        Event.record(session, "evidence_taken", user, **about, origin=origin, readers=readers)
+    return Taken(
+        evidence,
+        duplicate,
+        tuple(_understood(item) for item in found.items),
+        found.unrecognised,
+        missing_probes(session, view or _common_view(found.items)),
+        found.notes,
+    )
+
+
+def take_frame(run: Run, frame: Frame) -> Evidence:
+    """Stores and reads one probe's answer as soon as it came; the same answer again is ignored."""
+    with transaction.atomic():
+        Run.objects.select_for_update(no_key=True).get(pk=run.pk)
+        known = Evidence.objects.filter(run=run, reader=frame.probe_id).first()
+        if known:
+            return known
+        evidence = _store_frame(run.session, frame, origin="run", epoch=run.epoch, run=run)
+    _store_readings(evidence, read_output(frame.probe_id, frame.output))
+    return evidence
+
+
+def take_benchmark_output(run: Run, raw: bytes) -> Evidence:
+    """Stores and reads what a benchmark printed, whole or as far as it came."""
+    reader = run.names[0]
+    evidence = _store(
+        session=run.session, run=run, reader=reader, view=View.GUEST, origin="run", raw=raw
+    )
+    _store_readings(evidence, read_output(reader, _output_of(evidence)))
+    return evidence
+
+
+def reread(session: DiagnosisSession | None = None) -> tuple[int, int]:
+    """Applies today's parsers to stored evidence: (evidence read again, evidence that now reads
+    differently). None: every session's."""
+    chosen = Evidence.objects.filter(session=session) if session else Evidence.objects.all()
+    ids = list(chosen.order_by("id").values_list("pk", flat=True))
+    changed: dict[Any, list[str]] = {}
+    for pk in ids:  # one at a time: bodies may be large
+        evidence = Evidence.objects.select_related("session").get(pk=pk)
+        if _reread_one(evidence):
+            changed.setdefault(evidence.session, []).append(evidence.name)
+    for changed_session, names in changed.items():
+        Event.record(changed_session, "evidence_reread", None, names=names)
+    return len(ids), sum(map(len, changed.values()))
+
+
+def missing_probes(session: DiagnosisSession, view: View | None) -> tuple[str, ...]:
+    """Ids of the probes of this view that the session has no answer to, in order."""
+    if view not in (View.GUEST, View.HOST):
+        return ()
+    answered = set(
+        StoredReading.objects.filter(evidence__session=session)
+        .order_by()
+        .values_list("reader", flat=True)
+        .distinct()
+    )
+    return tuple(probe.id for probe in probes_for(view) if probe.id not in answered)
+
+
+@cache
+def parsers_version() -> str:
+    """Twelve hex digits over the source of everything that reads, so a reading names its parser."""
+    root = Path(agents.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _store_text(
+    session: DiagnosisSession,
+    raw: bytes,
+    user: User | None,
+    view: View | None,
+    label: str,
+    origin: str,
+    hint: str,
+) -> tuple[Evidence, bool]:
+    """The stored evidence, and whether it was there before. Two that paste at once count once."""
+    reader = BUNDLE if looks_like_bundle(raw) else PASTE
+    with transaction.atomic():
+        DiagnosisSession.objects.select_for_update().get(pk=session.pk)
+        known = Evidence.objects.filter(
+            session=session, sha256=_sha256(raw), view=view or "", epoch=session.epoch, run=None
+        ).first()
+        if known:
+            return known, True
+        evidence = _store(
+            session=session,
+            reader=reader,
+            view=view,
+            origin=origin,
+            raw=raw,
+            label=label[:200],
+            user=user,
+            meta={"hint": hint} if hint else {},
+        )
+    return evidence, False
+
+
+def _store(
+    *,
+    session: DiagnosisSession,
+    reader: str,
+    view: View | None,
+    origin: str,
+    raw: bytes,
+    stderr: bytes = b"",
+    run: Run | None = None,
+    label: str = "",
+    user: User | None = None,
+    epoch: int | None = None,
+    meta: dict[str, Any] | None = None,
+) -> Evidence:
+    return Evidence.objects.create(
+        session=session,
+        run=run,
+        reader=reader,
+        view=view or "",
+        origin=origin,
+        label=label,
+        sha256=_sha256(raw),
+        body=raw,
+        stderr=stderr,
+        meta=meta or {},
+        epoch=epoch if epoch is not None else (run or session).epoch,
+        created_by=user or (run.created_by if run else None),
+    )
+
+
+def _store_frame(
+    session: DiagnosisSession,
+    frame: Frame,
+    *,
+    origin: str,
+    epoch: int,
+    run: Run | None = None,
+    bundle: Evidence | None = None,
+) -> Evidence:
+    output = frame.output
+    meta = {
+        "exit_code": output.exit_code,
+        "alternative": output.alternative,
+        "truncated": output.truncated,
+        "timed_out": output.timed_out,
+        "duration_ms": frame.duration_ms,
+    }
+    probe = all_probes().get(frame.probe_id)
+    return _store(
+        session=session,
+        run=run,
+        reader=frame.probe_id[:100],
+        view=probe.role if probe else None,
+        origin=origin,
+        raw=frame.raw_stdout,
+        stderr=frame.raw_stderr,
+        label=bundle.label if bundle else "",
+        user=bundle.created_by if bundle else None,
+        epoch=epoch,
+        meta=meta | ({"bundle": bundle.sha256} if bundle else {}),
+    )
+
+
+def _record(evidence: Evidence, found: RawReading) -> None:
+    """Keeps what was read: a bundle's frames as evidence of their own, a paste's parts as they are."""
+    with transaction.atomic():
+        evidence.unplaced = [list(span) for span in found.unrecognised]
+        evidence.save(update_fields=["unplaced"])
+        for item in found.items:
+            owner = _frame_evidence(evidence, item.frame) if item.frame else evidence
+            _create_rows(owner, item.reader, item.readings)
+
+
+def _frame_evidence(bundle: Evidence, frame: Frame) -> Evidence:
+    return _store_frame(
+        bundle.session, frame, origin=bundle.origin, epoch=bundle.epoch, bundle=bundle
+    )
+
+
+def _reread_one(evidence: Evidence) -> bool:
+    """Whether it now reads differently. A bundle's frames are evidence of their own."""
+    if evidence.reader == BUNDLE:
+        return False
+    before = _columns(evidence)
+    if evidence.reader == PASTE:
+        view = View(evidence.view) if evidence.view else None
+        hint = evidence.meta.get("hint", "")
+        found = read_apart.read(bytes(evidence.body), role=view, hint=hint)
+    else:
+        readings = read_output(evidence.reader, _output_of(evidence))
+        item = Item(evidence.reader, title_of(evidence.reader), View.GUEST, readings)
+        found = RawReading((item,))
+    with transaction.atomic():
+        evidence.readings.all().delete()
+        _record(evidence, found)
+    return _columns(evidence) != before
+
+
+def _columns(evidence: Evidence) -> list[tuple[Any, ...]]:
+    return list(
+        evidence.readings.values_list(
+            "reader", "fact_id", "kind", "value", "detail", "lines", "missing"
+        )
+    )
+
+
+def _store_readings(evidence: Evidence, readings: Sequence[Reading[Any]]) -> None:
+    with transaction.atomic():
+        _create_rows(evidence, evidence.reader, readings)
+
+
+def _create_rows(evidence: Evidence, reader: str, readings: Iterable[Reading[Any]]) -> None:
+    StoredReading.objects.bulk_create(
+        StoredReading(
+            evidence=evidence, reader=reader, parsed_by=parsers_version(), **asdict(codec.encode(r))
+        )
+        for r in readings
+    )
+
+
+def _output_of(evidence: Evidence) -> Output:
+    """What the parser was given, from what was stored."""
+    output = Output(clean(bytes(evidence.body)), clean(bytes(evidence.stderr)))
+    known = {
+        key: evidence.meta[key]
+        for key in ("exit_code", "alternative", "truncated", "timed_out")
+        if key in evidence.meta
+    }
+    return replace(output, **known)
+
+
+def _understood(item: Item) -> Understood:
+    return Understood(item.reader, item.title, item.readings, item.lines)
+
+
+def _common_view(items: Sequence[Item]) -> View | None:
+    views = {item.view for item in items}
+    return views.pop() if len(views) == 1 else None
+
+
+def _sha256(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()

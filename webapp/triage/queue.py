@@ -1,0 +1,56 @@
+"""The one place that gives work to a worker: by task name, ids only, as JSON.
+
+The database is the truth. A message that gets lost, or that a broker out of reach never took, is sent
+again from the database by the reconciler, so nothing here raises for a broker's sake.
+"""
+
+from __future__ import annotations
+
+import logging
+from uuid import UUID
+
+from celery import Celery
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+
+from webapp.triage.models import Run
+
+RUN_TASK = "peerpath.run"
+_POLLING_INTERVAL_S = 0.02  # the in-memory transport's own default is a whole second
+
+logger = logging.getLogger(__name__)
+
+celery = Celery("peerpath", set_as_current=False)
+celery.conf.update(
+    broker_url=settings.REDIS_URL or "memory://",
+    broker_transport_options=(
+        # A message not acknowledged for six hours is delivered again; claims make that harmless.
+        {"visibility_timeout": 6 * 3600, "socket_connect_timeout": 3}
+        if settings.REDIS_URL
+        else {"polling_interval": _POLLING_INTERVAL_S}
+    ),
+    task_publish_retry_policy={"max_retries": 1, "interval_start": 0.1},
+    task_serializer="json",
+    accept_content=["json"],
+    task_ignore_result=True,
+)
+
+
+def send_run_after_commit(run_id: UUID) -> None:
+    """Once the transaction that made the run is committed, so that the worker finds it."""
+    transaction.on_commit(lambda: send_run(run_id))
+
+
+def send_run(run_id: UUID) -> bool:
+    """Gives the run's id to the broker and notes when; False when no broker took it."""
+    try:
+        celery.send_task(RUN_TASK, args=[str(run_id)])
+    except (OperationalError, OSError) as error:
+        logger.warning(
+            "run %s waits in the database, the broker is out of reach: %s", run_id, error
+        )
+        return False
+    Run.objects.filter(pk=run_id).update(sent_at=timezone.now())
+    return True

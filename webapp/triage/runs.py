@@ -1,0 +1,244 @@
+"""The life of a run: queued → claimed → running → ended. The only module that changes a run's state.
+
+Every change is one conditional UPDATE, so that a message delivered twice, two workers, or a worker
+that comes back from a long pause cannot both believe that a run is theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import F, Max, Q, QuerySet
+from django.utils import timezone
+
+from agents.facts import View
+from agents.probes import all_probes, probes_for
+from webapp.accounts.models import User
+from webapp.triage import queue
+from webapp.triage.models import DiagnosisSession, Event, Run, RunState, Target
+from webapp.triage.models.run import ACTIVE
+
+LEASE = timedelta(seconds=30)
+SEND_AGAIN_AFTER = timedelta(seconds=20)
+PROBES, BENCHMARK = "probes", "benchmark"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to work on one run, until someone else's fence is higher."""
+
+    run_id: UUID
+    fence: int
+
+
+def queue_probes(
+    session: DiagnosisSession,
+    target: Target,
+    user: User,
+    names: Sequence[str] | None = None,
+    arguments: Mapping[str, Any] | None = None,
+) -> Run:
+    """A run of these probes, by default of all that the target's role has.
+
+    arguments: what probes take, {"vmid": 128}. Raises ValueError for a probe that is unknown or of
+    another role, PermissionDenied for a local target of anyone but an administrator.
+    """
+    role = View(target.role)
+    chosen = list(names) if names is not None else [probe.id for probe in probes_for(role)]
+    known = all_probes()
+    wrong = [name for name in chosen if name not in known or known[name].role is not role]
+    if wrong or not chosen:
+        raise ValueError(f"no such probe for a {role}: {', '.join(wrong) or 'none was named'}")
+    return _queue(session, target, user, PROBES, chosen, dict(arguments or {}))
+
+
+def queue_benchmark(
+    session: DiagnosisSession,
+    target: Target,
+    user: User,
+    name: str,
+    arguments: Mapping[str, Any] | None = None,
+) -> Run:
+    """A run of one benchmark. It loads the GPUs, so the caller has asked a person first."""
+    return _queue(session, target, user, BENCHMARK, [name], dict(arguments or {}))
+
+
+def _queue(
+    session: DiagnosisSession,
+    target: Target,
+    user: User,
+    kind: str,
+    names: list[str],
+    arguments: dict[str, Any],
+) -> Run:
+    if target.session_id != session.pk:
+        raise ValueError("the target belongs to another session")
+    if target.agent == "local" and not user.is_staff:
+        raise PermissionDenied("Only an administrator may run something on this machine itself.")
+    with transaction.atomic():
+        locked = DiagnosisSession.objects.select_for_update().get(pk=session.pk)
+        last = Run.objects.filter(session=session).aggregate(last=Max("number"))["last"] or 0
+        run = Run.objects.create(
+            session=locked,
+            target=target,
+            number=last + 1,
+            kind=kind,
+            names=names,
+            arguments=arguments,
+            epoch=locked.epoch,
+            created_by=user,
+        )
+        Event.record(session, "run_queued", user, **_about(run), names=names, target=str(target))
+        queue.send_run_after_commit(run.pk)
+    return run
+
+
+def request_cancel(run: Run, user: User) -> bool:
+    """Ends a waiting run at once and flags a working one; False when it had ended already."""
+    now = timezone.now()
+    with transaction.atomic():
+        waiting = Run.objects.filter(pk=run.pk, state=RunState.QUEUED).update(
+            state=RunState.CANCELLED,
+            cancel_requested_at=now,
+            ended_at=now,
+            problem="Cancelled before it started.",
+        )
+        flagged = waiting or Run.objects.filter(
+            pk=run.pk, state__in=ACTIVE, cancel_requested_at=None
+        ).update(cancel_requested_at=now)
+        if flagged:
+            Event.record(run.session, "run_cancel_requested", user, **_about(run))
+        if waiting:
+            Event.record(run.session, "run_finished", None, **_about(run), state="cancelled")
+    return bool(flagged)
+
+
+def claim(run_id: UUID) -> Claim | None:
+    """Takes a queued run for 30 s; None when it is not queued, or its machine runs a benchmark."""
+    now = timezone.now()
+    with transaction.atomic():
+        run = Run.objects.select_related("target").filter(pk=run_id).first()
+        if run is None or (run.kind == BENCHMARK and _machine_is_measuring(run.target)):
+            return None
+        won = Run.objects.filter(pk=run_id, state=RunState.QUEUED).update(
+            state=RunState.CLAIMED,
+            fence=F("fence") + 1,
+            lease_expires_at=now + LEASE,
+            started_at=now,
+        )
+        if not won:
+            return None
+        fence = Run.objects.values_list("fence", flat=True).get(pk=run_id)
+    return Claim(run_id, fence)
+
+
+def _machine_is_measuring(target: Target) -> bool:
+    """Whether a benchmark runs there. Locks the machine's rows: of two that ask, one waits."""
+    machine = list(
+        _same_machine(target).select_for_update(no_key=True).values_list("pk", flat=True)
+    )
+    return Run.objects.filter(target__in=machine, kind=BENCHMARK, state__in=ACTIVE).exists()
+
+
+def _same_machine(target: Target) -> QuerySet[Target]:
+    if target.agent == "local":
+        return Target.objects.filter(agent="local").order_by("pk")
+    return Target.objects.filter(
+        agent=target.agent, host__iexact=target.host, port=target.port
+    ).order_by("pk")
+
+
+def _mine(claimed: Claim) -> QuerySet[Run]:
+    return Run.objects.filter(pk=claimed.run_id, fence=claimed.fence, state__in=ACTIVE)
+
+
+def renew(claimed: Claim) -> bool:
+    """Extends the lease; False when the run is no longer this claim's, and work must stop."""
+    return bool(_mine(claimed).update(lease_expires_at=timezone.now() + LEASE))
+
+
+def cancel_requested(claimed: Claim) -> bool:
+    return _mine(claimed).exclude(cancel_requested_at=None).exists()
+
+
+def mark_running(claimed: Claim, *, nonce: str = "", script_sha256: str = "") -> bool:
+    """Notes that something was sent to the target, and what; False when the claim is lost."""
+    with transaction.atomic():
+        won = Run.objects.filter(
+            pk=claimed.run_id, fence=claimed.fence, state=RunState.CLAIMED
+        ).update(state=RunState.RUNNING, nonce=nonce, script_sha256=script_sha256)
+        if won:
+            run = Run.objects.select_related("session").get(pk=claimed.run_id)
+            Event.record(run.session, "run_started", None, **_about(run))
+    return bool(won)
+
+
+def note_process_group(claimed: Claim, process_group: int) -> None:
+    _mine(claimed).update(process_group=process_group)
+
+
+def finish(claimed: Claim, state: RunState, problem: str = "") -> bool:
+    """Ends the run; False, and nothing changed, when this claim no longer holds it."""
+    if not state.ended:
+        raise ValueError(f"{state} is not an end")
+    won = _end(_mine(claimed), claimed.run_id, state, problem)
+    if won:
+        _send_waiting_benchmarks(claimed.run_id)
+    return won
+
+
+def _end(run: QuerySet[Run], run_id: UUID, state: RunState, problem: str) -> bool:
+    with transaction.atomic():
+        won = run.update(
+            state=state, problem=problem, ended_at=timezone.now(), lease_expires_at=None
+        )
+        if won:
+            ended = Run.objects.select_related("session").get(pk=run_id)
+            about = _about(ended) | {"state": str(state), "problem": problem}
+            Event.record(ended.session, "run_finished", None, **about)
+    return bool(won)
+
+
+def _send_waiting_benchmarks(run_id: UUID) -> None:
+    """What waited for this machine need not wait for the reconciler."""
+    ended = Run.objects.select_related("target").get(pk=run_id)
+    if ended.kind == BENCHMARK:
+        waiting = Run.objects.filter(
+            target__in=_same_machine(ended.target), kind=BENCHMARK, state=RunState.QUEUED
+        ).order_by("created_at")
+        for waiting_id in waiting.values_list("pk", flat=True)[:1]:
+            queue.send_run(waiting_id)
+
+
+def expire_leases(now: datetime) -> int:
+    """Ends runs whose worker went silent as lost; what they brought is kept. Returns how many.
+
+    Nothing is started again by itself: a benchmark may still be loading the GPUs.
+    """
+    overdue = Run.objects.filter(state__in=ACTIVE, lease_expires_at__lt=now)
+    lost = 0
+    for run_id, kind in list(overdue.values_list("pk", "kind")):
+        problem = "The worker stopped answering. What had arrived by then is kept."
+        if kind == BENCHMARK:
+            problem += " Look whether the GPUs are free before it is run again."
+        lost += _end(overdue.filter(pk=run_id), run_id, RunState.LOST, problem)
+    return lost
+
+
+def resend_lost_messages(now: datetime) -> int:
+    """Sends queued runs again whose message is 20 s old or was never sent. Returns how many."""
+    stale = now - SEND_AGAIN_AFTER
+    forgotten = Run.objects.filter(state=RunState.QUEUED).filter(
+        Q(sent_at__lt=stale) | Q(sent_at=None, created_at__lt=stale)
+    )
+    return sum(queue.send_run(pk) for pk in forgotten.values_list("pk", flat=True))
+
+
+def _about(run: Run) -> dict[str, Any]:
+    return {"run": str(run.pk), "number": run.number, "kind": run.kind}
