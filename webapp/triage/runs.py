@@ -42,11 +42,11 @@ def queue_probes(
     target: Target,
     user: User,
     names: Sequence[str] | None = None,
-    arguments: Mapping[str, Any] | None = None,
+    arguments: Mapping[str, str] | None = None,
 ) -> Run:
     """A run of these probes, by default of all that the target's role has.
 
-    arguments: what probes take, {"vmid": 128}. Raises ValueError for a probe that is unknown or of
+    arguments: what the collector takes, {"VMID": "128"}. Raises ValueError for a probe that is unknown or of
     another role, PermissionDenied for a local target of anyone but an administrator.
     """
     role = View(target.role)
@@ -63,7 +63,7 @@ def queue_benchmark(
     target: Target,
     user: User,
     name: str,
-    arguments: Mapping[str, Any] | None = None,
+    arguments: Mapping[str, str] | None = None,
 ) -> Run:
     """A run of one benchmark. It loads the GPUs, so the caller has asked a person first."""
     return _queue(session, target, user, BENCHMARK, [name], dict(arguments or {}))
@@ -75,7 +75,7 @@ def _queue(
     user: User,
     kind: str,
     names: list[str],
-    arguments: dict[str, Any],
+    arguments: dict[str, str],
 ) -> Run:
     if target.session_id != session.pk:
         raise ValueError("the target belongs to another session")
@@ -241,4 +241,4 @@ def resend_lost_messages(now: datetime) -> int:
 
 
 def _about(run: Run) -> dict[str, Any]:
-    return {"run": str(run.pk), "number": run.number, "kind": run.kind}
+    return {"run": str(run.pk), "number": run.number, "what": run.kind}
