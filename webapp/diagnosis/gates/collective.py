@@ -1,0 +1,71 @@
+"""Is a collective right over P2P: a value-checked all-reduce, beside a control arm without P2P."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from agents.facts import ReadingKind
+from agents.facts.bench import ALLREDUCE, AllReduceResult
+from webapp.diagnosis.case import Gate, GateState, Path
+from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.gates import driver
+
+GATE = "collective"
+
+
+class Outcome(StrEnum):
+    """unchecked: rows whose values nobody compared."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    HANG = "hang"
+    UNCHECKED = "unchecked"
+
+
+def judge(facts: Facts, path: Path) -> Gate:
+    arms = _newest_arms(facts)
+    if not arms:
+        expected = "right or wrong only shows once the driver allows P2P"
+        refused = driver.judge(facts, path).state is GateState.FAIL
+        why = "no value-checked all-reduce"
+        return Gate(GATE, path, GateState.UNKNOWN, why, (), expected if refused else None)
+    refs = tuple(ref for item in arms for ref in item.refs[:3])
+    results: list[AllReduceResult] = [s.reading.value for s in arms if s.reading.value]
+    over = [outcome(result) for result in results if _over_p2p(facts, path, result)]
+    control = [outcome(result) for result in results if result.p2p is False]
+    if not over:
+        return Gate(GATE, path, GateState.UNKNOWN, "no all-reduce was seen to run over P2P", refs)
+    if Outcome.RIGHT not in control:
+        why = f"over P2P: {over[0]}; no control arm without P2P is right"
+        return Gate(GATE, path, GateState.UNKNOWN, why, refs)
+    bad = [result for result in over if result in {Outcome.WRONG, Outcome.HANG}]
+    if bad:
+        why = f"over P2P: {bad[0]}; the control without P2P is right"
+        return Gate(GATE, path, GateState.FAIL, why, refs)
+    if Outcome.UNCHECKED in over:
+        why = "the all-reduce over P2P did not check its values"
+        return Gate(GATE, path, GateState.UNKNOWN, why, refs)
+    return Gate(GATE, path, GateState.PASS, "right over P2P, and in the control without", refs)
+
+
+def outcome(result: AllReduceResult) -> Outcome:
+    """A run that its watchdog ended says so in environment["outcome"]: "hang"."""
+    if result.environment.get("outcome") == "hang":
+        return Outcome.HANG
+    if any(row.wrong for row in result.rows):
+        return Outcome.WRONG
+    checked = bool(result.rows) and all(row.wrong == 0 for row in result.rows)
+    return Outcome.RIGHT if checked else Outcome.UNCHECKED
+
+
+def _over_p2p(facts: Facts, path: Path, result: AllReduceResult) -> bool:
+    """P2P was on, the log's transport does not say otherwise, and the driver does not refuse it."""
+    transport = result.environment.get("transport", "P2P")
+    refused = driver.judge(facts, path).state is GateState.FAIL
+    return bool(result.p2p) and transport.upper().startswith("P2P") and not refused
+
+
+def _newest_arms(facts: Facts) -> list[Sourced]:
+    known = [s for s in facts.all(ALLREDUCE) if s.reading.kind is ReadingKind.KNOWN]
+    newest = max((s.epoch for s in known), default=0)
+    return [s for s in known if s.epoch == newest]

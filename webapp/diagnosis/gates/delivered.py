@@ -1,0 +1,56 @@
+"""Do the bytes arrive: a pattern written by one GPU, read back by the GPU that owns the memory."""
+
+from __future__ import annotations
+
+import re
+
+from agents.facts.bench import DELIVERY
+from webapp.diagnosis.case import Gate, GateState, Path
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.gates import driver
+from webapp.diagnosis.pairs import Pair, pairs
+
+GATE = "delivered"
+
+
+def judge(facts: Facts, path: Path) -> Gate:
+    checked = _on_path(facts, path)
+    refs = facts.refs(DELIVERY)
+    wrong = sorted(f"{a}→{b}" for (a, b), right in checked.items() if not right)
+    allowed = driver.judge(facts, path).state
+    if not checked:
+        return _not_checked(path, allowed)
+    if allowed is GateState.FAIL:
+        why = "bytes were checked, but the driver refuses P2P here, so the copies were staged"
+        return Gate(GATE, path, GateState.UNKNOWN, why, refs)
+    if wrong:
+        why = f"the destination did not get the bytes on {len(wrong)} pairs: {', '.join(wrong[:4])}"
+        return Gate(GATE, path, GateState.FAIL, why, refs)
+    every = {frozenset(pair) for pair in pairs(facts).on(path)}
+    seen = {frozenset(pair) for pair in checked}
+    if every - seen:
+        why = f"right on {len(seen)} of {len(every)} pairs; the others were not checked"
+        return Gate(GATE, path, GateState.UNKNOWN, why, refs)
+    why = f"the destination had the right bytes on all {len(checked)} checked pairs"
+    return Gate(GATE, path, GateState.PASS, why, refs)
+
+
+def _not_checked(path: Path, allowed: GateState) -> Gate:
+    why = "no copy was checked by the GPU that receives it"
+    expected = None
+    if allowed is GateState.PASS:
+        why += "; a matrix of OK and a bandwidth figure do not show it"
+    elif allowed is GateState.FAIL:
+        expected = "nothing to check until the driver allows P2P"
+    return Gate(GATE, path, GateState.UNKNOWN, why, (), expected)
+
+
+def _on_path(facts: Facts, path: Path) -> dict[Pair, bool]:
+    """Keys of the benchmark hold the two indices in order ("0->1")."""
+    wanted = pairs(facts).on(path)
+    found: dict[Pair, bool] = {}
+    for key, right in (facts.value(DELIVERY) or {}).items():
+        numbers = re.findall(r"\d+", key)
+        if len(numbers) == 2:
+            found[(f"GPU{numbers[0]}", f"GPU{numbers[1]}")] = right
+    return {pair: right for pair, right in found.items() if pair in wanted or not wanted}

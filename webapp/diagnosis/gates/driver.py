@@ -1,0 +1,77 @@
+"""Does the driver allow it: `nvidia-smi topo -p2p`, reads and writes.
+
+Codes: NVML's nvmlGpuP2PStatus_t; their causes: NVIDIA open kernel modules 595.45.04, p2p_caps.c.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
+from webapp.diagnosis.case import Gate, GateState, Path
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.ground import Ground, ground, ground_refs, kvm_hidden
+from webapp.diagnosis.pairs import Pair, codes, pairs
+
+GATE = "driver"
+
+MEANING = {
+    P2pCode.CNS: "the driver does not know the chipset: KVM hidden from the guest, or GeForce policy",
+    P2pCode.GNS: "the driver excludes this GPU model or this mix of models",
+    P2pCode.TNS: "the path crosses an I/O hub the driver does not support",
+    P2pCode.DR: "switched off by a driver registry key",
+    P2pCode.NS: "not supported; usual causes are MIG, mixed chips, confidential mode or a fabric not up",
+    P2pCode.UNKNOWN: "the driver could not tell",
+}
+_NS_IN_KVM = (
+    "driver policy in a KVM guest without a clique (or with MIG or mixed chips), "
+    "not a measurement of the PCIe path"
+)
+
+
+def judge(facts: Facts, path: Path) -> Gate:
+    reads, writes = codes(facts, path)
+    refs = facts.refs(P2P_READ, P2P_WRITE)
+    refused = _refused(reads, writes)
+    if refused:
+        why = _why(facts, path, refused, {*reads, *writes})
+        return Gate(GATE, path, GateState.FAIL, why, refs + ground_refs(facts))
+    if not reads and not writes:
+        why = "topo -p2p was not read"
+        return Gate(GATE, path, GateState.UNKNOWN, why, (), _expected(facts, path))
+    every = pairs(facts).on(path)
+    for name, found in (("read", reads), ("write", writes)):
+        if set(found) != every:
+            why = f"OK so far, but {name} was seen on {len(found)} of {len(every)} ordered pairs"
+            return Gate(GATE, path, GateState.UNKNOWN, why, refs)
+    why = f"read and write OK on {len(every)} of {len(every)} ordered pairs"
+    why += "; in a VM a promise, not a measurement" if ground(facts) is Ground.KVM else ""
+    return Gate(GATE, path, GateState.PASS, why, refs)
+
+
+def _refused(reads: dict[Pair, P2pCode], writes: dict[Pair, P2pCode]) -> dict[Pair, P2pCode]:
+    """The pairs refused for reads or for writes; NCCL needs both."""
+    both = {**writes, **{p: c for p, c in reads.items() if c is not P2pCode.OK}}
+    return {pair: code for pair, code in both.items() if code is not P2pCode.OK}
+
+
+def _why(facts: Facts, path: Path, refused: dict[Pair, P2pCode], seen: set[Pair]) -> str:
+    total = len(pairs(facts).on(path))
+    counts = Counter(refused.values())
+    parts = [
+        f"{code} on {count} of {len(seen)} ordered pairs: {_meaning(facts, path, code)}"
+        for code, count in counts.most_common()
+    ]
+    cut = f" ({len(seen)} of {total} pairs were read)" if len(seen) < total else ""
+    return "; ".join(parts) + cut
+
+
+def _meaning(facts: Facts, path: Path, code: P2pCode) -> str:
+    kvm = ground(facts) is Ground.KVM and kvm_hidden(facts) is not True
+    return _NS_IN_KVM if code is P2pCode.NS and kvm and path is Path.PCIE else MEANING[code]
+
+
+def _expected(facts: Facts, path: Path) -> str | None:
+    if path is Path.PCIE and ground(facts) is Ground.KVM:
+        return "NS on every pair unless the VM's GPUs carry a clique (p2p_caps.c)"
+    return None

@@ -1,0 +1,74 @@
+"""Can the hardware do it: a verified copy without a VM, or active NVLinks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agents.facts import ReadingKind
+from agents.facts.bench import DELIVERY
+from agents.facts.gpu import FABRIC
+from agents.facts.host import PLATFORM
+from agents.facts.p2p import P2P_NVLINK, TOPOLOGY
+from agents.facts.platform import VIRT_KIND
+from webapp.diagnosis.case import Gate, GateState, Path
+from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.pairs import fabric_state, pairs
+
+GATE = "fabric"
+
+
+def judge(facts: Facts, path: Path) -> Gate:
+    return _nvlink(facts) if path is Path.NVLINK else _pcie(facts)
+
+
+def _nvlink(facts: Facts) -> Gate:
+    """State and status are nvidia-smi's Fabric section; "Completed" once the fabric manager or IMEX
+    has set the GPU up (NVIDIA Fabric Manager user guide)."""
+    fabric, state = facts.value(FABRIC), fabric_state(facts)
+    refs = facts.refs(FABRIC)
+    if fabric and state:
+        status = fabric.status or "Success"
+        if state.lower() != "completed":
+            why = f"the NVSwitch fabric's state is {state}: fabric manager or IMEX has not finished"
+            return Gate(GATE, Path.NVLINK, GateState.FAIL, why, refs)
+        if status.lower() not in {"success", "n/a"}:
+            why = f"the NVSwitch fabric completed with status {status}"
+            return Gate(GATE, Path.NVLINK, GateState.FAIL, why, refs)
+        return Gate(GATE, Path.NVLINK, GateState.PASS, "the NVSwitch fabric is Completed", refs)
+    found = len(pairs(facts).nvlink)
+    why = f"active NVLinks are listed on {found} ordered pairs"
+    refs = facts.refs(TOPOLOGY) or facts.refs(P2P_NVLINK)
+    return Gate(GATE, Path.NVLINK, GateState.PASS, why, refs)
+
+
+def _pcie(facts: Facts) -> Gate:
+    for item in _without_a_vm(facts):
+        wrong = [pair for pair, right in (item.reading.value or {}).items() if not right]
+        if wrong:
+            why = f"without a VM, bytes did not arrive on {', '.join(sorted(wrong))}"
+            return Gate(GATE, Path.PCIE, GateState.FAIL, why, item.refs)
+        if item.reading.value:
+            why = f"without a VM, bytes arrived on {len(item.reading.value)} checked pairs"
+            return Gate(GATE, Path.PCIE, GateState.PASS, why, item.refs)
+    why = "no verified copy on this machine without a VM"
+    return Gate(GATE, Path.PCIE, GateState.UNKNOWN, why, (), _expected(facts))
+
+
+def _without_a_vm(facts: Facts) -> Iterator[Sourced]:
+    """Delivery checks taken in an epoch in which the machine said that it is no VM."""
+    bare = {s.epoch for s in facts.all(VIRT_KIND) if s.reading.value == "none"}
+    for item in facts.all(DELIVERY):
+        if item.epoch in bare and item.reading.kind is ReadingKind.KNOWN:
+            yield item
+
+
+def _expected(facts: Facts) -> str:
+    """Linux drivers/pci/p2pdma.c accepts every AMD Zen host bridge."""
+    platform = facts.value(PLATFORM)
+    cpu = (platform.cpu or "") if platform else ""
+    if "EPYC" in cpu or "Ryzen" in cpu:
+        return (
+            "possible: AMD Zen forwards between root ports and root complexes (Linux p2pdma.c), and "
+            "separate IOMMU groups do not forbid it inside one VM"
+        )
+    return "not known for this platform; a verified copy from a live medium without a VM decides"

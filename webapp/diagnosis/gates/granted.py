@@ -1,0 +1,110 @@
+"""Does the hypervisor promise P2P: the GPUDirect clique on every GPU.
+
+QEMU writes it into config space (hw/vfio/pci-quirks.c, x-nv-gpudirect-clique); the guest driver asks
+for it before anything else (NVIDIA open kernel modules 595.45.04, hypervisor.c, p2p_caps.c).
+"""
+
+from __future__ import annotations
+
+from agents.facts import ReadingKind
+from agents.facts.gpu import CLIQUE_CAPABILITY, GPU_COUNT_PCI
+from agents.facts.p2p import P2pCode
+from agents.facts.vm import VM_ARGS, VM_CLIQUE, VM_HOSTPCI, VM_ID, VM_QEMU_ARGS
+from webapp.diagnosis import vm_readings
+from webapp.diagnosis.case import Gate, GateState, Path
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.ground import Ground, ground
+from webapp.diagnosis.pairs import codes, gpu_count
+
+GATE = "granted"
+
+
+def judge(facts: Facts, path: Path) -> Gate:
+    where = ground(facts)
+    if path is Path.NVLINK:
+        return Gate(
+            GATE, path, GateState.NOT_APPLICABLE, "the clique is about PCIe; this is NVLink"
+        )
+    if where in {Ground.BARE_METAL, Ground.OTHER_HYPERVISOR}:
+        return Gate(GATE, path, GateState.NOT_APPLICABLE, f"not a KVM guest: {where}")
+    return (
+        _in_the_guest(facts) or _in_the_running_line(facts) or _in_the_config(facts)
+    ) or _not_looked(facts)
+
+
+def _in_the_guest(facts: Facts) -> Gate | None:
+    found = facts.value(CLIQUE_CAPABILITY)
+    if not found:
+        return None
+    have = [c for c in found if c.present or c.clique_id is not None]
+    refs = facts.refs(CLIQUE_CAPABILITY)
+    if len(have) < len(found):
+        why = f"{len(have)} of {len(found)} GPUs carry the clique capability in the guest"
+        return Gate(GATE, Path.PCIE, GateState.FAIL, why, refs)
+    total = facts.value(GPU_COUNT_PCI) or gpu_count(facts) or len(found)
+    if len(found) < total:
+        why = f"the clique capability was seen on {len(found)} of {total} GPUs; the others were not read"
+        return Gate(GATE, Path.PCIE, GateState.UNKNOWN, why, refs, "the same on the others")
+    ids = sorted({c.clique_id for c in have if c.clique_id is not None})
+    why = f"all {len(found)} GPUs carry the clique capability" + _which(ids)
+    return Gate(GATE, Path.PCIE, GateState.PASS, why, refs)
+
+
+def _which(ids: list[int]) -> str:
+    if len(ids) > 1:
+        return f"; cliques {', '.join(map(str, ids))}, so nothing is granted across them"
+    return f", clique {ids[0]}" if ids else ""
+
+
+def _in_the_running_line(facts: Facts) -> Gate | None:
+    command = facts.value(VM_QEMU_ARGS)
+    if command is None or not (command.devices or command.text):
+        return None
+    found = vm_readings.running_cliques(command)
+    refs = facts.refs(VM_QEMU_ARGS)
+    total = min(gpu_count(facts) or len(command.devices), len(command.devices))
+    if found and len(found) >= total:
+        why = f"the running QEMU command line sets a clique on {len(found)} devices"
+        return Gate(GATE, Path.PCIE, GateState.PASS, why + _which(sorted({*found.values()})), refs)
+    why = f"the running QEMU command line sets a clique on {len(found)} of {total} GPUs"
+    return Gate(GATE, Path.PCIE, GateState.FAIL, why, refs)
+
+
+def _in_the_config(facts: Facts) -> Gate | None:
+    """Only an absence counts here: what is configured need not be what runs."""
+    kind = facts.kind(VM_CLIQUE)
+    number = facts.value(VM_ID)
+    name = "the VM" if number is None else f"VM {number}"
+    refs = facts.refs(VM_CLIQUE)
+    if kind is ReadingKind.ABSENT:
+        what = "no args" if facts.kind(VM_ARGS) is ReadingKind.ABSENT else "no clique in its args"
+        why = f"{name}'s configuration has {what}; the running command line was not read"
+        return Gate(GATE, Path.PCIE, GateState.FAIL, why, refs)
+    if kind is ReadingKind.UNREADABLE:
+        why = f"{name}'s args have unpaired quotes, so Proxmox drops them (qemu-server 9.2.6)"
+        return Gate(GATE, Path.PCIE, GateState.FAIL, why, refs)
+    found = facts.value(VM_CLIQUE)
+    if not found:
+        return None
+    why = (
+        f"{name}'s configuration sets a clique on {len(found)} devices; nothing shows that it runs"
+    )
+    devices = facts.value(VM_HOSTPCI) or ()
+    missing = len(devices) - len(found)
+    expected = "granted once the VM was started with it" if missing <= 0 else f"{missing} lack it"
+    return Gate(GATE, Path.PCIE, GateState.UNKNOWN, why, refs, expected)
+
+
+def _not_looked(facts: Facts) -> Gate:
+    why = "neither the guest's config space nor the QEMU command line was looked at"
+    reads, writes = codes(facts, Path.PCIE)
+    answers = {*reads.values(), *writes.values()}
+    expected = None
+    if ground(facts) is Ground.KVM and P2pCode.NS in answers:
+        expected = (
+            "absent: in a KVM guest the driver answers NS when there is no clique "
+            "(NVIDIA open kernel modules 595.45.04, p2p_caps.c)"
+        )
+    elif ground(facts) is Ground.KVM and answers == {P2pCode.OK}:
+        expected = "present: in a KVM guest the driver answers OK over PCIe only with a clique"
+    return Gate(GATE, Path.PCIE, GateState.UNKNOWN, why, (), expected)

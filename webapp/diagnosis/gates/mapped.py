@@ -1,0 +1,58 @@
+"""Are the GPUs' BARs in the VM's IOMMU domain: the log of this VM's start, and the VFIO backend.
+
+QEMU maps the BARs of other VFIO devices too and only warns when that fails (QEMU hw/vfio/listener.c).
+The type1 container follows such mappings; iommufd rejects them without dma-buf export.
+"""
+
+from __future__ import annotations
+
+import re
+
+from agents.facts.host import VFIO_BACKEND, VFIO_ERRORS, VfioBackend, VfioError
+from agents.facts.vm import VM_QEMU_ARGS
+from webapp.diagnosis.case import Gate, GateState, Path
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.ground import Ground, ground
+
+GATE = "mapped"
+
+_ON_BAR = re.compile(r"dma_map|IOAS_MAP|peer-to-peer transactions on BARs", re.I)
+_TYPE1_EXPECTED = (
+    "mapped: the type1 container, which Proxmox uses, can map peer BARs (QEMU listener.c)"
+)
+_IOMMUFD_EXPECTED = "not mapped: iommufd rejects BARs unless kernel and QEMU export them as dma-buf"
+
+
+def judge(facts: Facts, path: Path) -> Gate:
+    if path is Path.NVLINK:
+        return Gate(GATE, path, GateState.NOT_APPLICABLE, "NVLink does not pass the IOMMU")
+    if ground(facts) is Ground.BARE_METAL:
+        return Gate(GATE, path, GateState.NOT_APPLICABLE, "bare metal: no VFIO in between")
+    errors, backend = facts.value(VFIO_ERRORS), _backend(facts)
+    refs = facts.refs(VFIO_ERRORS, VFIO_BACKEND)
+    expected = _IOMMUFD_EXPECTED if backend is VfioBackend.IOMMUFD else _TYPE1_EXPECTED
+    if errors is None:
+        why = "the log of this VM's start was not read"
+        return Gate(GATE, path, GateState.UNKNOWN, why, (), expected)
+    on_bars = [error for error in errors if _on_bar(error)]
+    if on_bars:
+        why = f"VFIO could not map peer BARs: {on_bars[0].text[:160]} ({len(on_bars)} lines)"
+        return Gate(GATE, path, GateState.FAIL, why, facts.refs(VFIO_ERRORS))
+    if backend is VfioBackend.TYPE1:
+        why = "the log of the VM's start shows no failed BAR mapping, and the backend is type1"
+        return Gate(GATE, path, GateState.PASS, why, refs)
+    why = f"the log of the VM's start is clean; the VFIO backend is {backend or 'not known'}"
+    return Gate(GATE, path, GateState.UNKNOWN, why, refs, expected)
+
+
+def _on_bar(error: VfioError) -> bool:
+    return error.code in {-14, -22} or bool(_ON_BAR.search(error.text))
+
+
+def _backend(facts: Facts) -> VfioBackend | None:
+    """The running command line tells before the host's modules do."""
+    command = facts.value(VM_QEMU_ARGS)
+    if command and command.devices:
+        used = any(device.iommufd for device in command.devices)
+        return VfioBackend.IOMMUFD if used else VfioBackend.TYPE1
+    return facts.value(VFIO_BACKEND)

@@ -1,0 +1,32 @@
+"""Does the engine use it: the transports in its own NCCL log (NCCL 2.30.7, src/transport)."""
+
+from __future__ import annotations
+
+from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
+from webapp.diagnosis.case import Gate, GateState, Path
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.gates import driver
+from webapp.diagnosis.pairs import pairs
+
+GATE = "used"
+
+
+def judge(facts: Facts, path: Path) -> Gate:
+    seen = facts.value(NCCL_TRANSPORTS)
+    refs = facts.refs(NCCL_TRANSPORTS)
+    if seen is None or not (seen.p2p or seen.shm or seen.net):
+        refused = driver.judge(facts, path).state is GateState.FAIL
+        expected = "SHM: NCCL decides once, at start, by the driver's answer" if refused else None
+        why = "no NCCL log with transports was read"
+        return Gate(GATE, path, GateState.UNKNOWN, why, (), expected)
+    counts = _counts(seen)
+    mixed_paths = bool(pairs(facts).nvlink and pairs(facts).pcie)
+    if seen.p2p and ((path is Path.NVLINK and mixed_paths) or not (seen.shm or seen.net)):
+        return Gate(GATE, path, GateState.PASS, f"the NCCL log shows {counts}", refs)
+    return Gate(GATE, path, GateState.FAIL, f"the NCCL log shows {counts}", refs)
+
+
+def _counts(seen: NcclTransports) -> str:
+    """ "48 connections by SHM, 8 by P2P"."""
+    found = [("P2P", seen.p2p), ("SHM", seen.shm), ("NET", seen.net)]
+    return ", ".join(f"{count} connections by {name}" for name, count in found if count)

@@ -1,0 +1,50 @@
+"""What the diagnosed machine stands on: a KVM guest, another hypervisor's guest, or bare metal."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from agents.facts.platform import KVM_VISIBLE, VIRT_KIND
+from agents.facts.vm import VM_ID
+from webapp.diagnosis.claim import EvidenceRef
+from webapp.diagnosis.facts import Facts
+
+KVM_KINDS = frozenset({"kvm", "qemu"})
+CONTAINER_KINDS = frozenset(
+    {"lxc", "lxc-libvirt", "docker", "podman", "openvz", "systemd-nspawn", "rkt", "proot", "pouch"}
+)
+
+
+class Ground(StrEnum):
+    KVM = "kvm"
+    OTHER_HYPERVISOR = "other hypervisor"
+    BARE_METAL = "bare metal"
+    UNKNOWN = "unknown"
+
+
+def ground(facts: Facts) -> Ground:
+    """A container says nothing of what is below it. Kinds are systemd-detect-virt's (manual page)."""
+    kind = (facts.value(VIRT_KIND) or "").lower()
+    if kind in KVM_KINDS or facts.value(KVM_VISIBLE) or facts.value(VM_ID) is not None:
+        return Ground.KVM
+    if kind == "none":
+        return Ground.BARE_METAL
+    if not kind or kind in CONTAINER_KINDS:
+        return Ground.UNKNOWN
+    return Ground.OTHER_HYPERVISOR
+
+
+def ground_refs(facts: Facts) -> tuple[EvidenceRef, ...]:
+    return facts.refs(VIRT_KIND, KVM_VISIBLE)
+
+
+def kvm_hidden(facts: Facts) -> bool | None:
+    """Whether the KVM signature is kept from the guest; None: not known.
+
+    systemd-detect-virt prints "kvm" for the CPUID signature and "qemu" for DMI alone.
+    """
+    visible = facts.value(KVM_VISIBLE)
+    kind = (facts.value(VIRT_KIND) or "").lower()
+    if visible is not None:
+        return not visible and ground(facts) is Ground.KVM
+    return {"kvm": False, "qemu": True}.get(kind)

@@ -1,0 +1,73 @@
+"""Which GPU pairs there are, and which of them are joined by NVLink."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import permutations
+
+from agents.facts.gpu import FABRIC, GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS
+from agents.facts.p2p import P2P_NVLINK, P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode, P2pMatrix
+from webapp.diagnosis.case import Path
+from webapp.diagnosis.facts import Facts
+
+Pair = tuple[str, str]
+
+_NVLINK = re.compile(r"NV\d+$")
+_NO_FABRIC = frozenset({"", "n/a", "not supported"})
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Ordered pairs of GPU names ("GPU0"), by the path between them."""
+
+    nvlink: frozenset[Pair]
+    pcie: frozenset[Pair]
+
+    def on(self, path: Path) -> frozenset[Pair]:
+        return self.nvlink if path is Path.NVLINK else self.pcie
+
+
+def gpu_count(facts: Facts) -> int | None:
+    """GPUs the driver works with; the PCI bus's count only when the driver was not asked."""
+    gpus = facts.value(GPUS)
+    listed = len(gpus) if gpus else facts.value(GPU_COUNT_SMI)
+    names = _names(facts)
+    return listed or len(names) or facts.value(GPU_COUNT_PCI)
+
+
+def pairs(facts: Facts) -> Pairs:
+    """NVLink where the topology lists bonded links, the driver says so, or a switch fabric registers."""
+    names = _names(facts) or tuple(f"GPU{i}" for i in range(gpu_count(facts) or 0))
+    every = frozenset(permutations(names, 2))
+    if fabric_state(facts):
+        return Pairs(every, frozenset())
+    topology = facts.value(TOPOLOGY)
+    links = topology.gpu_links() if topology else {}
+    matrix = facts.value(P2P_NVLINK)
+    joined = {pair for pair, link in links.items() if _NVLINK.match(link)}
+    joined |= {p for p, code in (matrix.pairs() if matrix else {}).items() if code is P2pCode.OK}
+    return Pairs(frozenset(joined), every - joined)
+
+
+def fabric_state(facts: Facts) -> str | None:
+    """The NVSwitch fabric's state; None on machines without one or when it was not read."""
+    fabric = facts.value(FABRIC)
+    return None if fabric is None or fabric.state.lower() in _NO_FABRIC else fabric.state
+
+
+def codes(facts: Facts, path: Path) -> tuple[dict[Pair, P2pCode], dict[Pair, P2pCode]]:
+    """The driver's answers for reads and for writes on one path."""
+    wanted = pairs(facts).on(path)
+    return _on(facts.value(P2P_READ), wanted), _on(facts.value(P2P_WRITE), wanted)
+
+
+def _on(matrix: P2pMatrix | None, wanted: frozenset[Pair]) -> dict[Pair, P2pCode]:
+    return {p: c for p, c in matrix.pairs().items() if p in wanted} if matrix else {}
+
+
+def _names(facts: Facts) -> tuple[str, ...]:
+    matrices = (facts.value(P2P_READ), facts.value(P2P_WRITE), facts.value(P2P_NVLINK))
+    topology = facts.value(TOPOLOGY)
+    found = [m.gpus for m in matrices if m] + ([topology.gpus] if topology else [])
+    return max(found, key=len, default=())
