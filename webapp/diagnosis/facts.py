@@ -79,6 +79,15 @@ class Facts:
         known = [s for s in self.all(fact) if s.reading.kind is ReadingKind.KNOWN]
         return next((s for s in known if s.epoch < self.newest_epoch), None)
 
+    def only(self, sources: set[str], *, user: bool) -> Facts:
+        """The readings of these sources alone, with what the user said when `user`."""
+        return Facts.of(
+            item
+            for group in self.readings.values()
+            for item in group
+            if item.source in sources or (user and item.reading.fact_id.startswith("user."))
+        )
+
     @cached_property
     def newest_epoch(self) -> int:
         return max((s.epoch for group in self.readings.values() for s in group), default=0)

@@ -1,8 +1,34 @@
-"""Addresses."""
+"""Addresses of sessions, their steps, evidence and runs."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import path
+
+from webapp.triage.views import diagnosis, evidence, look, runs, start, symptom, targets
 
 app_name = "triage"
-urlpatterns: list[URLPattern] = []
+S = "sessions/<uuid:session_id>/"
+urlpatterns = [
+    path("", start.start, name="start"),
+    path("help", start.help_page, name="help"),
+    path("sessions/open", start.open_session, name="open_session"),
+    path("sessions/read", start.read_outputs, name="read_outputs"),
+    path("sessions/sample", start.sample, name="sample"),
+    path(S, diagnosis.session_home, name="session"),
+    path(S + "symptom", symptom.symptom, name="symptom"),
+    path(S + "hypothesis", symptom.hypothesis, name="hypothesis"),
+    path(S + "guest", look.guest, name="guest"),
+    path(S + "path", look.path, name="path"),
+    path(S + "host", look.host, name="host"),
+    path(S + "diagnosis", diagnosis.diagnosis, name="diagnosis"),
+    path(S + "topology", diagnosis.topology, name="topology"),
+    path(S + "members", diagnosis.add_member, name="add_member"),
+    path(S + "paste/<str:role>", look.paste, name="paste"),
+    path(S + "targets/<str:role>", targets.add, name="add_target"),
+    path(S + "targets/<int:target_id>/key", targets.host_key, name="host_key"),
+    path(S + "targets/<int:target_id>/key/forget", targets.forget_key, name="forget_key"),
+    path(S + "targets/<int:target_id>/run", runs.start, name="start_run"),
+    path(S + "runs/<uuid:run_id>", runs.watch, name="run"),
+    path(S + "runs/<uuid:run_id>/cancel", runs.cancel, name="cancel_run"),
+    path(S + "evidence/<str:name>", evidence.evidence, name="evidence"),
+]

@@ -1,7 +1,206 @@
-"""How values are shown: numbers, ranges, times."""
+"""How values are shown: ranges, evidence links, events, states."""
 
 from __future__ import annotations
 
-from django import template
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms, template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from webapp.triage import codec
+from webapp.triage.figures import copy_plot, size_text
+from webapp.triage.summaries import summary
 
 register = template.Library()
+
+# word, icon and colour of every state a pill can show
+STATES = {
+    "known": ("✓", "ok"),
+    "absent": ("∅", "open"),
+    "unsupported": ("–", "unk"),
+    "unreadable": ("!", "bad"),
+    "not_run": ("◌", "unk"),
+    "pass": ("✓", "ok"),
+    "fail": ("✕", "bad"),
+    "unknown": ("◌", "unk"),
+    "not_applicable": ("–", "unk"),
+    "supported": ("✓", "ok"),
+    "refuted": ("✕", "bad"),
+    "open": ("?", "open"),
+    "recommended": ("★", "accent"),
+    "possible": ("○", "open"),
+    "no_effect": ("–", "unk"),
+    "unsafe": ("⚠", "bad"),
+    "blocked": ("✕", "bad"),
+    "done": ("✓", "ok"),
+    "queued": ("…", "unk"),
+    "claimed": ("…", "accent"),
+    "running": ("▸", "accent"),
+    "succeeded": ("✓", "ok"),
+    "partly": ("◐", "open"),
+    "failed": ("✕", "bad"),
+    "cancelled": ("■", "unk"),
+    "lost": ("?", "bad"),
+    "accepted": ("✓", "ok"),
+    "applied": ("▸", "accent"),
+    "verified": ("✓", "ok"),
+    "reverted": ("↺", "open"),
+    "superseded": ("–", "unk"),
+    "critical": ("✕", "bad"),
+    "warning": ("⚠", "open"),
+    "info": ("i", "accent"),
+    "improved": ("✓", "ok"),
+    "worse": ("✕", "bad"),
+    "equivalent": ("=", "ok"),
+    "cannot_tell": ("?", "open"),
+}
+EVENTS = {
+    "session_opened": "opened this session",
+    "step_saved": "saved “{step}”",
+    "member_added": "added {name}",
+    "host_key_accepted": "accepted host key {fingerprint} of {host}",
+    "host_key_changed": "was stopped: the host key of {host} changed",
+    "target_added": "added the {role} {target}",
+    "run_queued": "queued run {number}",
+    "run_started": "started run {number}",
+    "run_finished": "finished run {number}: {state}",
+    "run_cancel_requested": "asked to cancel run {number}",
+    "evidence_taken": "read {label}",
+    "script_downloaded": "downloaded the {role} script",
+    "decision_recorded": "recorded decision {number}",
+    "decision_closed": "closed decision {number}: {state}",
+    "changes_applied": "said that decision {number} was applied",
+    "commented": "commented",
+}
+
+
+class _Missing(dict[str, Any]):
+    def __missing__(self, key: str) -> str:
+        return "…"
+
+
+@register.filter
+def event_text(event: Any) -> str:
+    text = EVENTS.get(event.kind, event.kind.replace("_", " "))
+    return text.format_map(_Missing(event.data))
+
+
+@register.filter
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+@register.filter
+def pill(state: Any) -> SafeString:
+    """Word, icon and colour: never colour alone."""
+    name = str(state)
+    icon, colour = STATES.get(name, ("", "unk"))
+    return format_html(
+        '<span class="pill {}"><span aria-hidden="true">{}</span> {}</span>',
+        colour,
+        icon,
+        name.replace("_", " "),
+    )
+
+
+@register.filter
+def span(value: Any, unit: str = "") -> str:
+    """A range as people write it: "2.1–30 ms"; "–" when there is none."""
+    if value is None:
+        return "–"
+    low, high = value
+    ends = [_number(low), _number(high)]
+    text = ends[0] if ends[0] == ends[1] else "–".join(ends)
+    return f"{text} {unit}".strip()
+
+
+def _number(value: float) -> str:
+    if value == 0 or abs(value) >= 100:
+        return f"{value:.0f}"
+    return (
+        f"{value:.2f}".rstrip("0").rstrip(".")
+        if abs(value) < 2
+        else f"{value:.1f}".removesuffix(".0")
+    )
+
+
+@register.filter
+def in_words(value: Any) -> str:
+    return summary(value)
+
+
+@register.filter
+def as_json(value: Any) -> str:
+    return json.dumps(value, indent=2, sort_keys=True, default=str)
+
+
+@register.filter
+def get(mapping: Any, key: Any) -> Any:
+    return mapping.get(key)
+
+
+@register.filter
+def fields_of(form: forms.Form, table: str) -> Iterable[forms.BoundField]:
+    return [form[name] for name in form.fields if name.startswith(f"{table}__")]
+
+
+@register.inclusion_tag("components/_claim.html", takes_context=True)
+def claim(context: Any, claim: Any) -> dict[str, Any]:
+    return {"claim": claim, "session": context.get("session")}
+
+
+@register.inclusion_tag("components/_refs.html", takes_context=True)
+def refs(context: Any, evidence: Any) -> dict[str, Any]:
+    """Links to at most four lines of evidence, each to its highlighted line."""
+    seen = list(dict.fromkeys(evidence))
+    return {"refs": seen[:4], "more": max(0, len(seen) - 4), "session": context.get("session")}
+
+
+@register.filter
+def evidence_label(source: str) -> str:
+    """ "topo_p2p_read" of "guest.topo_p2p_read@ab12…"."""
+    return source.partition("@")[0].rpartition(".")[2]
+
+
+@register.inclusion_tag("components/_plot.html")
+def copy_figure(*results: Any) -> dict[str, Any]:
+    """One result as it is, or two as before and after."""
+    names = [""] if len(results) == 1 else ["before:", "after:"]
+    return {"plot": copy_plot(zip(names, results, strict=False))}
+
+
+@register.filter(name="bytes")
+def size_in_words(size_bytes: int) -> str:
+    return size_text(size_bytes)
+
+
+@register.filter
+def timing(value: str) -> str:
+    return {"device": "on the device", "host_sync": "with synchronise", "unknown": "not said"}[
+        value
+    ]
+
+
+@register.filter
+def pinned(target: Any, keys: Any) -> bool:
+    return (target.host, target.port) in keys
+
+
+@register.filter
+def reading_words(stored: Any) -> str:
+    """A stored reading's value in words, through its fact's type."""
+    return summary(codec.reading_of(stored).value)
+
+
+@register.filter
+def spaced(text: Any) -> str:
+    return str(text).replace("_", " ")
+
+
+@register.filter
+def state_words(state: Any) -> str:
+    icon, _ = STATES.get(str(state), ("", ""))
+    return f"{icon} {str(state).replace('_', ' ')}"

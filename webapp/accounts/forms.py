@@ -1,0 +1,32 @@
+"""Forms for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.password_validation import validate_password
+
+from webapp.accounts.models import User
+
+
+class WelcomeForm(forms.Form):
+    """A name and a password, once."""
+
+    username = forms.CharField(label="Your name here", max_length=60, strip=True)
+    password = forms.CharField(label="Password", widget=forms.PasswordInput, min_length=10)
+
+    def clean_username(self) -> str:
+        name: str = self.cleaned_data["username"]
+        if User.objects.filter(username__iexact=name).exists():
+            raise forms.ValidationError("That name is taken here; choose another.")
+        return name
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if "password" in data:
+            try:
+                validate_password(data["password"], User(username=data.get("username", "")))
+            except forms.ValidationError as error:
+                self.add_error("password", error)
+        return data

@@ -1,0 +1,21 @@
+"""Prints a one-time link that makes an account."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+
+from webapp.accounts.models import OneTimeLink
+
+
+class Command(BaseCommand):
+    help = "Print a one-time link; with --admin it makes an administrator."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--admin", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        _, token = OneTimeLink.make(makes_admin=options["admin"])
+        self.stdout.write(f"{settings.PUBLIC_URL}/welcome/{token}")

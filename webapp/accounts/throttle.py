@@ -1,0 +1,26 @@
+"""Slows down guessing: after five wrong passwords a name and address wait a minute."""
+
+from __future__ import annotations
+
+from django.core.cache import cache
+
+TRIES = 5
+WAIT_S = 60
+
+
+def _key(username: str, address: str) -> str:
+    return f"signin:{address}:{username.lower()[:60]}".replace(" ", "_")
+
+
+def blocked(username: str, address: str) -> bool:
+    return int(cache.get(_key(username, address), 0)) >= TRIES
+
+
+def failed(username: str, address: str) -> None:
+    key = _key(username, address)
+    cache.add(key, 0, WAIT_S)
+    cache.incr(key)
+
+
+def succeeded(username: str, address: str) -> None:
+    cache.delete(_key(username, address))

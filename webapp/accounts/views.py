@@ -1,0 +1,104 @@
+"""Signing in and out, first visits, and who has an account."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login, logout
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.forms import AuthenticationForm
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_http_methods, require_POST
+
+from webapp.accounts import throttle
+from webapp.accounts.forms import WelcomeForm
+from webapp.accounts.models import OneTimeLink, User
+
+
+@login_not_required
+@require_http_methods(["GET", "POST"])
+def welcome(request: HttpRequest, token: str) -> HttpResponse:
+    """The page a one-time link opens: choose a name and a password, and be signed in."""
+    link = OneTimeLink.find(token)
+    if link is None:
+        return TemplateResponse(request, "accounts/link_used.html", {}, status=410)
+    form = WelcomeForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        user = User(username=form.cleaned_data["username"])
+        user.set_password(form.cleaned_data["password"])
+        if link.redeem(user):
+            login(request, user)
+            return redirect("triage:start")
+        return TemplateResponse(request, "accounts/link_used.html", {}, status=410)
+    return TemplateResponse(request, "accounts/welcome.html", {"form": form, "link": link})
+
+
+@login_not_required
+@require_http_methods(["GET", "POST"])
+def sign_in(request: HttpRequest) -> HttpResponse:
+    form = AuthenticationForm(request, request.POST or None)
+    if request.method == "GET":
+        return _sign_in_page(request, AuthenticationForm(request))
+    name, address = request.POST.get("username", ""), request.META.get("REMOTE_ADDR", "")
+    if throttle.blocked(name, address):
+        return _sign_in_page(
+            request, form, "Too many wrong passwords. Wait a minute and try again.", 429
+        )
+    if not form.is_valid():
+        throttle.failed(name, address)
+        return _sign_in_page(request, form, "That name and password do not go together.", 403)
+    throttle.succeeded(name, address)
+    login(request, cast(User, form.get_user()))
+    return _next(request)
+
+
+def _sign_in_page(
+    request: HttpRequest, form: AuthenticationForm, problem: str = "", status: int = 200
+) -> HttpResponse:
+    context = {
+        "form": form,
+        "problem": problem,
+        "next": request.POST.get("next") or request.GET.get("next", ""),
+        "nobody_yet": not User.objects.exists(),
+    }
+    return TemplateResponse(request, "accounts/sign_in.html", context, status=status)
+
+
+def _next(request: HttpRequest) -> HttpResponseRedirect:
+    target = request.POST.get("next", "")
+    if url_has_allowed_host_and_scheme(target, {request.get_host()}, request.is_secure()):
+        return HttpResponseRedirect(target)
+    return HttpResponseRedirect("/")
+
+
+@require_POST
+def sign_out(request: HttpRequest) -> HttpResponse:
+    logout(request)
+    return redirect("accounts:sign_in")
+
+
+@require_http_methods(["GET", "POST"])
+def people(request: HttpRequest) -> HttpResponse:
+    """Administrators see who has an account and make invitations; the link is shown once."""
+    if not request.user.is_staff:
+        raise PermissionDenied
+    made = ""
+    if request.method == "POST":
+        _, token = OneTimeLink.make(
+            makes_admin=request.POST.get("admin") == "on", invited_by=cast(User, request.user)
+        )
+        made = f"{settings.PUBLIC_URL}/welcome/{token}"
+        messages.success(request, "The invitation is below; it is shown only now.")
+    context = {
+        "nav": "people",
+        "people": User.objects.order_by("username"),
+        "made": made,
+        "only_here": "127.0.0.1" in settings.PUBLIC_URL or "localhost" in settings.PUBLIC_URL,
+    }
+    return TemplateResponse(request, "accounts/people.html", context)

@@ -1,0 +1,59 @@
+"""The pivot: which evidence changed which verdict, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from webapp.diagnosis.diagnosis import diagnose
+from webapp.diagnosis.facts import Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What was known at one moment. at: given by the caller, since this package has no clock."""
+
+    title: str
+    at: datetime
+    facts: Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """subject: a hypothesis id, or "gate <name>". before "" at the first moment."""
+
+    subject: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pivot:
+    title: str
+    at: datetime
+    headline: str
+    changes: tuple[Change, ...]
+
+
+def pivots(stages: Sequence[Stage], *, vmid: int | None = None) -> tuple[Pivot, ...]:
+    """One entry a stage, with what changed since the stage before it. Open verdicts at the start are
+    not a change: nothing was known."""
+    found: list[Pivot] = []
+    before: dict[str, str] = {}
+    for stage in stages:
+        result = diagnose(stage.facts, vmid=vmid)
+        after = {name: verdict.kind.value for name, verdict in result.verdicts.items()}
+        after |= {f"gate {g.gate} ({g.path})": g.state.value for g in result.ladder}
+        changes = tuple(
+            Change(name, before.get(name, ""), state)
+            for name, state in sorted(after.items())
+            if state != before.get(name, _quiet(name))
+        )
+        found.append(Pivot(stage.title, stage.at, result.headline, changes))
+        before = after
+    return tuple(found)
+
+
+def _quiet(name: str) -> str:
+    return "unknown" if name.startswith("gate ") else "open"

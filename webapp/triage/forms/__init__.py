@@ -1,0 +1,1 @@
+"""What people type, validated with an error that says what to do."""

@@ -1,0 +1,36 @@
+"""Opens the founding case as a session, stage by stage, labelled as reconstructed."""
+
+from __future__ import annotations
+
+import tomllib
+
+from agents.samples import load
+from webapp.accounts.models import User
+from webapp.triage import intake
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.sessions import session_open
+
+TITLE = "Sample: GLM-5 on eight GPUs in a Proxmox VM (reconstructed from a published account)"
+
+
+def open_sample(name: str, *, owner: User) -> DiagnosisSession:
+    """A session that holds every output of the sample up to its stage. Raises ValueError for a name
+    that is not a sample."""
+    outputs = load(name)
+    session = session_open(owner=owner, title=TITLE)
+    session.sample = name
+    session.own_words = "Compute-bound on small-batch MoE expert kernels."
+    session.first_hypothesis = "compute_bound"
+    for output in outputs:
+        if output.is_workload:
+            session.workload |= tomllib.loads(output.text)
+    session.save()
+    for output in outputs:
+        if output.is_workload:
+            continue
+        session.epoch = output.epoch
+        intake.take_text(
+            session, output.text.encode(), user=owner, label=output.name, origin="sample"
+        )
+    session.save(update_fields=["epoch"])
+    return session

@@ -1,0 +1,63 @@
+"""One line of words for the value of a fact, for tables and live output."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from agents.facts.bench import CopyResult
+from agents.facts.p2p import P2pMatrix, TopologyMatrix
+
+LONGEST = 140
+
+
+def summary(value: Any) -> str:
+    """Never longer than LONGEST characters."""
+    text = _words(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _words(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, P2pMatrix):
+        return _counted(value.pairs().values(), "ordered pairs")
+    if isinstance(value, TopologyMatrix):
+        return f"{len(value.gpus)} GPUs; " + _counted(value.gpu_links().values(), "pairs")
+    if isinstance(value, CopyResult):
+        return f"{len(value.rows)} rows" + (
+            f", {len(value.rejected)} left out" if value.rejected else ""
+        )
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k}={_words(v)}" for k, v in value.items()) or "none"
+    if isinstance(value, tuple | list):
+        return _list(list(value))
+    if is_dataclass(value):
+        return _record(value)
+    return str(value)
+
+
+def _counted(values: Any, what: str) -> str:
+    counts = Counter(str(v) for v in values)
+    total = sum(counts.values())
+    return ", ".join(f"{code} on {n} of {total} {what}" for code, n in counts.most_common())
+
+
+def _list(items: list[Any]) -> str:
+    if not items:
+        return "none"
+    names = [getattr(item, "name", None) for item in items]
+    if all(isinstance(name, str) for name in names):
+        return ", ".join(f"{n} × {name}" for name, n in Counter(names).items())
+    return f"{len(items)}: " + "; ".join(_words(item) for item in items[:3])
+
+
+def _record(value: Any) -> str:
+    shown = ((f.name, getattr(value, f.name)) for f in fields(value))
+    return " ".join(
+        f"{name.removesuffix('_')} {_words(v)}" for name, v in shown if v not in (None, "", (), {})
+    )

@@ -1,0 +1,1 @@
+"""The screens of a session, one module a screen."""

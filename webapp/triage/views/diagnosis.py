@@ -1,0 +1,74 @@
+"""Step 6: what the evidence carries. And the session's front door, members and topology."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_GET, require_POST
+
+from webapp.accounts.models import User
+from webapp.diagnosis.catalogue import all_hypotheses
+from webapp.diagnosis.topology import draw
+from webapp.triage.diagnoses import session_diagnosis, session_pivots
+from webapp.triage.figures import ladder_rows, time_bar
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.sessions import member_add
+from webapp.triage.views.shell import acting, on_session, shell
+
+
+@require_GET
+@on_session
+def session_home(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """Leads to the first step that is not done."""
+    rail = shell(session, "")["rail"]
+    return redirect(next((entry["url"] for entry in rail if not entry["done"]), rail[5]["url"]))
+
+
+@require_GET
+@on_session
+def diagnosis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    result = session_diagnosis(session)
+    claims = {h.id: h.claim for h in all_hypotheses()}
+    order = {"supported": 0, "open": 1, "refuted": 2}
+    context = shell(
+        session,
+        "diagnosis",
+        result=result,
+        bars=[(bound, time_bar(bound)) for bound in result.bounds],
+        ladder=ladder_rows(result.ladder),
+        hypotheses=sorted(
+            ((name, claims[name], verdict) for name, verdict in result.verdicts.items()),
+            key=lambda row: (order[row[2].kind.value], -len(row[2].for_) - len(row[2].against)),
+        ),
+        moments=session_pivots(session, result.facts),
+        unplaced=[e for e in session.evidence.defer("body", "stderr") if e.unplaced],
+        disputes=session.comments.filter(stance="dispute"),
+    )
+    return TemplateResponse(request, "triage/diagnosis.html", context)
+
+
+@require_GET
+@on_session
+def topology(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    result = session_diagnosis(session)
+    context = shell(session, "", result=result, drawing=draw(result.facts))
+    return TemplateResponse(request, "triage/topology.html", context)
+
+
+@require_POST
+@on_session
+def add_member(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    name = request.POST.get("username", "").strip()
+    user = User.objects.filter(username__iexact=name, is_active=True).first()
+    if user is None:
+        messages.error(
+            request, f"Nobody here is called “{name}”. An administrator can invite people."
+        )
+    elif member_add(session, user=user, added_by=acting(request)):
+        messages.success(request, f"{user.username} can see this session now.")
+    back = request.POST.get("back", "")
+    return redirect(
+        back if back.startswith(f"/sessions/{session.pk}/") else session.get_absolute_url()
+    )

@@ -1,0 +1,155 @@
+"""Steps 3 to 5: look at the guest, measure the path, ask the host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from agents.benchmark import all_benchmarks
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from agents.collector import preview
+from agents.facts import ReadingKind, View, all_facts
+from agents.facts.bench import COPY
+from agents.probes import probes_for
+from webapp.diagnosis.facts import Facts, Sourced
+from webapp.triage import intake
+from webapp.triage.case_facts import facts_of
+from webapp.triage.forms.target import SshTargetForm
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.sessions import session_save
+from webapp.triage.views.shell import acting, on_session, shell
+from webapp.triage.views.start import pasted, upload_name
+
+ANSWERS = {
+    "root": (
+        ("yes", "Yes, I have root there"),
+        ("ask admin", "No, but I can ask its admin"),
+        ("no", "No, and nobody will"),
+    ),
+    "may_change": (
+        ("guest", "the guest: its software and settings"),
+        ("vm", "the VM's configuration (it is stopped and started once)"),
+        ("host", "the host: kernel, BIOS (it reboots, with everything on it)"),
+        ("bare metal", "the ground: run on the bare machine"),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FactRow:
+    title: str
+    best: Sourced
+
+
+def fact_rows(facts: Facts, *prefixes: str) -> list[FactRow]:
+    """Known facts first, then the rest; by id within each."""
+    named = all_facts()
+    rows = [
+        FactRow(named[fact_id].title if fact_id in named else fact_id, group[0])
+        for fact_id, group in sorted(facts.readings.items())
+        if fact_id.startswith(prefixes)
+    ]
+    return sorted(rows, key=lambda row: row.best.reading.kind is not ReadingKind.KNOWN)
+
+
+@require_GET
+@on_session
+def guest(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    return _look(request, session, View.GUEST, SshTargetForm())
+
+
+def _look(
+    request: HttpRequest,
+    session: DiagnosisSession,
+    role: View,
+    form: SshTargetForm,
+    status: int = 200,
+) -> HttpResponse:
+    facts = facts_of(session)
+    context = shell(
+        session,
+        role.value,
+        role=role.value,
+        target_form=form,
+        targets=session.targets.filter(role=role.value),
+        keys={(k.host, k.port): k for k in session.host_keys.all()},
+        runs=session.runs.filter(kind="probes", target__role=role.value).select_related("target")[
+            :3
+        ],
+        rows=fact_rows(facts, f"{role.value}.", "vm." if role is View.HOST else f"{role.value}."),
+        commands=preview(probes_for(role)),
+        answers=ANSWERS,
+        host_answers=session.workload.get("host", {}),
+    )
+    return TemplateResponse(request, f"triage/{role.value}.html", context, status=status)
+
+
+@require_GET
+@on_session
+def path(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    facts = facts_of(session)
+    context = shell(
+        session,
+        "path",
+        role="guest",
+        target_form=SshTargetForm(),
+        targets=session.targets.filter(role="guest"),
+        runs=session.runs.filter(kind="benchmark").select_related("target")[:3],
+        benchmark=all_benchmarks()["bench.copy"],
+        copies=facts.all(COPY),
+        best=facts.best(COPY),
+    )
+    return TemplateResponse(request, "triage/path.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@on_session
+def host(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    if request.method == "POST":
+        answers: dict[str, Any] = {
+            "root": request.POST.get("root", ""),
+            "why_vm": request.POST.get("why_vm", "").strip(),
+            "may_change": request.POST.getlist("may_change"),
+        }
+        kept = {name: value for name, value in answers.items() if value}
+        session_save(
+            session,
+            user=acting(request),
+            version=session.version,
+            what="host",
+            values={"workload": {**session.workload, "host": kept}},
+        )
+        messages.success(request, "Kept.")
+        return redirect("triage:host", session.pk)
+    return _look(request, session, View.HOST, SshTargetForm())
+
+
+@require_POST
+@on_session
+def paste(request: HttpRequest, session: DiagnosisSession, role: str) -> HttpResponse:
+    """Takes pasted text or files, and says at once what was understood and what was not."""
+    raw = pasted(request)
+    back = role if role in {"guest", "host", "path"} else "diagnosis"
+    if not raw.strip():
+        messages.error(
+            request, "Nothing was pasted. Paste what a command printed, or choose a file."
+        )
+        return redirect(f"triage:{back}", session.pk)
+    view = View(role) if role in {"guest", "host"} else None
+    name = upload_name(request)
+    taken = intake.take_text(
+        session,
+        raw,
+        user=acting(request),
+        view=view,
+        label=name or f"a paste on “{back}”",
+        origin="upload" if name else "paste",
+        hint=name,
+    )
+    context = shell(session, back, taken=taken, role=role, back=back)
+    return TemplateResponse(request, "triage/understood.html", context)

@@ -1,0 +1,70 @@
+"""Starting, watching and cancelling runs."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_GET, require_POST
+
+from webapp.triage.models import DiagnosisSession, Run
+from webapp.triage.runs import queue_benchmark, queue_probes, request_cancel
+from webapp.triage.views.shell import acting, on_session, shell
+
+
+@require_POST
+@on_session
+def start(request: HttpRequest, session: DiagnosisSession, target_id: int) -> HttpResponse:
+    target = get_object_or_404(session.targets, pk=target_id)
+    benchmark = request.POST.get("benchmark", "")
+    try:
+        if benchmark:
+            run = queue_benchmark(session, target, acting(request), benchmark)
+        else:
+            arguments = (
+                {"nccl_log": path} if (path := request.POST.get("nccl_log", "").strip()) else None
+            )
+            run = queue_probes(session, target, acting(request), arguments=arguments)
+    except (ValueError, PermissionDenied) as error:
+        messages.error(request, str(error))
+        return redirect("triage:path" if benchmark else f"triage:{target.role}", session.pk)
+    back = "path" if benchmark else target.role
+    return redirect(f"/sessions/{session.pk}/{back}#run-{run.number}")
+
+
+@require_GET
+@on_session
+def watch(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> HttpResponse:
+    """The live fragment of a run; 204 when nothing is new since `seen`."""
+    run = get_object_or_404(session.runs.select_related("target"), pk=run_id)
+    context = run_context(session, run)
+    if request.GET.get("seen") == context["seen"]:
+        return HttpResponse(status=204)
+    if not request.headers.get("HX-Request"):
+        return TemplateResponse(request, "triage/run.html", shell(session, "", **context))
+    return TemplateResponse(request, "triage/_run.html", {"session": session, **context})
+
+
+def run_context(session: DiagnosisSession, run: Run) -> dict[str, Any]:
+    evidence = list(run.evidence.defer("body", "stderr").prefetch_related("readings"))
+    seen = f"{run.state}-{len(evidence)}-{run.chunks.count()}-{bool(run.cancel_requested_at)}"
+    return {"run": run, "evidence": evidence, "seen": seen, "expected": len(run.names)}
+
+
+@require_POST
+@on_session
+def cancel(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> HttpResponse:
+    run = get_object_or_404(session.runs.select_related("target"), pk=run_id)
+    if not request_cancel(run, acting(request)):
+        messages.info(request, f"Run {run.number} had already ended.")
+    run.refresh_from_db()
+    if request.headers.get("HX-Request"):
+        return TemplateResponse(
+            request, "triage/_run.html", {"session": session, **run_context(session, run)}
+        )
+    return redirect(f"triage:{'path' if run.kind == 'benchmark' else run.target.role}", session.pk)

@@ -1,0 +1,136 @@
+"""What all pages of a session share: who may see it, the rail of steps, the activity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, cast
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+
+from webapp.accounts.models import User
+from webapp.triage.models import DiagnosisSession
+
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One of the eight. why: what it is asked for, in the operator's words."""
+
+    id: str
+    title: str
+    why: str
+
+
+STEPS = (
+    Step(
+        "symptom",
+        "Symptom & goal",
+        "What you serve, how fast it is, and how fast it should be. The bound is computed from these figures.",
+    ),
+    Step(
+        "hypothesis",
+        "First hypothesis",
+        "What you think it is. It is kept, so that the evidence can confirm or correct it in the open.",
+    ),
+    Step(
+        "guest",
+        "Look at the guest",
+        "Read-only questions to the GPU machine: what it is, what its driver says of the GPU pairs.",
+    ),
+    Step(
+        "path",
+        "Measure the path",
+        "How long a copy between two GPUs really takes, with controls. It loads the GPUs for a short while.",
+    ),
+    Step(
+        "host",
+        "Ask the host",
+        "Only the hypervisor knows how the GPUs are wired and what this VM was given.",
+    ),
+    Step(
+        "diagnosis",
+        "Diagnosis",
+        "What the evidence carries, what it rules out, and what is not known yet.",
+    ),
+    Step(
+        "decide", "Decide", "Which changes are worth a maintenance window, which are not, and why."
+    ),
+    Step("verify", "Verify", "The same measurements again: did it help?"),
+)
+
+
+def acting(request: HttpRequest) -> User:
+    """The signed-in person; LoginRequiredMiddleware has seen to it."""
+    return cast(User, request.user)
+
+
+View = Callable[Concatenate[HttpRequest, DiagnosisSession, P], HttpResponse]
+
+
+def on_session(view: View[P]) -> Callable[Concatenate[HttpRequest, UUID, P], HttpResponse]:
+    """Gives the view its session, or answers 404 to those who may not see it."""
+
+    @wraps(view)
+    def wrapped(
+        request: HttpRequest, session_id: UUID, *args: P.args, **kwargs: P.kwargs
+    ) -> HttpResponse:
+        visible = DiagnosisSession.objects.visible_to(acting(request))
+        session = get_object_or_404(visible.select_related("owner"), pk=session_id)
+        return view(request, session, *args, **kwargs)
+
+    return wrapped
+
+
+def shell(session: DiagnosisSession, step_id: str, **more: Any) -> dict[str, Any]:
+    """Context of a session page: its rail with what is done, its activity, and the page's own."""
+    done = _done(session)
+    rail = [
+        {
+            "step": s,
+            "number": i,
+            "done": s.id in done,
+            "now": s.id == step_id,
+            "url": reverse(
+                f"triage:{s.id}" if s.id not in {"decide", "verify"} else f"review:{s.id}",
+                args=[session.pk],
+            ),
+        }
+        for i, s in enumerate(STEPS, 1)
+    ]
+    here = next((i for i, entry in enumerate(rail) if entry["now"]), None)
+    return {
+        "nav": "sessions",
+        "session": session,
+        "rail": rail,
+        "step": STEPS[here] if here is not None else None,
+        "previous": rail[here - 1] if here else None,
+        "following": rail[here + 1] if here is not None and here + 1 < len(rail) else None,
+        "events": session.events.select_related("actor")[:12],
+        "comments": session.comments.select_related("author").order_by("-created_at")[:20],
+        **more,
+    }
+
+
+def _done(session: DiagnosisSession) -> set[str]:
+    views = set(session.evidence.values_list("view", flat=True).distinct())
+    done = {
+        "symptom": bool(session.workload.get("observed")),
+        "hypothesis": bool(session.first_hypothesis or session.own_words),
+        "guest": "guest" in views,
+        "path": session.evidence.filter(
+            readings__fact_id="bench.copy", readings__kind="known"
+        ).exists(),
+        "host": "host" in views,
+        "diagnosis": "guest" in views or "host" in views,
+        "decide": session.decisions.exists(),
+        "verify": session.decisions.filter(
+            state__in=["verified", "no_effect", "reverted"]
+        ).exists(),
+    }
+    return {name for name, is_done in done.items() if is_done}

@@ -1,0 +1,103 @@
+"""Step 1: what is served, how fast it is, how fast it should be. Step 2: what the operator thinks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_http_methods
+
+from webapp.diagnosis.catalogue import all_hypotheses
+from webapp.diagnosis.reference.models import PRESETS
+from webapp.triage.forms import workload as forms
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.sessions import EditedMeanwhileError, session_save
+from webapp.triage.views.shell import acting, on_session, shell
+
+
+@require_http_methods(["GET", "POST"])
+@on_session
+def symptom(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    if request.method == "POST":
+        return _save(request, session)
+    start = {**forms.initial(session.workload), "title": session.title, "symptom": session.symptom}
+    preset = request.GET.get("preset", "")
+    if preset in PRESETS:
+        start |= {k: v for k, v in forms.initial({"model": PRESETS[preset].fields}).items() if v}
+    form = forms.WorkloadForm(initial=start)
+    points = forms.PointFormSet(initial=forms.initial_points(session.workload), prefix="point")
+    return _page(request, session, form, points, preset=preset)
+
+
+def _save(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    form = forms.WorkloadForm(request.POST)
+    points = forms.PointFormSet(request.POST, prefix="point")
+    if not (form.is_valid() and points.is_valid()):
+        return _page(request, session, form, points, status=422)
+    kept = {k: v for k, v in session.workload.items() if k in {"host", "notes"}}
+    found = {**kept, **form.workload(), "observed": forms.observed(points)}
+    values = {
+        "title": form.cleaned_data["title"],
+        "symptom": form.cleaned_data["symptom"],
+        "workload": found,
+    }
+    try:
+        session_save(
+            session, user=acting(request), version=_version(request), what="symptom", values=values
+        )
+    except EditedMeanwhileError as conflict:
+        return _page(request, conflict.current, form, points, conflict=conflict.current, status=409)
+    return redirect("triage:hypothesis", session.pk)
+
+
+def _page(
+    request: HttpRequest,
+    session: DiagnosisSession,
+    form: Any,
+    points: Any,
+    *,
+    status: int = 200,
+    **more: Any,
+) -> HttpResponse:
+    context = shell(session, "symptom", form=form, points=points, presets=PRESETS, **more)
+    return TemplateResponse(request, "triage/symptom.html", context, status=status)
+
+
+@require_http_methods(["GET", "POST"])
+@on_session
+def hypothesis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    conflict = None
+    if request.method == "POST":
+        values = {
+            "own_words": request.POST.get("own_words", ""),
+            "first_hypothesis": request.POST.get("first_hypothesis", "")[:80],
+        }
+        try:
+            session_save(
+                session,
+                user=acting(request),
+                version=_version(request),
+                what="hypothesis",
+                values=values,
+            )
+            messages.success(request, "Kept. The evidence will confirm or correct it in the open.")
+            return redirect("triage:guest", session.pk)
+        except EditedMeanwhileError as error:
+            conflict = error.current
+            session.own_words, session.first_hypothesis = (
+                values["own_words"],
+                values["first_hypothesis"],
+            )
+            session.version = conflict.version
+    context = shell(session, "hypothesis", hypotheses=all_hypotheses(), conflict=conflict)
+    return TemplateResponse(
+        request, "triage/hypothesis.html", context, status=409 if conflict else 200
+    )
+
+
+def _version(request: HttpRequest) -> int:
+    raw = request.POST.get("version", "")
+    return int(raw) if raw.isdigit() else -1
