@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from agents.facts import Fact, Reading, ReadingKind
+from agents.facts import Fact, Reading, ReadingKind, View
 from webapp.diagnosis.claim import EvidenceRef
 
 T = TypeVar("T")
@@ -26,6 +26,11 @@ class Sourced:
     source: str
     epoch: int = 0
     order: int = 0
+
+    @property
+    def view(self) -> View:
+        """Whose eyes saw it, by the fact's name."""
+        return Fact(self.reading.fact_id, "", None).view
 
     @property
     def refs(self) -> tuple[EvidenceRef, ...]:

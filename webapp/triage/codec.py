@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,8 +66,15 @@ def decode(row: Row) -> Reading[Any]:
 
 def _plain(value: Any) -> Any:
     """JSON values without what PostgreSQL refuses: NUL in text, and numbers that are none."""
-    text = msgspec.json.encode(value)
+    text = msgspec.json.encode(value, enc_hook=_mapping)
     return msgspec.json.decode(text.replace(b"\\u0000", b"\\ufffd"))
+
+
+def _mapping(value: Any) -> dict[Any, Any]:
+    """msgspec writes plain dicts only; parsers may hand out any mapping."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is no JSON value")
 
 
 def _text(text: str) -> str:

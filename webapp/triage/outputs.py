@@ -1,0 +1,108 @@
+"""Given outputs into sourced readings, without a database: what `diagnose` and `recognise` stand on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+from agents.facts import View
+from agents.read import Item, RawReading, read_raw
+from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.workload import read_workload
+from webapp.triage.sources import Given
+
+# Files of a folder that describe it; they are not outputs.
+DESCRIPTIONS = frozenset({"case.toml", "provenance.toml", "README.md"})
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOutput:
+    """One given output and what was read from it."""
+
+    given: Given
+    digest: str
+    reading: RawReading
+
+    def source_of(self, item: Item) -> str:
+        """The evidence name, by content: a bundle's frame has its own hash."""
+        if item.frame is not None:
+            return f"{item.reader}@{_digest(item.frame.raw_stdout)}"
+        return f"paste@{self.digest}"
+
+
+@dataclass(slots=True)
+class Collected:
+    """Everything read from a command's sources."""
+
+    outputs: list[ReadOutput] = field(default_factory=list)
+    tables: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def recognised(self) -> bool:
+        return bool(self.tables) or any(output.reading.items for output in self.outputs)
+
+    @property
+    def partly(self) -> bool:
+        """Some source gave nothing, or a collector's answer was cut or timed out in parts."""
+        return any(_is_partial(output) for output in self.outputs)
+
+    def unrecognised(self) -> list[dict[str, Any]]:
+        return [
+            {"source": f"paste@{output.digest}", "lines": list(lines)}
+            for output in self.outputs
+            for lines in output.reading.unrecognised
+        ]
+
+
+def read_given(given: Iterable[Given], role: View | None) -> Collected:
+    found = Collected()
+    for one in given:
+        if one.tables:
+            found.tables = merged(found.tables, one.tables)
+        elif PurePath(one.name).name not in DESCRIPTIONS:
+            hint = PurePath(one.name).name if one.name != "-" else ""
+            found.outputs.append(
+                ReadOutput(one, _digest(one.raw), read_raw(one.raw, role=role, hint=hint))
+            )
+    return found
+
+
+def facts_from(collected: Collected) -> Facts:
+    return Facts.of(_sourced(collected))
+
+
+def _sourced(collected: Collected) -> Iterator[Sourced]:
+    newest = max((output.given.epoch for output in collected.outputs), default=0)
+    order = 0
+    for output in collected.outputs:
+        for item in output.reading.items:
+            for reading in item.readings:
+                order += 1
+                yield Sourced(reading, output.source_of(item), output.given.epoch, order)
+    if collected.tables:
+        text = repr(sorted(collected.tables.items())).encode()
+        for reading in read_workload(collected.tables):
+            yield Sourced(reading, f"workload@{_digest(text)}", newest)
+
+
+def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables of both; in a table that both have, the second's keys win."""
+    result = dict(first)
+    for key, value in second.items():
+        old = result.get(key)
+        both = isinstance(old, Mapping) and isinstance(value, Mapping)
+        result[key] = {**old, **value} if both else value
+    return result
+
+
+def _is_partial(output: ReadOutput) -> bool:
+    frames = [item.frame for item in output.reading.items if item.frame]
+    cut = any(frame.output.truncated or frame.output.timed_out for frame in frames)
+    return cut or bool(output.reading.notes) or not output.reading.items
+
+
+def _digest(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()[:12]

@@ -1,0 +1,38 @@
+"""`--save`: keeps what a command read as a session, through the same intake as a paste."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from agents.facts import View
+from webapp.accounts.models import User
+from webapp.triage import intake
+from webapp.triage.outputs import Collected
+from webapp.triage.sessions import session_open
+
+
+def save_as_session(collected: Collected, *, vmid: int | None, role: View | None) -> str:
+    """A sentence that says where it is kept, or why it is not."""
+    owner = User.objects.filter(is_staff=True, is_active=True).order_by("id").first()
+    if owner is None:
+        return "Not kept: nobody has an account yet. Start ./run and open its one-time link first."
+    names = [output.given.name for output in collected.outputs[:2]]
+    session = session_open(
+        owner=owner, title=f"Read by command: {', '.join(names) or 'workload'}"[:200]
+    )
+    session.workload = collected.tables
+    session.vmid = vmid
+    session.save()
+    for output in collected.outputs:
+        session.epoch = output.given.epoch
+        intake.take_text(
+            session,
+            output.given.raw,
+            user=owner,
+            view=role,
+            label=output.given.name[:200],
+            origin="command",
+            hint=output.given.name.rpartition("/")[2],
+        )
+    session.save(update_fields=["epoch"])
+    return f"Kept as {settings.PUBLIC_URL}{session.get_absolute_url()}"
