@@ -1,0 +1,158 @@
+"""Raw output is stored first, read next, and never lost."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pytest
+
+from agents.facts import ReadingKind, View
+from agents.facts.p2p import P2P_READ
+from agents.probe import Output, Probe
+from agents.probes import all_probes
+from webapp.accounts.models import User
+from webapp.triage import case_facts, intake
+from webapp.triage.models import DiagnosisSession, Event, Evidence, StoredReading
+
+MATRIX = b"""ops@gpu-vm:~$ nvidia-smi topo -p2p r
+ \tGPU0\tGPU1\t
+ GPU0\tX\tNS\t
+ GPU1\tNS\tX\t
+
+Legend:
+
+  X    = Self
+  OK   = Status Ok
+  CNS  = Chipset not supported
+  GNS  = GPU not supported
+  TNS  = Topology not supported
+  NS   = Not supported
+  U    = Unknown
+"""
+TWO_PARTS = (
+    MATRIX + b"ops@gpu-vm:~$ cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz-6.8.0 root=/dev/vda1 ro quiet\n"
+)
+
+
+def kinds(session: DiagnosisSession) -> list[str]:
+    return list(Event.objects.filter(session=session).values_list("kind", flat=True))
+
+
+def test_a_paste_of_two_parts_is_stored_whole_and_read_in_parts(
+    session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    taken = intake.take_text(session_of_alice, TWO_PARTS, user=alice, view=View.GUEST)
+    readers = [part.reader for part in taken.understood]
+    assert readers == ["guest.topo_p2p_read", "guest.kernel_cmdline"]
+    assert bytes(taken.evidence.body) == TWO_PARTS
+    assert taken.evidence.sha256 == hashlib.sha256(TWO_PARTS).hexdigest()
+    assert kinds(session_of_alice)[0] == "evidence_taken"
+    assert "guest.topo_p2p_read" not in taken.missing
+    assert taken.missing
+
+    facts = case_facts.facts_of(session_of_alice)
+    best = facts.best(P2P_READ)
+    assert best
+    assert best.reading.kind is ReadingKind.KNOWN
+    assert best.source == taken.evidence.name
+    quoted = TWO_PARTS.decode().split("\n")
+    assert [quoted[n - 1].split()[0] for n in best.reading.lines] == ["GPU0", "GPU1"]
+
+
+def test_line_numbers_count_within_the_whole_paste(
+    session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    shifted = b"hello, here is what you asked for\n\n" + TWO_PARTS
+    taken = intake.take_text(session_of_alice, shifted, user=alice, view=View.GUEST)
+    lines = shifted.decode().split("\n")
+    cmdline = next(p for p in taken.understood if p.reader == "guest.kernel_cmdline")
+    assert cmdline.lines
+    assert lines[cmdline.readings[0].lines[0] - 1].startswith("BOOT_IMAGE")
+
+
+def test_the_same_paste_again_is_said_and_not_stored(
+    session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    first = intake.take_text(session_of_alice, MATRIX, user=alice, view=View.GUEST)
+    again = intake.take_text(session_of_alice, MATRIX, user=alice, view=View.GUEST)
+    assert not first.duplicate
+    assert again.duplicate
+    assert again.evidence == first.evidence
+    assert [p.reader for p in again.understood] == [p.reader for p in first.understood]
+    assert Evidence.objects.count() == 1
+    assert StoredReading.objects.count() == len(first.understood[0].readings)
+
+
+def test_the_same_output_after_a_change_is_new_evidence(
+    session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    intake.take_text(session_of_alice, MATRIX, user=alice, view=View.GUEST)
+    session_of_alice.epoch = 1
+    session_of_alice.save()
+    again = intake.take_text(session_of_alice, MATRIX, user=alice, view=View.GUEST)
+    assert not again.duplicate
+    assert [s.epoch for s in case_facts.facts_of(session_of_alice).all(P2P_READ)] == [1, 0]
+
+
+def test_what_nobody_can_place_is_kept_and_said(
+    session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    raw = b"\xff\xfe\x00 lorem ipsum\nqwertz \x1b[31m\n"
+    taken = intake.take_text(session_of_alice, raw, user=alice)
+    assert taken.understood == ()
+    assert taken.unplaced
+    taken.evidence.refresh_from_db()
+    assert bytes(taken.evidence.body) == raw
+    assert taken.evidence.unplaced == [list(span) for span in taken.unplaced]
+
+
+def broken(_: Output) -> Any:
+    raise ZeroDivisionError("a parser's own mistake")
+
+
+def break_parser(monkeypatch: pytest.MonkeyPatch, reader: str) -> None:
+    probe = all_probes()[reader]
+    fields = {name: getattr(probe, name) for name in Probe.__dataclass_fields__}
+    monkeypatch.setitem(all_probes(), reader, Probe(**fields | {"parse": broken}))
+
+
+def test_a_parser_that_raises_makes_its_own_facts_unreadable_and_nothing_else(
+    session_of_alice: DiagnosisSession, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_parser(monkeypatch, "guest.topo_p2p_read")
+    taken = intake.take_text(session_of_alice, TWO_PARTS, user=alice, view=View.GUEST)
+    matrix, cmdline = taken.understood
+    assert [r.kind for r in matrix.readings] == [ReadingKind.UNREADABLE]
+    assert "ZeroDivisionError" in matrix.readings[0].detail
+    assert cmdline.readings[0].kind is ReadingKind.KNOWN
+
+
+def test_a_better_parser_reads_old_evidence(
+    session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        break_parser(monkeypatch, "guest.topo_p2p_read")
+        intake.take_text(session_of_alice, TWO_PARTS, user=alice, view=View.GUEST)
+    assert case_facts.facts_of(session_of_alice).value(P2P_READ) is None
+    assert intake.reread(session_of_alice) == (1, 1)
+    assert case_facts.facts_of(session_of_alice).value(P2P_READ) is not None
+    assert intake.reread(session_of_alice) == (1, 0)
+    assert kinds(session_of_alice).count("evidence_reread") == 1
+
+
+def test_a_large_text_is_read_in_a_process_of_its_own(
+    session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    raw = TWO_PARTS + b"nothing anybody knows about, at length\n" * 40_000
+    assert len(raw) > 1 << 20
+    taken = intake.take_text(session_of_alice, raw, user=alice, view=View.GUEST)
+    assert "guest.topo_p2p_read" in [part.reader for part in taken.understood]
+
+
+def test_reading_facts_takes_one_query(
+    session_of_alice: DiagnosisSession, alice: User, django_assert_num_queries: Any
+) -> None:
+    intake.take_text(session_of_alice, TWO_PARTS, user=alice, view=View.GUEST)
+    with django_assert_num_queries(1):
+        case_facts.facts_of(session_of_alice)

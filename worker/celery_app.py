@@ -1,0 +1,32 @@
+"""The Celery application of the worker: `celery -A worker.celery_app worker`.
+
+Messages carry ids as JSON. They are acknowledged late, so that a message a killed worker had taken
+comes back (Redis: after the visibility timeout that webapp/triage/queue.py sets); a run is claimed by
+a conditional UPDATE, so a message that comes twice does nothing the second time.
+"""
+
+from __future__ import annotations
+
+import os
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.config.settings")
+django.setup()
+
+from webapp.triage.queue import celery as app  # noqa: E402 (needs Django's settings)
+
+__all__ = ["app"]
+
+app.conf.update(
+    imports=("worker.tasks",),
+    task_acks_late=True,
+    worker_prefetch_multiplier=1,
+    # Runs wait for machines far away; threads cost nothing while they wait. They cannot be killed:
+    # the runner watches the run's cancel flag instead.
+    worker_pool="threads",
+    worker_concurrency=8,
+    worker_hijack_root_logger=False,
+    worker_enable_remote_control=False,
+    broker_connection_retry_on_startup=True,
+)

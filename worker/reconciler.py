@@ -1,0 +1,37 @@
+"""Puts right what a crash left behind: leases that ran out, messages that vanished.
+
+Each step is a conditional UPDATE, so that a second reconciler does no harm.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from django.db import DatabaseError, close_old_connections
+from django.utils import timezone
+
+from webapp.triage import runs
+
+EVERY_S = 5.0
+logger = logging.getLogger(__name__)
+
+
+def reconcile_once() -> tuple[int, int]:
+    """(runs ended as lost, messages sent again)."""
+    now = timezone.now()
+    return runs.expire_leases(now), runs.resend_lost_messages(now)
+
+
+def reconcile_until(stop: threading.Event) -> None:
+    """Every five seconds until `stop` is set. A database out of reach is tried again."""
+    while not stop.is_set():
+        close_old_connections()
+        try:
+            lost, sent = reconcile_once()
+            if lost or sent:
+                logger.warning("%d runs were lost, %d messages were sent again", lost, sent)
+        except DatabaseError as error:
+            logger.warning("the database did not answer: %s", error)
+        stop.wait(EVERY_S)
+    close_old_connections()
