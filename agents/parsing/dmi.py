@@ -1,0 +1,126 @@
+"""Firmware names (DMI): our `key: value` lines from /sys/class/dmi/id, dmidecode(8), hostnamectl(1),
+Windows' systeminfo, and the kernel's "Hardware name:" and "DMI:" lines, quoted or wrapped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agents.facts.platform import MachineType
+from agents.parsing.lspci import LINE_CAP
+
+# Labels of other tools -> the file name below /sys/class/dmi/id.
+_SECTIONS = {
+    "BIOS Information": {"Vendor": "bios_vendor", "Version": "bios_version"},
+    "System Information": {
+        "Manufacturer": "sys_vendor",
+        "Product Name": "product_name",
+        "Version": "product_version",
+        "UUID": "product_uuid",
+    },
+    "Base Board Information": {"Manufacturer": "board_vendor", "Product Name": "board_name"},
+    "Chassis Information": {"Manufacturer": "chassis_vendor"},
+}
+_LABELS = {
+    "Hardware Vendor": "sys_vendor",
+    "Hardware Model": "product_name",
+    "System Manufacturer": "sys_vendor",
+    "System Model": "product_name",
+    "BIOS Version": "bios_vendor",
+}
+_FILES = frozenset((*_LABELS.values(), "product_version", "product_uuid", "board_vendor"))
+_FILES |= {"board_name", "bios_version", "chassis_vendor"}
+_EMPTY = frozenset(("", "not specified", "to be filled by o.e.m.", "default string", "n/a", "none"))
+_QUOTE = re.compile(r"^\s{0,8}(?:[>|]\s?)*")
+_PAIR = re.compile(r"^\s*(?:dmi )?([A-Za-z][A-Za-z_ ]{2,40}?)\s*: ?(.*)$")
+_KERNEL = re.compile(r"\b(?:Hardware name|DMI): ([A-Z0-9].*)$")
+_BIOS = re.compile(r",?\s*BIOS (\S.*)$")
+# The first that matches counts: clouds that rename a KVM machine before the names of its parts.
+_KINDS = (
+    (re.compile(r"amazon ec2(?!.{0,80}\.metal)"), "amazon"),
+    (re.compile(r"google compute engine"), "google"),
+    (re.compile(r"\bqemu\b|\bbochs\b|standard pc \((?:i440fx|q35)"), "qemu"),
+    (re.compile(r"kubevirt|\bkvm\b"), "kvm"),
+    (re.compile(r"vmware"), "vmware"),
+    (re.compile(r"virtualbox|innotek"), "oracle"),
+    (re.compile(r"\bxen\b"), "xen"),
+    (re.compile(r"microsoft.{0,80}(?:virtual machine|hyper-v)"), "microsoft"),
+    (re.compile(r"parallels"), "parallels"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """fields: by file name below /sys/class/dmi/id, empty and placeholder values left out.
+
+    combined: vendor and product in one, as the kernel prints them. lines: 1-based, where they stand.
+    """
+
+    combined: str
+    fields: Mapping[str, str]
+    lines: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        return " ".join((self.combined, *self.fields.values())).lower()[:LINE_CAP]
+
+
+def parse(text: str) -> Names | None:
+    """The machine's names; None when the text holds none."""
+    fields: dict[str, str] = {}
+    lines: list[int] = []
+    section: Mapping[str, str] = {}
+    combined = ""
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = _QUOTE.sub("", raw[:LINE_CAP], count=1)
+        section = _SECTIONS.get(line.strip(), {} if line.startswith("Handle ") else section)
+        kernel, pair = _KERNEL.search(line), _PAIR.match(line)
+        if kernel:
+            combined, bios = _split(kernel[1])
+            fields |= {"bios_vendor": bios} if bios else {}
+            lines.append(number)
+        elif pair and (key := _file(pair[1], section)) and pair[2].strip().lower() not in _EMPTY:
+            fields.setdefault(key, pair[2].strip())
+            lines.append(number)
+    combined = combined or _join(fields)
+    return Names(combined, fields, tuple(lines)) if lines else None
+
+
+def virt_kind(names: Names) -> str | None:
+    """The hypervisor that these names give away, in systemd's words; None: no known one.
+
+    As systemd (src/basic/virt.c, detect_vm_dmi) does, "qemu" where firmware says QEMU: it cannot tell
+    whether KVM runs it. EC2's *.metal instances are no VMs.
+    """
+    return next((kind for pattern, kind in _KINDS if pattern.search(names.text)), None)
+
+
+def machine_type(names: Names) -> MachineType | None:
+    """QEMU's board from product name or version ("pc-q35-9.2"); None when they do not say."""
+    text = names.text
+    if "i440fx" in text:
+        return MachineType.I440FX
+    if "q35" in text:
+        return MachineType.Q35
+    return MachineType.OTHER if virt_kind(names) == "qemu" and names.combined else None
+
+
+def _file(label: str, section: Mapping[str, str]) -> str | None:
+    label = label.strip()
+    if label in _FILES:
+        return label
+    return section.get(label) or _LABELS.get(label)
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Vendor and product, and the firmware after ", BIOS "."""
+    bios = _BIOS.search(text)
+    head = text[: bios.start()] if bios else text
+    return head.strip().rstrip(","), bios[1].strip() if bios else ""
+
+
+def _join(fields: Mapping[str, str]) -> str:
+    vendor, product = fields.get("sys_vendor", ""), fields.get("product_name", "")
+    return product if product.startswith(vendor) and product else f"{vendor} {product}".strip()

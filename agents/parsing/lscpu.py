@@ -1,0 +1,86 @@
+"""`lscpu`, in any language: labels are translated, values mostly are not.
+
+Format: util-linux lscpu(1), `Label: value` lines; sub-entries may be indented. So values decide where
+they can: two "NN bits" are address sizes, a list of CPUs beside "NUMA … 0" is a node. "Virtualization:
+AMD-V" is a feature of the processor, never a sign of a VM.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from agents.facts.platform import NumaNode
+from agents.parsing.lspci import LINE_CAP
+
+_PAIR = re.compile(r"^[\s>|]*([^\s:：][^:：]{1,60}?)\s*[:：]\s*(\S.*)$")
+_BITS = re.compile(
+    r"^(\d{2})\s*\w{0,6}bits?\b[^,，]{0,20}[,，]\s*\d{2}\s*\w{0,6}bits?\b", re.IGNORECASE
+)
+_MODEL_LABELS = frozenset(("model name", "modellname", "modellbezeichnung", "nom de modèle"))
+_MODEL_LABELS |= {"nombre del modelo", "nome modello", "nome do modelo", "nazwa modelu"}
+_MODEL_LABELS |= {"имя модели", "型号名称", "モデル名", "모델명"}
+_PROCESSOR = re.compile(r"\b(?:Intel\(R\)|AMD (?:EPYC|Ryzen|Opteron)|Xeon|Neoverse|Ampere|CPU @)")
+_HYPERVISOR_LABEL = re.compile(
+    r"h[yi]perv|гипервиз|ハイパーバイザ|超管理器|虚拟机管理", re.IGNORECASE
+)
+_VENDORS = frozenset(("KVM", "Microsoft", "VMware", "Xen", "Oracle", "Parallels"))
+_NODE_LABEL = re.compile(r"NUMA\D{0,20}(\d{1,4})\b")
+_CPU_LIST = re.compile(r"^\d+(?:[-,]\d+)*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Lscpu:
+    """None: the text does not say. hypervisor_flag: from the Flags line, whole or not at all.
+
+    lines: the 1-based line of each field that was found, by its name here.
+    """
+
+    model: str | None
+    phys_bits: int | None
+    hypervisor_vendor: str | None
+    hypervisor_flag: bool | None
+    numa_nodes: tuple[NumaNode, ...]
+    lines: dict[str, int]
+
+
+def parse(text: str) -> Lscpu:
+    found: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    nodes: dict[int, str] = {}
+    for number, raw in enumerate(text.splitlines(), 1):
+        pair = _PAIR.match(raw[: LINE_CAP * 4])
+        if pair is None:
+            continue
+        label, value = pair[1], pair[2].strip()
+        node = _NODE_LABEL.search(label)
+        field = _field(label, value)
+        if node and _CPU_LIST.match(value):
+            nodes.setdefault(int(node[1]), value)
+            lines.setdefault("numa_nodes", number)
+        elif field and field not in found:
+            found[field], lines[field] = value, number
+    bits = _BITS.match(found.get("phys_bits", ""))
+    flags = found.get("hypervisor_flag")
+    return Lscpu(
+        found.get("model"),
+        int(bits[1]) if bits else None,
+        found.get("hypervisor_vendor"),
+        None if flags is None else "hypervisor" in flags.split(),
+        tuple(NumaNode(i, cpus) for i, cpus in sorted(nodes.items())),
+        lines,
+    )
+
+
+def _field(label: str, value: str) -> str | None:
+    if _BITS.match(value):
+        return "phys_bits"
+    if value in _VENDORS and _HYPERVISOR_LABEL.search(label):
+        return "hypervisor_vendor"
+    if value.startswith("fpu "):
+        return "hypervisor_flag"
+    if label.startswith("BIOS"):
+        return None
+    if label.lower() in _MODEL_LABELS or _PROCESSOR.search(value[:200]):
+        return "model"
+    return None

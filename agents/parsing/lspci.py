@@ -1,0 +1,127 @@
+"""`lspci` in the forms people paste: plain, -n, -nn, -nnk, -D, -v to -vvv, with quotes and lost indents.
+
+Format: pciutils lspci(8). A device opens with its address and class; what follows, indented or not,
+belongs to it until the next address.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+LINE_CAP = 2000
+
+_QUOTE = re.compile(r"^\s{0,8}(?:[>|]\s?)+")
+_HEAD = re.compile(
+    r"^\s*(?P<address>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7])\s+"
+    r"(?:(?P<class>[0-9a-f]{4}): (?P<ids>[0-9a-f]{4}:[0-9a-f]{4})|(?P<text>\S.*))",
+    re.IGNORECASE,
+)
+_CLASS = re.compile(r"^(?P<name>[^:\[]{2,60}?)(?: \[(?P<code>[0-9a-f]{4})\])?: (?P<rest>.*)$")
+_IDS = re.compile(r"\[([0-9a-f]{4}:[0-9a-f]{4})\]")
+_UNNAMED = re.compile(r"\bDevice ([0-9a-f]{4})\b")
+_REVISION = re.compile(r"\(rev ([0-9a-f]{2})\)")
+_DRIVER = re.compile(r"^\s*Kernel driver in use: (\S+)")
+_TAIL = re.compile(r" *(?:\[[0-9a-f]{4}:[0-9a-f]{4}\]|\(rev [0-9a-f]{2}\)|\(prog-if .*)")
+_DISPLAY = {"0300": "VGA compatible controller", "0302": "3D controller"}
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One PCI function. address: full, lower case ("0000:01:00.0"). name: text after the class.
+
+    vendor_device "10de:2bb5" and class_code "0302": None where the paste has names only. details: the
+    (1-based line, text) pairs below the header. revision "ff": the device no longer answers.
+    """
+
+    address: str
+    line: int
+    class_name: str | None = None
+    class_code: str | None = None
+    vendor_device: str | None = None
+    name: str = ""
+    revision: str | None = None
+    driver: str | None = None
+    details: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def is_nvidia(self) -> bool:
+        if self.vendor_device is not None:
+            return self.vendor_device.startswith("10de:")
+        return self.name.startswith("NVIDIA")
+
+    @property
+    def is_gpu(self) -> bool:
+        """An NVIDIA function of class VGA (0300) or 3D (0302): no audio function, no NVSwitch."""
+        by_code = self.class_code in _DISPLAY
+        by_name = self.class_code is None and self.class_name in _DISPLAY.values()
+        return self.is_nvidia and (by_code or by_name)
+
+    @property
+    def is_virtual(self) -> bool:
+        """A device that only a hypervisor makes: virtio (1af4), QEMU (1b36, 1234:1111)."""
+        if self.vendor_device is not None:
+            return self.vendor_device[:4] in ("1af4", "1b36") or self.vendor_device == "1234:1111"
+        return self.name.startswith("Red Hat") or "QEMU" in self.name
+
+
+def full_address(text: str) -> str:
+    """ "0000:01:00.0" from "01:00.0", "00000000:01:00.0" (nvidia-smi) or "0000:01:00" (Xid lines)."""
+    parts = text.lower().split(":")
+    domain = f"{int(parts[0], 16):04x}" if len(parts) == 3 else "0000"
+    device = parts[-1] if "." in parts[-1] else f"{parts[-1]}.0"
+    return f"{domain}:{parts[-2]}:{device}"
+
+
+def parse(text: str) -> tuple[Device, ...]:
+    """Every device in print order; empty when no line opens one."""
+    found: list[Device] = []
+    details: list[tuple[int, str]] = []
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = _QUOTE.sub("", raw[:LINE_CAP])
+        opened = _device(line, number)
+        if opened is None:
+            details.append((number, line))
+            continue
+        _close(found, details)
+        details = []
+        found.append(opened)
+    _close(found, details)
+    return tuple(found)
+
+
+def gpus(devices: Iterable[Device]) -> tuple[Device, ...]:
+    return tuple(device for device in devices if device.is_gpu)
+
+
+def _device(line: str, number: int) -> Device | None:
+    head = _HEAD.match(line)
+    if head is None:
+        return None
+    address = full_address(head["address"])
+    revision = _REVISION.search(line)
+    rev = revision[1] if revision else None
+    if head["ids"]:
+        code, ids = head["class"].lower(), head["ids"].lower()
+        return Device(address, number, _DISPLAY.get(code), code, ids, "", rev)
+    parts = _CLASS.match(head["text"])
+    if parts is None:
+        return None
+    ids_found = _IDS.findall(parts["rest"])
+    ids_or_none = ids_found[-1] if ids_found else _unnamed_nvidia(parts["rest"])
+    name = _TAIL.sub("", parts["rest"]).strip()
+    return Device(address, number, parts["name"], parts["code"], ids_or_none, name, rev)
+
+
+def _unnamed_nvidia(rest: str) -> str | None:
+    """ "NVIDIA Corporation Device 2bb5": an old id database still prints the id."""
+    unnamed = _UNNAMED.search(rest)
+    return f"10de:{unnamed[1]}" if unnamed and rest.startswith("NVIDIA") else None
+
+
+def _close(found: list[Device], details: list[tuple[int, str]]) -> None:
+    if not found or not details:
+        return
+    drivers = (match[1] for _, line in details if (match := _DRIVER.match(line)))
+    found[-1] = replace(found[-1], driver=next(drivers, None), details=tuple(details))

@@ -1,0 +1,101 @@
+"""Whether the probe ran inside a container, and which kind.
+
+Marks that the runtimes leave: /.dockerenv (Docker), /run/.containerenv (Podman), /run/systemd/container
+and PID 1's `container=` (LXC, systemd-nspawn), cgroup paths, the Kubernetes variables.
+"""
+
+from __future__ import annotations
+
+import re
+
+from agents.facts.platform import CONTAINER
+from agents.parsing.lspci import LINE_CAP
+from agents.probe import Command, Output, Probe, Readings, Signature
+
+_SH = r"""say() { printf '%s: %s\n' "$1" "$2"; }
+has() { if [ -e "$1" ]; then say "$1" yes; else say "$1" no; fi; }
+has /.dockerenv
+has /run/.containerenv
+[ -r /run/systemd/container ] && say /run/systemd/container "$(cat /run/systemd/container)"
+[ -n "$KUBERNETES_SERVICE_HOST" ] && say KUBERNETES_SERVICE_HOST set
+if [ -r /proc/1/environ ]; then
+  say 'pid 1 container' "$({ tr '\0' '\n' </proc/1/environ; } 2>/dev/null |
+    sed -n 's/^container=//p')"
+fi
+say 'pid 1 cgroup' "$(grep -oE 'docker|kubepods|libpod|lxc|containerd' /proc/1/cgroup | sort -u |
+  tr '\n' ' ')"
+say 'pid 1' "$(cat /proc/1/comm)"
+command -v systemd-detect-virt >/dev/null 2>&1 &&
+  say systemd-detect-virt "$(systemd-detect-virt -c 2>/dev/null)"
+exit 0"""
+
+_LINE = re.compile(r"^\s*(/\.dockerenv|/run/[\w./]+|[A-Za-z][\w -]{2,30}): ?(.*)$")
+_WORDS = {
+    "docker": "docker",
+    "podman": "podman",
+    "libpod": "podman",
+    "lxc": "lxc",
+    "lxc-libvirt": "lxc",
+    "kubepods": "kubernetes",
+    "containerd": "containerd",
+    "systemd-nspawn": "systemd-nspawn",
+    "openvz": "openvz",
+    "wsl": "wsl",
+    "container-other": "container-other",
+}
+_LABELS = frozenset(("/.dockerenv", "/run/.containerenv", "/run/systemd/container", "pid 1"))
+_LABELS |= {"KUBERNETES_SERVICE_HOST", "pid 1 container", "pid 1 cgroup", "systemd-detect-virt"}
+_INIT = frozenset(("systemd", "init", "openrc-init", "runit"))
+
+
+def parse(output: Output) -> Readings:
+    said, lines = _said(output.stdout)
+    if not said:
+        if output.tool_missing:
+            return (CONTAINER.unsupported("no tool answered"),)
+        return (CONTAINER.unreadable("no mark of a container runtime, nor its absence"),)
+    if "KUBERNETES_SERVICE_HOST" in said or "kubepods" in said.get("pid 1 cgroup", ""):
+        return (CONTAINER.known("kubernetes", lines=tuple(lines.values())),)
+    for label, kind in (("/run/.containerenv", "podman"), ("/.dockerenv", "docker")):
+        if said.get(label) == "yes":
+            return (CONTAINER.known(kind, lines=(lines[label],)),)
+    named = ("/run/systemd/container", "pid 1 container", "systemd-detect-virt", "pid 1 cgroup")
+    for label in named:
+        for word in said.get(label, "").split():
+            if word in _WORDS:
+                return (CONTAINER.known(_WORDS[word], lines=(lines[label],)),)
+    if said.get("systemd-detect-virt") == "none" or said.get("pid 1") in _INIT:
+        return (CONTAINER.known("none", lines=tuple(lines.values())),)
+    return (CONTAINER.not_run("no mark of a container; root could read PID 1's environment"),)
+
+
+def _said(text: str) -> tuple[dict[str, str], dict[str, int]]:
+    """Label -> value and label -> line. A lone word is what `systemd-detect-virt -c` prints."""
+    said: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw[:LINE_CAP]
+        word, pair = line.strip(), _LINE.match(line)
+        label, value = ("", "")
+        if word in _WORDS or word == "none":
+            label, value = "systemd-detect-virt", word
+        elif pair and (pair[1] in _LABELS):
+            label, value = pair[1], pair[2].strip()
+        if label and label not in said:
+            said[label], lines[label] = value, number
+    return said, lines
+
+
+probe = Probe(
+    __name__,
+    title="Container",
+    commands=(Command(_SH),),
+    supplies=(CONTAINER,),
+    parse=parse,
+    signature=Signature(
+        typed=r"systemd-detect-virt\s+-\w*c",
+        starts=(r"^/\.dockerenv: (?:yes|no)$",),
+        belongs=r"^/run/[\w./]+: |^pid 1|^KUBERNETES_|^systemd-detect-virt: |^[a-z-]{2,20}$",
+    ),
+    root_adds="the environment of process 1, where LXC names itself",
+)

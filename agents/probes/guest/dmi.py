@@ -1,0 +1,83 @@
+"""What the firmware calls this machine: /sys/class/dmi/id, or dmidecode and kernel lines in a paste.
+
+In a QEMU guest the names give the emulated board; they can be set freely by who runs the VM.
+"""
+
+from __future__ import annotations
+
+from agents.facts import Reading
+from agents.facts.platform import DMI, MACHINE_TYPE, VIRT_KIND, MachineType
+from agents.parsing import dmi
+from agents.probe import Command, Output, Probe, Readings, Signature
+
+_SH = r"""[ -d /sys/class/dmi/id ] || { echo 'no DMI tables'; exit 0; }
+for f in sys_vendor product_name product_version board_vendor board_name bios_vendor bios_version \
+    chassis_vendor; do
+  [ -r "/sys/class/dmi/id/$f" ] && printf '%s: %s\n' "$f" "$(cat "/sys/class/dmi/id/$f")"
+done
+exit 0"""
+
+
+def parse(output: Output) -> Readings:
+    names = dmi.parse(output.stdout)
+    if names is not None:
+        return (_described(names), _board(names), _kind(names, output.alternative))
+    if "no DMI tables" in output.stdout[:200]:
+        why = "the kernel found no DMI tables, as in guests without firmware"
+        return (DMI.absent(why), MACHINE_TYPE.not_run(why), VIRT_KIND.not_run(why))
+    if output.tool_missing:
+        return tuple(f.unsupported("no DMI here") for f in (DMI, MACHINE_TYPE, VIRT_KIND))
+    why = "no firmware name in the output"
+    return tuple(f.unreadable(why) for f in (DMI, MACHINE_TYPE, VIRT_KIND))
+
+
+def _described(names: dmi.Names) -> Reading[str]:
+    board = f"{names.fields.get('board_vendor', '')} {names.fields.get('board_name', '')}".strip()
+    parts = (names.combined, f"board {board}" if board and board != names.combined else "")
+    text = "; ".join(part for part in parts if part) or "; ".join(names.fields.values())
+    return DMI.known(text, lines=names.lines)
+
+
+def _board(names: dmi.Names) -> Reading[MachineType]:
+    found = dmi.machine_type(names)
+    if found:
+        return MACHINE_TYPE.known(found, lines=names.lines)
+    if dmi.virt_kind(names) is None and names.combined:
+        return MACHINE_TYPE.not_run("the names are not QEMU's; they may have been set by hand")
+    return MACHINE_TYPE.not_run("the names do not tell the board")
+
+
+def _kind(names: dmi.Names, alternative: int) -> Reading[str]:
+    """Only for a paste: on a target guest.virt_kind weighs these names against better signs."""
+    found = dmi.virt_kind(names)
+    if alternative >= 0 or found is None:
+        return VIRT_KIND.not_run("guest.virt_kind decides; firmware names alone do not")
+    return VIRT_KIND.known(
+        found, lines=names.lines, missing=("the processor's own word: names can be set by hand",)
+    )
+
+
+probe = Probe(
+    __name__,
+    title="Firmware names",
+    commands=(Command(_SH),),
+    supplies=(DMI, MACHINE_TYPE, VIRT_KIND),
+    parse=parse,
+    signature=Signature(
+        typed=r"dmidecode\b(?!.*system-uuid)|/sys/(?:class|devices/virtual)/dmi/id/(?!product_uuid)",
+        starts=(
+            r"\bHardware name: \S",
+            r"^(?:\[[\s\d.]+\] )?DMI: \S.*BIOS",
+            r"^# dmidecode \d",
+            r"^(?:sys_vendor|product_name|board_vendor): ",
+            r"^\s*(?:BIOS|System|Base Board) Information$",
+            r"^(?:System Manufacturer|System Model|BIOS Version):\s",
+        ),
+        belongs=(
+            r"^\s+\S|^(?:Handle|SMBIOS|Getting SMBIOS|BIOS|System|Base Board|Chassis)\b|"
+            r"^(?:product|board|chassis|bios|sys)_\w+: |^$"
+        ),
+        score=0.95,
+    ),
+    root_adds="dmidecode's full tables; the names are readable without",
+)

@@ -1,0 +1,47 @@
+"""The machine's DMI UUID, by which a guest is matched to its VM (`smbios1: uuid=…`).
+
+/sys/class/dmi/id/product_uuid is readable by root alone (Linux, drivers/firmware/dmi-id.c).
+"""
+
+from __future__ import annotations
+
+import re
+
+from agents.facts.platform import PRODUCT_UUID
+from agents.probe import Command, Output, Probe, Readings, Signature
+
+_SH = r"""f=/sys/class/dmi/id/product_uuid
+if [ -e $f ]; then cat $f; else echo 'no DMI tables'; fi"""
+
+_UUID = re.compile(r"(?<![0-9a-fA-F-])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
+# What boards print when nobody set one.
+_PLACEHOLDERS = ("00000000-0000-0000-0000-000000000000", "03000200-0400-0500-0006-000700080009")
+
+
+def parse(output: Output) -> Readings:
+    for number, line in enumerate(output.lines, 1):
+        found = _UUID.search(line[:2000])
+        if found and found[0].lower() in _PLACEHOLDERS:
+            return (PRODUCT_UUID.absent("the firmware holds a placeholder", lines=(number,)),)
+        if found:
+            return (PRODUCT_UUID.known(found[0].lower(), lines=(number,)),)
+    if output.refused:
+        return (PRODUCT_UUID.not_run("only root may read it"),)
+    if "no DMI tables" in output.stdout[:200]:
+        return (PRODUCT_UUID.absent("the kernel found no DMI tables"),)
+    if output.tool_missing:
+        return (PRODUCT_UUID.unsupported("no DMI here"),)
+    if not output.stdout.strip():
+        return (PRODUCT_UUID.not_run("no output; only root may read it"),)
+    return (PRODUCT_UUID.unreadable("no UUID in the output"),)
+
+
+probe = Probe(
+    __name__,
+    title="Machine UUID",
+    commands=(Command(_SH, root=True),),
+    supplies=(PRODUCT_UUID,),
+    parse=parse,
+    signature=Signature(typed=r"product_uuid|dmidecode\b.*system-uuid", starts=()),
+    root_adds="the UUID that names this machine's VM on the host",
+)
