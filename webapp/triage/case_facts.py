@@ -5,13 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from typing import Any
 
-from agents.facts import Reading
+from agents.facts import Fact, Reading
+from agents.facts.workload import GOAL, HOST_ROOT, MODEL, NOTES, OBSERVED, PARALLELISM
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.workload import read_workload
 from webapp.triage import codec
 from webapp.triage.models import DiagnosisSession, StoredReading
 
+_TABLES: dict[str, Fact[Any]] = {
+    "model": MODEL,
+    "parallelism": PARALLELISM,
+    "observed": OBSERVED,
+    "goal": GOAL,
+    "host": HOST_ROOT,
+    "notes": NOTES,
+}
 _COLUMNS = ("fact_id", "kind", "value", "detail", "lines", "missing")
 
 
@@ -39,5 +49,15 @@ def _said(session: DiagnosisSession, epoch: int) -> Iterator[Sourced]:
         return
     text = json.dumps(session.workload, sort_keys=True)
     source = f"workload@{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-    for reading in read_workload(session.workload):
-        yield Sourced(reading, source, epoch)
+    for table, content in session.workload.items():
+        for reading in _table(table, content):
+            yield Sourced(reading, source, epoch)
+
+
+def _table(table: str, content: object) -> tuple[Reading[Any], ...]:
+    """Table by table, so that one an older version saved cannot hide the others."""
+    try:
+        return read_workload({table: content})
+    except ValueError as error:
+        fact = _TABLES.get(table)
+        return (fact.unreadable(str(error)),) if fact else ()

@@ -17,6 +17,7 @@ from django.db import transaction
 from django.db.models import F, Max, Q, QuerySet
 from django.utils import timezone
 
+from agents.collector import build_script
 from agents.facts import View
 from agents.probes import all_probes, probes_for
 from webapp.accounts.models import User
@@ -46,8 +47,9 @@ def queue_probes(
 ) -> Run:
     """A run of these probes, by default of all that the target's role has.
 
-    arguments: what the collector takes, {"VMID": "128"}. Raises ValueError for a probe that is unknown or of
-    another role, PermissionDenied for a local target of anyone but an administrator.
+    arguments: what the collector takes, {"VMID": "128"}. Raises ValueError for a probe that is
+    unknown or of another role and for an argument that has no safe form, PermissionDenied for a
+    local target of anyone but an administrator.
     """
     role = View(target.role)
     chosen = list(names) if names is not None else [probe.id for probe in probes_for(role)]
@@ -55,7 +57,10 @@ def queue_probes(
     wrong = [name for name in chosen if name not in known or known[name].role is not role]
     if wrong or not chosen:
         raise ValueError(f"no such probe for a {role}: {', '.join(wrong) or 'none was named'}")
-    return _queue(session, target, user, PROBES, chosen, dict(arguments or {}))
+    given = {name.upper(): value for name, value in (arguments or {}).items()}
+    # What has no safe form in a script is refused now, while the person who asked is there.
+    build_script([known[name] for name in chosen], role=role, nonce="0" * 16, arguments=given)
+    return _queue(session, target, user, PROBES, chosen, given)
 
 
 def queue_benchmark(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from agents.facts import ReadingKind
 from agents.facts.host import VFIO_BACKEND, VFIO_ERRORS, VfioBackend, VfioError
 from agents.facts.vm import VM_QEMU_ARGS
 from webapp.diagnosis.case import Gate, GateState, Path
@@ -28,7 +29,7 @@ def judge(facts: Facts, path: Path) -> Gate:
         return Gate(GATE, path, GateState.NOT_APPLICABLE, "NVLink does not pass the IOMMU")
     if ground(facts) is Ground.BARE_METAL:
         return Gate(GATE, path, GateState.NOT_APPLICABLE, "bare metal: no VFIO in between")
-    errors, backend = facts.value(VFIO_ERRORS), _backend(facts)
+    errors, backend = _errors(facts), _backend(facts)
     refs = facts.refs(VFIO_ERRORS, VFIO_BACKEND)
     expected = _IOMMUFD_EXPECTED if backend is VfioBackend.IOMMUFD else _TYPE1_EXPECTED
     if errors is None:
@@ -43,6 +44,11 @@ def judge(facts: Facts, path: Path) -> Gate:
         return Gate(GATE, path, GateState.PASS, why, refs)
     why = f"the log of the VM's start is clean; the VFIO backend is {backend or 'not known'}"
     return Gate(GATE, path, GateState.UNKNOWN, why, refs, expected)
+
+
+def _errors(facts: Facts) -> tuple[VfioError, ...] | None:
+    """None: the log was not read. A log that was read and has none is `absent`."""
+    return () if facts.kind(VFIO_ERRORS) is ReadingKind.ABSENT else facts.value(VFIO_ERRORS)
 
 
 def _on_bar(error: VfioError) -> bool:

@@ -31,7 +31,7 @@ STEPS = (
     Step(
         "symptom",
         "Symptom & goal",
-        "What you serve, how fast it is, and how fast it should be. The bound is computed from these figures.",
+        "What you serve, how fast it is, how fast it should be. The bound is computed from these figures.",
     ),
     Step(
         "hypothesis",

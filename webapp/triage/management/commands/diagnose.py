@@ -26,7 +26,7 @@ class Command(BaseCommand):
         "output, sample:kpro6[@first|@guest|@host|@after], or - for standard input. "
         "Exit codes: 0 done, 2 usage, 3 nothing recognised, 4 unreachable or key refused, 5 partly."
     )
-    requires_system_checks: list[str] = []
+    requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("source", nargs="*", default=[])

@@ -15,7 +15,7 @@ from webapp.triage.sources import Access, SourceError, gather
 
 class Command(BaseCommand):
     help = "Print which probe each part of these files (or - for standard input) answers."
-    requires_system_checks: list[str] = []
+    requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", nargs="+", help="a file, a folder, or - for standard input")

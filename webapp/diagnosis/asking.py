@@ -1,0 +1,22 @@
+"""Which probe or benchmark would tell a fact that is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from agents.facts import Fact, ReadingKind
+from agents.probes import all_probes
+from webapp.diagnosis.facts import Facts
+
+
+def asks(facts: Facts, *wanted: Fact[Any]) -> tuple[str, ...]:
+    """Ids for those of the facts that are not known: a probe's, else the fact's own id."""
+    return tuple(dict.fromkeys(_ids(facts, wanted)))
+
+
+def _ids(facts: Facts, wanted: tuple[Fact[Any], ...]) -> Iterator[str]:
+    probes = all_probes().values()
+    for fact in wanted:
+        if facts.kind(fact) is not ReadingKind.KNOWN:
+            yield next((p.id for p in probes if fact in p.supplies), fact.id)

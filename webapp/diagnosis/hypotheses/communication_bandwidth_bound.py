@@ -1,0 +1,60 @@
+"""Large collectives fill the step: the bound's communication at the highest concurrency.
+
+Below 256 KiB a message's time is latency on every path measured here, so a case whose largest message
+is smaller refutes it.
+"""
+
+from __future__ import annotations
+
+from agents.facts.bench import ALLREDUCE, COPY
+from agents.facts.workload import MODEL, OBSERVED
+from webapp.diagnosis.asking import asks
+from webapp.diagnosis.case import Bound, Case, Verdict, VerdictKind
+from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.hypothesis import Hypothesis
+
+MUCH = 0.3
+LITTLE = 0.1
+LARGE_BYTES = 256 * 1024
+
+
+def assess(case: Case) -> Verdict:
+    facts, size = case.facts, _message_bytes(case)
+    bound = max(case.bounds, key=lambda b: b.concurrency, default=None)
+    missing = asks(facts, OBSERVED, MODEL, COPY, ALLREDUCE)
+    if bound is None or size is None:
+        return Verdict(VerdictKind.OPEN, missing=missing)
+    if size < LARGE_BYTES:
+        text = f"the largest message is {size / 1024:.0f} KiB: its time is latency, not bandwidth"
+        claim = Claim(text, facts.refs(MODEL, OBSERVED), (size, size), Basis.ESTIMATED)
+        return Verdict(VerdictKind.REFUTED, (), (claim,))
+    if not bound.comm_ms or not bound.step_ms or not bound.step_ms[0]:
+        return Verdict(VerdictKind.OPEN, missing=missing or bound.missing)
+    low, high = bound.comm_ms[0] / bound.step_ms[1], bound.comm_ms[1] / bound.step_ms[0]
+    claim = _claim(case, bound, size, (low, min(1.0, high)))
+    if low >= MUCH:
+        return Verdict(VerdictKind.SUPPORTED, (claim,), (), missing)
+    kind = VerdictKind.REFUTED if high <= LITTLE else VerdictKind.OPEN
+    return Verdict(kind, (), (claim,), missing)
+
+
+def _claim(case: Case, bound: Bound, size: float, share: tuple[float, float]) -> Claim:
+    text = (
+        f"at concurrency {bound.concurrency} messages of {size / 1024:.0f} KiB take "
+        f"{share[0]:.0%}–{share[1]:.0%} of the step"
+    )
+    refs = bound.evidence or case.facts.refs(OBSERVED, COPY, ALLREDUCE)
+    return Claim(text, refs, share, Basis.ESTIMATED)
+
+
+def _message_bytes(case: Case) -> float | None:
+    """Tokens in a step × hidden × activation bytes, at the highest concurrency."""
+    model = case.facts.value(MODEL)
+    if not case.bounds or not model or not model.hidden_size:
+        return None
+    concurrency = max(bound.concurrency for bound in case.bounds)
+    tokens = concurrency * ((model.draft_tokens or 0) + 1)
+    return float(tokens * model.hidden_size * (model.activation_bytes or 2))
+
+
+hypothesis = Hypothesis(__name__, "Large collectives fill the step.", assess)

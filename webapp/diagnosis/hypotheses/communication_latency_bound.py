@@ -1,0 +1,57 @@
+"""Many small collectives fill the step: the bound's communication at the lowest concurrency.
+
+A profile's NCCL time decides, but NCCL kernels also spin while they wait for a slower GPU.
+"""
+
+from __future__ import annotations
+
+from agents.facts.bench import ALLREDUCE, COPY, PROFILE
+from agents.facts.workload import OBSERVED
+from webapp.diagnosis.asking import asks
+from webapp.diagnosis.case import Bound, Case, Verdict, VerdictKind
+from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.hypothesis import Hypothesis
+
+MUCH = 0.3
+LITTLE = 0.1
+
+
+def assess(case: Case) -> Verdict:
+    facts, bound, profile = case.facts, case.single_stream, case.facts.value(PROFILE)
+    if profile is not None:
+        kernels = profile.attention_ms + profile.moe_ms + profile.other_ms
+        step = kernels + profile.nccl_ms + profile.gaps_ms
+        share = profile.nccl_ms / step if step else 0.0
+        text = f"collectives take {share:.0%} of the profiled step, waiting included"
+        claim = Claim(text, facts.refs(PROFILE), (share, share), Basis.MEASURED)
+        return _verdict(claim, share, share, (profile.nccl_ms, profile.nccl_ms), ())
+    if bound is None or not bound.comm_ms or not bound.step_ms or not bound.step_ms[0]:
+        return Verdict(VerdictKind.OPEN, missing=asks(facts, OBSERVED, COPY, ALLREDUCE, PROFILE))
+    low = bound.comm_ms[0] / bound.step_ms[1]
+    high = min(1.0, bound.comm_ms[1] / bound.step_ms[0])
+    refs = bound.evidence or facts.refs(OBSERVED, COPY, ALLREDUCE)
+    claim = Claim(_text(bound, low, high), refs, (low, high), Basis.ESTIMATED)
+    return _verdict(claim, low, high, bound.comm_ms, asks(facts, PROFILE, ALLREDUCE))
+
+
+def _text(bound: Bound, low: float, high: float) -> str:
+    comm = bound.comm_ms or (0.0, 0.0)
+    text = (
+        f"at concurrency {bound.concurrency} communication takes {comm[0]:.1f}–{comm[1]:.1f} ms, "
+        f"{low:.1%}–{high:.0%} of the step"
+    )
+    gain = bound.max_gain_remove_comm
+    return text + (f"; removing all of it gains at most {gain[1]:.2f} ×" if gain else "")
+
+
+def _verdict(
+    claim: Claim, low: float, high: float, share_ms: tuple[float, float], missing: tuple[str, ...]
+) -> Verdict:
+    if low >= MUCH:
+        return Verdict(VerdictKind.SUPPORTED, (claim,), (), missing, share_ms)
+    if high <= LITTLE:
+        return Verdict(VerdictKind.REFUTED, (), (claim,), missing, share_ms)
+    return Verdict(VerdictKind.OPEN, (claim,), (), missing, share_ms)
+
+
+hypothesis = Hypothesis(__name__, "Many small collectives fill the step.", assess)

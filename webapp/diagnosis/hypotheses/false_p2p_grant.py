@@ -1,0 +1,49 @@
+"""P2P is promised and does not deliver: bytes or collectives go wrong or hang where the driver says OK.
+
+A clique is the hypervisor's promise; nothing checks it (QEMU hw/vfio/pci-quirks.c). GeForce cards in a
+VM were seen to report OK, full bandwidth, and never to deliver (NVIDIA/nccl issue 2335).
+"""
+
+from __future__ import annotations
+
+from agents.facts.bench import ALLREDUCE, DELIVERY
+from agents.facts.p2p import P2P_READ
+from webapp.diagnosis.asking import asks
+from webapp.diagnosis.case import Case, Gate, GateState, Path, Verdict, VerdictKind
+from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.hypothesis import Hypothesis
+
+
+def assess(case: Case) -> Verdict:
+    allowed = [p for p in Path if _state(case, "driver", p) is GateState.PASS]
+    if not allowed:
+        return _nothing_granted(case)
+    gates = [g for g in case.ladder if g.path in allowed and g.gate in {"delivered", "collective"}]
+    failed = [g for g in gates if g.state is GateState.FAIL]
+    passed = [g for g in gates if g.state is GateState.PASS]
+    if failed:
+        return Verdict(VerdictKind.SUPPORTED, _claims(failed), _claims(passed))
+    if passed and len(passed) == len(gates):
+        return Verdict(VerdictKind.REFUTED, (), _claims(passed))
+    missing = asks(case.facts, DELIVERY, ALLREDUCE)
+    return Verdict(VerdictKind.OPEN, (), _claims(passed), missing)
+
+
+def _nothing_granted(case: Case) -> Verdict:
+    refused = [g for g in case.ladder if g.gate == "driver" and g.state is GateState.FAIL]
+    if not refused:
+        return Verdict(VerdictKind.OPEN, missing=asks(case.facts, P2P_READ))
+    claim = Claim("the driver grants nothing that could be false", refused[0].evidence)
+    return Verdict(VerdictKind.REFUTED, (), (claim,))
+
+
+def _state(case: Case, name: str, path: Path) -> GateState | None:
+    gate = case.gate(name, path)
+    return gate.state if gate else None
+
+
+def _claims(gates: list[Gate]) -> tuple[Claim, ...]:
+    return tuple(Claim(gate.why, gate.evidence, None, Basis.MEASURED) for gate in gates)
+
+
+hypothesis = Hypothesis(__name__, "P2P is promised but does not deliver.", assess)

@@ -1,0 +1,60 @@
+"""The engine hangs in a collective: kernels spin, power is low, no token comes out."""
+
+from __future__ import annotations
+
+from agents.facts import ReadingKind
+from agents.facts.bench import ALLREDUCE, SERVING
+from agents.facts.gpu import GPUS
+from agents.facts.workload import OBSERVED
+from webapp.diagnosis.asking import asks
+from webapp.diagnosis.case import Case, Verdict, VerdictKind
+from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.gates.collective import Outcome, outcome
+from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.load import load, tokens_flow
+
+SPINNING_POWER = 0.25
+"""Hung 600 W cards were seen at 85–140 W with 100 % utilisation (public RTX PRO 6000 reports)."""
+
+
+def assess(case: Case) -> Verdict:
+    facts, flow = case.facts, tokens_flow(case.facts)
+    stuck = _collective_hung(facts)
+    if stuck:
+        return Verdict(VerdictKind.SUPPORTED, stuck)
+    if flow:
+        text = "tokens come out, so the engine does not hang"
+        claim = Claim(text, facts.refs(OBSERVED, SERVING), None, Basis.MEASURED)
+        return Verdict(VerdictKind.REFUTED, (), (claim,))
+    spinning = _spinning(facts)
+    missing = asks(facts, GPUS, OBSERVED)
+    if spinning and flow is False:
+        text = "no tokens come out"
+        silent = Claim(text, facts.refs(OBSERVED, SERVING), None, Basis.MEASURED)
+        return Verdict(VerdictKind.SUPPORTED, (*spinning, silent))
+    return Verdict(VerdictKind.OPEN, spinning, (), missing)
+
+
+def _spinning(facts: Facts) -> tuple[Claim, ...]:
+    seen = load(facts)
+    if not seen.busy or seen.power_share is None or seen.power_share >= SPINNING_POWER:
+        return ()
+    text = (
+        f"utilisation is {seen.busy_percent} % at {seen.power_share:.0%} of the power limit in one "
+        "snapshot: kernels that wait"
+    )
+    return (Claim(text, facts.refs(GPUS), None, Basis.MEASURED),)
+
+
+def _collective_hung(facts: Facts) -> tuple[Claim, ...]:
+    known = [s for s in facts.all(ALLREDUCE) if s.reading.kind is ReadingKind.KNOWN]
+    text = "an all-reduce on this machine did not come back"
+    return tuple(
+        Claim(text, s.refs, None, Basis.MEASURED)
+        for s in known
+        if s.reading.value and outcome(s.reading.value) is Outcome.HANG
+    )
+
+
+hypothesis = Hypothesis(__name__, "The engine hangs in a collective.", assess)

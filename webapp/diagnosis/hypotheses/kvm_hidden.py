@@ -1,0 +1,46 @@
+"""KVM is hidden from the guest, so the driver takes it for bare metal and ignores a clique.
+
+`hidden=1` on the cpu line and `x-vga=1` on a hostpci line both do it (Proxmox qemu-server 9.2.6); the
+driver detects KVM by its CPUID signature (NVIDIA open kernel modules 595.45.04, hypervisor.c).
+"""
+
+from __future__ import annotations
+
+from agents.facts.p2p import P2P_READ, P2pCode
+from agents.facts.platform import DMI, KVM_VISIBLE, VIRT_KIND
+from agents.facts.vm import VM_CPU_HIDDEN
+from webapp.diagnosis.asking import asks
+from webapp.diagnosis.case import Case, Path, Verdict, VerdictKind
+from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.ground import Ground, ground, ground_refs, kvm_hidden
+from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.pairs import codes
+
+
+def assess(case: Case) -> Verdict:
+    facts = case.facts
+    hidden, configured = kvm_hidden(facts), facts.value(VM_CPU_HIDDEN)
+    if hidden is False:
+        text = "the guest sees KVM's signature"
+        claim = Claim(text, facts.refs(KVM_VISIBLE, VIRT_KIND), None, Basis.MEASURED)
+        return Verdict(VerdictKind.REFUTED, (), (claim,))
+    if ground(facts) in {Ground.BARE_METAL, Ground.OTHER_HYPERVISOR} and not configured:
+        claim = Claim(f"this is not a KVM guest but {ground(facts)}", ground_refs(facts))
+        return Verdict(VerdictKind.REFUTED, (), (claim,))
+    for_ = []
+    if hidden:
+        text = "this is a QEMU guest, and KVM's CPUID signature is not visible in it"
+        refs = facts.refs(VIRT_KIND, KVM_VISIBLE, DMI)
+        for_.append(Claim(text, refs, None, Basis.MEASURED))
+    if configured:
+        text = "the VM's configuration hides KVM (hidden=1, x-vga=1 or kvm=off)"
+        for_.append(Claim(text, facts.refs(VM_CPU_HIDDEN), None, Basis.MEASURED))
+    reads, _ = codes(facts, Path.PCIE)
+    if P2pCode.CNS in reads.values() and for_:
+        text = "the driver answers CNS, as it does when it takes a VM for bare metal"
+        for_.append(Claim(text, facts.refs(P2P_READ), None, Basis.INFERRED))
+    kind = VerdictKind.SUPPORTED if for_ else VerdictKind.OPEN
+    return Verdict(kind, tuple(for_), (), asks(facts, KVM_VISIBLE))
+
+
+hypothesis = Hypothesis(__name__, "KVM is hidden from the guest.", assess)

@@ -1,0 +1,63 @@
+"""The GPUs wait for the processor: gaps between kernels, which CUDA graphs would close.
+
+Flags: SGLang `--disable-cuda-graph` and vLLM `--enforce-eager` launch every kernel from the host.
+"""
+
+from __future__ import annotations
+
+from agents.facts.bench import PROFILE
+from agents.facts.nccl import ENGINE
+from agents.facts.workload import OBSERVED
+from webapp.diagnosis.asking import asks
+from webapp.diagnosis.case import Case, Verdict, VerdictKind
+from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.hypothesis import Hypothesis
+
+GRAPHS_OFF = ("disable-cuda-graph", "enforce-eager")
+MUCH = 0.3
+LITTLE = 0.1
+
+
+def assess(case: Case) -> Verdict:
+    facts, profile, bound = case.facts, case.facts.value(PROFILE), case.single_stream
+    for_ = _graphs_off(case)
+    if profile is not None:
+        kernels = profile.nccl_ms + profile.attention_ms + profile.moe_ms + profile.other_ms
+        step = kernels + profile.gaps_ms
+        share = profile.gaps_ms / step if step else 0.0
+        text = f"gaps between kernels take {share:.0%} of the profiled step"
+        claim = Claim(text, facts.refs(PROFILE), (share, share), Basis.MEASURED)
+        gaps = (profile.gaps_ms, profile.gaps_ms)
+        if share >= MUCH:
+            return Verdict(VerdictKind.SUPPORTED, (claim, *for_), share_ms=gaps)
+        kind = VerdictKind.REFUTED if share <= LITTLE else VerdictKind.OPEN
+        return Verdict(kind, tuple(for_), (claim,), share_ms=gaps)
+    share_ms = None
+    if bound and bound.unexplained_ms:
+        share_ms = (0.0, bound.unexplained_ms[1])
+        text = (
+            f"up to {share_ms[1]:.1f} ms of the step are neither weight reads nor communication; "
+            "launch gaps are one candidate"
+        )
+        refs = bound.evidence or facts.refs(OBSERVED)
+        for_.append(Claim(text, refs, bound.unexplained_ms, Basis.ESTIMATED))
+    return Verdict(VerdictKind.OPEN, tuple(for_), (), asks(facts, PROFILE, ENGINE), share_ms)
+
+
+def _graphs_off(case: Case) -> list[Claim]:
+    engine = case.facts.value(ENGINE)
+    flags = (
+        [f.lstrip("-").replace("_", "-") for f, v in engine.flags.items() if _is_on(v)]
+        if engine
+        else []
+    )
+    found = [flag for flag in flags if flag in GRAPHS_OFF]
+    text = "the engine runs with --{}: every kernel is launched from the host"
+    return [Claim(text.format(f), case.facts.refs(ENGINE), None, Basis.MEASURED) for f in found]
+
+
+def _is_on(value: str) -> bool:
+    return value.strip().lower() not in {"false", "0", "no", "off"}
+
+
+hypothesis = Hypothesis(__name__, "The GPUs wait for kernel launches by the processor.", assess)

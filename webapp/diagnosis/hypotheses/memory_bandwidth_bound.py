@@ -1,0 +1,35 @@
+"""Reading weights from GPU memory fills the step: the bound's floor against the measured step."""
+
+from __future__ import annotations
+
+from agents.facts.workload import MODEL, OBSERVED
+from webapp.diagnosis.asking import asks
+from webapp.diagnosis.case import Case, Verdict, VerdictKind
+from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.hypothesis import Hypothesis
+
+MOST = 0.6
+LITTLE = 0.25
+
+
+def assess(case: Case) -> Verdict:
+    bound = case.single_stream
+    if bound is None or not bound.floor_ms or not bound.step_ms or not bound.step_ms[0]:
+        missing = bound.missing if bound else asks(case.facts, OBSERVED, MODEL)
+        return Verdict(VerdictKind.OPEN, missing=missing)
+    low = bound.floor_ms[0] / bound.step_ms[1]
+    high = min(1.0, bound.floor_ms[1] / bound.step_ms[0])
+    text = (
+        f"at concurrency {bound.concurrency} the weight reads take {bound.floor_ms[0]:.1f}–"
+        f"{bound.floor_ms[1]:.1f} ms of a step of {bound.step_ms[0]:.1f}–{bound.step_ms[1]:.1f} ms"
+    )
+    refs = bound.evidence or case.facts.refs(OBSERVED, MODEL)
+    claim = Claim(text, refs, (low, high), bound.basis.get("floor_ms", Basis.ESTIMATED))
+    if low >= MOST:
+        return Verdict(VerdictKind.SUPPORTED, (claim,), share_ms=bound.floor_ms)
+    if high <= LITTLE:
+        return Verdict(VerdictKind.REFUTED, (), (claim,), share_ms=bound.floor_ms)
+    return Verdict(VerdictKind.OPEN, (claim,), (), ("bench.memory",), bound.floor_ms)
+
+
+hypothesis = Hypothesis(__name__, "Reading weights from GPU memory fills the step.", assess)

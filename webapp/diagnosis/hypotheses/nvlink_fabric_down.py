@@ -1,0 +1,44 @@
+"""NVLink is there but its fabric is not up: fabric manager or IMEX has not completed.
+
+Fabric states: nvidia-smi -q; NVIDIA Fabric Manager user guide.
+"""
+
+from __future__ import annotations
+
+import re
+
+from agents.facts.gpu import FABRIC, GPUS
+from agents.facts.p2p import P2P_NVLINK, TOPOLOGY
+from webapp.diagnosis.asking import asks
+from webapp.diagnosis.case import Case, GateState, Path, Verdict, VerdictKind
+from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.pairs import fabric_state, pairs
+
+_MAY_HAVE_NVLINK = re.compile(
+    r"\b(?:V100|A100|A800|H100|H200|H800|H20|B200|B300|GB200|GB300|SXM\d?)\b"
+)
+
+
+def assess(case: Case) -> Verdict:
+    facts = case.facts
+    fabric, driver = case.gate("fabric", Path.NVLINK), case.gate("driver", Path.NVLINK)
+    if fabric and fabric.state is GateState.FAIL:
+        claim = Claim(fabric.why, fabric.evidence, None, Basis.MEASURED)
+        return Verdict(VerdictKind.SUPPORTED, (claim,))
+    if driver and driver.state is GateState.PASS:
+        claim = Claim(f"P2P over NVLink is up: {driver.why}", driver.evidence, None, Basis.MEASURED)
+        return Verdict(VerdictKind.REFUTED, (), (claim,))
+    if fabric_state(facts):
+        claim = Claim("the fabric is Completed", facts.refs(FABRIC), None, Basis.MEASURED)
+        return Verdict(VerdictKind.REFUTED, (), (claim,))
+    names = [gpu.name or "" for gpu in facts.value(GPUS) or ()]
+    without = bool(names) and not any(_MAY_HAVE_NVLINK.search(name) for name in names)
+    if without and facts.value(TOPOLOGY) and not pairs(facts).nvlink:
+        text = "topo -m lists no NVLink, and this model has no switch fabric"
+        claim = Claim(text, facts.refs(TOPOLOGY, GPUS), None, Basis.INFERRED)
+        return Verdict(VerdictKind.REFUTED, (), (claim,))
+    return Verdict(VerdictKind.OPEN, missing=asks(facts, TOPOLOGY, FABRIC, P2P_NVLINK))
+
+
+hypothesis = Hypothesis(__name__, "The NVLink fabric is not up.", assess)

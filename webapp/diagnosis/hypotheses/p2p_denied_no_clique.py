@@ -1,0 +1,87 @@
+"""The driver refuses P2P because this is a KVM guest whose GPUs carry no GPUDirect clique.
+
+With KVM visible and no clique the guest driver never marks the chipset as known and answers NS for
+every pair (NVIDIA open kernel modules 595.45.04, p2p_caps.c). MIG, mixed chips, vGPU and confidential
+mode give NS too and are excluded first.
+"""
+
+from __future__ import annotations
+
+from agents.facts.gpu import CLIQUE_CAPABILITY, GPUS, Gpu
+from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
+from agents.facts.vm import VM_ID, VM_QEMU_ARGS
+from webapp.diagnosis.asking import asks
+from webapp.diagnosis.case import Bound, Case, GateState, Path, Verdict, VerdictKind
+from webapp.diagnosis.claim import Basis, Claim, Range
+from webapp.diagnosis.ground import Ground, ground, ground_refs, kvm_hidden
+from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.pairs import codes
+
+_NAME = "The driver refuses P2P because the VM grants no GPUDirect clique."
+
+
+def assess(case: Case) -> Verdict:
+    facts = case.facts
+    against = _against(case)
+    if against:
+        return Verdict(VerdictKind.REFUTED, (), (against,))
+    reads, writes = codes(facts, Path.PCIE)
+    answers = {*reads.values(), *writes.values()}
+    missing = asks(facts, P2P_READ, P2P_WRITE, GPUS, CLIQUE_CAPABILITY)
+    if P2pCode.NS not in answers or ground(facts) is not Ground.KVM or kvm_hidden(facts):
+        return Verdict(VerdictKind.OPEN, (), (), missing)
+    text = "the driver answers NS in a KVM guest that sees KVM: its policy without a clique"
+    refs = facts.refs(P2P_READ, P2P_WRITE) + ground_refs(facts)
+    for_ = [Claim(text, refs, None, Basis.INFERRED), *_granted(case)]
+    others = _others_excluded(facts.value(GPUS) or ())
+    if others is None:
+        return Verdict(VerdictKind.OPEN, tuple(for_), (), missing or ("guest.gpus",))
+    for_.append(Claim(others, facts.refs(GPUS), None, Basis.INFERRED))
+    missing += () if facts.value(VM_ID) else asks(facts, VM_QEMU_ARGS)
+    return Verdict(VerdictKind.SUPPORTED, tuple(for_), (), missing, _share(case.single_stream))
+
+
+def _against(case: Case) -> Claim | None:
+    facts, driver, granted = case.facts, case.gate("driver"), case.gate("granted")
+    if ground(facts) in {Ground.BARE_METAL, Ground.OTHER_HYPERVISOR}:
+        return Claim(f"this is not a KVM guest but {ground(facts)}", ground_refs(facts))
+    if driver and driver.state in {GateState.PASS, GateState.NOT_APPLICABLE} and driver.evidence:
+        return Claim(f"the driver refuses nothing over PCIe: {driver.why}", driver.evidence)
+    if granted and granted.state is GateState.PASS:
+        return Claim(granted.why, granted.evidence, None, Basis.MEASURED)
+    gpus = facts.value(GPUS) or ()
+    if any(gpu.mig for gpu in gpus):
+        return Claim("MIG mode is on, which forbids P2P by itself", facts.refs(GPUS))
+    return None
+
+
+def _granted(case: Case) -> list[Claim]:
+    gate = case.gate("granted")
+    seen = gate is not None and gate.state is GateState.FAIL
+    return [Claim(gate.why, gate.evidence, None, Basis.MEASURED)] if gate and seen else []
+
+
+def _others_excluded(gpus: tuple[Gpu, ...]) -> str | None:
+    """What else gives NS and was looked at; None while MIG or mixed chips are not excluded."""
+    names = {gpu.name for gpu in gpus}
+    without_mig = all(gpu.mig is False or "GeForce" in (gpu.name or "") for gpu in gpus)
+    if not gpus or len(names) != 1 or None in names or not without_mig:
+        return None
+    modes = {(gpu.virtualisation_mode or "").lower() for gpu in gpus}
+    if modes - {"", "pass-through", "none"}:
+        return None
+    vgpu = "" if modes <= {"pass-through"} else " and no vGPU"
+    return f"MIG is off and all GPUs are {names.pop()}; confidential mode is off{vgpu} is assumed"
+
+
+def _share(bound: Bound | None) -> Range | None:
+    """Milliseconds of a step that P2P could save, from the bound's gain."""
+    if bound is None or not bound.step_ms or not bound.max_gain_p2p:
+        return None
+    low, high = bound.max_gain_p2p
+    return (
+        (bound.step_ms[0] * (1 - 1 / low), bound.step_ms[1] * (1 - 1 / high)) if low > 0 else None
+    )
+
+
+hypothesis = Hypothesis(__name__, _NAME, assess)

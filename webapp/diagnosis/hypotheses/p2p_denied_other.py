@@ -1,0 +1,76 @@
+"""The driver refuses P2P for another reason than a missing clique.
+
+Reasons: NVIDIA open kernel modules 595.45.04, p2p_caps.c and ctrl0000system.h (MIG, mixed chips, vGPU,
+an I/O hub, a registry key, an unknown chipset, a clique that is there and does not help).
+"""
+
+from __future__ import annotations
+
+from agents.facts.gpu import GPUS
+from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
+from webapp.diagnosis.asking import asks
+from webapp.diagnosis.case import Case, Gate, GateState, Path, Verdict, VerdictKind
+from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.gates.driver import MEANING
+from webapp.diagnosis.ground import Ground, ground, ground_refs
+from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.pairs import codes
+
+
+def assess(case: Case) -> Verdict:
+    facts = case.facts
+    driver = next((g for g in _driver_gates(case) if g.state is GateState.FAIL), None)
+    if driver is None:
+        passed = [g for g in _driver_gates(case) if g.state is GateState.PASS]
+        if passed:
+            claim = Claim(f"the driver allows it: {passed[0].why}", passed[0].evidence)
+            return Verdict(VerdictKind.REFUTED, (), (claim,))
+        return Verdict(VerdictKind.OPEN, missing=asks(facts, P2P_READ, P2P_WRITE))
+    reasons = [*_configured(case), *_by_code(case, driver.path)]
+    if reasons:
+        return Verdict(VerdictKind.SUPPORTED, tuple(reasons))
+    gpus = facts.value(GPUS) or ()
+    excluded = (
+        bool(gpus) and all(gpu.mig is False for gpu in gpus) and len({g.name for g in gpus}) == 1
+    )
+    text = "MIG is off and the GPUs are of one model; confidential mode cannot be seen from here"
+    against = (Claim(text, facts.refs(GPUS), None, Basis.INFERRED),) if excluded else ()
+    return Verdict(VerdictKind.OPEN, (), against, asks(facts, GPUS))
+
+
+def _driver_gates(case: Case) -> list[Gate]:
+    return [gate for gate in case.ladder if gate.gate == "driver"]
+
+
+def _configured(case: Case) -> list[Claim]:
+    facts, granted = case.facts, case.gate("granted")
+    gpus, refs = facts.value(GPUS) or (), facts.refs(GPUS)
+    found = []
+    if any(gpu.mig for gpu in gpus):
+        found.append(Claim("MIG mode is on; a MIG device has no peers", refs, None, Basis.MEASURED))
+    names = sorted({gpu.name for gpu in gpus if gpu.name})
+    if len(names) > 1:
+        text = f"the GPUs are of different models: {', '.join(names)}"
+        found.append(Claim(text, refs, None, Basis.MEASURED))
+    if any("vgpu" in (gpu.virtualisation_mode or "").lower() for gpu in gpus):
+        found.append(Claim("the GPUs are vGPUs, not passed through", refs, None, Basis.MEASURED))
+    if granted and granted.state is GateState.PASS and granted.evidence:
+        text = f"the clique is there, and still the driver refuses: {granted.why}"
+        found.append(Claim(text, granted.evidence, None, Basis.MEASURED))
+    return found
+
+
+def _by_code(case: Case, path: Path) -> list[Claim]:
+    """Codes that name their reason; NS does only where no clique is needed."""
+    reads, writes = codes(case.facts, path)
+    seen = {*reads.values(), *writes.values()} - {P2pCode.OK, P2pCode.UNKNOWN}
+    bare = ground(case.facts) in {Ground.BARE_METAL, Ground.OTHER_HYPERVISOR} or path is Path.NVLINK
+    refs = case.facts.refs(P2P_READ, P2P_WRITE) + ground_refs(case.facts)
+    return [
+        Claim(f"the driver answers {code}: {MEANING[code]}", refs, None, Basis.MEASURED)
+        for code in sorted(seen)
+        if code is not P2pCode.NS or bare
+    ]
+
+
+hypothesis = Hypothesis(__name__, "The driver refuses P2P for another reason.", assess)

@@ -1,0 +1,50 @@
+"""This GPU model has no P2P over PCIe with the stock driver.
+
+GeForce 30, 40 and 50 answer CNS on bare metal too; RTX PRO, RTX Ada and data-center cards support it
+(NVIDIA open kernel modules 595.45.04; public topo outputs of these cards).
+"""
+
+from __future__ import annotations
+
+import re
+
+from agents.facts.gpu import GPUS
+from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
+from webapp.diagnosis.asking import asks
+from webapp.diagnosis.case import Case, GateState, Path, Verdict, VerdictKind
+from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.pairs import codes
+
+_SUPPORTED = re.compile(
+    r"RTX PRO 6000|RTX 6000 Ada|\b(?:L40S?|A100|A800|H100|H200|H800|B200|GB200)\b"
+)
+
+
+def assess(case: Case) -> Verdict:
+    facts, driver = case.facts, case.gate("driver")
+    reads, writes = codes(facts, Path.PCIE)
+    answers = {*reads.values(), *writes.values()}
+    names = {gpu.name for gpu in facts.value(GPUS) or () if gpu.name}
+    if driver and driver.state is GateState.PASS:
+        claim = Claim(f"the driver allows it: {driver.why}", driver.evidence, None, Basis.MEASURED)
+        return Verdict(VerdictKind.REFUTED, (), (claim,))
+    if P2pCode.GNS in answers:
+        refs = facts.refs(P2P_READ, P2P_WRITE)
+        claim = Claim(
+            "the driver answers GNS: this GPU model is excluded", refs, None, Basis.MEASURED
+        )
+        return Verdict(VerdictKind.SUPPORTED, (claim,))
+    geforce = bool(names) and all("GeForce" in name for name in names)
+    if geforce and P2pCode.CNS in answers:
+        text = "GeForce cards with CNS: product policy of the driver, on bare metal as well"
+        refs = facts.refs(GPUS, P2P_READ, P2P_WRITE)
+        return Verdict(VerdictKind.SUPPORTED, (Claim(text, refs, None, Basis.LITERATURE),))
+    if names and all(_SUPPORTED.search(name) for name in names):
+        text = f"{', '.join(sorted(names))}: P2P over PCIe works with the stock driver elsewhere"
+        claim = Claim(text, facts.refs(GPUS), None, Basis.LITERATURE)
+        return Verdict(VerdictKind.REFUTED, (), (claim,))
+    return Verdict(VerdictKind.OPEN, missing=asks(facts, GPUS, P2P_READ, P2P_WRITE))
+
+
+hypothesis = Hypothesis(__name__, "This GPU model has no P2P over PCIe.", assess)

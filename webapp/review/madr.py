@@ -1,0 +1,54 @@
+"""A decision record as MADR Markdown (https://adr.github.io/madr/)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from webapp.review.models import Decision
+
+# What ends a line or starts markup in Markdown, when it comes from outside.
+_SPECIAL = "\\`*_[]<>#|"
+
+
+def as_markdown(decision: Decision) -> str:
+    return "\n".join(_lines(decision)) + "\n"
+
+
+def _lines(decision: Decision) -> Iterator[str]:
+    chosen = [option for option in decision.options if option["id"] in decision.chosen]
+    yield f"# {decision.number}. {plain(decision.title)}"
+    yield ""
+    yield f"- Status: {decision.get_state_display()}"
+    yield f"- Date: {decision.decided_at:%Y-%m-%d}"
+    yield f"- Decided by: {plain(decision.decided_by.username)}"
+    yield f"- Session: {plain(decision.session.title)}"
+    yield from ("", "## Context", "", plain(decision.context))
+    yield from ("", "## Decision", "", plain(decision.reason), "")
+    for option in chosen:
+        yield f"- **{plain(option['title'])}** ({option['phase']}, by the {option['actor']})"
+    yield from ("", "## Consequences", "")
+    for option in chosen:
+        yield f"- {plain(option['title'])}: restarts {option['downtime']}; isolation given up: {plain(option['isolation_cost'])}"
+        yield f"  - predicted effect on throughput: {_effect(option)}"
+        yield f"  - rollback: {plain(option['rollback'])}"
+        yield f"  - verified by: {plain(option['verified_by'])}"
+    yield from ("", "## Options considered", "")
+    for option in decision.options:
+        why = " ".join(claim["text"] for claim in option["why"])
+        yield f"- {option['phase']} **{plain(option['title'])}**: {option['status'].replace('_', ' ')}. {plain(why)}"
+    yield from ("", "## Evidence", "")
+    for pin in decision.pins:
+        yield f"- `{pin['name']}` sha256 `{pin['sha256']}`"
+    if decision.outcome:
+        yield from ("", "## Outcome", "", plain(decision.outcome))
+
+
+def _effect(option: dict[str, Any]) -> str:
+    effect = option["predicted_effect"]
+    return f"{effect[0]:.2f} to {effect[1]:.2f} times" if effect else "not predicted"
+
+
+def plain(text: str) -> str:
+    """Text from people and machines as one line of literal Markdown."""
+    return "".join(f"\\{c}" if c in _SPECIAL else c for c in " ".join(text.split()))

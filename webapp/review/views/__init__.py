@@ -1,0 +1,1 @@
+"""Comments, decisions and their verification."""
