@@ -109,10 +109,23 @@ class XidEvent:
 
 @dataclass(frozen=True, slots=True)
 class Fabric:
-    """NVSwitch fabric state; its clique id has nothing to do with the GPUDirect clique."""
+    """NVSwitch fabric state; its clique id has nothing to do with the GPUDirect clique.
+
+    Of several GPUs the least ready one. health: what the health section complains of, or "Healthy".
+    """
 
     state: str
     status: str | None = None
+    health: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NvLinks:
+    """The NVLinks of one GPU ("GPU0") by whether they carry traffic."""
+
+    gpu: str
+    active: int
+    inactive: int
 
 
 GPUS: Fact[tuple[Gpu, ...]] = Fact("guest.gpus", "GPUs the driver lists", tuple[Gpu, ...])
@@ -138,3 +151,6 @@ XID_EVENTS: Fact[tuple[XidEvent, ...]] = Fact(
     "guest.xid_events", "GPU error events (Xid)", tuple[XidEvent, ...]
 )
 FABRIC: Fact[Fabric] = Fact("guest.fabric", "NVSwitch fabric state", Fabric)
+NVLINKS: Fact[tuple[NvLinks, ...]] = Fact(
+    "guest.nvlinks", "NVLinks of each GPU", tuple[NvLinks, ...]
+)

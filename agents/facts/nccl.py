@@ -13,6 +13,8 @@ class NcclTransports:
     """Channel connections by transport, counted in an NCCL_DEBUG=INFO log.
 
     detail: the distinct "via …" texts, sorted. refused: pairs NCCL says have P2P disabled.
+    nodes, ranks: of the largest communicator, None where the log does not say. initialised: whether
+    it says "Init COMPLETE"; None where it does not even say that initialising began.
     """
 
     p2p: int = 0
@@ -20,6 +22,9 @@ class NcclTransports:
     net: int = 0
     detail: tuple[str, ...] = ()
     refused: int = 0
+    nodes: int | None = None
+    ranks: int | None = None
+    initialised: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
