@@ -21,7 +21,8 @@ LINEAR = 0.5
 
 def assess(case: Case) -> Verdict:
     facts, profile = case.facts, case.facts.value(PROFILE)
-    for_, against = [], _utilisation_says_nothing(case)
+    for_: list[Claim] = []
+    against = _utilisation_says_nothing(case)
     growth = _growth(case.bounds)
     if growth is not None:
         text = f"the step grows by {growth:.0%} of what its tokens grow by"

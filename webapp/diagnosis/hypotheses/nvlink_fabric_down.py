@@ -34,7 +34,8 @@ def assess(case: Case) -> Verdict:
         return Verdict(VerdictKind.REFUTED, (), (claim,))
     names = [gpu.name or "" for gpu in facts.value(GPUS) or ()]
     without = bool(names) and not any(_MAY_HAVE_NVLINK.search(name) for name in names)
-    if without and facts.value(TOPOLOGY) and not pairs(facts).nvlink:
+    topology = facts.value(TOPOLOGY)
+    if without and topology and not pairs(facts).nvlink:
         text = "topo -m lists no NVLink, and this model has no switch fabric"
         claim = Claim(text, facts.refs(TOPOLOGY, GPUS), None, Basis.INFERRED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))

@@ -21,7 +21,8 @@ def assess(case: Case) -> Verdict:
     if not seen.busy:
         missing = asks(case.facts, GPUS) or ("bench.telemetry",)
         return Verdict(VerdictKind.OPEN, missing=missing)
-    for_, against = [], []
+    for_: list[Claim] = []
+    against: list[Claim] = []
     if seen.power_share is not None:
         text = f"under load the GPUs draw up to {seen.power_share:.0%} of their power limit"
         claim = Claim(text, refs, (seen.power_share, seen.power_share), Basis.MEASURED)

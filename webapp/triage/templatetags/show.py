@@ -204,3 +204,8 @@ def spaced(text: Any) -> str:
 def state_words(state: Any) -> str:
     icon, _ = STATES.get(str(state), ("", ""))
     return f"{icon} {str(state).replace('_', ' ')}"
+
+
+@register.filter
+def matrix_rows(matrix: Any) -> list[tuple[str, Any]]:
+    return list(zip(matrix.gpus, matrix.codes, strict=True))

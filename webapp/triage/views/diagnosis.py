@@ -8,13 +8,18 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET, require_POST
 
+from agents.facts.host import PLATFORM
+from agents.facts.p2p import P2P_READ, P2P_WRITE
 from webapp.accounts.models import User
 from webapp.diagnosis.catalogue import all_hypotheses
+from webapp.diagnosis.matching import with_vm
 from webapp.diagnosis.topology import draw
+from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis, session_pivots
 from webapp.triage.figures import ladder_rows, time_bar
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.sessions import member_add
+from webapp.triage.topology_figure import figure
 from webapp.triage.views.shell import acting, on_session, shell
 
 
@@ -52,8 +57,25 @@ def diagnosis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 @require_GET
 @on_session
 def topology(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    result = session_diagnosis(session)
-    context = shell(session, "", result=result, drawing=draw(result.facts))
+    facts = with_vm(facts_of(session), session.vmid)
+    topology = draw(facts)
+    twins = dict(topology.matches)
+    matched = set(twins.values())
+    context = shell(
+        session,
+        "",
+        topology=topology,
+        figure=figure(topology),
+        platform=facts.value(PLATFORM),
+        pairs=[
+            (gpu, topology.guest[twins[i]] if i in twins else None)
+            for i, gpu in enumerate(topology.host)
+        ],
+        unmatched=[gpu for i, gpu in enumerate(topology.guest) if i not in matched],
+        matrices=[
+            (fact.title, value) for fact in (P2P_READ, P2P_WRITE) if (value := facts.value(fact))
+        ],
+    )
     return TemplateResponse(request, "triage/topology.html", context)
 
 

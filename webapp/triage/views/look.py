@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from agents.benchmark import all_benchmarks
@@ -12,7 +13,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from agents.collector import preview
+from agents.collector import PreviewLine, preview
 from agents.facts import ReadingKind, View, all_facts
 from agents.facts.bench import COPY
 from agents.probes import probes_for
@@ -57,6 +58,16 @@ def fact_rows(facts: Facts, *prefixes: str) -> list[FactRow]:
     return sorted(rows, key=lambda row: row.best.reading.kind is not ReadingKind.KNOWN)
 
 
+def _preview(role: View) -> list[tuple[PreviewLine, list[PreviewLine]]]:
+    """Every command by probe: the probe's first line, and all its alternatives."""
+    lines = preview(probes_for(role))
+    return [
+        (group[0], group)
+        for _, rows in groupby(lines, key=lambda line: line.probe_id)
+        if (group := list(rows))
+    ]
+
+
 @require_GET
 @on_session
 def guest(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
@@ -82,7 +93,7 @@ def _look(
             :3
         ],
         rows=fact_rows(facts, f"{role.value}.", "vm." if role is View.HOST else f"{role.value}."),
-        commands=preview(probes_for(role)),
+        commands=_preview(role),
         answers=ANSWERS,
         host_answers=session.workload.get("host", {}),
     )

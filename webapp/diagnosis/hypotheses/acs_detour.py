@@ -1,0 +1,47 @@
+"""P2P works but takes a detour: ACS redirect on a switch that GPUs share sends it to the root port.
+
+Without a shared switch there is nothing to turn in, and ACS costs nothing (PCI Express base
+specification, Access Control Services).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from agents.facts.host import ACS, GPU_PATHS
+from webapp.diagnosis.asking import asks
+from webapp.diagnosis.case import Case, GateState, Verdict, VerdictKind
+from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.hypothesis import Hypothesis
+
+
+def assess(case: Case) -> Verdict:
+    facts, driver = case.facts, case.gate("driver")
+    if driver and driver.state is GateState.FAIL:
+        text = "the driver refuses P2P, so no traffic takes any path between peers"
+        return Verdict(VerdictKind.REFUTED, (), (Claim(text, driver.evidence),))
+    paths, ports = facts.value(GPU_PATHS), facts.value(ACS)
+    if paths is None:
+        return Verdict(VerdictKind.OPEN, missing=asks(facts, GPU_PATHS, ACS))
+    switches = Counter(path.switch for path in paths if path.switch)
+    shared = [switch for switch, gpus in switches.items() if gpus > 1]
+    if not shared:
+        text = "no two GPUs share a PCIe switch on the host"
+        claim = Claim(text, facts.refs(GPU_PATHS), None, Basis.MEASURED)
+        return Verdict(VerdictKind.REFUTED, (), (claim,))
+    text = f"GPUs share {len(shared)} PCIe switches on the host"
+    together = Claim(text, facts.refs(GPU_PATHS), None, Basis.MEASURED)
+    if ports is None:
+        return Verdict(VerdictKind.OPEN, (together,), (), asks(facts, ACS))
+    redirecting = [port for port in ports if port.redirect]
+    if not redirecting:
+        claim = Claim("no bridge redirects by ACS", facts.refs(ACS), None, Basis.MEASURED)
+        return Verdict(VerdictKind.REFUTED, (), (claim,))
+    text = f"ACS redirect is on at {len(redirecting)} bridges"
+    redirects = Claim(text, facts.refs(ACS), None, Basis.MEASURED)
+    allowed = driver is not None and driver.state is GateState.PASS
+    kind = VerdictKind.SUPPORTED if allowed else VerdictKind.OPEN
+    return Verdict(kind, (together, redirects), (), ("bench.copy",))
+
+
+hypothesis = Hypothesis(__name__, "ACS on a shared switch makes P2P take a detour.", assess)

@@ -1,0 +1,55 @@
+"""P2P is allowed, but NCCL's level keeps it from pairs this far apart.
+
+The default level is PXB; on AMD processors with at most two GPUs it is SYS. NCCL_P2P_LEVEL=PHB or SYS
+reaches further (NCCL 2.30.7, src/graph/paths.cc). The old numbers mean 3 PHB, 4 and 5 SYS.
+"""
+
+from __future__ import annotations
+
+from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
+from agents.facts.p2p import TOPOLOGY, WORST_LINK
+from webapp.diagnosis.asking import asks
+from webapp.diagnosis.case import Case, GateState, Verdict, VerdictKind
+from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.pairs import gpu_count
+
+FAR = frozenset({"PHB", "NODE", "SYS"})
+REACHES_FAR = frozenset({"PHB", "SYS", "3", "4", "5"})
+
+
+def assess(case: Case) -> Verdict:
+    facts, driver, used = case.facts, case.gate("driver"), case.gate("used")
+    if driver and driver.state in {GateState.FAIL, GateState.NOT_APPLICABLE} and driver.evidence:
+        text = "the level matters only where the driver allows P2P over PCIe"
+        return Verdict(VerdictKind.REFUTED, (), (Claim(text, driver.evidence),))
+    if used and used.state is GateState.PASS:
+        claim = Claim(used.why, used.evidence, None, Basis.MEASURED)
+        return Verdict(VerdictKind.REFUTED, (), (claim,))
+    level = (facts.value(NCCL_ENV) or {}).get("NCCL_P2P_LEVEL", "").upper()
+    if level in REACHES_FAR:
+        text = f"NCCL_P2P_LEVEL={level} reaches across host bridges"
+        claim = Claim(text, facts.refs(NCCL_ENV), None, Basis.LITERATURE)
+        return Verdict(VerdictKind.REFUTED, (), (claim,))
+    seen, links, count = facts.value(NCCL_TRANSPORTS), _far_links(facts), gpu_count(facts)
+    missing = asks(facts, NCCL_TRANSPORTS, NCCL_ENV, TOPOLOGY)
+    if not links or count is None or count <= 2:
+        return Verdict(VerdictKind.OPEN, missing=missing)
+    text = f"pairs are {'/'.join(links)} apart, beyond NCCL's default level PXB"
+    far = Claim(text, facts.refs(TOPOLOGY, WORST_LINK), None, Basis.LITERATURE)
+    if driver and driver.state is GateState.PASS and seen and seen.shm:
+        text = f"the driver allows P2P, yet the NCCL log shows {seen.shm} connections by SHM"
+        refs = facts.refs(NCCL_TRANSPORTS) + driver.evidence
+        claim = Claim(text, refs, None, Basis.MEASURED)
+        return Verdict(VerdictKind.SUPPORTED, (claim, far), (), missing)
+    return Verdict(VerdictKind.OPEN, (far,), (), missing)
+
+
+def _far_links(facts: Facts) -> list[str]:
+    topology, worst = facts.value(TOPOLOGY), facts.value(WORST_LINK)
+    links = set(topology.gpu_links().values()) if topology else {worst} if worst else set()
+    return sorted(links & FAR)
+
+
+hypothesis = Hypothesis(__name__, "NCCL's P2P level is too low for this topology.", assess)

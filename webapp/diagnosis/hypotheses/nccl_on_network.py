@@ -1,0 +1,40 @@
+"""NCCL goes over the network inside one machine: shared memory is off or too small.
+
+`via NET/…` between GPUs of one node means that SHM was refused (NCCL 2.30.7, src/transport/shm.cc);
+containers start with 64 MiB of /dev/shm (Docker, --shm-size).
+"""
+
+from __future__ import annotations
+
+from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
+from agents.facts.platform import SHM
+from webapp.diagnosis.asking import asks
+from webapp.diagnosis.case import Case, Verdict, VerdictKind
+from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.hypothesis import Hypothesis
+
+SMALL_MIB = 64
+
+
+def assess(case: Case) -> Verdict:
+    facts, seen = case.facts, case.facts.value(NCCL_TRANSPORTS)
+    refs = facts.refs(NCCL_TRANSPORTS)
+    if seen and not seen.net and (seen.p2p or seen.shm):
+        text = f"the NCCL log shows {seen.p2p} connections by P2P, {seen.shm} by SHM, none by NET"
+        return Verdict(VerdictKind.REFUTED, (), (Claim(text, refs, None, Basis.MEASURED),))
+    for_ = []
+    if seen and seen.net:
+        text = f"the NCCL log shows {seen.net} connections by NET"
+        for_.append(Claim(text, refs, None, Basis.MEASURED))
+    if (facts.value(NCCL_ENV) or {}).get("NCCL_SHM_DISABLE") == "1":
+        text = "NCCL_SHM_DISABLE=1 leaves only the network where P2P is refused"
+        for_.append(Claim(text, facts.refs(NCCL_ENV), None, Basis.MEASURED))
+    shm = facts.value(SHM)
+    if shm and shm.size_mib <= SMALL_MIB:
+        text = f"/dev/shm has {shm.size_mib} MiB, a container's default"
+        for_.append(Claim(text, facts.refs(SHM), None, Basis.MEASURED))
+    kind = VerdictKind.SUPPORTED if seen and seen.net else VerdictKind.OPEN
+    return Verdict(kind, tuple(for_), (), asks(facts, NCCL_TRANSPORTS, SHM))
+
+
+hypothesis = Hypothesis(__name__, "NCCL uses the network inside the machine.", assess)

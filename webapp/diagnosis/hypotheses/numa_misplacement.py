@@ -1,0 +1,57 @@
+"""Staging buffers lie on the wrong NUMA node.
+
+A GPU without a node (N/A) costs nothing where the guest has one node; with several, NCCL cannot choose
+the near one (NCCL 2.30.7, src/graph/topo.cc). A VM over two sockets without virtual NUMA hides them.
+"""
+
+from __future__ import annotations
+
+from agents.facts.gpu import GPU_NUMA
+from agents.facts.host import PLATFORM
+from agents.facts.p2p import TOPOLOGY
+from agents.facts.platform import NUMA_NODES
+from agents.facts.vm import VM_NUMA
+from webapp.diagnosis.asking import asks
+from webapp.diagnosis.case import Case, Verdict, VerdictKind
+from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.ground import Ground, ground
+from webapp.diagnosis.hypothesis import Hypothesis
+
+
+def assess(case: Case) -> Verdict:
+    facts, nodes, platform = case.facts, case.facts.value(NUMA_NODES), case.facts.value(PLATFORM)
+    sockets = platform.sockets if platform else None
+    if not nodes:
+        return Verdict(VerdictKind.OPEN, missing=asks(facts, NUMA_NODES))
+    if len(nodes) > 1:
+        return _several_nodes(facts, len(nodes))
+    text = "the machine has one NUMA node, so a GPU without a node costs nothing by itself"
+    one_node = Claim(text, facts.refs(NUMA_NODES), None, Basis.MEASURED)
+    if sockets == 1 or ground(facts) is Ground.BARE_METAL:
+        return Verdict(VerdictKind.REFUTED, (), (one_node,))
+    for_ = ()
+    if sockets and sockets > 1 and facts.value(VM_NUMA) is False:
+        text = f"the host has {sockets} sockets and the VM no virtual NUMA, so its memory may span both"
+        for_ = (Claim(text, facts.refs(PLATFORM, VM_NUMA), None, Basis.INFERRED),)
+    return Verdict(VerdictKind.OPEN, for_, (one_node,), asks(facts, PLATFORM, VM_NUMA))
+
+
+def _several_nodes(facts: Facts, count: int) -> Verdict:
+    placed, topology = facts.value(GPU_NUMA), facts.value(TOPOLOGY)
+    if placed is not None:
+        without = [item.gpu for item in placed if item.numa_node is None]
+    elif topology and topology.numa_affinity:
+        cells = zip(topology.devices, topology.numa_affinity, strict=False)
+        without = [name for name, node in cells if name.startswith("GPU") and node is None]
+    else:
+        return Verdict(VerdictKind.OPEN, missing=asks(facts, GPU_NUMA, TOPOLOGY))
+    refs = facts.refs(NUMA_NODES, GPU_NUMA if placed is not None else TOPOLOGY)
+    if without:
+        text = f"{count} NUMA nodes, and {len(without)} GPUs report none: buffers land on either"
+        return Verdict(VerdictKind.SUPPORTED, (Claim(text, refs),))
+    text = f"every GPU reports its NUMA node, of {count}"
+    return Verdict(VerdictKind.REFUTED, (), (Claim(text, refs, None, Basis.MEASURED),))
+
+
+hypothesis = Hypothesis(__name__, "Staging buffers lie on the wrong NUMA node.", assess)

@@ -1,0 +1,52 @@
+"""A GPU's PCIe link is slower or narrower than it could be.
+
+Links slow down when idle, so a lower generation counts only under load; the width does not change.
+The GPU's own link is real in a VM too, the emulated ports' are not (nvidia-smi manual, PCIe).
+"""
+
+from __future__ import annotations
+
+from agents.facts.gpu import GPUS, Gpu
+from webapp.diagnosis.asking import asks
+from webapp.diagnosis.case import Case, Verdict, VerdictKind
+from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.load import BUSY_PERCENT
+
+
+def assess(case: Case) -> Verdict:
+    facts = case.facts
+    gpus = [gpu for gpu in facts.value(GPUS) or () if not gpu.lost]
+    refs = facts.refs(GPUS)
+    narrow = [gpu for gpu in gpus if _below(gpu.pcie_width, gpu.pcie_width_max)]
+    slow = [gpu for gpu in gpus if _busy(gpu) and _below(gpu.pcie_gen, gpu.pcie_gen_max)]
+    for_ = [Claim(_text(g), refs, None, Basis.MEASURED) for g in dict.fromkeys(narrow + slow)]
+    if for_:
+        return Verdict(VerdictKind.SUPPORTED, tuple(for_), (), ("bench.copy",))
+    if gpus and all(_full(gpu) for gpu in gpus):
+        text = f"all {len(gpus)} links run at their full generation and width"
+        return Verdict(VerdictKind.REFUTED, (), (Claim(text, refs, None, Basis.MEASURED),))
+    return Verdict(VerdictKind.OPEN, missing=asks(facts, GPUS) or ("bench.telemetry",))
+
+
+def _below(now: int | None, most: int | None) -> bool:
+    return now is not None and most is not None and now < most
+
+
+def _full(gpu: Gpu) -> bool:
+    known = None not in (gpu.pcie_gen, gpu.pcie_gen_max, gpu.pcie_width, gpu.pcie_width_max)
+    return known and not _below(gpu.pcie_gen, gpu.pcie_gen_max)
+
+
+def _busy(gpu: Gpu) -> bool:
+    return (gpu.utilisation_percent or 0) >= BUSY_PERCENT
+
+
+def _text(gpu: Gpu) -> str:
+    return (
+        f"GPU {gpu.index}'s link runs at generation {gpu.pcie_gen} x{gpu.pcie_width}, "
+        f"of {gpu.pcie_gen_max} x{gpu.pcie_width_max}"
+    )
+
+
+hypothesis = Hypothesis(__name__, "A PCIe link runs below its capability.", assess)
