@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agents.facts.gpu import GPU_COUNT_SMI, GPUS
+from agents.facts.gpu import FABRIC, GPU_COUNT_SMI, GPUS
 from agents.facts.p2p import P2P_NVLINK, TOPOLOGY
 from agents.facts.workload import PARALLELISM
 from webapp.diagnosis.case import Gate, GateState, Path
@@ -20,7 +20,7 @@ from webapp.diagnosis.gates import (
     used,
     worth,
 )
-from webapp.diagnosis.pairs import gpu_count, pairs
+from webapp.diagnosis.pairs import gpu_count, has_nvlink, pairs
 
 Judge = Callable[[Facts, Path], Gate]
 
@@ -32,7 +32,7 @@ GATES: dict[str, Judge] = {
 
 def judge_ladder(facts: Facts) -> tuple[Gate, ...]:
     """Every gate, NVLink's first where there is NVLink, then PCIe's, in order of the ladder."""
-    paths = [Path.NVLINK, Path.PCIE] if pairs(facts).nvlink else [Path.PCIE]
+    paths = [Path.NVLINK, Path.PCIE] if has_nvlink(facts) else [Path.PCIE]
     return tuple(gate for path in paths for gate in _on_path(facts, path))
 
 
@@ -49,8 +49,7 @@ def _not_applicable(facts: Facts, path: Path) -> tuple[str, tuple[EvidenceRef, .
         return "there is one GPU", facts.refs(GPUS) or facts.refs(GPU_COUNT_SMI)
     if parallelism and parallelism.tp == 1:
         return "tensor parallel 1: no collective between GPUs", facts.refs(PARALLELISM)
-    found = pairs(facts)
-    if path is Path.PCIE and found.nvlink and not found.pcie:
-        refs = facts.refs(TOPOLOGY) or facts.refs(P2P_NVLINK)
+    if path is Path.PCIE and has_nvlink(facts) and not pairs(facts).pcie:
+        refs = facts.refs(TOPOLOGY) or facts.refs(P2P_NVLINK) or facts.refs(FABRIC)
         return "every pair is joined by NVLink", refs
     return "", ()

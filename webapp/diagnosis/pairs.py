@@ -50,6 +50,10 @@ def pairs(facts: Facts) -> Pairs:
     return Pairs(frozenset(joined), every - joined)
 
 
+def has_nvlink(facts: Facts) -> bool:
+    return fabric_state(facts) is not None or bool(pairs(facts).nvlink)
+
+
 def fabric_state(facts: Facts) -> str | None:
     """The NVSwitch fabric's state; None on machines without one or when it was not read."""
     fabric = facts.value(FABRIC)

@@ -29,7 +29,8 @@ def assess(case: Case) -> Verdict:
         for_.append(Claim(text, refs, None, Basis.INFERRED))
     if _failures(facts) or (lost and _too_few_bits(facts)):
         return Verdict(VerdictKind.SUPPORTED, tuple(for_), (), missing)
-    clean = facts.kind(BAR_FAILURES) is ReadingKind.ABSENT or bool(facts.value(BARS))
+    regions = facts.value(BARS)
+    clean = facts.kind(BAR_FAILURES) is ReadingKind.ABSENT or bool(regions)
     if clean and not for_:
         text = "no region went without an address"
         claim = Claim(text, facts.refs(BAR_FAILURES, BARS), None, Basis.MEASURED)

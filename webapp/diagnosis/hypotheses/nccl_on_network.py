@@ -31,7 +31,7 @@ def assess(case: Case) -> Verdict:
         for_.append(Claim(text, facts.refs(NCCL_ENV), None, Basis.MEASURED))
     shm = facts.value(SHM)
     if shm and shm.size_mib <= SMALL_MIB:
-        text = f"/dev/shm has {shm.size_mib} MiB, a container's default"
+        text = f"shared memory has {shm.size_mib} MiB, a container's default"
         for_.append(Claim(text, facts.refs(SHM), None, Basis.MEASURED))
     kind = VerdictKind.SUPPORTED if seen and seen.net else VerdictKind.OPEN
     return Verdict(kind, tuple(for_), (), asks(facts, NCCL_TRANSPORTS, SHM))

@@ -30,7 +30,7 @@ def assess(case: Case) -> Verdict:
     one_node = Claim(text, facts.refs(NUMA_NODES), None, Basis.MEASURED)
     if sockets == 1 or ground(facts) is Ground.BARE_METAL:
         return Verdict(VerdictKind.REFUTED, (), (one_node,))
-    for_ = ()
+    for_: tuple[Claim, ...] = ()
     if sockets and sockets > 1 and facts.value(VM_NUMA) is False:
         text = f"the host has {sockets} sockets and the VM no virtual NUMA, so its memory may span both"
         for_ = (Claim(text, facts.refs(PLATFORM, VM_NUMA), None, Basis.INFERRED),)

@@ -29,8 +29,8 @@ def assess(case: Case) -> Verdict:
     if driver and driver.state is GateState.PASS:
         claim = Claim(f"P2P over NVLink is up: {driver.why}", driver.evidence, None, Basis.MEASURED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
-    if fabric_state(facts):
-        claim = Claim("the fabric is Completed", facts.refs(FABRIC), None, Basis.MEASURED)
+    if fabric and fabric.state is GateState.PASS and fabric_state(facts):
+        claim = Claim(fabric.why, facts.refs(FABRIC), None, Basis.MEASURED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
     names = [gpu.name or "" for gpu in facts.value(GPUS) or ()]
     without = bool(names) and not any(_MAY_HAVE_NVLINK.search(name) for name in names)

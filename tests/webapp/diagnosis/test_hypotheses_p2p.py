@@ -1,0 +1,188 @@
+"""Hypotheses about why GPUs do not reach each other, or only seem to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agents.facts import Reading
+from agents.facts.bench import ALLREDUCE, DELIVERY, AllReduceResult, AllReduceRow
+from agents.facts.gpu import CLIQUE_CAPABILITY, FABRIC, GPUS, Clique, Fabric
+from agents.facts.host import ACS, GPU_PATHS, AcsPort, GpuPath
+from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS, NcclTransports
+from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode
+from agents.facts.platform import KVM_VISIBLE, SHM, VIRT_KIND, SharedMemory
+from agents.facts.vm import VM_CPU_HIDDEN
+from tests.webapp.diagnosis.building import EIGHT, kvm_guest, matrix, topology
+from tests.webapp.diagnosis.hypothesis_cases import verdict
+from webapp.diagnosis.case import Bound
+
+Given = list[Reading[Any] | Bound]
+
+NS, OK, CNS = P2pCode.NS, P2pCode.OK, P2pCode.CNS
+BARE = VIRT_KIND.known("none", lines=(1,))
+SHARED = GPU_PATHS.known(
+    tuple(GpuPath(f"0000:0{i}:00.0", "0000:00", "0000:00:01.0", "0000:01:00.0") for i in range(2)),
+    lines=(1,),
+)
+APART = GPU_PATHS.known(
+    tuple(GpuPath(f"0000:{i}1:00.0", f"0000:{i}0", f"0000:{i}0:01.1") for i in range(8)), lines=(1,)
+)
+REDIRECT = ACS.known((AcsPort("0000:01:00.0", True, "ReqRedir+"),), lines=(1,))
+
+
+def _gpus(**changes: Any) -> Reading[Any]:
+    return GPUS.known(tuple(replace(gpu, **changes) for gpu in EIGHT), lines=(1,))
+
+
+def _with(guest: list[Reading[Any]], *instead: Reading[Any]) -> list[Reading[Any]]:
+    replaced = {reading.fact_id for reading in instead}
+    return [r for r in guest if r.fact_id not in replaced] + list(instead)
+
+
+def _checked(right: bool) -> list[Reading[Any]]:
+    row = AllReduceRow(12288, 30.0, 2, wrong=0)
+    return [
+        DELIVERY.known({"0->1": right, "1->0": right}, lines=(1,)),
+        ALLREDUCE.known(AllReduceResult((row,), True), lines=(1,)),
+        ALLREDUCE.known(AllReduceResult((row,), False), lines=(1,)),
+    ]
+
+
+CASES: dict[str, dict[str, Given]] = {
+    "p2p_denied_no_clique": {
+        "supported": [*kvm_guest(NS)],
+        "refuted": [*kvm_guest(OK)],
+        "open": _with(kvm_guest(NS), _gpus(mig=None)),
+    },
+    "p2p_denied_other": {
+        "supported": _with(kvm_guest(NS), _gpus(mig=True)),
+        "refuted": [*kvm_guest(OK)],
+        "open": [*kvm_guest(NS)],
+    },
+    "kvm_hidden": {
+        "supported": [VIRT_KIND.known("qemu", lines=(1,)), KVM_VISIBLE.known(False, lines=(1,))],
+        "refuted": [*kvm_guest(NS)],
+        "open": [P2P_READ.known(matrix(8, CNS), lines=(1,))],
+    },
+    "false_p2p_grant": {
+        "supported": [*kvm_guest(OK, 2), *_checked(right=False)],
+        "refuted": [*kvm_guest(OK, 2), *_checked(right=True)],
+        "open": [*kvm_guest(OK, 2)],
+    },
+    "p2p_unsupported_gpu": {
+        "supported": [
+            _gpus(name="NVIDIA GeForce RTX 4090"),
+            P2P_READ.known(matrix(8, CNS), lines=(1,)),
+        ],
+        "refuted": [_gpus(name="NVIDIA RTX PRO 6000 Blackwell Server Edition")],
+        "open": [*kvm_guest(NS)],
+    },
+    "nvlink_fabric_down": {
+        "supported": [FABRIC.known(Fabric("In Progress"), lines=(1,)), BARE],
+        "refuted": [*kvm_guest(NS)],
+        "open": [BARE, P2P_READ.known(matrix(4, NS), lines=(1,))],
+    },
+    "acs_detour": {
+        "supported": [*kvm_guest(OK), SHARED, REDIRECT],
+        "refuted": [*kvm_guest(OK), APART, REDIRECT],
+        "open": [*kvm_guest(OK), SHARED],
+    },
+    "nccl_level_too_low": {
+        "supported": [*kvm_guest(OK), NCCL_TRANSPORTS.known(NcclTransports(shm=16), lines=(1,))],
+        "refuted": [*kvm_guest(OK), NCCL_ENV.known({"NCCL_P2P_LEVEL": "PHB"}, lines=(1,))],
+        "open": [*kvm_guest(OK)],
+    },
+    "nccl_on_network": {
+        "supported": [NCCL_TRANSPORTS.known(NcclTransports(net=16), lines=(1,))],
+        "refuted": [NCCL_TRANSPORTS.known(NcclTransports(shm=16), lines=(1,))],
+        "open": [SHM.known(SharedMemory(64), lines=(1,))],
+    },
+}
+
+
+@pytest.mark.parametrize("kind", ["supported", "refuted", "open"])
+@pytest.mark.parametrize("hypothesis_id", CASES)
+def test_a_case_decides(hypothesis_id: str, kind: str) -> None:
+    got = verdict(hypothesis_id, *CASES[hypothesis_id][kind])
+    assert got.kind == kind
+    if kind != "open":
+        assert got.for_ if kind == "supported" else got.against
+
+
+def test_what_was_not_excluded_is_named() -> None:
+    got = verdict("p2p_denied_no_clique", *_with(kvm_guest(NS), _gpus(virtualisation_mode=None)))
+    assert got.kind == "supported"
+    assert any("no vGPU is assumed" in claim.text for claim in got.for_)
+    assert got.missing, "the capability itself was not looked for"
+
+
+@pytest.mark.parametrize(
+    "instead",
+    [
+        _gpus(virtualisation_mode="VGPU"),
+        GPUS.known((EIGHT[0], replace(EIGHT[1], name="Other card")), lines=(1,)),
+        KVM_VISIBLE.unreadable("?"),
+    ],
+)
+def test_other_causes_of_ns_do_not_count_as_a_missing_clique(instead: Reading[Any]) -> None:
+    guest = _with(kvm_guest(NS), instead)
+    if instead.fact_id == KVM_VISIBLE.id:
+        guest = _with(guest, VIRT_KIND.known("qemu", lines=(1,)))
+    assert verdict("p2p_denied_no_clique", *guest).kind == "open"
+
+
+def test_a_clique_that_is_there_turns_the_verdict() -> None:
+    found = tuple(Clique(f"0000:0{i}:00.0", 0, 0xC8) for i in range(8))
+    guest = [*kvm_guest(NS), CLIQUE_CAPABILITY.known(found, lines=(1,))]
+    assert verdict("p2p_denied_no_clique", *guest).kind == "refuted"
+    assert verdict("p2p_denied_other", *guest).kind == "supported"
+
+
+def test_the_gain_of_p2p_is_its_share() -> None:
+    bound = Bound(1, step_ms=(100.0, 100.0), max_gain_p2p=(1.0, 1.25))
+    share = verdict("p2p_denied_no_clique", *kvm_guest(NS), bound).share_ms
+    assert share == pytest.approx((0.0, 20.0))
+
+
+def test_nothing_granted_cannot_be_a_false_grant() -> None:
+    assert verdict("false_p2p_grant", *kvm_guest(NS)).kind == "refuted"
+
+
+@pytest.mark.parametrize("code", [CNS, P2pCode.TNS, P2pCode.DR, P2pCode.GNS])
+def test_codes_that_name_another_reason(code: P2pCode) -> None:
+    got = verdict("p2p_denied_other", *kvm_guest(code))
+    assert got.kind == "supported"
+    assert str(code) in got.for_[0].text
+
+
+def test_ns_on_bare_metal_is_another_reason() -> None:
+    given = [
+        BARE,
+        P2P_READ.known(matrix(4, NS), lines=(1,)),
+        P2P_WRITE.known(matrix(4, NS), lines=(1,)),
+    ]
+    assert verdict("p2p_denied_other", *given).kind == "supported"
+    assert verdict("p2p_denied_no_clique", *given).kind == "refuted"
+
+
+def test_a_configuration_that_hides_kvm() -> None:
+    hidden = VM_CPU_HIDDEN.known(True, lines=(3,))
+    assert verdict("kvm_hidden", hidden).kind == "supported"
+    assert verdict("kvm_hidden", hidden, *kvm_guest(NS)).kind == "refuted", "the guest sees it"
+
+
+def test_the_level_means_nothing_for_two_gpus_or_near_ones() -> None:
+    shm = NCCL_TRANSPORTS.known(NcclTransports(shm=4), lines=(1,))
+    assert verdict("nccl_level_too_low", *kvm_guest(OK, 2), shm).kind == "open"
+    near = _with(kvm_guest(OK), TOPOLOGY.known(topology(8, "PIX"), lines=(1,)))
+    assert verdict("nccl_level_too_low", *near, shm).kind == "open"
+
+
+def test_an_nvlink_guest_is_not_denied_anything() -> None:
+    guest = _with(kvm_guest(OK, 2), TOPOLOGY.known(topology(2, "NV18"), lines=(1,)))
+    assert verdict("p2p_denied_no_clique", *guest).kind == "refuted"
+    assert verdict("p2p_denied_other", *guest).kind == "refuted"
+    assert verdict("nvlink_fabric_down", *guest).kind == "refuted"
