@@ -8,6 +8,7 @@ from agents.samples import load
 from webapp.accounts.models import User
 from webapp.triage import intake
 from webapp.triage.models import DiagnosisSession
+from webapp.triage.outputs import merged
 from webapp.triage.sessions import session_open
 
 TITLE = "Sample: GLM-5 on eight GPUs in a Proxmox VM (reconstructed from a published account)"
@@ -23,7 +24,7 @@ def open_sample(name: str, *, owner: User) -> DiagnosisSession:
     session.first_hypothesis = "compute_bound"
     for output in outputs:
         if output.is_workload:
-            session.workload |= tomllib.loads(output.text)
+            session.workload = merged(session.workload, tomllib.loads(output.text))
     session.save()
     for output in outputs:
         if output.is_workload:

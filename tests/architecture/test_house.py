@@ -1,0 +1,104 @@
+"""The rules of the house that a machine can hold."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FILE_LIMIT, FUNCTION_LIMIT, TEMPLATE_LIMIT, SHEET_LIMIT, SCRIPT_LIMIT = 400, 50, 200, 200, 120
+# The two places where an unknown error may end: a parser, and a task.
+CATCH_ALL = {"agents/read.py", "worker/runner.py", "worker/tasks.py"}
+UNITS = (
+    "_us",
+    "_ms",
+    "_s",
+    "_mib",
+    "_kib",
+    "_bytes",
+    "_gb_per_s",
+    "_w",
+    "_mhz",
+    "_celsius",
+    "_percent",
+    "_per_s",
+)
+
+
+def tracked(*patterns: str) -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *patterns],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [ROOT / line for line in listed.stdout.splitlines() if (ROOT / line).is_file()]
+
+
+SOURCES = [
+    path
+    for path in tracked("*.py")
+    if "migrations" not in path.parts and not path.is_relative_to(ROOT / "tests")
+]
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=named)
+def test_a_file_stays_readable(path: Path) -> None:
+    text = path.read_text()
+    assert len(text.splitlines()) <= FILE_LIMIT
+    tree = ast.parse(text)
+    long = [
+        f"{node.name} ({(node.end_lineno or 0) - node.lineno + 1} lines)"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LIMIT
+    ]
+    assert not long
+
+
+def test_templates_sheets_and_scripts_stay_readable() -> None:
+    limits = {
+        "templates/*.html": TEMPLATE_LIMIT,
+        "static/css/*.css": SHEET_LIMIT,
+        "static/js/*.js": SCRIPT_LIMIT,
+    }
+    for pattern, limit in limits.items():
+        for path in tracked(pattern):
+            assert len(path.read_text().splitlines()) <= limit, named(path)
+
+
+def test_catch_alls_stand_only_at_the_two_boundaries() -> None:
+    broad = re.compile(r"except\s*(\(?\s*(Base)?Exception\b|:)")
+    found = {named(p) for p in SOURCES if "payloads" not in p.parts and broad.search(p.read_text())}
+    assert found <= CATCH_ALL
+
+
+def test_pages_hold_no_inline_code_or_style() -> None:
+    inline = re.compile(
+        r"<script>|<style|\sstyle=|\son[a-z]+=\"|hx-on|autoescape off|\|safe\b|javascript:"
+    )
+    for path in tracked("templates/*.html"):
+        assert not inline.search(path.read_text()), named(path)
+
+
+def test_no_catalogue_is_frozen_into_the_database() -> None:
+    """Probe, hypothesis and option ids are free strings, so that a retired one still displays."""
+    for path in tracked("webapp/*/migrations/*.py"):
+        text = path.read_text()
+        assert "topo_p2p" not in text
+        assert "gpudirect_clique" not in text
+
+
+def test_host_key_checking_is_never_switched_off() -> None:
+    off = re.compile(r"known_hosts\s*=\s*None|StrictHostKeyChecking[= ]no")
+    for path in SOURCES:
+        assert not off.search(path.read_text()), named(path)
