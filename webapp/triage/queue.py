@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 celery = Celery("peerpath", set_as_current=False)
 celery.conf.update(
-    broker_url=settings.REDIS_URL or "memory://",
+    broker_url=settings.REDIS_URL or "memory://localhost",
     broker_transport_options=(
         # A message not acknowledged for six hours is delivered again; claims make that harmless.
         {"visibility_timeout": 6 * 3600, "socket_connect_timeout": 3}

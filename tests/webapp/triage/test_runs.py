@@ -94,6 +94,13 @@ def test_a_probe_of_another_role_or_none_is_refused(
         runs.queue_probes(target.session, target, alice, names)
 
 
+def test_an_argument_that_has_no_safe_form_is_refused(target: Target, alice: User) -> None:
+    with pytest.raises(ValueError, match="one line"):
+        runs.queue_probes(target.session, target, alice, [PROBE], {"vmid": "1\nreboot"})
+    run = runs.queue_probes(target.session, target, alice, [PROBE], {"vmid": "1; reboot"})
+    assert run.arguments == {"VMID": "1; reboot"}
+
+
 def test_another_sessions_target_is_refused(target: Target, bob: User) -> None:
     other = session_open(owner=bob, title="another")
     with pytest.raises(ValueError, match="another session"):
