@@ -104,7 +104,8 @@ def machine_type(names: Names) -> MachineType | None:
         return MachineType.I440FX
     if "q35" in text:
         return MachineType.Q35
-    return MachineType.OTHER if virt_kind(names) == "qemu" and names.combined else None
+    has_product = names.combined != names.fields.get("sys_vendor", "")
+    return MachineType.OTHER if virt_kind(names) == "qemu" and has_product else None
 
 
 def _file(label: str, section: Mapping[str, str]) -> str | None:

@@ -21,7 +21,8 @@ exit 0"""
 def parse(output: Output) -> Readings:
     names = dmi.parse(output.stdout)
     if names is not None:
-        return (_described(names), _board(names), _kind(names, output.alternative))
+        described = _described(names, ("the names after the cut",) if output.truncated else ())
+        return (described, _board(names), _kind(names, output.alternative))
     if "no DMI tables" in output.stdout[:200]:
         why = "the kernel found no DMI tables, as in guests without firmware"
         return (DMI.absent(why), MACHINE_TYPE.not_run(why), VIRT_KIND.not_run(why))
@@ -31,11 +32,11 @@ def parse(output: Output) -> Readings:
     return tuple(f.unreadable(why) for f in (DMI, MACHINE_TYPE, VIRT_KIND))
 
 
-def _described(names: dmi.Names) -> Reading[str]:
+def _described(names: dmi.Names, missing: tuple[str, ...]) -> Reading[str]:
     board = f"{names.fields.get('board_vendor', '')} {names.fields.get('board_name', '')}".strip()
     parts = (names.combined, f"board {board}" if board and board != names.combined else "")
     text = "; ".join(part for part in parts if part) or "; ".join(names.fields.values())
-    return DMI.known(text, lines=names.lines)
+    return DMI.known(text, lines=names.lines, missing=missing)
 
 
 def _board(names: dmi.Names) -> Reading[MachineType]:

@@ -18,7 +18,8 @@ from agents.probes.machine_board import read_board
 
 # The last device on a line of `lspci -tv`, or with ids as `-tvnn` prints them.
 _LEAF = re.compile(
-    r"[-+\\|]-?(?P<slot>[01][0-9a-f]\.[0-7])(?:  (?P<name>\S.{0,200}?)(?: \[(?P<ids>[0-9a-f]{4}:[0-9a-f]{4})\])?)?$"
+    r"[-+\\|]-?(?P<slot>[01][0-9a-f]\.[0-7])"
+    r"(?:  (?P<name>\S.{0,200}?)(?: \[(?P<ids>[0-9a-f]{4}:[0-9a-f]{4})\])?)?$"
 )
 
 

@@ -162,15 +162,14 @@ def _kvm(signs: _Signs) -> Reading[bool]:
     if signs.vm == "qemu" and "arch" not in signs.said:
         missing = ("the architecture: on ARM, `qemu` says nothing of KVM",)
         return KVM_VISIBLE.known(False, lines=lines, missing=missing)
-    if signs.vm in _NOT_KVM:
-        return KVM_VISIBLE.known(False, lines=lines)
-    if not signs.vm and signs.firmware == "qemu" and _lscpu_saw_none(signs):
+    if signs.vm in _NOT_KVM or (not signs.vm and _other_signature(signs)):
         return KVM_VISIBLE.known(False, lines=lines)
     return KVM_VISIBLE.not_run("nothing here shows KVM's signature or its absence")
 
 
-def _lscpu_saw_none(signs: _Signs) -> bool:
-    return signs.said.get("lscpu hypervisor vendor") == ""
+def _other_signature(signs: _Signs) -> bool:
+    """lscpu asks CPUID itself: an empty answer means that no hypervisor it knows signs there."""
+    return signs.said.get("lscpu hypervisor vendor") == "" or signs.signature in ("xen", "vmware")
 
 
 probe = Probe(
