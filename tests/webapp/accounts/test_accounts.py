@@ -1,0 +1,105 @@
+"""Accounts come from one-time links; guessing a password is slow; people see what is theirs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.utils import timezone
+
+from webapp.accounts.models import OneTimeLink, User
+from webapp.triage.sessions import member_add, session_open
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture(autouse=True)
+def _no_remembered_failures() -> None:
+    cache.clear()
+
+
+def test_the_first_link_makes_an_administrator_once(client: Client) -> None:
+    _, token = OneTimeLink.make(makes_admin=True)
+    page = client.get(f"/welcome/{token}")
+    assert page.status_code == 200
+    answer = client.post(f"/welcome/{token}", {"username": "alice", "password": PASSWORD})
+    assert answer.status_code == 302
+    assert User.objects.get(username="alice").is_staff
+    again = Client().post(f"/welcome/{token}", {"username": "mallory", "password": PASSWORD})
+    assert again.status_code == 410
+    assert not User.objects.filter(username="mallory").exists()
+
+
+def test_only_the_hash_of_a_link_is_stored() -> None:
+    link, token = OneTimeLink.make(makes_admin=False)
+    assert token not in str(vars(link))
+
+
+def test_an_old_link_opens_nothing(client: Client) -> None:
+    link, token = OneTimeLink.make(makes_admin=True)
+    OneTimeLink.objects.filter(pk=link.pk).update(expires_at=timezone.now() - timedelta(minutes=1))
+    assert client.get(f"/welcome/{token}").status_code == 410
+
+
+@pytest.mark.parametrize("password", ["short", "password123"])
+def test_a_weak_password_is_refused_and_keeps_the_link(client: Client, password: str) -> None:
+    _, token = OneTimeLink.make(makes_admin=False)
+    answer = client.post(f"/welcome/{token}", {"username": "bob", "password": password})
+    assert answer.status_code == 200
+    assert not User.objects.exists()
+    assert OneTimeLink.find(token)
+
+
+def test_five_wrong_passwords_make_the_right_one_wait(client: Client) -> None:
+    User.objects.create_user("alice", password=PASSWORD)
+    for _ in range(5):
+        wrong = client.post("/sign-in", {"username": "alice", "password": "guess"})
+        assert wrong.status_code == 403
+    right = client.post("/sign-in", {"username": "Alice", "password": PASSWORD})
+    assert right.status_code == 429
+
+
+def test_signing_in_leads_back_and_never_elsewhere(client: Client) -> None:
+    User.objects.create_user("alice", password=PASSWORD)
+    typed = {"username": "alice", "password": PASSWORD}
+    inside = client.post("/sign-in", {**typed, "next": "/decisions"})
+    assert inside.headers["Location"] == "/decisions"
+    outside = client.post("/sign-in", {**typed, "next": "https://elsewhere.example/"})
+    assert outside.headers["Location"] == "/"
+
+
+def test_nobody_sees_anything_without_an_account(client: Client) -> None:
+    owner = User.objects.create_user("alice", password=PASSWORD)
+    session = session_open(owner=owner, title="private")
+    for path in ("/", "/decisions", f"/sessions/{session.pk}/diagnosis"):
+        answer = client.get(path)
+        assert answer.status_code == 302
+        assert "/sign-in" in answer.headers["Location"]
+
+
+def test_a_session_is_for_its_members_and_administrators() -> None:
+    alice, bob, root = (
+        User.objects.create_user(name, password=PASSWORD) for name in ("alice", "bob", "root")
+    )
+    root.is_staff = True
+    root.save()
+    session = session_open(owner=alice, title="hers")
+    address = f"/sessions/{session.pk}/symptom"
+
+    def sees(user: User) -> int:
+        client = Client()
+        client.force_login(user)
+        return client.get(address).status_code
+
+    assert [sees(alice), sees(bob), sees(root)] == [200, 404, 200]
+    member_add(session, user=bob, added_by=alice)
+    assert sees(bob) == 200
+
+
+def test_only_administrators_invite(client: Client) -> None:
+    client.force_login(User.objects.create_user("bob", password=PASSWORD))
+    assert client.post("/people").status_code == 403
+    assert not OneTimeLink.objects.exists()
