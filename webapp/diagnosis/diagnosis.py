@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from webapp.diagnosis.bound import bounds
 from webapp.diagnosis.case import (
     Advice,
     Bound,
+    Case,
     Contradiction,
     Correction,
     Finding,
@@ -16,7 +18,14 @@ from webapp.diagnosis.case import (
     NextTest,
     Verdict,
 )
+from webapp.diagnosis.catalogue import all_hypotheses, all_options
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.findings import findings
+from webapp.diagnosis.headline import headline, summary
+from webapp.diagnosis.ladder import judge_ladder
+from webapp.diagnosis.layouts import layouts
+from webapp.diagnosis.matching import with_vm
+from webapp.diagnosis.next_test import next_tests
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +44,25 @@ class Diagnosis:
     corrections: tuple[Correction, ...]
     headline: str
     summary: str
+
+
+def diagnose(facts: Facts, *, vmid: int | None = None) -> Diagnosis:
+    """vmid: the VM under diagnosis, where the evidence names several and does not tell which."""
+    facts = with_vm(facts, vmid)
+    case = Case(facts, judge_ladder(facts), bounds(facts))
+    case = replace(case, verdicts={h.id: h.assess(case) for h in all_hypotheses()})
+    advice = {option.id: option.judge(case) for option in all_options()}
+    return Diagnosis(
+        facts=facts,
+        contradictions=(),
+        ladder=case.ladder,
+        verdicts=case.verdicts,
+        bounds=case.bounds,
+        findings=findings(case),
+        next_tests=next_tests(case),
+        layouts=layouts(case),
+        advice=advice,
+        corrections=(),
+        headline=headline(case),
+        summary=summary(case),
+    )

@@ -1,0 +1,204 @@
+"""What tensor parallelism's all-reduces cost in one decode step: a typical range, not a proof.
+
+Two all-reduces a layer, one after the other (Megatron-LM, Shoeybi et al. 2019); each carries
+tokens × hidden size × activation bytes, whatever the number of GPUs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agents.facts.bench import ALLREDUCE, COPY, AllReduceResult, Timing
+from agents.facts.gpu import GPUS
+from agents.facts.nccl import NCCL_TRANSPORTS
+from agents.facts.workload import MODEL, PARALLELISM, Model, Parallelism
+from webapp.diagnosis.claim import Basis, EvidenceRef, Range
+from webapp.diagnosis.copy_curve import CopyCurve, copy_curve, time_at
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.reference.curves import (
+    P2P_ALL_REDUCE_SOURCE,
+    STAGED_SOURCE,
+    link_share,
+    nccl_model_us,
+    p2p_all_reduce_us,
+    ring_steps,
+    ring_volume,
+    staged_gb_per_s,
+)
+from webapp.diagnosis.reference.gpus import gpu_spec
+
+PER_LAYER = 2
+PRESUMES_SHM = "presumes shared memory or better until the NCCL log was seen"
+NO_COPY = (
+    "bench.copy or bench.allreduce: no copy or all-reduce between GPUs was measured, "
+    "so communication cannot be bounded"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Communication:
+    """Per step. p2p_ms: the same all-reduces over P2P. None: not computable, see missing."""
+
+    comm_ms: Range | None = None
+    p2p_ms: Range | None = None
+    basis: Basis = Basis.ESTIMATED
+    assumes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    evidence: tuple[EvidenceRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """The time of one all-reduce, and what that figure rests on."""
+
+    us: Range
+    basis: Basis
+    assumes: tuple[str, ...]
+    evidence: tuple[EvidenceRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The GPUs' PCIe link at its best."""
+
+    gen: int | None
+    width: int | None
+
+    @property
+    def share(self) -> float:
+        return link_share(self.gen, self.width)
+
+
+def communication(facts: Facts, tokens: float) -> Communication:
+    model = facts.value(MODEL) or Model()
+    parallel = facts.value(PARALLELISM)
+    missing = _missing(facts, model, parallel)
+    if missing or parallel is None:
+        return Communication(missing=missing)
+    if parallel.tp == 1:
+        return Communication((0.0, 0.0), (0.0, 0.0), Basis.INFERRED, ("tp 1: no all-reduce",))
+    size = message_bytes(model, tokens)
+    count = PER_LAYER * (model.layers or 0)
+    seen = facts.value(NCCL_TRANSPORTS)
+    p2p_us, p2p_source = _over_p2p_us(facts, size, parallel.tp)
+    common = [] if seen and (seen.shm or seen.p2p) else [PRESUMES_SHM]
+    common += [f"{count} all-reduces a step, one after the other", p2p_source]
+    if parallel.pp > 1:
+        common.append("transfers between pipeline stages are left out")
+    in_use = bool(seen and seen.p2p and not seen.shm)
+    timed = _measured(facts, size, parallel.tp, p2p=in_use) or _from_copies(
+        facts, size, parallel.tp
+    )
+    if timed is None:
+        return Communication(missing=(NO_COPY,))
+    return Communication(
+        _scaled(timed.us, count),
+        _scaled(p2p_us, count),
+        timed.basis,
+        (*timed.assumes, *common),
+        (),
+        timed.evidence,
+    )
+
+
+def message_bytes(model: Model, tokens: float) -> float:
+    return tokens * (model.hidden_size or 0) * (model.activation_bytes or 0)
+
+
+def all_reduce_us(curve: CopyCurve, size_bytes: float, ranks: int, link: Link) -> Range:
+    """low: the cheaper of one whole copy and NCCL's own model. high: every step of the ring costs a
+    whole smallest copy, and the bytes come on top at the plateau's speed."""
+    plateau = curve.plateau_gb_per_s or staged_gb_per_s(link.gen, link.width)
+    wire_us = ring_volume(ranks) * size_bytes / (plateau * 1e3)
+    high = ring_steps(ranks) * curve.smallest_us + wire_us
+    one_copy = curve.time_us(size_bytes)
+    low = nccl_model_us(size_bytes, ranks, plateau)
+    low = low if one_copy is None else min(low, one_copy)
+    return min(low, high), high
+
+
+def gpu_link(facts: Facts) -> Link:
+    """What the GPUs report as their maximum, else what the model is specified with."""
+    gpus = facts.value(GPUS) or ()
+    gens = [gpu.pcie_gen_max for gpu in gpus if gpu.pcie_gen_max]
+    widths = [gpu.pcie_width_max for gpu in gpus if gpu.pcie_width_max]
+    specs = [spec.pcie_gen for gpu in gpus if (spec := gpu_spec(gpu.name))]
+    return Link(min(gens or specs, default=None), min(widths, default=None))
+
+
+def _measured(facts: Facts, size_bytes: float, ranks: int, *, p2p: bool) -> Timed | None:
+    us = _measured_us(facts, size_bytes, ranks, p2p=p2p)
+    return Timed(us, Basis.MEASURED, (), facts.refs(ALLREDUCE)) if us else None
+
+
+def _from_copies(facts: Facts, size_bytes: float, ranks: int) -> Timed | None:
+    curve = copy_curve(facts)
+    if curve is None:
+        return None
+    assumes = ["communication: from copies between two GPUs, a typical range and not a proof"]
+    if not curve.device_timed:
+        assumes.append("the copies were host-synchronised, which reads longer than the GPUs need")
+    if curve.plateau_gb_per_s is None:
+        assumes.append(f"large messages at the speed of {STAGED_SOURCE}")
+    us = all_reduce_us(curve, size_bytes, ranks, gpu_link(facts))
+    return Timed(us, Basis.ESTIMATED, tuple(assumes), curve.evidence)
+
+
+def _measured_us(facts: Facts, size_bytes: float, ranks: int, *, p2p: bool) -> Range | None:
+    """Device-timed all-reduces inside a CUDA graph at this size, lowest to highest."""
+    results: list[AllReduceResult | None] = [item.reading.value for item in facts.all(ALLREDUCE)]
+    times = [
+        time
+        for result in results
+        if result and bool(result.p2p) is p2p
+        for time in _times_us(result, size_bytes, ranks)
+    ]
+    return (min(times), max(times)) if times else None
+
+
+def _times_us(result: AllReduceResult, size_bytes: float, ranks: int) -> list[float]:
+    """At most two: in place and out of place. Eager timings are launch cost, and are left out."""
+    found = []
+    for in_place in (False, True):
+        points = {
+            row.size_bytes: row.time_us
+            for row in result.rows
+            if row.in_place is in_place and row.ranks == ranks and row.time_us > 0
+            if row.graph or (row.graph is None and result.timing is Timing.DEVICE)
+        }
+        found.append(time_at(tuple(sorted(points.items())), size_bytes))
+    return [time for time in found if time is not None]
+
+
+def _over_p2p_us(facts: Facts, size_bytes: float, ranks: int) -> tuple[Range, str]:
+    measured = _measured_us(facts, size_bytes, ranks, p2p=True)
+    if measured is not None:
+        return measured, "all-reduces over P2P as measured here"
+    published = p2p_all_reduce_us(size_bytes, ranks, gpu_link(facts).share)
+    return published, f"all-reduces over P2P as in {P2P_ALL_REDUCE_SOURCE}"
+
+
+def _missing(facts: Facts, model: Model, parallel: Parallelism | None) -> tuple[str, ...]:
+    """Inputs that are not there, and shapes and transports the arithmetic does not hold for."""
+    seen = facts.value(NCCL_TRANSPORTS)
+    asked = {
+        "user.parallelism: tp": parallel is None,
+        "user.model: layers": model.layers is None,
+        "user.model: hidden_size": model.hidden_size is None,
+        "user.model: activation_bytes": model.activation_bytes is None,
+        "a bound for DP attention: it uses its own collectives, measure them": bool(
+            parallel and parallel.dp_attention
+        ),
+        "a bound for expert parallel: it uses its own collectives, measure them": bool(
+            parallel and parallel.ep > 1
+        ),
+        "a bound for the NET transport: its all-reduces must be measured": bool(seen and seen.net),
+    }
+    found = tuple(name for name, absent in asked.items() if absent)
+    measured = facts.value(COPY) is not None or facts.value(ALLREDUCE) is not None
+    single = parallel is not None and parallel.tp == 1
+    return found if measured or single else (*found, NO_COPY)
+
+
+def _scaled(us: Range, count: int) -> Range:
+    return us[0] * count / 1e3, us[1] * count / 1e3

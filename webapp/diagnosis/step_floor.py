@@ -1,0 +1,107 @@
+"""The floor of a decode step: the weights each GPU must read, at the speed its memory can give.
+
+Reads of the KV cache come on top and are left out, so it stays a floor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agents.facts.bench import COPY, CopyPath, Timing
+from agents.facts.gpu import GPUS
+from agents.facts.workload import MODEL, PARALLELISM, Model, Parallelism
+from webapp.diagnosis.claim import Basis, EvidenceRef, Range
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.reference.gpus import gpu_spec
+
+# What large streaming reads reach of the peak on recent data-centre GPUs.
+REACHED_OF_PEAK = 0.9
+# Four times the largest L2 in the field (128 MiB): a copy of that size is served by memory.
+BEYOND_L2_BYTES = 512 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    floor_ms: Range | None
+    basis: Basis = Basis.LITERATURE
+    assumes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    evidence: tuple[EvidenceRef, ...] = ()
+
+
+def step_floor(facts: Facts, tokens: float) -> Floor:
+    """tokens: in one step of one replica, draft tokens counted."""
+    model = facts.value(MODEL) or Model()
+    parallel = facts.value(PARALLELISM) or Parallelism()
+    read = bytes_read(model, tokens)
+    measured = _measured_gb_per_s(facts)
+    peak = _specified_gb_per_s(facts)
+    missing = _missing(model, tokens, has_bandwidth=bool(measured or peak))
+    bandwidth = measured or (peak or 0) * REACHED_OF_PEAK
+    if read is None or not bandwidth:
+        return Floor(None, missing=missing)
+    low, high = (size / parallel.tp / bandwidth / 1e6 for size in read)
+    source = (
+        f"memory at {bandwidth:.0f} GB/s, measured on a copy larger than four times the L2"
+        if measured
+        else f"memory at {REACHED_OF_PEAK} × {peak:.0f} GB/s (specification)"
+    )
+    refs = facts.refs(COPY) if measured else facts.refs(GPUS)
+    basis = Basis.ESTIMATED if measured else Basis.LITERATURE
+    assumes = (f"floor: weight reads only, {source}; KV-cache reads come on top",)
+    return Floor((low, high), basis, assumes, missing, refs + facts.refs(MODEL))
+
+
+def bytes_read(model: Model, tokens: float) -> Range | None:
+    """Bytes all ranks together read in one step; None when the active weights are not known.
+
+    A batch touches E(1−(1−k/E)^tokens) experts a layer when each token picks k of E at random.
+    """
+    if model.active_weight_bytes is None:
+        return None
+    active, experts, k = model.active_weight_bytes, model.experts, model.experts_active
+    if tokens <= 1 or not experts or not k or k >= experts or model.weight_bytes is None:
+        return active
+    touched = experts * (1 - (1 - k / experts) ** tokens)
+    share = (touched - k) / (experts - k)
+    low, high = (
+        part + share * max(whole - part, 0.0)
+        for part, whole in zip(active, model.weight_bytes, strict=True)
+    )
+    return low, max(low, high)
+
+
+def _missing(model: Model, tokens: float, *, has_bandwidth: bool) -> tuple[str, ...]:
+    sparse = bool(
+        model.total_params and model.active_params and model.total_params > model.active_params
+    )
+    asked = {
+        "user.model: active_weight_bytes (for the floor)": model.active_weight_bytes is None,
+        "guest.gpus: a GPU whose memory bandwidth is known (for the floor)": not has_bandwidth,
+    }
+    if tokens > 1 and sparse:
+        asked["user.model: experts, experts_active (for the floor of a batch)"] = (
+            model.experts is None or model.experts_active is None
+        )
+        asked["user.model: weight_bytes (for the floor of a batch)"] = model.weight_bytes is None
+    return tuple(name for name, absent in asked.items() if absent)
+
+
+def _specified_gb_per_s(facts: Facts) -> float | None:
+    """The highest among the GPUs, so that a mixed machine keeps its floor a floor."""
+    specs = [gpu_spec(gpu.name) for gpu in facts.value(GPUS) or ()]
+    return max((spec.bandwidth_gb_per_s for spec in specs if spec), default=None)
+
+
+def _measured_gb_per_s(facts: Facts) -> float | None:
+    """A copy inside one GPU reads and writes every byte."""
+    result = facts.value(COPY)
+    rates = [
+        2 * row.size_bytes / row.time_us / 1e3
+        for row in (result.rows if result else ())
+        if row.path is CopyPath.SAME
+        and row.timing is Timing.DEVICE
+        and row.size_bytes >= BEYOND_L2_BYTES
+        and row.time_us > 0
+    ]
+    return max(rates, default=None)
