@@ -1,10 +1,29 @@
-"""Text that came over a wire: cleaned of what terminals add."""
+"""Text that came over a wire: cleaned of what terminals add, and a collector's answer taken apart.
+
+A collector prints marks ("=nonce= probe guest.cpu"), and between a probe's two marks its output,
+every line prefixed: "| " for stdout, "! " for stderr. One newline is added to each stream, so the
+lines joined by newlines are the stream, byte for byte. A person may have pasted the text: with a
+login message before, quoted by a mail program, with CRLF, or cut anywhere.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from agents.probe import Output
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_LEAD = re.compile(rb"(?:\x1b\[[0-?]*[ -/]*[@-~]|[ \t>])*")
+_MARK = re.compile(r"=([0-9A-Za-z]{8,64})= (begin|about|probe|done|end)(?: (.*))?\Z")
+_OPENING = re.compile(
+    rb"(?m)^(?:\x1b\[[0-?]*[ -/]*[@-~]|[ \t>])*=([0-9A-Za-z]{8,64})= (begin peerpath\.|probe \w+\.\w)"
+)
+_PROBE_ID = re.compile(r"[a-z]+\.[a-z0-9_]+")
+_LONGEST_LINE = 16 * 2**20  # bytes; above every probe's output limit
 
 
 def clean(raw: bytes) -> str:
@@ -14,4 +33,303 @@ def clean(raw: bytes) -> str:
     that Python's splitlines() would break at become blanks.
     """
     text = _ANSI.sub("", raw.decode("utf-8", "replace"))
-    return re.sub(r"[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]", " ", text.replace("\r", "").replace("\0", ""))
+    return re.sub(
+        r"[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]", " ", text.replace("\r", "").replace("\0", "")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Who answered. Every value is what the text says, unchecked; "" where it does not say."""
+
+    nonce: str
+    schema: str
+    role: str = ""
+    script_sha256: str = ""
+    time: str = ""
+    uid: str = ""
+    sudo: str = ""
+    process_group: str = ""
+    session: str = ""
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeStarted:
+    probe_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One probe's answer. Line numbers are 1-based within the whole text.
+
+    first_line: of stdout's first line; of the opening mark when there is none. Line n of
+    output.stdout is line first_line + n - 1. duration_ms None: unknown, the frame was cut.
+    """
+
+    probe_id: str
+    output: Output
+    raw_stdout: bytes
+    raw_stderr: bytes
+    duration_ms: int | None
+    first_line: int
+    stderr_first_line: int
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The last line: how many probes were shown, and the SHA-256 over what they printed."""
+
+    probes: int | None
+    sha256: str
+
+
+Event = Header | ProbeStarted | Frame | End
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseLine:
+    """A line that belongs to no frame, as it was read."""
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """One collector's answer, as far as it arrived.
+
+    complete: the end is there and every frame with it. hash_matches None: no end to compare with.
+    edited: the text is not as the script printed it (pasted by hand, altered, lines lost).
+    """
+
+    header: Header | None
+    frames: tuple[Frame, ...]
+    complete: bool
+    noise: tuple[NoiseLine, ...]
+    hash_matches: bool | None
+    edited: bool
+
+
+@dataclass(slots=True)
+class _Open:
+    """A frame that is being read; bare: lines that lost their prefix."""
+
+    probe_id: str
+    line: int
+    stdout: list[bytes] = field(default_factory=list)
+    stderr: list[bytes] = field(default_factory=list)
+    bare: list[tuple[int, bytes]] = field(default_factory=list)
+    first_line: int = 0
+    stderr_first_line: int = 0
+    overlong: bool = False
+
+
+class FrameReader:
+    """Takes a collector's answer apart as it comes. It raises nothing on any bytes.
+
+    nonce: the one the script was made with; marks with another are noise. None (a paste): the first
+    mark's nonce is taken.
+    """
+
+    def __init__(self, nonce: str | None = None) -> None:
+        self.noise: list[NoiseLine] = []
+        self.saw_bare_lines = False
+        self._nonce = nonce
+        self._tail = bytearray()
+        self._overlong = False
+        self._line = 0
+        self._crlf = False
+        self._header: dict[str, str] | None = None
+        self._open: _Open | None = None
+
+    def feed(self, chunk: bytes) -> list[Event]:
+        """The events that this chunk completes."""
+        searched = len(self._tail)
+        self._tail += chunk
+        if self._tail.find(b"\n", searched) < 0:
+            self._bound_tail()
+            return []
+        *lines, rest = bytes(self._tail).split(b"\n")
+        self._tail = bytearray(rest)
+        events = [event for line in lines for event in self._read(line)]
+        self._bound_tail()
+        return events
+
+    def close(self) -> list[Event]:
+        """The events left when nothing more comes; a frame that is still open was cut."""
+        last, self._tail = bytes(self._tail), bytearray()
+        events = self._read(last) if last else []
+        return [*events, *self._flush_header(), *self._cut()]
+
+    def _bound_tail(self) -> None:
+        if len(self._tail) > _LONGEST_LINE:
+            del self._tail[_LONGEST_LINE:]
+            self._overlong = True
+
+    def _read(self, line: bytes) -> list[Event]:
+        self._line += 1
+        overlong, self._overlong = self._overlong, False
+        if overlong and self._open:
+            self._open.overlong = True
+        text = line[_LEAD.match(line, 0, 256).end() :]  # type: ignore[union-attr]
+        if text.startswith(b"=") and len(text) < 1000:
+            mark = _MARK.match(clean(text).rstrip())
+            if mark and self._nonce in (None, mark[1]):
+                self._nonce, self._crlf = mark[1], line.endswith(b"\r")
+                return self._mark(mark[2], mark[3] or "", line)
+        if self._crlf and text.endswith(b"\r"):
+            text = text[:-1]
+        self._content(text, line)
+        return []
+
+    def _content(self, text: bytes, line: bytes) -> None:
+        frame = self._open
+        if frame and (text.startswith(b"| ") or text == b"|"):
+            frame.first_line = frame.first_line or self._line
+            frame.stdout.append(text[2:])
+        elif frame and (text.startswith(b"! ") or text == b"!"):
+            frame.stderr_first_line = frame.stderr_first_line or self._line
+            frame.stderr.append(text[2:])
+        elif frame:
+            frame.bare.append((self._line, line.removesuffix(b"\r") if self._crlf else line))
+        else:
+            self._hear(self._line, line)
+
+    def _hear(self, number: int, line: bytes) -> None:
+        if line.strip(b" \t\r>"):
+            self.noise.append(NoiseLine(number, clean(line)))
+
+    def _mark(self, kind: str, rest: str, line: bytes) -> list[Event]:
+        word, _, more = rest.partition(" ")
+        match kind:
+            case "begin":
+                self._header = {"schema": word, **_fields(more)}
+                return self._cut()
+            case "about" if self._header is not None:
+                self._header |= _fields(rest)
+                return []
+            case "probe" if _PROBE_ID.fullmatch(word):
+                events = [*self._flush_header(), *self._cut()]
+                self._open = _Open(word, self._line)
+                return [*events, ProbeStarted(word)]
+            case "done" if self._open and self._open.probe_id == word:
+                return self._finish(_fields(more))
+            case "end":
+                fields = _fields(rest)
+                end = End(_integer(fields.get("probes")), fields.get("sha256", ""))
+                return [*self._flush_header(), *self._cut(), end]
+        self._hear(self._line, line)
+        return []
+
+    def _flush_header(self) -> list[Event]:
+        if self._header is None:
+            return []
+        said, self._header = self._header, None
+        return [_header(self._nonce or "", said)]
+
+    def _cut(self) -> list[Event]:
+        return self._finish(None) if self._open else []
+
+    def _finish(self, said: dict[str, str] | None) -> list[Event]:
+        assert self._open
+        frame, self._open = self._open, None
+        if frame.bare and any(line.strip() for _, line in frame.bare):
+            self.saw_bare_lines = True
+            if said is not None and not frame.stdout and not frame.stderr:
+                frame.stdout = [line for _, line in frame.bare]
+                frame.first_line = frame.bare[0][0]
+            else:
+                for number, line in frame.bare:
+                    self._hear(number, line)
+        return [_frame(frame, said)]
+
+
+def read_bundle(raw: bytes, *, nonce: str | None = None) -> Bundle:
+    """A whole answer at once: streamed, downloaded or pasted. It raises nothing on any bytes.
+
+    Of several answers in one text the first is read and the others are noise; see read_bundles.
+    """
+    reader = FrameReader(nonce)
+    events = [*reader.feed(raw), *reader.close()]
+    frames = tuple(event for event in events if isinstance(event, Frame))
+    header = next((event for event in events if isinstance(event, Header)), None)
+    end = next((event for event in events if isinstance(event, End)), None)
+    whole = end is not None and end.probes == len(frames) and not any(f.cut for f in frames)
+    hash_matches = None
+    if end and re.fullmatch(r"[0-9a-f]{64}", end.sha256):
+        hash_matches = end.sha256 == _answer_sha256(frames)
+    twice = len(frames) != len({frame.probe_id for frame in frames})
+    edited = hash_matches is False or reader.saw_bare_lines or twice
+    edited = edited or (end is not None and not whole)
+    complete = whole and header is not None
+    return Bundle(header, frames, complete, tuple(reader.noise), hash_matches, edited)
+
+
+def read_bundles(raw: bytes) -> tuple[tuple[int, Bundle], ...]:
+    """Several answers in one text, each with the number of lines before it (for line numbers).
+
+    Lines before the first answer are its noise.
+    """
+    starts: dict[bytes, int] = {}
+    for match in _OPENING.finditer(raw):
+        if match[2].startswith(b"begin"):
+            starts.setdefault(match[1], match.start())
+    cuts = [0, *sorted(starts.values())[1:], len(raw)]
+    pieces = pairwise(cuts)
+    return tuple((raw.count(b"\n", 0, a), read_bundle(raw[a:b])) for a, b in pieces)
+
+
+def looks_like_bundle(raw: bytes) -> bool:
+    """Whether a collector printed this, or a part of it that names a probe."""
+    return _OPENING.search(raw) is not None
+
+
+def _answer_sha256(frames: Iterable[Frame]) -> str:
+    """As collector.sh sums it: all stdout in order of id, then all stderr, with the added newline."""
+    ordered = sorted(frames, key=lambda frame: frame.probe_id + ".")
+    streams = [f.raw_stdout for f in ordered] + [f.raw_stderr for f in ordered]
+    return hashlib.sha256(b"".join(s + b"\n" for s in streams if s)).hexdigest()
+
+
+def _fields(text: str) -> dict[str, str]:
+    return dict(re.findall(r"(\w+)=(\S*)", text))
+
+
+def _integer(text: str | None) -> int | None:
+    return int(text) if text and re.fullmatch(r"-?[0-9]{1,12}", text) else None
+
+
+def _header(nonce: str, said: dict[str, str]) -> Header:
+    names = ("schema", "role", "time", "uid", "sudo", "session", "folder")
+    return Header(
+        nonce=nonce,
+        script_sha256=said.get("script", ""),
+        process_group=said.get("group", ""),
+        **{name: said.get(name, "") for name in names},
+    )
+
+
+def _frame(frame: _Open, said: dict[str, str] | None) -> Frame:
+    stdout, stderr = b"\n".join(frame.stdout), b"\n".join(frame.stderr)
+    says = said or {}
+    alternative = _integer(says.get("alternative"))
+    output = Output(
+        clean(stdout),
+        clean(stderr),
+        exit_code=_integer(says.get("exit")),
+        alternative=-1 if alternative is None else alternative,
+        truncated=said is None or frame.overlong or says.get("truncated") == "yes",
+        timed_out=says.get("timed_out") == "yes",
+    )
+    return Frame(
+        frame.probe_id,
+        output,
+        stdout,
+        stderr,
+        _integer(says.get("ms")),
+        frame.first_line or frame.line,
+        frame.stderr_first_line or frame.line,
+        cut=said is None,
+    )

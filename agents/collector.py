@@ -1,0 +1,111 @@
+"""Makes, from a list of probes, the one POSIX sh script that asks them all.
+
+The same script runs over SSH, in a local shell, or in the hands of a person who pastes its output
+back; agents/framing.py reads all three. The fixed part is collector.sh beside this file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agents.facts import View
+from agents.probe import Command, Probe
+
+SCHEMA = "peerpath.collector/1"
+_TEMPLATE = Path(__file__).with_suffix(".sh").read_text(encoding="utf-8")
+_HASH_LINE = re.compile(r"(?m)^script_sha256=.*$")
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewLine:
+    """One command the script may run. root: by `sudo -n` where that is allowed, else without.
+
+    needs: tools without which this alternative is passed over. root_adds: what is not seen without.
+    """
+
+    probe_id: str
+    title: str
+    command: str
+    needs: tuple[str, ...]
+    timeout_s: int
+    root: bool
+    root_adds: str
+
+
+def preview(probes: Sequence[Probe]) -> tuple[PreviewLine, ...]:
+    """Every command of every alternative, in the order the probes are given."""
+    return tuple(
+        PreviewLine(p.id, p.title, c.sh, c.needs, p.timeout_s, c.root, p.root_adds)
+        for p in probes
+        for c in p.commands
+    )
+
+
+def build_script(
+    probes: Sequence[Probe], *, role: View, nonce: str, arguments: Mapping[str, str] | None = None
+) -> str:
+    """The collector for these probes, ready to run.
+
+    nonce: 8–64 letters and digits, in every line the script itself prints, so that its answer can
+    be told from any other. arguments: {"VMID": "100"} reaches the commands as $PEERPATH_VMID.
+    Raises ValueError for a nonce, name or value that has no safe form, and for a probe given twice.
+    """
+    if not re.fullmatch(r"[0-9A-Za-z]{8,64}", nonce):
+        raise ValueError("A nonce is 8 to 64 letters and digits.")
+    ids = [probe.id for probe in probes]
+    if len(ids) != len(set(ids)):
+        raise ValueError("A probe is in the list twice.")
+    variables = {f"PEERPATH_{_name(n)}": value for n, value in sorted((arguments or {}).items())}
+    values = {
+        "sha256": "",
+        "nonce": nonce,
+        "role": role.value,
+        "asks_root": "yes" if any(c.root for p in probes for c in p.commands) else "no",
+        "shared": "".join(f' {name}="${name}"' for name in variables),
+        "probes": "\n".join(_call(probe) for probe in probes) or "  :",
+        "arguments": _assignments(variables),
+    }
+    script = re.sub(r"@([a-z0-9_]+)@", lambda hole: values[hole[1]], _TEMPLATE)
+    return _HASH_LINE.sub(f"script_sha256={script_sha256(script)}", script, count=1)
+
+
+def script_sha256(script: str) -> str:
+    """The hash a collector's header names: of the script with that hash left empty."""
+    blank = _HASH_LINE.sub("script_sha256=", script, count=1)
+    return hashlib.sha256(blank.encode()).hexdigest()
+
+
+def quote(value: str) -> str:
+    """One word of sh that expands to exactly this text. Raises ValueError where there is none."""
+    if "\0" in value:
+        raise ValueError("A NUL cannot stand in a shell word.")
+    value.encode()
+    return "'" + value.replace("'", "'\\''") + "'"
+
+
+def _name(name: str) -> str:
+    if not re.fullmatch(r"[A-Z_]+", name):
+        raise ValueError(f"{name!r} is not a name for an argument.")
+    return name
+
+
+def _assignments(variables: Mapping[str, str]) -> str:
+    if any("\n" in value for value in variables.values()):
+        raise ValueError("The value of an argument is one line.")
+    lines = [f"  {name}={quote(value)}" for name, value in variables.items()]
+    return "\n".join([*lines, f"  export {' '.join(['PATH', 'LC_ALL', 'TERM', *variables])}"])
+
+
+def _call(probe: Probe) -> str:
+    pace = "slow" if probe.slow else "quick"
+    head = f"  probe {probe.id} {pace} {probe.timeout_s} {probe.cap_kib} {quote(probe.title)}"
+    return " \\\n".join([head, *(_alternative(command) for command in probe.commands)])
+
+
+def _alternative(command: Command) -> str:
+    who = "root" if command.root else "user"
+    return f"    {quote(' '.join(command.needs))} {who} {quote(command.sh)}"

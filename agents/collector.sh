@@ -1,0 +1,244 @@
+#!/bin/sh
+# Peerpath collector. It reads this machine and changes nothing on it.
+#   sh FILE > answers.txt     runs it; hand answers.txt back
+#   sh FILE --list            prints every command it would run and runs none
+#   sh FILE --only ID,ID      asks only these probes
+# Each command gets no standard input, a time limit, an output limit and its own process group;
+# its output goes through a private folder that is removed at the end.
+# The commands stand in single quotes because an inner sh expands them (SC2016, SC2089, SC2090);
+# every sh on Linux has ulimit -S, though POSIX does not (SC3045).
+# shellcheck disable=SC2016,SC2089,SC2090,SC3045
+
+# SHA-256 of this file with the value of the next line left empty.
+script_sha256=@sha256@
+nonce=@nonce@
+role=@role@
+asks_root=@asks_root@
+
+mark() { printf '=%s= %s\n' "$nonce" "$*"; }
+
+# Hundredths of a second since boot, in $clock. Starts no process, as date would.
+read_clock() {
+  clock=0.00
+  read -r clock _ 2>/dev/null </proc/uptime
+  clock=${clock%.*}${clock#*.}
+}
+
+describe() { # id pace seconds kib title (needs who command)...
+  printf '%s  %s (at most %s s)\n' "$1" "$5" "$3"
+  shift 5
+  while [ $# -ge 3 ]; do
+    printf '    %s\n' "$3"
+    [ "$2" = user ] || printf '      as root, where sudo -n allows it\n'
+    [ -z "$1" ] || printf '      needs: %s\n' "$1"
+    shift 3
+  done
+}
+
+all_there() {
+  for tool in $1; do command -v "$tool" >/dev/null 2>&1 || return 1; done
+}
+
+# Turns this process into the command, so that $! is also the command's process group. The limit on
+# file size is the output limit: output goes straight to a file, and no pipe can be held open.
+become() { # seconds kib who command
+  ulimit -S -f $(($2 * 2)) 2>/dev/null
+  if [ "$limit" = timeout ]; then
+    inner="timeout -k 2 $1" outer="timeout -k 2 $(($1 + 3))"
+  else
+    inner='' outer=$own_session
+  fi
+  # Root's processes can only be stopped by root's own timeout, so that one stands inside.
+  if [ "$3$by_sudo" = rootyes ]; then
+    # shellcheck disable=SC2086
+    exec $outer sudo -n env LC_ALL=C@shared@ $inner sh -c "$4"
+  fi
+  # shellcheck disable=SC2086
+  exec ${inner:-$outer} sh -c "$4"
+}
+
+watchdog() { # seconds group
+  # shellcheck disable=SC2086
+  exec $own_session sh -c 'sleep "$1"; kill -TERM "-$2"; sleep 2; kill -KILL "-$2"' sh "$@"
+}
+
+run_alternative() { # id seconds kib who command
+  become "$2" "$3" "$4" "$5" </dev/null >"$folder/$1.out" 2>"$folder/$1.err" &
+  group=$!
+  echo "$group" >"$folder/$1.group"
+  guard=''
+  if [ "$limit" = watchdog ]; then
+    watchdog "$2" "$group" </dev/null >/dev/null 2>&1 &
+    guard=$!
+  fi
+  wait "$group" 2>/dev/null
+  code=$?
+  # What the command left running goes with it.
+  kill -KILL "-$group" 2>/dev/null
+  : >"$folder/$1.group"
+  [ -z "$guard" ] || kill -KILL "-$guard" "$guard" 2>/dev/null
+}
+
+# Tries the alternatives in order; the first whose tools are there answers.
+answer() { # id pace seconds kib title (needs who command)...
+  id=$1 seconds=$3 kib=$4 code=127 alternative=-1 number=-1 timed_out=no
+  : >"$folder/$id.out" 2>"$folder/$id.err"
+  read_clock
+  began=$clock
+  shift 5
+  while [ $# -ge 3 ] && [ "$code" = 127 ]; do
+    number=$((number + 1))
+    if all_there "$1"; then
+      run_alternative "$id" "$seconds" "$kib" "$2" "$3"
+      [ "$code" = 127 ] || alternative=$number
+    fi
+    shift 3
+  done
+  read_clock
+  took=$((clock - began))
+  [ "$code" -ge 124 ] && [ "$took" -ge $((seconds * 100 - 5)) ] && timed_out=yes
+  echo "exit=$code ms=$((took * 10)) alternative=$alternative timed_out=$timed_out" >"$folder/$id.end"
+}
+
+# Prints a file with every line prefixed. One newline is added first: the last line then always ends,
+# and a missing final newline can still be told. Under the limit, the same write shows a full file.
+show_stream() { # prefix file kib
+  [ -s "$2" ] || return 0
+  trap '' XFSZ
+  ulimit -S -f $(($3 * 2)) 2>/dev/null
+  { printf '\n' >>"$2"; } 2>/dev/null || full=yes
+  ulimit -S -f "$file_limit" 2>/dev/null
+  trap - XFSZ
+  if [ "$full" = yes ]; then
+    truncated=yes full=no
+    printf '\n' >>"$2"
+  fi
+  sed "s/^/$1 /" "$2"
+}
+
+show() { # id kib
+  truncated=no
+  mark probe "$1"
+  show_stream '|' "$folder/$1.out" "$2"
+  show_stream '!' "$folder/$1.err" "$2"
+  read -r result <"$folder/$1.end"
+  mark 'done' "$1" "$result truncated=$truncated"
+  shown=$((shown + 1))
+}
+
+# Slow probes all start first and are shown last; the others run and show one after the other.
+probe() { # id pace seconds kib title (needs who command)...
+  case ",$only," in ,, | *",$1,"*) ;; *) return 0 ;; esac
+  case $pass-$2 in
+    list-*) describe "$@" ;;
+    start-slow)
+      answer "$@" &
+      echo "$!" >"$folder/$1.answer"
+      ;;
+    quick-quick)
+      answer "$@"
+      show "$1" "$4"
+      ;;
+    slow-slow)
+      read -r answering <"$folder/$1.answer"
+      wait "$answering"
+      show "$1" "$4"
+      ;;
+  esac
+}
+
+probes() {
+@probes@
+}
+
+# Ends what still runs and removes the folder; also on a signal and when the connection is gone.
+# shellcheck disable=SC2317
+stop() { # exit code
+  trap '' INT TERM HUP PIPE
+  trap - EXIT
+  for file in "$folder"/*.group; do
+    read -r group 2>/dev/null <"$file" && kill -KILL "-$group" 2>/dev/null
+  done
+  rm -rf "$folder"
+  [ -z "$watcher" ] || kill "$watcher" 2>/dev/null
+  exit "$1"
+}
+
+make_folder() {
+  umask 077
+  for base in "${TMPDIR:-/tmp}" /tmp /dev/shm /run; do
+    folder=$(mktemp -d "$base/peerpath.XXXXXXXX" 2>/dev/null) && return 0
+  done
+  echo 'peerpath: no folder for temporary files' >&2
+  exit 1
+}
+
+# When standard input closes, the connection that carries this script is gone.
+watch_stdin() {
+  { while read -r _; do :; done; kill -TERM $$; } <&3 >/dev/null 2>&1 &
+  watcher=$!
+}
+
+look_around() {
+  read -r stat 2>/dev/null <"/proc/$$/stat"
+  # shellcheck disable=SC2086
+  set -- ${stat##*) }
+  group=${3-} session=${4-} uid=$(id -u)
+  by_sudo=no own_session='' limit=watchdog
+  if [ "$asks_root" = yes ] && [ "$uid" != 0 ]; then
+    sudo -n env true 2>/dev/null && by_sudo=yes
+  fi
+  command -v setsid >/dev/null && own_session=setsid
+  # Only a timeout that makes its own process group will do; some do not.
+  timeout -k 2 9 sh -c 'kill -0 "-$PPID"' 2>/dev/null && limit=timeout
+  file_limit=$(ulimit -S -f)
+}
+
+header() {
+  printf '\n'
+  mark begin peerpath.collector/1 "role=$role"
+  mark about "script=$script_sha256"
+  mark about "time=$(date -u +%Y-%m-%dT%H:%M:%SZ) uid=$uid sudo=$by_sudo limit=$limit"
+  mark about "pid=$$ group=$group session=$session folder=$folder"
+}
+
+footer() {
+  sum=$(cat "$folder"/*.out "$folder"/*.err 2>/dev/null | sha256sum 2>/dev/null)
+  mark end "probes=$shown sha256=${sum%% *}"
+}
+
+main() {
+  only='' pass='' watching=no watcher='' shown=0 full=no
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --list) pass=list ;;
+      --only) only=${2-} && shift ;;
+      --watch-stdin) watching=yes ;;
+      *) echo "peerpath: unknown option $1" >&2 && exit 2 ;;
+    esac
+    shift
+  done
+  # bash counts file sizes in other units unless it keeps to POSIX.
+  POSIXLY_CORRECT=1
+  PATH=${PATH:-/usr/bin:/bin}:/usr/local/sbin:/usr/sbin:/sbin LC_ALL=C TERM=dumb
+@arguments@
+  if [ "$pass" = list ]; then
+    probes
+    exit 0
+  fi
+  exec 3<&0 </dev/null
+  make_folder
+  trap 'stop $?' EXIT
+  trap 'stop 130' INT
+  trap 'stop 143' TERM
+  trap 'stop 129' HUP
+  trap 'stop 141' PIPE
+  [ "$watching" = no ] || watch_stdin
+  exec 3<&-
+  look_around
+  header
+  for pass in start quick slow; do probes; done
+  footer
+}
+
+{ main "$@"; exit; }
