@@ -47,15 +47,15 @@ class AgentError(Exception):
     """The target could not be asked. The text is for a person and says what to do."""
 
 
-class Unreachable(AgentError):
+class Unreachable(AgentError):  # noqa: N818
     """No connection."""
 
 
-class AuthenticationFailed(AgentError):
+class AuthenticationFailed(AgentError):  # noqa: N818
     """The target answers, and refuses us."""
 
 
-class HostKeyUnknown(AgentError):
+class HostKeyUnknown(AgentError):  # noqa: N818
     """Nobody has accepted this target's key yet."""
 
     def __init__(self, host: str, fingerprint: str, line: str) -> None:
@@ -67,7 +67,7 @@ class HostKeyUnknown(AgentError):
         self.line = line
 
 
-class HostKeyChanged(AgentError):
+class HostKeyChanged(AgentError):  # noqa: N818
     """The target shows another key than the accepted one."""
 
     def __init__(self, host: str, expected: tuple[str, ...], got: str, line: str) -> None:
