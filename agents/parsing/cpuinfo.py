@@ -27,6 +27,8 @@ def parse(text: str) -> CpuInfo:
     model, bits, flag = None, None, None
     where = {"model": 0, "bits": 0, "flags": 0}
     for number, raw in enumerate(text.splitlines(), 1):
+        if model and not raw.strip():
+            break
         key, _, value = raw[: LINE_CAP * 4].partition(":")
         key, value = key.strip(), value.strip()
         if key == "model name" and model is None and value:

@@ -36,6 +36,7 @@ _EMPTY = frozenset(("", "not specified", "to be filled by o.e.m.", "default stri
 _QUOTE = re.compile(r"^\s{0,8}(?:[>|]\s?)*")
 _PAIR = re.compile(r"^\s*(?:dmi )?([A-Za-z][A-Za-z_ ]{2,40}?)\s*: ?(.*)$")
 _KERNEL = re.compile(r"\b(?:Hardware name|DMI): ([A-Z0-9].*)$")
+_UUID = re.compile(r"(?<![0-9a-fA-F-])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
 _BIOS = re.compile(r",?\s*BIOS (\S.*)$")
 # The first that matches counts: clouds that rename a KVM machine before the names of its parts.
 _KINDS = (
@@ -86,6 +87,12 @@ def parse(text: str) -> Names | None:
             lines.append(number)
     combined = combined or _join(fields)
     return Names(combined, fields, tuple(lines)) if lines else None
+
+
+def uuid(text: str) -> str | None:
+    """The first UUID in a text, lower case: firmware of before SMBIOS 2.6 prints capitals."""
+    found = _UUID.search(text[:LINE_CAP])
+    return found[0].lower() if found else None
 
 
 def virt_kind(names: Names) -> str | None:

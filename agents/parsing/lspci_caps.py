@@ -8,7 +8,7 @@ or 0xd4 where that is taken (QEMU hw/vfio/pci-quirks.c, vfio_add_nv_gpudirect_ca
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil
 
@@ -18,6 +18,10 @@ from agents.parsing.lspci import LINE_CAP, Device
 STANDARD_HEADER_BYTES = 64
 CONFIG_BYTES = 256
 
+# Address, 1-based line of its opening, and the numbered lines below.
+Block = tuple[str, int, tuple[tuple[int, str], ...]]
+
+_CONFIG_OF = re.compile(r"^config of ([0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7])$")
 _ROW = re.compile(
     r"^\s*(?:0x)?(?P<offset>[0-9a-f]{2,8}):?\s+(?P<bytes>(?:[0-9a-f]{2} {1,2}){15}[0-9a-f]{2})(?=\s|$)",
     re.IGNORECASE,
@@ -41,6 +45,22 @@ class CliqueCapability:
     offset: int
     clique_id: int | None
     line: int
+
+
+def dumps(text: str) -> Iterator[Block]:
+    """The blocks that our loop prints, each opened by "config of <address>"."""
+    address, line = "", 0
+    block: list[tuple[int, str]] = []
+    for number, raw in enumerate(text.splitlines(), 1):
+        opened = _CONFIG_OF.match(raw[:100])
+        if opened:
+            if address:
+                yield address, line, tuple(block)
+            address, line, block = opened[1], number, []
+        elif address:
+            block.append((number, raw))
+    if address:
+        yield address, line, tuple(block)
 
 
 def config_space(lines: Iterable[tuple[int, str]]) -> bytes:

@@ -7,9 +7,6 @@ hypervisor.c). Beyond the first 64 bytes the kernel shows config space to CAP_SY
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-
 from agents.facts import Reading
 from agents.facts.gpu import BARS, CLIQUE_CAPABILITY, PCI_GPUS, Bar, Clique, PciGpu
 from agents.parsing import lspci, lspci_caps
@@ -29,10 +26,8 @@ done
 [ -n "$found" ] || echo 'no NVIDIA display function on the PCI bus'
 exit 0"""
 
-_CONFIG_OF = re.compile(r"^config of ([0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7])$")
 _NO_GPU = "no NVIDIA display function on the PCI bus"
 _NVIDIA = b"\xde\x10"
-_Block = tuple[str, int, tuple[tuple[int, str], ...]]
 _DENIED = "config space beyond 64 bytes was not shown; root (CAP_SYS_ADMIN) sees it"
 
 
@@ -42,7 +37,7 @@ def parse(output: Output) -> Readings:
 
 
 def _cliques(output: Output, devices: tuple[lspci.Device, ...]) -> Reading[tuple[Clique, ...]]:
-    blocks = [*_dumps(output.stdout), *((d.address, d.line, d.details) for d in devices)]
+    blocks = [*lspci_caps.dumps(output.stdout), *((d.address, d.line, d.details) for d in devices)]
     if not blocks and lspci_caps.config_space(numbered := tuple(enumerate(output.lines, 1))):
         blocks = [("unknown", 1, numbered)]
     if not blocks:
@@ -86,22 +81,6 @@ def _look(text: tuple[tuple[int, str], ...]) -> tuple[bool, CliqueCapability | N
     return False, None, "this output does not list the capabilities to their end"
 
 
-def _dumps(text: str) -> Iterator[_Block]:
-    """Our own blocks: address, line, and the dump's lines."""
-    address, line = "", 0
-    block: list[tuple[int, str]] = []
-    for number, raw in enumerate(text.splitlines(), 1):
-        opened = _CONFIG_OF.match(raw[:100])
-        if opened:
-            if address:
-                yield address, line, tuple(block)
-            address, line, block = opened[1], number, []
-        elif address:
-            block.append((number, raw))
-    if address:
-        yield address, line, tuple(block)
-
-
 def _without_gpu(output: Output) -> Reading[tuple[Clique, ...]]:
     numbered = tuple(enumerate(output.lines, 1))
     lone = lspci_caps.clique_in_text(numbered)
@@ -142,7 +121,7 @@ probe = Probe(
     supplies=(CLIQUE_CAPABILITY, BARS, PCI_GPUS),
     parse=parse,
     signature=Signature(
-        typed=r"lspci\b.*\s-\w*(?:vv|x)|/config\b.*|(?:od|xxd|hexdump)\b.*/sys/bus/pci",
+        typed=r"lspci\b(?!.*\s-\w*t).*\s-\w*(?:vv|x)|/sys/(?:bus/pci|devices)/\S*/config\b",
         starts=(
             r"^config of [0-9a-f]{4}:",
             r"^\s*Capabilities: \[(?:c8|d4)\] Vendor Specific Information: Len=08",

@@ -6,7 +6,7 @@ In a QEMU guest the names give the emulated board; they can be set freely by who
 from __future__ import annotations
 
 from agents.facts import Reading
-from agents.facts.platform import DMI, MACHINE_TYPE, VIRT_KIND, MachineType
+from agents.facts.platform import DMI, MACHINE_TYPE, PRODUCT_UUID, VIRT_KIND, MachineType
 from agents.parsing import dmi
 from agents.probe import Command, Output, Probe, Readings, Signature
 
@@ -17,19 +17,21 @@ for f in sys_vendor product_name product_version board_vendor board_name bios_ve
 done
 exit 0"""
 
+_FACTS = (DMI, MACHINE_TYPE, VIRT_KIND, PRODUCT_UUID)
+
 
 def parse(output: Output) -> Readings:
     names = dmi.parse(output.stdout)
     if names is not None:
         described = _described(names, ("the names after the cut",) if output.truncated else ())
-        return (described, _board(names), _kind(names, output.alternative))
+        return (described, _board(names), _kind(names, output.alternative), _uuid(names))
     if "no DMI tables" in output.stdout[:200]:
         why = "the kernel found no DMI tables, as in guests without firmware"
-        return (DMI.absent(why), MACHINE_TYPE.not_run(why), VIRT_KIND.not_run(why))
+        return (DMI.absent(why), *(f.not_run(why) for f in _FACTS[1:]))
     if output.tool_missing:
-        return tuple(f.unsupported("no DMI here") for f in (DMI, MACHINE_TYPE, VIRT_KIND))
+        return tuple(f.unsupported("no DMI here") for f in _FACTS)
     why = "no firmware name in the output"
-    return tuple(f.unreadable(why) for f in (DMI, MACHINE_TYPE, VIRT_KIND))
+    return tuple(f.unreadable(why) for f in _FACTS)
 
 
 def _described(names: dmi.Names, missing: tuple[str, ...]) -> Reading[str]:
@@ -58,11 +60,18 @@ def _kind(names: dmi.Names, alternative: int) -> Reading[str]:
     )
 
 
+def _uuid(names: dmi.Names) -> Reading[str]:
+    found = dmi.uuid(names.fields.get("product_uuid", ""))
+    if found:
+        return PRODUCT_UUID.known(found, lines=names.lines)
+    return PRODUCT_UUID.not_run("guest.product_uuid reads it, as root")
+
+
 probe = Probe(
     __name__,
     title="Firmware names",
     commands=(Command(_SH),),
-    supplies=(DMI, MACHINE_TYPE, VIRT_KIND),
+    supplies=_FACTS,
     parse=parse,
     signature=Signature(
         typed=r"dmidecode\b(?!.*system-uuid)|/sys/(?:class|devices/virtual)/dmi/id/(?!product_uuid)",

@@ -5,26 +5,24 @@
 
 from __future__ import annotations
 
-import re
-
 from agents.facts.platform import PRODUCT_UUID
+from agents.parsing import dmi
 from agents.probe import Command, Output, Probe, Readings, Signature
 
 _SH = r"""f=/sys/class/dmi/id/product_uuid
 if [ -e $f ]; then cat $f; else echo 'no DMI tables'; fi"""
 
-_UUID = re.compile(r"(?<![0-9a-fA-F-])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
 # What boards print when nobody set one.
 _PLACEHOLDERS = ("00000000-0000-0000-0000-000000000000", "03000200-0400-0500-0006-000700080009")
 
 
 def parse(output: Output) -> Readings:
     for number, line in enumerate(output.lines, 1):
-        found = _UUID.search(line[:2000])
-        if found and found[0].lower() in _PLACEHOLDERS:
+        found = dmi.uuid(line)
+        if found in _PLACEHOLDERS:
             return (PRODUCT_UUID.absent("the firmware holds a placeholder", lines=(number,)),)
         if found:
-            return (PRODUCT_UUID.known(found[0].lower(), lines=(number,)),)
+            return (PRODUCT_UUID.known(found, lines=(number,)),)
     if output.refused:
         return (PRODUCT_UUID.not_run("only root may read it"),)
     if "no DMI tables" in output.stdout[:200]:

@@ -8,13 +8,10 @@ hypervisor.c), so a hidden KVM changes what it answers about peers.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-
 from agents.facts import Reading
 from agents.facts.platform import KVM_VISIBLE, VIRT_KIND
-from agents.parsing import dmi
-from agents.parsing.lspci import LINE_CAP
+from agents.parsing import virt_signs
+from agents.parsing.virt_signs import CLOCKS, CONTAINERS, DETECTED, FLAG, VENDOR, Signs
 from agents.probe import Command, Output, Probe, Readings, Signature
 
 _SH = r"""say() { printf '%s: %s\n' "$1" "$2"; }
@@ -37,92 +34,29 @@ for f in sys_vendor product_name product_version; do
 done
 exit 0"""
 
-# systemd's words (src/basic/virt.c, virtualization_table).
-_VMS = frozenset(("kvm", "qemu", "amazon", "google", "vmware", "microsoft", "xen", "oracle"))
-_VMS |= {"parallels", "bochs", "uml", "zvm", "powervm", "bhyve", "qnx", "acrn", "apple", "sre"}
-_VMS |= {"vm-other"}
-_CONTAINERS = frozenset(("docker", "podman", "lxc", "lxc-libvirt", "systemd-nspawn", "openvz"))
-_CONTAINERS |= {"rkt", "proot", "container-other"}
-# What lscpu (util-linux) prints for a CPUID signature.
-_VENDORS = {"KVM": "kvm", "Microsoft": "microsoft", "VMware": "vmware", "Xen": "xen"}
 # Kinds whose guests have another CPUID signature than KVM's; "qemu" is emulation or a hidden KVM.
 _NOT_KVM = frozenset(("none", "qemu", "vmware", "xen", "oracle", "parallels", "microsoft"))
-_LABELS = frozenset(("arch", "kernel", "systemd-detect-virt", "systemd-detect-virt container"))
-_LABELS |= {"cpu hypervisor flag", "lscpu hypervisor vendor", "hypervisor type", "clocksources"}
-_LINE = re.compile(r"^\s*([a-z][a-z_ -]{2,40}): ?(.*)$")
-_HOSTNAMECTL = re.compile(r"^\s*Virtualization: ([a-z0-9-]+)\s*$")
-
-
-@dataclass(frozen=True, slots=True)
-class _Signs:
-    """What each source said, by its label in the snippet, and the line it stands on."""
-
-    said: dict[str, str]
-    lines: dict[str, int]
-    names: dmi.Names | None = field(default=None)
-
-    @property
-    def vm(self) -> str:
-        """systemd's word for the VM; "" when it was not asked."""
-        return self.said.get("systemd-detect-virt", "")
-
-    @property
-    def firmware(self) -> str | None:
-        return dmi.virt_kind(self.names) if self.names else None
-
-    @property
-    def signature(self) -> str | None:
-        """The hypervisor that the processor or the kernel names."""
-        clocks = self.said.get("clocksources", "").split()
-        if "kvm-clock" in clocks:
-            return "kvm"
-        named = _VENDORS.get(self.said.get("lscpu hypervisor vendor", ""))
-        return named or self.said.get("hypervisor type") or None
-
-    def where(self, *labels: str) -> tuple[int, ...]:
-        return tuple(sorted(self.lines[label] for label in labels if label in self.lines))
 
 
 def parse(output: Output) -> Readings:
-    signs = _signs(output.stdout)
-    if not signs.said:
-        if output.tool_missing:
-            return tuple(f.unsupported("no tool answered") for f in (VIRT_KIND, KVM_VISIBLE))
-        return tuple(
-            f.unreadable("no word that systemd-detect-virt prints")
-            for f in (VIRT_KIND, KVM_VISIBLE)
-        )
-    return (_kind(signs), _kvm(signs))
+    signs = virt_signs.parse(output.stdout)
+    if signs.said:
+        return (_kind(signs), _kvm(signs))
+    facts = (VIRT_KIND, KVM_VISIBLE)
+    if output.tool_missing:
+        return tuple(f.unsupported("no tool answered") for f in facts)
+    return tuple(f.unreadable("no word that systemd-detect-virt prints") for f in facts)
 
 
-def _signs(text: str) -> _Signs:
-    said: dict[str, str] = {}
-    lines: dict[str, int] = {}
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = raw[:LINE_CAP]
-        pair, ctl, word = _LINE.match(line), _HOSTNAMECTL.match(line), line.strip()
-        label, value = "", ""
-        if ctl and ctl[1] in _VMS | _CONTAINERS:
-            label, value = "systemd-detect-virt", ctl[1]
-        elif word in _VMS | _CONTAINERS | {"none", "wsl"}:
-            label, value = "systemd-detect-virt", word
-        elif pair and pair[1] in _LABELS:
-            label, value = pair[1], pair[2].strip()
-        if label and label not in said:
-            said[label], lines[label] = value, number
-    return _Signs(said, lines, dmi.parse(text) if said else None)
-
-
-def _kind(signs: _Signs) -> Reading[str]:
-    lines = signs.where("systemd-detect-virt", "kernel", "lscpu hypervisor vendor", "clocksources")
+def _kind(signs: Signs) -> Reading[str]:
+    lines = signs.where(DETECTED, "kernel", VENDOR, CLOCKS)
     if signs.said.get("kernel") == "wsl" or signs.vm == "wsl":
         return VIRT_KIND.known("wsl", lines=lines)
-    container = signs.said.get("systemd-detect-virt container", "")
-    if signs.vm in _CONTAINERS and not signs.vm.startswith("lxc"):
+    if signs.vm in CONTAINERS and not signs.vm.startswith("lxc"):
         why = f"{signs.vm} is a container; systemd-detect-virt -v says what is below it"
         return VIRT_KIND.not_run(why, lines=lines)
-    if signs.vm == "none" and container.startswith("lxc"):
-        return VIRT_KIND.known(container, lines=lines)
+    if signs.vm == "none" and signs.container.startswith("lxc"):
+        return VIRT_KIND.known(signs.container, lines=lines)
     if signs.vm == "microsoft" and signs.firmware == "qemu":
         # A QEMU guest with Hyper-V enlightenments shows Microsoft's signature first, KVM's second.
         return VIRT_KIND.known("kvm" if signs.signature == "kvm" else "qemu", lines=lines)
@@ -131,7 +65,7 @@ def _kind(signs: _Signs) -> Reading[str]:
     return _kind_without_systemd(signs, lines)
 
 
-def _kind_without_systemd(signs: _Signs, lines: tuple[int, ...]) -> Reading[str]:
+def _kind_without_systemd(signs: Signs, lines: tuple[int, ...]) -> Reading[str]:
     """Clouds by firmware first, as systemd does; then the signature; then firmware."""
     if signs.firmware in ("amazon", "google"):
         return VIRT_KIND.known(signs.firmware, lines=signs.names.lines if signs.names else ())
@@ -139,20 +73,20 @@ def _kind_without_systemd(signs: _Signs, lines: tuple[int, ...]) -> Reading[str]
         return VIRT_KIND.known(signs.signature, lines=lines)
     if signs.firmware and signs.names:
         return VIRT_KIND.known(signs.firmware, lines=signs.names.lines)
-    flag = signs.said.get("cpu hypervisor flag")
+    flag = signs.said.get(FLAG)
     if flag == "yes":
-        return VIRT_KIND.known("vm-other", lines=signs.where("cpu hypervisor flag"))
+        return VIRT_KIND.known("vm-other", lines=signs.where(FLAG))
     if flag == "no" and signs.names:
         return VIRT_KIND.known("none", lines=(*lines, *signs.names.lines))
     return VIRT_KIND.unsupported("no systemd-detect-virt, and neither processor nor firmware tell")
 
 
-def _kvm(signs: _Signs) -> Reading[bool]:
-    lines = signs.where("systemd-detect-virt", "lscpu hypervisor vendor", "clocksources")
+def _kvm(signs: Signs) -> Reading[bool]:
+    lines = signs.where(DETECTED, VENDOR, CLOCKS)
     if signs.signature == "kvm":
         return KVM_VISIBLE.known(True, lines=lines)
     if signs.vm == "kvm":
-        if signs.said.get("cpu hypervisor flag") == "no":
+        if signs.said.get(FLAG) == "no":
             return KVM_VISIBLE.not_run("systemd says kvm, the processor shows no hypervisor")
         return KVM_VISIBLE.known(True, lines=lines)
     if signs.said.get("arch", "x86_64") not in ("x86_64", "i686"):
@@ -167,9 +101,9 @@ def _kvm(signs: _Signs) -> Reading[bool]:
     return KVM_VISIBLE.not_run("nothing here shows KVM's signature or its absence")
 
 
-def _other_signature(signs: _Signs) -> bool:
+def _other_signature(signs: Signs) -> bool:
     """lscpu asks CPUID itself: an empty answer means that no hypervisor it knows signs there."""
-    return signs.said.get("lscpu hypervisor vendor") == "" or signs.signature in ("xen", "vmware")
+    return signs.said.get(VENDOR) == "" or signs.signature in ("xen", "vmware")
 
 
 probe = Probe(

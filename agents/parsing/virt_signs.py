@@ -1,0 +1,85 @@
+"""Signs of a hypervisor: lines that our snippet prints, or what a person pastes of systemd's tools.
+
+systemd-detect-virt(1) prints one word, hostnamectl(1) "Virtualization: kvm". Of lscpu's "Virtualization:
+AMD-V" nothing is read here: it is a feature of the processor.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agents.parsing import dmi
+from agents.parsing.lspci import LINE_CAP
+
+# systemd's words (src/basic/virt.c, virtualization_table).
+VMS = frozenset(("kvm", "qemu", "amazon", "google", "vmware", "microsoft", "xen", "oracle"))
+VMS |= {"parallels", "bochs", "uml", "zvm", "powervm", "bhyve", "qnx", "acrn", "apple", "sre"}
+VMS |= {"vm-other"}
+CONTAINERS = frozenset(("docker", "podman", "lxc", "lxc-libvirt", "systemd-nspawn", "openvz"))
+CONTAINERS |= {"rkt", "proot", "container-other"}
+
+DETECTED = "systemd-detect-virt"
+VENDOR = "lscpu hypervisor vendor"
+FLAG = "cpu hypervisor flag"
+CLOCKS = "clocksources"
+_LABELS = frozenset((DETECTED, f"{DETECTED} container", VENDOR, FLAG, CLOCKS))
+_LABELS |= {"arch", "kernel", "hypervisor type"}
+# What lscpu (util-linux) prints for a CPUID signature.
+_VENDORS = {"KVM": "kvm", "Microsoft": "microsoft", "VMware": "vmware", "Xen": "xen"}
+_LINE = re.compile(r"^\s*([a-z][a-z_ -]{2,40}): ?(.*)$")
+_HOSTNAMECTL = re.compile(r"^\s*Virtualization: ([a-z0-9-]+)\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """said: what each source said, by its label; "" where it answered with nothing. lines: 1-based."""
+
+    said: Mapping[str, str]
+    lines: Mapping[str, int]
+    names: dmi.Names | None = None
+
+    @property
+    def vm(self) -> str:
+        """systemd's word for the VM; "" when it was not asked."""
+        return self.said.get(DETECTED, "")
+
+    @property
+    def container(self) -> str:
+        return self.said.get(f"{DETECTED} container", "")
+
+    @property
+    def firmware(self) -> str | None:
+        return dmi.virt_kind(self.names) if self.names else None
+
+    @property
+    def signature(self) -> str | None:
+        """The hypervisor that the processor or the kernel names."""
+        if "kvm-clock" in self.said.get(CLOCKS, "").split():
+            return "kvm"
+        named = _VENDORS.get(self.said.get(VENDOR, ""))
+        return named or self.said.get("hypervisor type") or None
+
+    def where(self, *labels: str) -> tuple[int, ...]:
+        return tuple(sorted(self.lines[label] for label in labels if label in self.lines))
+
+
+def parse(text: str) -> Signs:
+    """The first answer of each source; `said` is empty when there is none."""
+    said: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    for number, raw in enumerate(text.splitlines(), 1):
+        label, value = _answer(raw[:LINE_CAP])
+        if label and label not in said:
+            said[label], lines[label] = value, number
+    return Signs(said, lines, dmi.parse(text) if said else None)
+
+
+def _answer(line: str) -> tuple[str, str]:
+    pair, named, word = _LINE.match(line), _HOSTNAMECTL.match(line), line.strip()
+    if named and named[1] in VMS | CONTAINERS:
+        return DETECTED, named[1]
+    if word in VMS | CONTAINERS | {"none", "wsl"}:
+        return DETECTED, word
+    return (pair[1], pair[2].strip()) if pair and pair[1] in _LABELS else ("", "")
