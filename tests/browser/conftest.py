@@ -1,0 +1,100 @@
+"""A real server in its own process and a real browser."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import port_for
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = "/usr/bin/chromium"
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@dataclass(frozen=True)
+class Server:
+    url: str
+    first_link: str
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """`serve` as ./run starts it, with an empty data folder; ended by its process id."""
+    port = port_for.select_random()
+    url = f"http://127.0.0.1:{port}"
+    environment = {
+        **os.environ,
+        "PEERPATH_DATA": str(tmp_path_factory.mktemp("served")),
+        "PEERPATH_PUBLIC_URL": url,
+        "PYTHONUNBUFFERED": "1",
+    }
+    log = tmp_path_factory.mktemp("log") / "serve.txt"
+    with log.open("wb") as sink:
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "serve", "--port", str(port)],
+            cwd=ROOT,
+            env=environment,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            yield Server(url, _first_link(process, log, url))
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+
+def _first_link(process: subprocess.Popen[bytes], log: Path, url: str) -> str:
+    """Waits until it answers; returns the one-time link it printed."""
+    for _ in range(240):
+        assert process.poll() is None, log.read_text()
+        found = re.search(r"http\S+/welcome/\S+", log.read_text())
+        if found and _answers(url):
+            return found[0]
+        time.sleep(0.25)
+    raise AssertionError(f"the server did not start:\n{log.read_text()}")
+
+
+def _answers(url: str) -> bool:
+    try:
+        return bool(urllib.request.urlopen(f"{url}/sign-in", timeout=2).status == 200)
+    except OSError:
+        return False
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def shot(request: pytest.FixtureRequest) -> Callable[[Page, str], None]:
+    """Keeps a picture of a page in $PEERPATH_SHOTS, when that is set."""
+    folder = os.environ.get("PEERPATH_SHOTS")
+
+    def keep(page: Page, name: str) -> None:
+        if folder:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            page.screenshot(path=f"{folder}/{name}.png", full_page=True)
+
+    return keep

@@ -1,0 +1,186 @@
+"""One person walks all eight steps in a real browser, wide and narrow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser import outputs
+from tests.browser.conftest import Server
+
+pytestmark = pytest.mark.browser
+NAME, PASSWORD = "alice", "correct horse battery"
+Shot = Callable[[Page, str], None]
+
+
+@pytest.fixture(scope="module")
+def account(server: Server, browser: Browser) -> str:
+    """The first administrator, made by the printed link."""
+    page = browser.new_page()
+    page.goto(server.first_link)
+    page.get_by_label("Your name here").fill(NAME)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_role("heading", name="Where does the time per token go?")).to_be_visible()
+    page.close()
+    return NAME
+
+
+@pytest.fixture(params=[1440, 390], ids=["wide", "narrow"])
+def page(
+    request: pytest.FixtureRequest, server: Server, account: str, browser: Browser
+) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": request.param, "height": 900})
+    found = context.new_page()
+    complaints: list[str] = []
+    found.on("pageerror", lambda error: complaints.append(str(error)))
+    found.on(
+        "console",
+        lambda message: complaints.append(message.text) if message.type == "error" else None,
+    )
+    found.goto(f"{server.url}/sign-in")
+    found.get_by_label("Name").fill(account)
+    found.get_by_label("Password").fill(PASSWORD)
+    found.get_by_role("button", name="Sign in").click()
+    yield found
+    context.close()
+    _none(complaints)
+
+
+def _none(complaints: list[str]) -> None:
+    unexpected = [text for text in complaints if "422" not in text and "409" not in text]
+    assert not unexpected
+
+
+def _no_sideways_scroll(page: Page) -> None:
+    width = page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+    assert width <= 0, f"{page.url} is {width} px too wide"
+
+
+def _paste(page: Page, text: str) -> None:
+    page.get_by_label("Parts are fine, and so is a plain terminal log with prompts").fill(text)
+    page.get_by_role("button", name="Read it").click()
+    expect(page.get_by_text("understood").first).to_be_visible()
+
+
+def test_from_symptom_to_a_verified_decision(
+    page: Page, shot: Shot, request: pytest.FixtureRequest
+) -> None:
+    width = request.node.callspec.id
+    see = lambda name: (_no_sideways_scroll(page), shot(page, f"{name}-{width}"))  # noqa: E731
+
+    see("0-start")
+    page.get_by_label("Name of this case").fill("Two GPUs, 11 tok/s")
+    page.get_by_role("button", name="Start a session").click()
+
+    page.get_by_label("Start from a common model").select_option("glm-5")
+    page.get_by_role("button", name="Fill in its figures").click()
+    expect(page.get_by_label("Layers")).to_have_value("78")
+    page.get_by_label("What is wrong?").fill("11 tok/s single stream; I expected 100.")
+    page.get_by_label("Tensor parallel").fill("2")
+    page.get_by_label("Requests at once").first.fill("1")
+    page.get_by_label("Output tok/s", exact=True).first.fill("11")
+    page.get_by_label("Goal, single stream").fill("100")
+    see("1-symptom")
+    page.get_by_role("button", name="Save and go on").click()
+
+    page.get_by_label("In your own words").fill("Compute-bound: GPU utilisation is 100 %.")
+    page.locator("input[value=compute_bound]").check()
+    see("2-hypothesis")
+    page.get_by_role("button", name="Save and look at the guest").click()
+
+    page.get_by_role("button", name="Use this machine").click()
+    page.get_by_role("button", name=re.compile("Run the .* probes")).click()
+    expect(page.locator("#run-1 .pill").first).to_contain_text(
+        re.compile("succeeded|partly"), timeout=90_000
+    )
+    expect(page.locator("#run-1")).to_contain_text("guest.kernel_cmdline")
+    _paste(page, outputs.GUEST)
+    see("3-understood")
+    page.get_by_role("link", name=re.compile("Look at the guest")).first.click()
+    see("3-guest")
+
+    page.get_by_role("link", name=re.compile("Measure the path")).first.click()
+    _paste(page, outputs.COPIES)
+    page.get_by_role("link", name=re.compile("Measure the path")).first.click()
+    expect(page.locator("figure.plot")).to_be_visible()
+    see("4-path")
+
+    page.get_by_role("link", name=re.compile("Ask the host")).first.click()
+    page.get_by_label("Yes, I have root there").check()
+    page.get_by_label("Why is it a VM?").fill("shared host")
+    page.get_by_label(re.compile("the VM's configuration")).check()
+    page.get_by_role("button", name="Keep these answers").click()
+    expect(page.get_by_label("Why is it a VM?")).to_have_value("shared host")
+    _paste(page, outputs.HOST)
+    page.get_by_role("link", name=re.compile("Ask the host")).first.click()
+    see("5-host")
+
+    page.get_by_role("link", name=re.compile("Diagnosis")).first.click()
+    expect(page.locator(".answer .big")).not_to_be_empty()
+    driver = page.locator(".rung", has_text="driver").first
+    expect(driver).to_contain_text("NS")
+    expect(page.locator("#hypothesis-p2p_denied_no_clique")).to_contain_text("supported")
+    expect(page.locator("#hypothesis-compute_bound")).not_to_contain_text("supported")
+    see("6-diagnosis")
+    driver.locator("a.ev").first.click()
+    expect(page.locator(".raw .marked")).to_contain_text("NS")
+    see("6-evidence")
+    page.go_back()
+    page.get_by_role("link", name="Topology map").first.click()
+    see("6-topology")
+
+    page.get_by_role("link", name=re.compile("Decide")).first.click()
+    expect(page.locator("#option-pcie_without_q35 input")).to_be_disabled()
+    page.locator("#option-engine_profile input").check()
+    page.get_by_label("Why these, and why now").fill("Most of the step is unexplained.")
+    see("7-decide")
+    page.get_by_role("button", name="Record the decision").click()
+    expect(page.get_by_role("heading", name="Evidence it rests on")).to_be_visible()
+    see("7-decision")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Export as Markdown").click()
+    assert "Most of the step is unexplained" in download.value.path().read_text()
+    page.get_by_role("button", name=re.compile("It has been applied")).click()
+
+    _paste(page, outputs.COPIES_AFTER)
+    page.get_by_role("link", name=re.compile("Verify")).first.click()
+    expect(page.locator("main")).to_contain_text(re.compile("cannot tell", re.IGNORECASE))
+    see("8-verify")
+    page.get_by_label("What was seen").fill("No change that one run each could show.")
+    page.get_by_role("button", name="Close it as no effect").click()
+    expect(page.locator(".pill", has_text="no effect").first).to_be_visible()
+
+
+def test_two_people_see_and_dispute_the_same_finding(
+    page: Page, browser: Browser, server: Server, shot: Shot
+) -> None:
+    page.goto(f"{server.url}/people")
+    page.get_by_role("button", name="Make a one-time link").click()
+    link = page.locator("#made-link").inner_text()
+    other = browser.new_page()
+    name = f"bob{page.viewport_size['width']}" if page.viewport_size else "bob"
+    other.goto(link)
+    other.get_by_label("Your name here").fill(name)
+    other.get_by_label("Password").fill(PASSWORD)
+    other.get_by_role("button", name="Start").click()
+
+    page.goto(server.url)
+    page.get_by_role("button", name="Open it").click()
+    page.get_by_placeholder("name of a person").fill(name)
+    page.get_by_role("button", name="Add to this session").click()
+    address = page.url.rsplit("/", 1)[0] + "/diagnosis"
+    other.goto(address)
+    finding = other.locator("#hypothesis-compute_bound")
+    finding.get_by_text("Agree or dispute").click()
+    finding.get_by_label("Reason").fill("330 W is normal for decode")
+    finding.get_by_role("button", name="Dispute").click()
+    page.goto(address)
+    expect(page.locator("main")).to_contain_text("330 W is normal for decode")
+    shot(page, f"9-disputed-{name}")
+    other.close()
