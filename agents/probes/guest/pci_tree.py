@@ -1,38 +1,29 @@
 """The guest's PCI tree: which bridges each device sits behind, and the emulated board that shows.
 
-In a VM the tree is QEMU's: it never tells where a GPU physically is. Real path names come from sysfs;
-a pasted `lspci -t` gives its board too.
+In a VM the tree is the hypervisor's: it never tells where a GPU physically is. The collector reads
+sysfs; `lspci -t` in a paste is read too.
 """
 
 from __future__ import annotations
 
-import re
-
 from agents.facts import Reading
 from agents.facts.host import GUEST_PCI_TREE, PciNode
-from agents.facts.platform import MACHINE_TYPE
-from agents.parsing import lspci, sysfs_pci
+from agents.facts.platform import MACHINE_TYPE, MachineType
+from agents.parsing import lspci_tree, sysfs_pci
 from agents.probe import Output, Probe, Readings, Signature
 from agents.probes.guest.pci_devices import SYSFS
 from agents.probes.machine_board import read_board
-
-# The last device on a line of `lspci -tv`, or with ids as `-tvnn` prints them.
-_LEAF = re.compile(
-    r"[-+\\|]-?(?P<slot>[01][0-9a-f]\.[0-7])"
-    r"(?:  (?P<name>\S.{0,200}?)(?: \[(?P<ids>[0-9a-f]{4}:[0-9a-f]{4})\])?)?$"
-)
 
 
 def parse(output: Output) -> Readings:
     devices = sysfs_pci.parse(output.stdout)
     if devices:
         return (_tree(devices, output.truncated), read_board([d.listed for d in devices]))
-    leaves = _leaves(output.stdout)
-    if leaves:
-        return (
-            GUEST_PCI_TREE.not_run("drawn by lspci -t; the guest's tree is read from sysfs"),
-            read_board(leaves),
-        )
+    drawn = lspci_tree.parse(output.stdout)
+    if drawn:
+        missing = ("the devices left out",) if drawn.cut or output.truncated else ()
+        tree = GUEST_PCI_TREE.known(drawn.nodes, lines=drawn.lines, missing=missing)
+        return (tree, _drawn_board(output.stdout, drawn))
     facts = (GUEST_PCI_TREE, MACHINE_TYPE)
     if output.tool_missing:
         return tuple(f.unsupported("no sysfs") for f in facts)
@@ -52,17 +43,11 @@ def _tree(devices: tuple[sysfs_pci.Device, ...], truncated: bool) -> Reading[tup
     return GUEST_PCI_TREE.known(nodes, lines=lines, missing=tuple(missing))
 
 
-def _leaves(text: str) -> list[lspci.Device]:
-    """Devices of a drawn tree, by slot alone: enough for ids and names, not for places."""
-    found = []
-    for number, raw in enumerate(text.splitlines(), 1):
-        leaf = _LEAF.search(raw[: lspci.LINE_CAP].rstrip())
-        if leaf:
-            address = f"0000:00:{leaf['slot']}"
-            found.append(
-                lspci.Device(address, number, vendor_device=leaf["ids"], name=leaf["name"] or "")
-            )
-    return found
+def _drawn_board(text: str, drawn: lspci_tree.Tree) -> Reading[MachineType]:
+    found = lspci_tree.machine_type(text)
+    if found:
+        return MACHINE_TYPE.known(found, lines=drawn.lines[:1])
+    return MACHINE_TYPE.not_run("the drawn tree does not tell the board")
 
 
 probe = Probe(

@@ -10,6 +10,7 @@ import pytest
 
 from agents.facts import Fact, Reading, ReadingKind
 from agents.facts.gpu import BAR_FAILURES, GPU_COUNT_PCI, PCI_GPUS, XID_EVENTS
+from agents.facts.host import GUEST_PCI_TREE
 from agents.facts.platform import (
     CPU_MODEL,
     GUEST_IOMMU,
@@ -136,6 +137,8 @@ def test_no_driver_in_use() -> None:
 def test_an_expander_does_not_hide_the_board() -> None:
     path = _case("055") / "lspci-tvnn.guest.txt"
     assert _value("guest.pci_tree", path, MACHINE_TYPE) == _expect("055")["machine_type"]
+    roots = {node.root for node in _value("guest.pci_tree", path, GUEST_PCI_TREE)}
+    assert roots == set(_expect("055")["roots"])
 
 
 def test_the_guest_address_of_a_libvirt_gpu() -> None:
