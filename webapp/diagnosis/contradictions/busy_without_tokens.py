@@ -1,0 +1,35 @@
+"""Full utilisation at little power and no tokens: kernels spin and wait.
+
+40–60 % of the power limit while tokens flow is ordinary decode and no contradiction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agents.facts.gpu import GPUS, Gpu
+from agents.facts.workload import OBSERVED
+from webapp.diagnosis.case import Bound
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.hypotheses.hang import SPINNING_POWER
+from webapp.diagnosis.load import tokens_flow
+from webapp.diagnosis.rule import Clash, Rule
+
+
+def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+    gpus = [gpu for gpu in facts.value(GPUS) or () if _spins(gpu)]
+    if gpus and not tokens_flow(facts):
+        text = (
+            f"{len(gpus)} GPUs show 100 % utilisation below {SPINNING_POWER:.0%} of their power "
+            "limit, and no tokens were reported: they wait, they do not work"
+        )
+        yield text, facts.refs(GPUS, OBSERVED)
+
+
+def _spins(gpu: Gpu) -> bool:
+    if not gpu.power_w or not gpu.power_limit_w or gpu.utilisation_percent != 100:
+        return False
+    return gpu.power_w / gpu.power_limit_w < SPINNING_POWER
+
+
+rule = Rule(__name__, check)

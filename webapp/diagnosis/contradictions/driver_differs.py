@@ -1,0 +1,25 @@
+"""GPUs of one machine with different driver versions: the output is of more than one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agents.facts.gpu import GPUS
+from agents.facts.platform import DRIVER_VERSION
+from webapp.diagnosis.case import Bound
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.rule import Clash, Rule
+
+
+def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+    versions = {gpu.driver for gpu in facts.value(GPUS) or () if gpu.driver}
+    if len(versions) > 1:
+        text = f"the GPUs report different drivers: {', '.join(sorted(versions))}"
+        yield text, facts.refs(GPUS)
+    loaded = facts.value(DRIVER_VERSION)
+    if loaded and len(versions) == 1 and loaded not in versions:
+        text = f"the loaded driver is {loaded}, nvidia-smi's GPUs report {versions.pop()}"
+        yield text, facts.refs(DRIVER_VERSION, GPUS)
+
+
+rule = Rule(__name__, check)

@@ -1,0 +1,46 @@
+"""A gain that is hoped for is larger than the bound on all communication allows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from agents.facts.workload import GOAL, NOTES, OBSERVED
+from webapp.diagnosis.case import Bound
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.rule import Clash, Rule
+
+_TIMES = re.compile(
+    r"(?<![\w.])(\d+(?:\.\d+)?)\s*[x×]?(?:\s*(?:-|–|/|to|or)\s*(\d+(?:\.\d+)?))?\s*[x×]"
+    r"(?![\w×]|\s*(?:\d|RTX\b|GPUs?\b|NVIDIA\b|PRO\b|GeForce\b|[AHBL]\d|Gen\d|cards?\b))",
+    re.I,
+)
+_WORDS = {"double": 2.0, "triple": 3.0}
+_WORD = re.compile(r"\b(double|triple)\b", re.I)
+BELIEVABLE = (1.05, 100.0)
+
+
+def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+    bound = min(bounds, key=lambda b: b.concurrency, default=None)
+    if bound is None or not bound.max_gain_remove_comm:
+        return
+    most, where = bound.max_gain_remove_comm[1], f"at concurrency {bound.concurrency}"
+    limit = f"removing all communication {where} gains at most {most:.2f} ×"
+    hoped = claimed_gain(facts.value(NOTES) or "")
+    if hoped and hoped > most:
+        yield f"a gain of {hoped:g} × is hoped for; {limit}", facts.refs(NOTES) + bound.evidence
+    for other in bounds:
+        if other.goal_reachable_by_p2p is False:
+            text = f"P2P alone does not reach the goal at concurrency {other.concurrency}; {limit}"
+            yield text, facts.refs(GOAL, OBSERVED) + other.evidence
+            return
+
+
+def claimed_gain(text: str) -> float | None:
+    """The smallest factor a text speaks of: 2 for "2x to 3x" and for "double or triple"."""
+    factors = [float(match[1]) for match in _TIMES.finditer(text)]
+    factors += [_WORDS[match[1].lower()] for match in _WORD.finditer(text)]
+    return min((f for f in factors if BELIEVABLE[0] <= f <= BELIEVABLE[1]), default=None)
+
+
+rule = Rule(__name__, check)

@@ -1,0 +1,38 @@
+"""The VM passes another number of devices through than the guest has GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI
+from agents.facts.host import PCI_MAPPINGS
+from agents.facts.vm import VM_HOSTPCI, HostPci
+from webapp.diagnosis.case import Bound
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.pairs import gpu_count
+from webapp.diagnosis.rule import Clash, Rule
+
+
+def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+    devices = facts.value(VM_HOSTPCI)
+    on_bus = facts.value(GPU_COUNT_PCI) or gpu_count(facts)
+    if not devices or not on_bus:
+        return
+    others = _other_mappings(facts)
+    passed = sum(_count(device) for device in devices if device.mapping not in others)
+    if passed != on_bus:
+        text = f"the VM passes {passed} devices through, the guest has {on_bus} GPUs"
+        yield text, facts.refs(VM_HOSTPCI, GPU_COUNT_PCI, GPU_COUNT_SMI)
+
+
+def _count(device: HostPci) -> int:
+    """Functions of one device are one: 0000:01:00.0;0000:01:00.1."""
+    return max(1, len({address.split(".")[0] for address in device.addresses}))
+
+
+def _other_mappings(facts: Facts) -> set[str]:
+    vendors = {m.mapping: m.vendor_device or "10de" for m in facts.value(PCI_MAPPINGS) or ()}
+    return {name for name, vendor in vendors.items() if not vendor.lower().startswith("10de")}
+
+
+rule = Rule(__name__, check)

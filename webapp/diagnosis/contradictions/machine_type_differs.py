@@ -1,0 +1,34 @@
+"""The guest sits on another board than its configuration says: a change waits for a VM start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agents.facts.platform import MACHINE_TYPE, MachineType
+from agents.facts.vm import VM_MACHINE, VM_QEMU_ARGS
+from webapp.diagnosis import vm_readings
+from webapp.diagnosis.case import Bound
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.rule import Clash, Rule
+
+_COMPARED = frozenset({MachineType.I440FX, MachineType.Q35})
+
+
+def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+    configured, guest = facts.value(VM_MACHINE), facts.value(MACHINE_TYPE)
+    if configured is None:
+        return
+    if guest and {guest, configured} == _COMPARED:
+        text = (
+            f"the guest sits on {guest}, the VM's configuration says {configured}: the change is "
+            "pending or the VM was not restarted by its host"
+        )
+        yield text, facts.refs(MACHINE_TYPE, VM_MACHINE)
+    command = facts.value(VM_QEMU_ARGS)
+    running = vm_readings.machine_type(command.machine) if command and command.machine else None
+    if running and {running, configured} == _COMPARED:
+        text = f"the VM runs as {running} and is configured as {configured}: it was not restarted"
+        yield text, facts.refs(VM_QEMU_ARGS, VM_MACHINE)
+
+
+rule = Rule(__name__, check)

@@ -1,0 +1,36 @@
+"""What is configured does not run: the clique, or hiding KVM, waits for a VM start by its host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agents.facts.gpu import CLIQUE_CAPABILITY
+from agents.facts.platform import KVM_VISIBLE
+from agents.facts.vm import VM_ARGS, VM_CPU_HIDDEN, VM_HOSTPCI, VM_QEMU_ARGS
+from webapp.diagnosis import qemu_args, vm_readings
+from webapp.diagnosis.case import Bound
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.rule import Clash, Rule
+
+
+def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+    if _configures_clique(facts):
+        command, seen = facts.value(VM_QEMU_ARGS), facts.value(CLIQUE_CAPABILITY)
+        if command and not vm_readings.running_cliques(command):
+            text = "the VM's args set a clique, the running QEMU command line has none"
+            yield text, facts.refs(VM_ARGS, VM_QEMU_ARGS)
+        elif seen and not any(c.present or c.clique_id is not None for c in seen):
+            text = "the VM's args set a clique, and no GPU in the guest carries one"
+            yield text, facts.refs(VM_ARGS, CLIQUE_CAPABILITY)
+    if facts.value(VM_CPU_HIDDEN) and facts.value(KVM_VISIBLE):
+        text = "the VM is configured to hide KVM, and the guest sees it"
+        yield text, facts.refs(VM_CPU_HIDDEN, KVM_VISIBLE)
+
+
+def _configures_clique(facts: Facts) -> bool:
+    args = facts.value(VM_ARGS)
+    slots = [f"hostpci{device.slot}" for device in facts.value(VM_HOSTPCI) or ()]
+    return bool(args and qemu_args.cliques(qemu_args.split(args) or (), slots))
+
+
+rule = Rule(__name__, check)

@@ -1,0 +1,28 @@
+"""topo -m lists NVLinks between GPUs whose peer access over NVLink the driver refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agents.facts.p2p import P2P_NVLINK, TOPOLOGY, P2pCode
+from webapp.diagnosis.case import Bound
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.rule import Clash, Rule
+
+
+def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+    topology, matrix = facts.value(TOPOLOGY), facts.value(P2P_NVLINK)
+    if not topology or not matrix:
+        return
+    codes = matrix.pairs()
+    linked = [pair for pair, link in topology.gpu_links().items() if link.startswith("NV")]
+    refused = [pair for pair in linked if codes.get(pair, P2pCode.OK) is not P2pCode.OK]
+    if refused:
+        text = (
+            f"topo -m lists NVLinks on {len(linked)} ordered pairs, and the driver refuses peer "
+            f"access over NVLink on {len(refused)} of them"
+        )
+        yield text, facts.refs(TOPOLOGY, P2P_NVLINK)
+
+
+rule = Rule(__name__, check)

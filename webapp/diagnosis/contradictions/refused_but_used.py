@@ -1,0 +1,25 @@
+"""The driver refuses P2P on every pair, and an NCCL log shows P2P: they are of different moments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agents.facts.nccl import NCCL_TRANSPORTS
+from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
+from webapp.diagnosis.case import Bound
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.rule import Clash, Rule
+
+
+def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+    seen, reads = facts.value(NCCL_TRANSPORTS), facts.value(P2P_READ) or facts.value(P2P_WRITE)
+    codes = set(reads.pairs().values()) if reads else set()
+    if seen and seen.p2p and codes and P2pCode.OK not in codes:
+        text = (
+            f"the driver answers {'/'.join(sorted(codes))} on every pair, yet the NCCL log shows "
+            f"{seen.p2p} connections by P2P"
+        )
+        yield text, facts.refs(P2P_READ, P2P_WRITE, NCCL_TRANSPORTS)
+
+
+rule = Rule(__name__, check)

@@ -1,0 +1,27 @@
+"""A printed row whose size, time and rate do not fit together within 5 %; it is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agents.facts import ReadingKind
+from agents.facts.bench import COPY
+from webapp.diagnosis.case import Bound
+from webapp.diagnosis.claim import EvidenceRef
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.rule import Clash, Rule
+
+
+def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+    for item in facts.all(COPY):
+        if item.reading.kind is not ReadingKind.KNOWN or item.reading.value is None:
+            continue
+        for row in item.reading.value.rejected:
+            text = (
+                f"“{row.text.strip()[:100]}”: size over time is {row.computed_gb_per_s:.1f} GB/s, "
+                f"printed {row.printed_gb_per_s:.2f}; the row is left out"
+            )
+            yield text, (EvidenceRef(item.source, row.line),)
+
+
+rule = Rule(__name__, check)

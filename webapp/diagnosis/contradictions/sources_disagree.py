@@ -1,0 +1,82 @@
+"""Two outputs of one epoch say different things of a fact that does not change by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+from agents.facts import Fact, ReadingKind
+from agents.facts.gpu import CLIQUE_CAPABILITY, GPU_COUNT_PCI, GPU_COUNT_SMI
+from agents.facts.host import BOOT_LOADER, HOST_CMDLINE, PVE_VERSION, VFIO_BACKEND
+from agents.facts.p2p import P2P_NVLINK, P2P_PCIE, P2P_READ, P2P_WRITE, TOPOLOGY
+from agents.facts.platform import (
+    DRIVER_VERSION,
+    KERNEL_CMDLINE,
+    KVM_VISIBLE,
+    MACHINE_TYPE,
+    PHYS_BITS,
+    PRODUCT_UUID,
+    VIRT_KIND,
+)
+from webapp.diagnosis.case import Bound
+from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.ground import CONTAINER_KINDS, KVM_KINDS
+from webapp.diagnosis.rule import Clash, Rule
+
+STEADY: tuple[Fact[Any], ...] = (
+    VIRT_KIND,
+    MACHINE_TYPE,
+    KVM_VISIBLE,
+    PRODUCT_UUID,
+    DRIVER_VERSION,
+    KERNEL_CMDLINE,
+    PHYS_BITS,
+    GPU_COUNT_PCI,
+    GPU_COUNT_SMI,
+    CLIQUE_CAPABILITY,
+    P2P_READ,
+    P2P_WRITE,
+    P2P_NVLINK,
+    P2P_PCIE,
+    TOPOLOGY,
+    HOST_CMDLINE,
+    VFIO_BACKEND,
+    BOOT_LOADER,
+    PVE_VERSION,
+)
+
+
+def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+    for fact in STEADY:
+        known = [s for s in facts.all(fact) if _whole(s)]
+        pairs = combinations(known, 2)
+        clash = next((pair for pair in pairs if _differ(fact, *pair)), None)
+        if clash:
+            first, second = clash
+            text = f"{fact.title}: {_short(first)} in {first.source}, {_short(second)} in {second.source}"
+            yield text, first.refs[:2] + second.refs[:2]
+
+
+def _whole(item: Sourced) -> bool:
+    return item.reading.kind is ReadingKind.KNOWN and item.reading.complete
+
+
+def _differ(fact: Fact[Any], first: Sourced, second: Sourced) -> bool:
+    if first.epoch != second.epoch or first.source == second.source:
+        return False
+    one, other = first.reading.value, second.reading.value
+    if fact is VIRT_KIND:
+        # "qemu" is what DMI says of a KVM guest, and a container hides what is below it.
+        return one != other and not {one, other} <= KVM_KINDS and not {one, other} & CONTAINER_KINDS
+    if isinstance(one, str) and isinstance(other, str):
+        return one.strip().lower() != other.strip().lower()
+    return bool(one != other)
+
+
+def _short(item: Sourced) -> str:
+    value = item.reading.value
+    return str(value)[:80] if isinstance(value, str | int | bool) else "one value"
+
+
+rule = Rule(__name__, check)

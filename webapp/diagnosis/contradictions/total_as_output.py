@@ -1,0 +1,60 @@
+"""A rate that counts input and output tokens stands where output alone is meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from agents.facts.bench import SERVING
+from agents.facts.workload import NOTES, OBSERVED, Observed
+from webapp.diagnosis.case import Bound
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.rule import Clash, Rule
+
+_RATE = re.compile(r"(\d[\d,]*(?:\.\d+)?)\s*(?:total\s+)?tok(?:ens?)?\s*(?:/|per )\s*s", re.I)
+CLOSE = 0.02
+APART = 1.1
+
+
+def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+    said = [float(m[1].replace(",", "")) for m in _RATE.finditer(facts.value(NOTES) or "")]
+    for row in facts.value(OBSERVED) or ():
+        if not row.output_tokens_per_s or not row.total_tokens_per_s:
+            continue
+        output, total = row.output_tokens_per_s, row.total_tokens_per_s
+        where = f"at concurrency {row.concurrency}"
+        if total[1] > output[1] * APART and any(_close(rate, total) for rate in said):
+            text = (
+                f"{where} {total[1]:g} tok/s counts input and output; output is "
+                f"{_range(output)} tok/s"
+            )
+            yield text, facts.refs(OBSERVED, NOTES)
+        if output[0] > total[1] * (1 + CLOSE):
+            yield f"{where} output is above the total of input and output", facts.refs(OBSERVED)
+    yield from _against_the_benchmark(facts)
+
+
+def _against_the_benchmark(facts: Facts) -> Iterator[Clash]:
+    said: dict[int, Observed] = {row.concurrency: row for row in facts.value(OBSERVED) or ()}
+    for row in facts.value(SERVING) or ():
+        ours = said.get(row.concurrency or 0)
+        total, output = row.total_tokens_per_s, row.output_tokens_per_s
+        if ours is None or not ours.output_tokens_per_s or not total or not output:
+            continue
+        if total > output * APART and _close(total, ours.output_tokens_per_s):
+            text = (
+                f"at concurrency {row.concurrency} the output rate given is the benchmark's total, "
+                f"{total:g} tok/s; its output is {output:g} tok/s"
+            )
+            yield text, facts.refs(OBSERVED, SERVING)
+
+
+def _close(rate: float, wanted: tuple[float, float]) -> bool:
+    return wanted[0] * (1 - CLOSE) <= rate <= wanted[1] * (1 + CLOSE)
+
+
+def _range(value: tuple[float, float]) -> str:
+    return f"{value[0]:g}" if value[0] == value[1] else f"{value[0]:g}–{value[1]:g}"
+
+
+rule = Rule(__name__, check)

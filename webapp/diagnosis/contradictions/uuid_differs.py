@@ -1,0 +1,28 @@
+"""The guest's DMI UUID is not that of the VM it is taken for: outputs of two machines are mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agents.facts.platform import PRODUCT_UUID
+from agents.facts.vm import VM_UUID, VMS
+from webapp.diagnosis.case import Bound
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.rule import Clash, Rule
+
+
+def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+    guest, taken = (facts.value(PRODUCT_UUID) or "").lower(), facts.value(VM_UUID)
+    if not guest:
+        return
+    if taken and taken.lower() != guest:
+        text = f"the guest's UUID {guest} is not the VM's, {taken.lower()}"
+        yield text, facts.refs(PRODUCT_UUID, VM_UUID)
+        return
+    vms = facts.value(VMS) or ()
+    uuids = {vm.uuid.lower() for vm in vms if vm.uuid}
+    if not taken and uuids and len(uuids) == len(vms) and guest not in uuids:
+        yield f"no VM that was read has the guest's UUID {guest}", facts.refs(PRODUCT_UUID, VMS)
+
+
+rule = Rule(__name__, check)
