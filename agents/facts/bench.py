@@ -35,7 +35,9 @@ class CopyPath(StrEnum):
 class CopyRow:
     """One size on one path. time_us: median of `samples` measurements.
 
-    gb_per_s: 10⁹ bytes a second, as printed where it was printed. source/destination: "0", "cpu".
+    gb_per_s: 10⁹ bytes a second, as printed where it was printed. source/destination: "0", "cpu",
+    "?" where the output does not say. unstable: the samples spread or drift too far to compare.
+    method: how the device was timed ("graph", "queued"), or the host ("call").
     """
 
     path: CopyPath
@@ -53,6 +55,8 @@ class CopyRow:
     gb_per_s: float | None = None
     peer_access: bool | None = None
     line: int = 0
+    unstable: bool | None = None
+    method: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,10 @@ class AllReduceResult:
 
 @dataclass(frozen=True, slots=True)
 class PairMatrix:
-    """A printed matrix between GPUs, e.g. of p2pBandwidthLatencyTest. unit: "GB/s" or "us"."""
+    """A printed matrix between GPUs, e.g. of p2pBandwidthLatencyTest.
+
+    unit: "GB/s", "us", or "access" (1: the runtime can reach the peer, 0: it cannot).
+    """
 
     title: str
     unit: str
@@ -123,6 +130,19 @@ class Profile:
     moe_ms: float
     other_ms: float
     gaps_ms: float
+
+    @property
+    def kernels_ms(self) -> float:
+        """Time in kernels that are no collectives."""
+        return self.attention_ms + self.moe_ms + self.other_ms
+
+    @property
+    def step_ms(self) -> float:
+        return self.kernels_ms + self.nccl_ms + self.gaps_ms
+
+    def share(self, part_ms: float) -> float:
+        """0…1 of the step; 0 for an empty profile."""
+        return part_ms / self.step_ms if self.step_ms else 0.0
 
 
 COPY: Fact[CopyResult] = Fact("bench.copy", "Copy benchmark", CopyResult)

@@ -1,0 +1,66 @@
+"""What a benchmark is: a program that loads the machine, and how to read what it printed.
+
+A benchmark file (agents/benchmarks/<name>.py) holds a docstring, one module-level
+`benchmark = Benchmark(…)` and the function it names; the package walk finds it. Its id is
+"bench.<name>". Benchmarks without a payload read what a person ran and pasted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from agents.facts.fact import Fact
+from agents.probe import Output, Readings, Signature
+
+_PAYLOADS = Path(__file__).parent / "payloads"
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One measurement.
+
+    supplies and parse: as for a probe; one output may hold several results, then a fact has several
+    readings. payload: file in agents/payloads that the target's Python runs; None: only pasted output
+    is read. argv: the payload's arguments when nobody chose others. duration_s: how long it takes on
+    two GPUs. timeout_s: when it is ended. gpu_memory_mib: what it needs free on each GPU.
+    """
+
+    module: str
+    title: str
+    supplies: tuple[Fact[Any], ...]
+    parse: Callable[[Output], Readings]
+    signature: Signature
+    payload: str | None = None
+    argv: tuple[str, ...] = ()
+    duration_s: int = 0
+    timeout_s: int = 0
+    gpu_memory_mib: int = 0
+    loads_machine: bool = True
+
+    @property
+    def id(self) -> str:
+        """ "bench.copy" for agents.benchmarks.copy."""
+        return f"bench.{self.module.rpartition('.')[2]}"
+
+    def payload_source(self) -> bytes:
+        """The program to ship. Raises ValueError when this benchmark has none."""
+        if self.payload is None:
+            raise ValueError(f"{self.id} has no program to run")
+        return (_PAYLOADS / self.payload).read_bytes()
+
+
+@cache
+def all_benchmarks() -> dict[str, Benchmark]:
+    """Every benchmark by id, in order. Raises AttributeError when a file holds no `benchmark`."""
+    package = importlib.import_module("agents.benchmarks")
+    found: list[Benchmark] = [
+        importlib.import_module(f"{package.__name__}.{info.name}").benchmark
+        for info in pkgutil.iter_modules(package.__path__)
+    ]
+    return {b.id: b for b in sorted(found, key=lambda b: b.id)}

@@ -1,0 +1,117 @@
+"""Lines of a pasted terminal log or document: prompts, typed commands, headings, pager cuts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+# Longer lines are matched on their beginning only, so that one line of 100 MB costs what others do.
+_SHOWN = 2000
+_QUOTE = re.compile(r"^(?:\s?[>|](?:\s|$))+")
+_PAGER = re.compile(r"^(?:--More--.*|\(END\)|:|lines \d+-\d+.*|\.{3,}|…|\[\.\.\.\])$")
+_BREAK = re.compile(r"^(?:`{3,}\w*|~{3,}\w*|={2,} .* =*|-{3,} .*-{3,}|#{2,6} .*|\*{3,})$")
+_PROMPT = re.compile(
+    r"^(?:\([\w.-]+\) ?)?"
+    r"(?:(?:[\w.-]+@[\w.-]+[: ]?[^\s$#%>]*|\[[\w.-]+@[\w.-]+ [^\]]*\]|bash-[\d.]+|sh-[\d.]+|PS [A-Z]:\S*)"
+    r" ?[$#%>❯]|[$%❯➜])(?:\s+|$)(?P<command>.*)$"
+)
+_DECORATED = re.compile(
+    r"^(?:[#=*>+-]{1,8}\s*)?(?:\d+[.)]\s+)?[`*\"']*(?P<command>(?:[a-z./]|[A-Z_]+=).*?)[`*\"':=\s-]*$"
+)
+_PREFIX = re.compile(
+    r"^(?:(?:sudo|doas|time|nohup|watch|timeout|env)\s+(?:-\S+\s+)*(?:\d+[smh]?\s+)?"
+    r"|[A-Z_][A-Z0-9_]*=\S*\s+|LC_ALL=C\s+)+"
+)
+_TOOLS = re.compile(
+    r"^(?:\S*/)?(?:nvidia-smi|nvidia-\w+|lspci|lscpu|lsmod|lsusb|lsblk|lshw|dmesg|journalctl|qm|pvesh|pct"
+    r"|pveversion|proxmox-boot-tool|efibootmgr|virsh|numactl|dmidecode|systemd-detect-virt|hostnamectl"
+    r"|virt-what|modinfo|modprobe|cat|grep|egrep|zgrep|zcat|head|tail|less|more|find|ls|for|while|awk|sed"
+    r"|df|free|uname|ps|pgrep|env|printenv|docker|podman|kubectl|ssh|python3?|pip3?|nvcc|sysctl|setpci|od"
+    r"|xxd|hexdump|tr|strings|readlink|ip|ibstat|ethtool|ulimit|cpupower|rocm-smi|rocminfo|all_reduce_perf"
+    r"|\w+_perf|p2pBandwidthLatencyTest|nvbandwidth|vllm|sglang|systemctl|fabricmanager|nv-fabricmanager"
+    r"|mount|lsof|fuser|uptime|id|whoami|date|mokutil|update-grub|ipcs|nproc|getconf|iperf3?)(?:\s|$)"
+)
+_MISSING = re.compile(
+    r"^(?:\S+: )*(?:(?:line )?\d+: )?\S+: (?:command not found|not found|No such file or directory)$"
+    r"|Command '\S+' not found|^(?:zsh|bash|sh): command not found: ",
+    re.M,
+)
+
+
+class Kind(StrEnum):
+    """break: a fence or heading between outputs. pager: what a pager or a cut left."""
+
+    BLANK = "blank"
+    TEXT = "text"
+    PROMPT = "prompt"
+    COMMAND = "command"
+    BREAK = "break"
+    PAGER = "pager"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """text: without quoting and indent. forms: the ways to match it, raw first. command: what was
+    typed. prompted: after a shell's prompt. glued: output follows the command on the same line."""
+
+    text: str
+    forms: tuple[str, ...]
+    kind: Kind
+    command: str = ""
+    prompted: bool = False
+    glued: bool = False
+
+
+def read(raw: list[str]) -> list[Line]:
+    return [_line(line) for line in raw]
+
+
+def says_missing(text: str) -> bool:
+    """Whether a shell says, in the only few lines there are, that it did not find the tool."""
+    lines = [line for line in text.strip().split("\n", 4) if line.strip()]
+    return len(lines) <= 3 and bool(_MISSING.search(text))
+
+
+def _line(raw: str) -> Line:
+    shown = raw[:_SHOWN].rstrip()
+    unquoted = _QUOTE.sub("", shown)
+    text = unquoted.strip()
+    forms = tuple(dict.fromkeys((shown, unquoted, text)))
+    if not text:
+        return Line(text, forms, Kind.BLANK)
+    if prompt := _PROMPT.match(text):
+        command = prompt["command"].strip()
+        kind = Kind.COMMAND if command else Kind.PROMPT
+        return Line(text, forms, kind, command, True, _is_glued(command))
+    if text in {"#", ">", "%"}:
+        return Line(text, forms, Kind.PROMPT)
+    if command := _bare_command(text):
+        return Line(text, forms, Kind.COMMAND, command, False, _is_glued(command))
+    if _PAGER.match(text):
+        return Line(text, forms, Kind.PAGER)
+    return Line(text, forms, Kind.BREAK if _BREAK.match(text) else Kind.TEXT)
+
+
+def _bare_command(text: str) -> str:
+    """A command line alone, commented or as a heading: it begins with a tool and does not read on."""
+    decorated = _DECORATED.match(text) if len(text) <= 400 else None
+    if not decorated:
+        return ""
+    command = _PREFIX.sub("", decorated["command"])
+    if not _TOOLS.match(command) or _reads_on(command):
+        return ""
+    return command
+
+
+def _reads_on(command: str) -> bool:
+    """Prose or a table row that happens to begin with a tool's name."""
+    if re.match(r"^\S+\s*[:=]\s", command) or re.search(r"[.!?,]$", command):
+        return True
+    return bool(
+        re.match(r"^\w+ (?:is|was|are|says|shows|of|the|and|has|for|to|in|with)\b", command)
+    )
+
+
+def _is_glued(command: str) -> bool:
+    return bool(re.search(r"\S(?:\t|\s{4,})\S", command))

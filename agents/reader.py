@@ -1,0 +1,124 @@
+"""Whatever reads an output, a probe or a benchmark, as the recogniser sees it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from agents.benchmark import all_benchmarks
+from agents.facts.fact import View
+from agents.parsing.terminal import Line
+from agents.probe import Output, Readings, Signature
+from agents.probes import all_probes
+
+_P2P_LETTERS = {
+    "r": "read",
+    "w": "write",
+    "n": "nvlink",
+    "a": "atomics",
+    "p": "pcie",
+    "prop": "pcie",
+}
+_HOST = re.compile(
+    r"\d-pve\b|\bvfio|[Pp]roxmox|\bpve[-/]|/etc/pve|\bkvm_(?:amd|intel)\b|\bDMAR\b|\bAMD-Vi\b|\bvmbr\d"
+)
+_GUEST = re.compile(r"\bNVRM\b|\bQEMU\b|Hypervisor detected|\bvirtio|NVIDIA-SMI|\bBOCHS")
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """role None: either's output. Patterns are tried on a line as it is, unquoted, and dedented.
+
+    reads_command: its parser learns from the command line too (a benchmark's settings).
+    """
+
+    id: str
+    role: View | None
+    parse: Callable[[Output], Readings]
+    typed: re.Pattern[str] | None
+    starts: tuple[re.Pattern[str], ...]
+    belongs: re.Pattern[str] | None
+    score: float
+
+    @property
+    def reads_command(self) -> bool:
+        return self.role is None
+
+    def is_typed(self, command: str) -> bool:
+        return self.typed is not None and bool(self.typed.search(command))
+
+    def is_started(self, line: Line) -> bool:
+        return any(p.search(form) for p in self.starts for form in line.forms)
+
+    def is_continued(self, line: Line) -> bool:
+        return self.belongs is not None and any(self.belongs.search(f) for f in line.forms)
+
+    @staticmethod
+    def started_by(line: Line) -> list[Reader]:
+        """Readers whose output this line opens, best score first."""
+        first, anywhere = _prefilter()
+        anchored = first is not None and any(first.match(form) for form in line.forms)
+        if not anchored and not any(p.search(line.forms[0]) for p in anywhere):
+            return []
+        return [reader for reader in all_readers() if reader.is_started(line)]
+
+
+@cache
+def all_readers() -> tuple[Reader, ...]:
+    """Every probe and benchmark, best score first."""
+    found = [_reader(p.id, p.role, p.parse, p.signature) for p in all_probes().values()]
+    found += [_reader(b.id, None, b.parse, b.signature) for b in all_benchmarks().values()]
+    return tuple(sorted(found, key=lambda reader: (-reader.score, reader.id)))
+
+
+def _reader(
+    reader_id: str, role: View | None, parse: Callable[[Output], Readings], signature: Signature
+) -> Reader:
+    return Reader(
+        reader_id,
+        role,
+        parse,
+        re.compile(signature.typed) if signature.typed else None,
+        tuple(re.compile(start) for start in signature.starts),
+        re.compile(signature.belongs) if signature.belongs else None,
+        signature.score,
+    )
+
+
+@cache
+def _prefilter() -> tuple[re.Pattern[str] | None, tuple[re.Pattern[str], ...]]:
+    """All anchored starts in one pattern, and the others one by one: most lines open nothing, and
+    an alternation searched for at every position would cost more than all of its members."""
+    starts = [p.pattern for reader in all_readers() for p in reader.starts]
+    anchored = [p for p in starts if p.startswith("^") and not re.search(r"\(\?[a-zA-Z]|\\\d", p)]
+    others = tuple(re.compile(p) for p in starts if p not in anchored)
+    return (re.compile("|".join(f"(?:{p})" for p in anchored)) if anchored else None), others
+
+
+def by_name(hint: str) -> Reader | None:
+    """The reader that a hint names outright: "guest.topo_p2p_write", also inside a file's name."""
+    return next((r for r in all_readers() if r.id in re.split(r"[/\s]|\.txt\b", hint)), None)
+
+
+def hinted(reader: Reader, hint: str) -> bool:
+    """Whether a file's name speaks for this reader among those that could take the same lines."""
+    if reader.id in hint or reader.id.partition(".")[2] in re.sub(r"[-. ]", "_", hint):
+        return True
+    letter = re.search(r"p2p[-_. ]+(?:\w*[-_. ])?(r|w|n|a|p|prop)\b", hint.replace("_", " "))
+    return letter is not None and reader.id == f"guest.topo_p2p_{_P2P_LETTERS[letter[1]]}"
+
+
+def role_of_words(hint: str) -> View | None:
+    words = set(re.split(r"[^a-z0-9]+", hint.lower()))
+    if words & {"host", "pve", "proxmox", "hypervisor"}:
+        return View.HOST
+    return View.GUEST if words & {"guest", "vm"} else None
+
+
+def role_of_text(text: str) -> View | None:
+    """By words that only one side prints; the host's first, since its logs name guests too."""
+    if _HOST.search(text):
+        return View.HOST
+    return View.GUEST if _GUEST.search(text) else None

@@ -1,0 +1,283 @@
+"""Which probe or benchmark does this pasted text answer?
+
+A typed command line (after a prompt, in a heading, or alone) opens a part surely, else a line that
+such output starts with does. Lines continue a part while they belong to it. A part counts only when
+its reader's own parser gets something out of it; the rest is reported as unrecognised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from agents.facts.fact import ReadingKind, View
+from agents.parsing import terminal
+from agents.parsing.terminal import Kind, Line
+from agents.probe import Output
+from agents.reader import Reader, all_readers, by_name, hinted, role_of_text, role_of_words
+
+# Output of other lines inside one part (a warning, a cut) that does not end it.
+_GAP_LINES = 3
+# What the same-looking twins of one role may claim when nothing says which of them it is.
+_AMBIGUOUS = 0.6
+_ROLE_GUESSED = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """first and last: 1-based lines of the whole text. exit_code: 127 when a shell says that the
+    tool is missing, else unknown."""
+
+    first: int
+    last: int
+    reader: str
+    confidence: float
+    text: str
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recognition:
+    """unrecognised: (first, last) lines nobody could place; blank lines and bare prompts are not."""
+
+    parts: tuple[Part, ...] = ()
+    unrecognised: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A reader that may claim lines [first, last) (0-based)."""
+
+    reader: Reader
+    first: int
+    last: int
+    confidence: float
+
+
+def recognise(text: str, role: View | None = None, hint: str = "") -> Recognition:
+    """The parts of a paste in their order. hint: a probe id or the file's name."""
+    return _Recogniser(text, role, hint).run()
+
+
+class _Recogniser:
+    def __init__(self, text: str, role: View | None, hint: str) -> None:
+        self.raw = text.split("\n")
+        self.lines = terminal.read(self.raw)
+        self.hint = hint
+        self.role = role or role_of_words(hint)
+        self.role_by_contents = role_of_text(text)
+        self.failed_until: dict[str, int] = {}  # so that a failing reader is not tried on each line
+        self.placed: set[int] = set()
+        self.parts: list[Part] = []
+
+    def run(self) -> Recognition:
+        position = 0
+        while position < len(self.lines):
+            found = self._place_typed(position) or self._place_started(position)
+            self.parts += found
+            position = max([position, *(part.last - 1 for part in found)]) + 1
+        if named := by_name(self.hint):
+            self._place_whole(named)
+        return Recognition(tuple(self.parts), tuple(self._unrecognised()))
+
+    def _place_typed(self, position: int) -> list[Part]:
+        """Every reader that the command answers gets the output: one command may tell two facts."""
+        line = self.lines[position]
+        if line.kind is not Kind.COMMAND:
+            return []
+        readers = [r for r in all_readers() if r.is_typed(line.command)]
+        if not readers:
+            return []
+        self.placed.add(position)
+        found = [c for c in (self._typed(r, position, readers) for r in readers) if c]
+        return [self._part(c) for c in self._of_one_role(found)]
+
+    def _typed(self, reader: Reader, position: int, rivals: list[Reader]) -> _Candidate | None:
+        last = self._end_of_typed(reader, position + 1, rivals)
+        confidence = 1.0 if self.lines[position].prompted else 0.95
+        whole = _Candidate(reader, position, last, confidence)
+        if reader.reads_command and last > position + 1:
+            return self._confirmed(whole, typed=True)
+        below = replace(whole, first=position + 1)
+        return self._confirmed(below, typed=True) or self._confirmed(whole, typed=True)
+
+    def _end_of_typed(self, reader: Reader, first: int, rivals: list[Reader]) -> int:
+        """Up to the next prompt; earlier where lines that do not belong open another reader's output."""
+        belonging = first
+        for position in range(first, len(self.lines)):
+            line = self.lines[position]
+            if line.kind in {Kind.COMMAND, Kind.PROMPT}:
+                return self._trimmed(first, position)
+            if line.kind in {Kind.BLANK, Kind.PAGER}:
+                continue
+            if reader.belongs is not None and reader.is_continued(line):
+                belonging = position + 1
+                continue
+            if line.kind is Kind.BREAK:
+                if belonging > first:
+                    return self._trimmed(first, position)
+                continue
+            after_blank = position > first and self.lines[position - 1].kind is not Kind.TEXT
+            may_end = position > first and (reader.belongs is not None or after_blank)
+            if may_end and _opens_other(rivals, line):
+                return self._trimmed(first, position)
+            if reader.belongs is None:
+                belonging = position + 1
+        return self._trimmed(first, len(self.lines))
+
+    def _place_started(self, position: int) -> list[Part]:
+        line = self.lines[position]
+        if line.kind in {Kind.BLANK, Kind.PROMPT, Kind.PAGER}:
+            return []
+        readers = [r for r in Reader.started_by(line) if self._may_try(r, position)]
+        candidates = [
+            _Candidate(r, position, self._end_of_started(r, position, readers), r.score)
+            for r in readers
+        ]
+        candidates.sort(key=self._preference, reverse=True)
+        for candidate in candidates:
+            if found := self._confirmed(candidate, typed=False):
+                return [self._part(self._doubted(found, candidates))]
+        return []
+
+    def _may_try(self, reader: Reader, position: int) -> bool:
+        return position >= self.failed_until.get(reader.id, 0)
+
+    def _end_of_started(self, reader: Reader, first: int, rivals: list[Reader]) -> int:
+        """The line after the last one that belongs; without such a rule, up to the next part."""
+        last = first + 1
+        gap = 0
+        opening = self.lines[first].text
+        for position in range(first + 1, len(self.lines)):
+            line = self.lines[position]
+            if line.kind in {Kind.COMMAND, Kind.PROMPT} or gap > _GAP_LINES:
+                break
+            if line.kind in {Kind.BLANK, Kind.PAGER}:
+                continue
+            if line.text == opening:  # the same output again
+                break
+            if reader.belongs is not None and (
+                reader.is_continued(line) or reader.is_started(line)
+            ):
+                last, gap = position + 1, 0
+            elif line.kind is Kind.BREAK or _opens_other(rivals, line):
+                break
+            elif reader.belongs is None:
+                last = position + 1
+            else:
+                gap += 1
+        return last
+
+    def _preference(self, candidate: _Candidate) -> tuple[bool, bool, float, int]:
+        reader = candidate.reader
+        return (
+            hinted(reader, self.hint),
+            reader.role in {None, self._role(candidate)},
+            candidate.confidence,
+            candidate.last - candidate.first,
+        )
+
+    def _role(self, candidate: _Candidate) -> View:
+        """Whose output this is: as told, else by the part's own words, else by the whole text's."""
+        if self.role:
+            return self.role
+        own = role_of_text("\n".join(self.raw[candidate.first : candidate.last][:2000]))
+        return own or self.role_by_contents or View.GUEST
+
+    def _doubted(self, found: _Candidate, rivals: list[_Candidate]) -> _Candidate:
+        """Less sure when another reader would take the same lines and nothing but habit chose."""
+        twins = [c for c in rivals if c.reader.id != found.reader.id and c.last == found.last]
+        twins = [c for c in twins if c.confidence == found.confidence]
+        if hinted(found.reader, self.hint) or not twins:
+            return found
+        if any(c.reader.role is found.reader.role and self._confirmed(c, False) for c in twins):
+            return replace(found, confidence=min(found.confidence, _AMBIGUOUS))
+        return self._role_doubted(found)
+
+    def _role_doubted(self, found: _Candidate) -> _Candidate:
+        text = "\n".join(self.raw[found.first : found.last][:2000])
+        if self.role or role_of_text(text) or self.role_by_contents:
+            return found
+        return replace(found, confidence=round(found.confidence * _ROLE_GUESSED, 2))
+
+    def _of_one_role(self, found: list[_Candidate]) -> list[_Candidate]:
+        """Guest and host readers answer to the same commands: those of one role are kept."""
+        roles = {c.reader.role for c in found if c.reader.role}
+        if len(roles) < 2:
+            return found
+        wanted = self._role(max(found, key=lambda c: c.last - c.first))
+        return [self._role_doubted(c) for c in found if c.reader.role in {None, wanted}]
+
+    def _confirmed(self, candidate: _Candidate, typed: bool) -> _Candidate | None:
+        """The candidate if its parser gets a known value; after a typed command, a definite no too."""
+        text = self._text(candidate)
+        if not text.strip():
+            return None
+        code = 127 if typed and terminal.says_missing(text) else None
+        kinds = {r.kind for r in candidate.reader.parse(Output(text, "", code, -1))}
+        definite = typed and kinds & {ReadingKind.ABSENT, ReadingKind.UNSUPPORTED}
+        if ReadingKind.KNOWN in kinds or definite:
+            return candidate
+        if not typed:
+            self.failed_until[candidate.reader.id] = candidate.last
+        return None
+
+    def _place_whole(self, reader: Reader) -> None:
+        """A file named after its reader: taken whole when its parts say nothing of that reader."""
+        if any(part.reader == reader.id for part in self.parts):
+            return
+        candidate = _Candidate(reader, 0, self._trimmed(0, len(self.lines)), reader.score)
+        if found := self._confirmed(candidate, typed=True):
+            self.parts = [p for p in self.parts if p.confidence > found.confidence]
+            self.parts.append(self._part(found))
+            self.parts.sort(key=lambda part: part.first)
+
+    def _part(self, candidate: _Candidate) -> Part:
+        self.placed.update(range(candidate.first, candidate.last))
+        text = self._text(candidate)
+        code = 127 if terminal.says_missing(text) else None
+        return Part(
+            candidate.first + 1,
+            candidate.last,
+            candidate.reader.id,
+            candidate.confidence,
+            text,
+            code,
+        )
+
+    def _text(self, candidate: _Candidate) -> str:
+        return "\n".join(self.raw[candidate.first : candidate.last])
+
+    def _trimmed(self, first: int, last: int) -> int:
+        while last > first and self.lines[last - 1].kind in {Kind.BLANK, Kind.PAGER, Kind.BREAK}:
+            last -= 1
+        return last
+
+    def _place_commands(self) -> None:
+        """A command nobody knows above output that was placed needs no reader."""
+        below = -1
+        for position in range(len(self.lines) - 1, -1, -1):
+            if self.lines[position].kind is Kind.COMMAND and below in self.placed:
+                self.placed.add(position)
+            if self.lines[position].kind is not Kind.BLANK:
+                below = position
+
+    def _unrecognised(self) -> Iterator[tuple[int, int]]:
+        """Ranges of lines left over; blank lines between two of them do not part them."""
+        self._place_commands()
+        first = last = -1
+        for position, line in enumerate(self.lines):
+            if position in self.placed:
+                if first >= 0:
+                    yield first + 1, last + 1
+                first = -1
+            elif line.kind in {Kind.TEXT, Kind.COMMAND}:
+                first = position if first < 0 else first
+                last = position
+        if first >= 0:
+            yield first + 1, last + 1
+
+
+def _opens_other(rivals: list[Reader], line: Line) -> bool:
+    """Whether output of a reader begins here that does not want the part already."""
+    return any(reader not in rivals for reader in Reader.started_by(line))
