@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +32,7 @@ from webapp.diagnosis.case import Bound
 from webapp.diagnosis.catalogue import all_hypotheses
 from webapp.diagnosis.claim import Basis
 
-Given = list[Reading[Any] | Bound]
+Given = Sequence[Reading[Any] | Bound]
 
 
 def _counts(listed: int, on_bus: int) -> list[Reading[Any]]:
@@ -39,8 +40,8 @@ def _counts(listed: int, on_bus: int) -> list[Reading[Any]]:
 
 
 def _links(gen: int, width: int, utilisation: int) -> Reading[Any]:
-    changes = {"pcie_gen": gen, "pcie_gen_max": 5, "pcie_width": width, "pcie_width_max": 16}
-    gpus = tuple(replace(gpu, utilisation_percent=utilisation, **changes) for gpu in EIGHT)
+    gpu = replace(EIGHT[0], utilisation_percent=utilisation, pcie_gen_max=5, pcie_width_max=16)
+    gpus = tuple(replace(gpu, index=i, pcie_gen=gen, pcie_width=width) for i in range(8))
     return GPUS.known(gpus, lines=(1,))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +20,7 @@ from tests.webapp.diagnosis.building import EIGHT, kvm_guest, matrix, topology
 from tests.webapp.diagnosis.hypothesis_cases import verdict
 from webapp.diagnosis.case import Bound
 
-Given = list[Reading[Any] | Bound]
+Given = Sequence[Reading[Any] | Bound]
 
 NS, OK, CNS = P2pCode.NS, P2pCode.OK, P2pCode.CNS
 BARE = VIRT_KIND.known("none", lines=(1,))
@@ -55,7 +56,7 @@ CASES: dict[str, dict[str, Given]] = {
     "p2p_denied_no_clique": {
         "supported": [*kvm_guest(NS)],
         "refuted": [*kvm_guest(OK)],
-        "open": _with(kvm_guest(NS), _gpus(mig=None)),
+        "open": [*_with(kvm_guest(NS), _gpus(mig=None))],
     },
     "p2p_denied_other": {
         "supported": _with(kvm_guest(NS), _gpus(mig=True)),

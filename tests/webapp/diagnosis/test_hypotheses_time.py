@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from tests.webapp.diagnosis.hypothesis_cases import verdict
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.claim import Basis
 
-Given = list[Reading[Any] | Bound]
+Given = Sequence[Reading[Any] | Bound]
 
 SEEN = OBSERVED.known((Observed(1, (11.0, 11.0)), Observed(64, (211.0, 250.0))), lines=(1,))
 SINGLE = Bound(

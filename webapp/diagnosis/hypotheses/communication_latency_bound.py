@@ -19,9 +19,7 @@ LITTLE = 0.1
 def assess(case: Case) -> Verdict:
     facts, bound, profile = case.facts, case.single_stream, case.facts.value(PROFILE)
     if profile is not None:
-        kernels = profile.attention_ms + profile.moe_ms + profile.other_ms
-        step = kernels + profile.nccl_ms + profile.gaps_ms
-        share = profile.nccl_ms / step if step else 0.0
+        share = profile.share(profile.nccl_ms)
         text = f"collectives take {share:.0%} of the profiled step, waiting included"
         claim = Claim(text, facts.refs(PROFILE), (share, share), Basis.MEASURED)
         return _verdict(claim, share, share, (profile.nccl_ms, profile.nccl_ms), ())

@@ -31,16 +31,14 @@ def assess(case: Case) -> Verdict:
     if profile is None:
         missing = asks(facts, PROFILE)
         return Verdict(VerdictKind.OPEN, tuple(for_), tuple(against), missing)
-    kernels = profile.attention_ms + profile.moe_ms + profile.other_ms
-    step = kernels + profile.nccl_ms + profile.gaps_ms
-    share = kernels / step if step else 0.0
+    share = profile.share(profile.kernels_ms)
     text = f"attention, expert and other kernels take {share:.0%} of the profiled step"
     claim = Claim(text, facts.refs(PROFILE), (share, share), Basis.MEASURED)
     (for_ if share > 0.5 else against).append(claim)
     kind = VerdictKind.REFUTED if share <= 0.5 else VerdictKind.OPEN
     if share > 0.5 and growth is not None and growth >= LINEAR:
         kind = VerdictKind.SUPPORTED
-    return Verdict(kind, tuple(for_), tuple(against), (), (0.0, kernels))
+    return Verdict(kind, tuple(for_), tuple(against), (), (0.0, profile.kernels_ms))
 
 
 def _utilisation_says_nothing(case: Case) -> list[Claim]:

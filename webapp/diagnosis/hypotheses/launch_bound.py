@@ -22,9 +22,7 @@ def assess(case: Case) -> Verdict:
     facts, profile, bound = case.facts, case.facts.value(PROFILE), case.single_stream
     for_ = _graphs_off(case)
     if profile is not None:
-        kernels = profile.nccl_ms + profile.attention_ms + profile.moe_ms + profile.other_ms
-        step = kernels + profile.gaps_ms
-        share = profile.gaps_ms / step if step else 0.0
+        share = profile.share(profile.gaps_ms)
         text = f"gaps between kernels take {share:.0%} of the profiled step"
         claim = Claim(text, facts.refs(PROFILE), (share, share), Basis.MEASURED)
         gaps = (profile.gaps_ms, profile.gaps_ms)
