@@ -66,9 +66,12 @@ class VfioBackend(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class VfioError:
+    """code: the errno that was printed, negative. vm_id: whose start log it stands in."""
+
     pci_address: str | None
     code: int | None
     text: str
+    vm_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

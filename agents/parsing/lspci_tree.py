@@ -29,7 +29,7 @@ _TREE = re.compile(r"-\[|[+\\]-(?:\[|[01][0-9a-f]\.[0-7])")
 _CUT = re.compile(r"^\s*(?:\.{3,}|…|\[\.\.\.\])\s*$")
 _NOT_GPU = re.compile(r"\b(?:Audio|USB|UCSI|Serial|NVSwitch|BlueField|Bridge|Tegra|SMBus)\b", re.I)
 _PXB = re.compile(r"QEMU PCIe? Expander|\[1b36:000[9b]\]")
-_Q35 = re.compile(r"82G33/G31/P35/P31|\[8086:29c0\]|QEMU PCIe Root port")
+_Q35 = re.compile(r"82G33/G31/P35/P31|\[8086:29c0\]")
 _HYPERVISOR = re.compile(r"Red Hat|Virtio|QEMU|\[1af4:|\[1b36:|\[1234:1111\]")
 
 

@@ -1,0 +1,142 @@
+"""IOMMU groups in the layouts of the scripts people run, of find and ls, of lspci and of pvesh.
+
+Source of the numbers: Linux, /sys/kernel/iommu_groups/<group>/devices/<address>. A device belongs to the
+group its own line names, else to the header above it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from agents.facts.host import IommuGroup
+from agents.parsing.lspci import LINE_CAP, full_address
+
+_BDF = re.compile(
+    r"(?<![0-9a-fA-F:.])(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7](?![0-9a-fA-F.:])"
+)
+_SYSFS = re.compile(r"iommu_groups/(\d{1,6})/devices(?:/(\S+)|:?\s*$)")
+_HEADER = re.compile(r"^[\s>|*-]*(?:IOMMU[ _-]*)?Group(?:\s*#|\s*:)?\s*(\d{1,6})\b:?(.*)$", re.I)
+_PAIR = re.compile(
+    r"^[\s>|]*(\d{1,6})[\s:]+(?=(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.)", re.I
+)
+_OWN = re.compile(r"\b(?:iommu_?)?group[=: ]\s*(\d{1,6})\b", re.IGNORECASE)
+_CUT = re.compile(r"^[\s>|#]*(?:\.{3,}|…|\[\.\.\.\]|-- ?more ?--)\s*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    group: int
+    address: str
+    name: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """groups: by number. lines: 1-based. cut: the text marks that something was left out."""
+
+    groups: tuple[IommuGroup, ...]
+    lines: tuple[int, ...]
+    cut: bool
+
+
+def parse(text: str) -> Groups | None:
+    """Every group the text names with at least one device; None when there is none."""
+    lines = text.splitlines()
+    members = list(_members(lines))
+    if not members:
+        return None
+    by_group: dict[int, dict[str, str]] = {}
+    for member in members:
+        names = by_group.setdefault(member.group, {})
+        names[member.address] = names.get(member.address) or member.name
+    groups = tuple(_group(number, names) for number, names in sorted(by_group.items()))
+    used = tuple(sorted({member.line for member in members}))
+    return Groups(groups, used, any(_CUT.match(line[:80]) for line in lines))
+
+
+def _group(number: int, names: dict[str, str]) -> IommuGroup:
+    devices = tuple(sorted(names))
+    shown = tuple(names[device] for device in devices)
+    return IommuGroup(number, devices, shown if any(shown) else ())
+
+
+@dataclass(slots=True)
+class _Above:
+    """What the lines above say. group: the header's. device: the one whose attributes follow."""
+
+    group: int | None = None
+    device: str | None = None
+    columns: list[str] = field(default_factory=list)
+
+
+def _members(lines: list[str]) -> Iterator[_Member]:
+    above = _Above()
+    for number, raw in enumerate(lines, 1):
+        line = raw[:LINE_CAP]
+        if "│" in line:
+            member = _table_row(line, above, number)
+        else:
+            member = _alone(line, number) or _below(line, above, number)
+        if member:
+            yield member
+
+
+def _alone(line: str, number: int) -> _Member | None:
+    """A line that names both a group and a device."""
+    address = _BDF.search(line)
+    if address is None:
+        return None
+    sysfs, header, pair = _SYSFS.search(line), _HEADER.match(line), _PAIR.match(line)
+    if sysfs and sysfs[2] and (inner := _BDF.fullmatch(sysfs[2])):
+        return _Member(int(sysfs[1]), full_address(inner[0]), "", number)
+    if named := header or pair:
+        return _member(int(named[1]), line, address, number)
+    own = _OWN.search(line)
+    return _Member(int(own[1]), full_address(address[0]), "", number) if own else None
+
+
+def _below(line: str, above: _Above, number: int) -> _Member | None:
+    """A header, a device under one, or a line about the device above it."""
+    sysfs, header, own, address = (r.search(line) for r in (_SYSFS, _HEADER, _OWN, _BDF))
+    if sysfs and not sysfs[2]:
+        above.group, above.device = int(sysfs[1]), None
+    elif above.device and own and line[:1].isspace():
+        return _Member(int(own[1]), above.device, "", number)
+    elif header:
+        above.group, above.device = int(header[1]), None
+    elif address and above.group is not None and _is_member(line, address):
+        return _member(above.group, line, address, number)
+    elif address and above.group is None and not line[:1].isspace():
+        above.device = full_address(address[0])
+    elif line.strip() and not line[0].isspace() and not address and "total " not in line:
+        above.group = None
+    return None
+
+
+def _is_member(line: str, address: re.Match[str]) -> bool:
+    """A device's own line: nothing but list marks before its address, or a link in `ls -l`."""
+    before = line[: address.start()].strip()
+    return not re.search(r"\w{3}", before) or before.startswith(("l", "["))
+
+
+def _member(group: int, line: str, address: re.Match[str], number: int) -> _Member:
+    name = line[address.end() :].strip()
+    is_link = name.startswith("->")
+    return _Member(group, full_address(address[0]), "" if is_link else name, number)
+
+
+def _table_row(line: str, above: _Above, number: int) -> _Member | None:
+    """One row of `pvesh get /nodes/NODE/hardware/pci`: a header names the columns, then a device."""
+    cells = [cell.strip() for cell in line.strip().strip("│").split("│")]
+    if "iommugroup" in cells and "id" in cells:
+        above.columns = cells
+    row = dict(zip(above.columns, cells, strict=False))
+    if not _BDF.fullmatch(row.get("id", "")) or not re.fullmatch(
+        r"\d{1,6}", row.get("iommugroup", "")
+    ):
+        return None
+    name = row.get("device_name", "")
+    return _Member(int(row["iommugroup"]), full_address(row["id"]), name, number)

@@ -1,0 +1,65 @@
+"""Which boot loader starts the host, so that a change of its kernel command line goes to the right file.
+
+proxmox-boot-tool(8) exits 2 where it manages nothing; efibootmgr(8); LoaderInfo, an EFI variable.
+"""
+
+from __future__ import annotations
+
+from agents.facts.host import BOOT_LOADER, BootLoader
+from agents.parsing import boot_loader
+from agents.probe import Command, Output, Probe, Readings, Signature
+
+_SH = r"""if [ -d /sys/firmware/efi ]; then echo 'firmware: uefi'; else echo 'firmware: bios'; fi
+[ -e /etc/default/grub ] && echo 'grub: /etc/default/grub'
+for f in /sys/firmware/efi/efivars/LoaderInfo-*; do
+  [ -r "$f" ] && echo "loader info: $(tail -c +5 "$f" | tr -d '\0')"
+done
+command -v proxmox-boot-tool >/dev/null && proxmox-boot-tool status 2>&1
+command -v efibootmgr >/dev/null && efibootmgr -v 2>&1
+exit 0"""
+
+
+def parse(output: Output) -> Readings:
+    text = f"{output.stdout}\n{output.stderr}"
+    found = boot_loader.parse(text)
+    if found is None:
+        if output.tool_missing:
+            return (BOOT_LOADER.unsupported("proxmox-boot-tool is not installed"),)
+        if output.refused:
+            return (BOOT_LOADER.not_run("asking the boot loader was refused"),)
+        return (BOOT_LOADER.unreadable("no line about booting in the output"),)
+    missing = []
+    if found.loader is BootLoader.UNKNOWN:
+        missing.append(
+            "firmware (UEFI or BIOS)" if found.uefi is None else "the entry that was booted"
+        )
+    missing += [f"a boot partition: {error}" for error in found.errors[:1]]
+    lines = tuple(number for number in found.lines if number <= len(output.lines))
+    return (BOOT_LOADER.known(found.loader, lines=lines, missing=tuple(missing)),)
+
+
+probe = Probe(
+    __name__,
+    title="Boot loader of the host",
+    commands=(Command(_SH, root=True),),
+    supplies=(BOOT_LOADER,),
+    parse=parse,
+    signature=Signature(
+        typed=r"proxmox-boot-tool\s+status|efibootmgr\b|bootctl\b",
+        starts=(
+            r"^Re-executing '\S*proxmox-boot-tool'",
+            r"^System currently booted with ",
+            r"^[0-9A-F]{4}-[0-9A-F]{4} is configured with: ",
+            r"^BootCurrent: [0-9A-F]{4}",
+            r"^E: /etc/kernel/proxmox-boot-uuids",
+            r"^EFI variables are not supported",
+        ),
+        belongs=(
+            r"^Boot[0-9A-FN]|^Timeout: |ESP|is configured with: |booted with |espmounts|proxmox-boot|"
+            r"^\s+dmesg\(1\)|^mount |^\s+\w[\w ]*: |^EFI variables"
+        ),
+    ),
+    timeout_s=30,
+    slow=True,
+    root_adds="the boot partitions that proxmox-boot-tool manages",
+)

@@ -1,0 +1,62 @@
+"""The IOMMU groups: what can be passed to a VM only together.
+
+/sys/kernel/iommu_groups (Linux). GPUs in separate groups can still reach each other inside one VM, whose
+groups all live in one container.
+"""
+
+from __future__ import annotations
+
+from agents.facts.host import IOMMU_GROUPS
+from agents.parsing import iommu_groups
+from agents.probe import Command, Output, Probe, Readings, Signature
+
+_NONE = "no IOMMU groups"
+_SH = rf"""[ -d /sys/kernel/iommu_groups ] || exit 127
+n=0
+for l in /sys/kernel/iommu_groups/*/devices/*; do
+  [ -e "$l" ] || continue
+  n=1 g=${{l#/sys/kernel/iommu_groups/}} name=
+  read -r v <"$l/vendor"; read -r d <"$l/device"; read -r c <"$l/class"
+  [ "$v" = 0x10de ] && name=' NVIDIA Corporation'
+  echo "${{g%%/*}} ${{l##*/}} class $c$name [${{v#0x}}:${{d#0x}}]"
+done
+[ "$n" = 1 ] || echo '{_NONE}'"""
+
+
+def parse(output: Output) -> Readings:
+    found = iommu_groups.parse(output.stdout)
+    if found is not None:
+        cut = found.cut or output.truncated
+        missing = ("groups: the text is cut",) if cut else ()
+        return (IOMMU_GROUPS.known(found.groups, lines=found.lines, missing=missing),)
+    if output.tool_missing:
+        return (IOMMU_GROUPS.unsupported("the kernel has no IOMMU groups in sysfs"),)
+    if output.refused:
+        return (IOMMU_GROUPS.not_run("listing the groups was refused"),)
+    if _NONE in output.stdout:
+        return (IOMMU_GROUPS.absent("the kernel made no IOMMU group: the IOMMU is off"),)
+    why = "no group with a device in the output" if output.stdout.strip() else "no output"
+    return (IOMMU_GROUPS.unreadable(why),)
+
+
+probe = Probe(
+    __name__,
+    title="IOMMU groups",
+    commands=(Command(_SH),),
+    supplies=(IOMMU_GROUPS,),
+    parse=parse,
+    signature=Signature(
+        typed=r"iommu[_-]groups|hardware/pci\b",
+        starts=(
+            r"(?i)^\s*IOMMU group(?: #?|: ?)\d+",
+            r"^/sys/kernel/iommu_groups/\d+/devices",
+            r"^\d{1,4} [0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]",
+            r"^│ class .*│ iommugroup ",
+        ),
+        belongs=(
+            r"(?i)^\s*(?:IOMMU )?group\b|^\s*(?:\d{1,4} )?(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7]|"
+            r"iommu_groups/|^[\s┌├└╞│]|^\.{3}$|^total 0$|^l\w{9}|^\s*$"
+        ),
+    ),
+    timeout_s=15,
+)

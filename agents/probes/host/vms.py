@@ -1,0 +1,100 @@
+"""The VMs as they are configured: Proxmox's files, or libvirt's domains.
+
+/etc/pve/qemu-server/*.conf hold pending changes and snapshots, which `qm config` mixes or hides, so the
+files are read. Descriptions, passwords and keys stay on the host.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agents.facts import Reading
+from agents.facts.vm import VMS, Vm
+from agents.parsing import libvirt, qm_config
+from agents.probe import Command, Output, Probe, Readings, Signature
+
+_NONE = "no VM is configured"
+_PROXMOX = rf"""[ -d /etc/pve/qemu-server ] || exit 127
+n=0
+for f in /etc/pve/qemu-server/*.conf; do
+  [ -e "$f" ] || continue
+  n=1
+  echo "### $f"
+  sed -e '/^#/d' -e '/^cipassword:/d' -e '/^sshkeys:/d' -e '/^description:/d' \
+    -e 's/\(passw[a-z]*=\)[^, ]*/\1***/g' -e 's/\(data=\)[^, ]*/\1***/g' "$f"
+done
+[ "$n" = 1 ] || echo '{_NONE}'
+if command -v qm >/dev/null; then echo '### qm list'; qm list; fi
+exit 0"""
+_LIBVIRT = rf"""virsh -r -c qemu:///system list --all || exit 1
+n=0
+for u in $(virsh -r -c qemu:///system list --all --uuid); do
+  n=1
+  virsh -r -c qemu:///system dumpxml "$u" | sed -e 's/\(passw[a-z]*=\)[^ >]*/\1***/g'
+done
+[ "$n" = 1 ] || echo '{_NONE}'"""
+
+
+def parse(output: Output) -> Readings:
+    found = qm_config.parse(output.stdout) + libvirt.parse(output.stdout)
+    if not found:
+        return (_nothing(output),)
+    if output.truncated:
+        found = (*found[:-1], replace(found[-1], filtered=True))
+    lines = {number for vm in found for number in vm.key_lines.values()}
+    missing = tuple(dict.fromkeys(_missing(output, found)))
+    return (VMS.known(found, lines=tuple(sorted(lines)), missing=missing),)
+
+
+def _missing(output: Output, found: tuple[Vm, ...]) -> list[str]:
+    missing = ["the end of the output"] if output.truncated else []
+    for vm in found:
+        name = f"VM {vm.id}" if vm.id is not None else vm.name or "the VM"
+        if not vm.config and not vm.hostpci and not vm.args:
+            missing.append(f"the configuration of {name}")
+        elif vm.filtered:
+            missing.append(f"keys of {name}: this is a part of its configuration")
+    return missing
+
+
+def _nothing(output: Output) -> Reading[tuple[Vm, ...]]:
+    if output.tool_missing:
+        return VMS.unsupported("neither Proxmox nor libvirt on this machine")
+    if output.refused:
+        return VMS.not_run("reading the configurations was refused; root may")
+    if output.exit_code and output.stderr.strip() and not output.stdout.strip():
+        return VMS.not_run(f"listing the VMs failed: {output.stderr.strip()[:200]}")
+    if _NONE in output.stdout or (output.exit_code == 0 and not output.stdout.strip()):
+        return VMS.absent(_NONE)
+    return VMS.unreadable("no line of a VM's configuration in the output")
+
+
+_KEYS = (
+    r"agent|args|balloon|bios|boot|cores|cpu|efidisk0|hostpci\d+|hugepages|machine|memory|meta|name|"
+    r"net\d|numa|onboot|ostype|scsi\d|scsihw|smbios1|sockets|vga|vmgenid|ide\d|affinity|tags|sata\d"
+)
+
+probe = Probe(
+    __name__,
+    title="Configured VMs",
+    commands=(Command(_PROXMOX, root=True), Command(_LIBVIRT, needs=("virsh",), root=True)),
+    supplies=(VMS,),
+    parse=parse,
+    signature=Signature(
+        typed=r"qm\s+(?:config|pending|list|status)\b|qemu-server/\d+\.conf|virsh\s+(?:dumpxml|list)\b",
+        starts=(
+            rf"^\s*(?:(?:cur|new|del) )?(?:{_KEYS}): \S",
+            r"^\s*VMID\s+NAME\s+STATUS",
+            r"^\s*<(?:domain|hostdev|qemu:commandline|qemu:override)\b",
+            r"^#+ /etc/pve/qemu-server/\d+\.conf",
+        ),
+        belongs=(
+            rf"^\s*$|^\s*#|^\s*<|^\[[^\]]+\]$|^\s*(?:(?:cur|new|del) )?(?:{_KEYS})\b|"
+            r"^\s*(?:(?:cur|new|del) )?[a-z][a-z0-9_-]+: |^\s*(?:\d+|-)\s+\S+\s+(?:running|stopped|shut)|"
+            r"^\s*Id\s+Name|^-{5,}"
+        ),
+    ),
+    timeout_s=30,
+    slow=True,
+    root_adds="the VMs' configurations, which only root and Proxmox may read",
+)
