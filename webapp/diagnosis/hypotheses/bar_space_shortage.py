@@ -15,6 +15,9 @@ from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
 
+SOME_MIB = 1024
+"""RAM when nobody said how much: every guest has at least this."""
+
 
 def assess(case: Case) -> Verdict:
     facts = case.facts
@@ -58,7 +61,7 @@ def _too_few_bits(facts: Facts) -> list[Claim]:
     count = max(facts.value(GPU_COUNT_PCI) or 0, len(gpus))
     if not bits or not vram or not count:
         return []
-    needed_mib = count * (1 << (vram - 1).bit_length()) + (memory or 0)
+    needed_mib = count * (1 << (vram - 1).bit_length()) + (memory or SOME_MIB)
     if needed_mib <= 1 << (bits - 20):
         return []
     text = (
