@@ -1,15 +1,16 @@
 """Raw bytes in, readings out: the collector's framed text, or whatever a person pasted.
 
-This is a parse boundary: a parser that raises makes its own facts unreadable and nothing else.
+One reader for all that comes in, whichever way it came.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from agents.benchmarks import all_benchmarks
+from agents.benchmark import all_benchmarks
 from agents.facts import View
-from agents.framing import Frame, Header, clean, looks_like_bundle, read_bundle
+from agents.framing import Bundle, Frame, Header, clean, looks_like_bundle, read_bundles
+from agents.guarded import parse_guarded
 from agents.probe import Output, Probe, Readings
 from agents.probes import all_probes
 from agents.recognise import Part, recognise
@@ -52,24 +53,20 @@ def read_raw(raw: bytes, *, role: View | None, hint: str = "") -> RawReading:
     role: whose output it is, when known. hint: a probe id or file name that says what it may be.
     """
     if looks_like_bundle(raw):
-        return _read_frames(raw, role)
-    text = clean(raw)
-    found = recognise(text, role, hint)
-    lines = text.split("\n")
-    items = tuple(_read_part(part, lines) for part in found.parts)
+        return _read_bundles(raw, role, hint)
+    return _read_text(clean(raw).split("\n"), role, hint)
+
+
+def _read_text(lines: list[str], role: View | None, hint: str) -> RawReading:
+    found = recognise("\n".join(lines), role, hint)
+    items = tuple(_read_part(part) for part in found.parts)
     return RawReading(items, tuple(found.unrecognised))
 
 
 def read_output(reader: str, output: Output) -> Readings:
     """What the parser of this probe or benchmark reads; nothing for a reader that no longer exists."""
     known = all_probes().get(reader) or all_benchmarks().get(reader)
-    if known is None:
-        return ()
-    try:
-        return known.parse(output)
-    except Exception as error:  # the parse boundary: one broken parser must not stop the others
-        reason = f"its parser failed: {type(error).__name__}: {error}"[:300]
-        return tuple(fact.unreadable(reason) for fact in known.supplies)
+    return parse_guarded(known, output) if known else ()
 
 
 def read_frame(frame: Frame) -> Item:
@@ -93,8 +90,8 @@ def _view_of(reader: str) -> View:
     return probe.role if probe else View.GUEST
 
 
-def _read_part(part: Part, lines: list[str]) -> Item:
-    output = Output("\n".join(lines[part.first - 1 : part.last]), "", None, -1)
+def _read_part(part: Part) -> Item:
+    output = Output(part.text, "", part.exit_code, -1)
     shift = part.first - 1
     readings = tuple(
         replace(reading, lines=tuple(number + shift for number in reading.lines))
@@ -111,6 +108,28 @@ def _read_part(part: Part, lines: list[str]) -> Item:
     )
 
 
-def _read_frames(raw: bytes, role: View | None) -> RawReading:
-    bundle = read_bundle(raw)
-    return RawReading(tuple(read_frame(frame) for frame in bundle.frames), (), bundle.header)
+def _read_bundles(raw: bytes, role: View | None, hint: str) -> RawReading:
+    """Every collector's answer in the text, and what a person pasted around them."""
+    items: list[Item] = []
+    notes: list[str] = []
+    header: Header | None = None
+    rest: dict[int, str] = {}
+    for before, bundle in read_bundles(raw):
+        header = header or bundle.header
+        items += [read_frame(frame) for frame in bundle.frames]
+        notes += _notes(bundle, role)
+        rest |= {before + noise.line: noise.text for noise in bundle.noise}
+    around = _read_text([rest.get(n, "") for n in range(1, max(rest, default=0) + 1)], role, hint)
+    return RawReading((*items, *around.items), around.unrecognised, header, tuple(notes))
+
+
+def _notes(bundle: Bundle, role: View | None) -> list[str]:
+    notes = []
+    if not bundle.complete:
+        notes.append("The collector's output is not complete; what is there was read.")
+    if bundle.edited:
+        notes.append("The text is not as the collector printed it: lines were changed or lost.")
+    said = bundle.header.role if bundle.header else ""
+    if role and said and said != role:
+        notes.append(f"This was collected on a {said}, not on a {role}; it was read as what it is.")
+    return notes

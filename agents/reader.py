@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 from agents.benchmark import all_benchmarks
 from agents.facts.fact import View
+from agents.guarded import parse_guarded
 from agents.parsing.terminal import Line
 from agents.probe import Output, Readings, Signature
 from agents.probes import all_probes
@@ -68,8 +69,13 @@ class Reader:
 @cache
 def all_readers() -> tuple[Reader, ...]:
     """Every probe and benchmark, best score first."""
-    found = [_reader(p.id, p.role, p.parse, p.signature) for p in all_probes().values()]
-    found += [_reader(b.id, None, b.parse, b.signature) for b in all_benchmarks().values()]
+    found = [
+        _reader(p.id, p.role, partial(parse_guarded, p), p.signature) for p in all_probes().values()
+    ]
+    found += [
+        _reader(b.id, None, partial(parse_guarded, b), b.signature)
+        for b in all_benchmarks().values()
+    ]
     return tuple(sorted(found, key=lambda reader: (-reader.score, reader.id)))
 
 

@@ -14,7 +14,10 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.config.settings")
 django.setup()
 
-from webapp.triage.queue import celery as app  # noqa: E402 (needs Django's settings)
+from celery.signals import worker_shutting_down  # noqa: E402 (these need Django's settings)
+
+from webapp.triage.queue import celery as app  # noqa: E402
+from worker import duties  # noqa: E402
 
 __all__ = ["app"]
 
@@ -30,3 +33,8 @@ app.conf.update(
     worker_enable_remote_control=False,
     broker_connection_retry_on_startup=True,
 )
+
+
+@worker_shutting_down.connect
+def _stop_runs(**_: object) -> None:
+    duties.shutting_down.set()

@@ -9,19 +9,20 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from worker import reconciler
+from worker import duties, reconciler
 from worker.celery_app import app
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """The running threads. stop: no new run is started; those that run end with the process."""
+    """The running threads. stop: runs are stopped on their machines, and no new one is started."""
 
     stopping: threading.Event
     controller: object
     threads: tuple[threading.Thread, ...]
 
     def stop(self, timeout_s: float = 5.0) -> None:
+        duties.shutting_down.set()
         self.stopping.set()
         self.controller.stop()  # type: ignore[attr-defined]
         for thread in self.threads:

@@ -242,27 +242,34 @@ def _store_frame(
 
 
 def _record(evidence: Evidence, found: RawReading) -> None:
-    """Keeps what was read: a bundle's frames as evidence of their own, a paste's parts as they are."""
+    """Keeps what was read from a text: a bundle's frames as evidence of their own, the parts of a
+    paste as they are."""
     with transaction.atomic():
-        evidence.unplaced = [list(span) for span in found.unrecognised]
-        evidence.save(update_fields=["unplaced"])
         for item in found.items:
-            owner = _frame_evidence(evidence, item.frame) if item.frame else evidence
-            _create_rows(owner, item.reader, item.readings)
+            if item.frame:
+                framed = _store_frame(
+                    evidence.session,
+                    item.frame,
+                    origin=evidence.origin,
+                    epoch=evidence.epoch,
+                    bundle=evidence,
+                )
+                _create_rows(framed, item.reader, item.readings)
+        _record_parts(evidence, found)
 
 
-def _frame_evidence(bundle: Evidence, frame: Frame) -> Evidence:
-    return _store_frame(
-        bundle.session, frame, origin=bundle.origin, epoch=bundle.epoch, bundle=bundle
-    )
+def _record_parts(evidence: Evidence, found: RawReading) -> None:
+    evidence.unplaced = [list(span) for span in found.unrecognised]
+    evidence.save(update_fields=["unplaced"])
+    for item in found.items:
+        if not item.frame:
+            _create_rows(evidence, item.reader, item.readings)
 
 
 def _reread_one(evidence: Evidence) -> bool:
     """Whether it now reads differently. A bundle's frames are evidence of their own."""
-    if evidence.reader == BUNDLE:
-        return False
     before = _columns(evidence)
-    if evidence.reader == PASTE:
+    if evidence.reader in (PASTE, BUNDLE):
         view = View(evidence.view) if evidence.view else None
         hint = evidence.meta.get("hint", "")
         found = read_apart.read(bytes(evidence.body), role=view, hint=hint)
@@ -272,7 +279,7 @@ def _reread_one(evidence: Evidence) -> bool:
         found = RawReading((item,))
     with transaction.atomic():
         evidence.readings.all().delete()
-        _record(evidence, found)
+        _record_parts(evidence, found)
     return _columns(evidence) != before
 
 

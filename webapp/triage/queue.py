@@ -22,20 +22,27 @@ _POLLING_INTERVAL_S = 0.02  # the in-memory transport's own default is a whole s
 
 logger = logging.getLogger(__name__)
 
-celery = Celery("peerpath", set_as_current=False)
-celery.conf.update(
-    broker_url=settings.REDIS_URL or "memory://localhost",
-    broker_transport_options=(
-        # A message not acknowledged for six hours is delivered again; claims make that harmless.
-        {"visibility_timeout": 6 * 3600, "socket_connect_timeout": 3}
-        if settings.REDIS_URL
-        else {"polling_interval": _POLLING_INTERVAL_S}
-    ),
-    task_publish_retry_policy={"max_retries": 1, "interval_start": 0.1},
-    task_serializer="json",
-    accept_content=["json"],
-    task_ignore_result=True,
-)
+
+def make_celery(redis_url: str) -> Celery:
+    """The application that sends and, in a worker, receives. Empty: the in-memory broker."""
+    app = Celery("peerpath", set_as_current=False)
+    app.conf.update(
+        broker_url=redis_url or "memory://localhost",
+        broker_transport_options=(
+            # A message not acknowledged for six hours is delivered again; claims make it harmless.
+            {"visibility_timeout": 6 * 3600, "socket_connect_timeout": 3}
+            if redis_url
+            else {"polling_interval": _POLLING_INTERVAL_S}
+        ),
+        task_publish_retry_policy={"max_retries": 1, "interval_start": 0.1},
+        task_serializer="json",
+        accept_content=["json"],
+        task_ignore_result=True,
+    )
+    return app
+
+
+celery = make_celery(settings.REDIS_URL)
 
 
 def send_run_after_commit(run_id: UUID) -> None:

@@ -17,6 +17,7 @@ from django.db import transaction
 from django.db.models import F, Max, Q, QuerySet
 from django.utils import timezone
 
+from agents.benchmark import all_benchmarks
 from agents.collector import build_script
 from agents.facts import View
 from agents.probes import all_probes, probes_for
@@ -70,7 +71,14 @@ def queue_benchmark(
     name: str,
     arguments: Mapping[str, str] | None = None,
 ) -> Run:
-    """A run of one benchmark. It loads the GPUs, so the caller has asked a person first."""
+    """A run of one benchmark. It loads the GPUs, so the caller has asked a person first.
+
+    arguments: {"INTERPRETER": path of the Python to use}. Raises ValueError for a benchmark that is
+    unknown or only reads pastes, PermissionDenied as for probes.
+    """
+    benchmark = all_benchmarks().get(name)
+    if benchmark is None or benchmark.payload is None:
+        raise ValueError(f"no such benchmark to run: {name}")
     return _queue(session, target, user, BENCHMARK, [name], dict(arguments or {}))
 
 

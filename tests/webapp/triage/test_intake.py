@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from agents.facts import ReadingKind, View
 from agents.facts.p2p import P2P_READ
-from agents.probe import Output, Probe
+from agents.framing import Frame
+from agents.probe import Output
 from agents.probes import all_probes
+from agents.reader import all_readers
 from webapp.accounts.models import User
-from webapp.triage import case_facts, intake
-from webapp.triage.models import DiagnosisSession, Event, Evidence, StoredReading
+from webapp.triage import case_facts, intake, runs
+from webapp.triage.models import DiagnosisSession, Event, Evidence, StoredReading, Target
 
 MATRIX = b"""ops@gpu-vm:~$ nvidia-smi topo -p2p r
  \tGPU0\tGPU1\t
@@ -111,28 +116,41 @@ def broken(_: Output) -> Any:
     raise ZeroDivisionError("a parser's own mistake")
 
 
-def break_parser(monkeypatch: pytest.MonkeyPatch, reader: str) -> None:
-    probe = all_probes()[reader]
-    fields = {name: getattr(probe, name) for name in Probe.__dataclass_fields__}
-    monkeypatch.setitem(all_probes(), reader, Probe(**fields | {"parse": broken}))
+@contextmanager
+def broken_parser(reader: str) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(all_probes(), reader, replace(all_probes()[reader], parse=broken))
+        all_readers.cache_clear()
+        yield
+    all_readers.cache_clear()
 
 
-def test_a_parser_that_raises_makes_its_own_facts_unreadable_and_nothing_else(
-    session_of_alice: DiagnosisSession, alice: User, monkeypatch: pytest.MonkeyPatch
+def test_a_parser_that_raises_does_not_stop_the_other_parts(
+    session_of_alice: DiagnosisSession, alice: User
 ) -> None:
-    break_parser(monkeypatch, "guest.topo_p2p_read")
-    taken = intake.take_text(session_of_alice, TWO_PARTS, user=alice, view=View.GUEST)
-    matrix, cmdline = taken.understood
-    assert [r.kind for r in matrix.readings] == [ReadingKind.UNREADABLE]
-    assert "ZeroDivisionError" in matrix.readings[0].detail
-    assert cmdline.readings[0].kind is ReadingKind.KNOWN
+    with broken_parser("guest.kernel_cmdline"):
+        taken = intake.take_text(session_of_alice, TWO_PARTS, user=alice, view=View.GUEST)
+    assert [part.reader for part in taken.understood] == ["guest.topo_p2p_read"]
+    last_line = TWO_PARTS.count(b"\n")
+    assert any(first <= last_line <= last for first, last in taken.unplaced)
+
+
+def test_a_parser_that_raises_makes_its_own_facts_unreadable(target: Target, alice: User) -> None:
+    run = runs.queue_probes(target.session, target, alice, ["guest.topo_p2p_read"])
+    output = Output("anything")
+    frame = Frame("guest.topo_p2p_read", output, b"anything", b"", 3, 1, 1)
+    with broken_parser("guest.topo_p2p_read"):
+        evidence = intake.take_frame(run, frame)
+    reading = evidence.readings.get(fact_id="guest.p2p_read")
+    assert reading.kind == ReadingKind.UNREADABLE
+    assert "ZeroDivisionError" in reading.detail
+    assert bytes(evidence.body) == b"anything"
 
 
 def test_a_better_parser_reads_old_evidence(
     session_of_alice: DiagnosisSession, alice: User
 ) -> None:
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        break_parser(monkeypatch, "guest.topo_p2p_read")
+    with broken_parser("guest.topo_p2p_read"):
         intake.take_text(session_of_alice, TWO_PARTS, user=alice, view=View.GUEST)
     assert case_facts.facts_of(session_of_alice).value(P2P_READ) is None
     assert intake.reread(session_of_alice) == (1, 1)

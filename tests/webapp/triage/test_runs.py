@@ -21,6 +21,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from tests.webapp.triage.conftest import gpu_vm
 from webapp.accounts.models import User
 from webapp.triage import queue, runs
 from webapp.triage.models import DiagnosisSession, Event, Run, RunState, Target
@@ -28,12 +29,6 @@ from webapp.triage.models.run import ACTIVE, ENDED
 from webapp.triage.sessions import session_open
 
 PROBE = "guest.topo_p2p_read"
-
-
-def gpu_vm(session: DiagnosisSession, user: User, host: str = "gpu-vm") -> Target:
-    return Target.objects.create(
-        session=session, role="guest", agent="ssh", host=host, user="ops", created_by=user
-    )
 
 
 @pytest.fixture
@@ -51,11 +46,6 @@ def sent(db: None) -> Callable[[], list[str]]:
 
     take()
     return take
-
-
-@pytest.fixture
-def target(session_of_alice: DiagnosisSession, alice: User) -> Target:
-    return gpu_vm(session_of_alice, alice)
 
 
 def test_a_queued_run_is_sent_once_it_is_committed(
@@ -187,9 +177,9 @@ def test_a_second_benchmark_waits_for_its_machine_across_sessions(
     sent: Callable[[], list[str]],
 ) -> None:
     other = session_open(owner=bob, title="the same machine")
-    first = runs.queue_benchmark(target.session, target, alice, "copy")
-    second = runs.queue_benchmark(other, gpu_vm(other, bob, "GPU-VM"), bob, "copy")
-    elsewhere = runs.queue_benchmark(other, gpu_vm(other, bob, "gpu-vm-2"), bob, "copy")
+    first = runs.queue_benchmark(target.session, target, alice, "bench.copy")
+    second = runs.queue_benchmark(other, gpu_vm(other, bob, "GPU-VM"), bob, "bench.copy")
+    elsewhere = runs.queue_benchmark(other, gpu_vm(other, bob, "gpu-vm-2"), bob, "bench.copy")
     probes = runs.queue_probes(other, gpu_vm(other, bob), bob, [PROBE])
     claim = runs.claim(first.pk)
     assert claim
@@ -202,7 +192,7 @@ def test_a_second_benchmark_waits_for_its_machine_across_sessions(
 
 
 def test_a_lost_benchmark_is_not_run_again(target: Target, alice: User) -> None:
-    run = runs.queue_benchmark(target.session, target, alice, "copy")
+    run = runs.queue_benchmark(target.session, target, alice, "bench.copy")
     assert runs.claim(run.pk)
     later = timezone.now() + timedelta(hours=1)
     assert runs.expire_leases(later) == 1
@@ -244,7 +234,8 @@ def test_of_many_workers_exactly_one_wins(person: Callable[..., User], benchmark
     session = session_open(owner=alice, title="race")
     if benchmarks:
         queued = [
-            runs.queue_benchmark(session, gpu_vm(session, alice), alice, "copy") for _ in range(4)
+            runs.queue_benchmark(session, gpu_vm(session, alice), alice, "bench.copy")
+            for _ in range(4)
         ]
         wanted = [run.pk for run in queued]
     else:

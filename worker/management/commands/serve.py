@@ -122,7 +122,7 @@ def _options(listener: socket.socket) -> dict[str, Any]:
     if settings.EMBEDDED_WORKER:
         started: list[embedded.Embedded] = []
         options["post_worker_init"] = lambda worker: started.append(embedded.start())
-        options["worker_exit"] = lambda server, worker: [one.stop() for one in started]
+        options["worker_exit"] = lambda server, worker: started.pop().stop() if started else None
     return options
 
 

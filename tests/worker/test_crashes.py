@@ -1,0 +1,110 @@
+"""What a crash leaves behind, with a real Redis and real worker processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from tests.worker.conftest import ROOT, alive, wait_until
+from webapp.accounts.models import User
+from webapp.triage import queue, runs
+from webapp.triage.models import Run, RunState, Target
+
+QUICK, HANGS = "guest.kernel_cmdline", "guest.topo_p2p_read"
+
+pytestmark = pytest.mark.service
+
+
+@pytest.fixture
+def redis_url(redis_proc: object, monkeypatch: pytest.MonkeyPatch) -> str:
+    url = f"redis://{redis_proc.host}:{redis_proc.port}/0"  # type: ignore[attr-defined]
+    monkeypatch.setattr(queue, "celery", queue.make_celery(url))
+    return url
+
+
+@pytest.fixture
+def worker(
+    redis_url: str, database_folder: Path
+) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
+    """Starts worker processes on the tests' database; ends those that still run."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start() -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "celery", "-A", "worker.celery_app", "worker", "-l", "warning"],
+            cwd=ROOT,
+            env=os.environ
+            | {"PEERPATH_REDIS_URL": redis_url, "PEERPATH_DATA": str(database_folder)},
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_a_killed_worker_loses_its_run_but_nothing_that_had_come(
+    here: Target,
+    admin: User,
+    worker: Callable[[], subprocess.Popen[bytes]],
+    hanging_smi: Path,
+) -> None:
+    run = runs.queue_probes(here.session, here, admin, [QUICK, HANGS])
+    first = worker()
+    wait_until(hanging_smi.exists)
+    wait_until(run.evidence.exists)
+    pid = int(hanging_smi.read_text())
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+
+    now = timezone.now()
+    assert runs.expire_leases(now) == 0, "the lease has not run out yet"
+    assert runs.expire_leases(now + runs.LEASE + timedelta(seconds=1)) == 1
+    run.refresh_from_db()
+    assert run.state == RunState.LOST
+    assert [e.reader for e in run.evidence.all()] == [QUICK]
+    assert run.chunks.exists()
+    wait_until(lambda: not alive(pid), 10)
+
+    # The message comes again, to another worker: the run stays lost, and its successor is worked on.
+    queue.send_run(run.pk)
+    after = runs.queue_probes(here.session, here, admin, [QUICK])
+    worker()
+    wait_until(lambda: Run.objects.get(pk=after.pk).ended)
+    assert Run.objects.get(pk=after.pk).state == RunState.SUCCEEDED
+    run.refresh_from_db()
+    assert (run.state, run.fence) == (RunState.LOST, 1)
+
+
+def test_a_run_whose_message_a_flushed_redis_lost_is_still_done(
+    here: Target,
+    admin: User,
+    worker: Callable[[], subprocess.Popen[bytes]],
+    redis_url: str,
+) -> None:
+    run = runs.queue_probes(here.session, here, admin, [QUICK])
+    with queue.celery.connection_for_write() as conn:
+        conn.default_channel.client.flushall()
+    worker()
+    assert runs.resend_lost_messages(timezone.now() + timedelta(seconds=25)) == 1
+    wait_until(lambda: Run.objects.get(pk=run.pk).ended)
+    assert Run.objects.get(pk=run.pk).state == RunState.SUCCEEDED
+
+
+def test_a_broker_out_of_reach_leaves_the_run_waiting_and_raises_nothing(
+    here: Target, admin: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue, "celery", queue.make_celery("redis://127.0.0.1:9/0"))
+    run = runs.queue_probes(here.session, here, admin, [QUICK])
+    run.refresh_from_db()
+    assert (run.state, run.sent_at) == (RunState.QUEUED, None)

@@ -1,0 +1,72 @@
+"""A run of one benchmark: sends its payload, keeps its output, and reads it when it has ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from agents.agent import Agent, Ending
+from agents.benchmark import Benchmark, all_benchmarks
+from agents.facts.platform import PYTHON_WITH_TORCH
+from agents.framing import clean
+from webapp.triage import intake, runs
+from webapp.triage.case_facts import facts_of
+from webapp.triage.models import Run, RunState
+from worker.listening import Work
+
+_COPY_DAMAGED = 3  # the agents' wrapper says so by this exit code
+
+
+@dataclass(slots=True)
+class Measuring:
+    run: Run
+    claim: runs.Claim
+    nonce: str = ""
+    script_sha256: str = ""
+    output: bytearray = field(default_factory=bytearray)
+
+    def work(self, agent: Agent) -> Work:
+        benchmark = self._benchmark
+        program, interpreter = benchmark.payload_source(), self._interpreter()
+        return lambda on_output, cancelled: agent.run_payload(
+            program,
+            benchmark.argv,
+            interpreter=interpreter,
+            on_output=on_output,
+            cancelled=cancelled,
+            timeout_s=benchmark.timeout_s,
+        )
+
+    @property
+    def _benchmark(self) -> Benchmark:
+        return all_benchmarks()[self.run.names[0]]
+
+    def _interpreter(self) -> str:
+        """The one asked for, else the one the guest's probe found torch in, else python3."""
+        asked = self.run.arguments.get("INTERPRETER", "")
+        found = facts_of(self.run.session).value(PYTHON_WITH_TORCH) or ""
+        return asked or found.rpartition(" ")[0] or "python3"
+
+    def take(self, piece: bytes) -> None:
+        self.output += piece
+
+    def close(self) -> None:
+        """A benchmark that was stopped half-way has still measured something."""
+        if self.output:
+            intake.take_benchmark_output(self.run, bytes(self.output))
+
+    @property
+    def anything(self) -> bool:
+        return bool(self.output)
+
+    @property
+    def came(self) -> str:
+        return "What it measured by then is kept." if self.output else "It had measured nothing."
+
+    def verdict(self, ending: Ending) -> tuple[RunState, str]:
+        if ending.exit_code == 0:
+            return RunState.SUCCEEDED, ""
+        if ending.exit_code == _COPY_DAMAGED and not self.output:
+            return RunState.FAILED, "The program did not arrive whole on the machine; run it again."
+        said = clean(ending.stderr).strip()[-500:]
+        problem = f"The benchmark ended with exit code {ending.exit_code}. {self.came} {said}"
+        return RunState.PARTLY if self.anything else RunState.FAILED, problem.strip()

@@ -1,0 +1,94 @@
+"""A run of probes: sends the collector, reads its frames as they come, and says how it went."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from agents.agent import Agent, Ending
+from agents.collector import build_script, script_sha256
+from agents.facts import View
+from agents.framing import Event, Frame, FrameReader, Header, clean
+from agents.probe import Probe
+from agents.probes import all_probes
+from webapp.triage import intake, runs
+from webapp.triage.models import Run, RunState
+from worker.listening import Work
+
+_GRACE_S = 60  # connecting, starting the shell, the transfer
+
+
+@dataclass(slots=True)
+class Probing:
+    run: Run
+    claim: runs.Claim
+    nonce: str = field(default_factory=lambda: secrets.token_hex(16))
+    reader: FrameReader = field(init=False)
+    answered: list[str] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.reader = FrameReader(self.nonce)
+
+    @property
+    def script(self) -> str:
+        role = View(self.run.target.role)
+        return build_script(self._probes, role=role, nonce=self.nonce, arguments=self.run.arguments)
+
+    @property
+    def script_sha256(self) -> str:
+        return script_sha256(self.script)
+
+    @property
+    def _probes(self) -> list[Probe]:
+        return [all_probes()[name] for name in self.run.names]
+
+    def work(self, agent: Agent) -> Work:
+        script = self.script
+        timeout_s = sum(probe.timeout_s for probe in self._probes) + _GRACE_S
+        return lambda on_output, cancelled: agent.run(
+            script, on_output=on_output, cancelled=cancelled, timeout_s=timeout_s
+        )
+
+    def take(self, piece: bytes) -> None:
+        """Every answer becomes evidence as soon as it is whole."""
+        self._keep(self.reader.feed(piece))
+
+    def close(self) -> None:
+        """An answer that was cut off is kept as far as it came."""
+        self._keep(self.reader.close())
+
+    def _keep(self, events: Iterable[Event]) -> None:
+        for event in events:
+            if isinstance(event, Header) and event.process_group is not None:
+                runs.note_process_group(self.claim, event.process_group)
+            elif isinstance(event, Frame) and event.probe_id in self.run.names:
+                intake.take_frame(self.run, event)
+                self.answered.append(event.probe_id)
+                if event.output.truncated or event.output.timed_out:
+                    self.cut.append(event.probe_id)
+
+    @property
+    def anything(self) -> bool:
+        return bool(self.answered)
+
+    @property
+    def came(self) -> str:
+        """How far it came, for a sentence about a run that did not end by itself."""
+        return f"{len(self.answered)} of {len(self.run.names)} answers had arrived and are kept."
+
+    def verdict(self, ending: Ending) -> tuple[RunState, str]:
+        unanswered = [name for name in self.run.names if name not in self.answered]
+        if not self.answered:
+            return RunState.FAILED, f"The machine did not run the script. {_said(ending)}"
+        if unanswered:
+            return RunState.PARTLY, f"Without an answer: {', '.join(unanswered)}."
+        if self.cut:
+            return RunState.PARTLY, f"Cut short by their limits: {', '.join(self.cut)}."
+        return RunState.SUCCEEDED, ""
+
+
+def _said(ending: Ending) -> str:
+    said = clean(ending.stderr).strip()[:500]
+    return f"It said: {said}" if said else f"Its shell ended with exit code {ending.exit_code}."
