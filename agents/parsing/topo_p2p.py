@@ -1,45 +1,152 @@
 """`nvidia-smi topo -p2p <cap>`: a matrix of what the driver allows between GPUs.
 
 Format: a header row of GPU names (often with a leading TAB and ANSI underline), one row a GPU, then a
-legend. Pastes collapse TABs, quote lines, wrap, or hold a single row; whatever rows are there count.
+legend. Pastes collapse TABs, quote lines, wrap, join the header to the command, or hold a single
+row; whatever rows are there count, and what is not there is named as missing.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from agents.facts.p2p import P2pCode, P2pMatrix
+from agents.parsing.smi_value import unquoted
 
-_GPU = re.compile(r"GPU\d+")
-_QUOTE = re.compile(r"^(?:[>|]\s?)+")
+_GPU = re.compile(r"GPU\d{1,3}")
+_SEPARATOR = re.compile(r"[\s|`]+")
 _CODES = {code.value for code in P2pCode}
+# A path type of `topo -m`: such a row belongs to the other matrix.
+_LINK = re.compile(r"SYS|NODE|PHB|PXB|PIX|SOC|NV\d{1,2}")
+_WIDEST = 64
+_Cells = list[P2pCode | None]
+
+
+@dataclass
+class _Found:
+    """What the lines read so far hold. closed: rows that a wrapped line cannot continue."""
+
+    header: list[str] = field(default_factory=list)
+    rows: dict[str, list[str]] = field(default_factory=dict)
+    closed: set[str] = field(default_factory=set)
+    lines: list[int] = field(default_factory=list)
+    last: str = ""
+
+    @property
+    def width(self) -> int:
+        """The widest a row may get; a header that a break inside a name spoilt says nothing."""
+        return len(self.header) if self.header and _is_sound(self.header) else _WIDEST
 
 
 def parse(text: str) -> tuple[P2pMatrix, tuple[int, ...], tuple[str, ...]] | None:
-    """The matrix, the 1-based lines it stands on, and what is missing; None when there is no row."""
-    header: list[str] = []
-    rows: dict[str, list[P2pCode | None]] = {}
-    lines: list[int] = []
+    """The matrix, the 1-based lines it stands on, and what is missing; None when there is no row.
+
+    Of several matrices in one text the first is read.
+    """
+    found = _Found()
     for number, raw in enumerate(text.splitlines(), 1):
-        cells = _QUOTE.sub("", raw).split()
-        if len(cells) >= 2 and all(_GPU.fullmatch(cell) for cell in cells):
-            header = header or cells
-        elif len(cells) >= 2 and _GPU.fullmatch(cells[0]) and _is_row(cells[1:]):
-            rows[cells[0]] = [None if cell == "X" else P2pCode(cell) for cell in cells[1:]]
-            lines.append(number)
+        words = [word for word in _SEPARATOR.split(unquoted(raw)) if word.strip("-:")]
+        if not _take(found, words, number) and found.rows and found.header[:1] == words[:1]:
+            break
+    gpus = _names(found)
+    rows = {gpu: found.rows[gpu] for gpu in gpus if gpu in found.rows}
+    rows = {gpu: row for gpu, row in rows.items() if _on_diagonal(gpus.index(gpu), row)}
     if not rows:
         return None
-    gpus = header or [f"GPU{i}" for i in range(max(len(rows), *map(len, rows.values())))]
-    width = len(gpus)
-    codes = tuple(tuple((rows.get(gpu, []) + [None] * width)[:width]) for gpu in gpus)
-    return P2pMatrix(tuple(gpus), codes), tuple(lines), _missing(gpus, rows)
+    codes = tuple(_cells(rows.get(gpu, []), len(gpus)) for gpu in gpus)
+    return P2pMatrix(tuple(gpus), codes), tuple(found.lines), _missing(gpus, rows)
 
 
-def _is_row(cells: list[str]) -> bool:
-    return all(cell == "X" or cell in _CODES for cell in cells)
+def asked(text: str) -> str:
+    """The letters of the capability in a typed command: "rw" in "nvidia-smi topo -p2p rw"; else ""."""
+    typed = re.search(r"topo\s{1,8}(?:-p2p|--p2p_status)[\s=]{1,8}([rwnap]{1,5})\b", text)
+    return typed[1] if typed else ""
 
 
-def _missing(gpus: list[str], rows: dict[str, list[P2pCode | None]]) -> tuple[str, ...]:
+def _take(found: _Found, words: list[str], number: int) -> bool:
+    """Adds one line to what was found; False when it is no part of this matrix."""
+    if len(words) > 1 and _GPU.fullmatch(words[0]) and _code_count(words[1:]):
+        return _take_row(found, words, number)
+    names = _header_words(words)
+    if names:
+        return _take_header(found, names)
+    if words and found.last and _code_count(words) == len(words):
+        row = found.rows[found.last]
+        if found.last not in found.closed and len(row) + len(words) <= found.width:
+            row.extend(words)
+            found.lines.append(number)
+        return True
+    found.last = ""
+    return not words
+
+
+def _take_row(found: _Found, words: list[str], number: int) -> bool:
+    name, count = words[0], _code_count(words[1:])
+    after = words[count + 1] if count + 1 < len(words) else ""
+    if name in found.rows or _LINK.fullmatch(after):
+        found.last = ""
+        return False
+    found.rows[name] = words[1 : count + 1]
+    found.lines.append(number)
+    found.last = name
+    if after:
+        found.closed.add(name)
+    return True
+
+
+def _take_header(found: _Found, names: list[str]) -> bool:
+    """The first header counts; until a row comes, further names are its wrapped rest."""
+    if found.rows and found.header:
+        found.last = ""
+        return False
+    if not found.rows:
+        found.header = found.header + names if names[0] not in found.header else names
+    return True
+
+
+def _code_count(words: Iterable[str]) -> int:
+    """How many words in front are codes."""
+    count = 0
+    for word in words:
+        if word != "X" and word not in _CODES:
+            break
+        count += 1
+    return count
+
+
+def _header_words(words: list[str]) -> list[str]:
+    """The GPU names that end the line, where nothing but a command stands before them."""
+    at = len(words)
+    while at and _GPU.fullmatch(words[at - 1]):
+        at -= 1
+    return words[at:] if at == 0 or "-p2p" in words[:at] else []
+
+
+def _names(found: _Found) -> list[str]:
+    """The columns' names: the header, or where it is lost GPU0 to as many as the longest row has."""
+    if found.header and _is_sound(found.header):
+        return found.header
+    width = max(map(len, found.rows.values()), default=0)
+    return [f"GPU{index}" for index in range(max(width, len(found.rows)))]
+
+
+def _is_sound(header: list[str]) -> bool:
+    return len(set(header)) == len(header)
+
+
+def _on_diagonal(index: int, row: list[str]) -> bool:
+    """Whether "X" stands only where the row's GPU meets itself, or the row is cut before that."""
+    where = [at for at, word in enumerate(row) if word == "X"]
+    return where == [index] or (not where and len(row) <= index)
+
+
+def _cells(row: list[str], width: int) -> tuple[P2pCode | None, ...]:
+    cells: _Cells = [None if word == "X" else P2pCode(word) for word in row]
+    return tuple((cells + [None] * width)[:width])
+
+
+def _missing(gpus: list[str], rows: dict[str, list[str]]) -> tuple[str, ...]:
     absent = [f"row {gpu}" for gpu in gpus if gpu not in rows]
     short = [f"row {gpu} is cut" for gpu in gpus if gpu in rows and len(rows[gpu]) < len(gpus)]
     return tuple(absent + short)

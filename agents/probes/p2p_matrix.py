@@ -5,17 +5,26 @@ from __future__ import annotations
 from agents.facts import Fact
 from agents.facts.p2p import P2pMatrix
 from agents.parsing import topo_p2p
-from agents.probe import Output, Readings
+from agents.probe import Output, Readings, Signature
+from agents.probes.smi_answer import no_answer
+
+# The header's first column is blank; rows and header alone do not tell which capability was asked.
+STARTS = (
+    r"^[\s>|`]*(?:\x1b?\[4m)?GPU\d+(?:[\s|]+GPU\d+)*[\s|]*(?:\x1b?\[0?m)?\s*$",
+    r"^[\s>|`]*GPU\d+[\s|]+(?:X|OK|CNS|GNS|TNS|DR|NS|U)(?:[\s|]+(?:X|OK|CNS|GNS|TNS|DR|NS|U))*[\s|]*$",
+)
+BELONGS = r"^[\s>|`]*(?:GPU\d+[\s|]|(?:X|OK|CNS|GNS|TNS|DR|NS|U)\b|Legend:|Unknown Error|$)"
 
 
 def read_matrix(fact: Fact[P2pMatrix], output: Output) -> Readings:
-    if output.tool_missing:
-        return (fact.unsupported("nvidia-smi is not installed"),)
     found = topo_p2p.parse(output.stdout)
     if found is None:
-        first = next((line for line in output.lines if line.strip()), "")
-        return (
-            fact.unreadable(f"no matrix in the output: {first[:120]}" if first else "no output"),
-        )
+        return (no_answer(fact, output, "matrix"),)
     matrix, lines, missing = found
     return (fact.known(matrix, lines=lines, missing=missing),)
+
+
+def signature(letters: str, score: float) -> Signature:
+    """letters: a regular expression for what stands after -p2p."""
+    typed = rf"nvidia-smi\s+topo\s+(?:-p2p|--p2p_status)[\s=]+(?:{letters})\b"
+    return Signature(typed, STARTS, BELONGS, score)

@@ -1,0 +1,159 @@
+"""What an NCCL log (NCCL_DEBUG=INFO, NCCL 2.4 to 2.31) says of version, transports and variables.
+
+Transport lines (src/transport/{p2p,shm,net}.cc): "Channel 00/0 : 0[0] -> 1[1] via P2P/direct pointer", "via
+P2P/IPC", "via P2P/CUMEM/read", "via P2P/indirect/2[b000]", "via SHM/direct/direct", "via direct shared
+memory" (before 2.13), "[send] via NET/Socket/0", "[receive] via NET/IB/0/GDRDMA". "Ring 00 :" before 2.5.
+Ranks write at the same time, so one line may hold two messages; each counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from agents.facts.nccl import NcclTransports
+
+_LINE_CAP = 4000
+_CACHED_TAILS = 1000
+_LINES_KEPT = 4
+_VIA = re.compile(
+    r" via (?P<via>direct shared memory|P2P/direct pointer[/\w]{0,20}|P2P/indirect|P2P[/\w]{0,40}"
+    r"|SHM[/\w]{0,40}|NET/[\w-]{1,24}(?: Libfabric)?[/\w()]{0,40})"
+)
+# A second message that began on the same line without a newline sticks to the first one's text.
+_STUCK = re.compile(
+    r"^(P2P/(?:direct pointer|IPC|CUMEM|MNNVL)(?:/read)?(?:/CE)?|SHM(?:/(?:direct|CE)){0,2}|NET/\w+/\d+)"
+)
+_VERSION = re.compile(r"NCCL version (?P<version>\d{1,2}\.\d{1,3}(?:\.\d{1,3})?[\w.+-]{0,30})")
+_ENGINE_SAYS = re.compile(r"using nccl==(?P<version>\d{1,2}\.\d{1,3}\.\d{1,3})")
+_SET = re.compile(r"\b(?P<name>NCCL_[A-Z0-9_]{2,60}) set by environment to (?P<value>.*)$")
+_ASSIGNED = re.compile(
+    r"^[\s>$#]{0,8}(?:export |declare -x )?(?P<name>NCCL_[A-Z0-9_]{2,60})="
+    r"(?P<value>\"[^\"]*\"|'[^']*'|[^\s;]*)"
+)
+_REFUSED = re.compile(
+    r"(?:P2P is disabled between connected GPUs (?P<a>\d+) and (?P<b>\d+)"
+    r"|(?:Could not enable P2P|peer query failed) between dev (?P<c>\d+)\S* and dev (?P<d>\d+))"
+)
+_NODES = re.compile(r"\bnNodes (\d{1,6})\b")
+_RANKS = re.compile(r"\bn[rR]anks (\d{1,6})\b")
+
+
+@dataclass
+class NcclLog:
+    """lines: 1-based, by what stands there ("version", "via", "env", "refused", "init").
+
+    env: the last value of each variable. via: how often each transport text occurs.
+    """
+
+    version: str | None = None
+    env: dict[str, str] = field(default_factory=dict)
+    via: Counter[str] = field(default_factory=Counter)
+    refused: set[tuple[int, int]] = field(default_factory=set)
+    nodes: int | None = None
+    ranks: int | None = None
+    started: bool = False
+    completed: bool = False
+    is_log: bool = False
+    lines: dict[str, list[int]] = field(default_factory=dict)
+    tails: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+
+    def at(self, *kinds: str) -> tuple[int, ...]:
+        """The first lines of each kind: enough to look them up."""
+        return tuple(sorted({line for kind in kinds for line in self.lines.get(kind, [])}))
+
+    def transports(self) -> NcclTransports | None:
+        """None when no line names a transport or a refusal."""
+        if not self.via and not self.refused:
+            return None
+        counts = dict.fromkeys(("P2P", "SHM", "NET"), 0)
+        for text, count in self.via.items():
+            counts["SHM" if text == "direct shared memory" else text.partition("/")[0]] += count
+        return NcclTransports(
+            counts["P2P"],
+            counts["SHM"],
+            counts["NET"],
+            tuple(sorted(self.via)),
+            len(self.refused),
+            self.nodes,
+            self.ranks,
+            self.completed if self.started or self.completed else None,
+        )
+
+    def note(self, kind: str, line: int) -> None:
+        kept = self.lines.setdefault(kind, [])
+        if len(kept) < _LINES_KEPT:
+            kept.append(line)
+
+
+def parse(text: str) -> NcclLog:
+    """Reads any text in time linear in its length; a text that is no NCCL log gives an empty NcclLog."""
+    log = NcclLog()
+    for number, raw in enumerate(text.split("\n"), 1):
+        if "NCCL" not in raw and " via " not in raw and "nccl==" not in raw:
+            continue
+        line = raw if len(raw) <= _LINE_CAP else raw[:_LINE_CAP]
+        if " via " in line and ("-> " in line or "→ " in line):
+            _take_transport(log, line, number)
+        elif "NCCL INFO" in line or "NCCL WARN" in line or "NCCL version" in line:
+            log.is_log = True
+            _take_message(log, line, number)
+        elif assigned := _ASSIGNED.match(line):
+            log.env[assigned["name"]] = assigned["value"].strip("\"'")
+            log.note("env", number)
+        elif said := _ENGINE_SAYS.search(line):
+            log.version = log.version or said["version"]
+            log.note("version", number)
+    return log
+
+
+def _take_transport(log: NcclLog, line: str, number: int) -> None:
+    """Counts what stands after "via". The same few texts come thousands of times, so they are kept."""
+    tail = line[line.index(" via ") :]
+    texts = log.tails.get(tail)
+    if texts is None:
+        texts = tuple(map(_transport, _VIA.finditer(tail)))
+        if len(log.tails) < _CACHED_TAILS:
+            log.tails[tail] = texts
+    for text in texts:
+        log.via[text] += 1
+        log.is_log = True
+    if texts:
+        log.note("via", number)
+
+
+def _transport(match: re.Match[str]) -> str:
+    text = match["via"]
+    stuck = _STUCK.match(text) if len(text) > 20 else None
+    return stuck[1] if stuck else text
+
+
+def _take_message(log: NcclLog, line: str, number: int) -> None:
+    if "set by environment" in line:
+        if setting := _SET.search(line):
+            log.env[setting["name"]] = setting["value"].strip().removesuffix(".")
+            log.note("env", number)
+    elif "NCCL version" in line:
+        if version := _VERSION.search(line):
+            log.version = version["version"]
+            log.note("version", number)
+    elif "P2P" in line or "peer query" in line:
+        if refused := _REFUSED.search(line):
+            pair = sorted(int(group) for group in refused.groups() if group is not None)
+            log.refused.add((pair[0], pair[1]))
+            log.note("refused", number)
+    elif "anks " in line:
+        _take_size(log, line)
+    if "Init START" in line or "Init COMPLETE" in line or "Bootstrap" in line:
+        log.started = True
+        log.completed = log.completed or "Init COMPLETE" in line
+        log.note("init", number)
+
+
+def _take_size(log: NcclLog, line: str) -> None:
+    nodes, ranks = _NODES.search(line), _RANKS.search(line)
+    if nodes:
+        log.nodes = max(log.nodes or 0, int(nodes[1]))
+    if ranks:
+        log.ranks = max(log.ranks or 0, int(ranks[1]))

@@ -1,0 +1,79 @@
+"""Cells that nvidia-smi prints, and the sentences it prints instead of an answer.
+
+https://docs.nvidia.com/deploy/nvidia-smi/ : "N/A", "[Not Supported]", "[Unknown Error]", "ERR!" and the like
+stand for a value that was not there; none of them is a zero.
+"""
+
+from __future__ import annotations
+
+import re
+
+LINE_CAP = 4000
+ADDRESS = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]")
+
+_QUOTE = re.compile(r"^\s{0,8}(?:>\s?)+")
+# Styling whose ESC byte a paste has lost.
+_STYLE = re.compile(r"\[(?:\d{1,2}(?:;\d{1,2})?)?m")
+_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,6})?")
+_UNSAID = re.compile(
+    r"\[?(?:n/?a|not supported|not available|insufficient permissions|no permission|requested functionality"
+    r" has been deprecated|gpu requires reset)\]?|-?"
+)
+_ERROR = re.compile(r"\[?(?:unknown error|gpu is lost|err!|unknown)\]?")
+_SWITCH = {"enabled": True, "disabled": False, "on": True, "off": False, "yes": True, "no": False}
+_FAILED = (
+    "NVIDIA-SMI has failed",
+    "NVIDIA-SMI couldn't",
+    "Failed to initialize NVML",
+    "nvidia-smi: command not found",
+    "nvidia-smi: not found",
+    "command not found: nvidia-smi",
+)
+
+
+def unquoted(line: str) -> str:
+    """The line without the "> " that mail programs put before it and what is left of styling, cut
+    where no row is that long."""
+    bare = _QUOTE.sub("", line[:LINE_CAP])
+    return _STYLE.sub("", bare) if "m" in bare and "[" in bare else bare
+
+
+def said(cell: str) -> str | None:
+    """The cell's text, None where it stands for "no value"."""
+    text = cell.strip()
+    low = text.lower()
+    return None if _UNSAID.fullmatch(low) or _ERROR.fullmatch(low) else text
+
+
+def is_error(cell: str) -> bool:
+    return bool(_ERROR.fullmatch(cell.strip().lower()))
+
+
+def number(cell: str) -> float | None:
+    """94.68 from "94.68 W"."""
+    text = said(cell)
+    found = _NUMBER.match(text) if text else None
+    return float(found[0]) if found else None
+
+
+def whole(cell: str) -> int | None:
+    """143771 from "143771 MiB", 16 from "16x"."""
+    value = number(cell)
+    return None if value is None else int(value)
+
+
+def switch(cell: str) -> bool | None:
+    """True for "Enabled" and "On"; an asterisk marks a change that waits for a reset."""
+    return _SWITCH.get(cell.strip().rstrip("*").lower())
+
+
+def failure(text: str) -> str | None:
+    """The sentence by which nvidia-smi, or the shell, says that it cannot answer at all."""
+    for line in text.splitlines():
+        if any(mark in line for mark in _FAILED):
+            return line.strip()[:200]
+    return None
+
+
+def no_devices(text: str) -> bool:
+    return "No devices were found" in text

@@ -1,0 +1,216 @@
+"""`nvidia-smi topo -m`: path types between GPUs and NICs, and each GPU's processors and NUMA node.
+
+Format: a header that starts with a TAB (columns GPU0 …, NIC0 …, then CPU Affinity, NUMA Affinity, GPU
+NUMA ID as the driver has them), TAB-separated rows with padding blanks, NIC rows without affinity,
+`Legend:` and `NIC Legend:`. Drivers before 525 name NIC columns by device ("mlx5_0").
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from agents.facts.p2p import TopologyMatrix
+from agents.parsing.smi_value import unquoted
+
+_GPU = re.compile(r"GPU\d{1,3}")
+_DEVICE = re.compile(
+    r"(?:GPU|NIC)\d{1,3}|[a-z][a-z0-9]{2,10}(?:_[a-z0-9_]{1,12}|\d{1,3}(?:s\d{1,3})?)"
+)
+# SOC and PSB: drivers before 384.
+_LINK = re.compile(r"SYS|NODE|PHB|PXB|PIX|SOC|PSB|NV\d{1,2}|X")
+_AFFINITY = re.compile(r"N/A|\d[\d,-]*")
+_HEAD_WORDS = frozenset(("CPU", "NUMA", "GPU", "ID", "Affinity"))
+_SEPARATOR = re.compile(r"[\s|`]+")
+_LEGEND = re.compile(r"^\s*(NIC\d{1,3}): (\S{1,60})\s*$")
+_CUT = ("...", "…")
+
+# Farther first (nvidia-smi's legend); NVLink comes last, fewer links before more.
+_FAR = ("SYS", "SOC", "NODE", "PHB", "PXB", "PIX", "PSB")
+
+
+@dataclass
+class _Row:
+    links: list[str]
+    affinity: list[str]
+    line: int
+    closed: bool = False
+
+
+@dataclass
+class _Found:
+    """What the lines read so far hold. tail: the header's words after the devices. broken: a line
+    stood where a wrapped rest was expected, and was none that can be read."""
+
+    header: list[str] = field(default_factory=list)
+    tail: list[str] = field(default_factory=list)
+    head_open: bool = False
+    broken: bool = False
+    rows: dict[str, _Row] = field(default_factory=dict)
+    open_row: _Row | None = None
+    nics: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def affinity_columns(self) -> int:
+        return sum(word in ("Affinity", "ID") for word in self.tail)
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """lines: those of the rows. missing: for Reading.missing. numa: device -> its printed cell."""
+
+    matrix: TopologyMatrix
+    lines: tuple[int, ...]
+    missing: tuple[str, ...]
+    numa: tuple[tuple[str, str], ...]
+
+
+def parse(text: str) -> Topology | None:
+    """None when there is no row whose columns can be named. Of several matrices the first is read."""
+    found = _Found()
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = unquoted(raw)
+        legend = _LEGEND.match(line)
+        if legend:
+            found.nics.append((legend[1], legend[2]))
+            continue
+        words = [word for word in _SEPARATOR.split(line) if word.strip("-:")]
+        if _repeats(found, words):
+            break
+        _take(found, words, number)
+    return _topology(found)
+
+
+def worst(links: list[str]) -> str | None:
+    """The farthest of these path types; of NVLinks the one with the fewest links."""
+    ranked = [link for far in _FAR for link in links if link == far]
+    nvlinks = sorted((link for link in links if link.startswith("NV")), key=lambda n: int(n[2:]))
+    return next(iter(ranked + nvlinks), None)
+
+
+def _repeats(found: _Found, words: list[str]) -> bool:
+    """Whether a second matrix begins here."""
+    return len(words) > 1 and words[0] in found.rows and bool(_LINK.fullmatch(words[1]))
+
+
+def _take(found: _Found, words: list[str], number: int) -> None:
+    if len(words) > 1 and _DEVICE.fullmatch(words[0]) and _LINK.fullmatch(words[1]):
+        found.rows[words[0]] = found.open_row = _split(words[1:], number)
+        found.head_open = False
+    elif found.open_row is not None and words and not found.open_row.closed:
+        _continue_row(found, found.open_row, words)
+    elif not found.rows and words:
+        _take_header(found, words)
+    elif not words:
+        found.open_row = None
+
+
+def _split(words: list[str], number: int) -> _Row:
+    """Links, then affinity cells; any other word closes the row. A cut mark is no link."""
+    row = _Row([], [], number)
+    for word in words:
+        if _LINK.fullmatch(word) and not row.affinity:
+            row.links.append(word)
+        elif _AFFINITY.fullmatch(word) and len(row.affinity) < 3:
+            row.affinity.append(word)
+        else:
+            row.closed = True
+            break
+    return row
+
+
+def _continue_row(found: _Found, row: _Row, words: list[str]) -> None:
+    """A wrapped row goes on in a line of links and affinity cells alone."""
+    rest = _split([*row.links, *row.affinity, *words], row.line)
+    short = len(row.links) < len(found.header) or len(row.affinity) < found.affinity_columns
+    if rest.closed or not short:
+        found.broken = found.broken or short
+        found.open_row = None
+        return
+    row.links, row.affinity = rest.links, rest.affinity
+
+
+def _take_header(found: _Found, words: list[str]) -> None:
+    """Device names up to the affinity columns, behind whatever stands before them on the line."""
+    if found.head_open and _goes_on(found, words):
+        found.header += [word for word in words if _DEVICE.fullmatch(word)]
+        found.tail += [word for word in words if not _DEVICE.fullmatch(word)]
+        return
+    start = next((at for at, word in enumerate(words) if _GPU.fullmatch(word)), len(words))
+    end = start
+    while end < len(words) and _DEVICE.fullmatch(words[end]):
+        end += 1
+    tail = words[end:]
+    found.broken = found.broken or (found.head_open and end == start)
+    found.head_open = False
+    if end > start and (not tail or tail[0] in _HEAD_WORDS or tail[0] in _CUT or tail == ["C"]):
+        found.header, found.tail, found.head_open = words[start:end], tail, True
+        found.broken = False
+
+
+def _goes_on(found: _Found, words: list[str]) -> bool:
+    """Whether the line is the header's wrapped rest; the break may have cut its first word."""
+    known = [bool(_DEVICE.fullmatch(word)) or word in _HEAD_WORDS for word in words]
+    return all(known[1:]) and any(known) and not set(words) & set(found.header)
+
+
+def _topology(found: _Found) -> Topology | None:
+    devices = found.header if _is_sound(found) else _unnamed(found)
+    rows = {name: row for name, row in found.rows.items() if name in devices}
+    rows = {n: row for n, row in rows.items() if _on_diagonal(devices.index(n), row)}
+    if not rows:
+        return None
+    width = len(devices)
+    links = tuple(tuple((_links(rows.get(n)) + [None] * width)[:width]) for n in devices)
+    has_affinity = any(row.affinity for row in rows.values())
+    cpus = tuple(_cell(rows.get(name), 0) for name in devices) if has_affinity else ()
+    numa = tuple(_cell(rows.get(name), 1) for name in devices) if has_affinity else ()
+    matrix = TopologyMatrix(tuple(devices), links, cpus, numa, tuple(found.nics))
+    printed = tuple((n, row.affinity[1]) for n, row in rows.items() if len(row.affinity) > 1)
+    lines = tuple(sorted(row.line for row in rows.values()))
+    return Topology(matrix, lines, _missing(found, devices, rows), printed)
+
+
+def _is_sound(found: _Found) -> bool:
+    """Whether the header names every row and column: a break inside a name spoils it."""
+    widest = max((len(row.links) for row in found.rows.values()), default=0)
+    names = set(found.header)
+    return len(names) == len(found.header) >= widest and names.issuperset(found.rows)
+
+
+def _unnamed(found: _Found) -> list[str]:
+    """Without a header: the rows' own names, as far as "X" shows which column is whose."""
+    names: list[str] = []
+    for name, row in found.rows.items():
+        if row.links[len(names) : len(names) + 1] != ["X"]:
+            break
+        names.append(name)
+    return names
+
+
+def _on_diagonal(index: int, row: _Row) -> bool:
+    where = [at for at, link in enumerate(row.links) if link == "X"]
+    return where == [index] or (not where and len(row.links) <= index)
+
+
+def _links(row: _Row | None) -> list[str | None]:
+    return [None if link == "X" else link for link in row.links] if row else []
+
+
+def _cell(row: _Row | None, at: int) -> str | None:
+    cell = row.affinity[at] if row and len(row.affinity) > at else "N/A"
+    return None if cell == "N/A" else cell
+
+
+def _missing(found: _Found, devices: list[str], rows: dict[str, _Row]) -> tuple[str, ...]:
+    width = len(devices)
+    gaps = [f"row {name}" for name in devices if name not in rows]
+    gaps += [f"row {name} is cut" for name, row in rows.items() if len(row.links) < width]
+    if not _is_sound(found):
+        return (*gaps, "the header row")
+    if found.tail and found.tail[0] in _CUT:
+        return (*gaps, f"columns after {devices[-1]}")
+    if found.broken:
+        return (*gaps, "what a wrapped line held")
+    short = (len(r.affinity) < found.affinity_columns for n, r in rows.items() if _GPU.fullmatch(n))
+    return (*gaps, "affinity of some GPUs") if any(short) else tuple(gaps)

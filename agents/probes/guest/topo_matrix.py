@@ -1,0 +1,76 @@
+"""Path types between GPUs and NICs, and each GPU's NUMA node.
+
+https://docs.nvidia.com/deploy/nvidia-smi/ (topo -m). In a guest the types describe the emulated PCI tree, so
+they tell nothing of where the GPUs really sit. NUMA N/A: the device reports no node, usual in a VM.
+"""
+
+from __future__ import annotations
+
+from agents.facts import Reading
+from agents.facts.gpu import GPU_NUMA, GpuNuma
+from agents.facts.p2p import TOPOLOGY, WORST_LINK
+from agents.parsing import topo_matrix
+from agents.parsing.topo_matrix import Topology
+from agents.probe import Command, Output, Probe, Readings, Signature
+from agents.probes.smi_answer import no_answer
+
+_FACTS = (TOPOLOGY, WORST_LINK, GPU_NUMA)
+
+
+def parse(output: Output) -> Readings:
+    found = topo_matrix.parse(output.stdout)
+    if found is None:
+        return tuple(no_answer(fact, output, "topology matrix") for fact in _FACTS)
+    topology = TOPOLOGY.known(found.matrix, lines=found.lines, missing=found.missing)
+    return (topology, _worst(found), _numa(found))
+
+
+def _worst(found: Topology) -> Reading[str]:
+    """The farthest of the pairs that are there; a cut row may hide a farther one, and says so."""
+    gpus = found.matrix.gpus
+    links = found.matrix.gpu_links()
+    worst = topo_matrix.worst(list(links.values()))
+    if worst is None:
+        return WORST_LINK.absent("no pair of GPUs: the matrix shows one", lines=found.lines)
+    unseen = [f"{a}–{b}" for a in gpus for b in gpus if a < b]
+    unseen = [
+        p for p in unseen if not {tuple(p.split("–")), tuple(p.split("–")[::-1])} & set(links)
+    ]
+    hidden = tuple(unseen[:8]) or tuple(gap for gap in found.missing if gap == "the header row")
+    return WORST_LINK.known(worst, lines=found.lines, missing=hidden)
+
+
+def _numa(found: Topology) -> Reading[tuple[GpuNuma, ...]]:
+    nodes, unread = [], []
+    for name, cell in found.numa:
+        if not name.startswith("GPU"):
+            continue
+        if cell == "N/A" or cell.isdecimal():
+            nodes.append(GpuNuma(name, int(cell) if cell.isdecimal() else None))
+        else:
+            unread.append(f"{name}, which has several nodes: {cell}")
+    printed = {name for name, _ in found.numa}
+    unread += [gpu for gpu in found.matrix.gpus if gpu not in printed]
+    if not nodes:
+        return GPU_NUMA.not_run("the matrix shows no NUMA column", lines=found.lines)
+    return GPU_NUMA.known(tuple(nodes), lines=found.lines, missing=tuple(unread))
+
+
+probe = Probe(
+    __name__,
+    title="Topology matrix",
+    commands=(Command("nvidia-smi topo -m", needs=("nvidia-smi",)),),
+    supplies=_FACTS,
+    parse=parse,
+    signature=Signature(
+        typed=r"nvidia-smi\s+topo\s+(?:-m\b|--matrix)",
+        starts=(
+            r"^[\s>|`]*(?:\x1b?\[4m)?GPU\d+[\s|].*\b(?:CPU Affinity|NIC\d+|mlx\d_\d+|\.\.\.)",
+            r"^[\s>|`]*GPU\d+[\s|]+(?:X[\s|]+)?(?:SYS|NODE|PHB|PXB|PIX|SOC|NV\d+)\b",
+        ),
+        belongs=r"^[\s>|`]*(?:(?:GPU|NIC)\d+\b|mlx\d_|Legend:|NIC Legend:|Affinity\b"
+        r"|(?:X|SYS|NODE|PHB|PXB|PIX|SOC|NV\d+|NV#)(?:\s|$)|$)",
+    ),
+    timeout_s=20,
+    slow=True,
+)

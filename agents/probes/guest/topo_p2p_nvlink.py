@@ -1,0 +1,27 @@
+"""Which GPU pairs the driver lets reach each other over NVLink.
+
+https://docs.nvidia.com/deploy/nvidia-smi/ (topo -p2p n).
+Driver policy, not a test.
+"""
+
+from __future__ import annotations
+
+from agents.facts.p2p import P2P_NVLINK
+from agents.probe import Command, Output, Probe, Readings
+from agents.probes.p2p_matrix import read_matrix, signature
+
+
+def parse(output: Output) -> Readings:
+    return read_matrix(P2P_NVLINK, output)
+
+
+probe = Probe(
+    __name__,
+    title="Peer access over NVLink",
+    commands=(Command("nvidia-smi topo -p2p n", needs=("nvidia-smi",)),),
+    supplies=(P2P_NVLINK,),
+    parse=parse,
+    signature=signature("n", 0.3),
+    timeout_s=20,
+    slow=True,
+)

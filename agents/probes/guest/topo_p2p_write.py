@@ -1,0 +1,27 @@
+"""Which GPU pairs the driver lets write each other's memory.
+
+https://docs.nvidia.com/deploy/nvidia-smi/ (topo -p2p w).
+Driver policy, not a test; NCCL wants reads and writes.
+"""
+
+from __future__ import annotations
+
+from agents.facts.p2p import P2P_WRITE
+from agents.probe import Command, Output, Probe, Readings
+from agents.probes.p2p_matrix import read_matrix, signature
+
+
+def parse(output: Output) -> Readings:
+    return read_matrix(P2P_WRITE, output)
+
+
+probe = Probe(
+    __name__,
+    title="Peer writes the driver allows",
+    commands=(Command("nvidia-smi topo -p2p w", needs=("nvidia-smi",)),),
+    supplies=(P2P_WRITE,),
+    parse=parse,
+    signature=signature("w", 0.3),
+    timeout_s=20,
+    slow=True,
+)

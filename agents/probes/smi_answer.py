@@ -1,0 +1,34 @@
+"""What it means when nvidia-smi gives none of the rows a probe asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents.facts import Fact, Reading
+from agents.parsing.smi_value import failure, no_devices
+from agents.probe import Output
+
+
+def no_answer(fact: Fact[Any], output: Output, wanted: str) -> Reading[Any]:
+    """The reading for an output without `wanted`: a tool that failed is not a machine without GPUs."""
+    if output.tool_missing:
+        return fact.unsupported("nvidia-smi is not installed")
+    if output.timed_out:
+        return fact.unreadable("nvidia-smi did not answer in time")
+    text = f"{output.stdout}\n{output.stderr}"
+    failed = failure(text)
+    if failed:
+        return fact.unsupported(failed)
+    if no_devices(text):
+        return fact.absent("the driver lists no GPU")
+    if output.refused:
+        return fact.not_run("refused for lack of rights")
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return fact.unreadable(f"no {wanted} in the output: {first[:120]}" if first else "no output")
+
+
+def cut(output: Output) -> tuple[str, ...]:
+    """What Reading.missing says of an output that the collector cut."""
+    if output.timed_out:
+        return ("what would have come after the time limit",)
+    return ("what came after the output limit",) if output.truncated else ()
