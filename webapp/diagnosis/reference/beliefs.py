@@ -215,6 +215,14 @@ BELIEFS: tuple[Belief, ...] = (
         notes=r"\b6[34]\s?GB/s",
     ),
     Belief(
+        "total_is_speed",
+        "A benchmark's total tokens a second are the speed of generation.",
+        "The total counts input and output tokens; only output tokens come out of decode steps, so "
+        "only they tell the time of a step.",
+        "vLLM and SGLang bench_serving (total token throughput)",
+        notes=r"total tok(?:en)?s?(?: throughput|/s)",
+    ),
+    Belief(
         "utilisation_is_compute",
         "100 % utilisation at half the power shows that the GPUs are compute-bound.",
         "Utilisation is the share of time in which any kernel ran, waiting kernels included; 50–60 % of "

@@ -1,0 +1,47 @@
+"""Whether weights, cache and a reserve fit the GPUs of a layout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agents.facts.gpu import GPUS
+from agents.facts.workload import MODEL
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.reference.gpus import gpu_spec
+
+GB = 1e9
+# Context, activations, graphs and NCCL buffers: serving engines hold back about a tenth (vLLM
+# gpu_memory_utilization 0.9, SGLang mem_fraction_static 0.85 to 0.9 by default, 2026).
+RESERVE_SHARE = 0.10
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """fits None: weights or memory unknown, or inside the weights' range. Bytes over all the GPUs."""
+
+    fits: bool | None
+    why: str
+
+
+def gpu_bytes(facts: Facts) -> float | None:
+    """Memory of the smallest GPU as the driver lists it, else as specified."""
+    gpus = facts.value(GPUS) or ()
+    listed = [gpu.vram_mib * 2**20 for gpu in gpus if gpu.vram_mib]
+    specified = [spec.vram_gb * GB for gpu in gpus if (spec := gpu_spec(gpu.name))]
+    return min(listed or specified, default=None)
+
+
+def fit(facts: Facts, gpus: int) -> Fit:
+    """Weights shared out over this many GPUs, with a reserve on each."""
+    model, each = facts.value(MODEL), gpu_bytes(facts)
+    if model is None or model.weight_bytes is None or each is None:
+        return Fit(None, "the size of the weights or of the GPUs' memory is not known")
+    low, high = model.weight_bytes
+    room = gpus * each * (1 - RESERVE_SHARE)
+    size = f"{low / GB:.0f}" if low == high else f"{low / GB:.0f}–{high / GB:.0f}"
+    have = f"{gpus} × {each / GB:.0f} GB with {RESERVE_SHARE:.0%} kept as a reserve"
+    if low > room:
+        return Fit(False, f"{size} GB of weights plus a reserve do not fit {have}")
+    if high > room:
+        return Fit(None, f"{size} GB of weights may or may not fit {have}")
+    return Fit(True, f"{size} GB of weights fit {have}; {(room - high) / GB:.0f} GB are left")

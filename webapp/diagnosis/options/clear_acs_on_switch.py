@@ -1,0 +1,38 @@
+"""Lets traffic between GPUs on one switch turn there, in place of a detour over the root port.
+
+setpci on the switch's downstream ports, or the kernel's pci=disable_acs_redir (Linux kernel parameters).
+"""
+
+from __future__ import annotations
+
+from agents.facts.host import ACS, GPU_PATHS
+from webapp.diagnosis.advising import advise, because
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.option import Option
+
+SOURCE = "PCI Express base specification, ACS"
+
+
+def judge(case: Case) -> Advice:
+    facts = case.facts
+    paths, refs = facts.value(GPU_PATHS), facts.refs(GPU_PATHS, ACS)
+    if case.verdict("acs_detour") is VerdictKind.SUPPORTED:
+        text = "GPUs share a switch whose ports send peer traffic over the root port"
+        return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs))
+    if paths and not any(path.switch for path in paths):
+        text = "no two GPUs share a switch, so there is no port at which traffic could turn"
+        return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, refs))
+    return advise(OptionStatus.POSSIBLE, because("only where GPUs share a switch", SOURCE, refs))
+
+
+option = Option(
+    __name__,
+    title="Clear ACS redirect on the switch above the GPUs",
+    phase="P3",
+    actor=Actor.HOST_ADMIN,
+    downtime=Restart.VM,
+    isolation_cost="devices below the switch lose isolation; groups merge, and mappings must be made again",
+    rollback="set the bits again, or boot without the parameter",
+    verified_by="lspci -vvv: ACSCtl without ReqRedir; bench.contention per pair",
+    judge=judge,
+)

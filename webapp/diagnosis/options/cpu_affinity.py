@@ -1,0 +1,28 @@
+"""The VM's processors held on cores of its own."""
+
+from __future__ import annotations
+
+from webapp.diagnosis.advising import advise, because, no_vm
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
+from webapp.diagnosis.option import Option
+
+
+def judge(case: Case) -> Advice:
+    outside = no_vm(case)
+    if outside:
+        return outside
+    text = "avoids migration and shared cores, which shows in launch times of a single stream"
+    return advise(OptionStatus.POSSIBLE, because(text, "Proxmox VE administration guide, affinity"))
+
+
+option = Option(
+    __name__,
+    title="Pin the VM to cores (affinity)",
+    phase="P4",
+    actor=Actor.HOST_ADMIN,
+    downtime=Restart.VM,
+    isolation_cost="none",
+    rollback="qm set VMID --delete affinity, then stop and start",
+    verified_by="bench.launch before and after",
+    judge=judge,
+)

@@ -1,0 +1,34 @@
+"""Attention on whole requests, one replica a GPU; the MoE still exchanges tokens."""
+
+from __future__ import annotations
+
+from agents.facts.workload import PARALLELISM
+from webapp.diagnosis.advising import advise, because, seen
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
+from webapp.diagnosis.option import Option
+
+
+def judge(case: Case) -> Advice:
+    parallel, refs = case.facts.value(PARALLELISM), case.facts.refs(PARALLELISM)
+    if parallel and parallel.dp_attention:
+        return advise(OptionStatus.DONE, seen("it is in use", refs, ""))
+    text = (
+        "can help at high concurrency and needs memory for replicated attention weights; it does not "
+        "help a single stream"
+    )
+    return advise(
+        OptionStatus.POSSIBLE, because(text, "SGLang documentation of DP attention, 2026")
+    )
+
+
+option = Option(
+    __name__,
+    title="Data-parallel attention",
+    phase="P1",
+    actor=Actor.OPERATOR,
+    downtime=Restart.ENGINE,
+    isolation_cost="none",
+    rollback="start the engine with the old sizes",
+    verified_by="bench.serving at concurrency 1 and at the highest, five runs each",
+    judge=judge,
+)

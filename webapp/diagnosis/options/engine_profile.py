@@ -1,0 +1,42 @@
+"""A profile of some decode steps: the only test that splits the whole step.
+
+SGLang and vLLM write a torch profiler trace of a running server on POST /start_profile.
+"""
+
+from __future__ import annotations
+
+from agents.facts.bench import PROFILE
+from webapp.diagnosis.advising import advise, because, seen
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
+from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.option import Option
+
+
+def judge(case: Case) -> Advice:
+    if case.facts.value(PROFILE) is not None:
+        why = seen("a profile of a step was read", case.facts.refs(PROFILE), "")
+        return advise(OptionStatus.DONE, why)
+    bound = case.single_stream
+    if bound and bound.step_ms and bound.unexplained_ms:
+        low, high = bound.unexplained_ms
+        text = (
+            f"{low:.0f} to {high:.0f} ms of a step of {bound.step_ms[0]:.0f} ms have no explanation "
+            "yet; a profile says what they are"
+        )
+        claim = Claim(text, bound.evidence, bound.unexplained_ms, Basis.ESTIMATED)
+        return advise(OptionStatus.RECOMMENDED, claim)
+    text = "utilisation and power cannot tell kernels, waiting and gaps apart; a profile can"
+    return advise(OptionStatus.RECOMMENDED, because(text, "NVIDIA Nsight Systems user guide"))
+
+
+option = Option(
+    __name__,
+    title="Profile the engine for 20 decode steps",
+    phase="P1",
+    actor=Actor.OPERATOR,
+    downtime=Restart.NONE,
+    isolation_cost="none",
+    rollback="nothing to undo",
+    verified_by="bench.profile: NCCL, attention, MoE, other kernels and gaps add up to the step",
+    judge=judge,
+)

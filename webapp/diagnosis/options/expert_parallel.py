@@ -1,0 +1,37 @@
+"""Whole experts on each GPU; tokens travel to them by all-to-all."""
+
+from __future__ import annotations
+
+from agents.facts.workload import MODEL, PARALLELISM
+from webapp.diagnosis.advising import advise, because, seen
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
+from webapp.diagnosis.option import Option
+
+
+def judge(case: Case) -> Advice:
+    model, parallel = case.facts.value(MODEL), case.facts.value(PARALLELISM)
+    if parallel and parallel.ep > 1:
+        text = f"expert parallel {parallel.ep} is in use"
+        return advise(OptionStatus.DONE, seen(text, case.facts.refs(PARALLELISM), ""))
+    if model and model.total_params and model.total_params == model.active_params:
+        text = "a dense model has no experts to spread"
+        return advise(OptionStatus.BLOCKED, seen(text, case.facts.refs(MODEL), ""))
+    text = (
+        "all-to-all takes the place of the MoE's all-reduces; without P2P it goes through host memory "
+        "too, so only a measurement tells"
+    )
+    source = "SGLang and vLLM documentation of expert parallelism, 2026"
+    return advise(OptionStatus.POSSIBLE, because(text, source))
+
+
+option = Option(
+    __name__,
+    title="Expert parallelism",
+    phase="P1",
+    actor=Actor.OPERATOR,
+    downtime=Restart.ENGINE,
+    isolation_cost="none",
+    rollback="start the engine with the old sizes",
+    verified_by="bench.serving at concurrency 1 and at the highest, five runs each",
+    judge=judge,
+)

@@ -1,0 +1,40 @@
+"""The service that sets up NVSwitch; without it NVLink P2P is refused."""
+
+from __future__ import annotations
+
+from agents.facts.gpu import FABRIC
+from agents.facts.p2p import TOPOLOGY
+from webapp.diagnosis.advising import advise, because, seen
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.option import Option
+from webapp.diagnosis.pairs import pairs
+
+SOURCE = "NVIDIA Fabric Manager user guide"
+
+
+def judge(case: Case) -> Advice:
+    facts = case.facts
+    if case.verdict("nvlink_fabric_down") is VerdictKind.SUPPORTED:
+        text = "the NVSwitch fabric is not set up: fabric manager (or IMEX) comes first"
+        return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, facts.refs(FABRIC)))
+    fabric = facts.value(FABRIC)
+    if fabric and fabric.state.lower() == "completed":
+        text = "the fabric's state is Completed"
+        return advise(OptionStatus.DONE, seen(text, facts.refs(FABRIC), SOURCE))
+    if facts.value(TOPOLOGY) and not pairs(facts).nvlink:
+        text = "no pair is joined by NVLink: there is no fabric to manage"
+        return advise(OptionStatus.NO_EFFECT, seen(text, facts.refs(TOPOLOGY), SOURCE))
+    return advise(OptionStatus.POSSIBLE, because("only for machines with NVSwitch", SOURCE))
+
+
+option = Option(
+    __name__,
+    title="Start or repair the fabric manager",
+    phase="P1",
+    actor=Actor.OPERATOR,
+    downtime=Restart.ENGINE,
+    isolation_cost="none",
+    rollback="stop the service",
+    verified_by="nvidia-smi -q: Fabric State Completed, Status Success",
+    judge=judge,
+)

@@ -1,0 +1,86 @@
+"""The hypervisor's promise to the guest's driver that these GPUs may reach each other.
+
+QEMU's x-nv-gpudirect-clique (hw/vfio/pci-quirks.c); on Proxmox through `args`. It asserts and enables
+nothing: a false promise hangs or corrupts data, so gates 4 to 7 follow, and a way back.
+"""
+
+from __future__ import annotations
+
+from agents.facts.bench import ALLREDUCE, DELIVERY
+from agents.facts.gpu import GPUS
+from agents.facts.host import VFIO_BACKEND, VFIO_ERRORS, VfioBackend
+from agents.facts.p2p import P2P_READ
+from agents.facts.vm import VM_ARGS
+from webapp.diagnosis.advising import advise, because, no_vm, p2p_effect, seen
+from webapp.diagnosis.case import Actor, Advice, Case, GateState, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.claim import Claim
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.ground import Ground, ground, ground_refs
+from webapp.diagnosis.option import Option
+from webapp.diagnosis.reference.gpus import gpu_spec
+
+SOURCE = "NVIDIA open kernel modules 595.45, p2p_caps.c; QEMU hw/vfio/pci-quirks.c"
+
+
+def judge(case: Case) -> Advice:
+    facts, granted = case.facts, case.gate("granted")
+    outside = no_vm(case)
+    if outside:
+        return outside
+    if granted is None or ground(facts) is Ground.OTHER_HYPERVISOR:
+        text = "the clique is for PCIe in KVM/QEMU guests"
+        return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, ground_refs(facts)))
+    danger = [*_seen_here(case), *_known_of_product(facts)]
+    if danger:
+        return advise(OptionStatus.UNSAFE, *danger)
+    if granted.state is GateState.PASS:
+        return advise(OptionStatus.DONE, seen(granted.why, granted.evidence, SOURCE))
+    if case.verdict("p2p_denied_no_clique") is not VerdictKind.SUPPORTED:
+        text = "first it must be known that the driver refuses for lack of a clique"
+        return advise(OptionStatus.POSSIBLE, because(text, SOURCE))
+    text = (
+        "the driver refuses because no clique is granted, and this is the setting it asks for; it is a "
+        "promise, so gates 4 to 7 decide, with the old configuration ready to be put back"
+    )
+    claim = because(text, SOURCE, facts.refs(P2P_READ, VM_ARGS), p2p_effect(case))
+    return advise(OptionStatus.RECOMMENDED, claim, effect=p2p_effect(case))
+
+
+def _seen_here(case: Case) -> list[Claim]:
+    """What was seen on this machine that makes the promise false."""
+    facts, found = case.facts, []
+    if facts.value(VFIO_ERRORS):
+        text = "VFIO could not map a GPU's BAR for the others at the start of the VM"
+        found.append(because(text, "QEMU hw/vfio/listener.c", facts.refs(VFIO_ERRORS)))
+    if not all((facts.value(DELIVERY) or {"": True}).values()):
+        found.append(seen("bytes did not arrive at their destination", facts.refs(DELIVERY), ""))
+    if case.verdict("false_p2p_grant") is VerdictKind.SUPPORTED:
+        refs = facts.refs(DELIVERY, ALLREDUCE, P2P_READ)
+        found.append(seen("P2P was granted before and did not work", refs, SOURCE))
+    return found
+
+
+def _known_of_product(facts: Facts) -> list[Claim]:
+    """What is known to make the promise false on such GPUs or such a backend."""
+    found = []
+    if facts.value(VFIO_BACKEND) is VfioBackend.IOMMUFD:
+        text = "iommufd maps no peer BARs without dma-buf support of kernel and QEMU"
+        found.append(because(text, "Linux iommufd, 6.19", facts.refs(VFIO_BACKEND)))
+    specs = [gpu_spec(gpu.name) for gpu in facts.value(GPUS) or ()]
+    if any(spec and spec.geforce for spec in specs):
+        text = "on GeForce GPUs a clique was accepted while data never arrived"
+        found.append(because(text, "public reports to NVIDIA/nccl, 2026", facts.refs(GPUS)))
+    return found
+
+
+option = Option(
+    __name__,
+    title="Give the GPUs one GPUDirect clique (x-nv-gpudirect-clique)",
+    phase="P2",
+    actor=Actor.HOST_ADMIN,
+    downtime=Restart.VM,
+    isolation_cost="the GPUs of this VM may write into each other's memory; nothing outside the VM",
+    rollback="shut down, restore the VM configuration (or qm set VMID --delete args), start",
+    verified_by="gates driver, delivered, collective and used; then an A/B of the workload",
+    judge=judge,
+)

@@ -1,0 +1,42 @@
+"""Address space for the GPUs' BARs: enough bits, and a window large enough.
+
+SeaBIOS: -global q35-pcihost.pci-hole64-size; OVMF: opt/ovmf/X-PciMmio64Mb (EDK2 PlatformInitLib,
+MemDetect.c). Order: physical address bits, then the window, then pci=realloc.
+"""
+
+from __future__ import annotations
+
+from agents.facts.gpu import BAR_FAILURES
+from agents.facts.platform import PHYS_BITS
+from webapp.diagnosis.advising import advise, because, no_vm
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.option import Option
+
+SOURCE = "EDK2 OvmfPkg MemDetect.c; QEMU pci-hole64-size"
+
+
+def judge(case: Case) -> Advice:
+    outside = no_vm(case)
+    if outside:
+        return outside
+    verdict, refs = case.verdict("bar_space_shortage"), case.facts.refs(BAR_FAILURES, PHYS_BITS)
+    if verdict is VerdictKind.SUPPORTED:
+        text = "GPUs got no address space: address bits first (CPU type host), then the window"
+        return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs))
+    if verdict is VerdictKind.REFUTED:
+        text = "every GPU has its address space; the size of a BAR does not enter the driver's NS"
+        return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, refs))
+    return advise(OptionStatus.POSSIBLE, because("only for GPUs that get no address space", SOURCE))
+
+
+option = Option(
+    __name__,
+    title="Enlarge the 64-bit MMIO window",
+    phase="P2",
+    actor=Actor.HOST_ADMIN,
+    downtime=Restart.VM,
+    isolation_cost="none",
+    rollback="shut down, restore the VM configuration, start",
+    verified_by="every GPU has its BARs: guest.bars, and nvidia-smi lists as many as the bus",
+    judge=judge,
+)

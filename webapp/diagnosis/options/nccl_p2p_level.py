@@ -1,0 +1,47 @@
+"""How far apart NCCL lets two GPUs be for P2P.
+
+The default is PXB; on AMD with at most two GPUs SYS (NCCL 2.30, src/graph).
+"""
+
+from __future__ import annotations
+
+from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
+from agents.facts.p2p import P2P_READ
+from webapp.diagnosis.advising import advise, because, p2p_effect
+from webapp.diagnosis.case import Actor, Advice, Case, GateState, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.option import Option
+
+SOURCE = "NCCL 2.30: checked once, when a communicator is made"
+
+
+def judge(case: Case) -> Advice:
+    facts = case.facts
+    level = (facts.value(NCCL_ENV) or {}).get("NCCL_P2P_LEVEL")
+    if level is not None:
+        text = f"NCCL_P2P_LEVEL={level} is set; it costs nothing, and is needed once P2P is allowed"
+        return advise(OptionStatus.DONE, because(text, SOURCE, facts.refs(NCCL_ENV)))
+    if case.verdict("nccl_level_too_low") is VerdictKind.SUPPORTED:
+        text = "the driver allows P2P and NCCL does not use it: the default level stops at PXB"
+        refs = facts.refs(P2P_READ, NCCL_TRANSPORTS)
+        return advise(
+            OptionStatus.RECOMMENDED, because(text, SOURCE, refs), effect=p2p_effect(case)
+        )
+    driver = case.gate("driver")
+    if driver and driver.state is GateState.FAIL:
+        text = "no effect while the driver refuses P2P; it costs nothing, and is needed afterwards"
+        return advise(OptionStatus.POSSIBLE, because(text, SOURCE, driver.evidence))
+    text = "needed for more than two GPUs at PHB distance, once the driver allows P2P"
+    return advise(OptionStatus.POSSIBLE, because(text, SOURCE))
+
+
+option = Option(
+    __name__,
+    title="NCCL_P2P_LEVEL=PHB (or SYS)",
+    phase="P1",
+    actor=Actor.OPERATOR,
+    downtime=Restart.ENGINE,
+    isolation_cost="none",
+    rollback="unset NCCL_P2P_LEVEL and restart the engine",
+    verified_by="guest.nccl_transports: the log shows P2P",
+    judge=judge,
+)

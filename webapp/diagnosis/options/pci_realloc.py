@@ -1,0 +1,39 @@
+"""Lets Linux hand out BARs again after the firmware.
+
+A workaround: with too few address bits it only changes which GPUs go without.
+"""
+
+from __future__ import annotations
+
+from agents.facts.gpu import BAR_FAILURES
+from agents.facts.platform import KERNEL_CMDLINE
+from webapp.diagnosis.advising import advise, because
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.option import Option
+
+SOURCE = "Linux kernel parameters, pci=realloc"
+
+
+def judge(case: Case) -> Advice:
+    facts = case.facts
+    if "pci=realloc" in (facts.value(KERNEL_CMDLINE) or ""):
+        text = "the guest booted with pci=realloc; it is about address space, not about P2P"
+        return advise(OptionStatus.DONE, because(text, SOURCE, facts.refs(KERNEL_CMDLINE)))
+    if case.verdict("bar_space_shortage") is VerdictKind.SUPPORTED:
+        text = "a workaround after address bits and window: it may change which GPUs get space"
+        return advise(OptionStatus.POSSIBLE, because(text, SOURCE, facts.refs(BAR_FAILURES)))
+    text = "only for GPUs that get no address space; nothing to do with P2P"
+    return advise(OptionStatus.NO_EFFECT, because(text, SOURCE))
+
+
+option = Option(
+    __name__,
+    title="pci=realloc on the guest's kernel command line",
+    phase="P2",
+    actor=Actor.OPERATOR,
+    downtime=Restart.GUEST,
+    isolation_cost="none",
+    rollback="remove it from the command line and reboot the guest",
+    verified_by="every GPU has its BARs, and nvidia-smi lists as many as the bus",
+    judge=judge,
+)

@@ -1,0 +1,47 @@
+"""pcie=1 alone, on the default i440FX board: the VM does not start.
+
+`qm set` accepts it, `qm start` and `qm showcmd` die with "q35 machine model is not enabled"
+(qemu-server 9.2.6, PCI.pm; the check is there since 2014).
+"""
+
+from __future__ import annotations
+
+from agents.facts.platform import MachineType
+from webapp.diagnosis.advising import advise, because, no_vm
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
+from webapp.diagnosis.option import Option
+from webapp.diagnosis.vm_board import vm_board, vm_board_refs
+
+SOURCE = "qemu-server 9.2.6, PCI.pm"
+
+
+def judge(case: Case) -> Advice:
+    facts = case.facts
+    outside = no_vm(case)
+    if outside:
+        return outside
+    board, refs = vm_board(facts), vm_board_refs(facts)
+    if board is MachineType.Q35:
+        text = "the machine is q35; pcie=1 changes how the guest sees the device, not P2P"
+        return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, refs))
+    if board is MachineType.I440FX:
+        text = (
+            "the VM will not start: `q35 machine model is not enabled`. The machine is i440FX, and on a "
+            "running VM the change waits until the next start"
+        )
+        return advise(OptionStatus.BLOCKED, because(text, SOURCE, refs))
+    text = "on anything but q35 the VM will not start: `q35 machine model is not enabled`"
+    return advise(OptionStatus.BLOCKED, because(text, SOURCE))
+
+
+option = Option(
+    __name__,
+    title="pcie=1 on the GPUs, without q35",
+    phase="P3",
+    actor=Actor.HOST_ADMIN,
+    downtime=Restart.VM,
+    isolation_cost="none",
+    rollback="qm set VMID --hostpciN with the old value",
+    verified_by="qm showcmd VMID exits 0 before the start",
+    judge=judge,
+)

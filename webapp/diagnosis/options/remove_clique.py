@@ -1,0 +1,38 @@
+"""The way back from a clique whose promise did not hold."""
+
+from __future__ import annotations
+
+from agents.facts.bench import ALLREDUCE, DELIVERY
+from agents.facts.p2p import P2P_READ
+from agents.facts.vm import VM_CLIQUE
+from webapp.diagnosis.advising import advise, because
+from webapp.diagnosis.case import Actor, Advice, Case, GateState, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.option import Option
+
+SOURCE = "QEMU hw/vfio/pci-quirks.c"
+
+
+def judge(case: Case) -> Advice:
+    facts, granted = case.facts, case.gate("granted")
+    where = granted.evidence if granted else ()
+    if case.verdict("false_p2p_grant") is VerdictKind.SUPPORTED:
+        text = "the grant is false: it hangs or corrupts data"
+        refs = facts.refs(DELIVERY, ALLREDUCE) or facts.refs(P2P_READ)
+        return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs))
+    if facts.value(VM_CLIQUE) or (granted and granted.state is GateState.PASS):
+        text = "a clique is set; it stays as long as gates 4 to 7 hold"
+        return advise(OptionStatus.POSSIBLE, because(text, SOURCE, facts.refs(VM_CLIQUE) or where))
+    return advise(OptionStatus.NO_EFFECT, because("no clique was seen", SOURCE, where))
+
+
+option = Option(
+    __name__,
+    title="Remove the GPUDirect clique",
+    phase="P2",
+    actor=Actor.HOST_ADMIN,
+    downtime=Restart.VM,
+    isolation_cost="none",
+    rollback="set the same args again, stop and start",
+    verified_by="topo -p2p shows NS again; the engine runs over shared memory",
+    judge=judge,
+)

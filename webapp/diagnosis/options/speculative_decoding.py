@@ -1,0 +1,33 @@
+"""Draft tokens: several tokens a step when the drafts are right."""
+
+from __future__ import annotations
+
+from agents.facts.workload import MODEL
+from webapp.diagnosis.advising import advise, because, seen
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
+from webapp.diagnosis.option import Option
+
+
+def judge(case: Case) -> Advice:
+    model = case.facts.value(MODEL)
+    if model and model.draft_tokens:
+        text = f"{model.draft_tokens} draft tokens are in use"
+        return advise(OptionStatus.DONE, seen(text, case.facts.refs(MODEL), ""))
+    text = (
+        "each step yields more tokens when drafts are accepted; every all-reduce grows by the drafts, "
+        "and at high concurrency it can cost throughput"
+    )
+    return advise(OptionStatus.POSSIBLE, because(text, "Leviathan et al. 2023"))
+
+
+option = Option(
+    __name__,
+    title="Speculative decoding (MTP, EAGLE)",
+    phase="P1",
+    actor=Actor.OPERATOR,
+    downtime=Restart.ENGINE,
+    isolation_cost="none",
+    rollback="remove the flags and restart the engine",
+    verified_by="bench.serving: output tok/s at the same concurrency; outputs at temperature 0 stay the same",
+    judge=judge,
+)

@@ -1,0 +1,30 @@
+"""A board on which the GPUs hang on PCIe switches, so that peer traffic turns there."""
+
+from __future__ import annotations
+
+from agents.facts.host import GPU_PATHS
+from webapp.diagnosis.advising import advise, because
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
+from webapp.diagnosis.option import Option
+
+
+def judge(case: Case) -> Advice:
+    text = (
+        "published 8-GPU all-reduces with P2P take 24 to 27 µs on switch boards and up to 57 µs without; "
+        "a VM needs the clique on such a board too"
+    )
+    claim = because(text, "rtx6kpro measurements, 2026", case.facts.refs(GPU_PATHS))
+    return advise(OptionStatus.POSSIBLE, claim)
+
+
+option = Option(
+    __name__,
+    title="A board with PCIe switches, or GPUs with NVLink",
+    phase="P5",
+    actor=Actor.HOST_ADMIN,
+    downtime=Restart.HOST,
+    isolation_cost="none",
+    rollback="nothing to undo: hardware is bought",
+    verified_by="the whole ladder, then an A/B of the workload",
+    judge=judge,
+)

@@ -1,0 +1,53 @@
+"""Half the tensor-parallel size and twice the pipeline stages.
+
+At concurrency 1 the stages run one after the other: each GPU reads twice as much for half the layers.
+"""
+
+from __future__ import annotations
+
+from agents.facts.bench import COPY
+from agents.facts.gpu import GPUS
+from agents.facts.workload import MODEL, PARALLELISM
+from webapp.diagnosis.advising import advise, because
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
+from webapp.diagnosis.layouts import comm_per_token_ms
+from webapp.diagnosis.memory_fit import fit
+from webapp.diagnosis.option import Option
+from webapp.diagnosis.reference.curves import ring_steps
+
+SOURCE = "Megatron-LM, Narayanan et al. 2021"
+
+
+def judge(case: Case) -> Advice:
+    facts, parallel = case.facts, case.facts.value(PARALLELISM)
+    if parallel is None or parallel.tp < 4 or parallel.tp % 2:
+        text = "needs a tensor-parallel size that can be halved"
+        return advise(OptionStatus.BLOCKED, because(text, SOURCE, facts.refs(PARALLELISM)))
+    room = fit(facts, parallel.tp * parallel.pp)
+    if room.fits is False:
+        return advise(OptionStatus.BLOCKED, because(room.why, SOURCE, facts.refs(MODEL, GPUS)))
+    half = parallel.tp // 2
+    text = (
+        "single stream is likely slower: weight reads per token double, while "
+        f"{ring_steps(half)} ring steps take the place of {ring_steps(parallel.tp)}"
+    )
+    before, after = comm_per_token_ms(facts, parallel.tp), comm_per_token_ms(facts, half)
+    if before and after:
+        text += (
+            f"; communication {before[0]:.1f}–{before[1]:.1f} ms a token becomes "
+            f"{after[0]:.1f}–{after[1]:.1f} ms. With many requests throughput can improve"
+        )
+    return advise(OptionStatus.POSSIBLE, because(text, SOURCE, facts.refs(PARALLELISM, COPY)))
+
+
+option = Option(
+    __name__,
+    title="Half the tensor parallel size, two pipeline stages (TP4+PP2)",
+    phase="P1",
+    actor=Actor.OPERATOR,
+    downtime=Restart.ENGINE,
+    isolation_cost="none",
+    rollback="start the engine with the old sizes",
+    verified_by="bench.serving at concurrency 1 and at the highest, five runs each",
+    judge=judge,
+)

@@ -1,0 +1,42 @@
+"""The KVM signature, which the driver must see to ask for a clique.
+
+hidden=1 and x-vga=1 both set kvm=off (qemu-server 9.2.6, PCI.pm, CPUConfig.pm).
+"""
+
+from __future__ import annotations
+
+from agents.facts.vm import VM_CPU_HIDDEN, VM_HOSTPCI
+from webapp.diagnosis.advising import advise, because, no_vm, seen
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
+from webapp.diagnosis.ground import ground_refs, kvm_hidden
+from webapp.diagnosis.option import Option
+
+SOURCE = "NVIDIA open kernel modules 595.45, hypervisor.c"
+
+
+def judge(case: Case) -> Advice:
+    facts = case.facts
+    outside = no_vm(case)
+    if outside:
+        return outside
+    vga = any(device.x_vga for device in facts.value(VM_HOSTPCI) or ())
+    if kvm_hidden(facts) or facts.value(VM_CPU_HIDDEN) or vga:
+        text = "KVM is hidden from the guest, so the driver takes it for bare metal and ignores a clique"
+        refs = facts.refs(VM_CPU_HIDDEN, VM_HOSTPCI) or ground_refs(facts)
+        return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs))
+    if kvm_hidden(facts) is False:
+        return advise(OptionStatus.DONE, seen("the guest sees KVM", ground_refs(facts), SOURCE))
+    return advise(OptionStatus.POSSIBLE, because("whether the guest sees KVM was not read", SOURCE))
+
+
+option = Option(
+    __name__,
+    title="Let the guest see KVM (no hidden=1, no x-vga=1)",
+    phase="P2",
+    actor=Actor.HOST_ADMIN,
+    downtime=Restart.VM,
+    isolation_cost="none",
+    rollback="qm set VMID --cpu and --hostpciN with the old values, then stop and start",
+    verified_by="guest.kvm_visible; systemd-detect-virt prints kvm",
+    judge=judge,
+)

@@ -1,0 +1,48 @@
+"""The host's memory nodes shown to the guest, so that staging buffers lie near their GPU.
+
+Proxmox: numa: 1 with numaN lines that name hostnodes.
+"""
+
+from __future__ import annotations
+
+from agents.facts.gpu import GPU_NUMA
+from agents.facts.host import PLATFORM
+from agents.facts.platform import NUMA_NODES
+from agents.facts.vm import VM_NUMA
+from webapp.diagnosis.advising import advise, because, no_vm, seen
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.option import Option
+
+SOURCE = "Proxmox VE administration guide, NUMA"
+
+
+def judge(case: Case) -> Advice:
+    facts = case.facts
+    outside = no_vm(case)
+    if outside:
+        return outside
+    platform = facts.value(PLATFORM)
+    if facts.value(VM_NUMA):
+        return advise(OptionStatus.DONE, seen("the VM has numa: 1", facts.refs(VM_NUMA), SOURCE))
+    if case.verdict("numa_misplacement") is VerdictKind.SUPPORTED:
+        text = "memory and GPUs lie on different nodes"
+        refs = facts.refs(NUMA_NODES, GPU_NUMA, PLATFORM)
+        return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs))
+    if platform and platform.sockets == 1:
+        text = "the host has one socket; unless its BIOS splits it, there is one memory node"
+        return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, facts.refs(PLATFORM)))
+    text = "matters on a host with more than one memory node: ask for lscpu on the host"
+    return advise(OptionStatus.POSSIBLE, because(text, SOURCE))
+
+
+option = Option(
+    __name__,
+    title="Virtual NUMA that follows the host",
+    phase="P4",
+    actor=Actor.HOST_ADMIN,
+    downtime=Restart.VM,
+    isolation_cost="none",
+    rollback="qm set VMID --numa 0 and delete the numaN lines, then stop and start",
+    verified_by="guest.numa_nodes shows as many nodes; bench.copy per pair",
+    judge=judge,
+)

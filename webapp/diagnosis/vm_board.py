@@ -1,0 +1,20 @@
+"""The emulated board of the VM: as its configuration says, else as the guest sees it."""
+
+from __future__ import annotations
+
+from agents.facts.platform import MACHINE_TYPE, MachineType
+from agents.facts.vm import VM_MACHINE
+from webapp.diagnosis.claim import EvidenceRef
+from webapp.diagnosis.facts import Facts
+
+
+def vm_board(facts: Facts) -> MachineType | None:
+    """Of two readings the one of the newer epoch; within one epoch the host's."""
+    readings = [s for s in (facts.best(VM_MACHINE), facts.best(MACHINE_TYPE)) if s]
+    known = [s for s in readings if s.reading.value is not None]
+    newest = max(known, key=lambda s: s.epoch, default=None)
+    return newest.reading.value if newest else None
+
+
+def vm_board_refs(facts: Facts) -> tuple[EvidenceRef, ...]:
+    return facts.refs(VM_MACHINE, MACHINE_TYPE)
