@@ -17,7 +17,7 @@ _PROMPT = re.compile(
     r" ?[$#%>❯]|[$%❯➜])(?:\s+|$)(?P<command>.*)$"
 )
 _DECORATED = re.compile(
-    r"^(?:[#=*>+-]{1,8}\s*)?(?:\d+[.)]\s+)?[`*\"']*(?P<command>(?:[a-z./]|[A-Z_]+=).*?)[`*\"':=\s-]*$"
+    r"^(?:[#=*>+-]{1,8}\s*)?(?:\d+[.)]\s+)?[`*\"']*(?P<command>(?:[a-z./]|[A-Z_][A-Z0-9_]*=).*?)[`*\"':=\s-]*$"
 )
 _PREFIX = re.compile(
     r"^(?:(?:sudo|doas|time|nohup|watch|timeout|env)\s+(?:-\S+\s+)*(?:\d+[smh]?\s+)?"
