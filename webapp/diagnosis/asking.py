@@ -15,8 +15,10 @@ def asks(facts: Facts, *wanted: Fact[Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_ids(facts, wanted)))
 
 
+def tells(fact: Fact[Any]) -> str:
+    """The id of a probe that reads the fact, else the fact's own."""
+    return next((p.id for p in all_probes().values() if fact in p.supplies), fact.id)
+
+
 def _ids(facts: Facts, wanted: tuple[Fact[Any], ...]) -> Iterator[str]:
-    probes = all_probes().values()
-    for fact in wanted:
-        if facts.kind(fact) is not ReadingKind.KNOWN:
-            yield next((p.id for p in probes if fact in p.supplies), fact.id)
+    return (tells(fact) for fact in wanted if facts.kind(fact) is not ReadingKind.KNOWN)

@@ -11,7 +11,7 @@ from agents.facts.nccl import NCCL_ENV
 from agents.facts.p2p import TOPOLOGY
 from agents.facts.platform import KERNEL_CMDLINE
 from agents.facts.vm import VM_ID, VMS
-from agents.facts.workload import NOTES
+from agents.facts.workload import NOTES, OBSERVED
 from webapp.diagnosis.case import Correction
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.ground import Ground, ground
@@ -77,6 +77,10 @@ def _numa_not_available(facts: Facts) -> bool:
     return ground(facts) is Ground.KVM and bool(nodes) and set(nodes) == {None}
 
 
+def _total_given(facts: Facts) -> bool:
+    return any(row.total_tokens_per_s for row in facts.value(OBSERVED) or ())
+
+
 def _never(facts: Facts) -> bool:
     return False
 
@@ -84,4 +88,5 @@ def _never(facts: Facts) -> bool:
 _SEEN: dict[str, Callable[[Facts], bool]] = {
     "pix_in_a_guest": _pix_in_a_guest,
     "numa_not_available": _numa_not_available,
+    "total_is_speed": _total_given,
 }

@@ -243,6 +243,11 @@ def test_an_output_rate_that_is_the_benchmarks_total() -> None:
     assert "total_as_output" not in _ids([rows, _observed(250.0)])
 
 
+def test_a_total_that_is_said_to_be_one_is_no_contradiction() -> None:
+    said = _notes("64 concurrent: about 485 tok/s, of which about 211-250 are output")
+    assert "total_as_output" not in _ids([_observed(250.0, 485.0), said])
+
+
 def test_the_layout_in_use_is_judged_too() -> None:
     cards = GPUS.known(CARDS, lines=(1,))
     assert "layout_does_not_fit" in _ids([MODEL_744, cards, PARALLELISM.known(Parallelism(tp=4))])

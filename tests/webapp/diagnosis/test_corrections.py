@@ -57,6 +57,7 @@ def _said(text: str) -> set[str]:
         ("that is a 97 % bandwidth loss", "same_gpu_baseline"),
         ("a copy within the same GPU runs at 1033 GB/s", "same_gpu_baseline"),
         ("P2P would give 64 GB/s", "link_rate_as_goal"),
+        ("485 total tok/s", "total_is_speed"),
         ("so we are compute-bound", "utilisation_is_compute"),
         ("memory bandwidth 52-53 %", "utilisation_is_bandwidth"),
         ("GPUs 4-7 are on one bridge", "pix_in_a_guest"),

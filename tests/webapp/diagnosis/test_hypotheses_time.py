@@ -122,7 +122,7 @@ def test_communication_says_what_removing_it_gains() -> None:
     got = verdict("communication_latency_bound", SEEN, SINGLE)
     assert got.share_ms == (2.1, 30.0)
     assert "at most 1.49 ×" in got.for_[0].text
-    assert "2.1–30.0 ms, 2.3%–33%" in got.for_[0].text
+    assert "2.1–30.0 ms, 2.3–33 %" in got.for_[0].text
 
 
 def test_no_copy_and_no_all_reduce_leave_communication_unbounded() -> None:

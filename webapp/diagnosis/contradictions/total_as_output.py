@@ -12,12 +12,14 @@ from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.rule import Clash, Rule
 
 _RATE = re.compile(r"(\d[\d,]*(?:\.\d+)?)\s*(?:total\s+)?tok(?:ens?)?\s*(?:/|per )\s*s", re.I)
+_EXPLAINED = re.compile(r"\btotal|\binput|of which", re.I)
+NEAR = 40
 CLOSE = 0.02
 APART = 1.1
 
 
 def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
-    said = [float(m[1].replace(",", "")) for m in _RATE.finditer(facts.value(NOTES) or "")]
+    said = _said(facts.value(NOTES) or "")
     for row in facts.value(OBSERVED) or ():
         if not row.output_tokens_per_s or not row.total_tokens_per_s:
             continue
@@ -32,6 +34,15 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
         if output[0] > total[1] * (1 + CLOSE):
             yield f"{where} output is above the total of input and output", facts.refs(OBSERVED)
     yield from _against_the_benchmark(facts)
+
+
+def _said(text: str) -> list[float]:
+    """Rates in the operator's words; not those that are said to be a total."""
+    return [
+        float(match[1].replace(",", ""))
+        for match in _RATE.finditer(text)
+        if not _EXPLAINED.search(text[max(0, match.start() - NEAR) : match.end() + NEAR])
+    ]
 
 
 def _against_the_benchmark(facts: Facts) -> Iterator[Clash]:

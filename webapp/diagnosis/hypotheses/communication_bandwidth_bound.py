@@ -6,12 +6,13 @@ is smaller refutes it.
 
 from __future__ import annotations
 
-from agents.facts.bench import ALLREDUCE, COPY
+from agents.facts.bench import ALLREDUCE, COPY, PROFILE
 from agents.facts.workload import MODEL, OBSERVED
 from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Bound, Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.wording import percent
 
 MUCH = 0.3
 LITTLE = 0.1
@@ -34,14 +35,15 @@ def assess(case: Case) -> Verdict:
     claim = _claim(case, bound, size, (low, min(1.0, high)))
     if low >= MUCH:
         return Verdict(VerdictKind.SUPPORTED, (claim,), (), missing)
-    kind = VerdictKind.REFUTED if high <= LITTLE else VerdictKind.OPEN
-    return Verdict(kind, (), (claim,), missing)
+    if high <= LITTLE:
+        return Verdict(VerdictKind.REFUTED, (), (claim,), missing)
+    return Verdict(VerdictKind.OPEN, (claim,), (), missing or asks(facts, PROFILE))
 
 
 def _claim(case: Case, bound: Bound, size: float, share: tuple[float, float]) -> Claim:
     text = (
         f"at concurrency {bound.concurrency} messages of {size / 1024:.0f} KiB take "
-        f"{share[0]:.0%}–{share[1]:.0%} of the step"
+        f"{percent(share)} of the step"
     )
     refs = bound.evidence or case.facts.refs(OBSERVED, COPY, ALLREDUCE)
     return Claim(text, refs, share, Basis.ESTIMATED)

@@ -11,6 +11,7 @@ from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Bound, Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.wording import percent, span
 
 MUCH = 0.3
 LITTLE = 0.1
@@ -35,8 +36,8 @@ def assess(case: Case) -> Verdict:
 def _text(bound: Bound, low: float, high: float) -> str:
     comm = bound.comm_ms or (0.0, 0.0)
     text = (
-        f"at concurrency {bound.concurrency} communication takes {comm[0]:.1f}–{comm[1]:.1f} ms, "
-        f"{low:.1%}–{high:.0%} of the step"
+        f"at concurrency {bound.concurrency} communication takes {span(comm)} ms, "
+        f"{percent((low, high))} of the step"
     )
     gain = bound.max_gain_remove_comm
     return text + (f"; removing all of it gains at most {gain[1]:.2f} ×" if gain else "")

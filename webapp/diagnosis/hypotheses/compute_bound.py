@@ -6,17 +6,32 @@ this. A profile does, together with a step that grows with the tokens in it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from agents.facts.bench import PROFILE
 from agents.facts.gpu import GPUS
 from agents.facts.workload import OBSERVED
 from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Bound, Case, Verdict, VerdictKind
-from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.claim import Basis, Claim, Range
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.load import load
+from webapp.diagnosis.wording import span
 
 LINEAR = 0.5
 """A step that grows by less than half as much as its tokens has room for more arithmetic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Factors between two operating points: tokens in the step, and the step's time."""
+
+    tokens: float
+    step: Range
+
+    @property
+    def linear(self) -> bool:
+        return self.step[0] >= LINEAR * self.tokens
 
 
 def assess(case: Case) -> Verdict:
@@ -25,9 +40,9 @@ def assess(case: Case) -> Verdict:
     against = _utilisation_says_nothing(case)
     growth = _growth(case.bounds)
     if growth is not None:
-        text = f"the step grows by {growth:.0%} of what its tokens grow by"
-        claim = Claim(text, facts.refs(OBSERVED), (growth, growth), Basis.ESTIMATED)
-        (for_ if growth >= LINEAR else against).append(claim)
+        text = f"{growth.tokens:g} times the tokens take {span(growth.step)} times the step"
+        claim = Claim(text, facts.refs(OBSERVED), growth.step, Basis.ESTIMATED)
+        (for_ if growth.linear else against).append(claim)
     if profile is None:
         missing = asks(facts, PROFILE)
         return Verdict(VerdictKind.OPEN, tuple(for_), tuple(against), missing)
@@ -36,7 +51,7 @@ def assess(case: Case) -> Verdict:
     claim = Claim(text, facts.refs(PROFILE), (share, share), Basis.MEASURED)
     (for_ if share > 0.5 else against).append(claim)
     kind = VerdictKind.REFUTED if share <= 0.5 else VerdictKind.OPEN
-    if share > 0.5 and growth is not None and growth >= LINEAR:
+    if share > 0.5 and growth is not None and growth.linear:
         kind = VerdictKind.SUPPORTED
     return Verdict(kind, tuple(for_), tuple(against), (), (0.0, profile.kernels_ms))
 
@@ -52,13 +67,17 @@ def _utilisation_says_nothing(case: Case) -> list[Claim]:
     return [Claim(text, case.facts.refs(GPUS), None, Basis.LITERATURE)]
 
 
-def _growth(bounds: tuple[Bound, ...]) -> float | None:
-    """Step time's growth over token growth from the lowest to the highest concurrency; 1 is linear."""
+def _growth(bounds: tuple[Bound, ...]) -> Growth | None:
+    """From the lowest to the highest observed concurrency."""
     timed = sorted((b for b in bounds if b.step_ms), key=lambda b: b.concurrency)
     if len(timed) < 2 or not timed[0].step_ms or not timed[-1].step_ms:
         return None
-    tokens = timed[-1].concurrency / timed[0].concurrency
-    return timed[-1].step_ms[1] / timed[0].step_ms[0] / tokens if timed[0].step_ms[0] else None
+    (low, high), (low_after, high_after) = timed[0].step_ms, timed[-1].step_ms
+    if not low or not high or timed[0].concurrency == timed[-1].concurrency:
+        return None
+    return Growth(
+        timed[-1].concurrency / timed[0].concurrency, (low_after / high, high_after / low)
+    )
 
 
 hypothesis = Hypothesis(__name__, "Arithmetic on the GPUs fills the step.", assess)

@@ -7,6 +7,7 @@ from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.wording import span
 
 MOST = 0.6
 LITTLE = 0.25
@@ -20,8 +21,8 @@ def assess(case: Case) -> Verdict:
     low = bound.floor_ms[0] / bound.step_ms[1]
     high = min(1.0, bound.floor_ms[1] / bound.step_ms[0])
     text = (
-        f"at concurrency {bound.concurrency} the weight reads take {bound.floor_ms[0]:.1f}–"
-        f"{bound.floor_ms[1]:.1f} ms of a step of {bound.step_ms[0]:.1f}–{bound.step_ms[1]:.1f} ms"
+        f"at concurrency {bound.concurrency} the weight reads take {span(bound.floor_ms)} ms of a "
+        f"step of {span(bound.step_ms)} ms"
     )
     refs = bound.evidence or case.facts.refs(OBSERVED, MODEL)
     claim = Claim(text, refs, (low, high), bound.basis.get("floor_ms", Basis.ESTIMATED))

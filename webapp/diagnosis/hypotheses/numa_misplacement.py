@@ -11,7 +11,7 @@ from agents.facts.host import PLATFORM
 from agents.facts.p2p import TOPOLOGY
 from agents.facts.platform import NUMA_NODES
 from agents.facts.vm import VM_NUMA
-from webapp.diagnosis.asking import asks
+from webapp.diagnosis.asking import asks, tells
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
@@ -34,7 +34,8 @@ def assess(case: Case) -> Verdict:
     if sockets and sockets > 1 and facts.value(VM_NUMA) is False:
         text = f"the host has {sockets} sockets and the VM no virtual NUMA, so its memory may span both"
         for_ = (Claim(text, facts.refs(PLATFORM, VM_NUMA), None, Basis.INFERRED),)
-    return Verdict(VerdictKind.OPEN, for_, (one_node,), asks(facts, PLATFORM, VM_NUMA))
+    missing = asks(facts, VM_NUMA) if sockets else (tells(PLATFORM), *asks(facts, VM_NUMA))
+    return Verdict(VerdictKind.OPEN, for_, (one_node,), missing)
 
 
 def _several_nodes(facts: Facts, count: int) -> Verdict:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from agents.facts.gpu import CLIQUE_CAPABILITY, GPUS, Gpu
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
-from agents.facts.vm import VM_ID, VM_QEMU_ARGS
-from webapp.diagnosis.asking import asks
+from agents.facts.vm import QEMU_COMMANDS
+from webapp.diagnosis.asking import asks, tells
 from webapp.diagnosis.case import Bound, Case, GateState, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim, Range
 from webapp.diagnosis.ground import Ground, ground, ground_refs, kvm_hidden
@@ -27,7 +27,7 @@ def assess(case: Case) -> Verdict:
         return Verdict(VerdictKind.REFUTED, (), (against,))
     reads, writes = codes(facts, Path.PCIE)
     answers = {*reads.values(), *writes.values()}
-    missing = asks(facts, P2P_READ, P2P_WRITE, GPUS, CLIQUE_CAPABILITY)
+    missing = asks(facts, P2P_READ, P2P_WRITE, GPUS, CLIQUE_CAPABILITY, QEMU_COMMANDS)
     if P2pCode.NS not in answers or ground(facts) is not Ground.KVM or kvm_hidden(facts):
         return Verdict(VerdictKind.OPEN, (), (), missing)
     text = "the driver answers NS in a KVM guest that sees KVM: its policy without a clique"
@@ -35,9 +35,8 @@ def assess(case: Case) -> Verdict:
     for_ = [Claim(text, refs, None, Basis.INFERRED), *_granted(case)]
     others = _others_excluded(facts.value(GPUS) or ())
     if others is None:
-        return Verdict(VerdictKind.OPEN, tuple(for_), (), missing or ("guest.gpus",))
+        return Verdict(VerdictKind.OPEN, tuple(for_), (), (tells(GPUS), *missing))
     for_.append(Claim(others, facts.refs(GPUS), None, Basis.INFERRED))
-    missing += () if facts.value(VM_ID) else asks(facts, VM_QEMU_ARGS)
     return Verdict(VerdictKind.SUPPORTED, tuple(for_), (), missing, _share(case.single_stream))
 
 

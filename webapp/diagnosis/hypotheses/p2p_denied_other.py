@@ -6,7 +6,7 @@ an I/O hub, a registry key, an unknown chipset, a clique that is there and does 
 
 from __future__ import annotations
 
-from agents.facts.gpu import GPUS
+from agents.facts.gpu import CLIQUE_CAPABILITY, GPUS
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
 from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Gate, GateState, Path, Verdict, VerdictKind
@@ -35,7 +35,7 @@ def assess(case: Case) -> Verdict:
     )
     text = "MIG is off and the GPUs are of one model; confidential mode cannot be seen from here"
     against = (Claim(text, facts.refs(GPUS), None, Basis.INFERRED),) if excluded else ()
-    return Verdict(VerdictKind.OPEN, (), against, asks(facts, GPUS))
+    return Verdict(VerdictKind.OPEN, (), against, asks(facts, GPUS, CLIQUE_CAPABILITY))
 
 
 def _driver_gates(case: Case) -> list[Gate]:
