@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from webapp.diagnosis.case import Bound, OptionStatus, VerdictKind
@@ -14,7 +14,12 @@ from webapp.diagnosis.diagnosis import Diagnosis
 WIDTH = 100
 
 
-def as_text(result: Diagnosis, unrecognised: Sequence[dict[str, Any]] = ()) -> str:
+def as_text(
+    result: Diagnosis,
+    unrecognised: Sequence[dict[str, Any]] = (),
+    names: Mapping[str, str] | None = None,
+) -> str:
+    """names: what each source is called, for the list at the end."""
     sections = (
         _answer(result),
         _bounds(result),
@@ -38,7 +43,18 @@ def as_text(result: Diagnosis, unrecognised: Sequence[dict[str, Any]] = ()) -> s
             (f"{u['source']} lines {u['lines'][0]}-{u['lines'][1]}" for u in unrecognised),
         ),
     )
+    cited = {ref.source for claim in _claims(result) for ref in claim.evidence}
+    called = names or {}
+    sources = _listed("Sources", (f"{s} = {called[s]}" for s in sorted(cited) if s in called))
+    sections = (*sections, sources)
     return "\n\n".join(text for text in ("\n".join(section) for section in sections) if text)
+
+
+def _claims(result: Diagnosis) -> Iterator[Claim]:
+    for verdict in result.verdicts.values():
+        yield from (*verdict.for_, *verdict.against)
+    for advice in result.advice.values():
+        yield from advice.why
 
 
 def _answer(result: Diagnosis) -> Iterator[str]:

@@ -49,6 +49,14 @@ class Collected:
         """Some source gave nothing, or a collector's answer was cut or timed out in parts."""
         return any(_is_partial(output) for output in self.outputs)
 
+    def names(self) -> dict[str, str]:
+        """What each source is called where it came from: a path, or the reader in a bundle."""
+        found = {f"paste@{output.digest}": output.given.name for output in self.outputs}
+        for output in self.outputs:
+            for item in output.reading.items:
+                found.setdefault(output.source_of(item), f"{output.given.name} ({item.reader})")
+        return found
+
     def unrecognised(self) -> list[dict[str, Any]]:
         return [
             {"source": f"paste@{output.digest}", "lines": list(lines)}

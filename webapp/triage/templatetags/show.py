@@ -149,20 +149,17 @@ def fields_of(form: forms.Form, table: str) -> Iterable[forms.BoundField]:
 
 @register.inclusion_tag("components/_claim.html", takes_context=True)
 def claim(context: Any, claim: Any) -> dict[str, Any]:
-    return {"claim": claim, "session": context.get("session")}
+    return {"claim": claim, "session": context.get("session"), "labels": context.get("labels")}
 
 
 @register.inclusion_tag("components/_refs.html", takes_context=True)
 def refs(context: Any, evidence: Any) -> dict[str, Any]:
     """Links to at most four lines of evidence, each to its highlighted line."""
     seen = list(dict.fromkeys(evidence))
-    return {"refs": seen[:4], "more": max(0, len(seen) - 4), "session": context.get("session")}
-
-
-@register.filter
-def evidence_label(source: str) -> str:
-    """ "topo_p2p_read" of "guest.topo_p2p_read@ab12…"."""
-    return source.partition("@")[0].rpartition(".")[2]
+    labels = context.get("labels") or {}
+    shown = [(ref, labels.get(ref.source, ref.source.partition("@")[0])) for ref in seen[:4]]
+    more = max(0, len(seen) - 4)
+    return {"refs": shown, "more": more, "session": context.get("session"), "labels": labels}
 
 
 @register.inclusion_tag("components/_plot.html")

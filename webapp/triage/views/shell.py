@@ -111,10 +111,23 @@ def shell(session: DiagnosisSession, step_id: str, **more: Any) -> dict[str, Any
         "step": STEPS[here] if here is not None else None,
         "previous": rail[here - 1] if here else None,
         "following": rail[here + 1] if here is not None and here + 1 < len(rail) else None,
+        "labels": _labels(session),
         "events": session.events.select_related("actor")[:12],
         "comments": session.comments.select_related("author").order_by("-created_at")[:20],
         **more,
     }
+
+
+def _labels(session: DiagnosisSession) -> dict[str, str]:
+    """What a link to an evidence calls it: its file or probe, else what it is."""
+    columns = session.evidence.values_list("reader", "sha256", "label")
+    return {f"{reader}@{sha256[:12]}": _label(reader, label) for reader, sha256, label in columns}
+
+
+def _label(reader: str, label: str) -> str:
+    name = label.removesuffix(".txt").rpartition("/")[2] if reader == "paste" else reader
+    short = name.removeprefix("guest.").removeprefix("host.").removeprefix("bench.")
+    return short if short and " " not in short else reader
 
 
 def _done(session: DiagnosisSession) -> set[str]:
