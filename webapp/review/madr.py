@@ -29,14 +29,16 @@ def _lines(decision: Decision) -> Iterator[str]:
         yield f"- **{plain(option['title'])}** ({option['phase']}, by the {option['actor']})"
     yield from ("", "## Consequences", "")
     for option in chosen:
-        yield f"- {plain(option['title'])}: restarts {option['downtime']}; isolation given up: {plain(option['isolation_cost'])}"
+        yield f"- {plain(option['title'])}: restarts {option['downtime']}"
+        yield f"  - isolation given up: {plain(option['isolation_cost'])}"
         yield f"  - predicted effect on throughput: {_effect(option)}"
         yield f"  - rollback: {plain(option['rollback'])}"
         yield f"  - verified by: {plain(option['verified_by'])}"
     yield from ("", "## Options considered", "")
     for option in decision.options:
         why = " ".join(claim["text"] for claim in option["why"])
-        yield f"- {option['phase']} **{plain(option['title'])}**: {option['status'].replace('_', ' ')}. {plain(why)}"
+        status = option["status"].replace("_", " ")
+        yield f"- {option['phase']} **{plain(option['title'])}**: {status}. {plain(why)}"
     yield from ("", "## Evidence", "")
     for pin in decision.pins:
         yield f"- `{pin['name']}` sha256 `{pin['sha256']}`"

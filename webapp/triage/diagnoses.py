@@ -23,7 +23,7 @@ def session_pivots(session: DiagnosisSession, facts: Facts) -> tuple[Pivot, ...]
     """
     moments: dict[object, list[Evidence]] = {}
     for evidence in session.evidence.defer("body", "stderr").select_related("run"):
-        moments.setdefault(evidence.run_id or evidence.pk, []).append(evidence)
+        moments.setdefault(_moment(evidence), []).append(evidence)
     names: set[str] = set()
     stages = [Stage("What the operator said", session.created_at, facts.only(names, user=True))]
     for group in moments.values():
@@ -32,8 +32,17 @@ def session_pivots(session: DiagnosisSession, facts: Facts) -> tuple[Pivot, ...]
     return pivots(stages[:1] + stages[1:][-MOMENTS:], vmid=session.vmid)
 
 
+def _moment(evidence: Evidence) -> object:
+    """What came together: a run, a stage of the sample, else each paste by itself."""
+    if evidence.origin == "sample":
+        return evidence.label.partition("/")[0]
+    return evidence.run_id or evidence.pk
+
+
 def _title(group: list[Evidence]) -> str:
     first = group[0]
     if first.run is not None:
         return f"Run {first.run.number}: {first.run.kind} on {first.view}"
+    if first.origin == "sample":
+        return f"The account, stage “{_moment(first)}”"
     return first.label or f"A {first.origin}"

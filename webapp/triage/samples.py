@@ -31,7 +31,12 @@ def open_sample(name: str, *, owner: User) -> DiagnosisSession:
             continue
         session.epoch = output.epoch
         intake.take_text(
-            session, output.text.encode(), user=owner, label=output.name, origin="sample"
+            session,
+            output.text.encode(),
+            user=owner,
+            label=f"{output.stage}/{output.name}",
+            origin="sample",
+            hint=output.name,
         )
     session.save(update_fields=["epoch"])
     return session

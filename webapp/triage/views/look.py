@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from agents.benchmark import all_benchmarks
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from agents.benchmark import all_benchmarks
 from agents.collector import PreviewLine, preview
 from agents.facts import ReadingKind, View, all_facts
 from agents.facts.bench import COPY

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from agents.agent import AgentError
-from agents.host_keys import fetch_host_key
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -14,7 +12,9 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST
 
+from agents.agent import AgentError
 from agents.facts import View
+from agents.host_keys import fetch_host_key
 from webapp.triage.forms.target import SshTargetForm
 from webapp.triage.models import DiagnosisSession, Event, PinnedHostKey, Target
 from webapp.triage.views.look import _look
