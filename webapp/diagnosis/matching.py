@@ -154,5 +154,8 @@ def _recency(seen: _Seen) -> tuple[int, bool, bool, int]:
 def _readings(seen: _Seen) -> list[Reading[object]]:
     if seen.vm:
         return vm_readings.of_config(seen.vm)
-    lines = seen.sourced.reading.lines
-    return vm_readings.of_command(seen.command, lines) if seen.command else []
+    read = seen.sourced.reading
+    if seen.command is None:
+        return []
+    cut = not read.complete or seen.command.machine is None
+    return vm_readings.of_command(seen.command, read.lines, cut=cut)

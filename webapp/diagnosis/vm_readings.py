@@ -71,11 +71,15 @@ def of_config(vm: Vm) -> Readings:
     return found
 
 
-def of_command(command: QemuCommand, lines: tuple[int, ...]) -> Readings:
-    """What the running QEMU command line says; `qm showcmd` is a promise and says nothing here."""
+def of_command(command: QemuCommand, lines: tuple[int, ...], *, cut: bool) -> Readings:
+    """What the running QEMU command line says; `qm showcmd` is a promise and says nothing here.
+
+    cut: a part of the line is missing, so what is not in it may still be set.
+    """
     if not command.running:
         return []
-    found: Readings = [VM_QEMU_ARGS.known(command, lines=lines)]
+    missing = ("the whole command line",) if cut else ()
+    found: Readings = [VM_QEMU_ARGS.known(command, lines=lines, missing=missing)]
     if command.vm_id is not None:
         found.append(VM_ID.known(command.vm_id, lines=lines))
     if command.uuid:
@@ -83,11 +87,11 @@ def of_command(command: QemuCommand, lines: tuple[int, ...]) -> Readings:
     if command.machine:
         running = machine_type(command.machine)
         found.append(VM_MACHINE.known(running, lines=lines, missing=("the configured machine",)))
-    cliques = running_cliques(command)
-    detail = "the running QEMU command line has no clique"
-    found.append(
-        VM_CLIQUE.known(cliques, lines=lines) if cliques else VM_CLIQUE.absent(detail, lines=lines)
-    )
+    if cliques := running_cliques(command):
+        found.append(VM_CLIQUE.known(cliques, lines=lines, missing=missing))
+    elif not cut:
+        detail = "the running QEMU command line has no clique"
+        found.append(VM_CLIQUE.absent(detail, lines=lines))
     if command.cpu:
         found.append(VM_CPU.known(command.cpu.split(",")[0], lines=lines))
         found.append(VM_CPU_HIDDEN.known(qemu_args.cpu_hides_kvm(command.cpu), lines=lines))

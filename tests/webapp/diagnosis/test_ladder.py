@@ -152,6 +152,8 @@ def test_the_running_line_then_the_config() -> None:
     assert _gate("granted", *guest, running(0, 0)).state is GateState.PASS
     assert _gate("granted", *guest, running(0, 0, None)).state is GateState.PASS, "a NIC has none"
     assert _gate("granted", *guest, running(None, None)).state is GateState.FAIL
+    cut = replace(running(None, None), missing=("the whole command line",))
+    assert _gate("granted", *guest, cut).state is GateState.UNKNOWN
     config = [VM_ARGS.absent("no args", lines=(4,)), VM_CLIQUE.absent("no args", lines=(4,))]
     gate = _gate("granted", *guest, *config)
     assert gate.state is GateState.FAIL
@@ -194,11 +196,13 @@ def test_separate_root_complexes_are_no_verdict() -> None:
 def test_mapped_needs_the_log_of_the_start() -> None:
     guest = kvm_guest()
     type1 = VFIO_BACKEND.known(VfioBackend.TYPE1, lines=(1,))
-    clean = VFIO_ERRORS.absent("no failed mapping in the log of the start", lines=(1,))
+    clean = VFIO_ERRORS.known((), lines=(1,))
+    part = VFIO_ERRORS.known((), lines=(1,), missing=("what QEMU said after the start",))
     error = VfioError("0000:01:00.0", -14, "vfio_container_dma_map(…) = -14 (Bad address)")
     assert _gate("mapped", *guest, type1).state is GateState.UNKNOWN
     assert _gate("mapped", *guest, clean).state is GateState.UNKNOWN
     assert _gate("mapped", *guest, type1, clean).state is GateState.PASS
+    assert _gate("mapped", *guest, type1, part).state is GateState.UNKNOWN
     failed = VFIO_ERRORS.known((error,), lines=(7,))
     assert _gate("mapped", *guest, type1, failed).state is GateState.FAIL
     iommufd = VFIO_BACKEND.known(VfioBackend.IOMMUFD, lines=(1,))

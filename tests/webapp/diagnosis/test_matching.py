@@ -153,6 +153,15 @@ def test_the_running_line_counts_before_the_config() -> None:
     assert facts.value(VM_MACHINE) is MachineType.Q35, "vm.machine is the configured one"
 
 
+def test_a_part_of_the_running_line_proves_no_absence() -> None:
+    part = QemuCommand(301, True, devices=(QemuDevice("hostpci0", None),))
+    facts = with_vm(_case(command=part))
+    assert facts.kind(VM_CLIQUE) is ReadingKind.NOT_RUN
+    best = facts.best(VM_QEMU_ARGS)
+    assert best is not None
+    assert best.reading.missing == ("the whole command line",)
+
+
 def test_what_showcmd_promises_is_not_what_runs() -> None:
     command = QemuCommand(301, False, devices=(QemuDevice("hostpci0", None, clique=0),))
     facts = with_vm(_case(PLAIN, command=command))

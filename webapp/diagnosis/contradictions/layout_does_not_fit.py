@@ -1,8 +1,4 @@
-"""A layout, used or planned, whose weights and a small reserve are more than its GPUs hold.
-
-The reserve is 5 % for contexts and communication buffers; engines keep more and want room for a cache
-(vLLM's gpu_memory_utilization is 0.9 by default).
-"""
+"""A layout, used or planned, whose weights and a reserve do not fit the memory of its GPUs."""
 
 from __future__ import annotations
 
@@ -13,30 +9,20 @@ from agents.facts.gpu import GPUS
 from agents.facts.workload import MODEL, NOTES, PARALLELISM
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.memory_fit import fit
 from webapp.diagnosis.rule import Clash, Rule
 
 _LAYOUT = re.compile(
     r"\bTP\s?=?\s?(\d{1,2})(?:\s*(?:\+|x|×|,|and|/)?\s*PP\s?=?\s?(\d{1,2}))?", re.I
 )
 
-RESERVE = 0.05
-
 
 def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
-    model = facts.value(MODEL)
-    vram = [gpu.vram_mib for gpu in facts.value(GPUS) or () if gpu.vram_mib]
-    if not model or not model.weight_bytes or not vram:
-        return
-    room_gb = min(vram) * 2**20 / 1e9 * (1 - RESERVE)
     for tp, pp in sorted(_layouts(facts)):
-        each_gb = model.weight_bytes[0] / 1e9 / (tp * pp)
-        if each_gb > room_gb:
+        found = fit(facts, tp * pp)
+        if found.fits is False:
             name = f"TP{tp}" + (f"+PP{pp}" if pp > 1 else "")
-            text = (
-                f"{name} needs at least {each_gb:.0f} GB of weights on each GPU, which has "
-                f"{room_gb:.0f} GB for weights and cache"
-            )
-            yield text, facts.refs(MODEL, GPUS, PARALLELISM, NOTES)
+            yield f"{name}: {found.why}", facts.refs(MODEL, GPUS, PARALLELISM, NOTES)
 
 
 def _layouts(facts: Facts) -> set[tuple[int, int]]:

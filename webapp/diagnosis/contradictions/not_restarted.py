@@ -15,7 +15,8 @@ from webapp.diagnosis.rule import Clash, Rule
 
 def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     if _configures_clique(facts):
-        command, seen = facts.value(VM_QEMU_ARGS), facts.value(CLIQUE_CAPABILITY)
+        line, seen = facts.best(VM_QEMU_ARGS), facts.value(CLIQUE_CAPABILITY)
+        command = line.reading.value if line and line.reading.complete else None
         if command and not vm_readings.running_cliques(command):
             text = "the VM's args set a clique, the running QEMU command line has none"
             yield text, facts.refs(VM_ARGS, VM_QEMU_ARGS)

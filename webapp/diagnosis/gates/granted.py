@@ -57,8 +57,8 @@ def _which(ids: list[int]) -> str:
 
 
 def _in_the_running_line(facts: Facts) -> Gate | None:
-    command = facts.value(VM_QEMU_ARGS)
-    if command is None or not (command.devices or command.text):
+    command, told = facts.value(VM_QEMU_ARGS), facts.best(VM_QEMU_ARGS)
+    if command is None or told is None or not (command.devices or command.text):
         return None
     found = vm_readings.running_cliques(command)
     refs = facts.refs(VM_QEMU_ARGS)
@@ -66,6 +66,8 @@ def _in_the_running_line(facts: Facts) -> Gate | None:
     if found and len(found) >= total:
         why = f"the running QEMU command line sets a clique on {len(found)} devices"
         return Gate(GATE, Path.PCIE, GateState.PASS, why + _which(sorted({*found.values()})), refs)
+    if not told.reading.complete:
+        return None
     why = f"the running QEMU command line sets a clique on {len(found)} of {total} GPUs"
     return Gate(GATE, Path.PCIE, GateState.FAIL, why, refs)
 

@@ -29,26 +29,23 @@ def judge(facts: Facts, path: Path) -> Gate:
         return Gate(GATE, path, GateState.NOT_APPLICABLE, "NVLink does not pass the IOMMU")
     if ground(facts) is Ground.BARE_METAL:
         return Gate(GATE, path, GateState.NOT_APPLICABLE, "bare metal: no VFIO in between")
-    errors, backend = _errors(facts), _backend(facts)
-    refs = facts.refs(VFIO_ERRORS, VFIO_BACKEND)
+    backend, log = _backend(facts), facts.best(VFIO_ERRORS)
     expected = _IOMMUFD_EXPECTED if backend is VfioBackend.IOMMUFD else _TYPE1_EXPECTED
-    if errors is None:
+    if log is None or log.reading.kind is not ReadingKind.KNOWN:
         why = "the log of this VM's start was not read"
         return Gate(GATE, path, GateState.UNKNOWN, why, (), expected)
-    on_bars = [error for error in errors if _on_bar(error)]
+    on_bars = [error for error in log.reading.value or () if _on_bar(error)]
     if on_bars:
         why = f"VFIO could not map peer BARs: {on_bars[0].text[:160]} ({len(on_bars)} lines)"
         return Gate(GATE, path, GateState.FAIL, why, facts.refs(VFIO_ERRORS))
-    if backend is VfioBackend.TYPE1:
+    refs = facts.refs(VFIO_ERRORS, VFIO_BACKEND)
+    if backend is VfioBackend.TYPE1 and log.reading.complete:
         why = "the log of the VM's start shows no failed BAR mapping, and the backend is type1"
         return Gate(GATE, path, GateState.PASS, why, refs)
-    why = f"the log of the VM's start is clean; the VFIO backend is {backend or 'not known'}"
+    lacking = (*log.reading.missing, *(() if backend else ("which backend the VM uses",)))
+    why = "the log of the VM's start shows no failed BAR mapping"
+    why += f"; not read: {', '.join(lacking)}" if lacking else f"; the backend is {backend}"
     return Gate(GATE, path, GateState.UNKNOWN, why, refs, expected)
-
-
-def _errors(facts: Facts) -> tuple[VfioError, ...] | None:
-    """None: the log was not read. A log that was read and has none is `absent`."""
-    return () if facts.kind(VFIO_ERRORS) is ReadingKind.ABSENT else facts.value(VFIO_ERRORS)
 
 
 def _on_bar(error: VfioError) -> bool:
@@ -61,4 +58,5 @@ def _backend(facts: Facts) -> VfioBackend | None:
     if command and command.devices:
         used = any(device.iommufd for device in command.devices)
         return VfioBackend.IOMMUFD if used else VfioBackend.TYPE1
-    return facts.value(VFIO_BACKEND)
+    told = facts.best(VFIO_BACKEND)
+    return facts.value(VFIO_BACKEND) if told and told.reading.complete else None
