@@ -42,6 +42,7 @@ _WORKERS = (
 _MENTIONS = (
     "sglang",
     "vllm",
+    "vLLM",
     "VLLM",
     "LLM engine",
     "server_args",

@@ -17,20 +17,20 @@ from agents.facts.nccl import NcclTransports
 _LINE_CAP = 4000
 _CACHED_TAILS = 1000
 _LINES_KEPT = 4
+# Exact forms, so that a message that began on the same line without a newline stays out of them.
 _VIA = re.compile(
-    r" via (?P<via>direct shared memory|P2P/direct pointer[/\w]{0,20}|P2P/indirect|P2P[/\w]{0,40}"
-    r"|SHM[/\w]{0,40}|NET/[\w-]{1,24}(?: Libfabric)?[/\w()]{0,40})"
-)
-# A second message that began on the same line without a newline sticks to the first one's text.
-_STUCK = re.compile(
-    r"^(P2P/(?:direct pointer|IPC|CUMEM|MNNVL)(?:/read)?(?:/CE)?|SHM(?:/(?:direct|CE)){0,2}|NET/\w+/\d+)"
+    r" via (?P<via>direct shared memory|P2P/indirect"
+    r"|P2P/(?:direct pointer|IPC|CUMEM|MNNVL)(?:/read)?(?:/CE)?|P2P/\w{1,20}"
+    r"|SHM(?:/(?:direct|CE)){0,2}"
+    r"|NET/[\w-]{1,24}(?: Libfabric)?(?:/\d{1,3})?(?:/GDRDMA(?:\(\w{1,8}\))?)?(?:/Shared)?)"
 )
 _VERSION = re.compile(r"NCCL version (?P<version>\d{1,2}\.\d{1,3}(?:\.\d{1,3})?[\w.+-]{0,30})")
 _ENGINE_SAYS = re.compile(r"using nccl==(?P<version>\d{1,2}\.\d{1,3}\.\d{1,3})")
 _SET = re.compile(r"\b(?P<name>NCCL_[A-Z0-9_]{2,60}) set by environment to (?P<value>.*)$")
+# Assignments that open a line: `export A=1`, the output of env(1), the words before a command.
+_PROMPT = re.compile(r"^(?:\S{0,80}[$#%>] |[\s>$#]{0,8})(?:export |declare -x )?")
 _ASSIGNED = re.compile(
-    r"^[\s>$#]{0,8}(?:export |declare -x )?(?P<name>NCCL_[A-Z0-9_]{2,60})="
-    r"(?P<value>\"[^\"]*\"|'[^']*'|[^\s;]*)"
+    r"(?P<name>[A-Z][A-Z0-9_]{1,60})=(?P<value>\"[^\"]*\"|'[^']*'|[^\s;]*)(?:\s{1,4}|;|$)"
 )
 _REFUSED = re.compile(
     r"(?:P2P is disabled between connected GPUs (?P<a>\d+) and (?P<b>\d+)"
@@ -99,8 +99,7 @@ def parse(text: str) -> NcclLog:
         elif "NCCL INFO" in line or "NCCL WARN" in line or "NCCL version" in line:
             log.is_log = True
             _take_message(log, line, number)
-        elif assigned := _ASSIGNED.match(line):
-            log.env[assigned["name"]] = assigned["value"].strip("\"'")
+        elif "NCCL_" in line and _take_assignments(log, line):
             log.note("env", number)
         elif said := _ENGINE_SAYS.search(line):
             log.version = log.version or said["version"]
@@ -113,7 +112,7 @@ def _take_transport(log: NcclLog, line: str, number: int) -> None:
     tail = line[line.index(" via ") :]
     texts = log.tails.get(tail)
     if texts is None:
-        texts = tuple(map(_transport, _VIA.finditer(tail)))
+        texts = tuple(match["via"] for match in _VIA.finditer(tail))
         if len(log.tails) < _CACHED_TAILS:
             log.tails[tail] = texts
     for text in texts:
@@ -121,12 +120,6 @@ def _take_transport(log: NcclLog, line: str, number: int) -> None:
         log.is_log = True
     if texts:
         log.note("via", number)
-
-
-def _transport(match: re.Match[str]) -> str:
-    text = match["via"]
-    stuck = _STUCK.match(text) if len(text) > 20 else None
-    return stuck[1] if stuck else text
 
 
 def _take_message(log: NcclLog, line: str, number: int) -> None:
@@ -149,6 +142,18 @@ def _take_message(log: NcclLog, line: str, number: int) -> None:
         log.started = True
         log.completed = log.completed or "Init COMPLETE" in line
         log.note("init", number)
+
+
+def _take_assignments(log: NcclLog, line: str) -> bool:
+    """The NCCL variables among the assignments that open the line."""
+    before = len(log.env)
+    prompt = _PROMPT.match(line)
+    at = prompt.end() if prompt else 0
+    while assigned := _ASSIGNED.match(line, at):
+        at = assigned.end()
+        if assigned["name"].startswith("NCCL_"):
+            log.env[assigned["name"]] = assigned["value"].strip("\"'")
+    return len(log.env) > before
 
 
 def _take_size(log: NcclLog, line: str) -> None:

@@ -156,10 +156,13 @@ def _join(lines: Sequence[str], at: int, width: int) -> tuple[list[str], int]:
     if len(first) >= width or not joined.strip():
         return first, 1
     for used in range(2, min(_WRAP_LIMIT, len(lines) - at) + 1):
-        joined += lines[at + used - 1]
+        below = lines[at + used - 1]
+        joined += below
         cells = cells_of(joined)
-        if len(cells) >= width:
-            return (cells, used) if len(cells) == width else (first, 1)
+        if below.count(",") >= width - 1 or len(cells) > width:
+            break
+        if len(cells) == width:
+            return cells, used
     return first, 1
 
 

@@ -192,4 +192,14 @@ def _health(block: Block) -> str | None:
 
 
 def has_fabric_section(query: SmiQuery) -> bool:
-    return any(section == "Fabric" for block in query.blocks for section, _ in block.values)
+    return any(map(_has_fabric, query.blocks))
+
+
+def blocks_without_fabric(query: SmiQuery) -> int:
+    """How many GPUs, of those announced or seen, have no Fabric section in this text."""
+    announced = query.attached[0] if query.attached else 0
+    return max(announced, len(query.blocks)) - sum(map(_has_fabric, query.blocks))
+
+
+def _has_fabric(block: Block) -> bool:
+    return any(section == "Fabric" for section, _ in block.values)

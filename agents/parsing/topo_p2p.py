@@ -58,12 +58,6 @@ def parse(text: str) -> tuple[P2pMatrix, tuple[int, ...], tuple[str, ...]] | Non
     return P2pMatrix(tuple(gpus), codes), tuple(found.lines), _missing(gpus, rows)
 
 
-def asked(text: str) -> str:
-    """The letters of the capability in a typed command: "rw" in "nvidia-smi topo -p2p rw"; else ""."""
-    typed = re.search(r"topo\s{1,8}(?:-p2p|--p2p_status)[\s=]{1,8}([rwnap]{1,5})\b", text)
-    return typed[1] if typed else ""
-
-
 def _take(found: _Found, words: list[str], number: int) -> bool:
     """Adds one line to what was found; False when it is no part of this matrix."""
     if len(words) > 1 and _GPU.fullmatch(words[0]) and _code_count(words[1:]):

@@ -38,14 +38,22 @@ def parse(output: Output) -> Readings:
     driver = (table.driver if table else None) or module
     cuda = table.cuda if table else None
     return (
-        DRIVER_VERSION.known(driver[0], lines=(driver[1],))
-        if driver
-        else no_answer(DRIVER_VERSION, output, "driver version"),
+        _version(driver, table, output),
         CUDA_VERSION.known(cuda[0], lines=(cuda[1],))
         if cuda
         else CUDA_VERSION.not_run("only nvidia-smi's head names it"),
         *_from_table(table, output),
     )
+
+
+def _version(
+    driver: tuple[str, int] | None, table: SmiTable | None, output: Output
+) -> Reading[str]:
+    if driver:
+        return DRIVER_VERSION.known(driver[0], lines=(driver[1],))
+    if table:
+        return DRIVER_VERSION.not_run("this part of the table has no head")
+    return no_answer(DRIVER_VERSION, output, "driver version")
 
 
 def _from_module(lines: Sequence[str]) -> tuple[str, int] | None:
@@ -90,6 +98,7 @@ probe = Probe(
     signature=Signature(
         typed=r"nvidia-smi\s*(?:$|[|;>])|cat\s+/proc/driver/nvidia/version|modinfo\s+(?:-F\s*version\s+)?nvidia\b",
         starts=(
+            r"^[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}\s*$",
             r"^[\s>]*\|\s*NVIDIA-SMI\s+\d",
             r"^[\s>]*NVIDIA-SMI has failed|^[\s>]*Failed to initialize NVML",
             r"^[\s>]*NVRM version: ",

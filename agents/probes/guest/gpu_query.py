@@ -48,7 +48,9 @@ def read_fabric(found: SmiQuery) -> Reading[Fabric]:
     """N/A in the section is an answer: this GPU is on no NVSwitch fabric."""
     fabric = smi_query.fabric(found)
     if fabric:
-        return FABRIC.known(fabric[0], lines=fabric[1])
+        unseen = smi_query.blocks_without_fabric(found)
+        gaps = (f"the Fabric section of {unseen} GPUs",) if unseen else ()
+        return FABRIC.known(fabric[0], lines=fabric[1], missing=gaps)
     if smi_query.has_fabric_section(found):
         return FABRIC.absent("no NVSwitch fabric: the driver says N/A", lines=found.lines)
     return FABRIC.not_run("this text has no Fabric section; drivers before 525 print none")

@@ -64,7 +64,7 @@ probe = Probe(
     supplies=_FACTS,
     parse=parse,
     signature=Signature(
-        typed=r"(?:env|printenv|export)\b.*\bNCCL_|.*\bNCCL_DEBUG=\w+",
+        typed=r"(?:env|printenv|export)\b.*\bNCCL_|\bNCCL_[A-Z0-9_]+=",
         starts=(
             r"\bNCCL (?:INFO|WARN)\b",
             r"^NCCL version \d",
@@ -72,7 +72,8 @@ probe = Probe(
             r"\busing nccl==\d",
             r"^[\s>$#]{0,8}(?:export |declare -x )?NCCL_[A-Z0-9_]+=",
         ),
-        belongs=r"\bNCCL (?:INFO|WARN|version)\b|\bvia (?:P2P|SHM|NET)/|^#|^\s*$|isAllDirectP2p"
+        belongs=r"\bNCCL (?:INFO|WARN|version)\b|\bvia (?:P2P|SHM|NET)/|isAllDirectP2p"
+        r"|^(?:\(\w+[ )]|\[|\d{4}-\d\d-\d\d|(?:INFO|WARNING|ERROR|DEBUG)\b|[\w.-]+:\d+:\d+ \[)"
         r"|^[\s>$#]{0,8}(?:export )?NCCL_[A-Z0-9_]+=",
     ),
     timeout_s=30,

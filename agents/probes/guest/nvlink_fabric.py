@@ -70,9 +70,12 @@ probe = Probe(
     parse=parse,
     signature=Signature(
         typed=r"nvidia-smi\s+nvlink\s+(?:-s\b|--status)|nvidia-smi\s+-q\b.*\|.*[Ff]abric",
-        starts=(r"^\s*Link \d+: (?:[\d.]+ GB/s|<inactive>)", r"^\s*Fabric\s*$"),
+        starts=(
+            r"^[\s>]*GPU \d+: .*\(UUID: GPU-\S+\)\s*$",
+            r"^\s*Link \d+: (?:[\d.]+ GB/s|<inactive>)",
+            r"^\s*Fabric\s*$",
+        ),
         belongs=r"^[\s>]*(?:GPU \d+: |GPU [0-9A-F]{8}:|Link \d+: |[A-Z][\w ]+\s*(?:: .*)?$)",
-        score=0.8,
     ),
     timeout_s=40,
     slow=True,

@@ -21,7 +21,7 @@ probe = Probe(
     commands=(Command("nvidia-smi topo -p2p p", needs=("nvidia-smi",)),),
     supplies=(P2P_PCIE,),
     parse=parse,
-    signature=signature("p", 0.3),
+    signature=signature("p|prop", 0.3),
     timeout_s=20,
     slow=True,
 )

@@ -1,29 +1,25 @@
 """Which GPU pairs the driver lets read each other's memory.
 
 https://docs.nvidia.com/deploy/nvidia-smi/ (topo -p2p r). The answer is driver policy, not a test.
-A person may ask for reads and writes at once ("rw"): then the one matrix answers for both.
+A person may ask for reads and writes at once ("rw"): the one matrix then answers here and for writes.
 """
 
 from __future__ import annotations
 
-from agents.facts.p2p import P2P_READ, P2P_WRITE
-from agents.parsing.topo_p2p import asked
+from agents.facts.p2p import P2P_READ
 from agents.probe import Command, Output, Probe, Readings
 from agents.probes.p2p_matrix import read_matrix, signature
 
 
 def parse(output: Output) -> Readings:
-    reads = read_matrix(P2P_READ, output)
-    if set(asked(output.stdout)) == {"r", "w"}:
-        return (*reads, *read_matrix(P2P_WRITE, output))
-    return (*reads, P2P_WRITE.not_run("this asked for reads alone"))
+    return read_matrix(P2P_READ, output)
 
 
 probe = Probe(
     __name__,
     title="Peer reads the driver allows",
     commands=(Command("nvidia-smi topo -p2p r", needs=("nvidia-smi",)),),
-    supplies=(P2P_READ, P2P_WRITE),
+    supplies=(P2P_READ,),
     parse=parse,
     signature=signature("r|rw|wr", 0.6),
     timeout_s=20,

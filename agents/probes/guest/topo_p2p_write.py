@@ -21,7 +21,7 @@ probe = Probe(
     commands=(Command("nvidia-smi topo -p2p w", needs=("nvidia-smi",)),),
     supplies=(P2P_WRITE,),
     parse=parse,
-    signature=signature("w", 0.3),
+    signature=signature("w|rw|wr", 0.3),
     timeout_s=20,
     slow=True,
 )
