@@ -21,6 +21,7 @@ _GAP_LINES = 3
 # What the same-looking twins of one role may claim when nothing says which of them it is.
 _AMBIGUOUS = 0.6
 _ROLE_GUESSED = 0.7
+_HINTED = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class _Recogniser:
         last = self._end_of_typed(reader, position + 1, rivals)
         confidence = 1.0 if self.lines[position].prompted else 0.95
         whole = _Candidate(reader, position, last, confidence)
-        if reader.reads_command and last > position + 1:
+        if self.lines[position].glued or (reader.reads_command and last > position + 1):
             return self._confirmed(whole, typed=True)
         below = replace(whole, first=position + 1)
         return self._confirmed(below, typed=True) or self._confirmed(whole, typed=True)
@@ -131,7 +132,7 @@ class _Recogniser:
             return []
         readers = [r for r in Reader.started_by(line) if self._may_try(r, position)]
         candidates = [
-            _Candidate(r, position, self._end_of_started(r, position, readers), r.score)
+            _Candidate(r, position, self._end_of_started(r, position, readers), self._score(r))
             for r in readers
         ]
         candidates.sort(key=self._preference, reverse=True)
@@ -139,6 +140,9 @@ class _Recogniser:
             if found := self._confirmed(candidate, typed=False):
                 return [self._part(self._doubted(found, candidates))]
         return []
+
+    def _score(self, reader: Reader) -> float:
+        return max(reader.score, _HINTED) if hinted(reader, self.hint) else reader.score
 
     def _may_try(self, reader: Reader, position: int) -> bool:
         return position >= self.failed_until.get(reader.id, 0)
