@@ -10,7 +10,7 @@ import pytest
 
 from agents.facts import Reading
 from agents.facts.bench import ALLREDUCE, DELIVERY, AllReduceResult, AllReduceRow
-from agents.facts.gpu import CLIQUE_CAPABILITY, FABRIC, GPUS, Clique, Fabric
+from agents.facts.gpu import CLIQUE_CAPABILITY, FABRIC, GPUS, NVLINKS, Clique, Fabric, NvLinks
 from agents.facts.host import ACS, GPU_PATHS, AcsPort, GpuPath
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS, NcclTransports
 from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode
@@ -180,6 +180,21 @@ def test_the_level_means_nothing_for_two_gpus_or_near_ones() -> None:
     assert verdict("nccl_level_too_low", *kvm_guest(OK, 2), shm).kind == "open"
     near = _with(kvm_guest(OK), TOPOLOGY.known(topology(8, "PIX"), lines=(1,)))
     assert verdict("nccl_level_too_low", *near, shm).kind == "open"
+
+
+def test_links_that_are_all_inactive() -> None:
+    dead = NVLINKS.known((NvLinks("GPU0", 0, 12), NvLinks("GPU1", 0, 12)), lines=(1, 9))
+    assert verdict("nvlink_fabric_down", dead).kind == "supported"
+    part = NVLINKS.known((NvLinks("GPU0", 6, 6), NvLinks("GPU1", 0, 12)), lines=(1, 9))
+    assert verdict("nvlink_fabric_down", part).kind == "open"
+
+
+def test_net_beside_shared_memory_may_lead_to_another_machine() -> None:
+    mixed = NCCL_TRANSPORTS.known(NcclTransports(p2p=3, shm=3, net=3), lines=(1,))
+    got = verdict("nccl_on_network", mixed)
+    assert got.kind == "open"
+    assert got.for_
+    assert got.against
 
 
 def test_an_nvlink_guest_is_not_denied_anything() -> None:

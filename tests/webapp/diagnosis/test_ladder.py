@@ -29,7 +29,16 @@ from agents.facts.p2p import (
     P2pCode,
 )
 from agents.facts.platform import VIRT_KIND
-from agents.facts.vm import VM_ARGS, VM_CLIQUE, VM_ID, VM_QEMU_ARGS, QemuCommand, QemuDevice
+from agents.facts.vm import (
+    VM_ARGS,
+    VM_CLIQUE,
+    VM_HOSTPCI,
+    VM_ID,
+    VM_QEMU_ARGS,
+    HostPci,
+    QemuCommand,
+    QemuDevice,
+)
 from agents.facts.workload import OBSERVED, PARALLELISM, Observed, Parallelism
 from agents.parsing import topo_p2p
 from tests.corpus import MEASUREMENTS, needs_corpus
@@ -158,6 +167,15 @@ def test_the_running_line_then_the_config() -> None:
     gate = _gate("granted", *guest, *config)
     assert gate.state is GateState.FAIL
     assert "VM 128's configuration has no args" in gate.why
+
+
+@pytest.mark.parametrize(
+    "devices",
+    [VM_HOSTPCI.absent("no hostpci"), VM_HOSTPCI.known((HostPci(0, mapping="gpu"),), lines=(2,))],
+)
+def test_a_vm_with_fewer_than_two_devices_has_nothing_to_grant(devices: Reading[Any]) -> None:
+    config = [VM_ARGS.absent("no args", lines=(4,)), VM_CLIQUE.absent("no args", lines=(4,))]
+    assert _gate("granted", TP8, devices, *config).state is GateState.UNKNOWN
 
 
 def test_a_clique_only_in_the_config_is_no_pass() -> None:

@@ -73,7 +73,12 @@ def _in_the_running_line(facts: Facts) -> Gate | None:
 
 
 def _in_the_config(facts: Facts) -> Gate | None:
-    """Only an absence counts here: what is configured need not be what runs."""
+    """Only an absence counts here: what is configured need not be what runs.
+
+    A VM that passes fewer than two devices through has no peers to grant.
+    """
+    if facts.kind(VM_HOSTPCI) is ReadingKind.ABSENT or _devices(facts) == 1:
+        return None
     kind = facts.kind(VM_CLIQUE)
     number = facts.value(VM_ID)
     name = "the VM" if number is None else f"VM {number}"
@@ -91,10 +96,14 @@ def _in_the_config(facts: Facts) -> Gate | None:
     why = (
         f"{name}'s configuration sets a clique on {len(found)} devices; nothing shows that it runs"
     )
-    devices = facts.value(VM_HOSTPCI) or ()
-    missing = len(devices) - len(found)
+    missing = _devices(facts) - len(found)
     expected = "granted once the VM was started with it" if missing <= 0 else f"{missing} lack it"
     return Gate(GATE, Path.PCIE, GateState.UNKNOWN, why, refs, expected)
+
+
+def _devices(facts: Facts) -> int:
+    devices = facts.value(VM_HOSTPCI)
+    return len(devices) if devices else 0
 
 
 def _not_looked(facts: Facts) -> Gate:

@@ -1,17 +1,19 @@
 """NCCL goes over the network inside one machine: shared memory is off or too small.
 
 `via NET/…` between GPUs of one node means that SHM was refused (NCCL 2.30.7, src/transport/shm.cc);
-containers start with 64 MiB of /dev/shm (Docker, --shm-size).
+containers start with 64 MiB of /dev/shm (Docker, --shm-size). Where SHM or P2P are used as well, NET may
+lead to another machine.
 """
 
 from __future__ import annotations
 
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.platform import SHM
-from webapp.diagnosis.asking import asks
+from webapp.diagnosis.asking import asks, tells
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.pairs import gpu_count
 
 SMALL_MIB = 64
 
@@ -33,8 +35,22 @@ def assess(case: Case) -> Verdict:
     if shm and shm.size_mib <= SMALL_MIB:
         text = f"shared memory has {shm.size_mib} MiB, a container's default"
         for_.append(Claim(text, facts.refs(SHM), None, Basis.MEASURED))
-    kind = VerdictKind.SUPPORTED if seen and seen.net else VerdictKind.OPEN
-    return Verdict(kind, tuple(for_), (), asks(facts, NCCL_TRANSPORTS, SHM))
+    against = _elsewhere(case)
+    missing = asks(facts, NCCL_TRANSPORTS, SHM)
+    alone = seen and seen.net and not against
+    kind = VerdictKind.SUPPORTED if alone else VerdictKind.OPEN
+    return Verdict(kind, tuple(for_), against, missing or (tells(NCCL_ENV),))
+
+
+def _elsewhere(case: Case) -> tuple[Claim, ...]:
+    """Signs that NET leads to another machine."""
+    seen, refs = case.facts.value(NCCL_TRANSPORTS), case.facts.refs(NCCL_TRANSPORTS)
+    if gpu_count(case.facts) == 1:
+        return (Claim("this machine has one GPU, so its peers are elsewhere", refs),)
+    if seen and seen.net and (seen.shm or seen.p2p):
+        text = f"{seen.shm} connections by SHM and {seen.p2p} by P2P work beside NET"
+        return (Claim(text, refs, None, Basis.MEASURED),)
+    return ()
 
 
 hypothesis = Hypothesis(__name__, "NCCL uses the network inside the machine.", assess)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from agents.facts.gpu import FABRIC, GPUS
+from agents.facts.gpu import FABRIC, GPUS, NVLINKS
 from agents.facts.p2p import P2P_NVLINK, TOPOLOGY
 from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, GateState, Path, Verdict, VerdictKind
@@ -25,6 +25,11 @@ def assess(case: Case) -> Verdict:
     fabric, driver = case.gate("fabric", Path.NVLINK), case.gate("driver", Path.NVLINK)
     if fabric and fabric.state is GateState.FAIL:
         claim = Claim(fabric.why, fabric.evidence, None, Basis.MEASURED)
+        return Verdict(VerdictKind.SUPPORTED, (claim,))
+    links = facts.value(NVLINKS)
+    if links and all(gpu.inactive and not gpu.active for gpu in links):
+        text = f"all NVLinks of {len(links)} GPUs are inactive"
+        claim = Claim(text, facts.refs(NVLINKS), None, Basis.MEASURED)
         return Verdict(VerdictKind.SUPPORTED, (claim,))
     if driver and driver.state is GateState.PASS:
         claim = Claim(f"P2P over NVLink is up: {driver.why}", driver.evidence, None, Basis.MEASURED)
