@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from webapp.diagnosis import contradictions, corrections
 from webapp.diagnosis.bound import bounds
 from webapp.diagnosis.case import (
     Advice,
@@ -50,11 +51,12 @@ def diagnose(facts: Facts, *, vmid: int | None = None) -> Diagnosis:
     """vmid: the VM under diagnosis, where the evidence names several and does not tell which."""
     facts = with_vm(facts, vmid)
     case = Case(facts, judge_ladder(facts), bounds(facts))
+    found = contradictions.find(facts, case.bounds)
     case = replace(case, verdicts={h.id: h.assess(case) for h in all_hypotheses()})
     advice = {option.id: option.judge(case) for option in all_options()}
     return Diagnosis(
         facts=facts,
-        contradictions=(),
+        contradictions=found,
         ladder=case.ladder,
         verdicts=case.verdicts,
         bounds=case.bounds,
@@ -62,7 +64,7 @@ def diagnose(facts: Facts, *, vmid: int | None = None) -> Diagnosis:
         next_tests=next_tests(case),
         layouts=layouts(case),
         advice=advice,
-        corrections=(),
+        corrections=corrections.find(facts),
         headline=headline(case),
         summary=summary(case),
     )

@@ -31,6 +31,13 @@ def gpu_bytes(facts: Facts) -> float | None:
     return min(listed or specified, default=None)
 
 
+def _label(facts: Facts, each: float) -> str:
+    """The size the product is sold with ("96"), which is what people know it by."""
+    specs = [gpu_spec(gpu.name) for gpu in facts.value(GPUS) or ()]
+    sold = min((spec.vram_gb for spec in specs if spec), default=None)
+    return f"{each / GB:.0f}" if sold is None else str(sold)
+
+
 def fit(facts: Facts, gpus: int) -> Fit:
     """Weights shared out over this many GPUs, with a reserve on each."""
     model, each = facts.value(MODEL), gpu_bytes(facts)
@@ -39,7 +46,7 @@ def fit(facts: Facts, gpus: int) -> Fit:
     low, high = model.weight_bytes
     room = gpus * each * (1 - RESERVE_SHARE)
     size = f"{low / GB:.0f}" if low == high else f"{low / GB:.0f}–{high / GB:.0f}"
-    have = f"{gpus} × {each / GB:.0f} GB with {RESERVE_SHARE:.0%} kept as a reserve"
+    have = f"{gpus} × {_label(facts, each)} GB with {RESERVE_SHARE:.0%} kept as a reserve"
     if low > room:
         return Fit(False, f"{size} GB of weights plus a reserve do not fit {have}")
     if high > room:

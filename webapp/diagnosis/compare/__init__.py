@@ -1,1 +1,1 @@
-"""Before beside after: whether two measurements can be compared, and what they say."""
+"""Measurements and states before and after a change."""
