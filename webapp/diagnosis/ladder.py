@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from agents.facts.gpu import FABRIC, GPU_COUNT_SMI, GPUS
-from agents.facts.p2p import P2P_NVLINK, TOPOLOGY
+from agents.facts.p2p import P2P_NVLINK, P2P_READ, TOPOLOGY
 from agents.facts.workload import PARALLELISM
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.claim import EvidenceRef
@@ -24,6 +25,10 @@ from webapp.diagnosis.pairs import gpu_count, has_nvlink, pairs
 
 Judge = Callable[[Facts, Path], Gate]
 
+_JUDGED = frozenset({GateState.PASS, GateState.FAIL})
+_OUTLIVES = frozenset({fabric.GATE, driver.GATE, worth.GATE})
+"""The hardware stays, the driver's answer is the newest by itself, and an A/B spans a change."""
+
 GATES: dict[str, Judge] = {
     module.GATE: module.judge
     for module in (fabric, mapped, granted, driver, delivered, collective, used, worth)
@@ -40,7 +45,21 @@ def _on_path(facts: Facts, path: Path) -> list[Gate]:
     reason, refs = _not_applicable(facts, path)
     if reason:
         return [Gate(name, path, GateState.NOT_APPLICABLE, reason, refs) for name in GATES]
-    return [judge(facts, path) for judge in GATES.values()]
+    return [_unless_stale(facts, judge(facts, path)) for judge in GATES.values()]
+
+
+def _unless_stale(facts: Facts, gate: Gate) -> Gate:
+    """A verdict from before a change that turned the driver's answer is none any more."""
+    now = facts.best(P2P_READ)
+    if gate.gate in _OUTLIVES or gate.state not in _JUDGED or now is None:
+        return gate
+    epochs = {s.source: s.epoch for found in facts.readings.values() for s in found}
+    taken = max((epochs.get(ref.source, now.epoch) for ref in gate.evidence), default=now.epoch)
+    then = next((s for s in facts.all(P2P_READ) if s.epoch <= taken), None)
+    if taken >= now.epoch or then is None or then.reading.value == now.reading.value:
+        return gate
+    why = f"not looked at since the driver's answer changed; before: {gate.why}"
+    return replace(gate, state=GateState.UNKNOWN, why=why)
 
 
 def _not_applicable(facts: Facts, path: Path) -> tuple[str, tuple[EvidenceRef, ...]]:

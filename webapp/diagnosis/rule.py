@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
+from agents.facts import Fact
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import Facts
@@ -13,6 +15,11 @@ Clash = tuple[str, tuple[EvidenceRef, ...]]
 """What is said, and the lines that say it."""
 
 Check = Callable[[Facts, tuple[Bound, ...]], Iterable[Clash]]
+
+
+def of_one_epoch(facts: Facts, *wanted: Fact[Any]) -> bool:
+    """Whether the readings that count were taken between the same changes; else they show a change."""
+    return len({item.epoch for fact in wanted if (item := facts.best(fact))}) <= 1
 
 
 @dataclass(frozen=True, slots=True)

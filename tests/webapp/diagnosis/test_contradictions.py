@@ -208,6 +208,13 @@ def test_two_sources_of_one_epoch() -> None:
     assert "sources_disagree" not in _two(ns, ns)
 
 
+def test_outputs_from_before_and_after_a_change_show_the_change() -> None:
+    board = MACHINE_TYPE.known(MachineType.Q35, lines=(1,))
+    configured = VM_MACHINE.known(MachineType.I440FX, lines=(1,))
+    assert "machine_type_differs" in _two(configured, board)
+    assert "machine_type_differs" not in _two(configured, board, epoch=1)
+
+
 @pytest.mark.parametrize(
     ("first", "second", "clash"),
     [("kvm", "qemu", False), ("kvm", "docker", False), ("kvm", "none", True), ("xen", "kvm", True)],

@@ -191,6 +191,33 @@ def test_without_kvm_there_is_no_clique_to_grant(kind: str) -> None:
     assert gate.state is GateState.NOT_APPLICABLE
 
 
+# -- changes between epochs
+
+
+def test_a_verdict_from_before_the_drivers_answer_changed_is_none() -> None:
+    absent = [VM_ARGS.absent("no args", lines=(4,)), VM_CLIQUE.absent("no args", lines=(4,))]
+    shm = NCCL_TRANSPORTS.known(NcclTransports(shm=8), lines=(5,))
+    before = sourced(*kvm_guest(P2pCode.NS), *absent, shm)
+    still = Facts.of([*before, *sourced(*kvm_guest(P2pCode.NS), epoch=1)])
+    assert _of(still, "granted").state is GateState.FAIL
+    assert _of(still, "used").state is GateState.FAIL
+    turned = Facts.of([*before, *sourced(*kvm_guest(P2pCode.OK), epoch=1)])
+    assert _of(turned, "driver").state is GateState.PASS
+    assert _of(turned, "granted").state is GateState.UNKNOWN
+    assert _of(turned, "used").state is GateState.UNKNOWN
+    assert "before: the NCCL log shows 8" in _of(turned, "used").why
+
+
+def test_a_newer_configuration_counts_before_an_older_running_line() -> None:
+    bare = QemuCommand(128, True, devices=(QemuDevice("hostpci0", None),) * 8)
+    before = sourced(*kvm_guest(P2pCode.NS), VM_QEMU_ARGS.known(bare, lines=(1,)))
+    cliques = {f"hostpci{i}": 0 for i in range(8)}
+    after = sourced(VM_CLIQUE.known(cliques, lines=(4,)), epoch=1)
+    gate = _of(Facts.of([*before, *after]), "granted")
+    assert gate.state is GateState.UNKNOWN
+    assert gate.why.startswith("the VM's configuration sets a clique")
+
+
 # -- fabric and mapped
 
 

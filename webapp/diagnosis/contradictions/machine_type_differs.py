@@ -9,7 +9,7 @@ from agents.facts.vm import VM_MACHINE, VM_QEMU_ARGS
 from webapp.diagnosis import vm_readings
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.rule import Clash, Rule
+from webapp.diagnosis.rule import Clash, Rule, of_one_epoch
 
 _COMPARED = frozenset({MachineType.I440FX, MachineType.Q35})
 
@@ -18,7 +18,8 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     configured, guest = facts.value(VM_MACHINE), facts.value(MACHINE_TYPE)
     if configured is None:
         return
-    if guest and {guest, configured} == _COMPARED:
+    together = of_one_epoch(facts, MACHINE_TYPE, VM_MACHINE)
+    if guest and together and {guest, configured} == _COMPARED:
         text = (
             f"the guest sits on {guest}, the VM's configuration says {configured}: the change is "
             "pending or the VM was not restarted by its host"
@@ -26,7 +27,8 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
         yield text, facts.refs(MACHINE_TYPE, VM_MACHINE)
     command = facts.value(VM_QEMU_ARGS)
     running = vm_readings.machine_type(command.machine) if command and command.machine else None
-    if running and {running, configured} == _COMPARED:
+    together = of_one_epoch(facts, VM_QEMU_ARGS, VM_MACHINE)
+    if running and together and {running, configured} == _COMPARED:
         text = f"the VM runs as {running} and is configured as {configured}: it was not restarted"
         yield text, facts.refs(VM_QEMU_ARGS, VM_MACHINE)
 

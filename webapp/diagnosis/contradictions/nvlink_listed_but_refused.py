@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from agents.facts.p2p import P2P_NVLINK, TOPOLOGY, P2pCode
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.rule import Clash, Rule
+from webapp.diagnosis.rule import Clash, Rule, of_one_epoch
 
 
 def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     topology, matrix = facts.value(TOPOLOGY), facts.value(P2P_NVLINK)
-    if not topology or not matrix:
+    if not topology or not matrix or not of_one_epoch(facts, TOPOLOGY, P2P_NVLINK):
         return
     codes = matrix.pairs()
     linked = [pair for pair, link in topology.gpu_links().items() if link.startswith("NV")]

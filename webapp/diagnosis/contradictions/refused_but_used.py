@@ -8,12 +8,14 @@ from agents.facts.nccl import NCCL_TRANSPORTS
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.rule import Clash, Rule
+from webapp.diagnosis.rule import Clash, Rule, of_one_epoch
 
 
 def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     seen, reads = facts.value(NCCL_TRANSPORTS), facts.value(P2P_READ) or facts.value(P2P_WRITE)
     codes = set(reads.pairs().values()) if reads else set()
+    if not of_one_epoch(facts, NCCL_TRANSPORTS, P2P_READ if facts.value(P2P_READ) else P2P_WRITE):
+        return
     if seen and seen.p2p and codes and P2pCode.OK not in codes:
         text = (
             f"the driver answers {'/'.join(sorted(codes))} on every pair, yet the NCCL log shows "

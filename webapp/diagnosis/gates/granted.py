@@ -6,7 +6,10 @@ for it before anything else (NVIDIA open kernel modules 595.45.04, hypervisor.c,
 
 from __future__ import annotations
 
-from agents.facts import ReadingKind
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from agents.facts import Fact, ReadingKind
 from agents.facts.gpu import CLIQUE_CAPABILITY, GPU_COUNT_PCI
 from agents.facts.p2p import P2pCode
 from agents.facts.vm import VM_ARGS, VM_CLIQUE, VM_HOSTPCI, VM_ID, VM_QEMU_ARGS
@@ -27,9 +30,19 @@ def judge(facts: Facts, path: Path) -> Gate:
         )
     if where in {Ground.BARE_METAL, Ground.OTHER_HYPERVISOR}:
         return Gate(GATE, path, GateState.NOT_APPLICABLE, f"not a KVM guest: {where}")
-    return (
-        _in_the_guest(facts) or _in_the_running_line(facts) or _in_the_config(facts)
-    ) or _not_looked(facts)
+    return next((gate for gate in _looked(facts) if gate), None) or _not_looked(facts)
+
+
+def _looked(facts: Facts) -> Iterator[Gate | None]:
+    """The newest look first; of one epoch the guest's, then the running line's, then the config's."""
+    looks: list[tuple[Fact[Any], Callable[[Facts], Gate | None]]] = [
+        (CLIQUE_CAPABILITY, _in_the_guest),
+        (VM_QEMU_ARGS, _in_the_running_line),
+        (VM_CLIQUE, _in_the_config),
+    ]
+    seen = [(s.epoch, look) for fact, look in looks if (s := facts.best(fact))]
+    for _, look in sorted(seen, key=lambda pair: pair[0], reverse=True):
+        yield look(facts)
 
 
 def _in_the_guest(facts: Facts) -> Gate | None:

@@ -38,7 +38,8 @@ def assess(case: Case) -> Verdict:
         return Verdict(VerdictKind.OPEN, missing=missing)
     text = f"pairs are {'/'.join(links)} apart, beyond NCCL's default level PXB"
     far = Claim(text, facts.refs(TOPOLOGY, WORST_LINK), None, Basis.LITERATURE)
-    if driver and driver.state is GateState.PASS and seen and seen.shm:
+    refused_by_nccl = used is not None and used.state is GateState.FAIL
+    if driver and driver.state is GateState.PASS and refused_by_nccl and seen and seen.shm:
         text = f"the driver allows P2P, yet the NCCL log shows {seen.shm} connections by SHM"
         refs = facts.refs(NCCL_TRANSPORTS) + driver.evidence
         claim = Claim(text, refs, None, Basis.MEASURED)

@@ -85,7 +85,7 @@ BELIEFS: tuple[Belief, ...] = (
         "With one GPU on each root complex there is no P2P on bare metal either.",
         "Boards of this kind show P2P on bare metal at 53–56 GB/s and under 0.5 µs; a verified copy "
         "without a VM decides for this one.",
-        "Linux kernel drivers/pci/p2pdma.c (every AMD Zen host bridge is accepted)",
+        "Linux kernel drivers/pci/p2pdma.c; local-inference-lab/rtx6kpro, hardware, 2026",
         notes=r"even (?:on|with) bare[ -]metal",
     ),
     Belief(
@@ -185,7 +185,7 @@ BELIEFS: tuple[Belief, ...] = (
         "P2P's sub-microsecond latency against a 10 µs copy is the speed-up of the engine.",
         "It is the latency of one write between two GPUs; an all-reduce over eight with P2P still takes "
         "24–57 µs.",
-        "NCCL 2.30.7, src/graph/tuning.cc; public nccl-tests figures of RTX PRO 6000",
+        "NCCL 2.30.7, src/graph/tuning.cc; local-inference-lab/rtx6kpro, 2026",
         notes=r"sub-?\s?microsecond|\b0\.[3-5]\d?\s?(?:us|µs|μs)\b",
     ),
     Belief(
@@ -193,7 +193,7 @@ BELIEFS: tuple[Belief, ...] = (
         "P2P doubles or triples the throughput.",
         "Public comparisons on eight PCIe GPUs lie between −50 % and +48 %, most of them within 15 %. "
         "The bound here says what communication can take at most.",
-        "Public A/B runs of RTX PRO 6000 servers, 2026",
+        "local-inference-lab/rtx6kpro, benchmarks, 2026",
         notes=r"\b(?:double|triple)\b"
         r"|\b[23](?:\.\d)?\s?[x×](?!\w)(?!\s*(?:\d|RTX|GPU|NVIDIA|[AHBL]\d))",
     ),
