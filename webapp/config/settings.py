@@ -100,9 +100,8 @@ USE_I18N = False
 USE_TZ = True
 
 STATIC_URL = "static/"
-STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = DATA_DIR / "static"
-WHITENOISE_USE_FINDERS = True
+# Served as they lie: there is nothing to collect from elsewhere.
+STATIC_ROOT = BASE_DIR / "static"
 WHITENOISE_AUTOREFRESH = DEBUG
 
 # A paste of a whole dmesg or NCCL log is normal; 50 MB is the upload limit the forms name.
