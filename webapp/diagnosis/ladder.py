@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from agents.facts.gpu import FABRIC, GPU_COUNT_SMI, GPUS
+from agents.facts.gpu import FABRIC
 from agents.facts.p2p import P2P_NVLINK, P2P_READ, TOPOLOGY
 from agents.facts.workload import PARALLELISM
 from webapp.diagnosis.case import Gate, GateState, Path
@@ -21,7 +21,7 @@ from webapp.diagnosis.gates import (
     used,
     worth,
 )
-from webapp.diagnosis.pairs import gpu_count, has_nvlink, pairs
+from webapp.diagnosis.pairs import gpu_count, gpu_count_refs, has_nvlink, pairs
 
 Judge = Callable[[Facts, Path], Gate]
 
@@ -65,7 +65,7 @@ def _unless_stale(facts: Facts, gate: Gate) -> Gate:
 def _not_applicable(facts: Facts, path: Path) -> tuple[str, tuple[EvidenceRef, ...]]:
     parallelism = facts.value(PARALLELISM)
     if gpu_count(facts) == 1:
-        return "there is one GPU", facts.refs(GPUS) or facts.refs(GPU_COUNT_SMI)
+        return "there is one GPU", gpu_count_refs(facts)
     if parallelism and parallelism.tp == 1:
         return "tensor parallel 1: no collective between GPUs", facts.refs(PARALLELISM)
     if path is Path.PCIE and has_nvlink(facts) and not pairs(facts).pcie:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import permutations
+from typing import Any
 
+from agents.facts import Fact, ReadingKind
 from agents.facts.gpu import FABRIC, GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS
 from agents.facts.p2p import P2P_NVLINK, P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode, P2pMatrix
 from webapp.diagnosis.case import Path
+from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import Facts
 
 Pair = tuple[str, str]
@@ -34,6 +37,21 @@ def gpu_count(facts: Facts) -> int | None:
     listed = len(gpus) if gpus else facts.value(GPU_COUNT_SMI)
     names = _names(facts)
     return listed or len(names) or facts.value(GPU_COUNT_PCI)
+
+
+def gpu_count_refs(facts: Facts) -> tuple[EvidenceRef, ...]:
+    """What `gpu_count` rests on: the first of its sources that has a value."""
+    sources: tuple[Fact[Any], ...] = (
+        GPUS,
+        GPU_COUNT_SMI,
+        P2P_READ,
+        P2P_WRITE,
+        TOPOLOGY,
+        GPU_COUNT_PCI,
+    )
+    known = (fact for fact in sources if facts.kind(fact) is ReadingKind.KNOWN)
+    first = next(known, None)
+    return facts.refs(first) if first else ()
 
 
 def pairs(facts: Facts) -> Pairs:

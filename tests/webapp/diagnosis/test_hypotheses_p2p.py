@@ -189,6 +189,13 @@ def test_links_that_are_all_inactive() -> None:
     assert verdict("nvlink_fabric_down", part).kind == "open"
 
 
+def test_one_gpu_with_net_has_its_peers_elsewhere() -> None:
+    one = GPUS.known(EIGHT[:1], lines=(4,))
+    net = NCCL_TRANSPORTS.known(NcclTransports(net=4), lines=(1,))
+    assert verdict("nccl_on_network", one, net).kind == "open"
+    assert not verdict("nccl_on_network", one).against, "no NET was seen"
+
+
 def test_net_beside_shared_memory_may_lead_to_another_machine() -> None:
     mixed = NCCL_TRANSPORTS.known(NcclTransports(p2p=3, shm=3, net=3), lines=(1,))
     got = verdict("nccl_on_network", mixed)

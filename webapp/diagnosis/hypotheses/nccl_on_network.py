@@ -13,7 +13,7 @@ from webapp.diagnosis.asking import asks, tells
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.pairs import gpu_count
+from webapp.diagnosis.pairs import gpu_count, gpu_count_refs
 
 SMALL_MIB = 64
 
@@ -45,9 +45,12 @@ def assess(case: Case) -> Verdict:
 def _elsewhere(case: Case) -> tuple[Claim, ...]:
     """Signs that NET leads to another machine."""
     seen, refs = case.facts.value(NCCL_TRANSPORTS), case.facts.refs(NCCL_TRANSPORTS)
+    if not seen or not seen.net:
+        return ()
     if gpu_count(case.facts) == 1:
-        return (Claim("this machine has one GPU, so its peers are elsewhere", refs),)
-    if seen and seen.net and (seen.shm or seen.p2p):
+        text = "this machine has one GPU, so its peers are elsewhere"
+        return (Claim(text, refs + gpu_count_refs(case.facts)),)
+    if seen.shm or seen.p2p:
         text = f"{seen.shm} connections by SHM and {seen.p2p} by P2P work beside NET"
         return (Claim(text, refs, None, Basis.MEASURED),)
     return ()
