@@ -86,9 +86,11 @@ def pins(session: DiagnosisSession, facts: Facts) -> list[dict[str, Any]]:
 
 
 def counting_sources(facts: Facts) -> dict[str, set[str]]:
-    """For each source, the facts whose counting reading it gave."""
+    """For each source, the facts whose counting reading it gave; `vm.*` follow from `host.vms`."""
     found: dict[str, set[str]] = {}
     for fact_id, group in facts.readings.items():
+        if fact_id.startswith("vm."):
+            continue
         found.setdefault(group[0].source, set()).add(fact_id)
     return found
 
