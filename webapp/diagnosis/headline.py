@@ -1,11 +1,106 @@
-"""Not written yet."""
+"""The one plain-language answer, and the two sentences under it."""
 
-from webapp.diagnosis.case import Case
+from __future__ import annotations
+
+from webapp.diagnosis.case import Bound, Case, Gate, GateState, Path, VerdictKind
+from webapp.diagnosis.claim import Basis, Range
+
+# The farthest a reader needs telling apart: a share is named by the next of these above it.
+_FRACTIONS = (
+    (0.05, "a twentieth"),
+    (0.10, "a tenth"),
+    (0.20, "a fifth"),
+    (0.25, "a quarter"),
+    (0.345, "a third"),
+    (0.50, "half"),
+    (0.67, "two thirds"),
+    (0.75, "three quarters"),
+)
 
 
 def headline(case: Case) -> str:
-    return "Not enough evidence."
+    if case.verdict("hang") is VerdictKind.SUPPORTED:
+        return "The GPUs wait for each other and no tokens come out: this is a hang."
+    if case.verdict("false_p2p_grant") is VerdictKind.SUPPORTED:
+        return "Peer-to-peer is granted and does not deliver: switch it off before anything else."
+    refused, bound = _refused(case), case.single_stream
+    known = bound is not None and bound.step_ms is not None
+    if refused:
+        return _refusal(refused, bound)
+    if known and bound and bound.comm_ms and bound.step_ms:
+        limit = _at_most(bound.comm_ms[1] / bound.step_ms[0])
+        return f"Communication between the GPUs explains {limit} of the step."
+    if known and bound and bound.floor_ms and bound.unexplained_ms and bound.step_ms:
+        if bound.unexplained_ms[0] > bound.step_ms[0] / 2:
+            return (
+                "Most of the step is unexplained: nothing measured so far says where the time goes."
+            )
+        return "Where the time goes is not known yet: communication was not measured."
+    return "Not enough evidence yet: say what speed was observed, and look at the guest."
+
+
+def _refusal(gate: Gate, bound: Bound | None) -> str:
+    cause = "The GPUs cannot reach each other directly"
+    if bound and bound.comm_ms and bound.step_ms:
+        return f"{cause}, but that explains {_at_most(bound.comm_ms[1] / bound.step_ms[0])} of the step."
+    return f"{cause}; how much of the step that explains is not known yet."
 
 
 def summary(case: Case) -> str:
-    return ""
+    """Two sentences: what the driver says and what it costs, then what is left and what to do."""
+    first = _first(case)
+    return f"{first} {_second(case)}".strip()
+
+
+def _first(case: Case) -> str:
+    refused, bound = _refused(case), case.single_stream
+    supported = case.verdict("p2p_denied_no_clique") is VerdictKind.SUPPORTED
+    why = "the guest shows its driver no clique" if supported else "its policy says so"
+    parts = []
+    if refused:
+        parts.append(f"the driver refuses peer access ({refused.why.partition(':')[0]}): {why}")
+    if bound and bound.step_ms and bound.comm_ms:
+        basis = bound.basis.get("comm_ms", Basis.ESTIMATED)
+        parts.append(
+            f"communication is {_span(bound.comm_ms)} of {_span(bound.step_ms)} ms ({basis})"
+        )
+    elif bound and bound.step_ms and bound.floor_ms:
+        parts.append(
+            f"a step takes {_span(bound.step_ms)} ms, of which reading weights needs "
+            f"{_span(bound.floor_ms)} ms ({bound.basis.get('floor_ms', Basis.LITERATURE)})"
+        )
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def _second(case: Case) -> str:
+    bound = case.single_stream
+    if bound is None:
+        return "Give the observed speed and the model to see where a step's time can go."
+    if bound.unexplained_ms is None or bound.step_ms is None:
+        missing = "; ".join(bound.missing[:2])
+        return f"Missing: {missing}." if missing else ""
+    if bound.unexplained_ms[0] > 0.1 * bound.step_ms[0]:
+        return (
+            f"At least {bound.unexplained_ms[0]:.0f} ms is unexplained: profile the engine before "
+            "changing the host."
+        )
+    return "What is left may be nothing; a profile of the engine tells."
+
+
+def _refused(case: Case) -> Gate | None:
+    """The driver's refusal; not when another path (NVLink) is open."""
+    gates = [case.gate("driver", path) for path in Path]
+    if any(gate and gate.state is GateState.PASS for gate in gates):
+        return None
+    return next((gate for gate in gates if gate and gate.state is GateState.FAIL), None)
+
+
+def _at_most(share: float) -> str:
+    name = next((text for limit, text in _FRACTIONS if share <= limit), None)
+    return f"at most {name}" if name else "perhaps most"
+
+
+def _span(span: Range) -> str:
+    low, high = (f"{end:.0f}" if end >= 100 else f"{end:.1f}" for end in span)
+    return low if low == high else f"{low}–{high}"

@@ -1,7 +1,218 @@
-"""Not written yet."""
+"""The next test: what could change most verdicts and gates for the least time and trouble."""
 
-from webapp.diagnosis.case import Case, NextTest
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agents.facts import Fact
+from agents.facts.bench import ALLREDUCE, COPY, DELIVERY, PROFILE, Timing
+from agents.facts.gpu import CLIQUE_CAPABILITY
+from agents.facts.nccl import NCCL_TRANSPORTS
+from agents.facts.p2p import P2P_READ, P2P_WRITE
+from agents.facts.vm import VM_QEMU_ARGS
+from webapp.diagnosis.case import (
+    Actor,
+    Case,
+    GateState,
+    NextTest,
+    Restart,
+    VerdictKind,
+)
+from webapp.diagnosis.copy_curve import copy_curve
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.ground import Ground, ground
+
+WANTED = 3
+# What a restart costs beside the test itself, in minutes of someone's attention: a rule of thumb.
+RESTART_MINUTES = {
+    Restart.NONE: 0,
+    Restart.ENGINE: 10,
+    Restart.GUEST: 20,
+    Restart.VM: 30,
+    Restart.HOST: 120,
+}
+# Another person has to be asked and to answer.
+ASKING_MINUTES = 15
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """weight: how much a verdict of this test is worth against a gate's (1). useful: whether it is
+    still open and can be done."""
+
+    test: NextTest
+    useful: Callable[[Case], bool]
+    weight: float = 1.0
 
 
 def next_tests(case: Case) -> tuple[NextTest, ...]:
-    return ()
+    """At most three, the one that could decide most a minute first; `decides` holds what is open."""
+    found: list[tuple[float, NextTest]] = []
+    for candidate in _CANDIDATES:
+        open_ = tuple(name for name in candidate.test.decides if _is_open(case, name))
+        if open_ and candidate.useful(case):
+            cost = _minutes(candidate.test)
+            found.append(
+                (candidate.weight * len(open_) / cost, replace(candidate.test, decides=open_))
+            )
+    found.sort(key=lambda item: -item[0])
+    return tuple(test for _, test in found[:WANTED])
+
+
+def _minutes(test: NextTest) -> int:
+    asking = ASKING_MINUTES if test.actor is Actor.HOST_ADMIN else 0
+    return test.minutes + RESTART_MINUTES[test.restart] + asking
+
+
+def _is_open(case: Case, name: str) -> bool:
+    gates = [gate for gate in case.ladder if gate.gate == name]
+    if gates:
+        return any(gate.state is GateState.UNKNOWN for gate in gates)
+    return name in case.verdicts and case.verdict(name) is VerdictKind.OPEN
+
+
+def _unread(*facts: Fact[Any]) -> Callable[[Case], bool]:
+    return lambda case: any(case.facts.value(fact) is None for fact in facts)
+
+
+def _in_kvm(case: Case) -> bool:
+    return ground(case.facts) is Ground.KVM
+
+
+def _refused(case: Case) -> bool:
+    driver = case.gate("driver")
+    return driver is not None and driver.state is GateState.FAIL
+
+
+def _no_device_timing(case: Case) -> bool:
+    """No collective timed in a graph yet: then a first run of it would replace the estimate."""
+    result = case.facts.value(ALLREDUCE)
+    timed = result and (result.timing is Timing.DEVICE or any(row.graph for row in result.rows))
+    return not timed
+
+
+def _no_copies(case: Case) -> bool:
+    return copy_curve(case.facts) is None and case.facts.value(COPY) is None
+
+
+def _vm_line_unread(case: Case) -> bool:
+    return _in_kvm(case) and case.facts.value(VM_QEMU_ARGS) is None
+
+
+def _not_read(facts: Facts) -> bool:
+    return facts.value(P2P_READ) is None or facts.value(P2P_WRITE) is None
+
+
+def _allowed_but_unchecked(case: Case) -> bool:
+    driver = case.gate("driver")
+    return bool(driver and driver.state is GateState.PASS) and case.facts.value(DELIVERY) is None
+
+
+def _test(
+    name: str,
+    decides: str,
+    minutes: int,
+    how: str,
+    restart: Restart = Restart.NONE,
+    actor: Actor = Actor.OPERATOR,
+) -> NextTest:
+    return NextTest(name, tuple(decides.split()), minutes, restart, actor, how)
+
+
+_CANDIDATES = (
+    _Candidate(
+        _test(
+            "engine_profile",
+            "launch_bound compute_bound memory_bandwidth_bound communication_latency_bound "
+            "communication_bandwidth_bound",
+            10,
+            "Record a profile of about 20 decode steps under the usual load (POST /start_profile)",
+        ),
+        _unread(PROFILE),
+        # It splits the whole step, where the others settle one part.
+        weight=2.0,
+    ),
+    _Candidate(
+        _test(
+            "p2p_matrix",
+            "driver p2p_denied_no_clique p2p_denied_other",
+            5,
+            "nvidia-smi topo -p2p r and topo -p2p w, with systemd-detect-virt and nvidia-smi -q",
+        ),
+        lambda case: (
+            _not_read(case.facts) and case.gate("driver") is not None and not _refused(case)
+        ),
+    ),
+    _Candidate(
+        _test(
+            "copy_sweep",
+            "communication_latency_bound communication_bandwidth_bound",
+            10,
+            "Time copies between two GPUs from 12 KiB to 64 MiB, device-timed, with the controls",
+        ),
+        _no_copies,
+    ),
+    _Candidate(
+        _test(
+            "nccl_log",
+            "used nccl_on_network communication_latency_bound",
+            5,
+            "Start the engine once with NCCL_DEBUG=INFO and keep the log",
+            Restart.ENGINE,
+        ),
+        _unread(NCCL_TRANSPORTS),
+    ),
+    _Candidate(
+        _test(
+            "clique_capability",
+            "granted",
+            5,
+            "sudo lspci -vv of the GPUs in the guest: is there a capability at [c8] or [d4]?",
+        ),
+        lambda case: _in_kvm(case) and case.facts.value(CLIQUE_CAPABILITY) is None,
+    ),
+    _Candidate(
+        _test(
+            "all_reduce_graph",
+            "communication_latency_bound communication_bandwidth_bound",
+            15,
+            "all_reduce_perf -b 4K -e 1M -f 2 -G 20, while the engine is stopped",
+            Restart.ENGINE,
+        ),
+        _no_device_timing,
+    ),
+    _Candidate(
+        _test(
+            "running_qemu_line",
+            "granted mapped",
+            5,
+            "The running QEMU command line (/proc/PID/cmdline) and the log of the VM's last start",
+            actor=Actor.HOST_ADMIN,
+        ),
+        _vm_line_unread,
+    ),
+    _Candidate(
+        _test(
+            "delivery_check",
+            "delivered collective false_p2p_grant",
+            10,
+            "Write a pattern to each GPU and read it back there; then all_reduce_perf -c 1",
+            Restart.ENGINE,
+        ),
+        _allowed_but_unchecked,
+        weight=2.0,
+    ),
+    _Candidate(
+        _test(
+            "bare_metal_test",
+            "fabric",
+            60,
+            "Boot once from a live medium: topo -p2p, and one copy checked by its destination",
+            Restart.HOST,
+            Actor.HOST_ADMIN,
+        ),
+        _in_kvm,
+    ),
+)

@@ -40,7 +40,8 @@ def p2p_status(facts: Facts) -> StatusChange | None:
         return None
     changes = _changes(facts)
     before, after = _codes(old.reading.value), _codes(new.reading.value)
-    clique = facts.before(VM_CLIQUE) is None and bool(facts.value(VM_CLIQUE))
+    now = facts.value(VM_CLIQUE)
+    clique = bool(now) and facts.before(VM_CLIQUE) is None
     predicted = "OK" if clique else "unchanged"
     held = set(after) == {P2pCode.OK} if clique else before == after
     return StatusChange(

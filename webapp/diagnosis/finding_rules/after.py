@@ -1,0 +1,99 @@
+"""What changed between before and after, and what was lost on the way."""
+
+from __future__ import annotations
+
+from agents.facts import ReadingKind
+from agents.facts.bench import COPY, CopyResult
+from agents.facts.gpu import BAR_FAILURES, GPU_COUNT_PCI, GPUS, PCI_GPUS
+from webapp.diagnosis.advising import because
+from webapp.diagnosis.case import Case, Finding
+from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.compare.copies import Comparison, compare_copies
+from webapp.diagnosis.compare.p2p_status import p2p_status
+from webapp.diagnosis.facts import Facts, Sourced
+
+FIX_ORDER = (
+    "in this order: physical address bits (CPU type host), the 64-bit window (pci-hole64-size, or "
+    "OVMF's X-PciMmio64Mb), pci=realloc in the guest, pci=nocrs only as the last resort"
+)
+
+
+def gpus_lost_to_space(case: Case) -> Finding | None:
+    """The driver cannot use a GPU whose region got no address."""
+    facts = case.facts
+    lost, total = _without_space(facts), facts.value(GPU_COUNT_PCI) or 0
+    if not lost or lost > total:
+        return None
+    refs = facts.refs(BAR_FAILURES, GPU_COUNT_PCI)
+    text = f"{lost} of {total} GPUs were lost: their regions got no MMIO address space"
+    claims = [because(text, "Linux PCI core, BAR assignment", refs)]
+    claims.append(because(FIX_ORDER, "QEMU pci-hole64-size; EDK2 MemDetect.c", refs))
+    now = facts.value(GPUS)
+    if now and len(now) == total:
+        text = f"all {total} are listed again now"
+        claims.append(Claim(text, facts.refs(GPUS), None, Basis.MEASURED))
+    severity = "warning" if now and len(now) == total else "critical"
+    return Finding("gpus_lost_to_space", severity, tuple(claims))
+
+
+def _without_space(facts: Facts) -> int:
+    """GPUs of which a region got no address, by the kernel log."""
+    gpus = {gpu.pci_address for gpu in facts.value(PCI_GPUS) or ()}
+    return len(gpus & {failure.pci_address for failure in facts.value(BAR_FAILURES) or ()})
+
+
+def status_after(case: Case) -> Finding | None:
+    change = p2p_status(case.facts)
+    if change is None or not change.changes:
+        return None
+    what = ", ".join(change.changes)
+    seen = ", ".join(change.after)
+    held = "held" if change.held else "did not hold"
+    text = f"predicted for {what}: P2P status {change.predicted}; observed {seen}: {held}"
+    claims = [Claim(text, change.evidence, None, Basis.MEASURED)]
+    if change.held and change.unchanged:
+        text = f"the decision for {what} closes as “no effect on P2P”"
+        claims.append(Claim(text, change.evidence, None, Basis.INFERRED))
+    return Finding("p2p_status_after", "info", tuple(claims))
+
+
+def copies_after(case: Case) -> Finding | None:
+    result = copies_compared(case)
+    if result is None:
+        return None
+    name = {"cannot_tell": "cannot tell"}.get(result.outcome, result.outcome)
+    refs = case.facts.refs(COPY)
+    old = case.facts.before(COPY)
+    refs = (old.refs[:2] if old else ()) + refs
+    changes = [effect.speedup - 1 for effect in result.effects]
+    text = f"copies before and after: {name} ({result.why})"
+    if changes:
+        text += f"; the sizes differ by {min(changes):+.1%} to {max(changes):+.1%}"
+    claims = [Claim(text, refs, None, Basis.MEASURED)]
+    if result.spread is not None:
+        inside = max((abs(change) for change in changes), default=0.0) <= result.spread
+        text = f"two runs of the same state differ by up to {result.spread:.1%} themselves" + (
+            ": the differences are inside that spread" if inside else ""
+        )
+        claims.append(Claim(text, refs, (0.0, result.spread), Basis.MEASURED))
+    if result.excluded:
+        claims.append(Claim(result.excluded, refs, None, Basis.INFERRED))
+    return Finding("copies_after", "info", tuple(claims))
+
+
+def copies_compared(case: Case) -> Comparison | None:
+    """The newest epoch's copies against those of the epoch before it; None without both."""
+    known = [s for s in case.facts.all(COPY) if s.reading.kind is ReadingKind.KNOWN]
+    newest = _of_first_epoch(known)
+    older = _of_first_epoch([s for s in known if s.epoch < known[0].epoch])
+    if not newest or not older:
+        return None
+    return compare_copies(older[0], newest[0], more_before=older[1:], more_after=newest[1:])
+
+
+def _of_first_epoch(known: list[Sourced]) -> list[CopyResult]:
+    """known is sorted, the newest epoch first."""
+    return [s.reading.value for s in known if s.reading.value and s.epoch == known[0].epoch]
+
+
+RULES = (gpus_lost_to_space, status_after, copies_after)

@@ -1,0 +1,171 @@
+"""What the guest's outputs look like and do not mean."""
+
+from __future__ import annotations
+
+from agents.facts.bench import COPY, CopyPath, CopyRow
+from agents.facts.gpu import GPU_NUMA, GPUS
+from agents.facts.nccl import NCCL_ENV
+from agents.facts.p2p import TOPOLOGY, TopologyMatrix
+from agents.facts.platform import GUEST_IOMMU, MACHINE_TYPE, NUMA_NODES
+from webapp.diagnosis.advising import because
+from webapp.diagnosis.case import Case, Finding, GateState
+from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.communication import gpu_link
+from webapp.diagnosis.copy_curve import copy_curve
+from webapp.diagnosis.ground import Ground, ground, ground_refs
+from webapp.diagnosis.reference.curves import STAGED_SOURCE, link_share, staged_gb_per_s
+from webapp.diagnosis.reference.gpus import gpu_spec
+
+PVE_MAP = "qemu-server 9.2.6, PCI.pm, address map"
+MIB = 2**20
+
+
+def pix_is_emulated(case: Case) -> Finding | None:
+    """Proxmox's i440FX map puts hostpci4 and up behind one emulated bridge."""
+    item = next((s for s in case.facts.all(TOPOLOGY) if _near(s.reading.value)), None)
+    if item is None or ground(case.facts) is not Ground.KVM:
+        return None
+    gpus = sorted(_near(item.reading.value), key=lambda name: int(name.removeprefix("GPU")))
+    text = (
+        f"PIX among {gpus[0]} to {gpus[-1]} is an artefact of the address map that Proxmox gives an i440FX "
+        "guest: one emulated bridge holds them. It says nothing about the wiring"
+    )
+    refs = item.refs[:2] + case.facts.refs(MACHINE_TYPE)
+    return Finding("pix_is_emulated", "info", (because(text, PVE_MAP, refs),))
+
+
+def _near(topology: TopologyMatrix | None) -> set[str]:
+    links = topology.gpu_links() if topology else {}
+    return {end for pair, link in links.items() if link in {"PIX", "PXB"} for end in pair}
+
+
+def wrong_baseline(case: Case) -> Finding | None:
+    """A copy inside one GPU never crosses the link that a copy between two has to cross."""
+    inside = _best_same(case)
+    if inside is None or copy_curve(case.facts) is None:
+        return None
+    refs = case.facts.refs(COPY)
+    rate = inside.size_bytes / inside.time_us / 1e3
+    share = gpu_link(case.facts).share
+    text = (
+        f"{rate:.0f} GB/s inside one GPU is the wrong baseline for copies between GPUs: the link gives "
+        f"{63 * share:.0f} GB/s raw, {50 * share:.0f}–{56 * share:.0f} with P2P"
+    )
+    claims = [because(text, "PCI Express rates; public P2P measurements, 2026", refs)]
+    spec = next((s for gpu in case.facts.value(GPUS) or () if (s := gpu_spec(gpu.name))), None)
+    if spec and 2 * rate > spec.bandwidth_gb_per_s:
+        text = (
+            f"reading and writing at {rate:.0f} GB/s each is more than its memory's "
+            f"{spec.bandwidth_gb_per_s:.0f} GB/s: at {_size(inside.size_bytes)} it measured the L2 cache"
+        )
+        claims.append(because(text, spec.source, refs))
+    return Finding("wrong_baseline", "info", tuple(claims))
+
+
+def _best_same(case: Case) -> CopyRow | None:
+    rows = [
+        row
+        for item in case.facts.all(COPY)
+        for row in (item.reading.value.rows if item.reading.value else ())
+        if row.path is CopyPath.SAME and row.time_us > 0
+    ]
+    return max(rows, key=lambda row: row.size_bytes / row.time_us, default=None)
+
+
+def numa_not_available(case: Case) -> Finding | None:
+    nodes, refs = case.facts.value(GPU_NUMA), case.facts.refs(GPU_NUMA)
+    if not nodes or any(node.numa_node is not None for node in nodes):
+        return None
+    guest = case.facts.value(NUMA_NODES)
+    seen = f"; this guest has {len(guest)}" if guest else ""
+    text = f"NUMA affinity N/A matters only in a guest with more than one memory node{seen}"
+    return Finding(
+        "numa_not_available", "info", (because(text, "nvidia-smi topo -m manual", refs),)
+    )
+
+
+def no_iommu_in_guest(case: Case) -> Finding | None:
+    iommu = case.facts.value(GUEST_IOMMU)
+    if ground(case.facts) is not Ground.KVM or (iommu is not None and iommu.enabled):
+        return None
+    refs = case.facts.refs(GUEST_IOMMU) or ground_refs(case.facts)
+    text = "no IOMMU in the guest is normal; an emulated one would not help P2P"
+    return Finding("no_iommu_in_guest", "info", (because(text, "QEMU, intel-iommu device", refs),))
+
+
+def staged_plateau(case: Case) -> Finding | None:
+    """Large copies at the speed of a detour over host memory."""
+    curve, driver = copy_curve(case.facts), case.gate("driver")
+    if curve is None or (driver and driver.state is GateState.PASS):
+        return None
+    large = [(size, size / us / 1e3) for size, us in curve.points if size >= MIB]
+    if not large:
+        return None
+    size, rate = max(large, key=lambda point: point[1])
+    link = gpu_link(case.facts)
+    usual = staged_gb_per_s(link.gen, link.width)
+    if not 0.5 * usual <= rate <= 1.2 * usual:
+        return None
+    share = link_share(link.gen, link.width)
+    text = (
+        f"{rate:.1f} GB/s at {_size(size)}: the plateau looks like any staged copy without P2P, "
+        f"{38 * share:.0f}–{45 * share:.0f} GB/s, in a VM as on bare metal"
+    )
+    claim = because(text, STAGED_SOURCE, curve.evidence, (rate, rate))
+    return Finding("staged_plateau", "info", (claim,))
+
+
+def host_synchronised(case: Case) -> Finding | None:
+    curve = copy_curve(case.facts)
+    if curve is None or curve.device_timed:
+        return None
+    size, us = curve.points[0]
+    text = (
+        f"{us:.1f} µs for {_size(size)} alone prove nothing: timed with a synchronise for each call, which "
+        "reads 17 µs even inside one GPU"
+    )
+    source = "measured on two H200, 2026: 17 µs synchronised, 0.9 µs on the device"
+    claim = because(text, source, curve.evidence, (us, us))
+    return Finding("host_synchronised", "info", (claim,))
+
+
+def level_is_set(case: Case) -> Finding | None:
+    level = (case.facts.value(NCCL_ENV) or {}).get("NCCL_P2P_LEVEL")
+    driver = case.gate("driver")
+    if level is None or driver is None or driver.state is not GateState.FAIL:
+        return None
+    text = f"NCCL_P2P_LEVEL={level} costs nothing now and will be needed once the driver allows P2P"
+    refs = case.facts.refs(NCCL_ENV)
+    return Finding("level_is_set", "info", (because(text, "NCCL 2.30, src/graph", refs),))
+
+
+def rejected_rows(case: Case) -> Finding | None:
+    """Rows whose own arithmetic does not hold."""
+    claims = [
+        Claim(
+            f"left out: “{row.text.strip()}” is {row.computed_gb_per_s:.1f} GB/s by its own size and "
+            f"time, not {row.printed_gb_per_s:g}",
+            item.refs[:1],
+            None,
+            Basis.MEASURED,
+        )
+        for item in case.facts.all(COPY)
+        for row in (item.reading.value.rejected if item.reading.value else ())
+    ]
+    return Finding("rejected_rows", "warning", tuple(claims)) if claims else None
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / MIB:.3g} MiB" if size_bytes >= MIB else f"{size_bytes / 1024:.3g} KiB"
+
+
+RULES = (
+    pix_is_emulated,
+    wrong_baseline,
+    staged_plateau,
+    host_synchronised,
+    rejected_rows,
+    numa_not_available,
+    no_iommu_in_guest,
+    level_is_set,
+)

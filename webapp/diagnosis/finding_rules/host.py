@@ -1,0 +1,74 @@
+"""What the hypervisor's outputs mean for P2P inside one VM."""
+
+from __future__ import annotations
+
+from agents.facts.host import GPU_PATHS, IOMMU_GROUPS, PCI_TREE, PLATFORM
+from agents.facts.vm import VM_HOSTPCI, VM_ID
+from agents.facts.workload import HOST_ROOT, MAY_CHANGE, WHY_VM
+from webapp.diagnosis.advising import because, seen
+from webapp.diagnosis.case import Case, Finding, GateState
+from webapp.diagnosis.ground import Ground, ground
+
+
+def separate_groups(case: Case) -> Finding | None:
+    """Every group of a VM lies in one container, and AMD Zen forwards between root ports."""
+    groups, paths = case.facts.value(IOMMU_GROUPS) or (), case.facts.value(GPU_PATHS) or ()
+    roots = {path.root_complex for path in paths}
+    if len(roots) < 2 and len(groups) < 2:
+        return None
+    refs = case.facts.refs(IOMMU_GROUPS, GPU_PATHS, PLATFORM)
+    text = "separate IOMMU groups do not forbid P2P inside one VM: they share one VFIO container"
+    claims = [because(text, "Linux vfio_iommu_type1", refs)]
+    platform = case.facts.value(PLATFORM)
+    if len(roots) > 1 and platform and any(z in (platform.cpu or "") for z in ("EPYC", "Ryzen")):
+        text = (
+            f"{len(roots)} root complexes do not forbid it on this platform: AMD Zen forwards between root "
+            "ports"
+        )
+        claims.append(because(text, "Linux drivers/pci/p2pdma.c", refs))
+    return Finding("separate_groups", "info", tuple(claims))
+
+
+def dummy_bridges(case: Case) -> Finding | None:
+    nodes = case.facts.value(PCI_TREE) or ()
+    if not any("Dummy Host Bridge" in node.name for node in nodes):
+        return None
+    text = "“PCIe Dummy Host Bridge” is a placeholder on each root complex; it isolates nothing"
+    refs = case.facts.refs(PCI_TREE)
+    return Finding("dummy_bridges", "info", (because(text, "PCI ID repository, 1022:153d", refs),))
+
+
+def mapping_pool(case: Case) -> Finding | None:
+    """Several slots that draw from one mapping."""
+    names = [d.mapping for d in case.facts.value(VM_HOSTPCI) or () if d.mapping]
+    shared = sorted({name for name in names if names.count(name) > 1})
+    if not shared:
+        return None
+    text = (
+        f"{names.count(shared[0])} slots draw from the mapping {shared[0]}, the first free device wins: "
+        "mapping pools give no fixed order of slots to GPUs. One mapping a GPU would"
+    )
+    claim = because(text, "qemu-server 9.2.6, PCI.pm", case.facts.refs(VM_HOSTPCI))
+    return Finding("mapping_pool", "info", (claim,))
+
+
+def host_questions(case: Case) -> Finding | None:
+    """Root, what may change, why a VM: asked once the VM matters."""
+    facts, driver = case.facts, case.gate("driver")
+    refused = driver is not None and driver.state is GateState.FAIL
+    may, vm = facts.value(MAY_CHANGE), facts.value(VM_ID)
+    root, why = facts.value(HOST_ROOT), facts.value(WHY_VM)
+    said = root is not None or may is not None or vm is not None
+    if ground(facts) is not Ground.KVM or not (refused or said):
+        return None
+    answers = (
+        f"root on the host: {root or 'ask'}",
+        f"may change: {', '.join(may) if may else 'ask'}",
+        f"why a VM: {why or 'ask'}",
+    )
+    refs = facts.refs(HOST_ROOT, MAY_CHANGE, WHY_VM)
+    claim = seen("; ".join(answers), refs, "questions to the host's administrator")
+    return Finding("host_questions", "info", (claim,))
+
+
+RULES = (separate_groups, dummy_bridges, mapping_pool, host_questions)
