@@ -167,7 +167,7 @@ stop() { # exit code
 make_folder() {
   umask 077
   for base in "${TMPDIR:-/tmp}" /tmp /dev/shm /run; do
-    folder=$(mktemp -d "$base/peerpath.XXXXXXXX" 2>/dev/null) && return 0
+    folder=$(mktemp -d "$base/peerpath.${PEERPATH_RUN-}XXXXXXXX" 2>/dev/null) && return 0
   done
   echo 'peerpath: no folder for temporary files' >&2
   exit 1

@@ -40,7 +40,7 @@ def clean(raw: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Who answered. Every value is what the text says, unchecked; "" where it does not say."""
+    """Who answered. Every value is what the text says, unchecked; "" or None where it does not."""
 
     nonce: str
     schema: str
@@ -49,7 +49,7 @@ class Header:
     time: str = ""
     uid: str = ""
     sudo: str = ""
-    process_group: str = ""
+    process_group: int | None = None
     session: str = ""
     folder: str = ""
 
@@ -306,7 +306,7 @@ def _header(nonce: str, said: dict[str, str]) -> Header:
     return Header(
         nonce=nonce,
         script_sha256=said.get("script", ""),
-        process_group=said.get("group", ""),
+        process_group=_integer(said.get("group")),
         **{name: said.get(name, "") for name in names},
     )
 

@@ -1,0 +1,127 @@
+"""What every run needs around it: a mark to find its processes by, someone who reads along and
+stops it, and the sweep that ends what is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import math
+import re
+import secrets
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from agents.agent import MOST_OUTPUT, MOST_STDERR, Reason
+from agents.collector import quote
+
+SWEEP = Path(__file__).with_name("sweep.sh").read_text(encoding="utf-8")
+_PAYLOAD = Path(__file__).with_name("payload.sh").read_text(encoding="utf-8")
+_TICK_S = 0.1  # how often `cancelled` is asked
+_HELD_OPEN_S = 1.0  # how long output may stay open after the script's own end
+
+
+class Channel(Protocol):
+    """A process somewhere. read and read_error answer b"" at the end, and never raise for a lost
+    connection. exit_code None: still running, or lost. closed returns when it is gone."""
+
+    async def read(self) -> bytes: ...
+    async def read_error(self) -> bytes: ...
+    def exit_code(self) -> int | None: ...
+    async def closed(self) -> None: ...
+
+
+def new_mark() -> str:
+    """What a run's processes carry in their environment as PEERPATH_RUN."""
+    return secrets.token_hex(8)
+
+
+def wrap_payload(program: bytes, argv: Sequence[str], *, interpreter: str, timeout_s: float) -> str:
+    """The sh script that carries a program to a target and runs it there."""
+    words = [quote(interpreter), "./program", *(quote(word) for word in argv)]
+    values = {
+        "program": base64.encodebytes(program).decode("ascii").rstrip("\n"),
+        "sha256": hashlib.sha256(program).hexdigest(),
+        "seconds": str(math.ceil(timeout_s)),
+        "command": " ".join(words),
+    }
+    return re.sub(r"@(program|sha256|seconds|command)@", lambda hole: values[hole[1]], _PAYLOAD)
+
+
+def read_sweep(raw: bytes, mark: str) -> bool | None:
+    """Whether the sweep left something alive; None when it did not say."""
+    said = re.search(rf"(?m)^={mark}= left ([0-9]+)$", raw.decode("utf-8", "replace"))
+    return int(said[1]) > 0 if said else None
+
+
+async def follow(
+    channel: Channel,
+    *,
+    on_output: Callable[[bytes], None],
+    cancelled: Callable[[], bool],
+    timeout_s: float,
+) -> tuple[Reason, bytes]:
+    """Reads along until the process has ended or has to be; stderr as far as it is kept.
+
+    Raises what `on_output` raises.
+    """
+    stderr = bytearray()
+    reading = asyncio.create_task(_read_output(channel, on_output))
+    tasks = [
+        reading,
+        asyncio.create_task(_read_stderr(channel, stderr)),
+        asyncio.create_task(channel.closed()),
+    ]
+    try:
+        reason = await _until_over(channel, tasks, reading, cancelled, timeout_s)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return reason, bytes(stderr)
+
+
+async def _until_over(
+    channel: Channel,
+    tasks: list[asyncio.Task[None]],
+    reading: asyncio.Task[None],
+    cancelled: Callable[[], bool],
+    timeout_s: float,
+) -> Reason:
+    clock = asyncio.get_running_loop().time
+    deadline, give_up = clock() + timeout_s, math.inf
+    while running := [task for task in tasks if not task.done()]:
+        await asyncio.wait(running, timeout=_TICK_S, return_when=asyncio.FIRST_COMPLETED)
+        if reading.done() and (error := reading.exception()):
+            if isinstance(error, _FloodedError):
+                return Reason.FLOODED
+            raise error
+        if channel.exit_code() is not None:
+            give_up = min(give_up, clock() + _HELD_OPEN_S)
+            if clock() > give_up:
+                break
+        elif cancelled():
+            return Reason.CANCELLED
+        elif clock() > deadline:
+            return Reason.TIMED_OUT
+    return Reason.LOST if channel.exit_code() is None else Reason.FINISHED
+
+
+class _FloodedError(Exception):
+    pass
+
+
+async def _read_output(channel: Channel, on_output: Callable[[bytes], None]) -> None:
+    left = MOST_OUTPUT
+    while chunk := await channel.read():
+        left -= len(chunk)
+        if left < 0:
+            raise _FloodedError
+        on_output(chunk)
+
+
+async def _read_stderr(channel: Channel, kept: bytearray) -> None:
+    while chunk := await channel.read_error():
+        kept += chunk[: MOST_STDERR - len(kept)]

@@ -1,0 +1,113 @@
+"""SSH host keys: what one looks like, where accepted ones are kept, and how a new one is fetched.
+
+known_hosts files are OpenSSH's (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT). Keys of certificate
+authorities are not taken: a person accepts a machine's own key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+
+import asyncssh
+
+from agents.agent import Unreachable
+
+DEFAULT_PORT = 22
+# In the order they are asked for; a pinned key's own algorithms come first.
+ALGORITHMS = (
+    "ssh-ed25519",
+    "ecdsa-sha2-nistp256",
+    "ecdsa-sha2-nistp384",
+    "ecdsa-sha2-nistp521",
+    "rsa-sha2-512",
+    "rsa-sha2-256",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HostKey:
+    """A public key. line: "ssh-ed25519 AAAA…", without host and comment. fingerprint: SHA256:…"""
+
+    line: str
+    algorithm: str
+    fingerprint: str
+
+    @classmethod
+    def from_line(cls, line: str) -> HostKey:
+        """Raises ValueError when this is no public key."""
+        try:
+            return _host_key(asyncssh.import_public_key(line.strip()))
+        except asyncssh.KeyImportError as error:
+            raise ValueError(f"This is not a public key: {error}") from error
+
+    @property
+    def key(self) -> asyncssh.SSHKey:
+        return asyncssh.import_public_key(self.line)
+
+
+def from_key(key: asyncssh.SSHKey) -> HostKey:
+    return _host_key(key)
+
+
+def pinned_in(known_hosts: str, host: str, port: int = DEFAULT_PORT) -> tuple[HostKey, ...]:
+    """The keys a known_hosts text holds for this host and port, revoked ones left out.
+
+    A line that cannot be read is passed over; it pins nothing.
+    """
+    found: dict[str, HostKey] = {}
+    revoked: set[str] = set()
+    for line in known_hosts.splitlines():
+        try:
+            entry = asyncssh.import_known_hosts(line)
+            keys, _, bad, *_ = entry.match(host, "", port if port != DEFAULT_PORT else None)
+        except (ValueError, asyncssh.KeyImportError):
+            continue
+        revoked |= {_host_key(key).line for key in bad}
+        found |= {pin.line: pin for pin in map(_host_key, keys)}
+    return tuple(pin for line, pin in found.items() if line not in revoked)
+
+
+def known_hosts_line(host: str, port: int, pin: HostKey) -> str:
+    """One line for a known_hosts file. Raises ValueError for what cannot be a host's name."""
+    if not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z._:%-]*", host):
+        raise ValueError(f"{host!r} is not the name or address of a host.")
+    return f"{host if port == DEFAULT_PORT else f'[{host}]:{port}'} {pin.line}"
+
+
+async def fetch_host_key(
+    host: str,
+    port: int = DEFAULT_PORT,
+    *,
+    tunnel: asyncssh.SSHClientConnection | None = None,
+    timeout_s: float = 10.0,
+) -> HostKey:
+    """The key a machine shows now. It proves nothing: a person compares the fingerprint.
+
+    Raises Unreachable.
+    """
+    try:
+        key = await asyncio.wait_for(
+            asyncssh.get_server_host_key(
+                host, port, tunnel=tunnel, config=None, server_host_key_algs=ALGORITHMS
+            ),
+            timeout_s,
+        )
+    except (OSError, asyncssh.Error, TimeoutError) as error:
+        raise Unreachable(f"{host}:{port} showed no host key: {why(error)}.") from error
+    if key is None:
+        raise Unreachable(f"{host}:{port} showed no host key.")
+    return _host_key(key)
+
+
+def why(error: BaseException) -> str:
+    """The reason in words; some errors carry none."""
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    return str(getattr(error, "strerror", None) or error or type(error).__name__).rstrip(".")
+
+
+def _host_key(key: asyncssh.SSHKey) -> HostKey:
+    algorithm, body, *_ = key.export_public_key().decode("ascii").split()
+    return HostKey(f"{algorithm} {body}", algorithm, key.get_fingerprint())

@@ -1,0 +1,116 @@
+"""Runs scripts on this machine, each in a session of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from agents.agent import Ending, Reason
+from agents.following import SWEEP, follow, new_mark, read_sweep, wrap_payload
+
+_CHUNK = 65536
+_SWEEP_S = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class LocalAgent:
+    """An agents.agent.Agent for the machine this runs on."""
+
+    async def run(
+        self,
+        script: str,
+        *,
+        on_output: Callable[[bytes], None],
+        cancelled: Callable[[], bool],
+        timeout_s: float,
+    ) -> Ending:
+        mark = new_mark()
+        process = await _start(mark, "--watch-stdin")
+        try:
+            await _send(process, script)
+            reason, stderr = await follow(
+                _LocalChannel(process),
+                on_output=on_output,
+                cancelled=cancelled,
+                timeout_s=timeout_s,
+            )
+        except BaseException:
+            await _sweep(mark)
+            raise
+        finally:
+            if process.stdin:
+                process.stdin.close()
+        leftover = False if reason is Reason.FINISHED else await _sweep(mark)
+        code = process.returncode if reason is Reason.FINISHED else None
+        return Ending(code, reason, stderr, leftover)
+
+    async def run_payload(
+        self,
+        program: bytes,
+        argv: Sequence[str],
+        *,
+        interpreter: str,
+        on_output: Callable[[bytes], None],
+        cancelled: Callable[[], bool],
+        timeout_s: float,
+    ) -> Ending:
+        script = wrap_payload(program, argv, interpreter=interpreter, timeout_s=timeout_s)
+        return await self.run(script, on_output=on_output, cancelled=cancelled, timeout_s=timeout_s)
+
+
+async def _start(mark: str, *arguments: str) -> Process:
+    return await asyncio.create_subprocess_exec(
+        "sh",
+        "-s",
+        "--",
+        *arguments,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        env={**os.environ, "PEERPATH_RUN": mark},
+        start_new_session=True,
+    )
+
+
+async def _send(process: Process, script: str) -> None:
+    assert process.stdin
+    process.stdin.write(script.encode())
+    # A shell that ended before it had read everything says more by its exit code.
+    with suppress(ConnectionError):
+        await process.stdin.drain()
+
+
+async def _sweep(mark: str) -> bool | None:
+    """Ends what is left of a run; whether something could not be ended."""
+    process = await asyncio.create_subprocess_exec(
+        "sh", "-s", "--", mark, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True
+    )
+    try:
+        stdout, _ = await asyncio.wait_for(process.communicate(SWEEP.encode()), _SWEEP_S)
+    except TimeoutError:
+        process.kill()
+        return None
+    return read_sweep(stdout, mark)
+
+
+@dataclass(frozen=True, slots=True)
+class _LocalChannel:
+    process: Process
+
+    async def read(self) -> bytes:
+        assert self.process.stdout
+        return await self.process.stdout.read(_CHUNK)
+
+    async def read_error(self) -> bytes:
+        assert self.process.stderr
+        return await self.process.stderr.read(_CHUNK)
+
+    def exit_code(self) -> int | None:
+        return self.process.returncode
+
+    async def closed(self) -> None:
+        await self.process.wait()

@@ -1,0 +1,251 @@
+"""Runs scripts over SSH: one connection, one channel for the script, one more to end it.
+
+Host keys are pinned. There is no way to connect without one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import asyncssh
+
+from agents.agent import (
+    AgentError,
+    AuthenticationFailed,
+    Ending,
+    HostKeyChanged,
+    HostKeyUnknown,
+    Reason,
+    Unreachable,
+)
+from agents.following import SWEEP, follow, new_mark, read_sweep, wrap_payload
+from agents.host_keys import ALGORITHMS, HostKey, from_key, why
+
+_CHUNK = 65536
+_SWEEP_S = 15.0
+_RECONNECT_S = 5.0
+_KEEPALIVE_S = 5  # three unanswered ones end the connection
+
+
+@dataclass(frozen=True, slots=True)
+class SshSpec:
+    """Where a target is and what opens it.
+
+    host_keys: the accepted keys; none means the connection ends with HostKeyUnknown. identities:
+    private key files. private_keys: private keys as text, from a store. own_keys: the operator's
+    own ssh agent and ~/.ssh keys may be tried as well. read_config: ~/.ssh/config counts.
+    jump: the machine to go through, with its own accepted keys.
+    """
+
+    host: str
+    port: int = 22
+    user: str | None = None
+    host_keys: tuple[HostKey, ...] = ()
+    identities: tuple[str, ...] = ()
+    private_keys: tuple[str, ...] = field(default=(), repr=False)
+    passphrase: str | None = field(default=None, repr=False)
+    own_keys: bool = True
+    read_config: bool = False
+    jump: SshSpec | None = None
+    connect_timeout_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class SshAgent:
+    """An agents.agent.Agent for a machine with an SSH server and a POSIX sh."""
+
+    spec: SshSpec
+
+    async def run(
+        self,
+        script: str,
+        *,
+        on_output: Callable[[bytes], None],
+        cancelled: Callable[[], bool],
+        timeout_s: float,
+    ) -> Ending:
+        mark = new_mark()
+        async with connect(self.spec) as connection:
+            process = await _start(connection, mark)
+            try:
+                process.stdin.write(script.encode())
+                reason, stderr = await follow(
+                    _SshChannel(process),
+                    on_output=on_output,
+                    cancelled=cancelled,
+                    timeout_s=timeout_s,
+                )
+            except BaseException:
+                await _sweep(connection, mark)
+                raise
+            if reason is Reason.FINISHED:
+                return Ending(_exit_code(process), reason, stderr)
+            if reason is not Reason.LOST:
+                return Ending(None, reason, stderr, await _sweep(connection, mark))
+        return Ending(None, reason, stderr, await self._sweep_anew(mark))
+
+    async def run_payload(
+        self,
+        program: bytes,
+        argv: Sequence[str],
+        *,
+        interpreter: str,
+        on_output: Callable[[bytes], None],
+        cancelled: Callable[[], bool],
+        timeout_s: float,
+    ) -> Ending:
+        script = wrap_payload(program, argv, interpreter=interpreter, timeout_s=timeout_s)
+        return await self.run(script, on_output=on_output, cancelled=cancelled, timeout_s=timeout_s)
+
+    async def _sweep_anew(self, mark: str) -> bool | None:
+        """After a lost connection: one try over a new one."""
+        try:
+            async with asyncio.timeout(_RECONNECT_S), connect(self.spec) as connection:
+                return await _sweep(connection, mark)
+        except (AgentError, TimeoutError):
+            return None
+
+
+@asynccontextmanager
+async def connect(spec: SshSpec) -> AsyncIterator[asyncssh.SSHClientConnection]:
+    """An open connection, through the jump hosts there are. Raises AgentError."""
+    async with AsyncExitStack() as stack:
+        tunnel = await stack.enter_async_context(connect(spec.jump)) if spec.jump else None
+        yield await stack.enter_async_context(await _open(spec, tunnel))
+
+
+async def _open(
+    spec: SshSpec, tunnel: asyncssh.SSHClientConnection | None
+) -> asyncssh.SSHClientConnection:
+    where = f"{spec.host}:{spec.port}"
+    shown = _ShownKey()
+    try:
+        return await asyncssh.connect(
+            spec.host,
+            spec.port,
+            tunnel=tunnel,
+            client_factory=lambda: shown,
+            known_hosts=([pin.key for pin in spec.host_keys], [], []),
+            server_host_key_algs=_algorithms(spec.host_keys),
+            connect_timeout=spec.connect_timeout_s,
+            login_timeout=spec.connect_timeout_s,
+            keepalive_interval=_KEEPALIVE_S,
+            **_credentials(spec),
+        )
+    except asyncssh.HostKeyNotVerifiable as error:
+        raise _host_key_error(where, spec.host_keys, shown.pin) from error
+    except asyncssh.PermissionDenied as error:
+        raise AuthenticationFailed(
+            f"{where} refused every key that was offered for {spec.user or 'this user'}. Add the "
+            f"public key to ~/.ssh/authorized_keys there, or choose another identity file."
+        ) from error
+    except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError) as error:
+        raise AuthenticationFailed(f"A private key could not be read: {why(error)}.") from error
+    except (OSError, asyncssh.Error, TimeoutError) as error:
+        raise Unreachable(
+            f"No connection to {where}: {why(error)}. Check address, port and firewall, and that "
+            f"an SSH server runs there."
+        ) from error
+
+
+class _ShownKey(asyncssh.SSHClient):
+    """Keeps the host key that was not among the accepted ones, and refuses it."""
+
+    def __init__(self) -> None:
+        self.pin: HostKey | None = None
+
+    def validate_host_public_key(
+        self, host: str, addr: str, port: int, key: asyncssh.SSHKey
+    ) -> bool:
+        self.pin = from_key(key)
+        return False
+
+
+def _host_key_error(where: str, accepted: tuple[HostKey, ...], shown: HostKey | None) -> AgentError:
+    if shown is None:
+        return Unreachable(f"{where} shows a host key of a kind that cannot be pinned.")
+    if not accepted:
+        return HostKeyUnknown(where, shown.fingerprint, shown.line)
+    expected = tuple(pin.fingerprint for pin in accepted)
+    return HostKeyChanged(where, expected, shown.fingerprint, shown.line)
+
+
+def _algorithms(accepted: tuple[HostKey, ...]) -> list[str]:
+    """The accepted keys' algorithms first, so that a server with several keys shows that one."""
+    kinds = {pin.algorithm.replace("ssh-rsa", "rsa-sha2") for pin in accepted}
+    return sorted(ALGORITHMS, key=lambda name: not any(name.startswith(kind) for kind in kinds))
+
+
+def _credentials(spec: SshSpec) -> dict[str, Any]:
+    """The options of asyncssh.connect that say who we are. An option left out means its default:
+    the operator's agent, ~/.ssh keys and ~/.ssh/config."""
+    options: dict[str, Any] = {}
+    keys: list[object] = [*spec.identities]
+    keys += [asyncssh.import_private_key(text, spec.passphrase) for text in spec.private_keys]
+    if keys or not spec.own_keys:
+        options["client_keys"] = keys or None
+    if spec.passphrase is not None:
+        options["passphrase"] = spec.passphrase
+    if not spec.own_keys:
+        options["agent_path"] = None
+    if not spec.read_config:
+        options["config"] = None
+    if spec.user is not None:
+        options["username"] = spec.user
+    return options
+
+
+async def _start(
+    connection: asyncssh.SSHClientConnection, mark: str
+) -> asyncssh.SSHClientProcess[bytes]:
+    try:
+        return await connection.create_process(
+            f"exec env PEERPATH_RUN={mark} sh -s -- --watch-stdin", encoding=None
+        )
+    except (OSError, asyncssh.Error) as error:
+        raise Unreachable(f"The server opened no session: {why(error)}.") from error
+
+
+async def _sweep(connection: asyncssh.SSHClientConnection, mark: str) -> bool | None:
+    """Ends what is left of a run, over a second channel; whether something could not be ended."""
+    assert re.fullmatch(r"[0-9a-f]+", mark)
+    try:
+        answer = await connection.run(
+            f"exec sh -s -- {mark}", input=SWEEP.encode(), encoding=None, timeout=_SWEEP_S
+        )
+    except (OSError, asyncssh.Error, TimeoutError):
+        return None
+    return read_sweep(answer.stdout if isinstance(answer.stdout, bytes) else b"", mark)
+
+
+def _exit_code(process: asyncssh.SSHClientProcess[bytes]) -> int | None:
+    """None: still running, or lost. Negative: ended by a signal."""
+    return process.exit_status
+
+
+@dataclass(frozen=True, slots=True)
+class _SshChannel:
+    process: asyncssh.SSHClientProcess[bytes]
+
+    async def read(self) -> bytes:
+        return await self._read(self.process.stdout)
+
+    async def read_error(self) -> bytes:
+        return await self._read(self.process.stderr)
+
+    async def _read(self, stream: asyncssh.SSHReader[bytes]) -> bytes:
+        try:
+            return await stream.read(_CHUNK)
+        except (OSError, asyncssh.Error):
+            return b""
+
+    def exit_code(self) -> int | None:
+        return _exit_code(self.process)
+
+    async def closed(self) -> None:
+        await self.process.wait_closed()
