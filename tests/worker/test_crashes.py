@@ -86,6 +86,23 @@ def test_a_killed_worker_loses_its_run_but_nothing_that_had_come(
     assert (run.state, run.fence) == (RunState.LOST, 1)
 
 
+def test_a_worker_asked_to_end_stops_its_runs_on_their_machines_first(
+    here: Target,
+    admin: User,
+    worker: Callable[[], subprocess.Popen[bytes]],
+    hanging_smi: Path,
+) -> None:
+    run = runs.queue_probes(here.session, here, admin, [QUICK, HANGS])
+    process = worker()
+    wait_until(hanging_smi.exists)
+    process.terminate()
+    assert process.wait(10) == 0
+    run.refresh_from_db()
+    assert run.state == RunState.LOST
+    assert "stopped" in run.problem
+    assert not alive(int(hanging_smi.read_text()))
+
+
 def test_a_run_whose_message_a_flushed_redis_lost_is_still_done(
     here: Target,
     admin: User,

@@ -2,53 +2,31 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Iterator
 
-from tests.worker.conftest import ROOT
+import pytest
 
-PROGRAM = """
-import json, time
-import django
-django.setup()
-from django.core.management import call_command
-call_command("migrate", verbosity=0)
+from tests.worker.conftest import wait_until
 from webapp.accounts.models import User
 from webapp.triage import runs
-from webapp.triage.models import Run, Target
-from webapp.triage.sessions import session_open
-from worker import embedded
-
-carol = User.objects.create(username="carol", is_staff=True)
-session = session_open(owner=carol, title="embedded")
-here = Target.objects.create(session=session, role="guest", agent="local", created_by=carol)
-worker = embedded.start()
-queued = [runs.queue_probes(session, here, carol, ["guest.kernel_cmdline"]) for _ in range(3)]
-deadline = time.monotonic() + 20
-while Run.objects.filter(ended_at=None).exists() and time.monotonic() < deadline:
-    time.sleep(0.02)
-worker.stop()
-print(json.dumps([[run.state, run.evidence.count()] for run in Run.objects.all()]))
-"""
+from webapp.triage.models import Run, RunState, Target
+from worker import duties, embedded
 
 
-def test_runs_are_worked_on_by_threads_of_the_web_process(tmp_path: Path) -> None:
-    environment = os.environ | {
-        "DJANGO_SETTINGS_MODULE": "webapp.config.settings",
-        "PEERPATH_DATA": str(tmp_path),
-        "PEERPATH_REDIS_URL": "",
-        "PEERPATH_DATABASE_URL": "",
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [["succeeded", 1]] * 3
+@pytest.fixture
+def worker(transactional_db: None) -> Iterator[embedded.Embedded]:
+    running = embedded.start()
+    yield running
+    running.stop()
+    duties.shutting_down.clear()
+    assert not any(thread.is_alive() for thread in running.threads)
+
+
+def test_runs_are_worked_on_by_threads_of_this_process(
+    worker: embedded.Embedded, here: Target, admin: User
+) -> None:
+    for _ in range(3):
+        runs.queue_probes(here.session, here, admin, ["guest.kernel_cmdline"])
+    wait_until(lambda: not Run.objects.filter(ended_at=None).exists())
+    states = {run.state: run.evidence.count() for run in Run.objects.all()}
+    assert states == {RunState.SUCCEEDED: 1}

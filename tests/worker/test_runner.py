@@ -132,17 +132,15 @@ def test_this_machine_itself_is_for_administrators_even_when_queued_before(
     assert not run.chunks.exists()
 
 
-def test_an_unknown_host_key_is_never_accepted_by_itself(
-    session: DiagnosisSession, admin: User
-) -> None:
+def test_a_machine_out_of_reach_is_a_clear_failure(session: DiagnosisSession, admin: User) -> None:
     target = Target.objects.create(
-        session=session, role="guest", agent="ssh", host="192.0.2.1", user="ops", created_by=admin
+        session=session, role="guest", agent="ssh", host="127.0.0.1", port=9, created_by=admin
     )
     run = queue(target, admin, QUICK)
     tasks.run(str(run.pk))
     run.refresh_from_db()
     assert run.state == RunState.FAILED
-    assert "host key" in run.problem.lower()
+    assert "127.0.0.1:9" in run.problem
     assert not session.host_keys.exists()
 
 

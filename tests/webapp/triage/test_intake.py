@@ -17,7 +17,7 @@ from agents.probe import Output
 from agents.probes import all_probes
 from agents.reader import all_readers
 from webapp.accounts.models import User
-from webapp.triage import case_facts, intake, runs
+from webapp.triage import case_facts, intake, read_apart, runs
 from webapp.triage.models import DiagnosisSession, Event, Evidence, StoredReading, Target
 
 MATRIX = b"""ops@gpu-vm:~$ nvidia-smi topo -p2p r
@@ -38,6 +38,8 @@ Legend:
 TWO_PARTS = (
     MATRIX + b"ops@gpu-vm:~$ cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz-6.8.0 root=/dev/vda1 ro quiet\n"
 )
+LARGE = TWO_PARTS + (b"nothing anybody knows about, " * 20 + b"\n") * 2_000
+assert len(LARGE) > read_apart.LARGE_BYTES
 
 
 def kinds(session: DiagnosisSession) -> list[str]:
@@ -128,7 +130,7 @@ def broken_parser(reader: str) -> Iterator[None]:
 def test_a_parser_that_raises_does_not_stop_the_other_parts(
     session_of_alice: DiagnosisSession, alice: User
 ) -> None:
-    with broken_parser("guest.kernel_cmdline"):
+    with broken_parser("guest.kernel_cmdline"), broken_parser("host.kernel_cmdline"):
         taken = intake.take_text(session_of_alice, TWO_PARTS, user=alice, view=View.GUEST)
     assert [part.reader for part in taken.understood] == ["guest.topo_p2p_read"]
     last_line = TWO_PARTS.count(b"\n")
@@ -162,10 +164,15 @@ def test_a_better_parser_reads_old_evidence(
 def test_a_large_text_is_read_in_a_process_of_its_own(
     session_of_alice: DiagnosisSession, alice: User
 ) -> None:
-    raw = TWO_PARTS + b"nothing anybody knows about, at length\n" * 40_000
-    assert len(raw) > 1 << 20
-    taken = intake.take_text(session_of_alice, raw, user=alice, view=View.GUEST)
+    taken = intake.take_text(session_of_alice, LARGE, user=alice, view=View.GUEST)
     assert "guest.topo_p2p_read" in [part.reader for part in taken.understood]
+
+
+def test_a_text_that_takes_too_long_is_stored_and_said() -> None:
+    found = read_apart.read(LARGE, role=View.GUEST, timeout_s=0.01)
+    assert found.items == ()
+    assert found.unrecognised == ((1, LARGE.count(b"\n") + 1),)
+    assert "could not be read" in found.notes[0]
 
 
 def test_reading_facts_takes_one_query(

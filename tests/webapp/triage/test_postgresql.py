@@ -1,4 +1,4 @@
-"""The tests of this folder once more, on PostgreSQL: locks and JSON columns behave differently there."""
+"""Runs and intake once more, on PostgreSQL: locks and JSON columns behave differently there."""
 
 from __future__ import annotations
 
@@ -15,17 +15,13 @@ ROOT = HERE.parents[2]
 
 @pytest.mark.service
 def test_runs_and_intake_hold_on_postgresql(postgresql_url: str, tmp_path: Path) -> None:
-    environment = os.environ | {
-        "PEERPATH_DATABASE_URL": postgresql_url,
-        "PEERPATH_DATA": str(tmp_path),
-    }
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "not service"]
+    files = [str(HERE / f"test_{name}.py") for name in ("runs", "intake", "codec")]
     done = subprocess.run(
-        [*command, str(HERE)],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *files],
         cwd=ROOT,
-        env=environment,
+        env=os.environ | {"PEERPATH_DATABASE_URL": postgresql_url, "PEERPATH_DATA": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

@@ -1,0 +1,145 @@
+"""A run over a real sshd: the pinned key opens it, another key blocks it."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import port_for
+import pytest
+
+from agents.agent import Unreachable
+from agents.host_keys import HostKey, fetch_host_key
+from tests.worker.conftest import wait_until
+from webapp.accounts.models import User
+from webapp.triage import credentials, runs
+from webapp.triage.models import DiagnosisSession, PinnedHostKey, Run, RunState, Target
+from worker import tasks
+
+pytestmark = pytest.mark.service
+QUICK = "guest.kernel_cmdline"
+
+
+def make_key(path: Path) -> str:
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True)
+    return path.with_suffix(".pub").read_text()
+
+
+@pytest.fixture
+def sshd(tmp_path: Path) -> Iterator[int]:
+    """An sshd of our own on a free port; who has tmp_path's key may enter."""
+    make_key(tmp_path / "host")
+    (tmp_path / "authorized").write_text(make_key(tmp_path / "id"))
+    Path("/run/sshd").mkdir(exist_ok=True)
+    port = port_for.select_random()
+    settings = (
+        f"ListenAddress=127.0.0.1:{port}",
+        f"HostKey={tmp_path}/host",
+        f"AuthorizedKeysFile={tmp_path}/authorized",
+        "StrictModes=no",
+        "PidFile=none",
+        "UsePAM=no",
+        "PermitRootLogin=yes",
+    )
+    options = [part for setting in settings for part in ("-o", setting)]
+    server = subprocess.Popen(
+        ["/usr/sbin/sshd", "-D", "-e", "-f", "/dev/null", *options], stderr=subprocess.DEVNULL
+    )
+    wait_until(lambda: _answers(port))
+    yield port
+    server.terminate()
+    server.wait()
+
+
+def _answers(port: int) -> bool:
+    try:
+        return bool(asyncio.run(fetch_host_key("127.0.0.1", port)))
+    except Unreachable:
+        time.sleep(0.05)
+        return False
+
+
+@pytest.fixture
+def machine(session: DiagnosisSession, admin: User, sshd: int, tmp_path: Path) -> Target:
+    return Target.objects.create(
+        session=session,
+        role="guest",
+        agent="ssh",
+        host="127.0.0.1",
+        port=sshd,
+        user=getpass.getuser(),
+        identity_file=str(tmp_path / "id"),
+        created_by=admin,
+    )
+
+
+def accept(target: Target, key: HostKey, by: User) -> None:
+    PinnedHostKey.objects.create(
+        session=target.session,
+        host=target.host,
+        port=target.port,
+        key_line=key.line,
+        fingerprint=key.fingerprint,
+        accepted_by=by,
+    )
+
+
+def done(target: Target, by: User) -> Run:
+    run = runs.queue_probes(target.session, target, by, [QUICK])
+    tasks.run(str(run.pk))
+    run.refresh_from_db()
+    return run
+
+
+def test_no_accepted_key_no_run_and_nothing_is_accepted_by_itself(
+    machine: Target, admin: User
+) -> None:
+    run = done(machine, admin)
+    assert run.state == RunState.FAILED
+    assert "has not been accepted yet" in run.problem
+    assert "SHA256:" in run.problem
+    assert not run.chunks.exists()
+    assert not PinnedHostKey.objects.exists()
+
+
+def test_the_accepted_key_opens_it_and_another_one_blocks_it(
+    machine: Target, admin: User, tmp_path: Path
+) -> None:
+    accept(machine, asyncio.run(fetch_host_key("127.0.0.1", machine.port)), admin)
+    run = done(machine, admin)
+    assert (run.state, run.problem) == (RunState.SUCCEEDED, "")
+    assert run.evidence.get().reader == QUICK
+
+    other = HostKey.from_line(make_key(tmp_path / "other"))
+    PinnedHostKey.objects.update(key_line=other.line)
+    blocked = done(machine, admin)
+    assert blocked.state == RunState.FAILED
+    assert "not the accepted one" in blocked.problem
+
+
+def test_with_several_people_only_administrators_use_this_machines_keys(
+    machine: Target, admin: User
+) -> None:
+    operator = User.objects.create(username="olga")
+    with pytest.raises(credentials.RefusedError, match="administrator"):
+        credentials.agent_for(machine, operator)
+    User.objects.filter(pk=admin.pk).update(is_active=False)
+    assert credentials.agent_for(machine, operator)
+
+
+@pytest.mark.parametrize("jump", ["ops@", "ops@gate:x", "gate:"])
+def test_a_jump_host_that_is_none_is_refused(machine: Target, jump: str) -> None:
+    machine.jump = jump
+    with pytest.raises(credentials.RefusedError, match="jump host"):
+        credentials.ssh_spec(machine)
+
+
+def test_a_jump_host_needs_its_own_accepted_key(machine: Target, admin: User) -> None:
+    machine.jump = "ops@gate:2222"
+    spec = credentials.ssh_spec(machine).jump
+    assert spec
+    assert (spec.host, spec.port, spec.user, spec.host_keys) == ("gate", 2222, "ops", ())
