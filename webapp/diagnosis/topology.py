@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from agents.facts.gpu import GPUS, PCI_GPUS
-from agents.facts.host import GPU_PATHS, PCI_MAPPINGS
+from agents.facts.host import GPU_PATHS, IOMMU_GROUPS, PCI_MAPPINGS
 from agents.facts.p2p import TOPOLOGY
 from agents.facts.platform import MACHINE_TYPE, VIRT_KIND
 from agents.facts.vm import VM_HOSTPCI, VM_QEMU_ARGS
@@ -65,17 +65,24 @@ def draw(facts: Facts) -> Topology:
 
 
 def _host(facts: Facts) -> tuple[HostGpu, ...]:
+    groups = {
+        device: group.group for group in facts.value(IOMMU_GROUPS) or () for device in group.devices
+    }
     return tuple(
         HostGpu(
             path.pci_address,
             path.root_complex,
             path.root_port or "",
-            f"group {path.iommu_group}" if path.iommu_group is not None else "",
+            _group(groups.get(path.pci_address, path.iommu_group)),
             path.link or "",
             path.switch or "",
         )
         for path in sorted(facts.value(GPU_PATHS) or (), key=lambda p: p.pci_address)
     )
+
+
+def _group(number: int | None) -> str:
+    return "" if number is None else f"group {number}"
 
 
 def _guest(facts: Facts) -> tuple[GuestGpu, ...]:

@@ -10,18 +10,25 @@ from agents.facts.bench import CopyPath, CopyResult, Timing
 from webapp.diagnosis.case import Bound, Gate, Path
 from webapp.diagnosis.claim import Range
 
-BAR_WIDTH = 1000.0
+BAR_WIDTH = 100.0
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One piece of the time bar. x, width in 0…1000. kind: floor, comm, unexplained. text fits or "" ."""
+    """One piece of the time bar. x, width: percent of the bar. kind: floor, comm, unexplained.
+
+    text: what fits into it, "" when nothing does.
+    """
 
     kind: str
     x: float
     width: float
     text: str
     title: str
+
+    @property
+    def middle(self) -> float:
+        return self.x + self.width / 2
 
 
 def time_bar(bound: Bound) -> tuple[Segment, ...]:
@@ -55,7 +62,7 @@ def time_bar(bound: Bound) -> tuple[Segment, ...]:
 
 
 def _fitting(width: float, label: str, text: str) -> str:
-    per_letter = 9.5
+    per_letter = 1.05  # percent of a bar as wide as the page has room for at 1440 px
     for candidate in (f"{label} {text}", text):
         if len(candidate) * per_letter < width:
             return candidate

@@ -11,7 +11,9 @@ from django.views.decorators.http import require_GET, require_POST
 from agents.facts.host import PLATFORM
 from agents.facts.p2p import P2P_READ, P2P_WRITE
 from webapp.accounts.models import User
+from webapp.diagnosis.case import Verdict, VerdictKind
 from webapp.diagnosis.catalogue import all_hypotheses
+from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.matching import with_vm
 from webapp.diagnosis.topology import draw
 from webapp.triage.case_facts import facts_of
@@ -35,23 +37,40 @@ def session_home(request: HttpRequest, session: DiagnosisSession) -> HttpRespons
 @on_session
 def diagnosis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     result = session_diagnosis(session)
-    claims = {h.id: h.claim for h in all_hypotheses()}
-    order = {"supported": 0, "open": 1, "refuted": 2}
     context = shell(
         session,
         "diagnosis",
         result=result,
         bars=[(bound, time_bar(bound)) for bound in result.bounds],
         ladder=ladder_rows(result.ladder),
-        hypotheses=sorted(
-            ((name, claims[name], verdict) for name, verdict in result.verdicts.items()),
-            key=lambda row: (order[row[2].kind.value], -len(row[2].for_) - len(row[2].against)),
-        ),
+        **_hypotheses(result),
         moments=session_pivots(session, result.facts),
         unplaced=[e for e in session.evidence.defer("body", "stderr") if e.unplaced],
         disputes=session.comments.filter(stance="dispute"),
     )
     return TemplateResponse(request, "triage/diagnosis.html", context)
+
+
+def _hypotheses(result: Diagnosis) -> dict[str, list[tuple[str, str, Verdict]]]:
+    """Those with something to say, those still without evidence, and those ruled out."""
+    claims = {h.id: h.claim for h in all_hypotheses()}
+    found: dict[str, list[tuple[str, str, Verdict]]] = {"telling": [], "silent": [], "refuted": []}
+    for name, verdict in result.verdicts.items():
+        if verdict.kind is VerdictKind.REFUTED:
+            group = "refuted"
+        elif verdict.kind is VerdictKind.SUPPORTED or verdict.for_ or verdict.against:
+            group = "telling"
+        else:
+            group = "silent"
+        found[group].append((name, claims[name], verdict))
+    found["telling"].sort(
+        key=lambda row: (row[2].kind is not VerdictKind.SUPPORTED, -_share(row[2]))
+    )
+    return found
+
+
+def _share(verdict: Verdict) -> float:
+    return verdict.share_ms[1] if verdict.share_ms else 0.0
 
 
 @require_GET

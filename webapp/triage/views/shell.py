@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
 from webapp.accounts.models import User
-from webapp.triage.models import DiagnosisSession
+from webapp.triage.models import DiagnosisSession, Event, StoredReading
 
 P = ParamSpec("P")
 
@@ -112,10 +112,26 @@ def shell(session: DiagnosisSession, step_id: str, **more: Any) -> dict[str, Any
         "previous": rail[here - 1] if here else None,
         "following": rail[here + 1] if here is not None and here + 1 < len(rail) else None,
         "labels": _labels(session),
-        "events": session.events.select_related("actor")[:12],
+        "events": _folded(list(session.events.select_related("actor")[:60]))[:12],
         "comments": session.comments.select_related("author").order_by("-created_at")[:20],
         **more,
     }
+
+
+def _folded(events: list[Event]) -> list[tuple[Event, int]]:
+    """Newest first; outputs that one person gave in a row are one entry with their number."""
+    found: list[tuple[Event, int]] = []
+    for event in events:
+        last = found[-1] if found else None
+        if (
+            last
+            and event.kind == last[0].kind == "evidence_taken"
+            and event.actor_id == last[0].actor_id
+        ):
+            found[-1] = (last[0], last[1] + 1)
+        else:
+            found.append((event, 1))
+    return found
 
 
 def _labels(session: DiagnosisSession) -> dict[str, str]:
@@ -131,14 +147,15 @@ def _label(reader: str, label: str) -> str:
 
 
 def _done(session: DiagnosisSession) -> set[str]:
-    views = set(session.evidence.values_list("view", flat=True).distinct())
+    known = StoredReading.objects.filter(evidence__session=session, kind="known").order_by()
+    views = {
+        fact_id.partition(".")[0] for fact_id in known.values_list("fact_id", flat=True).distinct()
+    }
     done = {
         "symptom": bool(session.workload.get("observed")),
         "hypothesis": bool(session.first_hypothesis or session.own_words),
         "guest": "guest" in views,
-        "path": session.evidence.filter(
-            readings__fact_id="bench.copy", readings__kind="known"
-        ).exists(),
+        "path": "bench" in views,
         "host": "host" in views,
         "diagnosis": "guest" in views or "host" in views,
         "decide": session.decisions.exists(),
