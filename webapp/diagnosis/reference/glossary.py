@@ -110,8 +110,8 @@ GLOSSARY: tuple[Term, ...] = (
     ),
     Term(
         "NS, CNS and the other codes",
-        "Answers of nvidia-smi topo -p2p. OK: allowed. NS: not supported, in a KVM guest mostly for lack of a "
-        "clique. CNS: chipset not known, or GeForce policy. GNS: GPU excluded. TNS: path excluded. DR: "
+        "Answers of nvidia-smi topo -p2p. OK: allowed. NS: not supported, in a KVM guest mostly for want of "
+        "a clique. CNS: chipset not known, or GeForce policy. GNS: GPU excluded. TNS: path excluded. DR: "
         "switched off by a registry key. They are policy, not a measurement.",
         "NVML, nvmlGpuP2PStatus_t; NVIDIA open kernel modules 595.45, p2p_caps.c",
     ),
@@ -141,8 +141,8 @@ GLOSSARY: tuple[Term, ...] = (
     ),
     Term(
         "Device-timed and host-synchronised",
-        "The GPU's own time in a queue or CUDA graph, against a call that waits for the result each time. The "
-        "second reads 17 µs even inside one GPU, so alone it proves nothing.",
+        "The GPU's own time in a queue or CUDA graph, against a call that waits for the result each time. "
+        "The second reads 17 µs even inside one GPU, so alone it proves nothing.",
         "measured on two H200, 2026",
     ),
     Term(
@@ -159,8 +159,8 @@ GLOSSARY: tuple[Term, ...] = (
     ),
     Term(
         "IOMMU group",
-        "Devices that the IOMMU cannot tell apart. One group a GPU is what passthrough wants; groups need not "
-        "be merged for P2P inside one VM.",
+        "Devices that the IOMMU cannot tell apart. One group a GPU is what passthrough wants; groups need "
+        "not be merged for P2P inside one VM.",
         "Linux VFIO documentation",
     ),
     Term(
