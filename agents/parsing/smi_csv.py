@@ -115,27 +115,36 @@ def _fields(line: str) -> list[str]:
     return cells if cells and all(_FIELD.fullmatch(cell) for cell in cells) else []
 
 
-def _find_header(lines: Sequence[str]) -> tuple[int, list[str]] | None:
-    """Index of the header's last line, and the fields. A wrapped header goes on over lines."""
+def _find_header(lines: Sequence[str]) -> tuple[int, list[str], int] | None:
+    """Index of the header's last line, the fields, and the width it is wrapped at (0: it is not)."""
     for first, line in enumerate(lines):
         names = _fields(line)
         if not names or "pid" in names or not any(name in _FIELDS for name in names):
             continue
-        last, whole_line = first, line
-        while last + 1 < len(lines) and last - first < _WRAP_LIMIT and _fields(lines[last + 1]):
-            last += 1
-            whole_line += lines[last]
-        return last, _fields(whole_line) or names
+        last, joined = first, line
+        for below in lines[first + 1 : first + _WRAP_LIMIT]:
+            if not _goes_on(joined, below):
+                break
+            last, joined = last + 1, joined + below
+        return last, _fields(joined) or names, len(line) if last > first else 0
     return None
 
 
-def _with_header(lines: Sequence[str], start: int, fields: list[str]) -> GpuTable:
+def _goes_on(header: str, below: str) -> bool:
+    """Whether the line is the header's rest: names alone, or what completes the name cut in two."""
+    joined = _fields(header + below)
+    if not joined or not below.strip():
+        return False
+    return bool(_fields(below)) or joined[len(_fields(header)) - 1] in _FIELDS
+
+
+def _with_header(lines: Sequence[str], start: int, fields: list[str], broken_at: int) -> GpuTable:
     gpus: dict[int, Gpu] = {}
     numbers: list[int] = []
     cut: list[str] = []
     at = start + 1
     while at < len(lines):
-        row, used = _join(lines, at, len(fields))
+        row, used = _join(lines, at, len(fields), broken_at)
         at += used
         if not _fits(fields, row):
             continue
@@ -149,11 +158,11 @@ def _with_header(lines: Sequence[str], start: int, fields: list[str]) -> GpuTabl
     return GpuTable(tuple(gpus.values()), tuple(numbers), (*not_asked, *cut))
 
 
-def _join(lines: Sequence[str], at: int, width: int) -> tuple[list[str], int]:
+def _join(lines: Sequence[str], at: int, width: int, broken_at: int) -> tuple[list[str], int]:
     """The cells of the row that opens on line `at`, and how many lines it takes."""
     joined = lines[at]
     first = cells_of(joined)
-    if len(first) >= width or not joined.strip():
+    if not joined.strip() or (len(first) >= width and len(joined) != broken_at):
         return first, 1
     for used in range(2, min(_WRAP_LIMIT, len(lines) - at) + 1):
         below = lines[at + used - 1]
@@ -161,7 +170,7 @@ def _join(lines: Sequence[str], at: int, width: int) -> tuple[list[str], int]:
         cells = cells_of(joined)
         if below.count(",") >= width - 1 or len(cells) > width:
             break
-        if len(cells) == width:
+        if len(cells) == width and len(below) != broken_at:
             return cells, used
     return first, 1
 

@@ -54,6 +54,11 @@ class _Found:
     def affinity_columns(self) -> int:
         return sum(word in ("Affinity", "ID") for word in self.tail)
 
+    @property
+    def cells_after(self) -> int:
+        """How many cells may follow a row's links; three where the header does not tell."""
+        return self.affinity_columns or 3
+
 
 @dataclass(frozen=True, slots=True)
 class Topology:
@@ -95,7 +100,7 @@ def _repeats(found: _Found, words: list[str]) -> bool:
 
 def _take(found: _Found, words: list[str], number: int) -> None:
     if len(words) > 1 and _DEVICE.fullmatch(words[0]) and _LINK.fullmatch(words[1]):
-        found.rows[words[0]] = found.open_row = _split(words[1:], number)
+        found.rows[words[0]] = found.open_row = _split(words[1:], number, found.cells_after)
         found.head_open = False
     elif found.open_row is not None and words and not found.open_row.closed:
         _continue_row(found, found.open_row, words)
@@ -105,13 +110,13 @@ def _take(found: _Found, words: list[str], number: int) -> None:
         found.open_row = None
 
 
-def _split(words: list[str], number: int) -> _Row:
+def _split(words: list[str], number: int, cells_after: int) -> _Row:
     """Links, then affinity cells; any other word closes the row. A cut mark is no link."""
     row = _Row([], [], number)
     for word in words:
         if _LINK.fullmatch(word) and not row.affinity:
             row.links.append(word)
-        elif _AFFINITY.fullmatch(word) and len(row.affinity) < 3:
+        elif _AFFINITY.fullmatch(word) and len(row.affinity) < cells_after:
             row.affinity.append(word)
         else:
             row.closed = True
@@ -121,10 +126,12 @@ def _split(words: list[str], number: int) -> _Row:
 
 def _continue_row(found: _Found, row: _Row, words: list[str]) -> None:
     """A wrapped row goes on in a line of links and affinity cells alone."""
-    rest = _split([*row.links, *row.affinity, *words], row.line)
+    rest = _split([*row.links, *row.affinity, *words], row.line, found.cells_after)
     short = len(row.links) < len(found.header) or len(row.affinity) < found.affinity_columns
     if rest.closed or not short:
-        found.broken = found.broken or short
+        if short:
+            found.broken = True
+            (row.affinity or row.links).pop()  # "NV1" may be the beginning of "NV18"
         found.open_row = None
         return
     row.links, row.affinity = rest.links, rest.affinity
@@ -161,6 +168,7 @@ def _topology(found: _Found) -> Topology | None:
     if not rows:
         return None
     width = len(devices)
+    _drop_half_cells(rows, width, found.affinity_columns)
     links = tuple(tuple((_links(rows.get(n)) + [None] * width)[:width]) for n in devices)
     has_affinity = any(row.affinity for row in rows.values())
     cpus = tuple(_cell(rows.get(name), 0) for name in devices) if has_affinity else ()
@@ -169,6 +177,15 @@ def _topology(found: _Found) -> Topology | None:
     printed = tuple((n, row.affinity[1]) for n, row in rows.items() if len(row.affinity) > 1)
     lines = tuple(sorted(row.line for row in rows.values()))
     return Topology(matrix, lines, _missing(found, devices, rows), printed)
+
+
+def _drop_half_cells(rows: dict[str, _Row], width: int, affinity_columns: int) -> None:
+    """Where a row is cut, "NV1" may be what is left of "NV18" and "0-3" of "0-31"."""
+    for name, row in rows.items():
+        if len(row.links) < width and row.links[-1:] and row.links[-1].startswith("NV"):
+            row.links.pop()
+        elif len(row.affinity) < affinity_columns and row.affinity and _GPU.fullmatch(name):
+            row.affinity.pop()
 
 
 def _is_sound(found: _Found) -> bool:

@@ -65,7 +65,9 @@ probe = Probe(
     signature=Signature(
         typed=r"nvidia-smi\s+topo\s+(?:-m\b|--matrix)",
         starts=(
-            r"^[\s>|`]*(?:\x1b?\[4m)?GPU\d+[\s|].*\b(?:CPU Affinity|NIC\d+|mlx\d_\d+|\.\.\.)",
+            r"^[\s>|`]*(?:\x1b?\[4m)?GPU\d+[\s|].*(?:\bCPU Affinity|\bNIC\d+|\bmlx\d_\d+|\.\.\.)",
+            # A header of GPUs alone, as a narrow terminal wraps it; the parser tells what follows.
+            r"^[\s>|`]*GPU\d+(?:[\s|]+GPU\d+)+[\s|]*$",
             r"^[\s>|`]*GPU\d+[\s|]+(?:X[\s|]+)?(?:SYS|NODE|PHB|PXB|PIX|SOC|NV\d+)\b",
         ),
         belongs=r"^[\s>|`]*(?:(?:GPU|NIC)\d+\b|mlx\d_|Legend:|NIC Legend:|Affinity\b"
