@@ -35,6 +35,6 @@ app.conf.update(
 )
 
 
-@worker_shutting_down.connect
+@worker_shutting_down.connect  # type: ignore[untyped-decorator]
 def _stop_runs(**_: object) -> None:
     duties.shutting_down.set()

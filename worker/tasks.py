@@ -16,7 +16,7 @@ from worker.celery_app import app
 logger = logging.getLogger(__name__)
 
 
-@app.task(name=RUN_TASK)
+@app.task(name=RUN_TASK)  # type: ignore[untyped-decorator]
 def run(run_id: str) -> None:
     """Does one run, unless it is done, cancelled, someone else's, or must wait for its machine."""
     close_old_connections()

@@ -14,6 +14,7 @@ import pytest
 
 from agents.agent import Unreachable
 from agents.host_keys import HostKey, fetch_host_key
+from agents.ssh import SshAgent
 from tests.worker.conftest import wait_until
 from webapp.accounts.models import User
 from webapp.triage import credentials, runs
@@ -128,7 +129,7 @@ def test_with_several_people_only_administrators_use_this_machines_keys(
     with pytest.raises(credentials.RefusedError, match="administrator"):
         credentials.agent_for(machine, operator)
     User.objects.filter(pk=admin.pk).update(is_active=False)
-    assert credentials.agent_for(machine, operator)
+    assert isinstance(credentials.agent_for(machine, operator), SshAgent)
 
 
 @pytest.mark.parametrize("jump", ["ops@", "ops@gate:x", "gate:"])
