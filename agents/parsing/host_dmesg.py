@@ -29,7 +29,7 @@ _OTHER = re.compile(
 )
 _START_LOG = re.compile(r"^#{2,} start log of VM (\d{1,9})\b")
 _SECTION = re.compile(r"^#{2,} ")
-_END = re.compile(r"^(?:TASK (?:OK|ERROR|WARNINGS)\b|log read to its end$)")
+_END = re.compile(r"^(?:TASK (?:OK|WARNINGS)\b|log read to its end$)")
 _QEMU_JOURNAL = re.compile(r"^#{2,} journal of QEMU\b|journalctl.{0,60} -t QEMU\b")
 # A log may repeat one message thousands of times; the first of each is enough.
 ERROR_CAP = 200
@@ -41,7 +41,8 @@ _IOMMUFD = re.compile(r"IOMMU_IOAS_MAP|-object[= ]['\"]?iommufd\b|\biommufd=[\w-
 class Start:
     """errors: each once, with the line it first stands on beside it in lines.
 
-    read: a start log stands in the text to its end, for vm_ids where the text names the VM.
+    read: the log of a start that succeeded stands in the text to its end, for vm_ids where the text
+    names the VM.
     followed: what QEMU said after the start is there, too; firmware places the BARs only then.
     """
 
@@ -92,6 +93,11 @@ def vfio_backend(text: str) -> tuple[VfioBackend, int, bool] | None:
         return None
     backend = VfioBackend.IOMMUFD if VfioBackend.IOMMUFD in found else VfioBackend.TYPE1
     return backend, found[backend], len(found) == 1
+
+
+def is_mapping_error(error: VfioError) -> bool:
+    """Whether a mapping failed. A region that somebody on the host holds is another matter."""
+    return "can't reserve" not in error.text
 
 
 def _error(line: str, vm_id: int | None) -> VfioError | None:

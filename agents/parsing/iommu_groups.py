@@ -19,7 +19,7 @@ _BDF = re.compile(
 _SYSFS = re.compile(r"iommu_groups/(\d{1,6})/devices(?:/(\S+)|:?\s*$)")
 _HEADER = re.compile(r"^[\s>|*-]*(?:IOMMU[ _-]*)?Group(?:\s*#|\s*:)?\s*(\d{1,6})\b:?(.*)$", re.I)
 _PAIR = re.compile(
-    r"^[\s>|]*(\d{1,6})[\s:]+(?=(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.)", re.I
+    r"^[\s>|]*(\d{1,6})\s*:?\s+(?=(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.)", re.I
 )
 _OWN = re.compile(r"\b(?:iommu_?)?group[=: ]\s*(\d{1,6})\b", re.IGNORECASE)
 _CUT = re.compile(r"^[\s>|#]*(?:\.{3,}|…|\[\.\.\.\]|-- ?more ?--)\s*$", re.IGNORECASE)

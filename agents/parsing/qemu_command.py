@@ -26,7 +26,7 @@ _PREFIX = re.compile(r"^(?:\s{0,16}>\s?)*(?:\s{0,8}\d{1,5}[:-](?=\s*[-/'\w]))?\s
 _BINARY = re.compile(
     r"(?<!-accel)(?:^|\s)(?:\S{0,200}/)?(?:kvm|qemu-kvm|qemu-system-[\w-]{1,40})(?=\s|$)"
 )
-_OPTION = re.compile(r"^['\"]?-{1,2}[a-z]")
+_OPTION = re.compile(r"^['\"]?-{1,2}[a-zM][\w-]{0,40}['\"]?(?=\s|$)")
 _TYPED_SHOWCMD = re.compile(r"\bqm\s+showcmd\s+(\d{1,9})")
 _TYPED_RUNNING = re.compile(r"/proc/\S{1,80}/cmdline|[#$]\s*(?:sudo\s+)?(?:ps|pgrep)\s")
 _PS = re.compile(r"^\S{1,40}\s+\d{1,10}\s|^\d{1,10}\s")
@@ -41,6 +41,8 @@ _SECRET = re.compile(
     r"[^,\"}\s]+",
     re.IGNORECASE,
 )
+# A line of options without one of these is some other tool's.
+_TELLING = frozenset(("-device", "-object", "-machine", "-M", "-cpu", "-global", "-set", "-smbios"))
 # Options whose value may carry a secret in some key.
 _MAY_HOLD_SECRETS = frozenset(("-object", "-fw_cfg", "-smbios", "-vnc", "-spice", "-drive"))
 _MAY_HOLD_SECRETS |= {"-blockdev", "-iscsi", "-cdrom"}
@@ -94,29 +96,37 @@ def split(line: str) -> tuple[str, ...]:
     whose quotes are its own; a quote that never closes is an ordinary character.
     """
     words: list[str] = []
-    word, started, at, unclosed = "", False, 0, set[str]()
+    parts: list[str] | None = None
+    at, unclosed = 0, set[str]()
     while at < len(line):
         char = line[at]
         if char.isspace():
-            if started:
-                words.append(word)
-            word, started, at = "", False, at + 1
-        elif char in "'\"" and char not in unclosed and (not started or line[at - 1] in "'\"\\="):
+            words += ["".join(parts)] if parts is not None else []
+            parts, at = None, at + 1
+        elif char in "'\"" and char not in unclosed and (parts is None or line[at - 1] in "'\"\\="):
             end = line.find(char, at + 1)
             if end < 0:
                 unclosed.add(char)
                 continue
-            word, started, at = word + line[at + 1 : end], True, end + 1
+            parts, at = _with(parts, line[at + 1 : end]), end + 1
         elif char == "\\" and at + 1 < len(line):
-            word, started, at = word + line[at + 1], True, at + 2
+            parts, at = _with(parts, line[at + 1]), at + 2
         else:
-            end = _run_end(line, at, json_word=not started and char == "{")
-            word, started, at = word + line[at:end], True, end
-    return (*words, word) if started else tuple(words)
+            end = _run_end(line, at, json_word=parts is None and char == "{")
+            parts, at = _with(parts, line[at:end]), end
+    return (*words, "".join(parts)) if parts is not None else tuple(words)
 
 
 _PLAIN_END = re.compile(r"[\s'\"\\]")
 _JSON_END = re.compile(r"\s")
+
+
+def _with(parts: list[str] | None, more: str) -> list[str]:
+    """The word's parts with one more; None is no word yet."""
+    if parts is None:
+        return [more]
+    parts.append(more)
+    return parts
 
 
 def _run_end(line: str, at: int, *, json_word: bool) -> int:
@@ -189,7 +199,7 @@ def _read(draft: _Draft) -> Found | None:
 
 def _command(words: Sequence[str], draft: _Draft) -> QemuCommand | None:
     options = _options(words)
-    if not options:
+    if not any(option in _TELLING and value for option, value in options):
         return None
     values: dict[str, str] = {}
     for option, value in options:

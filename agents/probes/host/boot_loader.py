@@ -34,7 +34,8 @@ def parse(output: Output) -> Readings:
             "firmware (UEFI or BIOS)" if found.uefi is None else "the entry that was booted"
         )
     missing += [f"a boot partition: {error}" for error in found.errors[:1]]
-    lines = tuple(number for number in found.lines if number <= len(output.lines))
+    shown = output.stdout.count("\n") + 1
+    lines = tuple(number for number in found.lines if number <= shown)
     return (BOOT_LOADER.known(found.loader, lines=lines, missing=tuple(missing)),)
 
 

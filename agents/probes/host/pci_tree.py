@@ -36,15 +36,13 @@ def parse(output: Output) -> Readings:
     by_path = _nodes_by_path(output.lines)
     if tree is None and not by_path:
         return _nothing(output)
-    nodes = {node.address: node for node, _ in by_path} | {n.address: n for n in _named(tree)}
+    shown = tree.nodes if tree else ()
+    nodes = {node.address: node for node in (*shown, *(node for node, _ in by_path))}
+    nodes |= {node.address: node for node in shown}
     lines = tree.lines if tree else tuple(line for _, line in by_path)
     missing = ("devices: the text is cut",) if output.truncated or (tree and tree.cut) else ()
     known = PCI_TREE.known(tuple(nodes.values()), lines=tuple(sorted(set(lines))), missing=missing)
     return (known, _gpu_paths(output, nodes, missing))
-
-
-def _named(tree: lspci_tree.Tree | None) -> tuple[PciNode, ...]:
-    return tree.nodes if tree else ()
 
 
 def _nodes_by_path(lines: list[str]) -> list[tuple[PciNode, int]]:

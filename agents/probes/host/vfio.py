@@ -59,10 +59,14 @@ def _errors(output: Output) -> Reading[tuple[VfioError, ...]]:
         return VFIO_ERRORS.unsupported("no log of VM starts on this machine")
     start = host_dmesg.vfio_start(output.stdout)
     missing = () if start.followed else ("what QEMU said after the start (journalctl -t QEMU)",)
-    if start.errors:
-        return VFIO_ERRORS.known(start.errors, lines=start.lines)
     if start.read and not output.truncated:
-        return VFIO_ERRORS.known((), missing=missing)
+        return VFIO_ERRORS.known(start.errors, lines=start.lines, missing=missing)
+    if any(host_dmesg.is_mapping_error(error) for error in start.errors):
+        missing = ("the whole log of the VM's start",)
+        return VFIO_ERRORS.known(start.errors, lines=start.lines, missing=missing)
+    if start.errors:
+        why = f"no log of a VM start in the output; the kernel says: {start.errors[0].text}"
+        return VFIO_ERRORS.not_run(why, lines=start.lines)
     if output.refused:
         return VFIO_ERRORS.not_run("reading the logs was refused; root may")
     return VFIO_ERRORS.not_run("no log of a VM start in the output")
