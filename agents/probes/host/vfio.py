@@ -34,7 +34,7 @@ done
 for l in /var/log/libvirt/qemu/*.log; do
   [ -r "$l" ] || continue
   last=$(tail -c 262144 "$l" | sed -n '/: starting up/h; /: starting up/!H; ${x;p;}')
-  case $last in *': starting up'*) ;; *) continue ;; esac
+  case $last in *': shutting down'*) continue ;; *': starting up'*vfio-pci*) ;; *) continue ;; esac
   echo "### libvirt log $l"
   echo "$last" | grep -E 'dma_map|VFIO_MAP|IOAS_MAP|peer-to-peer' | tail -n 100
   echo 'log read to its end'
