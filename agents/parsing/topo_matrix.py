@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from agents.facts.p2p import TopologyMatrix
+from agents.facts.p2p import P2pCode, TopologyMatrix
 from agents.parsing.smi_value import unquoted
 
 _GPU = re.compile(r"GPU\d{1,3}")
@@ -23,6 +23,7 @@ _AFFINITY = re.compile(r"N/A|\d[\d,-]*")
 _HEAD_WORDS = frozenset(("CPU", "NUMA", "GPU", "ID", "Affinity"))
 _SEPARATOR = re.compile(r"[\s|`]+")
 _LEGEND = re.compile(r"^\s*(NIC\d{1,3}): (\S{1,60})\s*$")
+_PEER_CODES = frozenset(code.value for code in P2pCode)
 _CUT = ("...", "…")
 
 # Farther first (nvidia-smi's legend); NVLink comes last, fewer links before more.
@@ -100,6 +101,9 @@ def _repeats(found: _Found, words: list[str]) -> bool:
 
 def _take(found: _Found, words: list[str], number: int) -> None:
     if len(words) > 1 and _DEVICE.fullmatch(words[0]) and _LINK.fullmatch(words[1]):
+        after = next((word for word in words[1:] if not _LINK.fullmatch(word)), "")
+        if after in _PEER_CODES:
+            return  # a row of `topo -p2p`
         found.rows[words[0]] = found.open_row = _split(words[1:], number, found.cells_after)
         found.head_open = False
     elif found.open_row is not None and words and not found.open_row.closed:

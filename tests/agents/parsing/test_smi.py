@@ -263,18 +263,18 @@ def test_flags_about_tokens_and_keys_that_are_no_secrets_stay() -> None:
 def test_long_texts_cost_time_in_proportion() -> None:
     """Each would take minutes with one quadratic pattern."""
     texts = [
-        "|   0  " + " " * 200_000 + "|\n",
-        "a \\\n" * 50_000,
-        "GPU0 " + "X OK " * 50_000,
-        "index, name\n" + ", " * 100_000,
-        "server_args=ServerArgs(" + "a=b, " * 40_000,
-        ("h:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read\n") * 20_000,
-        "Unable to determine the device handle for GPU " + " " * 200_000,
-        "GPU 0: " + "N" * 200_000,
-        "Key" + " " * 200_000 + ": v",
+        "|   0  " + " " * 60_000 + "|\n",
+        "a \\\n" * 15_000,
+        "GPU0 " + "X OK " * 15_000,
+        "index, name\n" + ", " * 30_000,
+        "server_args=ServerArgs(" + "a=b, " * 12_000,
+        ("h:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read\n") * 6_000,
+        "Unable to determine the device handle for GPU " + " " * 60_000,
+        "GPU 0: " + "N" * 60_000,
+        "Key" + " " * 60_000 + ": v",
     ]
     started = time.perf_counter()
     for text in texts:
         for parse in PARSERS:
             parse(text)
-    assert time.perf_counter() - started < 8
+    assert time.perf_counter() - started < 4
