@@ -72,7 +72,10 @@ def test_from_symptom_to_a_verified_decision(
     page: Page, shot: Shot, request: pytest.FixtureRequest
 ) -> None:
     width = request.node.callspec.id
-    see = lambda name: (_no_sideways_scroll(page), shot(page, f"{name}-{width}"))  # noqa: E731
+
+    def see(name: str) -> None:
+        _no_sideways_scroll(page)
+        shot(page, f"{name}-{width}")
 
     see("0-start")
     page.get_by_label("Name of this case").fill("Two GPUs, 11 tok/s")

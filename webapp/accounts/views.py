@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, logout
@@ -54,7 +52,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         throttle.failed(name, address)
         return _sign_in_page(request, form, "That name and password do not go together.", 403)
     throttle.succeeded(name, address)
-    login(request, cast(User, form.get_user()))
+    login(request, form.get_user())
     return _next(request)
 
 
@@ -91,7 +89,7 @@ def people(request: HttpRequest) -> HttpResponse:
     made = ""
     if request.method == "POST":
         _, token = OneTimeLink.make(
-            makes_admin=request.POST.get("admin") == "on", invited_by=cast(User, request.user)
+            makes_admin=request.POST.get("admin") == "on", invited_by=request.user
         )
         made = f"{settings.PUBLIC_URL}/welcome/{token}"
         messages.success(request, "The invitation is below; it is shown only now.")

@@ -65,6 +65,7 @@ def draw(facts: Facts) -> Topology:
 
 
 def _host(facts: Facts) -> tuple[HostGpu, ...]:
+    paths = facts.value(GPU_PATHS) or ()
     groups = {
         device: group.group for group in facts.value(IOMMU_GROUPS) or () for device in group.devices
     }
@@ -77,7 +78,7 @@ def _host(facts: Facts) -> tuple[HostGpu, ...]:
             path.link or "",
             path.switch or "",
         )
-        for path in sorted(facts.value(GPU_PATHS) or (), key=lambda p: p.pci_address)
+        for path in sorted(paths, key=lambda p: p.pci_address)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from webapp.review.models import Decision
@@ -11,17 +11,22 @@ from webapp.review.models import Decision
 _SPECIAL = "\\`*_[]<>#|"
 
 
-def as_markdown(decision: Decision) -> str:
-    return "\n".join(_lines(decision)) + "\n"
+def as_markdown(decision: Decision, hide: Callable[[str], str] | None = None) -> str:
+    """hide: redacts a text; then the record does not say who decided either."""
+    return "\n".join(_lines(decision, hide)) + "\n"
 
 
-def _lines(decision: Decision) -> Iterator[str]:
+def _lines(decision: Decision, hide: Callable[[str], str] | None) -> Iterator[str]:
+    def plain(text: str) -> str:
+        return literal(hide(text) if hide else text)
+
     chosen = [option for option in decision.options if option["id"] in decision.chosen]
     yield f"# {decision.number}. {plain(decision.title)}"
     yield ""
     yield f"- Status: {decision.get_state_display()}"
     yield f"- Date: {decision.decided_at:%Y-%m-%d}"
-    yield f"- Decided by: {plain(decision.decided_by.username)}"
+    if not hide:
+        yield f"- Decided by: {plain(decision.decided_by.username)}"
     yield f"- Session: {plain(decision.session.title)}"
     yield from ("", "## Context", "", plain(decision.context))
     yield from ("", "## Decision", "", plain(decision.reason), "")
@@ -51,6 +56,6 @@ def _effect(option: dict[str, Any]) -> str:
     return f"{effect[0]:.2f} to {effect[1]:.2f} times" if effect else "not predicted"
 
 
-def plain(text: str) -> str:
+def literal(text: str) -> str:
     """Text from people and machines as one line of literal Markdown."""
     return "".join(f"\\{c}" if c in _SPECIAL else c for c in " ".join(text.split()))

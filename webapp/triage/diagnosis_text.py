@@ -46,8 +46,8 @@ def as_text(
     cited = {ref.source for claim in _claims(result) for ref in claim.evidence}
     called = names or {}
     sources = _listed("Sources", (f"{s} = {called[s]}" for s in sorted(cited) if s in called))
-    sections = (*sections, sources)
-    return "\n\n".join(text for text in ("\n".join(section) for section in sections) if text)
+    texts = ("\n".join(section) for section in (*sections, sources))
+    return "\n\n".join(text for text in texts if text)
 
 
 def _claims(result: Diagnosis) -> Iterator[Claim]:

@@ -101,8 +101,10 @@ def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
     result = dict(first)
     for key, value in second.items():
         old = result.get(key)
-        both = isinstance(old, Mapping) and isinstance(value, Mapping)
-        result[key] = {**old, **value} if both else value
+        if isinstance(old, Mapping) and isinstance(value, Mapping):
+            result[key] = {**old, **value}
+        else:
+            result[key] = value
     return result
 
 

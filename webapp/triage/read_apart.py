@@ -7,11 +7,15 @@ process serves. The child is bounded in time and number, and killed when it take
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from threading import BoundedSemaphore
+from typing import TypeVar
 
 from agents.facts import View
 from agents.read import RawReading, read_raw
+
+T = TypeVar("T")
 
 LARGE_BYTES = 1 << 20
 TIMEOUT_S = 60.0
@@ -26,8 +30,7 @@ def read(
     """`read_raw`, apart when the text is large. What takes too long is unrecognised, and says so."""
     if len(raw) <= LARGE_BYTES:
         return read_raw(raw, role=role, hint=hint)
-    with _AT_ONCE:
-        found = _read_in_child(raw, role, hint, timeout_s)
+    found = apart(_read, raw, role, hint, timeout_s=timeout_s)
     if found is not None:
         return found
     return RawReading(
@@ -36,21 +39,27 @@ def read(
     )
 
 
-def _read_in_child(raw: bytes, role: View | None, hint: str, timeout_s: float) -> RawReading | None:
-    receiver, sender = _SPAWN.Pipe(duplex=False)
-    child = _SPAWN.Process(target=_child, args=(sender, raw, role, hint))
-    child.start()
-    sender.close()
-    try:
-        answer = receiver.recv() if receiver.poll(timeout_s) else None
-    except EOFError:  # the child died, of memory for instance
-        answer = None
-    finally:
-        child.kill()
-        child.join()
-        receiver.close()
-    return answer if isinstance(answer, RawReading) else None
+def apart(work: Callable[..., T], *args: object, timeout_s: float) -> T | None:
+    """What this function of a module returns, run in a child; None when it took too long."""
+    with _AT_ONCE:
+        receiver, sender = _SPAWN.Pipe(duplex=False)
+        child = _SPAWN.Process(target=_child, args=(sender, work, args))
+        child.start()
+        sender.close()
+        try:
+            answer: T | None = receiver.recv() if receiver.poll(timeout_s) else None
+        except EOFError:  # the child died, of memory for instance
+            answer = None
+        finally:
+            child.kill()
+            child.join()
+            receiver.close()
+    return answer
 
 
-def _child(sender: Connection, raw: bytes, role: View | None, hint: str) -> None:
-    sender.send(read_raw(raw, role=role, hint=hint))
+def _child(sender: Connection, work: Callable[..., object], args: tuple[object, ...]) -> None:
+    sender.send(work(*args))
+
+
+def _read(raw: bytes, role: View | None, hint: str) -> RawReading:
+    return read_raw(raw, role=role, hint=hint)

@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agents.collector import build_script
 from agents.facts import View
+from agents.probes import probes_for
 from agents.samples import load
+from webapp.triage.reach import Keys, agent_of, collect
 
 # Larger files are refused rather than read half.
 LARGEST_BYTES = 512 * 1024 * 1024
@@ -40,8 +43,7 @@ class Access:
     """How ssh:// sources are reached."""
 
     role: View = View.GUEST
-    identity: Path | None = None
-    known_hosts: Path | None = None
+    keys: Keys = field(default_factory=Keys)
 
 
 def gather(sources: Sequence[str], access: Access) -> Iterator[Given]:
@@ -97,9 +99,9 @@ def _files(path: Path) -> Iterator[Given]:
 
 def _collect(source: str, access: Access) -> bytes:
     """Runs the collector there and returns what it printed, as far as it came."""
-    from agents.collector import build_script
-    from agents.probes import probes_for
-    from webapp.triage.reach import run_script
-
-    script = build_script(probes_for(access.role), role=access.role, nonce=secrets.token_hex(8))
-    return run_script(source, script, access)
+    try:
+        agent = agent_of(source, access.keys)
+    except ValueError as error:
+        raise SourceError(str(error), usage=True) from error
+    probes = probes_for(access.role)
+    return collect(agent, build_script(probes, role=access.role, nonce=secrets.token_hex(8)))

@@ -17,6 +17,7 @@ from webapp.review.models import Decision
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
+from webapp.triage.redacting import RedactionError, hiding
 from webapp.triage.views.shell import acting, on_session, shell
 
 
@@ -69,7 +70,10 @@ def decide(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 def decision(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
     found = get_object_or_404(session.decisions.select_related("decided_by"), number=number)
     if request.GET.get("format") == "md":
-        response = HttpResponse(as_markdown(found), content_type="text/markdown; charset=utf-8")
+        hide = None if request.GET.get("raw") else hiding(session)
+        response = HttpResponse(
+            as_markdown(found, hide), content_type="text/markdown; charset=utf-8"
+        )
         response["Content-Disposition"] = f'attachment; filename="decision-{number}.md"'
         return response
     context = shell(
@@ -81,6 +85,16 @@ def decision(request: HttpRequest, session: DiagnosisSession, number: int) -> Ht
         stale=superseded_pins(found, facts_of(session)),
     )
     return TemplateResponse(request, "review/decision.html", context)
+
+
+def _exported(decision: Decision, *, raw: bool) -> HttpResponse:
+    try:
+        text = as_markdown(decision, None if raw else hiding(decision.session))
+    except RedactionError as error:
+        return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
+    response = HttpResponse(text, content_type="text/markdown; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="decision-{decision.number}.md"'
+    return response
 
 
 @require_GET

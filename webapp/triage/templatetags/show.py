@@ -62,6 +62,7 @@ EVENTS = {
     "step_saved": "saved “{step}”",
     "member_added": "added {name}",
     "host_key_accepted": "accepted host key {fingerprint} of {host}",
+    "host_key_forgotten": "forgot the host key of {host}",
     "host_key_changed": "was stopped: the host key of {host} changed",
     "target_added": "added the {role} {target}",
     "run_queued": "queued run {number}",
@@ -85,7 +86,7 @@ class _Missing(dict[str, Any]):
 @register.filter
 def event_text(event: Any) -> str:
     text = EVENTS.get(event.kind, event.kind.replace("_", " "))
-    return text.format_map(_Missing(event.data))
+    return str(text.format_map(_Missing(event.data)))
 
 
 @register.filter
@@ -189,7 +190,10 @@ def pinned(target: Any, keys: Any) -> bool:
 @register.filter
 def reading_words(stored: Any) -> str:
     """A stored reading's value in words, through its fact's type."""
-    return summary(codec.reading_of(stored).value)
+    row = codec.Row(
+        stored.fact_id, stored.kind, stored.value, stored.detail, stored.lines, stored.missing
+    )
+    return summary(codec.decode(row).value)
 
 
 @register.filter
@@ -206,3 +210,8 @@ def state_words(state: Any) -> str:
 @register.filter
 def matrix_rows(matrix: Any) -> list[tuple[str, Any]]:
     return list(zip(matrix.gpus, matrix.codes, strict=True))
+
+
+@register.filter
+def percent(share: float) -> str:
+    return f"{share:.0%}"

@@ -9,7 +9,9 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET
 
 from agents.framing import clean
+from agents.redaction import Redacted
 from webapp.triage.models import DiagnosisSession, Evidence
+from webapp.triage.redacting import RedactionError, redacted
 from webapp.triage.views.shell import on_session, shell
 
 # A page shows this many lines around the one asked for; the whole can be downloaded.
@@ -28,9 +30,7 @@ class Line:
 def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> HttpResponse:
     found = _find(session, name)
     if request.GET.get("download"):
-        response = HttpResponse(bytes(found.body), content_type="text/plain; charset=utf-8")
-        response["Content-Disposition"] = f'attachment; filename="{found.reader}.txt"'
-        return response
+        return _download(found, raw=request.GET["download"] != "redacted")
     wanted = request.GET.get("line", "")
     marked = int(wanted) if wanted.isdigit() else 0
     lines = clean(bytes(found.body)).split("\n")
@@ -49,6 +49,29 @@ def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> Http
         errors=clean(bytes(found.stderr)),
     )
     return TemplateResponse(request, "triage/evidence.html", context)
+
+
+def _download(evidence: Evidence, *, raw: bool) -> HttpResponse:
+    """As it came, for members who ask; or redacted, with what was hidden told at the end."""
+    try:
+        body = bytes(evidence.body) if raw else _without_secrets(redacted(evidence))
+    except RedactionError as error:
+        return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
+    response = HttpResponse(body, content_type="text/plain; charset=utf-8")
+    name = evidence.reader if raw else f"{evidence.reader}.redacted"
+    response["Content-Disposition"] = f'attachment; filename="{name}.txt"'
+    return response
+
+
+def _without_secrets(result: Redacted) -> bytes:
+    """Below the text, so that its line numbers stay."""
+    report = [
+        f"# redacted: {entry.kind.replace('_', ' ')}, {entry.count} in line"
+        f"{'' if len(entry.lines) == 1 else 's'} {', '.join(map(str, entry.lines[:20]))}"
+        f"{' and others' if len(entry.lines) > 20 else ''}"
+        for entry in result.report
+    ]
+    return "\n".join([result.text.rstrip("\n"), *report, ""]).encode()
 
 
 def _find(session: DiagnosisSession, name: str) -> Evidence:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -14,13 +12,13 @@ from django.views.decorators.http import require_POST
 
 from agents.agent import AgentError
 from agents.facts import View
-from agents.host_keys import fetch_host_key
+from webapp.accounts.models import User
+from webapp.triage.contact import Contact, first_contact
+from webapp.triage.credentials import RefusedError
 from webapp.triage.forms.target import SshTargetForm
 from webapp.triage.models import DiagnosisSession, Event, PinnedHostKey, Target
 from webapp.triage.views.look import _look
 from webapp.triage.views.shell import acting, on_session, shell
-
-CONTACT_TIMEOUT_S = 10
 
 
 @require_POST
@@ -50,39 +48,37 @@ def add(request: HttpRequest, session: DiagnosisSession, role: str) -> HttpRespo
 def host_key(request: HttpRequest, session: DiagnosisSession, target_id: int) -> HttpResponse:
     """First contact: shows the fingerprint, and pins the key only on a person's yes."""
     target = get_object_or_404(session.targets, pk=target_id, agent="ssh")
-    pinned = session.host_keys.filter(host=target.host, port=target.port).first()
     try:
-        key = asyncio.run(
-            asyncio.wait_for(fetch_host_key(target.host, target.port), CONTACT_TIMEOUT_S)
+        contact = first_contact(target)
+    except (AgentError, RefusedError) as error:
+        return _key_page(request, session, target, problem=str(error))
+    pinned = session.host_keys.filter(host=contact.host, port=contact.port).first()
+    if contact.changed:
+        Event.record(session, "host_key_changed", acting(request), host=contact.host)
+    elif request.method == "POST" and request.POST.get("fingerprint") == contact.shown.fingerprint:
+        _pin(session, contact, acting(request))
+        messages.success(request, f"Host key of {contact.host} accepted and pinned.")
+        if contact.host == target.host and contact.port == target.port:
+            return redirect(f"triage:{target.role}", session.pk)
+        return redirect("triage:host_key", session.pk, target.pk)
+    return _key_page(request, session, target, contact=contact, pinned=pinned)
+
+
+def _pin(session: DiagnosisSession, contact: Contact, user: User) -> None:
+    key = contact.shown
+    with transaction.atomic():
+        PinnedHostKey.objects.get_or_create(
+            session=session,
+            host=contact.host,
+            port=contact.port,
+            defaults={
+                "key_line": key.line,
+                "fingerprint": key.fingerprint,
+                "accepted_by": user,
+            },
         )
-    except (AgentError, OSError, TimeoutError) as error:
-        problem = str(error) or f"{target.host} did not answer within {CONTACT_TIMEOUT_S} s."
-        return _key_page(request, session, target, problem=problem, pinned=pinned)
-    if pinned is not None and pinned.key_line != key.line:
-        Event.record(session, "host_key_changed", acting(request), host=target.host)
-        return _key_page(request, session, target, key=key, pinned=pinned, changed=True)
-    if request.method == "POST" and request.POST.get("fingerprint") == key.fingerprint:
-        with transaction.atomic():
-            PinnedHostKey.objects.get_or_create(
-                session=session,
-                host=target.host,
-                port=target.port,
-                defaults={
-                    "key_line": key.line,
-                    "fingerprint": key.fingerprint,
-                    "accepted_by": acting(request),
-                },
-            )
-            Event.record(
-                session,
-                "host_key_accepted",
-                acting(request),
-                host=target.host,
-                fingerprint=key.fingerprint,
-            )
-        messages.success(request, f"Host key of {target.host} accepted and pinned.")
-        return redirect(f"triage:{target.role}", session.pk)
-    return _key_page(request, session, target, key=key, pinned=pinned)
+        about = {"host": contact.host, "fingerprint": key.fingerprint}
+        Event.record(session, "host_key_accepted", user, **about)
 
 
 def _key_page(
@@ -97,9 +93,10 @@ def _key_page(
 def forget_key(request: HttpRequest, session: DiagnosisSession, target_id: int) -> HttpResponse:
     """A changed key stays blocked until someone who knows why forgets the old one, in words."""
     target = get_object_or_404(session.targets, pk=target_id, agent="ssh")
-    if request.POST.get("confirm", "").strip() != target.host:
-        messages.error(request, f"Type {target.host} to forget its key.")
+    host, port = request.POST.get("host", ""), request.POST.get("port", "")
+    if not host or request.POST.get("confirm", "").strip() != host or not port.isdecimal():
+        messages.error(request, f"Type {host or target.host} to forget its key.")
     else:
-        session.host_keys.filter(host=target.host, port=target.port).delete()
-        Event.record(session, "host_key_forgotten", acting(request), host=target.host)
+        session.host_keys.filter(host=host, port=int(port)).delete()
+        Event.record(session, "host_key_forgotten", acting(request), host=host)
     return redirect("triage:host_key", session.pk, target.pk)

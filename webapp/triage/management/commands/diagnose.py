@@ -14,6 +14,7 @@ from webapp.diagnosis.diagnosis import diagnose
 from webapp.triage.diagnosis_json import as_json
 from webapp.triage.diagnosis_text import as_text
 from webapp.triage.outputs import Collected, facts_from, merged, read_given
+from webapp.triage.reach import Keys
 from webapp.triage.saving import save_as_session
 from webapp.triage.sources import Access, SourceError, gather
 
@@ -68,7 +69,8 @@ class Command(BaseCommand):
             raise SystemExit(PARTLY)
 
     def _collected(self, options: dict[str, Any], role: View | None) -> Collected:
-        access = Access(role or View.GUEST, options["identity"], options["known_hosts"])
+        keys = Keys(options["identity"], options["known_hosts"])
+        access = Access(role or View.GUEST, keys)
         try:
             collected = read_given(gather(options["source"], access), role)
             if options["workload"]:

@@ -1,0 +1,56 @@
+"""First contact: which host key stands between a person and a target, hop by hop."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from agents.host_keys import HostKey, fetch_host_key
+from agents.ssh import SshSpec, connect
+from webapp.triage.credentials import ssh_spec
+from webapp.triage.models import Target
+
+TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """One hop's key as it is shown now. through: the jump host it was asked through."""
+
+    host: str
+    port: int
+    shown: HostKey
+    accepted: tuple[HostKey, ...]
+    through: str = ""
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.accepted) and not self.trusted
+
+    @property
+    def trusted(self) -> bool:
+        return self.shown.line in {pin.line for pin in self.accepted}
+
+
+def first_contact(target: Target) -> Contact:
+    """The first hop whose key nobody accepted or that changed; the target itself when all are fine.
+
+    Raises AgentError when a hop shows no key, credentials.RefusedError for a malformed jump host.
+    """
+    return asyncio.run(_contact(ssh_spec(target)))
+
+
+async def _contact(spec: SshSpec) -> Contact:
+    if spec.jump is None:
+        return await _shown(spec)
+    jump = await _shown(spec.jump)
+    if not jump.trusted:
+        return jump
+    async with connect(spec.jump) as tunnel:
+        key = await fetch_host_key(spec.host, spec.port, tunnel=tunnel, timeout_s=TIMEOUT_S)
+    return Contact(spec.host, spec.port, key, spec.host_keys, spec.jump.host)
+
+
+async def _shown(spec: SshSpec) -> Contact:
+    key = await fetch_host_key(spec.host, spec.port, timeout_s=TIMEOUT_S)
+    return Contact(spec.host, spec.port, key, spec.host_keys)

@@ -1,0 +1,80 @@
+"""ssh:// and local: sources of the command line: how they become an agent, and one run on it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from agents.agent import Agent, Unreachable
+from agents.host_keys import DEFAULT_PORT, pinned_in
+from agents.local import LocalAgent
+from agents.ssh import SshAgent, SshSpec
+
+KNOWN_HOSTS = Path("~/.ssh/known_hosts")
+# All probes together; each has its own limit on the target as well.
+COLLECT_TIMEOUT_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """identity: a private key file, else the operator's own. known_hosts: whose host keys count."""
+
+    identity: Path | None = None
+    known_hosts: Path | None = None
+
+
+def agent_of(source: str, keys: Keys) -> Agent:
+    """The agent of "local:" or "ssh://user@host:port".
+
+    Raises ValueError for another form, Unreachable when a key file is not there.
+    """
+    if source == "local:":
+        return LocalAgent()
+    parts = urlsplit(source)
+    try:
+        host, port = parts.hostname, parts.port or DEFAULT_PORT
+    except ValueError as error:
+        raise ValueError(f"{source}: the port is a number up to 65535") from error
+    if parts.scheme != "ssh" or not host or parts.path.strip("/"):
+        raise ValueError(f"{source}: write ssh://user@host:port or local:")
+    if parts.password:
+        raise ValueError(f"{source}: a password would show in the process list; use a key")
+    if keys.identity and not keys.identity.expanduser().is_file():
+        raise Unreachable(f"{keys.identity}: there is no such private key file.")
+    return SshAgent(
+        SshSpec(
+            host=host,
+            port=port,
+            user=unquote(parts.username) if parts.username else None,
+            host_keys=pinned_in(_read(keys.known_hosts), host, port),
+            identities=(str(keys.identity.expanduser()),) if keys.identity else (),
+            own_keys=keys.identity is None,
+            read_config=True,
+        )
+    )
+
+
+def _read(known_hosts: Path | None) -> str:
+    path = (known_hosts or KNOWN_HOSTS).expanduser()
+    if known_hosts and not path.is_file():
+        raise Unreachable(f"{known_hosts}: there is no such known_hosts file.")
+    return path.read_text(errors="replace") if path.is_file() else ""
+
+
+def collect(agent: Agent, script: str) -> bytes:
+    """What the script printed, as far as it came. Raises AgentError, also when nothing came at all."""
+    pieces: list[bytes] = []
+    ending = asyncio.run(
+        agent.run(
+            script,
+            on_output=pieces.append,
+            cancelled=lambda: False,
+            timeout_s=COLLECT_TIMEOUT_S,
+        )
+    )
+    if not pieces:
+        said = ending.stderr.decode(errors="replace").strip()[:200]
+        raise Unreachable(f"The machine answered nothing ({ending.reason}). {said}".strip())
+    return b"".join(pieces)
