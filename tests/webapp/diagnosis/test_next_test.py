@@ -1,0 +1,54 @@
+"""The next test decides something open, costs least, and is not one that was done."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.facts.bench import PROFILE, Profile
+from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
+from agents.facts.platform import VIRT_KIND
+from tests.webapp.diagnosis.sample_facts import facts_at
+from webapp.diagnosis.case import Actor, Restart, VerdictKind
+from webapp.diagnosis.diagnosis import diagnose
+from webapp.diagnosis.facts import Facts, Sourced
+
+
+@pytest.mark.parametrize("stage", ["first", "guest", "host", "after"])
+def test_what_it_decides_is_open(stage: str) -> None:
+    found = diagnose(facts_at(stage))
+    gates = {g.gate for g in found.ladder if g.state == "unknown"}
+    verdicts = {k for k, v in found.verdicts.items() if v.kind is VerdictKind.OPEN}
+    for test in found.next_tests:
+        assert test.decides
+        assert set(test.decides) <= gates | verdicts
+        assert test.how
+
+
+def test_the_profile_comes_first_until_it_is_there() -> None:
+    assert diagnose(facts_at("first")).next_tests[0].id == "engine_profile"
+    assert diagnose(facts_at("host")).next_tests[0].id == "engine_profile"
+    profile = Sourced(PROFILE.known(Profile(20, 10, 30, 10, 20)), "profile")
+    facts = _with(facts_at("host"), profile)
+    assert "engine_profile" not in {test.id for test in diagnose(facts).next_tests}
+
+
+def test_a_log_that_was_read_is_not_asked_for_again() -> None:
+    log = Sourced(NCCL_TRANSPORTS.known(NcclTransports(shm=16)), "log", epoch=1, order=999)
+    found = diagnose(_with(facts_at("after"), log))
+    assert "nccl_log" not in {test.id for test in found.next_tests}
+
+
+def test_before_the_guest_was_read_its_matrix_is_wanted() -> None:
+    assert "p2p_matrix" in {test.id for test in diagnose(facts_at("first")).next_tests}
+    assert "p2p_matrix" not in {test.id for test in diagnose(facts_at("guest")).next_tests}
+
+
+def test_a_test_that_stops_the_host_is_never_first_while_others_are_open() -> None:
+    kvm = Facts.of([Sourced(VIRT_KIND.known("kvm"), "test")])
+    first = diagnose(kvm).next_tests[0]
+    assert first.restart is Restart.NONE
+    assert first.actor is Actor.OPERATOR
+
+
+def _with(facts: Facts, item: Sourced) -> Facts:
+    return Facts.of([s for group in facts.readings.values() for s in group] + [item])

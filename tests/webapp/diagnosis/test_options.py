@@ -1,0 +1,236 @@
+"""Each option's status where it matters: what was seen decides, and nothing seen is no verdict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agents.facts import Reading
+from agents.facts.bench import DELIVERY, PROFILE, Profile
+from agents.facts.gpu import GPUS, Gpu
+from agents.facts.host import GPU_PATHS, HOST_CMDLINE, VFIO_ERRORS, GpuPath, VfioError
+from agents.facts.nccl import ENGINE, NCCL_ENV, Engine
+from agents.facts.platform import KERNEL_CMDLINE, MACHINE_TYPE, VIRT_KIND, MachineType
+from agents.facts.vm import VM_CLIQUE, VM_CPU, VM_HOSTPCI, VM_MACHINE, HostPci
+from agents.facts.workload import MODEL, PARALLELISM, Model, Parallelism
+from tests.webapp.diagnosis.sample_facts import case_at
+from webapp.diagnosis.bound import bounds
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, Verdict, VerdictKind
+from webapp.diagnosis.catalogue import all_hypotheses, all_options
+from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.ladder import judge_ladder
+from webapp.diagnosis.phases import PHASES
+
+S = OptionStatus
+OPTIONS = {option.id: option for option in all_options()}
+ALL = {
+    "engine_profile",
+    "cuda_graphs_on",
+    "moe_backend",
+    "attention_backend",
+    "speculative_decoding",
+    "cuda_toolkit_upgrade",
+    "nccl_sweep",
+    "nccl_p2p_level",
+    "nccl_p2p_disable",
+    "tp4_pp2",
+    "tp_subset",
+    "expert_parallel",
+    "dp_attention",
+    "cpu_host",
+    "unhide_kvm",
+    "gpudirect_clique",
+    "remove_clique",
+    "q35_pcie",
+    "pcie_without_q35",
+    "mmio_window",
+    "pci_realloc",
+    "vnuma",
+    "hugepages",
+    "cpu_affinity",
+    "host_governor",
+    "clear_acs_on_switch",
+    "acs_override",
+    "bios_acs_off",
+    "amd_iommu_on",
+    "intel_iommu_on",
+    "iommu_pt",
+    "allow_unsafe_interrupts",
+    "nvidia_peermem",
+    "disable_mig",
+    "fabric_manager",
+    "fix_link",
+    "bare_metal_test",
+    "bare_metal",
+    "lxc",
+    "switch_board",
+}
+
+
+def case_of(*readings: Reading[Any], supported: tuple[str, ...] = ()) -> Case:
+    facts = Facts.of(Sourced(reading, "test") for reading in readings)
+    case = Case(facts, judge_ladder(facts), bounds(facts))
+    verdicts = {h.id: h.assess(case) for h in all_hypotheses()}
+    verdicts |= {name: Verdict(VerdictKind.SUPPORTED) for name in supported}
+    return replace(case, verdicts=verdicts)
+
+
+def judged(option: str, *readings: Reading[Any], supported: tuple[str, ...] = ()) -> Advice:
+    return OPTIONS[option].judge(case_of(*readings, supported=supported))
+
+
+BARE = VIRT_KIND.known("none")
+KVM = VIRT_KIND.known("kvm")
+PRO = GPUS.known(
+    tuple(Gpu(i, "NVIDIA RTX PRO 6000 Blackwell Server Edition", mig=False) for i in range(8))
+)
+FORCE = GPUS.known(tuple(Gpu(i, "NVIDIA GeForce RTX 3090", mig=False) for i in range(2)))
+
+
+def test_every_option_people_ask_for_is_there_and_has_its_phase() -> None:
+    assert set(OPTIONS) == ALL
+    assert {option.phase for option in OPTIONS.values()} <= set(PHASES)
+
+
+@pytest.mark.parametrize("option", sorted(ALL))
+def test_nothing_known_gives_no_strong_word(option: str) -> None:
+    advice = judged(option)
+    assert advice.status is not S.DONE
+    assert advice.why
+    if option not in {"engine_profile", "nccl_sweep"}:
+        assert advice.status is not S.RECOMMENDED
+    assert advice.predicted_effect is None or advice.predicted_effect[0] >= 1
+
+
+@pytest.mark.parametrize("option", sorted(ALL))
+@pytest.mark.parametrize("stage", ["first", "guest", "host", "after"])
+def test_effects_stay_within_the_bound(option: str, stage: str) -> None:
+    case = case_at(stage)
+    effect = OPTIONS[option].judge(case).predicted_effect
+    limit = case.single_stream.max_gain_remove_comm if case.single_stream else None
+    if effect is not None and limit is not None:
+        assert 1 <= effect[0] <= effect[1] <= limit[1] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("option", ["acs_override", "allow_unsafe_interrupts"])
+def test_what_is_unsafe_is_unsafe_everywhere(option: str) -> None:
+    assert judged(option).status is S.UNSAFE
+    assert judged(option, BARE).status is S.UNSAFE
+    on = HOST_CMDLINE.known("pcie_acs_override=downstream allow_unsafe_interrupts=1")
+    assert "remove it" in judged(option, on).why[1].text
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["cpu_host", "unhide_kvm", "q35_pcie", "pcie_without_q35", "hugepages", "lxc", "vnuma"],
+)
+def test_what_a_vm_needs_has_no_effect_without_one(option: str) -> None:
+    assert judged(option, BARE).status is S.NO_EFFECT
+
+
+def test_hosts_options_are_the_admins_and_engine_options_the_operators() -> None:
+    for option in OPTIONS.values():
+        assert (option.phase == "P1") <= (option.actor is Actor.OPERATOR)
+        assert (option.downtime is Restart.HOST) <= (option.actor is Actor.HOST_ADMIN)
+
+
+@pytest.mark.parametrize(
+    ("board", "status"),
+    [(MachineType.I440FX, S.BLOCKED), (MachineType.Q35, S.NO_EFFECT)],
+)
+def test_pcie_alone_is_blocked_by_the_board(board: MachineType, status: OptionStatus) -> None:
+    assert judged("pcie_without_q35", KVM, MACHINE_TYPE.known(board)).status is status
+    assert judged("pcie_without_q35", KVM, VM_MACHINE.known(board)).status is status
+
+
+def test_q35_with_pcie_is_done_only_when_every_device_has_it() -> None:
+    q35 = VM_MACHINE.known(MachineType.Q35)
+    half = VM_HOSTPCI.known((HostPci(0, pcie=True), HostPci(1)))
+    full = VM_HOSTPCI.known((HostPci(0, pcie=True), HostPci(1, pcie=True)))
+    assert judged("q35_pcie", KVM, q35, half).status is S.POSSIBLE
+    assert judged("q35_pcie", KVM, q35, full).status is S.DONE
+
+
+DENIED = ("p2p_denied_no_clique",)
+
+
+def test_the_clique_is_recommended_when_its_lack_is_the_cause() -> None:
+    assert judged("gpudirect_clique", KVM, PRO, supported=DENIED).status is S.RECOMMENDED
+    assert judged("gpudirect_clique", KVM, PRO).status is S.POSSIBLE
+    assert judged("gpudirect_clique", BARE, PRO, supported=DENIED).status is S.NO_EFFECT
+
+
+@pytest.mark.parametrize(
+    "danger",
+    [
+        VFIO_ERRORS.known((VfioError("0000:01:00.0", -14, "Bad address"),)),
+        DELIVERY.known({"0->1": False}),
+        FORCE,
+    ],
+)
+def test_the_clique_is_unsafe_where_its_promise_is_false(danger: Reading[Any]) -> None:
+    gpus = () if danger is FORCE else (PRO,)
+    advice = judged("gpudirect_clique", KVM, danger, *gpus, supported=DENIED)
+    assert advice.status is S.UNSAFE
+    assert advice.predicted_effect is None
+
+
+def test_a_false_grant_is_taken_back() -> None:
+    bad = ("false_p2p_grant",)
+    assert judged("remove_clique", KVM, supported=bad).status is S.RECOMMENDED
+    assert judged("nccl_p2p_disable", KVM, supported=bad).status is S.RECOMMENDED
+    assert judged("remove_clique", KVM, VM_CLIQUE.known({"hostpci0": 0})).status is S.POSSIBLE
+
+
+@pytest.mark.parametrize(("cpu", "status"), [("host", S.DONE), ("x86-64-v2-AES", S.RECOMMENDED)])
+def test_the_cpu_type(cpu: str, status: OptionStatus) -> None:
+    assert judged("cpu_host", KVM, VM_CPU.known(cpu)).status is status
+
+
+def test_graphs_are_recommended_when_a_flag_turns_them_off() -> None:
+    off = ENGINE.known(Engine("vllm", flags={"--enforce-eager": "true"}))
+    assert judged("cuda_graphs_on", off).status is S.RECOMMENDED
+    assert judged("cuda_graphs_on", ENGINE.known(Engine("vllm"))).status is S.POSSIBLE
+
+
+def test_a_profile_says_which_backend_is_worth_a_try() -> None:
+    profile = PROFILE.known(Profile(2, 10, 60, 8, 20))
+    moe = judged("moe_backend", profile)
+    assert moe.status is S.RECOMMENDED
+    assert moe.predicted_effect == pytest.approx((1, 2.5))
+    assert judged("attention_backend", profile).status is S.POSSIBLE
+    assert judged("engine_profile", profile).status is S.DONE
+
+
+def test_settings_that_are_there_are_done() -> None:
+    assert judged("nccl_p2p_level", NCCL_ENV.known({"NCCL_P2P_LEVEL": "SYS"})).status is S.DONE
+    assert judged("pci_realloc", KERNEL_CMDLINE.known("ro pci=realloc")).status is S.DONE
+    drafts = MODEL.known(Model(draft_tokens=3))
+    assert judged("speculative_decoding", drafts).status is S.DONE
+
+
+def test_acs_matters_only_on_a_switch() -> None:
+    direct = GPU_PATHS.known(
+        (GpuPath("0000:01:00.0", "0000:00"), GpuPath("0000:21:00.0", "0000:20"))
+    )
+    assert judged("clear_acs_on_switch", direct).status is S.NO_EFFECT
+    assert judged("clear_acs_on_switch", supported=("acs_detour",)).status is S.RECOMMENDED
+
+
+@pytest.mark.parametrize(
+    ("weights", "status"),
+    [((410e9, 440e9), S.BLOCKED), ((200e9, 220e9), S.POSSIBLE), ((300e9, 400e9), S.POSSIBLE)],
+)
+def test_a_subset_is_blocked_only_when_the_least_does_not_fit(
+    weights: tuple[float, float], status: OptionStatus
+) -> None:
+    said = (MODEL.known(Model(weight_bytes=weights)), PARALLELISM.known(Parallelism(tp=8)), PRO)
+    assert judged("tp_subset", *said).status is status
+
+
+def test_mig_is_off_on_or_not_known() -> None:
+    assert judged("disable_mig", PRO).status is S.DONE
+    assert judged("disable_mig", GPUS.known((Gpu(0, mig=True),))).status is S.RECOMMENDED
+    assert judged("disable_mig", GPUS.known((Gpu(0),))).status is S.POSSIBLE
