@@ -102,3 +102,11 @@ def test_host_key_checking_is_never_switched_off() -> None:
     off = re.compile(r"known_hosts\s*=\s*None|StrictHostKeyChecking[= ]no")
     for path in SOURCES:
         assert not off.search(path.read_text()), named(path)
+
+
+def test_payloads_are_shipped_and_never_imported() -> None:
+    imported = re.compile(
+        r"^\s*(from|import) agents\.payloads|^\s*from agents import .*payloads", re.M
+    )
+    for path in SOURCES:
+        assert not imported.search(path.read_text()), named(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -28,7 +29,7 @@ from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import acting, on_session, shell
 
 # What a person wants to see beside the copies: did the change arrive, and did anything else move?
-WATCHED: tuple[Fact[object], ...] = (
+WATCHED: tuple[Fact[Any], ...] = (
     P2P_READ, P2P_WRITE, GPU_COUNT_SMI, GPU_COUNT_PCI, WORST_LINK, MACHINE_TYPE, VM_MACHINE, VM_ARGS,
     VM_CPU, KERNEL_CMDLINE, HOST_CMDLINE, DRIVER_VERSION,
 )  # fmt: skip

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 from django.core.management.base import BaseCommand, CommandParser
 
-from agents.facts import ReadingKind
 from agents.facts.bench import COPY, CopyResult
 from agents.read import read_raw
 from webapp.diagnosis.compare.copies import Comparison, compare_copies
@@ -37,12 +36,12 @@ class Command(BaseCommand):
         if not path.exists():
             self._stop(2, f"{path}: no such file or folder")
         files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
-        runs = [
+        runs: list[CopyResult] = [
             reading.value
             for file in files
             for item in read_raw(file.read_bytes(), role=None, hint=file.name).items
             for reading in item.readings
-            if reading.fact_id == COPY.id and reading.kind is ReadingKind.KNOWN
+            if reading.fact_id == COPY.id and isinstance(reading.value, CopyResult)
         ]
         if not runs:
             self._stop(3, f"{path} holds no copy benchmark that could be read")
