@@ -76,12 +76,14 @@ def wait_until(what: Callable[[], object], seconds: float = 15.0) -> None:
         time.sleep(0.02)
 
 
-def manage(*arguments: str, env: dict[str, str]) -> subprocess.Popen[str]:
+def manage(
+    *arguments: str, env: dict[str, str], stderr: int = subprocess.STDOUT
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "manage.py", *arguments],
         cwd=ROOT,
         env=os.environ | env,
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=stderr,
         text=True,
     )

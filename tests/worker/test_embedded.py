@@ -12,6 +12,8 @@ from webapp.triage import runs
 from webapp.triage.models import Run, RunState, Target
 from worker import duties, embedded
 
+pytestmark = pytest.mark.service  # a Celery worker takes seconds to stop
+
 
 @pytest.fixture
 def worker(transactional_db: None) -> Iterator[embedded.Embedded]:

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from agents.collector import build_script
 from agents.facts import ReadingKind, View
 from agents.facts.p2p import P2P_READ
+from agents.facts.platform import KERNEL_CMDLINE
+from agents.facts.workload import MODEL, PARALLELISM
 from agents.framing import Frame
 from agents.probe import Output
 from agents.probes import all_probes
+from agents.read import read_raw
 from agents.reader import all_readers
 from webapp.accounts.models import User
 from webapp.triage import case_facts, intake, read_apart, runs
@@ -38,7 +49,7 @@ Legend:
 TWO_PARTS = (
     MATRIX + b"ops@gpu-vm:~$ cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz-6.8.0 root=/dev/vda1 ro quiet\n"
 )
-LARGE = TWO_PARTS + (b"nothing anybody knows about, " * 20 + b"\n") * 2_000
+LARGE = TWO_PARTS + (b"nothing anybody knows about, " * 400 + b"\n") * 100
 assert len(LARGE) > read_apart.LARGE_BYTES
 
 
@@ -181,3 +192,83 @@ def test_reading_facts_takes_one_query(
     intake.take_text(session_of_alice, TWO_PARTS, user=alice, view=View.GUEST)
     with django_assert_num_queries(1):
         case_facts.facts_of(session_of_alice)
+
+
+def collected(*names: str) -> bytes:
+    """What a person gets who runs the downloaded script here."""
+    probes = [all_probes()[name] for name in names]
+    script = build_script(probes, role=View.GUEST, nonce="0123456789abcdef")
+    done = subprocess.run(["sh"], input=script.encode(), capture_output=True, check=True)
+    return done.stdout
+
+
+def test_a_collectors_output_becomes_evidence_of_each_probe(
+    session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    raw = collected("guest.kernel_cmdline", "guest.topo_p2p_read")
+    pasted = b"here you are:\n" + raw.replace(b"\n", b"\r\n") + MATRIX
+    taken = intake.take_text(session_of_alice, pasted, user=alice, view=View.GUEST)
+    assert taken.evidence.reader == intake.BUNDLE
+    assert bytes(taken.evidence.body) == pasted
+    frames = Evidence.objects.exclude(pk=taken.evidence.pk)
+    assert {e.reader for e in frames} == {"guest.kernel_cmdline", "guest.topo_p2p_read"}
+    assert {e.meta["bundle"] for e in frames} == {taken.evidence.sha256}
+    cmdline = frames.get(reader="guest.kernel_cmdline")
+    assert bytes(cmdline.body).strip() == Path("/proc/cmdline").read_bytes().strip()
+    assert cmdline.name in {
+        s.source for s in case_facts.facts_of(session_of_alice).all(KERNEL_CMDLINE)
+    }
+    # The matrix pasted below is read too, and counts its lines within the paste.
+    best = case_facts.facts_of(session_of_alice).best(P2P_READ)
+    assert best
+    assert best.source == taken.evidence.name
+    quoted = pasted.decode().split("\n")
+    assert [quoted[n - 1].split()[0] for n in best.reading.lines if "\tX" in quoted[n - 1]]
+    assert intake.reread(session_of_alice) == (3, 0)
+
+
+def test_half_a_collectors_output_is_read_and_said_to_be_half(
+    session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    raw = collected("guest.kernel_cmdline", "guest.topo_p2p_read")
+    half = raw[: raw.index(b" done guest.kernel_cmdline") + 60]
+    taken = intake.take_text(session_of_alice, half, user=alice, view=View.HOST)
+    assert "guest.kernel_cmdline" in [part.reader for part in taken.understood]
+    assert any("not complete" in note for note in taken.notes)
+    assert any("collected on a guest" in note for note in taken.notes)
+
+
+@settings(max_examples=50, deadline=None)
+@given(raw=st.binary(max_size=300) | st.text(max_size=300).map(str.encode))
+def test_no_bytes_make_reading_raise(raw: bytes) -> None:
+    for prefix in (b"", b"=01234567= begin peerpath.collector/1 role=guest\n", MATRIX):
+        found = read_raw(prefix + raw, role=None)
+        last = (prefix + raw).count(b"\n") + 1
+        assert all(1 <= first <= final <= last for first, final in found.unrecognised)
+
+
+def test_a_workload_of_another_version_hides_only_its_own_table(
+    session_of_alice: DiagnosisSession,
+) -> None:
+    session_of_alice.workload = {
+        "parallelism": {"tp": 8},
+        "model": {"layers": "many"},
+        "horoscope": {"sign": "ram"},
+    }
+    facts = case_facts.facts_of(session_of_alice)
+    parallelism = facts.value(PARALLELISM)
+    assert parallelism
+    assert parallelism.tp == 8
+    assert facts.kind(MODEL) is ReadingKind.UNREADABLE
+    best = facts.best(PARALLELISM)
+    assert best
+    assert best.source.startswith("workload@")
+
+
+def test_reread_is_a_command(session_of_alice: DiagnosisSession, alice: User) -> None:
+    intake.take_text(session_of_alice, MATRIX, user=alice, view=View.GUEST)
+    out = StringIO()
+    call_command("reread", "--session", str(session_of_alice.pk), stdout=out)
+    assert out.getvalue() == "1 pieces of evidence read, 0 now read differently\n"
+    with pytest.raises(CommandError, match="no session"):
+        call_command("reread", "--session", "17")

@@ -1,0 +1,89 @@
+"""Benchmarks by the real agent; the interpreter is a program of ours that prints what a payload would."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from tests.worker.conftest import alive, wait_until
+from webapp.accounts.models import User
+from webapp.triage import runs
+from webapp.triage.models import Run, RunState, Target
+from worker import tasks
+
+HEAD = '{"schema": "peerpath.copy/1", "environment": {"device": "cpu", "torch": "2.13.0"}}'
+ROW = (
+    '{"path": "same", "source": "0", "destination": "0", "size_bytes": 12288, "timing": "device",'
+    ' "time_us": 0.9, "samples": 200}'
+)
+PRINTS = f"cat <<'ROWS'\n{HEAD}\n{ROW}\nROWS\n"
+END = "echo '{\"end\": true}'\n"
+
+
+def measure(target: Target, user: User, interpreter: Path) -> Run:
+    arguments = {"INTERPRETER": str(interpreter)}
+    return runs.queue_benchmark(target.session, target, user, "bench.copy", arguments)
+
+
+def test_a_benchmark_is_stored_and_read(
+    here: Target, admin: User, tools: Callable[[str, str], Path]
+) -> None:
+    run = measure(here, admin, tools("py", PRINTS + END))
+    tasks.run(str(run.pk))
+    run.refresh_from_db()
+    assert (run.state, run.problem) == (RunState.SUCCEEDED, "")
+    evidence = run.evidence.get()
+    assert evidence.reader == "bench.copy"
+    reading = evidence.readings.get()
+    assert reading.kind == "known"
+    assert reading.value is not None
+    assert reading.value["rows"][0]["time_us"] == 0.9
+    assert bytes(evidence.body) == b"".join(bytes(c.body) for c in run.chunks.all())
+
+
+def test_a_benchmark_that_breaks_keeps_what_it_measured_and_says_so(
+    here: Target, admin: User, tools: Callable[[str, str], Path]
+) -> None:
+    run = measure(here, admin, tools("py", PRINTS + "echo out of memory >&2\nexit 7"))
+    tasks.run(str(run.pk))
+    run.refresh_from_db()
+    assert run.state == RunState.PARTLY
+    assert "exit code 7" in run.problem
+    assert "out of memory" in run.problem
+    assert run.evidence.get().readings.get().missing
+
+
+def test_a_cancelled_benchmark_is_ended_there_and_the_next_one_starts(
+    here: Target, admin: User, tools: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    mark = tmp_path / "pid"
+    hanging = measure(here, admin, tools("py", f"{PRINTS}echo $$ > {mark}; exec sleep 600"))
+    waiting = measure(here, admin, tools("py2", PRINTS + END))
+
+    def work() -> None:
+        tasks.run(str(hanging.pk))
+        connection.close()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    wait_until(lambda: mark.exists() and mark.read_text().strip())
+    tasks.run(str(waiting.pk))
+    assert Run.objects.get(pk=waiting.pk).state == RunState.QUEUED
+    assert runs.request_cancel(hanging, admin)
+    thread.join(15)
+    hanging.refresh_from_db()
+    assert hanging.state == RunState.CANCELLED
+    assert hanging.evidence.get().readings.get().kind == "known"
+    wait_until(lambda: not alive(int(mark.read_text())), 3)
+    tasks.run(str(waiting.pk))
+    assert Run.objects.get(pk=waiting.pk).state == RunState.SUCCEEDED
+
+
+def test_a_benchmark_nobody_has_is_refused(here: Target, admin: User) -> None:
+    for name in ("bench.no_such", "bench.serving"):
+        with pytest.raises(ValueError, match="no such benchmark"):
+            runs.queue_benchmark(here.session, here, admin, name)

@@ -1,0 +1,179 @@
+"""`bench TARGET NAME… [--json]`: runs benchmarks from the command line, without database or broker."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import shlex
+import signal
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from agents.agent import Agent, AgentError, Ending, Reason
+from agents.benchmark import Benchmark, all_benchmarks
+from agents.collector import build_script
+from agents.facts import Reading, ReadingKind, View, all_facts
+from agents.facts.platform import PYTHON_WITH_TORCH
+from agents.framing import clean
+from agents.probe import Output
+from agents.probes import all_probes
+from agents.read import read_output, read_raw
+from webapp.triage.reach import Keys, agent_of, collect
+
+USAGE, UNREACHABLE, PARTLY, INTERRUPTED = 2, 4, 5, 130
+
+
+class Command(BaseCommand):
+    help = (
+        "Run benchmarks on TARGET (ssh://user@host:port or local:). They load its GPUs. With --json "
+        "the results go to standard output line by line as they are measured; redirect them to a "
+        "file for `compare`. Exit codes: 0 done, 2 usage, 4 unreachable or key refused, 5 partly."
+    )
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("target", metavar="TARGET")
+        parser.add_argument("names", metavar="NAME", nargs="+", help=", ".join(_runnable()))
+        parser.add_argument("--json", action="store_true", help="print result lines as measured")
+        parser.add_argument("--identity", type=Path, metavar="FILE", help="private key for ssh://")
+        parser.add_argument("--known-hosts", type=Path, metavar="FILE", help="host keys to trust")
+        parser.add_argument("--python", metavar="PATH", help="interpreter; default: one with torch")
+        parser.add_argument(
+            "--options", metavar="TEXT", help='the program\'s own, --options="--sizes 12K"'
+        )
+
+    def handle(self, *, target: str, names: list[str], **options: Any) -> None:
+        try:
+            agent = agent_of(target, Keys(options["identity"], options["known_hosts"]))
+            benchmarks = [_named(name) for name in names]
+            extra = shlex.split(options["options"] or "")
+        except ValueError as error:
+            self._stop(USAGE, str(error))
+        except AgentError as error:
+            self._stop(UNREACHABLE, str(error))
+        stopping = threading.Event()
+        before = signal.signal(signal.SIGINT, lambda *_: stopping.set())
+        try:
+            python = options["python"] or _python_with_torch(agent)
+            good = [
+                self._run(agent, b, python, extra, options["json"], stopping) for b in benchmarks
+            ]
+        except AgentError as error:
+            self._stop(UNREACHABLE, str(error))
+        finally:
+            signal.signal(signal.SIGINT, before)
+        if stopping.is_set():
+            raise SystemExit(INTERRUPTED)
+        if not all(good):
+            raise SystemExit(PARTLY)
+
+    def _run(
+        self,
+        agent: Agent,
+        benchmark: Benchmark,
+        python: str,
+        extra: list[str],
+        as_json: bool,
+        stopping: threading.Event,
+    ) -> bool:
+        """One after the other: two at once would measure each other. Whether it ended well."""
+        if stopping.is_set():
+            return False
+        self._note(f"{benchmark.title}: loads the machine for about {benchmark.duration_s} s …")
+        pieces: list[bytes] = []
+
+        def heard(piece: bytes) -> None:
+            pieces.append(piece)
+            if as_json:
+                sys.stdout.buffer.write(piece)
+                sys.stdout.buffer.flush()
+
+        ending = asyncio.run(_measure(agent, benchmark, python, extra, heard, stopping))
+        self._note(f"{benchmark.title}: {_how(ending)}")
+        raw, stderr = b"".join(pieces), clean(ending.stderr)
+        if not as_json:
+            readings = read_output(benchmark.id, Output(clean(raw), stderr, ending.exit_code))
+            self.stdout.writelines(f"{line}\n" for line in _summary(readings))
+        return ending.reason is Reason.FINISHED and ending.exit_code == 0
+
+    def _note(self, text: str) -> None:
+        self.stderr.write(text)
+        self.stderr.flush()
+
+    def _stop(self, code: int, message: str) -> NoReturn:
+        self.stderr.write(message)
+        raise SystemExit(code)
+
+
+async def _measure(
+    agent: Agent,
+    benchmark: Benchmark,
+    python: str,
+    extra: list[str],
+    heard: Any,
+    stopping: threading.Event,
+) -> Ending:
+    return await agent.run_payload(
+        benchmark.payload_source(),
+        [*benchmark.argv, *extra],
+        interpreter=python,
+        on_output=heard,
+        cancelled=stopping.is_set,
+        timeout_s=benchmark.timeout_s,
+    )
+
+
+def _runnable() -> list[str]:
+    return [b.id.removeprefix("bench.") for b in all_benchmarks().values() if b.payload]
+
+
+def _named(name: str) -> Benchmark:
+    """By its id, with or without "bench.". Raises ValueError."""
+    found = all_benchmarks().get(f"bench.{name.removeprefix('bench.')}")
+    if found is None or found.payload is None:
+        raise ValueError(
+            f"There is no benchmark {name!r} to run; there are {', '.join(_runnable())}."
+        )
+    return found
+
+
+def _python_with_torch(agent: Agent) -> str:
+    """The interpreter the guest's own probe finds torch in; python3 when it finds none."""
+    probe = all_probes()["guest.python_with_torch"]
+    script = build_script([probe], role=View.GUEST, nonce=secrets.token_hex(8))
+    found = read_raw(collect(agent, script), role=View.GUEST)
+    readings = (r for item in found.items for r in item.readings)
+    values = (r.value for r in readings if r.fact_id == PYTHON_WITH_TORCH.id)
+    return next((value.rpartition(" ")[0] for value in values if value), "python3")
+
+
+def _how(ending: Ending) -> str:
+    said = clean(ending.stderr).strip()[-500:]
+    if ending.reason is not Reason.FINISHED:
+        left = " Some of its processes are still alive." if ending.leftover else ""
+        return f"{ending.reason.replace('_', ' ')}; what was measured by then counts.{left}"
+    return "done" if ending.exit_code == 0 else f"exit code {ending.exit_code}. {said}".strip()
+
+
+def _summary(readings: Iterable[Reading[Any]]) -> Iterator[str]:
+    for reading in readings:
+        title = all_facts()[reading.fact_id].title
+        if reading.kind is not ReadingKind.KNOWN:
+            yield f"{title}: {reading.kind}. {reading.detail}"
+            continue
+        yield title
+        for row in getattr(reading.value, "rows", (reading.value,)):
+            yield f"  {_fields(row)}"
+
+
+def _fields(row: Any) -> str:
+    if not is_dataclass(row) or isinstance(row, type):
+        return str(row)
+    shown = {key: value for key, value in asdict(row).items() if value is not None}
+    return "  ".join(f"{key}={value}" for key, value in shown.items())
