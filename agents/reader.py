@@ -39,7 +39,8 @@ class Reader:
     role: View | None
     parse: Callable[[Output], Readings]
     typed: re.Pattern[str] | None
-    starts: tuple[re.Pattern[str], ...]
+    anchored: tuple[re.Pattern[str], ...]
+    floating: tuple[re.Pattern[str], ...]
     belongs: re.Pattern[str] | None
     score: float
 
@@ -51,7 +52,10 @@ class Reader:
         return self.typed is not None and bool(self.typed.search(command))
 
     def is_started(self, line: Line) -> bool:
-        return any(p.search(form) for p in self.starts for form in line.forms)
+        return any(
+            any(p.match(form) for p in self.anchored) or any(p.search(form) for p in self.floating)
+            for form in line.forms
+        )
 
     def is_continued(self, line: Line) -> bool:
         return self.belongs is not None and any(self.belongs.search(f) for f in line.forms)
@@ -87,7 +91,8 @@ def _reader(
         role,
         parse,
         re.compile(signature.typed) if signature.typed else None,
-        tuple(re.compile(start) for start in signature.starts),
+        tuple(re.compile(start) for start in signature.starts if _is_anchored(start)),
+        tuple(re.compile(start) for start in signature.starts if not _is_anchored(start)),
         re.compile(signature.belongs) if signature.belongs else None,
         signature.score,
     )
@@ -97,10 +102,22 @@ def _reader(
 def _prefilter() -> tuple[re.Pattern[str] | None, tuple[re.Pattern[str], ...]]:
     """All anchored starts in one pattern, and the others one by one: most lines open nothing, and
     an alternation searched for at every position would cost more than all of its members."""
-    starts = [p.pattern for reader in all_readers() for p in reader.starts]
-    anchored = [p for p in starts if p.startswith("^") and not re.search(r"\(\?[a-zA-Z]|\\\d", p)]
-    others = tuple(re.compile(p) for p in starts if p not in anchored)
-    return (re.compile("|".join(f"(?:{p})" for p in anchored)) if anchored else None), others
+    readers = all_readers()
+    anchored = [f"(?:{p.pattern})" for reader in readers for p in reader.anchored]
+    floating = tuple(p for reader in readers for p in reader.floating)
+    return (re.compile("|".join(anchored)) if anchored else None), floating
+
+
+def _is_anchored(pattern: str) -> bool:
+    """Whether it can match at a line's beginning only: every alternative says so. Patterns with
+    flags or back references count as not anchored; they cannot be joined to others."""
+    if re.search(r"\(\?[a-zA-Z]+\)|\\\d", pattern):
+        return False
+    plain = re.sub(r"\\.", "__", pattern)
+    plain = re.sub(r"\[\^?\]?[^\]]*\]", "_", plain)
+    while (flat := re.sub(r"\([^()]*\)", "_", plain)) != plain:
+        plain = flat
+    return all(part.startswith("^") for part in plain.split("|"))
 
 
 def by_name(hint: str) -> Reader | None:

@@ -22,6 +22,9 @@ _GAP_LINES = 3
 _AMBIGUOUS = 0.6
 _ROLE_GUESSED = 0.7
 _HINTED = 0.9
+# Surely this kind of output, though nothing in it answers a question (a log without its events).
+_SILENT = 0.5
+_SURE_START = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,15 @@ class _Recogniser:
         for candidate in candidates:
             if found := self._confirmed(candidate, typed=False):
                 return [self._part(self._doubted(found, candidates))]
-        return []
+        silent = next((c for c in candidates if self._is_silent(c)), None)
+        return [self._part(replace(silent, confidence=_SILENT))] if silent else []
+
+    def _is_silent(self, candidate: _Candidate) -> bool:
+        """Its reader understood the lines, and says for each fact that they do not tell it."""
+        if candidate.reader.score < _SURE_START or candidate.reader.role is None:
+            return False
+        output = Output(self._text(candidate), "", None, -1)
+        return all(r.kind is ReadingKind.NOT_RUN for r in candidate.reader.parse(output))
 
     def _score(self, reader: Reader) -> float:
         return max(reader.score, _HINTED) if hinted(reader, self.hint) else reader.score
@@ -158,8 +169,8 @@ class _Recogniser:
                 break
             if line.kind in {Kind.BLANK, Kind.PAGER}:
                 continue
-            if line.text == opening:  # the same output again
-                break
+            if line.text == opening and self.lines[position - 1].kind is not Kind.TEXT:
+                break  # the same output again
             if reader.belongs is not None and (
                 reader.is_continued(line) or reader.is_started(line)
             ):
@@ -172,11 +183,12 @@ class _Recogniser:
                 gap += 1
         return last
 
-    def _preference(self, candidate: _Candidate) -> tuple[bool, bool, float, int]:
+    def _preference(self, candidate: _Candidate) -> tuple[bool, bool, bool, float, int]:
         reader = candidate.reader
         return (
-            hinted(reader, self.hint),
+            reader.id in self.hint,
             reader.role in {None, self._role(candidate)},
+            hinted(reader, self.hint),
             candidate.confidence,
             candidate.last - candidate.first,
         )
