@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
 from uuid import UUID
 
@@ -71,17 +72,17 @@ def acting(request: HttpRequest) -> User:
 
 def on_session(
     view: Callable[Concatenate[HttpRequest, DiagnosisSession, P], HttpResponse],
-) -> Callable[Concatenate[HttpRequest, UUID, P], HttpResponse]:
+) -> Callable[..., HttpResponse]:
     """Gives the view its session, or answers 404 to those who may not see it."""
 
+    @wraps(view)
     def wrapped(
-        request: HttpRequest, session_id: UUID, /, *args: P.args, **kwargs: P.kwargs
+        request: HttpRequest, session_id: UUID, *args: P.args, **kwargs: P.kwargs
     ) -> HttpResponse:
         visible = DiagnosisSession.objects.visible_to(acting(request))
         session = get_object_or_404(visible.select_related("owner"), pk=session_id)
         return view(request, session, *args, **kwargs)
 
-    wrapped.__name__ = view.__name__
     return wrapped
 
 
