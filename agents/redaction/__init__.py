@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from types import MappingProxyType
 
 from agents.redactor import Redactor
 
@@ -91,7 +90,7 @@ def redact(text: str, keep: Mapping[str, str] | None = None) -> Redacted:
         pieces += (text[end : hit.start], token, "\n" * secret.count("\n"))
         end = hit.end
     pieces.append(text[end:])
-    return Redacted("".join(pieces), _report(text, hits), MappingProxyType(tokens))
+    return Redacted("".join(pieces), _report(text, hits), tokens)
 
 
 @cache
