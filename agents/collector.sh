@@ -57,9 +57,19 @@ become() { # seconds kib who command
   exec ${inner:-$outer} sh -c "$4"
 }
 
+# Without setsid there is no group, only the command's own process.
+# shellcheck disable=SC2317
+end_group() { # signal group
+  kill "-$1" "-$2" 2>/dev/null || kill "-$1" "$2" 2>/dev/null
+}
+
 watchdog() { # seconds group
   # shellcheck disable=SC2086
-  exec $own_session sh -c 'sleep "$1"; kill -TERM "-$2"; sleep 2; kill -KILL "-$2"' sh "$@"
+  exec $own_session sh -c '
+    sleep "$1"
+    kill -TERM "-$2" || kill -TERM "$2"
+    sleep 2
+    kill -KILL "-$2" || kill -KILL "$2"' sh "$@"
 }
 
 run_alternative() { # id seconds kib who command
@@ -76,7 +86,7 @@ run_alternative() { # id seconds kib who command
   # What the command left running goes with it.
   kill -KILL "-$group" 2>/dev/null
   : >"$folder/$1.group"
-  [ -z "$guard" ] || kill -KILL "-$guard" "$guard" 2>/dev/null
+  [ -z "$guard" ] || end_group KILL "$guard"
 }
 
 # Tries the alternatives in order; the first whose tools are there answers.
@@ -157,7 +167,7 @@ stop() { # exit code
   trap '' INT TERM HUP PIPE
   trap - EXIT
   for file in "$folder"/*.group; do
-    read -r group 2>/dev/null <"$file" && kill -KILL "-$group" 2>/dev/null
+    read -r group 2>/dev/null <"$file" && end_group KILL "$group"
   done
   rm -rf "$folder"
   [ -z "$watcher" ] || kill "$watcher" 2>/dev/null

@@ -38,6 +38,11 @@ def new_mark() -> str:
     return secrets.token_hex(8)
 
 
+def whole_lines(script: str) -> bytes:
+    """The script as it is sent. Standard input stays open behind it, so the last line must end."""
+    return (script if script.endswith("\n") else script + "\n").encode()
+
+
 def wrap_payload(program: bytes, argv: Sequence[str], *, interpreter: str, timeout_s: float) -> str:
     """The sh script that carries a program to a target and runs it there."""
     words = [quote(interpreter), "./program", *(quote(word) for word in argv)]

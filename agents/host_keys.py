@@ -7,6 +7,7 @@ authorities are not taken: a person accepts a machine's own key.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from dataclasses import dataclass
 
@@ -56,17 +57,20 @@ def pinned_in(known_hosts: str, host: str, port: int = DEFAULT_PORT) -> tuple[Ho
 
     A line that cannot be read is passed over; it pins nothing.
     """
-    found: dict[str, HostKey] = {}
-    revoked: set[str] = set()
-    for line in known_hosts.splitlines():
-        try:
-            entry = asyncssh.import_known_hosts(line)
-            keys, _, bad, *_ = entry.match(host, "", port if port != DEFAULT_PORT else None)
-        except (ValueError, asyncssh.KeyImportError):
-            continue
-        revoked |= {_host_key(key).line for key in bad}
-        found |= {pin.line: pin for pin in map(_host_key, keys)}
+    readable = "\n".join(line for line in known_hosts.splitlines() if _is_entry(line))
+    number = port if port != DEFAULT_PORT else None
+    keys, _, bad, *_ = asyncssh.import_known_hosts(readable).match(host, "", number)
+    revoked = {_host_key(key).line for key in bad}
+    found = {pin.line: pin for pin in map(_host_key, keys)}
     return tuple(pin for line, pin in found.items() if line not in revoked)
+
+
+def _is_entry(line: str) -> bool:
+    try:
+        asyncssh.import_known_hosts(line)
+    except (ValueError, asyncssh.KeyImportError):
+        return False
+    return True
 
 
 def known_hosts_line(host: str, port: int, pin: HostKey) -> str:
@@ -105,7 +109,9 @@ def why(error: BaseException) -> str:
     """The reason in words; some errors carry none."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
-    return str(getattr(error, "strerror", None) or error or type(error).__name__).rstrip(".")
+    if isinstance(error, ConnectionError) and error.errno:
+        return os.strerror(error.errno)  # asyncio's own text leaves the reason out
+    return str(getattr(error, "strerror", None) or str(error) or type(error).__name__).rstrip(".")
 
 
 def _host_key(key: asyncssh.SSHKey) -> HostKey:

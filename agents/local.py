@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from agents.agent import Ending, Reason
-from agents.following import SWEEP, follow, new_mark, read_sweep, wrap_payload
+from agents.following import SWEEP, follow, new_mark, read_sweep, whole_lines, wrap_payload
 
 _CHUNK = 65536
 _SWEEP_S = 15.0
@@ -78,7 +78,7 @@ async def _start(mark: str, *arguments: str) -> Process:
 
 async def _send(process: Process, script: str) -> None:
     assert process.stdin
-    process.stdin.write(script.encode())
+    process.stdin.write(whole_lines(script))
     # A shell that ended before it had read everything says more by its exit code.
     with suppress(ConnectionError):
         await process.stdin.drain()

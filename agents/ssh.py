@@ -23,7 +23,7 @@ from agents.agent import (
     Reason,
     Unreachable,
 )
-from agents.following import SWEEP, follow, new_mark, read_sweep, wrap_payload
+from agents.following import SWEEP, follow, new_mark, read_sweep, whole_lines, wrap_payload
 from agents.host_keys import ALGORITHMS, HostKey, from_key, why
 
 _CHUNK = 65536
@@ -73,7 +73,7 @@ class SshAgent:
         async with connect(self.spec) as connection:
             process = await _start(connection, mark)
             try:
-                process.stdin.write(script.encode())
+                process.stdin.write(whole_lines(script))
                 reason, stderr = await follow(
                     _SshChannel(process),
                     on_output=on_output,

@@ -1,0 +1,195 @@
+"""The SSH agent against a real OpenSSH server."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agents.agent import (
+    AuthenticationFailed,
+    HostKeyChanged,
+    HostKeyUnknown,
+    Reason,
+    Unreachable,
+)
+from agents.framing import read_bundle
+from agents.host_keys import fetch_host_key
+from agents.ssh import SshAgent
+from tests.agents.asking import NONCE, probe_of, run, run_payload, script_of
+from tests.agents.conftest import Sshd, free_port
+
+pytestmark = pytest.mark.service
+Alive = Callable[[str], list[int]]
+
+
+def _wait_for(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def test_a_script_is_answered_and_read_back(sshd: Sshd) -> None:
+    ending, raw = run(
+        SshAgent(sshd.spec()), script_of(probe_of("a", "echo hello; echo no >&2; exit 7"))
+    )
+    bundle = read_bundle(raw, nonce=NONCE)
+    assert (ending.exit_code, ending.reason) == (0, Reason.FINISHED)
+    assert bundle.complete
+    assert bundle.hash_matches
+    (frame,) = bundle.frames
+    assert (frame.raw_stdout, frame.raw_stderr, frame.output.exit_code) == (b"hello\n", b"no\n", 7)
+
+
+def test_a_key_the_server_does_not_know_is_refused(sshd: Sshd) -> None:
+    spec = sshd.spec(identities=(str(sshd.folder / "stranger_key"),))
+    with pytest.raises(AuthenticationFailed, match="authorized_keys"):
+        run(SshAgent(spec), script_of())
+
+
+def test_an_identity_file_that_is_not_there_says_so(sshd: Sshd) -> None:
+    with pytest.raises((AuthenticationFailed, Unreachable), match="No such file"):
+        run(SshAgent(sshd.spec(identities=("/nowhere/key",))), script_of())
+
+
+def test_a_stored_private_key_opens_as_a_file_does(sshd: Sshd) -> None:
+    text = (sshd.folder / "user_key").read_text()
+    spec = sshd.spec(identities=(), private_keys=(text,))
+    assert text not in repr(spec)
+    ending, _ = run(SshAgent(spec), script_of(probe_of("a", "true")))
+    assert ending.exit_code == 0
+
+
+def test_a_closed_port_is_unreachable(ssh_keys: Path) -> None:
+    server = Sshd(ssh_keys, free_port())
+    with pytest.raises(Unreachable, match="refused"):
+        run(SshAgent(server.spec()), script_of())
+
+
+def test_an_unknown_host_key_is_shown_and_not_trusted(sshd: Sshd) -> None:
+    with pytest.raises(HostKeyUnknown) as caught:
+        run(SshAgent(sshd.spec(host_keys=())), script_of())
+    assert caught.value.fingerprint == sshd.pin().fingerprint
+    assert caught.value.line == sshd.pin().line
+
+
+def test_a_changed_host_key_blocks(sshd: Sshd) -> None:
+    sshd.stop()
+    sshd.start("other_host_key")
+    with pytest.raises(HostKeyChanged) as caught:
+        run(SshAgent(sshd.spec()), script_of())
+    assert caught.value.expected == (sshd.pin().fingerprint,)
+    assert caught.value.got == sshd.pin("other_host_key").fingerprint
+
+
+def test_a_host_key_can_be_fetched_before_it_is_accepted(sshd: Sshd) -> None:
+    assert asyncio.run(fetch_host_key("127.0.0.1", sshd.port)) == sshd.pin()
+
+
+def test_a_jump_host_has_its_own_pinned_key(sshd: Sshd) -> None:
+    through = sshd.spec(jump=sshd.spec())
+    ending, _ = run(SshAgent(through), script_of(probe_of("a", "true")))
+    assert ending.exit_code == 0
+    with pytest.raises(HostKeyUnknown):
+        run(SshAgent(sshd.spec(jump=sshd.spec(host_keys=()))), script_of())
+
+
+def test_cancelling_ends_grandchildren_too(sshd: Sshd, alive: Alive) -> None:
+    probe = probe_of("a", "sleep 4711 & setsid sleep 4711 & sleep 4711", timeout_s=600)
+    ending, _ = run(
+        SshAgent(sshd.spec()), script_of(probe), cancelled=lambda: len(alive("sleep 4711")) >= 4
+    )
+    assert (ending.reason, ending.leftover, ending.exit_code) == (Reason.CANCELLED, False, None)
+    assert not alive("sleep 4711")
+
+
+def test_the_whole_run_has_a_time_limit(sshd: Sshd, alive: Alive) -> None:
+    slow = probe_of("a", "sleep 4712", timeout_s=600, slow=True)
+    ending, raw = run(SshAgent(sshd.spec()), script_of(slow), timeout_s=1.0)
+    assert (ending.reason, ending.leftover) == (Reason.TIMED_OUT, False)
+    assert not read_bundle(raw).complete
+    assert not alive("sleep 4712")
+
+
+def test_a_server_that_dies_leaves_nothing_running(sshd: Sshd, alive: Alive) -> None:
+    probe = probe_of("a", "sleep 4713", timeout_s=600)
+    quick = probe_of("b", "echo kept")
+    killed: list[int] = []
+
+    def kill_when_running() -> bool:
+        if not killed and alive("sleep 4713"):
+            killed.append(1)
+            sshd.stop()
+        return False
+
+    ending, raw = run(SshAgent(sshd.spec()), script_of(quick, probe), cancelled=kill_when_running)
+    assert ending.reason is Reason.LOST
+    assert ending.leftover is None, "nobody could look, so nobody knows"
+    assert read_bundle(raw).frames[0].raw_stdout == b"kept\n"
+    assert _wait_for(lambda: not alive("sleep 4713"))
+
+
+def test_a_listener_that_fails_ends_the_run(sshd: Sshd, alive: Alive) -> None:
+    def fail(chunk: bytes) -> None:
+        raise ZeroDivisionError
+
+    probe = probe_of("a", "sleep 4714", timeout_s=600)
+    with pytest.raises(ZeroDivisionError):
+        run(SshAgent(sshd.spec()), script_of(probe), on_output=fail)
+    assert not alive("sleep 4714")
+
+
+def test_a_payload_runs_from_a_folder_that_is_gone_afterwards(sshd: Sshd) -> None:
+    program = "import os, sys; print(os.getcwd(), oct(os.stat('.').st_mode), *sys.argv[1:])"
+    ending, raw = run_payload(SshAgent(sshd.spec()), program, ["it's", "$(id)"])
+    folder, mode, *argv = raw.decode().split()
+    assert (ending.exit_code, mode, argv) == (0, "0o40700", ["it's", "$(id)"])
+    assert not Path(folder).exists()
+
+
+def test_a_payload_notices_that_its_caller_is_gone(sshd: Sshd, tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    program = (
+        "import sys, pathlib; print('up', flush=True); rest = sys.stdin.buffer.read();"
+        f"pathlib.Path({str(note)!r}).write_text(repr(rest))"
+    )
+    heard: list[bytes] = []
+
+    async def lose() -> Reason:
+        stopped = False
+
+        def tick() -> bool:
+            nonlocal stopped
+            if b"up" in b"".join(heard) and not stopped:
+                stopped = True
+                sshd.stop()
+            return False
+
+        ending = await SshAgent(sshd.spec()).run_payload(
+            program.encode(),
+            [],
+            interpreter="python3",
+            on_output=heard.append,
+            cancelled=tick,
+            timeout_s=30,
+        )
+        return ending.reason
+
+    assert asyncio.run(lose()) is Reason.LOST
+    assert _wait_for(note.exists)
+    assert _wait_for(lambda: note.read_text() == "b''")
+
+
+def test_a_cancelled_payload_is_ended_with_its_children(sshd: Sshd, alive: Alive) -> None:
+    program = "import subprocess; subprocess.run(['sleep', '4715'])"
+    ending, _ = run_payload(
+        SshAgent(sshd.spec()), program, cancelled=lambda: bool(alive("sleep 4715"))
+    )
+    assert (ending.reason, ending.leftover) == (Reason.CANCELLED, False)
+    assert not alive("sleep 4715")
