@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms, template
@@ -76,6 +77,24 @@ EVENTS = {
     "changes_applied": "said that decision {number} was applied",
     "commented": "commented",
 }
+
+
+SHOWN_REFS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """One output a claim rests on, and the first and last line meant in it."""
+
+    source: str
+    line: int
+    last: int
+    label: str
+
+    @property
+    def text(self) -> str:
+        end = f"–{self.last}" if self.last > self.line else ""
+        return f"{self.label}:{self.line}{end}"
 
 
 class _Missing(dict[str, Any]):
@@ -155,12 +174,20 @@ def claim(context: Any, claim: Any) -> dict[str, Any]:
 
 @register.inclusion_tag("components/_refs.html", takes_context=True)
 def refs(context: Any, evidence: Any) -> dict[str, Any]:
-    """Links to at most four lines of evidence, each to its highlighted line."""
-    seen = list(dict.fromkeys(evidence))
+    """Links to at most three outputs, each to the first of the lines meant in it."""
     labels = context.get("labels") or {}
-    shown = [(ref, labels.get(ref.source, ref.source.partition("@")[0])) for ref in seen[:4]]
-    more = max(0, len(seen) - 4)
-    return {"refs": shown, "more": more, "session": context.get("session"), "labels": labels}
+    lines: dict[str, list[int]] = {}
+    for ref in evidence:
+        lines.setdefault(ref.source, []).append(ref.line)
+    found = [
+        Cited(source, min(numbers), max(numbers), labels.get(source, source.partition("@")[0]))
+        for source, numbers in lines.items()
+    ]
+    return {
+        "refs": found[:SHOWN_REFS],
+        "more": max(0, len(found) - SHOWN_REFS),
+        "session": context.get("session"),
+    }
 
 
 @register.inclusion_tag("components/_plot.html")
