@@ -145,6 +145,46 @@ class Profile:
         return part_ms / self.step_ms if self.step_ms else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class KernelTimes:
+    """Milliseconds of GPU time by kind of kernel over a whole recording, all its GPUs together.
+
+    No step and no gaps can be told from it. kernels: launches counted.
+    """
+
+    nccl_ms: float
+    attention_ms: float
+    moe_ms: float
+    other_ms: float
+    kernels: int
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTelemetry:
+    """Medians of one GPU's samples while it was watched; None: not among the columns, or N/A.
+
+    busy_percent: time in which any kernel ran. sm_active_percent, tensor_percent and dram_percent are
+    DCGM's profiling figures, which say how much of the chip worked. *_gb_per_s: 10⁹ bytes a second.
+    """
+
+    gpu: str
+    samples: int
+    power_w: float | None = None
+    power_max_w: float | None = None
+    busy_percent: float | None = None
+    memory_busy_percent: float | None = None
+    sm_active_percent: float | None = None
+    tensor_percent: float | None = None
+    dram_percent: float | None = None
+    pcie_rx_gb_per_s: float | None = None
+    pcie_tx_gb_per_s: float | None = None
+    nvlink_rx_gb_per_s: float | None = None
+    nvlink_tx_gb_per_s: float | None = None
+    memory_used_mib: float | None = None
+    sm_clock_mhz: int | None = None
+    temperature_celsius: int | None = None
+
+
 COPY: Fact[CopyResult] = Fact("bench.copy", "Copy benchmark", CopyResult)
 ALLREDUCE: Fact[AllReduceResult] = Fact("bench.allreduce", "All-reduce benchmark", AllReduceResult)
 DELIVERY: Fact[Mapping[str, bool]] = Fact(
@@ -157,3 +197,9 @@ SERVING: Fact[tuple[ServingRow, ...]] = Fact(
     "bench.serving", "Serving benchmark", tuple[ServingRow, ...]
 )
 PROFILE: Fact[Profile] = Fact("bench.profile", "Engine profile of a step", Profile)
+KERNEL_TIMES: Fact[KernelTimes] = Fact(
+    "bench.kernel_times", "GPU time by kind of kernel in a recording", KernelTimes
+)
+TELEMETRY: Fact[tuple[GpuTelemetry, ...]] = Fact(
+    "bench.telemetry", "Telemetry of each GPU", tuple[GpuTelemetry, ...]
+)

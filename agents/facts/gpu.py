@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from agents.facts.fact import Fact
 
@@ -128,6 +129,53 @@ class NvLinks:
     inactive: int
 
 
+@dataclass(frozen=True, slots=True)
+class PcieLink:
+    """The PCI Express link of one device: generation (1 to 7) and lanes, now and at most.
+
+    None: the device says nothing of a link, as behind an emulated bus. pci_address None: the text
+    does not name the device. An idle GPU lowers its generation to save power, never its lanes.
+    """
+
+    pci_address: str | None
+    gen: int | None = None
+    width: int | None = None
+    gen_max: int | None = None
+    width_max: int | None = None
+
+    @property
+    def narrow(self) -> bool:
+        """Fewer lanes than both ends could have."""
+        return None not in (self.width, self.width_max) and (self.width or 0) < (
+            self.width_max or 0
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DriverParams:
+    """What the loaded NVIDIA module runs with (/proc/driver/nvidia/params).
+
+    values: every line that was there. registry: the keys of RegistryDwords, e.g. {"ForceP2P": "0x11"}.
+    """
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    registry: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DriverModule:
+    """The NVIDIA kernel module. open: NVIDIA's open modules or the proprietary ones; None: not said.
+
+    dkms: "nvidia/580.95.05, 6.8.0-87-generic, x86_64: installed" as printed. loaded: of its family
+    (nvidia, nvidia_uvm, nvidia_peermem, gdrdrv); None: the text does not list modules.
+    """
+
+    version: str | None = None
+    open: bool | None = None
+    dkms: tuple[str, ...] = ()
+    loaded: tuple[str, ...] | None = None
+
+
 GPUS: Fact[tuple[Gpu, ...]] = Fact("guest.gpus", "GPUs the driver lists", tuple[Gpu, ...])
 GPU_COUNT_SMI: Fact[int] = Fact("guest.gpu_count_smi", "GPUs nvidia-smi lists", int)
 GPU_COUNT_PCI: Fact[int] = Fact("guest.gpu_count_pci", "NVIDIA GPUs on the PCI bus", int)
@@ -153,4 +201,16 @@ XID_EVENTS: Fact[tuple[XidEvent, ...]] = Fact(
 FABRIC: Fact[Fabric] = Fact("guest.fabric", "NVSwitch fabric state", Fabric)
 NVLINKS: Fact[tuple[NvLinks, ...]] = Fact(
     "guest.nvlinks", "NVLinks of each GPU", tuple[NvLinks, ...]
+)
+PCIE_LINKS: Fact[tuple[PcieLink, ...]] = Fact(
+    "guest.pcie_links", "PCIe link of each GPU as the guest sees it", tuple[PcieLink, ...]
+)
+HOST_PCIE_LINKS: Fact[tuple[PcieLink, ...]] = Fact(
+    "host.pcie_links", "PCIe link of each GPU", tuple[PcieLink, ...]
+)
+DRIVER_PARAMS: Fact[DriverParams] = Fact(
+    "guest.driver_params", "Parameters of the loaded driver", DriverParams
+)
+DRIVER_MODULE: Fact[DriverModule] = Fact(
+    "guest.driver_module", "NVIDIA kernel module", DriverModule
 )

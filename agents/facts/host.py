@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from agents.facts.fact import Fact
@@ -93,6 +94,48 @@ class AcsPort:
     flags: str
 
 
+@dataclass(frozen=True, slots=True)
+class ConfiguredCmdline:
+    """Kernel options set for the next boot, by the file that holds them; None: not seen.
+
+    Which of the two counts depends on the boot loader: systemd-boot reads /etc/kernel/cmdline, GRUB
+    its own file after update-grub.
+    """
+
+    grub: str | None = None
+    kernel_cmdline: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LxcContainer:
+    """One LXC container of Proxmox. gpu_devices: device nodes of NVIDIA that it is given."""
+
+    id: int | None = None
+    name: str | None = None
+    unprivileged: bool | None = None
+    gpu_devices: tuple[str, ...] = ()
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class VmxConfig:
+    """One VMware .vmx file. passthrough: host addresses of pciPassthruN, lower case.
+
+    mmio_gib: pciPassthru.64bitMMIOSizeGB. allow_p2p and relax_acs None: not written.
+    """
+
+    name: str | None = None
+    uuid: str | None = None
+    firmware: str | None = None
+    memory_mib: int | None = None
+    passthrough: tuple[str, ...] = ()
+    use_64bit_mmio: bool | None = None
+    mmio_gib: int | None = None
+    allow_p2p: bool | None = None
+    relax_acs: bool | None = None
+    hypervisor_hidden: bool | None = None
+
+
 PLATFORM: Fact[Platform] = Fact("host.platform", "Host platform", Platform)
 HOST_CMDLINE: Fact[str] = Fact("host.kernel_cmdline", "Host kernel command line", str)
 HOST_IOMMU: Fact[Iommu] = Fact("host.iommu", "Host IOMMU", Iommu)
@@ -115,4 +158,11 @@ BOOT_LOADER: Fact[BootLoader] = Fact("host.boot_loader", "Boot loader", BootLoad
 PVE_VERSION: Fact[str] = Fact("host.pve_version", "Proxmox VE version", str)
 PCI_MAPPINGS: Fact[tuple[PciMapping, ...]] = Fact(
     "host.pci_mappings", "Proxmox PCI mappings", tuple[PciMapping, ...]
+)
+CONFIGURED_CMDLINE: Fact[ConfiguredCmdline] = Fact(
+    "host.configured_cmdline", "Kernel options set for the next boot", ConfiguredCmdline
+)
+LXC: Fact[tuple[LxcContainer, ...]] = Fact("host.lxc", "LXC containers", tuple[LxcContainer, ...])
+VMX: Fact[tuple[VmxConfig, ...]] = Fact(
+    "host.vmx", "VMware VM configurations", tuple[VmxConfig, ...]
 )

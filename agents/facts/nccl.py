@@ -36,6 +36,73 @@ class Engine:
     flags: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class TopologyGpu:
+    """One GPU of NCCL's topology. link: "32.0 GT/s PCIe x16"; None: empty or width 0, as NCCL finds
+    them in a VM. numa_node None: -1. switches: PCI bridges above it, outermost first."""
+
+    pci_address: str
+    rank: int | None = None
+    numa_node: int | None = None
+    link: str | None = None
+    nvlinks: int = 0
+    switches: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NcclTopology:
+    """The system graph NCCL found or was given in a file."""
+
+    gpus: tuple[TopologyGpu, ...]
+    cpus: int = 0
+    nics: tuple[str, ...] = ()
+
+    @property
+    def flat(self) -> bool:
+        """Several GPUs and no switch above any of them."""
+        return len(self.gpus) > 1 and not any(gpu.switches for gpu in self.gpus)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStart:
+    """What an engine's start-up log says. None: the log does not say.
+
+    custom_all_reduce_why: the engine's own reason for leaving it out. cuda_graphs False: it says so.
+    """
+
+    custom_all_reduce: bool | None = None
+    custom_all_reduce_why: str | None = None
+    cuda_graphs: bool | None = None
+    capture_s: float | None = None
+    tp: int | None = None
+    pp: int | None = None
+    dp: int | None = None
+    ep: int | None = None
+    attention_backend: str | None = None
+    moe_backend: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineContainer:
+    """A container that runs an engine or holds GPUs.
+
+    ipc: "host", "private", "shareable". shm_mib: of its own /dev/shm, unless ipc is "host". gpus:
+    "all", device ids, or None where none were asked for. env: variables that steer NCCL, CUDA and
+    the engine; others, which may be secret, are left out.
+    """
+
+    name: str
+    image: str | None = None
+    running: bool | None = None
+    ipc: str | None = None
+    shm_mib: int | None = None
+    gpus: str | None = None
+    network: str | None = None
+    privileged: bool | None = None
+    memlock_unlimited: bool | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
 NCCL_VERSION: Fact[str] = Fact("guest.nccl_version", "NCCL version", str)
 NCCL_TRANSPORTS: Fact[NcclTransports] = Fact(
     "guest.nccl_transports", "Transports NCCL took", NcclTransports
@@ -44,3 +111,15 @@ NCCL_ENV: Fact[Mapping[str, str]] = Fact(
     "guest.nccl_env", "NCCL variables in effect", dict[str, str]
 )
 ENGINE: Fact[Engine] = Fact("guest.engine", "Serving engine", Engine)
+NCCL_CONF: Fact[Mapping[str, str]] = Fact(
+    "guest.nccl_conf", "NCCL variables set in its files", dict[str, str]
+)
+NCCL_TOPOLOGY: Fact[NcclTopology] = Fact(
+    "guest.nccl_topology", "Topology as NCCL sees it", NcclTopology
+)
+ENGINE_START: Fact[EngineStart] = Fact(
+    "guest.engine_start", "What the engine said at its start", EngineStart
+)
+ENGINE_CONTAINERS: Fact[tuple[EngineContainer, ...]] = Fact(
+    "guest.engine_containers", "Containers with GPUs", tuple[EngineContainer, ...]
+)

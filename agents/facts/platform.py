@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -42,6 +43,37 @@ class SharedMemory:
     used_mib: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ModuleOption:
+    """One parameter of an `options` line: module with "_" for "-", e.g. vfio_pci, ids, 10de:2bb5."""
+
+    module: str
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleConfig:
+    """What modprobe is configured to do at the next load; the loaded modules may differ.
+
+    softdeps: (module, the rest of the line), e.g. ("nouveau", "pre: vfio-pci").
+    """
+
+    options: tuple[ModuleOption, ...] = ()
+    blacklisted: tuple[str, ...] = ()
+    softdeps: tuple[tuple[str, str], ...] = ()
+
+    def value(self, module: str, name: str) -> str | None:
+        """The last one wins, as for modprobe; None: not configured."""
+        found = [o.value for o in self.options if (o.module, o.name) == (module, name)]
+        return found[-1] if found else None
+
+    @property
+    def vfio_ids(self) -> tuple[str, ...]:
+        """Vendor and device ids that vfio-pci takes at boot."""
+        return tuple(i for i in (self.value("vfio_pci", "ids") or "").split(",") if i)
+
+
 VIRT_KIND: Fact[str] = Fact("guest.virt_kind", "Virtualisation kind", str)
 MACHINE_TYPE: Fact[MachineType] = Fact("guest.machine_type", "Emulated board", MachineType)
 KVM_VISIBLE: Fact[bool] = Fact("guest.kvm_visible", "KVM signature visible to the guest", bool)
@@ -60,3 +92,15 @@ MEMORY_MIB: Fact[int] = Fact("guest.memory_mib", "Memory", int)
 SHM: Fact[SharedMemory] = Fact("guest.shm", "Shared memory (/dev/shm)", SharedMemory)
 GUEST_IOMMU: Fact[Iommu] = Fact("guest.iommu", "IOMMU as the guest sees it", Iommu)
 PYTHON_WITH_TORCH: Fact[str] = Fact("guest.python_with_torch", "Python that has torch", str)
+MODULE_CONFIG: Fact[ModuleConfig] = Fact(
+    "guest.module_config", "Options of kernel modules", ModuleConfig
+)
+HOST_MODULE_CONFIG: Fact[ModuleConfig] = Fact(
+    "host.module_config", "Options of kernel modules on the host", ModuleConfig
+)
+HOST_NUMA_NODES: Fact[tuple[NumaNode, ...]] = Fact(
+    "host.numa_nodes", "NUMA nodes of the host", tuple[NumaNode, ...]
+)
+SOFTWARE: Fact[Mapping[str, str]] = Fact(
+    "guest.software", "Versions of torch, engines and CUDA libraries", dict[str, str]
+)
