@@ -18,11 +18,51 @@ _FRACTIONS = (
 )
 
 
+# What comes before any question of speed, the worst first; and what only says something is amiss.
+_FIRST = {
+    "hang": "The GPUs wait for each other and no tokens come out: this is a hang.",
+    "false_p2p_grant": "Peer-to-peer is granted and does not deliver: switch it off first.",
+    "gpu_lost": "GPUs that should be there do not answer: that comes before any question of speed.",
+}
+_AMISS = {
+    "nvlink_fabric_down": "The NVLink fabric is not up, so the GPUs cannot reach each other over it.",
+    "bar_space_shortage": "Some of a device's memory got no address space: GPUs may be missing.",
+    "nccl_on_network": "The GPUs of one machine talk over the network: the engine's setup is wrong.",
+    "pcie_link_degraded": "A GPU's PCIe link runs below what it can do.",
+    "nccl_level_too_low": "The driver allows peer-to-peer, and NCCL does not use it.",
+    "acs_detour": "Traffic between GPUs of one switch takes a detour over the root port.",
+}
+
+
 def headline(case: Case) -> str:
-    if case.verdict("hang") is VerdictKind.SUPPORTED:
-        return "The GPUs wait for each other and no tokens come out: this is a hang."
-    if case.verdict("false_p2p_grant") is VerdictKind.SUPPORTED:
-        return "Peer-to-peer is granted and does not deliver: switch it off before anything else."
+    return (
+        _supported(case, _FIRST)
+        or _where_time_goes(case)
+        or _supported(case, _AMISS)
+        or _known(case)
+    )
+
+
+def _supported(case: Case, texts: dict[str, str]) -> str:
+    found = (text for name, text in texts.items() if case.verdict(name) is VerdictKind.SUPPORTED)
+    return next(found, "")
+
+
+def _known(case: Case) -> str:
+    """Without a speed to explain: what the driver says of the GPUs, if anything."""
+    if not any(_passes(case, "driver", path) for path in Path):
+        return "Not enough evidence yet: say what speed was observed, and look at the guest."
+    checked = any(_passes(case, "delivered", path) for path in Path)
+    rest = "the bytes arrive" if checked else "whether the bytes arrive was not checked"
+    return f"The driver allows the GPUs to reach each other directly; {rest}."
+
+
+def _passes(case: Case, name: str, path: Path) -> bool:
+    gate = case.gate(name, path)
+    return gate is not None and gate.state is GateState.PASS
+
+
+def _where_time_goes(case: Case) -> str:
     refused, bound = _refused(case), case.single_stream
     known = bound is not None and bound.step_ms is not None
     if refused:
@@ -36,7 +76,7 @@ def headline(case: Case) -> str:
                 "Most of the step is unexplained: nothing measured so far says where the time goes."
             )
         return "Where the time goes is not known yet: communication was not measured."
-    return "Not enough evidence yet: say what speed was observed, and look at the guest."
+    return ""
 
 
 def _refusal(gate: Gate, bound: Bound | None) -> str:

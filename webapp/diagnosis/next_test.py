@@ -23,6 +23,7 @@ from webapp.diagnosis.case import (
 from webapp.diagnosis.copy_curve import copy_curve
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.ground import Ground, ground
+from webapp.diagnosis.pairs import gpu_count
 
 WANTED = 3
 # What a restart costs beside the test itself, in minutes of someone's attention: a rule of thumb.
@@ -90,11 +91,15 @@ def _no_device_timing(case: Case) -> bool:
     """No collective timed in a graph yet: then a first run of it would replace the estimate."""
     result = case.facts.value(ALLREDUCE)
     timed = result and (result.timing is Timing.DEVICE or any(row.graph for row in result.rows))
-    return not timed
+    return not timed and _several_gpus(case)
+
+
+def _several_gpus(case: Case) -> bool:
+    return gpu_count(case.facts) != 1
 
 
 def _no_copies(case: Case) -> bool:
-    return copy_curve(case.facts) is None and case.facts.value(COPY) is None
+    return _several_gpus(case) and copy_curve(case.facts) is None and case.facts.value(COPY) is None
 
 
 def _vm_line_unread(case: Case) -> bool:
@@ -141,9 +146,7 @@ _CANDIDATES = (
             5,
             "nvidia-smi topo -p2p r and topo -p2p w, with systemd-detect-virt and nvidia-smi -q",
         ),
-        lambda case: (
-            _not_read(case.facts) and case.gate("driver") is not None and not _refused(case)
-        ),
+        lambda case: _several_gpus(case) and _not_read(case.facts) and not _refused(case),
     ),
     _Candidate(
         _test(
@@ -162,7 +165,7 @@ _CANDIDATES = (
             "Start the engine once with NCCL_DEBUG=INFO and keep the log",
             Restart.ENGINE,
         ),
-        _unread(NCCL_TRANSPORTS),
+        lambda case: _several_gpus(case) and case.facts.value(NCCL_TRANSPORTS) is None,
     ),
     _Candidate(
         _test(

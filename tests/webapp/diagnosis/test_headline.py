@@ -1,0 +1,59 @@
+"""The one plain answer: the worst first, and never more than the evidence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode, P2pMatrix
+from tests.webapp.diagnosis.sample_facts import case_at, diagnosed
+from webapp.diagnosis.case import Bound, Case, Gate, GateState, Path, Verdict, VerdictKind
+from webapp.diagnosis.diagnosis import diagnose
+from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.headline import headline, summary
+
+REFUSED = Gate("driver", Path.PCIE, GateState.FAIL, "NS on 56 of 56 ordered pairs: policy")
+
+
+def case(comm_high: float, *gates: Gate) -> Case:
+    bound = Bound(1, (100.0, 100.0), (5.0, 5.0), (1.0, comm_high), (0.0, 94.0))
+    return Case(Facts.of([]), gates, (bound,))
+
+
+@pytest.mark.parametrize(
+    ("comm_high", "words"),
+    [(4, "a twentieth"), (33, "a third"), (34, "a third"), (49, "half"), (80, "perhaps most")],
+)
+def test_a_share_is_named_by_what_is_above_it(comm_high: float, words: str) -> None:
+    assert words in headline(case(comm_high, REFUSED))
+    assert "cannot reach each other" in headline(case(comm_high, REFUSED))
+    assert words in headline(case(comm_high))
+
+
+def test_an_open_nvlink_is_not_called_refused() -> None:
+    nvlink = Gate("driver", Path.NVLINK, GateState.PASS, "OK")
+    assert "cannot reach" not in headline(case(33, nvlink, REFUSED))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [("hang", "hang"), ("false_p2p_grant", "switch it off"), ("gpu_lost", "do not answer")],
+)
+def test_what_is_broken_comes_before_any_question_of_speed(verdict: str, words: str) -> None:
+    found = replace(case(33, REFUSED), verdicts={verdict: Verdict(VerdictKind.SUPPORTED)})
+    assert words in headline(found)
+
+
+def test_an_allowance_is_not_a_delivery() -> None:
+    ok = P2pMatrix(("GPU0", "GPU1"), ((None, P2pCode.OK), (P2pCode.OK, None)))
+    found = diagnose(
+        Facts.of([Sourced(P2P_READ.known(ok), "r"), Sourced(P2P_WRITE.known(ok), "w")])
+    )
+    assert found.headline.endswith("whether the bytes arrive was not checked.")
+
+
+@pytest.mark.parametrize("stage", ["first", "guest", "host", "after"])
+def test_the_summary_is_two_sentences(stage: str) -> None:
+    assert summary(case_at(stage)).count(". ") == 1
+    assert diagnosed(stage).summary.endswith(".")
