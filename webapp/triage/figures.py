@@ -86,7 +86,7 @@ def ladder_rows(ladder: Sequence[Gate]) -> list[tuple[Path, list[Gate]]]:
 
 # --- copy plot ------------------------------------------------------------------------------------
 
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640.0, 260.0, 62.0, 30.0, 10.0, 12.0
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640.0, 260.0, 62.0, 30.0, 10.0, 30.0
 
 
 @dataclass(frozen=True, slots=True)

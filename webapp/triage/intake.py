@@ -70,16 +70,12 @@ def take_text(
     view: whose output it is, when the person said so. hint: a file name or reader id. user None:
     the host admin, who answers by a link without an account.
     """
-    evidence, duplicate = _store_text(session, raw, user, view, label, origin, hint)
+    evidence = _store_text(session, raw, user, view, label, origin, hint)
     found = read_apart.read(raw, role=view, hint=hint)
-    if not duplicate:
-        _record(evidence, found)
-        readers = [item.reader for item in found.items]
-        about = {"evidence": evidence.pk, "name": evidence.name, "label": evidence.label}
-        Event.record(session, "evidence_taken", user, **about, origin=origin, readers=readers)
+    recorded = _record_once(evidence, found, user)
     return Taken(
         evidence,
-        duplicate,
+        not recorded,
         tuple(_understood(item) for item in found.items),
         found.unrecognised,
         missing_probes(session, view or _common_view(found.items)),
@@ -155,17 +151,15 @@ def _store_text(
     label: str,
     origin: str,
     hint: str,
-) -> tuple[Evidence, bool]:
-    """The stored evidence, and whether it was there before. Two that paste at once count once."""
+) -> Evidence:
+    """The evidence of these bytes since the last change; two that paste them at once store one."""
     reader = BUNDLE if looks_like_bundle(raw) else PASTE
     with transaction.atomic():
         DiagnosisSession.objects.select_for_update().get(pk=session.pk)
         known = Evidence.objects.filter(
             session=session, sha256=_sha256(raw), view=view or "", epoch=session.epoch, run=None
         ).first()
-        if known:
-            return known, True
-        evidence = _store(
+        return known or _store(
             session=session,
             reader=reader,
             view=view,
@@ -175,7 +169,6 @@ def _store_text(
             user=user,
             meta={"hint": hint} if hint else {},
         )
-    return evidence, False
 
 
 def _store(
@@ -241,21 +234,44 @@ def _store_frame(
     )
 
 
-def _record(evidence: Evidence, found: RawReading) -> None:
-    """Keeps what was read from a text: a bundle's frames as evidence of their own, the parts of a
-    paste as they are."""
+def _record_once(evidence: Evidence, found: RawReading, user: User | None) -> bool:
+    """Keeps what was read from a text, unless that was done before (the same bytes again, or a form
+    sent twice). A text whose reading a crash prevented is read when it is given again."""
+    about = {"evidence": evidence.pk, "name": evidence.name, "label": evidence.label}
+    readers = [item.reader for item in found.items]
     with transaction.atomic():
-        for item in found.items:
-            if item.frame:
-                framed = _store_frame(
-                    evidence.session,
-                    item.frame,
-                    origin=evidence.origin,
-                    epoch=evidence.epoch,
-                    bundle=evidence,
-                )
-                _create_rows(framed, item.reader, item.readings)
+        DiagnosisSession.objects.select_for_update().get(pk=evidence.session_id)
+        if _was_read(evidence):
+            return False
+        _record_frames(evidence, found)
         _record_parts(evidence, found)
+        origin = evidence.origin
+        Event.record(
+            evidence.session, "evidence_taken", user, **about, origin=origin, readers=readers
+        )
+    return True
+
+
+def _was_read(evidence: Evidence) -> bool:
+    evidence.refresh_from_db(fields=["unplaced"])
+    frames = Evidence.objects.filter(
+        session=evidence.session_id, epoch=evidence.epoch, meta__bundle=evidence.sha256
+    )
+    return bool(evidence.unplaced) or evidence.readings.exists() or frames.exists()
+
+
+def _record_frames(bundle: Evidence, found: RawReading) -> None:
+    """A bundle's frames are evidence of their own, cited by their own hash and lines."""
+    for item in found.items:
+        if item.frame:
+            framed = _store_frame(
+                bundle.session,
+                item.frame,
+                origin=bundle.origin,
+                epoch=bundle.epoch,
+                bundle=bundle,
+            )
+            _create_rows(framed, item.reader, item.readings)
 
 
 def _record_parts(evidence: Evidence, found: RawReading) -> None:

@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from agents.facts.bench import CopyResult
+from agents.facts.gpu import GpuNuma
 from agents.facts.p2p import P2pMatrix, TopologyMatrix
 
 LONGEST = 140
@@ -50,10 +51,16 @@ def _counted(values: Any, what: str) -> str:
 def _list(items: list[Any]) -> str:
     if not items:
         return "none"
+    if all(isinstance(item, GpuNuma) for item in items):
+        return _counted((_node(item) for item in items), "GPUs")
     names = [getattr(item, "name", None) for item in items]
     if all(isinstance(name, str) for name in names):
         return ", ".join(f"{n} × {name}" for name, n in Counter(names).items())
     return f"{len(items)}: " + "; ".join(_words(item) for item in items[:3])
+
+
+def _node(item: GpuNuma) -> str:
+    return "no node reported" if item.numa_node is None else f"node {item.numa_node}"
 
 
 def _record(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 
 from django.http import HttpRequest, HttpResponse
@@ -9,7 +10,10 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET, require_http_methods
 
+from webapp.diagnosis.case import Advice, OptionStatus
 from webapp.diagnosis.catalogue import all_options
+from webapp.diagnosis.diagnosis import Diagnosis
+from webapp.diagnosis.option import Option
 from webapp.diagnosis.phases import PHASES
 from webapp.review.decisions import DecisionError, decision_record, superseded_pins
 from webapp.review.madr import as_markdown
@@ -40,29 +44,36 @@ def decide(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
             return redirect("review:decision", session.pk, decision.number)
         except DecisionError as error:
             problem = str(error)
-    phases = [
-        (
-            phase,
-            PHASES[phase],
-            [
-                (option, result.advice[option.id])
-                for option in options
-                if option.id in result.advice
-            ],
-        )
-        for phase, options in groupby(all_options(), key=lambda option: option.phase)
-    ]
+    chosen = request.POST.getlist("chosen")
     context = shell(
         session,
         "decide",
         result=result,
-        phases=phases,
+        phases=_phases(result, chosen),
         problem=problem,
         typed=request.POST,
-        chosen=request.POST.getlist("chosen"),
+        chosen=chosen,
         decisions=session.decisions.all(),
     )
     return TemplateResponse(request, "review/decide.html", context, status=422 if problem else 200)
+
+
+Judged = tuple[Option, Advice]
+WORTH_CHOOSING = frozenset({OptionStatus.RECOMMENDED, OptionStatus.POSSIBLE})
+
+
+def _phases(
+    result: Diagnosis, chosen: Sequence[str]
+) -> list[tuple[str, str, list[Judged], list[Judged]]]:
+    """Each phase with the options worth choosing, recommended first, and those that are not."""
+    found = []
+    for phase, options in groupby(all_options(), key=lambda option: option.phase):
+        judged = [(o, result.advice[o.id]) for o in options if o.id in result.advice]
+        judged.sort(key=lambda pair: pair[1].status is not OptionStatus.RECOMMENDED)
+        worth = [(o, a) for o, a in judged if a.status in WORTH_CHOOSING or o.id in chosen]
+        rest = [pair for pair in judged if pair not in worth]
+        found.append((phase, PHASES[phase], worth, rest))
+    return found
 
 
 @require_GET
