@@ -27,7 +27,7 @@ from webapp.triage.views.shell import acting, on_session, shell
 from webapp.triage.views.start import pasted, upload_name
 
 ANSWERS = {
-    "root": (
+    "host_root": (
         ("yes", "Yes, I have root there"),
         ("ask admin", "No, but I can ask its admin"),
         ("no", "No, and nobody will"),
@@ -123,7 +123,7 @@ def path(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 def host(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     if request.method == "POST":
         answers: dict[str, Any] = {
-            "root": request.POST.get("root", ""),
+            "host_root": request.POST.get("host_root", ""),
             "why_vm": request.POST.get("why_vm", "").strip(),
             "may_change": request.POST.getlist("may_change"),
         }
