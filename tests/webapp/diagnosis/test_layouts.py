@@ -26,7 +26,7 @@ def facts(*readings: Reading[Any]) -> Facts:
 
 def found(parallel: Parallelism, *more: Reading[Any]) -> dict[str, Layout]:
     model = Model(layers=78, hidden_size=6144, activation_bytes=2, experts=256)
-    readings = (MODEL.known(model), PARALLELISM.known(parallel), *more)
+    readings: tuple[Reading[Any], ...] = (MODEL.known(model), PARALLELISM.known(parallel), *more)
     return {layout.id: layout for layout in layouts(Case(facts(*readings)))}
 
 
