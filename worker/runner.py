@@ -55,7 +55,9 @@ def _listen(agent: Agent, job: Job, duties: Duties) -> Ending:
 
 def _verdict(job: Job, stopped: Stop | None, ending: Ending) -> tuple[RunState, str]:
     state, problem = _outcome(job, stopped, ending)
-    if ending.leftover:
+    if ending.leftover is None:
+        problem += " Whether its processes there have ended could not be checked."
+    elif ending.leftover:
         problem += " Processes of this run are still alive on the machine; end them there."
     return state, problem.strip()
 

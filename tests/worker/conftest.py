@@ -69,7 +69,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def wait_until(what: Callable[[], object], seconds: float = 15.0) -> None:
+def wait_until(what: Callable[[], object], seconds: float = 30.0) -> None:
     deadline = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < deadline, "it did not happen in time"

@@ -102,6 +102,20 @@ def test_the_same_paste_again_is_said_and_not_stored(
     assert StoredReading.objects.count() == len(first.understood[0].readings)
 
 
+def test_a_paste_whose_reading_a_crash_prevented_is_read_when_given_again(
+    session_of_alice: DiagnosisSession, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(read_apart, "read", broken)
+        with pytest.raises(ZeroDivisionError):
+            intake.take_text(session_of_alice, MATRIX, user=alice, view=View.GUEST)
+    assert bytes(Evidence.objects.get().body) == MATRIX
+    taken = intake.take_text(session_of_alice, MATRIX, user=alice, view=View.GUEST)
+    assert not taken.duplicate
+    assert Evidence.objects.count() == 1
+    assert case_facts.facts_of(session_of_alice).value(P2P_READ) is not None
+
+
 def test_the_same_output_after_a_change_is_new_evidence(
     session_of_alice: DiagnosisSession, alice: User
 ) -> None:
@@ -125,7 +139,7 @@ def test_what_nobody_can_place_is_kept_and_said(
     assert taken.evidence.unplaced == [list(span) for span in taken.unplaced]
 
 
-def broken(_: Output) -> Any:
+def broken(*_: object, **__: object) -> Any:
     raise ZeroDivisionError("a parser's own mistake")
 
 
@@ -213,6 +227,8 @@ def test_a_collectors_output_becomes_evidence_of_each_probe(
     frames = Evidence.objects.exclude(pk=taken.evidence.pk)
     assert {e.reader for e in frames} == {"guest.kernel_cmdline", "guest.topo_p2p_read"}
     assert {e.meta["bundle"] for e in frames} == {taken.evidence.sha256}
+    assert intake.take_text(session_of_alice, pasted, user=alice, view=View.GUEST).duplicate
+    assert Evidence.objects.count() == 3
     cmdline = frames.get(reader="guest.kernel_cmdline")
     assert bytes(cmdline.body).strip() == Path("/proc/cmdline").read_bytes().strip()
     assert cmdline.name in {
