@@ -129,6 +129,8 @@ def hinted(reader: Reader, hint: str) -> bool:
     """Whether a file's name speaks for this reader among those that could take the same lines."""
     if reader.id in hint or reader.id.partition(".")[2] in re.sub(r"[-. ]", "_", hint):
         return True
+    if reader.is_typed(hint):  # a report's file is named after the command
+        return True
     letter = re.search(r"p2p[-_. ]+(?:\w*[-_. ])?(r|w|n|a|p|prop)\b", hint.replace("_", " "))
     return letter is not None and reader.id == f"guest.topo_p2p_{_P2P_LETTERS[letter[1]]}"
 

@@ -1,0 +1,315 @@
+"""Archives that people send, taken apart in bounded memory and never onto a disk.
+
+.gz .bz2 .xz, .tar alone or in one of these, and .zip are known by their content, not their name.
+An archive inside an archive is opened once more, not deeper.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import re
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import IO, cast
+
+TOTAL_BYTES = 256 * 2**20
+MOST_ENTRIES = 10_000
+# Logs shrink to a twentieth, repeated ones to a hundredth; what grows more than this is a bomb.
+MOST_RATIO = 300
+_RATIO_FROM_BYTES = 16 * 2**20
+_CHUNK = 256 * 2**10
+_XZ_MEMORY_BYTES = 128 * 2**20
+_MOST_STREAMS = 100
+_DEEPEST = 2
+
+_ZIP, _TAR = "zip", "tar"
+_COMPRESSED = {b"\x1f\x8b\x08": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz"}
+_BINARY = {
+    b"\x89PNG": "a picture; give the text itself",
+    b"\xff\xd8\xff": "a picture; give the text itself",
+    b"GIF8": "a picture; give the text itself",
+    b"%PDF": "a PDF; give the text itself",
+    b"\x7fELF": "a program",
+    b"SQLite format 3": "a database; nsys stats exports its tables as CSV",
+    b"LPKSHHRH": "a binary journal; journalctl --file prints it",
+    b"(\xb5/\xfd": "zstd, which cannot be opened here; unpack it first",
+    b"7z\xbc\xaf\x27\x1c": "7-Zip, which cannot be opened here; unpack it first",
+    b"Rar!": "RAR, which cannot be opened here; unpack it first",
+}
+_DAMAGE = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+    OverflowError,
+)
+
+
+class ArchiveError(Exception):
+    """The archive is refused as a whole; the message says why, in one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One file. path: within the archive, with those of the archives around it in front. data: b""
+    where problem says, in words, why it was left out."""
+
+    path: str
+    data: bytes = b""
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class _Budget:
+    """What may still be unpacked. Raises ArchiveError when it is spent."""
+
+    packed: int
+    unpacked: int = 0
+    entries: int = 0
+
+    def spend(self, size: int) -> None:
+        self.unpacked += size
+        if self.unpacked > TOTAL_BYTES:
+            raise ArchiveError(
+                f"It unpacks to more than {TOTAL_BYTES >> 20} MiB; give the part that matters."
+            )
+        if self.unpacked > max(_RATIO_FROM_BYTES, MOST_RATIO * self.packed):
+            raise ArchiveError(f"It unpacks to more than {MOST_RATIO} times its size.")
+
+    def count(self) -> None:
+        self.entries += 1
+        if self.entries > MOST_ENTRIES:
+            raise ArchiveError(
+                f"It has more than {MOST_ENTRIES:,} entries; give the part that matters."
+            )
+
+
+def unpack(raw: bytes, name: str = "") -> tuple[Member, ...]:
+    """The files in it, in their order; what is no archive is one member. name: for the path.
+
+    Raises ArchiveError for bombs and for too many entries. Links, devices and paths that lead out of
+    the archive are left out and say so; what is damaged is read as far as it goes.
+    """
+    if _kind(raw) is None:
+        return (_plain(name, raw),)
+    return tuple(_members(raw, name, _Budget(len(raw)), 1))
+
+
+def is_archive(raw: bytes) -> bool:
+    return _kind(raw) is not None
+
+
+def hint_of(path: str) -> str:
+    """What a file in a report says it is, as a command line: sosreport keeps a command's output as
+    sos_commands/pci/lspci_-nnvv and copies files with their whole path; else the file's name."""
+    parts = PurePosixPath(path).parts
+    if "sos_commands" in parts:
+        return parts[-1].replace("_", " ")
+    for top in ("proc", "sys", "etc"):
+        if top in parts[:-1]:
+            return "cat /" + "/".join(parts[parts.index(top) :])
+    return parts[-1] if parts else ""
+
+
+def _kind(raw: bytes) -> str | None:
+    for magic, kind in _COMPRESSED.items():
+        if raw.startswith(magic):
+            return kind
+    if raw.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _ZIP
+    return _TAR if raw[257:262] == b"ustar" else None
+
+
+def _members(raw: bytes, path: str, budget: _Budget, depth: int) -> Iterator[Member]:
+    kind = _kind(raw)
+    try:
+        if kind == _ZIP:
+            yield from _zipped(raw, path, budget, depth)
+        elif kind == _TAR:
+            yield from _tarred(io.BytesIO(raw), path, budget, depth)
+        else:
+            yield from _compressed(raw, cast(str, kind), path, budget, depth)
+    except _DAMAGE as error:
+        yield Member(path, problem=f"damaged from here on: {error}"[:200])
+
+
+def _compressed(raw: bytes, kind: str, path: str, budget: _Budget, depth: int) -> Iterator[Member]:
+    first = _opened(raw, kind).read(512)
+    if _kind(first) == _TAR:
+        yield from _tarred(_Counted(_opened(raw, kind), budget), path, budget, depth)
+        return
+    budget.count()
+    inner = re.sub(r"\.(?:gz|bz2|xz)$", "", path)
+    data, damage = _read(_opened(raw, kind), budget)
+    yield from _found(inner, data, budget, depth)
+    if damage:
+        yield Member(inner, problem=damage)
+
+
+def _opened(raw: bytes, kind: str) -> IO[bytes]:
+    if kind == "gz":
+        return cast(IO[bytes], gzip.GzipFile(fileobj=io.BytesIO(raw)))
+    if kind == "bz2":
+        return cast(IO[bytes], bz2.BZ2File(io.BytesIO(raw)))
+    return cast(IO[bytes], _Xz(raw))
+
+
+@dataclass(slots=True)
+class _Xz:
+    """lzma's own file has no limit on the memory that a header may ask for."""
+
+    rest: bytes
+    streams: int = 1
+    decompressor: lzma.LZMADecompressor = field(
+        default_factory=lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY_BYTES)
+    )
+
+    def read(self, size: int = _CHUNK) -> bytes:
+        while True:
+            if self.decompressor.eof:
+                self.rest = self.decompressor.unused_data.lstrip(b"\0")
+                self.streams += 1
+                if not self.rest or self.streams > _MOST_STREAMS:
+                    return b""
+                self.decompressor = lzma.LZMADecompressor(memlimit=_XZ_MEMORY_BYTES)
+            given, self.rest = self.rest, b""
+            if data := self.decompressor.decompress(given, size):
+                return data
+            if not self.decompressor.eof and self.decompressor.needs_input:
+                raise EOFError("the compressed data ends too early")
+
+
+@dataclass(slots=True)
+class _Counted:
+    """A stream whose bytes are counted as they come."""
+
+    stream: IO[bytes]
+    budget: _Budget
+
+    def read(self, size: int = _CHUNK) -> bytes:
+        data = self.stream.read(size)
+        self.budget.spend(len(data))
+        return data
+
+
+def _tarred(
+    stream: IO[bytes] | _Counted, path: str, budget: _Budget, depth: int
+) -> Iterator[Member]:
+    counted = isinstance(stream, _Counted)
+    with tarfile.open(fileobj=cast(IO[bytes], stream), mode="r|") as archive:
+        for info in archive:
+            budget.count()
+            inner = f"{path}/{info.name}" if path else info.name
+            problem = _refusal(info.name) or (
+                "" if info.isfile() or info.isdir() else _kind_of(info)
+            )
+            if problem:
+                yield Member(_printable(inner), problem=problem)
+            elif info.isfile() and (file := archive.extractfile(info)):
+                # A sparse file may be larger than what was read for it, so it is counted itself.
+                twice = counted and not info.issparse()
+                data, damage = _read(file, _Budget(budget.packed) if twice else budget)
+                yield from _found(inner, data, budget, depth)
+                if damage:
+                    yield Member(inner, problem=damage)
+
+
+def _kind_of(info: tarfile.TarInfo) -> str:
+    return "a link; links are not followed" if info.issym() or info.islnk() else "not a plain file"
+
+
+def _zipped(raw: bytes, path: str, budget: _Budget, depth: int) -> Iterator[Member]:
+    if raw.count(b"PK\x01\x02") > MOST_ENTRIES:
+        raise ArchiveError(
+            f"It has more than {MOST_ENTRIES:,} entries; give the part that matters."
+        )
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        for info in archive.infolist():
+            budget.count()
+            inner = f"{path}/{info.filename}" if path else info.filename
+            problem = _refusal(info.filename) or _zip_refusal(info)
+            if problem:
+                yield Member(_printable(inner), problem=problem)
+            elif not info.is_dir():
+                yield from _zip_member(archive, info, inner, budget, depth)
+
+
+def _zip_member(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: str, budget: _Budget, depth: int
+) -> Iterator[Member]:
+    try:
+        with archive.open(info) as file:
+            data, damage = _read(file, budget)
+    except _DAMAGE as error:
+        data, damage = b"", f"it could not be unpacked: {error}"[:200]
+    if data or not damage:
+        yield from _found(path, data, budget, depth)
+    if damage:
+        yield Member(path, problem=damage)
+
+
+def _zip_refusal(info: zipfile.ZipInfo) -> str:
+    mode = info.external_attr >> 16
+    if info.flag_bits & 1:
+        return "encrypted"
+    if stat.S_ISLNK(mode):
+        return "a link; links are not followed"
+    plain = stat.S_IFMT(mode) in (0, stat.S_IFREG, stat.S_IFDIR)
+    return "" if plain else "not a plain file"
+
+
+def _refusal(name: str) -> str:
+    """Why this path is not taken: it would lead out of a folder that it were unpacked to."""
+    if name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:[/\\]", name):
+        return "its path is absolute"
+    if ".." in re.split(r"[/\\]", name):
+        return "its path leads out of the archive"
+    return "" if _printable(name) == name else "its path holds control characters"
+
+
+def _printable(path: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in path)
+
+
+def _read(file: IO[bytes], budget: _Budget) -> tuple[bytes, str]:
+    """What could be read, and where it ended too early, why."""
+    parts: list[bytes] = []
+    try:
+        while part := file.read(_CHUNK):
+            budget.spend(len(part))
+            parts.append(part)
+    except _DAMAGE as error:
+        return b"".join(parts), f"damaged: {error}"[:200]
+    return b"".join(parts), ""
+
+
+def _found(path: str, data: bytes, budget: _Budget, depth: int) -> Iterator[Member]:
+    if _kind(data) is None:
+        yield _plain(path, data)
+    elif depth < _DEEPEST:
+        yield from _members(data, path, budget, depth + 1)
+    else:
+        yield Member(path, problem="an archive inside an archive inside an archive")
+
+
+def _plain(path: str, data: bytes) -> Member:
+    for magic, what in _BINARY.items():
+        if data.startswith(magic):
+            return Member(path, problem=f"not text: {what}")
+    head = data[:8192]
+    if head.count(0) > len(head) // 3 and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return Member(path, problem="not text: binary data")
+    return Member(path, data)
