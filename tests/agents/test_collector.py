@@ -22,6 +22,17 @@ pytestmark = pytest.mark.service
 SHELLS = [words for words in (["dash"], ["bash"], ["busybox", "ash"]) if shutil.which(words[0])]
 
 
+def _sh(script: str, **environment: str) -> bytes:
+    return subprocess.run(
+        ["/bin/sh"],
+        input=script.encode(),
+        capture_output=True,
+        timeout=30,
+        check=True,
+        env={"PATH": "/usr/bin:/bin", **environment},
+    ).stdout
+
+
 def _ask(
     *probes: Probe, shell: list[str] | None = None, arguments: dict[str, str] | None = None
 ) -> Bundle:

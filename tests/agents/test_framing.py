@@ -35,6 +35,8 @@ def _said(raw: bytes) -> list[tuple[str, str, str]]:
     return [(f.probe_id, f.output.stdout, f.output.stderr) for f in read_bundle(raw).frames]
 
 
+PIECES = [f"={NONCE}= ", "begin ", "probe guest.a", "done guest.a exit=9x", "end probes=\u0663"]
+PIECES += ["\n", "| ", "! ", "> ", "about =", "\x1b[", "guest.b"]
 WHOLE = [("guest.a", "one\n\n  two", "bad\n"), ("guest.b", "b\n", "")]
 
 
