@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from agents.facts.bench import CopyPath, CopyResult, Timing
+from agents.facts.bench import CopyPath, CopyResult, CopyRow, Timing
 from webapp.diagnosis.case import Bound, Gate, Path
 from webapp.diagnosis.claim import Range
 
@@ -86,6 +86,7 @@ def ladder_rows(ladder: Sequence[Gate]) -> list[tuple[Path, list[Gate]]]:
 
 # --- copy plot ------------------------------------------------------------------------------------
 
+CONTROLS = frozenset({CopyPath.SYNCHRONISE, CopyPath.LAUNCH})
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640.0, 260.0, 62.0, 30.0, 10.0, 30.0
 
 
@@ -127,18 +128,9 @@ def copy_plot(results: Iterable[tuple[str, CopyResult]]) -> Plot | None:
     """Time against size on log axes, one curve for each path and way of timing; None without rows."""
     curves: dict[str, list[tuple[float, float]]] = {}
     for prefix, result in results:
-        for row in result.rows:
-            if (
-                row.size_bytes > 0
-                and row.time_us > 0
-                and row.path not in {CopyPath.SYNCHRONISE, CopyPath.LAUNCH}
-            ):
-                if row.source not in {"0", "cpu"} and row.path is CopyPath.PEER:
-                    continue
-                name = " ".join(
-                    filter(None, [prefix, _curve_name(row.path, row.timing, row.peer_access)])
-                )
-                curves.setdefault(name, []).append((row.size_bytes, row.time_us))
+        for row in _one_pair_each(result.rows):
+            name = " ".join(filter(None, [prefix, _curve_name(row)]))
+            curves.setdefault(name, []).append((row.size_bytes, row.time_us))
     points = [p for curve in curves.values() for p in curve]
     if not points:
         return None
@@ -173,16 +165,22 @@ def copy_plot(results: Iterable[tuple[str, CopyResult]]) -> Plot | None:
     )
 
 
-def _curve_name(path: CopyPath, timing: Timing, peer_access: bool | None) -> str:
-    how = {Timing.DEVICE: "device-timed", Timing.HOST_SYNC: "with synchronise"}.get(
-        timing, "as printed"
-    )
-    access = (
-        ""
-        if peer_access is None or path is not CopyPath.PEER
-        else (" on" if peer_access else " off")
-    )
-    return f"{path.value.replace('_', ' ')}{access}, {how}"
+def _one_pair_each(rows: Iterable[CopyRow]) -> Iterator[CopyRow]:
+    """Rows that can be drawn, of the first pair of GPUs measured on each path; the table has all."""
+    first: dict[str, tuple[str, str]] = {}
+    for row in rows:
+        if row.path in CONTROLS or row.size_bytes <= 0 or row.time_us <= 0:
+            continue
+        pair = (row.source, row.destination)
+        if first.setdefault(_curve_name(row), pair) == pair:
+            yield row
+
+
+def _curve_name(row: CopyRow) -> str:
+    how = {Timing.DEVICE: "device-timed", Timing.HOST_SYNC: "with synchronise"}
+    access = {None: "", True: " on", False: " off"}[row.peer_access]
+    access = access if row.path is CopyPath.PEER else ""
+    return f"{row.path.value.replace('_', ' ')}{access}, {how.get(row.timing, 'as printed')}"
 
 
 def _share(value: float, low: float, high: float) -> float:
