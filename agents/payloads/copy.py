@@ -8,6 +8,7 @@ it kills them at --limit, when standard input closes, or on a signal. Peer acces
 process, so one worker measures with it and a second one without.
 """
 
+# ruff: noqa: N818, PTH100, PTH120, PTH123, PTH207
 import os
 import sys
 
@@ -16,6 +17,7 @@ if sys.path and sys.path[0] == os.path.dirname(os.path.abspath(sys.argv[0])):
 
 import argparse
 import ctypes
+import functools
 import glob
 import hashlib
 import json
@@ -28,11 +30,14 @@ import time
 
 KIB = 1024
 LADDER = [12 * KIB, 48 * KIB, 192 * KIB, 768 * KIB, 4096 * KIB, 16384 * KIB]
-GRAPH_COPIES, QUEUED_COPIES = 50, 200
+GRAPH_COPIES, QUEUED_COPIES = 50, 200  # in one sample
 BUSY_MIB = 2048  # memory in use without a visible process: another container's
-DEFAULT_KIND = 4  # cudaMemcpyDefault: the runtime tells from the addresses
-STREAM_NON_BLOCKING, CAPTURE_RELAXED, EVENT_NO_TIMING = 1, 2, 2
-ALREADY_ENABLED = 704  # cudaErrorPeerAccessAlreadyEnabled
+KIND_DEFAULT = 4  # cudaMemcpyDefault: the runtime tells from the addresses
+CAPTURE_RELAXED, PEER_ALREADY_ENABLED = 2, 704
+HOLD_CYCLES = 8_000_000  # about 4 ms, longer than 200 copies take to queue
+
+
+NOTHING = int  # a call that does nothing
 
 
 class Refusal(Exception):
@@ -47,23 +52,31 @@ def say(**line):
     os.write(1, (json.dumps(line) + "\n").encode())
 
 
+OPTIONS = (
+    ("--sizes", str, "", "bytes or 12K,4M (1024); default 12K to 16M"),
+    ("--hidden", int, 0, "adds hidden x batch x bytes"),
+    ("--batch", str, "1", "with --hidden: tokens in a step, as in 1,64"),
+    ("--bytes", int, 2, "with --hidden: bytes of an activation"),
+    ("--row-seconds", float, 0.0, "time for one row"),
+    ("--limit", float, 150.0, "seconds until it is killed"),
+)
+
+
 def options(argv):
-    ask = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    ask.add_argument("--sizes", default="", help="bytes or 12K,4M (1024); default 12K to 16M")
-    ask.add_argument("--hidden", type=int, default=0, help="adds hidden x batch x bytes")
-    ask.add_argument("--batch", default="1", help="with --hidden: tokens in a step, 1,64")
-    ask.add_argument("--bytes", type=int, default=2, help="with --hidden: bytes an activation")
+    ask = argparse.ArgumentParser(description="Times copies inside and between GPUs.")
+    for name, kind, default, text in OPTIONS:
+        ask.add_argument(name, type=kind, default=default, help=text)
     ask.add_argument("--pairs", choices=("first", "all"), default="first")
     ask.add_argument("--device", choices=("auto", "cpu"), default="auto")
-    ask.add_argument("--row-seconds", type=float, default=0.0, help="time for one row")
-    ask.add_argument("--limit", type=float, default=150.0, help="seconds until it is killed")
     ask.add_argument("--force", action="store_true", help="measure beside other GPU processes")
     chosen = ask.parse_args(argv)
     chosen.row_seconds = chosen.row_seconds or (0.4 if chosen.pairs == "first" else 0.1)
     try:
         chosen.sizes = sizes_of(chosen)
     except ValueError:
-        raise Refusal("a size or batch is no number", "give --sizes 12K,4M and --batch 1,64") from None
+        raise Refusal(
+            "a size or batch is no number", "give --sizes 12K,4M and --batch 1,64"
+        ) from None
     return chosen
 
 
@@ -76,9 +89,6 @@ def sizes_of(chosen):
     if sizes[0] < 1:
         raise ValueError(sizes[0])
     return sizes
-
-
-# --- statistics ------------------------------------------------------------------------------------
 
 
 def summary(samples_us):
@@ -128,271 +138,207 @@ def times_called(action, finish, seconds, most=200):
     return samples
 
 
-# --- CUDA ------------------------------------------------------------------------------------------
-
-
 class Cuda:
-    """The CUDA runtime that torch loaded. A call that fails raises OSError with CUDA's own words."""
+    """Calls into the CUDA runtime that torch loaded; OSError with CUDA's own words when one fails."""
 
     def __init__(self):
-        self.library = ctypes.CDLL(self.find())
-        self.library.cudaGetErrorString.restype = ctypes.c_char_p
-        self.pointers = []
-
-    @staticmethod
-    def find():
         with open("/proc/self/maps") as maps:
-            loaded = [line.split()[-1] for line in maps if "libcudart" in line]
-        beside = [p + "/nvidia/*/lib/libcudart.so.*" for p in sys.path if p]
-        found = loaded or [path for pattern in beside for path in glob.glob(pattern)]
+            found = [line.split()[-1] for line in maps if "libcudart" in line]
+        found += [f for p in sys.path if p for f in glob.glob(p + "/nvidia/*/lib/libcudart.so.*")]
         if not found:
             fix = "use the torch wheels from pytorch.org, which bring libcudart.so"
             raise Refusal("the CUDA runtime library of this torch was not found", fix)
-        return found[0]
+        self.library = ctypes.CDLL(found[0])
+        self.library.cudaGetErrorString.restype = ctypes.c_char_p
 
-    def __call__(self, name, *args, allow=()):
+    def __call__(self, name, *args):
         code = getattr(self.library, name)(*args)
-        if code and code not in allow:
-            self.library.cudaGetLastError()
-            raise OSError(f"{name}: {self.library.cudaGetErrorString(code).decode()}")
-        return code
+        if code and code != PEER_ALREADY_ENABLED:
+            raise OSError(f"{name}: {self.failed(code)}")
+        self.library.cudaGetLastError() if code else None
 
-    def made(self, name, *args, kind=ctypes.c_void_p):
-        """What a call of the form name(&result, ...) made."""
-        result = kind()
-        self(name, ctypes.byref(result), *args)
-        return result
-
-    def buffer(self, device, size):
-        self("cudaSetDevice", device)
-        return self.made("cudaMalloc", ctypes.c_size_t(size))
-
-    def stream(self, device):
-        self("cudaSetDevice", device)
-        return self.made("cudaStreamCreateWithFlags", STREAM_NON_BLOCKING)
-
-    def event(self, device, flags=0):
-        self("cudaSetDevice", device)
-        return self.made("cudaEventCreateWithFlags", flags)
-
-    def copy(self, target, source, size, stream):
-        self("cudaMemcpyAsync", target, source, ctypes.c_size_t(size), DEFAULT_KIND, stream)
-
-    def can_reach(self, device, peer):
-        return bool(self.made("cudaDeviceCanAccessPeer", device, peer, kind=ctypes.c_int).value)
-
-    def enable_peer(self, device, peer):
-        self("cudaSetDevice", device)
-        self("cudaDeviceEnablePeerAccess", peer, 0, allow=(ALREADY_ENABLED,))
+    def failed(self, code):
         self.library.cudaGetLastError()
+        return self.library.cudaGetErrorString(code).decode()
 
-
-class Timer:
-    """Device time of work that is queued on one stream, by events around it."""
-
-    def __init__(self, cuda, device, stream, torch):
-        self.cuda, self.device, self.stream = cuda, device, stream
-        self.start, self.stop = cuda.event(device), cuda.event(device)
-        self.torch = torch
-
-    def elapsed_us(self, queue, hold):
-        """hold: keep the device busy while the host queues, so that the queueing is not measured."""
-        self.cuda("cudaSetDevice", self.device)
-        if hold:
-            with self.torch.cuda.stream(self.torch.cuda.ExternalStream(self.stream.value)):
-                self.torch.cuda._sleep(int(hold * 1.5e9))
-        self.cuda("cudaEventRecord", self.start, self.stream)
-        queue()
-        self.cuda("cudaEventRecord", self.stop, self.stream)
-        self.cuda("cudaEventSynchronize", self.stop)
-        took = ctypes.c_float()
-        self.cuda("cudaEventElapsedTime", ctypes.byref(took), self.start, self.stop)
-        return took.value * 1e3
-
-    def capture(self, action, count):
+    def capture(self, action, count, stream):
         """A CUDA graph of `count` copies; OSError where this copy cannot be captured."""
-        cuda = self.cuda
-        cuda("cudaSetDevice", self.device)
-        cuda("cudaStreamBeginCapture", self.stream, CAPTURE_RELAXED)
-        graph, failed = ctypes.c_void_p(), None
+        graph, run, error = ctypes.c_void_p(), ctypes.c_void_p(), None
+        self("cudaStreamBeginCapture", raw(stream), CAPTURE_RELAXED)
         try:
             for _ in range(count):
                 action()
-        except OSError as error:
-            failed = error
-        ended = cuda.library.cudaStreamEndCapture(self.stream, ctypes.byref(graph))
-        if failed or ended:
-            cuda.library.cudaGetLastError()
-            raise failed or OSError("the capture was invalidated")
-        return cuda.made("cudaGraphInstantiateWithFlags", graph, ctypes.c_ulonglong(0)), graph
+        except OSError as said:
+            error = said
+        code = self.library.cudaStreamEndCapture(raw(stream), ctypes.byref(graph))
+        if error or code:
+            raise error or OSError(f"cudaStreamEndCapture: {self.failed(code)}")
+        self("cudaGraphInstantiateWithFlags", ctypes.byref(run), graph, ctypes.c_ulonglong(0))
+        self("cudaGraphDestroy", graph)
+        return run
 
-    def samples(self, action, seconds):
-        """(method, microseconds of one copy in each sample)."""
-        once = max(self.elapsed_us(action, 0), 1.0)
-        count = max(4, min(GRAPH_COPIES, int(4000 / once)))
-        try:
-            run, graph = self.capture(action, count)
-        except OSError:
-            return "queued", self.repeat(self.queued(action), QUEUED_COPIES, seconds, hold=0.004)
-        launch = lambda: self.cuda("cudaGraphLaunch", run, self.stream)  # noqa: E731
-        result = self.repeat(launch, count, seconds, hold=0)
-        self.cuda("cudaGraphExecDestroy", run)
-        self.cuda("cudaGraphDestroy", graph)
-        return "graph", result
 
-    @staticmethod
-    def queued(action):
-        def queue():
-            for _ in range(QUEUED_COPIES):
-                action()
-
-        return queue
-
-    def repeat(self, queue, copies, seconds, hold):
-        for _ in range(3):
-            self.elapsed_us(queue, hold)
-        samples, end = [], time.perf_counter() + seconds
-        while len(samples) < 200 and (len(samples) < 20 or time.perf_counter() < end):
-            samples.append(self.elapsed_us(queue, hold) / copies)
-        return samples
+def raw(stream):
+    return ctypes.c_void_p(stream.cuda_stream)
 
 
 class Bench:
-    """Buffers and streams of every GPU at the largest size, and the rows they give."""
+    """Buffers, streams and events of the GPUs, and the rows they give."""
 
     def __init__(self, torch, chosen):
-        self.cuda, self.torch, self.chosen = Cuda(), torch, chosen
-        self.count = torch.cuda.device_count()
+        self.cuda, self.torch, self.seconds = Cuda(), torch, chosen.row_seconds
+        self.gpus = range(torch.cuda.device_count())
+        if chosen.pairs == "first":
+            self.gpus = self.gpus[:2]
+        self.pairs = [(a, b) for a in self.gpus for b in self.gpus if a != b]
+        self.pairs = self.pairs[:1] if chosen.pairs == "first" else self.pairs
         self.sizes = self.fitting(chosen.sizes)
-        largest = self.sizes[-1]
-        gpus = range(self.count if chosen.pairs == "all" else min(2, self.count))
-        self.gpus = list(gpus)
-        self.buffers = [[self.cuda.buffer(g, largest) for _ in range(2)] for g in gpus]
-        self.streams = [self.cuda.stream(g) for g in gpus]
-        self.timers = [Timer(self.cuda, g, self.streams[g], torch) for g in gpus]
-        self.pinned = self.cuda.made("cudaHostAlloc", ctypes.c_size_t(largest), 1)
+        self.buffers = [[self.buffer(f"cuda:{g}") for _ in range(2)] for g in self.gpus]
+        self.pinned = torch.zeros(self.sizes[-1], dtype=torch.uint8, pin_memory=True)
+        self.streams = [torch.cuda.Stream(g) for g in self.gpus]
+
+    def buffer(self, device):
+        return self.torch.zeros(self.sizes[-1], dtype=self.torch.uint8, device=device)
 
     def fitting(self, sizes):
-        free = min(self.torch.cuda.mem_get_info(g)[0] for g in range(self.count))
-        kept = [s for s in sizes if s <= free // 4]
+        free = min(self.torch.cuda.mem_get_info(g)[0] for g in self.gpus)
+        kept = [size for size in sizes if size <= free // 4]
         if not kept:
             raise Refusal("no size fits in the GPUs' free memory", "stop what fills them")
         for size in sizes[len(kept) :]:
             say(note=f"{size} bytes left out: more than a quarter of a GPU's free memory")
         return kept
 
-    def both(self, path, source, destination, size, device, action, peer_access=None):
-        """One copy, timed by the device and by a caller who waits for each."""
+    def elapsed_us(self, queue, stream, hold=False):
+        """Device time of what `queue` queues. hold: keep the device busy for some milliseconds
+        meanwhile, so that the time the host takes to queue is not measured."""
+        start, stop = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
+        if hold:
+            with self.torch.cuda.stream(stream):
+                self.torch.cuda._sleep(HOLD_CYCLES)
+        start.record(stream)
+        queue()
+        stop.record(stream)
+        stop.synchronize()
+        return start.elapsed_time(stop) * 1e3
+
+    def device_times(self, copy, stream):
+        """(method, microseconds of one copy in each sample)."""
+        once = min(self.elapsed_us(copy, stream) for _ in range(3))
+        count = max(4, min(GRAPH_COPIES, int(4000 / max(once, 1))))
         try:
-            method, samples = self.timers[device].samples(action, self.chosen.row_seconds)
-            report(path, source, destination, size, "device", method, samples, peer_access)
-            called = times_called(action, self.finish(device), self.chosen.row_seconds)
-            report(path, source, destination, size, "host_sync", "call", called, peer_access)
+            run = self.cuda.capture(copy, count, stream)
+        except OSError:
+            queue = lambda: [copy() for _ in range(QUEUED_COPIES)]  # noqa: E731
+            return "queued", self.repeated(queue, QUEUED_COPIES, stream, True)
+        launch = lambda: self.cuda("cudaGraphLaunch", run, raw(stream))  # noqa: E731
+        samples = self.repeated(launch, count, stream, False)
+        self.cuda("cudaGraphExecDestroy", run)
+        return "graph", samples
+
+    def repeated(self, queue, copies, stream, hold):
+        self.elapsed_us(queue, stream, hold)
+        samples, end = [], time.perf_counter() + self.seconds
+        while len(samples) < 200 and (len(samples) < 20 or time.perf_counter() < end):
+            samples.append(self.elapsed_us(queue, stream, hold) / copies)
+        return samples
+
+    def both(self, path, source, destination, size, gpu, copy, peer_access=None):
+        """One copy, timed by the device and by a caller who waits for each."""
+        row, stream = (path, source, destination, size), self.streams[gpu]
+        self.torch.cuda.set_device(gpu)
+        try:
+            method, samples = self.device_times(copy, stream)
+            report(*row, "device", method, samples, peer_access)
+            called = times_called(copy, stream.synchronize, self.seconds)
+            report(*row, "host_sync", "call", called, peer_access)
         except OSError as error:
             say(note=f"{path} {source} to {destination}, {size} bytes: {error}")
 
-    def finish(self, device):
-        return lambda: self.cuda("cudaStreamSynchronize", self.streams[device])
+    def copy(self, target, source, size, stream):
+        to, what = ctypes.c_void_p(target.data_ptr()), ctypes.c_void_p(source.data_ptr())
+        count, on = ctypes.c_size_t(size), raw(stream)
+        return lambda: self.cuda("cudaMemcpyAsync", to, what, count, KIND_DEFAULT, on)
 
     def controls(self):
         """What a caller pays for waiting and for queueing alone."""
-        self.cuda("cudaSetDevice", 0)
-        seconds, nothing = self.chosen.row_seconds, (lambda: None)
-        synchronise = times_called(nothing, self.finish(0), seconds)
-        report("synchronise", "0", "0", 0, "host_sync", "call", synchronise)
-        memset = lambda: self.cuda(  # noqa: E731
-            "cudaMemsetAsync", self.buffers[0][0], 0, ctypes.c_size_t(4), self.streams[0]
-        )
-        report("launch", "0", "0", 0, "host_sync", "call", times_called(memset, nothing, seconds))
-        self.finish(0)()
+        stream, word = self.streams[0], ctypes.c_void_p(self.buffers[0][0].data_ptr())
+        self.torch.cuda.set_device(0)
+        waits = times_called(NOTHING, stream.synchronize, self.seconds)
+        report("synchronise", 0, 0, 0, "host_sync", "call", waits)
+        launch = lambda: self.cuda("cudaMemsetAsync", word, 0, ctypes.c_size_t(4), raw(stream))  # noqa: E731
+        report("launch", 0, 0, 0, "host_sync", "call", times_called(launch, NOTHING, self.seconds))
+        stream.synchronize()
 
-    def same(self, size):
-        one, two = self.buffers[0]
-        copy = lambda: self.cuda.copy(two, one, size, self.streams[0])  # noqa: E731
-        self.both("same", 0, 0, size, 0, copy)
-
-    def host(self, size):
-        gpu, stream = self.buffers[0][0], self.streams[0]
-        up = lambda: self.cuda.copy(gpu, self.pinned, size, stream)  # noqa: E731
-        down = lambda: self.cuda.copy(self.pinned, gpu, size, stream)  # noqa: E731
-        self.both("host_to_device", "cpu", 0, size, 0, up)
-        self.both("device_to_host", 0, "cpu", size, 0, down)
+    def inside_and_host(self, size):
+        (one, two), stream = self.buffers[0], self.streams[0]
+        self.both("same", 0, 0, size, 0, self.copy(two, one, size, stream))
+        self.both("host_to_device", "cpu", 0, size, 0, self.copy(one, self.pinned, size, stream))
+        self.both("device_to_host", 0, "cpu", size, 0, self.copy(self.pinned, one, size, stream))
 
     def peer(self, a, b, size, access):
-        source, target, stream = self.buffers[a][0], self.buffers[b][1], self.streams[a]
-        whole = ctypes.c_size_t(size)
-        copy = lambda: self.cuda("cudaMemcpyPeerAsync", target, b, source, a, whole, stream)  # noqa: E731
-        self.both("peer", a, b, size, a, copy, access)
+        to = ctypes.c_void_p(self.buffers[b][1].data_ptr())
+        what = ctypes.c_void_p(self.buffers[a][0].data_ptr())
+        args = (to, b, what, a, ctypes.c_size_t(size), raw(self.streams[a]))
+        self.both("peer", a, b, size, a, lambda: self.cuda("cudaMemcpyPeerAsync", *args), access)
 
     def staged(self, a, b, size):
         """Down to pinned memory on one GPU's stream, then up on the other's."""
-        cuda, source, target = self.cuda, self.buffers[a][0], self.buffers[b][1]
         down, up = self.streams[a], self.streams[b]
-        arrived, done = cuda.event(a, EVENT_NO_TIMING), cuda.event(b, EVENT_NO_TIMING)
+        arrived, done = self.torch.cuda.Event(), self.torch.cuda.Event()
+        first = self.copy(self.pinned, self.buffers[a][0], size, down)
+        second = self.copy(self.buffers[b][1], self.pinned, size, up)
 
         def copy():
-            cuda.copy(self.pinned, source, size, down)
-            cuda("cudaEventRecord", arrived, down)
-            cuda("cudaStreamWaitEvent", up, arrived, 0)
-            cuda.copy(target, self.pinned, size, up)
-            cuda("cudaEventRecord", done, up)
-            cuda("cudaStreamWaitEvent", down, done, 0)
+            first()
+            arrived.record(down)
+            up.wait_event(arrived)
+            second()
+            done.record(up)
+            down.wait_event(done)
 
         self.both("staged", a, b, size, a, copy)
 
-    def pairs(self):
-        if self.chosen.pairs == "first":
-            return [(0, 1)] if self.count > 1 else []
-        return [(a, b) for a in self.gpus for b in self.gpus if a != b]
-
     def run(self, access):
-        reach = {pair: self.cuda.can_reach(*pair) for pair in self.pairs()}
+        reach = {pair: self.torch.cuda.can_device_access_peer(*pair) for pair in self.pairs}
         if access:
             self.controls()
             self.enable(reach)
         for size in self.sizes:
             if access:
-                self.same(size)
-                self.host(size)
-            for a, b in self.pairs():
+                self.inside_and_host(size)
+            for a, b in self.pairs:
                 if access:
                     self.staged(a, b, size)
                 if reach[a, b] or not access:
                     self.peer(a, b, size, access)
 
     def enable(self, reach):
-        for (a, b), possible in reach.items():
-            if possible:
-                self.cuda.enable_peer(a, b)
-                if self.cuda.can_reach(b, a):
-                    self.cuda.enable_peer(b, a)
-            else:
-                say(note=f"GPU {a} cannot reach GPU {b}: no peer access to measure")
         if not reach:
             say(note="one GPU: copies inside it and to and from the host only")
-
-
-# --- without CUDA ----------------------------------------------------------------------------------
+        for (a, b), possible in reach.items():
+            if not possible:
+                say(note=f"GPU {a} cannot reach GPU {b}: no peer access to measure")
+                continue
+            for device, peer in ((a, b), (b, a)):
+                self.torch.cuda.set_device(device)
+                self.cuda("cudaDeviceEnablePeerAccess", peer, 0)
 
 
 def run_on_cpu(torch, chosen):
-    """Copies in this machine's memory: shows that the program runs, says nothing of any GPU."""
+    """Copies in this machine's memory: shows that the program runs."""
     say(note="no CUDA device: copies in the CPU's memory, which say nothing of any GPU")
-    nothing = lambda: None  # noqa: E731
-    report("synchronise", "cpu", "cpu", 0, "host_sync", "call", times_called(nothing, nothing, 0.05))
+    waits = times_called(NOTHING, NOTHING, 0.05)
+    report("synchronise", "cpu", "cpu", 0, "host_sync", "call", waits)
+    seconds = min(chosen.row_seconds, 0.1)
     for size in chosen.sizes:
-        one = torch.ones(size, dtype=torch.uint8)
-        two = torch.empty_like(one)
-        to, source = two.data_ptr(), one.data_ptr()
-        copy = lambda: ctypes.memmove(to, source, size)  # noqa: B023, E731
-        loop = lambda: [ctypes.memmove(to, source, size) for _ in range(10)]  # noqa: B023, E731
-        seconds = min(chosen.row_seconds, 0.1)
-        looped = [s / 10 for s in times_called(loop, nothing, seconds)]
-        report("same", "cpu", "cpu", size, "device", "queued", looped)
-        report("same", "cpu", "cpu", size, "host_sync", "call", times_called(copy, nothing, seconds))
-
-
-# --- start, refuse, watch --------------------------------------------------------------------------
+        one, two = (torch.zeros(size, dtype=torch.uint8) for _ in range(2))
+        copy = functools.partial(ctypes.memmove, two.data_ptr(), one.data_ptr(), size)
+        loop = functools.partial(lambda copy: [copy() for _ in range(10)], copy)
+        looped = [us / 10 for us in times_called(loop, NOTHING, seconds)]
+        row = ("same", "cpu", "cpu", size)
+        report(*row, "device", "queued", looped)
+        report(*row, "host_sync", "call", times_called(copy, NOTHING, seconds))
 
 
 def gpu_nodes():
@@ -402,15 +348,24 @@ def gpu_nodes():
 def smi(query):
     try:
         command = ["nvidia-smi", query, "--format=csv,noheader,nounits"]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20)
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20
+        )
     except (OSError, subprocess.TimeoutExpired):
         return []
-    return [[c.strip() for c in line.split(",")] for line in done.stdout.decode("utf-8", "replace").splitlines()]
+    return [
+        [c.strip() for c in line.split(",")]
+        for line in done.stdout.decode("utf-8", "replace").splitlines()
+    ]
 
 
 def refuse_when_busy():
-    holders = [f"process {row[0]}" for row in smi("--query-compute-apps=pid,gpu_uuid") if row[0].isdigit()]
-    used = [row for row in smi("--query-gpu=index,memory.used") if len(row) == 2 and row[1].isdigit()]
+    holders = [
+        f"process {row[0]}" for row in smi("--query-compute-apps=pid,gpu_uuid") if row[0].isdigit()
+    ]
+    used = [
+        row for row in smi("--query-gpu=index,memory.used") if len(row) == 2 and row[1].isdigit()
+    ]
     holders += [f"{mib} MiB in use on GPU {gpu}" for gpu, mib in used if int(mib) > BUSY_MIB]
     if holders:
         fix = "stop what uses the GPUs, or give --force and accept figures beside other work"
@@ -430,13 +385,17 @@ def device_of(torch, chosen):
     if chosen.device == "cpu" or (not torch.cuda.is_available() and not gpu_nodes()):
         return "cpu"
     if torch.version.cuda is None:
-        raise Refusal("this torch was built without CUDA", "use a torch built for CUDA, or --device cpu")
+        raise Refusal(
+            "this torch was built without CUDA", "use a torch built for CUDA, or --device cpu"
+        )
     try:
         torch.cuda.init()
         torch.cuda.synchronize()
     except Exception as error:  # torch raises what the driver says in many types
         words = " ".join(str(error).split("\n")[0].split())
-        raise Refusal(f"CUDA does not start: {words}", "compare nvidia-smi's driver with torch.version.cuda") from None
+        raise Refusal(
+            f"CUDA does not start: {words}", "compare nvidia-smi's driver with torch.version.cuda"
+        ) from None
     return "cuda"
 
 
@@ -447,7 +406,11 @@ def header(torch, device, argv):
             code = program.read()
     except (OSError, NameError):
         pass
-    names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] if device == "cuda" else []
+    names = (
+        [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+        if device == "cuda"
+        else []
+    )
     driver = next((row[0] for row in smi("--query-gpu=driver_version") if row), "") if names else ""
     environment = {
         "device": device,
@@ -507,7 +470,11 @@ def watched(child, deadline):
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
-            return os.WEXITSTATUS(status) if os.WIFEXITED(status) else f"killed by signal {os.WTERMSIG(status)}"
+            return (
+                os.WEXITSTATUS(status)
+                if os.WIFEXITED(status)
+                else f"killed by signal {os.WTERMSIG(status)}"
+            )
         if time.monotonic() > deadline:
             return kill(child, "the time limit was reached")
         readable = select.select([0], [], [], 0.05)[0] if watch_input else time.sleep(0.05)
