@@ -135,7 +135,7 @@ def test_a_bomb_is_refused_before_it_fills_the_memory(pack: Packer, shape: str) 
         unpack(raw)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 19 << 20
+    assert peak < 30 << 20  # 16 MiB of data, and what lzma needs itself
 
 
 def test_a_zip_of_overlapping_files_is_counted_by_what_comes_out(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
+from agents.archives import ArchiveError, Member, hint_of, unpack
 from agents.facts import View
 from agents.read import Item, RawReading, read_raw
 from webapp.diagnosis.facts import Facts, Sourced
@@ -57,6 +58,11 @@ class Collected:
                 found.setdefault(output.source_of(item), f"{output.given.name} ({item.reader})")
         return found
 
+    def notes(self) -> list[str]:
+        """What the reader says beside the readings; the first ten, and how many more."""
+        found = [note for output in self.outputs for note in output.reading.notes]
+        return [*found[:10], f"and {len(found) - 10} more"] if found[10:] else found
+
     def unrecognised(self) -> list[dict[str, Any]]:
         return [
             {"source": f"paste@{output.digest}", "lines": list(lines)}
@@ -70,12 +76,26 @@ def read_given(given: Iterable[Given], role: View | None) -> Collected:
     for one in given:
         if one.tables:
             found.tables = merged(found.tables, one.tables)
-        elif PurePath(one.name).name not in DESCRIPTIONS:
-            hint = PurePath(one.name).name if one.name != "-" else ""
-            found.outputs.append(
-                ReadOutput(one, _digest(one.raw), read_raw(one.raw, role=role, hint=hint))
-            )
+        else:
+            found.outputs += _read(one, role)
     return found
+
+
+def _read(given: Given, role: View | None) -> Iterator[ReadOutput]:
+    """An archive's files one by one; what was left out says why."""
+    name = "" if given.name == "-" else given.name
+    try:
+        members = unpack(given.raw, name)
+    except ArchiveError as error:
+        members = (Member(name, problem=str(error)),)
+    for member in members:
+        if PurePath(member.path).name in DESCRIPTIONS:
+            continue
+        part = replace(given, name=member.path or given.name, raw=member.data)
+        reading = RawReading(notes=(f"{part.name}: {member.problem}",))
+        if not member.problem:
+            reading = read_raw(part.raw, role=role, hint=hint_of(member.path))
+        yield ReadOutput(part, _digest(part.raw), reading)
 
 
 def facts_from(collected: Collected) -> Facts:

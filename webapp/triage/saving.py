@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 
+from agents.archives import hint_of
 from agents.facts import View
 from webapp.accounts.models import User
 from webapp.triage import intake
@@ -24,6 +25,8 @@ def save_as_session(collected: Collected, *, vmid: int | None, role: View | None
     session.vmid = vmid
     session.save()
     for output in collected.outputs:
+        if not output.given.raw:
+            continue  # it was left out of an archive
         session.epoch = output.given.epoch
         intake.take_text(
             session,
@@ -32,7 +35,7 @@ def save_as_session(collected: Collected, *, vmid: int | None, role: View | None
             view=role,
             label=output.given.name[:200],
             origin="command",
-            hint=output.given.name.rpartition("/")[2],
+            hint=hint_of(output.given.name),
         )
     session.save(update_fields=["epoch"])
     return f"Kept as {settings.PUBLIC_URL}{session.get_absolute_url()}"

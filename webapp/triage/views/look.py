@@ -18,13 +18,13 @@ from agents.facts import ReadingKind, View, all_facts
 from agents.facts.bench import COPY
 from agents.probes import probes_for
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.triage import intake
 from webapp.triage.case_facts import facts_of
 from webapp.triage.forms.target import SshTargetForm
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.sessions import session_save
+from webapp.triage.uploads import receive
 from webapp.triage.views.shell import acting, on_session, shell
-from webapp.triage.views.start import pasted, upload_name
+from webapp.triage.views.start import given
 
 ANSWERS = {
     "host_root": (
@@ -144,23 +144,13 @@ def host(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 @on_session
 def paste(request: HttpRequest, session: DiagnosisSession, role: str) -> HttpResponse:
     """Takes pasted text or files, and says at once what was understood and what was not."""
-    raw = pasted(request)
     back = role if role in {"guest", "host", "path"} else "diagnosis"
-    if not raw.strip():
-        messages.error(
-            request, "Nothing was pasted. Paste what a command printed, or choose a file."
-        )
+    uploads = given(request)
+    if not uploads:
         return redirect(f"triage:{back}", session.pk)
     view = View(role) if role in {"guest", "host"} else None
-    name = upload_name(request)
-    taken = intake.take_text(
-        session,
-        raw,
-        user=acting(request),
-        view=view,
-        label=name or f"a paste on “{back}”",
-        origin="upload" if name else "paste",
-        hint=name,
+    received = receive(
+        session, uploads, user=acting(request), view=view, label=f"a paste on “{back}”"
     )
-    context = shell(session, back, taken=taken, role=role, back=back)
+    context = shell(session, back, received=received, role=role, back=back)
     return TemplateResponse(request, "triage/understood.html", context)

@@ -10,11 +10,14 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents.samples import load
 from webapp.diagnosis.reference.glossary import GLOSSARY
-from webapp.triage import intake
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.samples import open_sample
 from webapp.triage.sessions import session_open
+from webapp.triage.uploads import Upload, receive
 from webapp.triage.views.shell import acting
+
+# As large as a paste may be; the settings' limit is for forms alone.
+LARGEST_UPLOAD_BYTES = 50 * 2**20
 
 
 @require_GET
@@ -33,14 +36,13 @@ def open_session(request: HttpRequest) -> HttpResponse:
 @require_POST
 def read_outputs(request: HttpRequest) -> HttpResponse:
     """The second door: paste or upload anything, get an answer."""
-    raw = pasted(request)
-    if not raw.strip():
-        messages.error(
-            request, "Nothing was pasted. Paste what a command printed, or choose a file."
-        )
+    uploads = given(request)
+    if not uploads:
         return redirect("triage:start")
     session = session_open(owner=acting(request), title="Outputs I have")
-    intake.take_text(session, raw, user=acting(request), label=upload_name(request))
+    received = receive(session, uploads, user=acting(request), label="a paste on the first page")
+    for note in received.notes:
+        messages.warning(request, note)
     return redirect("triage:diagnosis", session.pk)
 
 
@@ -61,13 +63,20 @@ def help_page(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "triage/help.html", {"nav": "help", "glossary": GLOSSARY})
 
 
-def pasted(request: HttpRequest) -> bytes:
-    """The text box or the uploaded files, as raw bytes; files follow the text."""
-    parts = [request.POST.get("text", "").encode()]
-    parts += [upload.read() for upload in request.FILES.getlist("file")]
-    return b"\n".join(part for part in parts if part.strip())
-
-
-def upload_name(request: HttpRequest) -> str:
-    names = [upload.name or "" for upload in request.FILES.getlist("file")]
-    return ", ".join(names)[:200]
+def given(request: HttpRequest) -> list[Upload]:
+    """The text box, then the files. What is too large is refused with a message."""
+    uploads = [Upload("", request.POST.get("text", "").encode())]
+    for file in request.FILES.getlist("file"):
+        if (file.size or 0) > LARGEST_UPLOAD_BYTES:
+            messages.error(
+                request,
+                f"{file.name} is larger than 50 MiB. Give the part that matters, or compress it.",
+            )
+        else:
+            uploads.append(Upload(file.name or "a file", file.read()))
+    uploads = [upload for upload in uploads if upload.raw.strip()]
+    if not uploads:
+        messages.error(
+            request, "Nothing was pasted. Paste what a command printed, or choose a file."
+        )
+    return uploads

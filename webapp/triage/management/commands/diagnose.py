@@ -46,6 +46,8 @@ class Command(BaseCommand):
             self._stop(USAGE, "Give a source: ssh://user@host, local:, a path, sample:kpro6 or -.")
         role = View(options["role"]) if options["role"] else None
         collected = self._collected(options, role)
+        for note in collected.notes():
+            self.stderr.write(note)
         if not collected.recognised:
             self._stop(
                 NOTHING,

@@ -1,0 +1,110 @@
+"""What a person gives at once: a text and files, archives among them. Each part is evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from agents.archives import ArchiveError, Member, hint_of, is_archive, unpack
+from agents.facts import View
+from webapp.accounts.models import User
+from webapp.triage import intake, read_apart
+from webapp.triage.intake import Taken, Understood
+from webapp.triage.models import DiagnosisSession
+
+# A report of a whole system holds thousands of files; of so many, those that say something are kept.
+MOST_KEPT_UNREAD = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """name: the file's; "" for a text that was typed or pasted."""
+
+    name: str
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """takes: what became of each part. notes: sentences about what was not taken."""
+
+    takes: tuple[Taken, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def understood(self) -> tuple[Understood, ...]:
+        return tuple(part for taken in self.takes for part in taken.understood)
+
+    @property
+    def duplicate(self) -> bool:
+        return bool(self.takes) and all(taken.duplicate for taken in self.takes)
+
+    @property
+    def unplaced(self) -> int:
+        return sum(len(taken.unplaced) for taken in self.takes)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return self.takes[-1].missing if self.takes else ()
+
+
+def receive(
+    session: DiagnosisSession,
+    uploads: Sequence[Upload],
+    *,
+    user: User | None,
+    view: View | None = None,
+    label: str = "",
+) -> Received:
+    """Stores and reads every part. label: for the text without a name."""
+    takes: list[Taken] = []
+    notes: list[str] = []
+    unread = 0
+    for upload in uploads:
+        members, problems = _members(upload)
+        notes += problems
+        for member in members:
+            may_drop = is_archive(upload.raw) and unread >= MOST_KEPT_UNREAD
+            if may_drop and not _says_something(member, view):
+                unread += 1
+                continue
+            taken = _take(session, member, user, view, label)
+            unread += not taken.understood
+            takes.append(taken)
+    if unread > MOST_KEPT_UNREAD:
+        notes.append(f"{unread - MOST_KEPT_UNREAD:,} files said nothing of use and were not kept.")
+    return Received(tuple(takes), tuple(notes))
+
+
+def _members(upload: Upload) -> tuple[list[Member], list[str]]:
+    """The parts to take, and why the others are not."""
+    try:
+        found = unpack(upload.raw, upload.name)
+    except ArchiveError as error:
+        return [], [f"{upload.name or 'The archive'} was refused: {error}"]
+    return [m for m in found if m.data.strip()], list(_problems(found))
+
+
+def _problems(members: Iterable[Member]) -> list[str]:
+    """The first few one by one: a report may hold hundreds of links."""
+    left_out = [f"{m.path or 'It'} was left out: {m.problem}." for m in members if m.problem]
+    shown = left_out[:5]
+    return [*shown, f"{len(left_out) - 5:,} more were left out."] if left_out[5:] else shown
+
+
+def _says_something(member: Member, view: View | None) -> bool:
+    return bool(read_apart.read(member.data, role=view, hint=hint_of(member.path)).items)
+
+
+def _take(
+    session: DiagnosisSession, member: Member, user: User | None, view: View | None, label: str
+) -> Taken:
+    return intake.take_text(
+        session,
+        member.data,
+        user=user,
+        view=view,
+        label=member.path or label,
+        origin="upload" if member.path else "paste",
+        hint=hint_of(member.path),
+    )
