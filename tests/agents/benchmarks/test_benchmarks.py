@@ -22,7 +22,7 @@ SIDE = "  time   algbw   busbw #wrong"
 TABLE = f"""\
 {SETUP} agg iters: 1 validation: 1 graph: {{graph}}
 #       size         count      type   redop    root   {SIDE}   {SIDE}
-        8192          2048     float     sum      -1    21.50    0.38    0.57      0  20.1  0.41  0.61  {{wrong}}
+   8192   2048   float   sum   -1    21.50    0.38    0.57      0  20.1  0.41  0.61  {{wrong}}
 # Out of bounds values : 0 OK
 """
 
