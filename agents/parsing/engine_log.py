@@ -1,0 +1,123 @@
+"""What vLLM and SGLang say at their start of the things that decide how GPUs talk to each other.
+
+vLLM 0.6-0.12: "Custom allreduce is disabled because …" (custom_all_reduce.py), "Graph capturing finished in 8
+secs, took 0.31 GiB" (gpu_model_runner.py), "world_size=8 rank=0 … TP rank 0", "tensor_parallel_size=8",
+"enforce_eager=True", "Using Flash Attention backend". SGLang 0.4-0.5: "Capture cuda graph begin", "Capture cuda
+graph end. Time elapsed: 12.30 s", "Attention backend not explicitly specified. Use … backend by default.",
+server_args=ServerArgs(tp_size=8, disable_cuda_graph=False, …).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+
+from agents.facts.nccl import EngineStart
+from agents.parsing.engine import masked
+
+_LINE_CAP = 20_000
+_AR_OFF = re.compile(
+    r"[Cc]ustom all_?-?reduce (?:is )?disabled (?P<why>(?:because|due to|since) .{1,300}?)"
+    r"(?: To (?:silence|avoid) this|$)"
+)
+_AR_OFF_FLAG = re.compile(r"disable_custom_all_reduce['\"]?\s?[=:]\s?(?P<value>True|False)")
+_AR_ON = re.compile(r"Registering \d+ cuda graph addresses|\bUsing custom all_?reduce\b")
+_CAPTURED = re.compile(
+    r"Graph capturing finished in (?P<secs>\d{1,5}) secs"
+    r"|Capture cuda graph end\. Time elapsed: (?P<elapsed>\d{1,5}(?:\.\d{1,3})?) s"
+)
+_GRAPHS_FLAG = re.compile(
+    r"(?:enforce_eager|disable_cuda_graph)['\"]?\s?[=:]\s?(?P<value>True|False)"
+)
+_EAGER = re.compile(r"Cudagraph is disabled under eager mode|cuda graph is disabled", re.IGNORECASE)
+_SIZES = {
+    "tp": re.compile(r"\b(?:tensor_parallel_size|tp_size)['\"]?\s?[=:]\s?(\d{1,4})"),
+    "pp": re.compile(r"\b(?:pipeline_parallel_size|pp_size)['\"]?\s?[=:]\s?(\d{1,4})"),
+    "dp": re.compile(r"\b(?:data_parallel_size|dp_size)['\"]?\s?[=:]\s?(\d{1,4})"),
+    "ep": re.compile(r"\bep_size['\"]?\s?[=:]\s?(\d{1,4})"),
+}
+_ATTENTION = (
+    re.compile(
+        r"Using (?:AttentionBackendEnum\.)?(?P<name>[A-Z][\w -]{2,40}?) backend(?: on V\d engine)?[.,]?\s*(?:$|out of|from)"
+    ),
+    re.compile(r"[Uu]se (?P<name>\w{2,40}) (?:attention )?backend by default"),
+    re.compile(r"\battention_backend['\"]?\s?[=:]\s?['\"](?P<name>\w{2,40})['\"]"),
+)
+_MOE = (
+    re.compile(
+        r"Using (?P<name>[\w ()/-]{2,60}?) (?:(?:\w{2,8} )?MoE|fused moe) (?:backend|kernel)",
+        re.IGNORECASE,
+    ),
+    re.compile(r"\bmoe_(?:runner_)?backend['\"]?\s?[=:]\s?['\"](?P<name>\w{2,40})['\"]"),
+)
+_MARKS = ("raph", "llreduce", "ll_reduce", "ll-reduce", "_size", "backend", "Backend", "eager")
+
+
+@dataclass
+class _Log:
+    said: EngineStart = field(default_factory=EngineStart)
+    lines: list[int] = field(default_factory=list)
+
+
+def parse(text: str) -> tuple[EngineStart, tuple[int, ...]] | None:
+    """None when no line says any of it. What happened outweighs what a flag asked for."""
+    log = _Log()
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw[:_LINE_CAP]
+        if not any(mark in line for mark in _MARKS):
+            continue
+        before = log.said
+        log.said = _graphs(_all_reduce(_sizes(_backends(before, line), line), line), line)
+        if log.said != before:
+            log.lines.append(number)
+    return (log.said, tuple(log.lines)) if log.lines else None
+
+
+def _all_reduce(said: EngineStart, line: str) -> EngineStart:
+    if off := _AR_OFF.search(line):
+        why = masked(off["why"].strip().rstrip("."))
+        return replace(said, custom_all_reduce=False, custom_all_reduce_why=why)
+    if _AR_ON.search(line) and said.custom_all_reduce is None:
+        return replace(said, custom_all_reduce=True)
+    flag = _AR_OFF_FLAG.search(line)
+    if flag and flag["value"] == "True" and said.custom_all_reduce is None:
+        return replace(
+            said, custom_all_reduce=False, custom_all_reduce_why="switched off by a flag"
+        )
+    return said
+
+
+def _graphs(said: EngineStart, line: str) -> EngineStart:
+    """A flag that leaves graphs on is no proof of a capture."""
+    if captured := _CAPTURED.search(line):
+        seconds = float(captured["secs"] or captured["elapsed"])
+        return replace(said, cuda_graphs=True, capture_s=max(seconds, said.capture_s or 0.0))
+    if said.cuda_graphs is not None:
+        return said
+    flag = _GRAPHS_FLAG.search(line)
+    if (flag and flag["value"] == "True") or _EAGER.search(line):
+        return replace(said, cuda_graphs=False)
+    return said
+
+
+def _sizes(said: EngineStart, line: str) -> EngineStart:
+    found = {
+        name: int(match[1])
+        for name, pattern in _SIZES.items()
+        if getattr(said, name) is None and (match := pattern.search(line)) and int(match[1]) > 0
+    }
+    return replace(said, **found) if found else said
+
+
+def _backends(said: EngineStart, line: str) -> EngineStart:
+    moe = _first(_MOE, line)
+    if moe and said.moe_backend is None:
+        return replace(said, moe_backend=moe)
+    attention = None if moe else _first(_ATTENTION, line)
+    if attention and said.attention_backend is None and "MoE" not in line:
+        return replace(said, attention_backend=attention)
+    return said
+
+
+def _first(patterns: tuple[re.Pattern[str], ...], line: str) -> str | None:
+    return next((match["name"].strip() for p in patterns if (match := p.search(line))), None)

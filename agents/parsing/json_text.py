@@ -1,0 +1,66 @@
+"""JSON in a paste: a whole file, one object a line, or a file whose first brace was lost.
+
+Only whole values are taken; what cannot be decoded is left out, and nothing is decoded twice.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+_LINE_CAP = 4_000_000
+
+
+def values(text: str) -> tuple[tuple[int, Any], ...]:
+    """(1-based line, value) of every JSON object or array, in order."""
+    whole = _whole(text)
+    if whole is not None:
+        return (whole,)
+    found: list[tuple[int, Any]] = []
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        if line[:1] in {"{", "["} and line[-1:] in {"}", "]", ","} and len(line) <= _LINE_CAP:
+            value = _decoded(line.rstrip(","))
+            if isinstance(value, dict | list) and value:
+                found.append((number, value))
+    return tuple(found)
+
+
+def _whole(text: str) -> tuple[int, Any] | None:
+    """The text from its first brace to its last one, if that is one value."""
+    starts = [at for at in (text.find("{"), text.find("[")) if at >= 0]
+    end = max(text.rfind("}"), text.rfind("]")) + 1
+    if not starts or end <= min(starts):
+        return None
+    start = min(starts)
+    value = _decoded(text[start:end])
+    if isinstance(value, dict | list):
+        return text.count("\n", 0, start) + 1, value
+    return None
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def number(value: Any) -> float | None:
+    """A finite number, also one written as a string; never a bool."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return found if abs(found) < float("inf") else None
+
+
+def at(value: Any, *path: str) -> Any:
+    """value[path[0]][path[1]]… or None where an object lacks the key."""
+    for key in path:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
+    return value

@@ -1,0 +1,155 @@
+"""Nsight Systems' reports: cuda_gpu_kern_sum and cuda_gpu_trace, as `nsys stats` prints them.
+
+CSV heads (nsys 2023-2026): "Time (%)","Total Time (ns)","Instances",…,"Name" and "Start (ns)","Duration
+(ns)",CorrId,GrdX,…,Device,Ctx,GreenCtx,Strm,Name; the column form of the first has the same heads and
+thousands separators. Other summaries (API calls, memory, NVTX) look alike and are left alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agents.facts.bench import KernelTimes
+from agents.parsing import steps
+from agents.parsing.kernels import Kernel
+from agents.parsing.steps import Steps
+
+_LINE_CAP = 8000
+_US = {"ns": 1e-3, "us": 1.0, "μs": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6, "sec": 1e6}
+_CSV_HEADS = ('"Time', "Time (%)", "Time(%)", "Start (", '"Start (')
+_UNIT = re.compile(r"\((\w{1,3})\)")
+_COLUMN_HEAD = re.compile(
+    r"^\s*Time ?\(%\)\s+Total Time \((?P<unit>\w{1,3})\)\s+Instances\s.{0,200}\bName\s*$"
+)
+_COLUMN_ROW = re.compile(
+    r"^\s*\d{1,3}\.\d\s+(?P<total>[\d,]{1,20})\s+(?P<count>[\d,]{1,12})(?:\s+[\d,]+(?:\.\d+)?){3,5}\s+(?P<name>\S.*)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """steps None: a sum over kernels has neither steps nor gaps. device: of which the steps are."""
+
+    times: KernelTimes
+    lines: tuple[int, ...]
+    steps: Steps | None = None
+    device: str = ""
+    devices: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    line: int
+    name: str
+    us: float
+    count: int = 1
+    start_us: float | None = None
+    device: str = ""
+
+
+def parse(text: str) -> Report | None:
+    """The trace if there is one, else the sum; None when the text holds neither."""
+    rows = _rows(text)
+    traced = [row for row in rows if row.start_us is not None]
+    if traced:
+        return _trace(traced)
+    if not rows:
+        return None
+    times = steps.times([(row.name, row.us, row.count) for row in rows])
+    return Report(times, tuple(row.line for row in rows))
+
+
+def _trace(rows: Sequence[_Row]) -> Report:
+    by_device = Counter(row.device for row in rows)
+    device = max(by_device, key=lambda name: by_device[name])
+    kernels = [
+        Kernel(row.name, row.start_us, row.us)
+        for row in rows
+        if row.device == device and row.start_us is not None
+    ]
+    times = steps.times([(row.name, row.us, 1) for row in rows])
+    lines = (rows[0].line, rows[-1].line)
+    return Report(times, lines, steps.read(kernels), device, len(by_device))
+
+
+def _rows(text: str) -> list[_Row]:
+    """Rows below a head that was recognised, until a line that is none of them."""
+    found: list[_Row] = []
+    head: list[str] = []
+    unit = 0.0
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw[:_LINE_CAP]
+        columns = _COLUMN_HEAD.match(line)
+        if columns:
+            head, unit = [], _US.get(columns["unit"], 0.0)
+        elif line.startswith(_CSV_HEADS):
+            head, unit = _csv_head(line), 0.0
+        elif head:
+            row = _csv_row(head, line, number)
+            found += [row] if row else []
+            head = head if row or not line.strip() else []
+        elif unit and (row := _column_row(line, unit, number)):
+            found.append(row)
+        elif unit and line.strip() and not set(line.strip()) <= {"-", " "}:
+            unit = 0.0
+    return found
+
+
+def _csv_head(line: str) -> list[str]:
+    """The column names of a table that is about kernels; empty for others."""
+    names = _cells(line)
+    if names[-1:] != ["Name"]:
+        return []
+    known = "Instances" in names or {"CorrId", "Device"} <= set(names)
+    return names if known and any(_UNIT.search(name) for name in names) else []
+
+
+def _csv_row(head: list[str], line: str, number: int) -> _Row | None:
+    cells = _cells(line)
+    if len(cells) != len(head):
+        return None
+    said = dict(zip(head, cells, strict=True))
+    total = next((n for n in head if n.startswith(("Total Time", "Duration"))), "")
+    us = _time(total, said.get(total, ""))
+    if us is None:
+        return None
+    name = said["Name"].strip()
+    if "Instances" in said:
+        count = said["Instances"].replace(",", "")
+        return _Row(number, name, us, int(count)) if re.fullmatch(r"[0-9]{1,12}", count) else None
+    start = next((n for n in head if n.startswith("Start")), "")
+    start_us = _time(start, said.get(start, ""))
+    return None if start_us is None else _Row(number, name, us, 1, start_us, said["Device"].strip())
+
+
+def _column_row(line: str, unit: float, number: int) -> _Row | None:
+    found = _COLUMN_ROW.match(line)
+    if found is None:
+        return None
+    us = float(found["total"].replace(",", "") or 0) * unit
+    count = int(found["count"].replace(",", "") or 0)
+    return _Row(number, found["name"].strip(), us, count)
+
+
+def _time(column: str, cell: str) -> float | None:
+    """Microseconds, by the unit in the column's own name."""
+    unit = _UNIT.search(column)
+    digits = cell.replace(",", "").strip()
+    if (
+        unit is None
+        or unit[1] not in _US
+        or not re.fullmatch(r"[0-9]{1,18}(?:\.[0-9]{1,9})?", digits)
+    ):
+        return None
+    return float(digits) * _US[unit[1]]
+
+
+def _cells(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error:
+        return []

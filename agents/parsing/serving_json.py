@@ -1,0 +1,131 @@
+"""Result files of serving benchmarks, normalised to rows.
+
+`vllm bench serve --save-result` (vllm/benchmarks/serve.py: output_throughput, total_token_throughput,
+max_concurrency, median_tpot_ms, completed) · `sglang.bench_serving --output-file` (JSON lines;
+input_throughput, in newer ones total_throughput) · GuideLLM (benchmarks[].metrics.<name>.successful,
+src/guidellm/benchmark/schemas/generative/metrics.py) · AIPerf profile_export_aiperf.json and GenAI-Perf
+profile_export_genai_perf.json (<metric>.avg with a unit, input_config).
+Throughputs are tokens a second over all requests; time per output token is the median where there is one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents.facts.bench import ServingRow
+from agents.parsing import json_text
+from agents.parsing.json_text import at, number
+
+# A file contradicts itself when its tokens and its duration give another throughput than it states.
+_TOLERANCE = 0.05
+_MS = {"ms": 1.0, "milliseconds": 1.0, "us": 1e-3, "ns": 1e-6, "s": 1e3, "sec": 1e3, "seconds": 1e3}
+
+Found = tuple[tuple[ServingRow, ...], tuple[int, ...], tuple[str, ...]]
+
+
+def parse(text: str) -> Found:
+    """The rows, the lines their objects begin on, and what was left out."""
+    rows: list[ServingRow] = []
+    lines: list[int] = []
+    left_out: list[str] = []
+    for line, value in json_text.values(text):
+        for said in value if isinstance(value, list) else [value]:
+            for row in _rows(said):
+                if row is None:
+                    left_out.append(f"a result on line {line}: its tokens and duration disagree")
+                    continue
+                rows.append(row)
+                lines.append(line)
+    return tuple(rows), tuple(dict.fromkeys(lines)), tuple(left_out)
+
+
+def _rows(said: Any) -> list[ServingRow | None]:
+    if not isinstance(said, dict):
+        return []
+    if isinstance(said.get("benchmarks"), list):
+        return [row for item in said["benchmarks"] if (row := _guidellm(item))]
+    if isinstance(said.get("output_token_throughput"), dict):
+        return [_aiperf(said)]
+    if number(said.get("output_throughput")) is not None and "completed" in said:
+        return [_engine(said)]
+    return []
+
+
+def _engine(said: dict[str, Any]) -> ServingRow | None:
+    """vLLM's and SGLang's; None when the arithmetic fails."""
+    output = number(said.get("output_throughput"))
+    tokens, duration = number(said.get("total_output_tokens")), number(said.get("duration"))
+    if output and tokens and duration and abs(tokens / duration - output) > _TOLERANCE * output:
+        return None
+    total = number(said.get("total_token_throughput")) or number(said.get("total_throughput"))
+    given = number(said.get("input_throughput"))
+    if total is None and given is not None and output is not None:
+        total = given + output
+    tpot = number(said.get("median_tpot_ms"))
+    tpot = number(said.get("mean_tpot_ms")) if tpot is None else tpot
+    return ServingRow(
+        _count(said.get("max_concurrency")), output, total, tpot, _count(said.get("completed"))
+    )
+
+
+def _guidellm(item: Any) -> ServingRow | None:
+    metrics = at(item, "metrics")
+    output = _successful(metrics, "output_tokens_per_second", "mean")
+    if output is None:
+        return None
+    tpot = _successful(metrics, "inter_token_latency_ms", "median")
+    if tpot is None:
+        tpot = _successful(metrics, "time_per_output_token_ms", "median")
+    totals = at(metrics, "request_totals") or at(item, "request_totals")
+    return ServingRow(
+        _streams(item),
+        output,
+        _successful(metrics, "tokens_per_second", "mean"),
+        tpot,
+        _count(at(totals, "successful")),
+    )
+
+
+def _successful(metrics: Any, name: str, statistic: str) -> float | None:
+    return number(at(metrics, name, "successful", statistic))
+
+
+def _streams(item: Any) -> int | None:
+    """The limit of a concurrent strategy; other strategies set a rate, not a limit."""
+    for path in (("config", "strategy"), ("args", "strategy"), ("scheduler", "strategy")):
+        strategy = at(item, *path)
+        kind = at(strategy, "type_") or at(strategy, "kind")
+        if kind == "synchronous":
+            return 1
+        if kind == "concurrent":
+            return _count(at(strategy, "streams")) or _count(at(strategy, "max_concurrency"))
+    return None
+
+
+def _aiperf(said: dict[str, Any]) -> ServingRow:
+    latency = said.get("inter_token_latency")
+    value = number(at(latency, "p50"))
+    value = number(at(latency, "avg")) if value is None else value
+    scale = _MS.get(str(at(latency, "unit") or "ms").strip().lower())
+    return ServingRow(
+        _concurrency(said.get("input_config")),
+        number(at(said, "output_token_throughput", "avg")),
+        number(at(said, "total_token_throughput", "avg")),
+        value * scale if value is not None and scale is not None else None,
+        _count(at(said, "request_count", "avg")),
+    )
+
+
+def _concurrency(config: Any) -> int | None:
+    """input_config.loadgen.concurrency (AIPerf), .perf_analyzer.stimulus.concurrency (GenAI-Perf)."""
+    paths = (
+        ("loadgen", "concurrency"),
+        ("perf_analyzer", "stimulus", "concurrency"),
+        ("concurrency",),
+    )
+    return next((found for path in paths if (found := _count(at(config, *path)))), None)
+
+
+def _count(value: Any) -> int | None:
+    found = number(value)
+    return int(found) if found is not None and 0 <= found < 1e12 else None

@@ -1,0 +1,82 @@
+"""VMware's .vmx files: `key = "value"` lines.
+
+Keys: displayName, uuid.bios, firmware, memSize (MiB), pciPassthruN.id ("00000:065:00.0", bus in decimal),
+pciPassthru.use64bitMMIO, pciPassthru.64bitMMIOSizeGB, pciPassthru.allowP2P, pciPassthru.RelaxACSforP2P,
+hypervisor.cpuid.v0 (VMware vSphere, "Using vSphere with GPU passthrough"; NVIDIA GPU operator, "GPUDirect
+RDMA on vSphere", 2025).
+"""
+
+from __future__ import annotations
+
+import re
+
+from agents.facts.host import VmxConfig
+
+_PAIR = re.compile(r"^[\s>|]*(?P<key>[A-Za-z][\w.:]{1,80})\s*=\s*\"(?P<value>[^\"]{0,1000})\"\s*$")
+_ID = re.compile(r"(?P<domain>\d{4,5}):(?P<bus>\d{3}):(?P<device>\d{2})\.(?P<function>[0-7])")
+_MARKS = re.compile(
+    r"^(?:config\.version|virtualhw\.version|displayname|pcipassthru\d*\..*|vmci0\..*)$"
+)
+
+Found = tuple[tuple[VmxConfig, ...], tuple[int, ...]]
+
+
+def parse(text: str) -> Found:
+    """One configuration for each file; a second displayName opens the next."""
+    files: list[dict[str, str]] = []
+    lines: list[int] = []
+    for number, raw in enumerate(text.splitlines(), 1):
+        pair = _PAIR.match(raw[:1200])
+        if pair is None:
+            continue
+        key = pair["key"].lower()
+        if not files or (key == "displayname" and key in files[-1]):
+            files.append({})
+        files[-1][key] = pair["value"].strip()
+        lines.append(number)
+    real = [said for said in files if any(_MARKS.match(key) for key in said)]
+    return tuple(_config(said) for said in real), tuple(lines) if real else ()
+
+
+def _config(said: dict[str, str]) -> VmxConfig:
+    ids = [(key, value) for key, value in said.items() if re.fullmatch(r"pcipassthru\d+\.id", key)]
+    shown = _switch(said.get("hypervisor.cpuid.v0"))
+    return VmxConfig(
+        said.get("displayname"),
+        _uuid(said.get("uuid.bios", "")),
+        said.get("firmware"),
+        _whole(said.get("memsize")),
+        tuple(found for _, value in ids if (found := address(value))),
+        _switch(said.get("pcipassthru.use64bitmmio")),
+        _whole(said.get("pcipassthru.64bitmmiosizegb")),
+        _switch(said.get("pcipassthru.allowp2p")),
+        _switch(said.get("pcipassthru.relaxacsforp2p")),
+        None if shown is None else not shown,
+    )
+
+
+def address(text: str) -> str | None:
+    """ "0000:41:00.0" from "00000:065:00.0": bus and device are decimal there."""
+    found = _ID.fullmatch(text.strip())
+    if found is None or int(found["bus"]) > 255 or int(found["device"]) > 31:
+        return None
+    bus, device = int(found["bus"]), int(found["device"])
+    return f"{int(found['domain']):04x}:{bus:02x}:{device:02x}.{found['function']}"
+
+
+def _uuid(text: str) -> str | None:
+    """ "56 4d 7f 2c 12 34 56 78-9a bc de f0 12 34 56 78" as firmware shows it."""
+    digits = re.sub(r"[^0-9a-fA-F]", "", text).lower()
+    if len(digits) != 32:
+        return None
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def _switch(text: str | None) -> bool | None:
+    return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(
+        (text or "").strip().lower()
+    )
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text and re.fullmatch(r"[0-9]{1,9}", text.strip()) else None
