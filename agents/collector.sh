@@ -152,6 +152,7 @@ probe() { # id pace seconds kib title (needs who command)...
     slow-slow)
       read -r answering <"$folder/$1.answer"
       wait "$answering"
+      : >"$folder/$1.answer"
       show "$1" "$4"
       ;;
   esac
@@ -166,11 +167,15 @@ probes() {
 stop() { # exit code
   trap '' INT TERM HUP PIPE
   trap - EXIT
+  [ -z "$watcher" ] || kill "$watcher" 2>/dev/null
+  # First those that would write into the folder while it is being removed.
+  for file in "$folder"/*.answer; do
+    read -r answering 2>/dev/null <"$file" && kill -KILL "$answering" && wait "$answering"
+  done 2>/dev/null
   for file in "$folder"/*.group; do
     read -r group 2>/dev/null <"$file" && end_group KILL "$group"
   done
   rm -rf "$folder"
-  [ -z "$watcher" ] || kill "$watcher" 2>/dev/null
   exit "$1"
 }
 

@@ -140,9 +140,8 @@ def test_without_timeout_a_watchdog_keeps_the_limit(tmp_path: Path, path: str) -
 
 
 def test_a_signal_ends_it_and_what_it_started(tmp_path: Path) -> None:
-    (tmp_path / "s.sh").write_text(
-        script_of(probe_of("a", "sleep 4721", slow=True), probe_of("b", "sleep 4721"))
-    )
+    slow = [probe_of(name, "sleep 4721", slow=True) for name in "cdefghijkl"]
+    (tmp_path / "s.sh").write_text(script_of(*slow, probe_of("b", "sleep 4721")))
     process = subprocess.Popen(
         ["sh", str(tmp_path / "s.sh")],
         env={"TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin"},
