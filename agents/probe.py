@@ -73,12 +73,15 @@ class Signature:
     starts: regular expressions, one of which matches a line that opens such output.
     belongs: regular expression for lines that may continue it; None: everything up to the next part.
     score: how sure a match of `starts` alone is (0…1); a typed command makes it sure.
+    above: regular expression for a line that belongs when it stands right above the first one: a
+    section's name, which alone could be anything.
     """
 
     typed: str | None = None
     starts: tuple[str, ...] = ()
     belongs: str | None = None
     score: float = 0.9
+    above: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ def _view_of(reader: str) -> View:
 
 
 def _read_part(part: Part) -> Item:
-    output = Output(part.text, "", part.exit_code, -1)
+    output = Output(part.text, "", part.exit_code, -1, truncated=part.cut)
     shift = part.first - 1
     readings = tuple(
         replace(reading, lines=tuple(number + shift for number in reading.lines))

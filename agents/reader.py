@@ -42,6 +42,7 @@ class Reader:
     anchored: tuple[re.Pattern[str], ...]
     floating: tuple[re.Pattern[str], ...]
     belongs: re.Pattern[str] | None
+    above: re.Pattern[str] | None
     score: float
 
     @property
@@ -94,6 +95,7 @@ def _reader(
         tuple(re.compile(start) for start in signature.starts if _is_anchored(start)),
         tuple(re.compile(start) for start in signature.starts if not _is_anchored(start)),
         re.compile(signature.belongs) if signature.belongs else None,
+        re.compile(signature.above) if signature.above else None,
         signature.score,
     )
 

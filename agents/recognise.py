@@ -30,7 +30,7 @@ _SURE_START = 0.8
 @dataclass(frozen=True, slots=True)
 class Part:
     """first and last: 1-based lines of the whole text. exit_code: 127 when a shell says that the
-    tool is missing, else unknown."""
+    tool is missing, else unknown. cut: a mark beside it ("...", --More--) says that there was more."""
 
     first: int
     last: int
@@ -38,6 +38,7 @@ class Part:
     confidence: float
     text: str
     exit_code: int | None = None
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,12 @@ class _Recogniser:
             return []
         readers = [r for r in Reader.started_by(line) if self._may_try(r, position)]
         candidates = [
-            _Candidate(r, position, self._end_of_started(r, position, readers), self._score(r))
+            _Candidate(
+                r,
+                self._first_of_started(r, position),
+                self._end_of_started(r, position, readers),
+                self._score(r),
+            )
             for r in readers
         ]
         candidates.sort(key=self._preference, reverse=True)
@@ -157,6 +163,16 @@ class _Recogniser:
 
     def _may_try(self, reader: Reader, position: int) -> bool:
         return position >= self.failed_until.get(reader.id, 0)
+
+    def _first_of_started(self, reader: Reader, position: int) -> int:
+        """The line above too, where it is the name of what begins here."""
+        if reader.above is None or position == 0 or position - 1 in self.placed:
+            return position
+        named = self.lines[position - 1]
+        # A name may look like a tool's: "nvidia-gpu".
+        may_be = named.kind in {Kind.TEXT, Kind.COMMAND} and not named.prompted
+        belongs = may_be and any(reader.above.search(form) for form in named.forms)
+        return position - 1 if belongs else position
 
     def _end_of_started(self, reader: Reader, first: int, rivals: list[Reader]) -> int:
         """The line after the last one that belongs; without such a rule, up to the next part."""
@@ -259,7 +275,17 @@ class _Recogniser:
             candidate.confidence,
             text,
             code,
+            self._is_cut(candidate),
         )
+
+    def _is_cut(self, candidate: _Candidate) -> bool:
+        beside = (range(candidate.first - 1, -1, -1), range(candidate.last, len(self.lines)))
+        for positions in beside:
+            near = (self.lines[p] for p in positions if self.lines[p].kind is not Kind.BLANK)
+            line = next(near, None)
+            if line and terminal.says_cut(line):
+                return True
+        return False
 
     def _text(self, candidate: _Candidate) -> str:
         return "\n".join(self.raw[candidate.first : candidate.last])

@@ -67,6 +67,11 @@ def read(raw: list[str]) -> list[Line]:
     return [_line(line) for line in raw]
 
 
+def says_cut(line: Line) -> bool:
+    """The person's own mark that lines were left out here; a pager's mark only parts pages."""
+    return line.kind is Kind.PAGER and bool(re.match(r"\[?(?:\.|…)", line.text))
+
+
 def says_missing(text: str) -> bool:
     """Whether a shell says, in the only few lines there are, that it did not find the tool."""
     lines = [line for line in text.strip().split("\n", 4) if line.strip()]

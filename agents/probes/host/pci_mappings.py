@@ -53,6 +53,7 @@ probe = Probe(
             r"^\s+(?:map|description|mdev|live-migration-capable)\b|^\s*$|^[A-Za-z][\w-]*\s*$|"
             r'^[\s┌├└╞│]|^\s*[\[\]{}"]'
         ),
+        above=r"^[A-Za-z][\w-]*\s*$",
     ),
     root_adds="the mappings, which only root and Proxmox may read",
 )
