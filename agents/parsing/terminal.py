@@ -9,7 +9,7 @@ from enum import StrEnum
 # Longer lines are matched on their beginning only, so that one line of 100 MB costs what others do.
 _SHOWN = 2000
 _QUOTE = re.compile(r"^(?:\s?[>|](?:\s|$))+")
-_PAGER = re.compile(r"^(?:--More--.*|\(END\)|:|lines \d+-\d+.*|\.{3,}|…|\[\.\.\.\])$")
+_PAGER = re.compile(r"^(?:--More--.*|\(END\)|:|lines \d+-\d+.*|\.{3,}|…|\[(?:\.{3,}|…)\])$")
 _BREAK = re.compile(r"^(?:`{3,}\w*|~{3,}\w*|={2,} .* =*|-{3,} .*-{3,}|#{2,6} .*|\*{3,})$")
 _PROMPT = re.compile(
     r"^(?:\([\w.-]+\) ?)?"
