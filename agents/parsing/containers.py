@@ -25,7 +25,8 @@ _STEERING = re.compile(
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _PS_HEAD = re.compile(r"^CONTAINER ID\s+IMAGE\s+COMMAND\s")
 _PS_ROW = re.compile(
-    r"^(?P<id>[0-9a-f]{12})\s+(?P<image>\S{1,200})\s+\"(?P<command>[^\"]{0,400})\"?\s.{0,400}?(?P<status>\bUp |\bExited |\bCreated\b|\bRestarting |\bPaused\b).{0,300}?(?P<name>\S{1,80})\s*$"
+    r"^(?P<id>[0-9a-f]{12})\s+(?P<image>\S{1,200})\s+\"(?P<command>[^\"]{0,400})\"?\s.{0,400}?"
+    r"(?P<status>\bUp |\bExited |\bCreated\b|\bRestarting |\bPaused\b).{0,300}?(?P<name>\S{1,80})\s*$"
 )
 
 Found = tuple[tuple[EngineContainer, ...], tuple[int, ...], tuple[str, ...]]

@@ -1,10 +1,9 @@
 """What vLLM and SGLang say at their start of the things that decide how GPUs talk to each other.
 
 vLLM 0.6-0.12: "Custom allreduce is disabled because …" (custom_all_reduce.py), "Graph capturing finished in 8
-secs, took 0.31 GiB" (gpu_model_runner.py), "world_size=8 rank=0 … TP rank 0", "tensor_parallel_size=8",
-"enforce_eager=True", "Using Flash Attention backend". SGLang 0.4-0.5: "Capture cuda graph begin", "Capture cuda
-graph end. Time elapsed: 12.30 s", "Attention backend not explicitly specified. Use … backend by default.",
-server_args=ServerArgs(tp_size=8, disable_cuda_graph=False, …).
+secs, took 0.31 GiB" (gpu_model_runner.py), "tensor_parallel_size=8", "enforce_eager=True", "Using Flash
+Attention backend". SGLang 0.4-0.5: "Capture cuda graph end. Time elapsed: 12.30 s", "Attention backend
+not explicitly specified. Use … backend by default.", server_args=ServerArgs(tp_size=8, …).
 """
 
 from __future__ import annotations
@@ -38,7 +37,8 @@ _SIZES = {
 }
 _ATTENTION = (
     re.compile(
-        r"Using (?:AttentionBackendEnum\.)?(?P<name>[A-Z][\w -]{2,40}?) backend(?: on V\d engine)?[.,]?\s*(?:$|out of|from)"
+        r"Using (?:AttentionBackendEnum\.)?(?P<name>[A-Z][\w -]{2,40}?) backend"
+        r"(?: on V\d engine)?[.,]?\s*(?:$|out of|from)"
     ),
     re.compile(r"[Uu]se (?P<name>\w{2,40}) (?:attention )?backend by default"),
     re.compile(r"\battention_backend['\"]?\s?[=:]\s?['\"](?P<name>\w{2,40})['\"]"),
@@ -101,22 +101,25 @@ def _graphs(said: EngineStart, line: str) -> EngineStart:
 
 
 def _sizes(said: EngineStart, line: str) -> EngineStart:
-    found = {
-        name: int(match[1])
-        for name, pattern in _SIZES.items()
-        if getattr(said, name) is None and (match := pattern.search(line)) and int(match[1]) > 0
-    }
-    return replace(said, **found) if found else said
+    def size(name: str, known: int | None) -> int | None:
+        found = _SIZES[name].search(line) if known is None else None
+        return int(found[1]) or None if found else known
+
+    tp, pp, dp, ep = (
+        size("tp", said.tp),
+        size("pp", said.pp),
+        size("dp", said.dp),
+        size("ep", said.ep),
+    )
+    return replace(said, tp=tp, pp=pp, dp=dp, ep=ep)
 
 
 def _backends(said: EngineStart, line: str) -> EngineStart:
-    moe = _first(_MOE, line)
-    if moe and said.moe_backend is None:
-        return replace(said, moe_backend=moe)
-    attention = None if moe else _first(_ATTENTION, line)
-    if attention and said.attention_backend is None and "MoE" not in line:
-        return replace(said, attention_backend=attention)
-    return said
+    moe = said.moe_backend or _first(_MOE, line)
+    attention = said.attention_backend or _first(_ATTENTION, line)
+    if attention and "moe" in attention.lower():
+        attention = None
+    return replace(said, moe_backend=moe, attention_backend=attention)
 
 
 def _first(patterns: tuple[re.Pattern[str], ...], line: str) -> str | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import replace
 from statistics import median
 
 from agents.facts.bench import GpuTelemetry
@@ -45,7 +44,6 @@ _DCGM: dict[str, tuple[str, float, float]] = {
     "NVLTX": ("nvlink_tx_gb_per_s", 1e-9, 10_000),
     "NVLRX": ("nvlink_rx_gb_per_s", 1e-9, 10_000),
 }
-_WHOLE = frozenset(("sm_clock_mhz", "temperature_celsius"))
 _GPU = re.compile(r"^GPU (\d{1,3})\s+(?=\S)")
 _VALUE = re.compile(r"\d{1,15}(?:\.\d{1,6})?")
 
@@ -102,19 +100,29 @@ def _row(
 
 
 def _summary(gpu: str, rows: list[dict[str, float]]) -> GpuTelemetry:
-    names = {name for row in rows for name in row}
-    middle = {name: median([row[name] for row in rows if name in row]) for name in names}
-    powers = [row["power_w"] for row in rows if "power_w" in row]
-    rounded = {name: round(value, 6) for name, value in middle.items() if name not in _WHOLE}
-    clock, warmth = middle.get("sm_clock_mhz"), middle.get("temperature_celsius")
-    found = GpuTelemetry(
+    def middle(name: str) -> float | None:
+        values = [row[name] for row in rows if name in row]
+        return round(median(values), 6) if values else None
+
+    clock, warmth = middle("sm_clock_mhz"), middle("temperature_celsius")
+    return GpuTelemetry(
         gpu,
         len(rows),
-        power_max_w=max(powers, default=None),
-        sm_clock_mhz=None if clock is None else int(clock),
-        temperature_celsius=None if warmth is None else int(warmth),
+        middle("power_w"),
+        max((row["power_w"] for row in rows if "power_w" in row), default=None),
+        middle("busy_percent"),
+        middle("memory_busy_percent"),
+        middle("sm_active_percent"),
+        middle("tensor_percent"),
+        middle("dram_percent"),
+        middle("pcie_rx_gb_per_s"),
+        middle("pcie_tx_gb_per_s"),
+        middle("nvlink_rx_gb_per_s"),
+        middle("nvlink_tx_gb_per_s"),
+        middle("memory_used_mib"),
+        None if clock is None else int(clock),
+        None if warmth is None else int(warmth),
     )
-    return replace(found, **rounded)
 
 
 def processes(text: str) -> tuple[tuple[GpuProcess, ...], tuple[int, ...]] | None:

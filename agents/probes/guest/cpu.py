@@ -82,10 +82,14 @@ probe = Probe(
         typed=r"lscpu\b|/proc/cpuinfo",
         starts=(
             r"^(?:Architecture|Architektur|Architecture |Arquitectura|架构|アーキテクチャ)\s*[:：]\s+\S+$",
+            r"^(?:Socket\(s\)|Sockel|CPU\(s\)|NUMA node\(s\)|NUMA-Knoten|Hypervisor vendor)\s*: +\S",
             r"^processor\s+: 0$",
             r"^(?:Model name|Modellname|Nom de modèle|model name)\s*: ",
             r"^address sizes\s+: \d+ bits",
         ),
-        belongs=r"^[^\s:：][^:：]{1,60}[:：]\s|^\s{2,}[A-Z][^:]{1,40}:\s|^[a-z][\w ]{1,20}\t+:|^$",
+        belongs=(
+            r"^(?!(?:ROCM|vLLM|CUDA|PyTorch) )[^\s:：][^:：]{1,60}[:：]\s|^\s{2,}[A-Z][^:]{1,40}:\s|"
+            r"^[a-z][\w ]{1,20}\t+:|^$"
+        ),
     ),
 )

@@ -1,0 +1,55 @@
+"""Which NVIDIA kernel module is loaded: open or proprietary, of which version, built by DKMS for what.
+
+/proc/driver/nvidia/version, modinfo(8), dkms(8), lsmod(8). Blackwell GPUs need the open modules.
+"""
+
+from __future__ import annotations
+
+from agents.facts.gpu import DRIVER_MODULE
+from agents.parsing import driver_module
+from agents.probe import Command, Output, Probe, Readings, Signature
+
+_SH = """[ -r /proc/driver/nvidia/version ] && cat /proc/driver/nvidia/version
+command -v modinfo >/dev/null 2>&1 && modinfo nvidia 2>/dev/null | grep -E '^(version|license):'
+command -v dkms >/dev/null 2>&1 && dkms status 2>/dev/null | grep -i nvidia
+echo 'Module Size Used by'
+grep -E '^(nvidia|gdrdrv|nv_peer_mem|nouveau)' /proc/modules
+exit 0"""
+
+
+def parse(output: Output) -> Readings:
+    found = driver_module.parse(output.stdout)
+    if found is None:
+        if output.tool_missing:
+            return (DRIVER_MODULE.unsupported("nothing here tells of kernel modules"),)
+        if output.refused:
+            return (DRIVER_MODULE.not_run("reading the modules was refused"),)
+        return (DRIVER_MODULE.unreadable("no line about a kernel module of NVIDIA"),)
+    module, lines = found
+    if module.version is None and not module.loaded and not module.dkms and module.open is None:
+        return (DRIVER_MODULE.absent("no NVIDIA module is loaded or installed", lines=lines),)
+    missing = [] if module.version else ["the version of the loaded module"]
+    if module.open is None:
+        missing.append("whether it is the open module")
+    return (DRIVER_MODULE.known(module, lines=lines, missing=tuple(missing)),)
+
+
+probe = Probe(
+    __name__,
+    title="NVIDIA kernel module",
+    commands=(Command(_SH),),
+    supplies=(DRIVER_MODULE,),
+    parse=parse,
+    signature=Signature(
+        typed=r"dkms\s+status|modinfo\s+(?:-\S+\s+)*nvidia\b|/proc/driver/nvidia/version|lsmod\b.*nvidia",
+        starts=(
+            r"^nvidia[\w-]*(?:/|, ?)\d{3}\.[\d.]+, .+: (?:installed|built|added)",
+            r"^filename:\s+/lib/modules/\S+/nvidia\.ko",
+            r"^license:\s+(?:Dual MIT/GPL|NVIDIA)$",
+            r"^nvidia(?:_\w+)?\s+\d{4,}\s+\d+",
+            r"^NVRM version: ",
+        ),
+        belongs=r"^nvidia|^GCC version|^[a-z]\w{2,20}:\s|^(?:gdrdrv|nouveau|drm|video|ecc)\b|^Module\s",
+        score=0.8,
+    ),
+)

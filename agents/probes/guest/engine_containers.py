@@ -1,0 +1,63 @@
+"""Containers that run an engine: shared memory, IPC, GPUs, and the variables they were given.
+
+docker inspect(1), podman-inspect(1). A private IPC namespace has a /dev/shm of 64 MiB unless --shm-size says
+more, too little for many NCCL ranks. Secrets in the environment stay on the machine.
+"""
+
+from __future__ import annotations
+
+from agents.facts.nccl import ENGINE_CONTAINERS
+from agents.parsing import containers
+from agents.probe import Command, Output, Probe, Readings, Signature
+
+_NONE = "no container is there"
+
+
+def _inspect(tool: str) -> str:
+    """Command lines stay on the machine, as do the values of variables that steer nothing."""
+    return rf"""ids=$({tool} ps -aq 2>&1) || {{ echo "$ids" >&2; exit 1; }}
+[ -n "$ids" ] || {{ echo '{_NONE}'; exit 0; }}
+{tool} inspect $ids | sed -E -e '/"(Args|Cmd|Entrypoint|CreateCommand)": \[$/,/^ *\]/d' -e \
+  '/"(NCCL_|CUDA_|NVIDIA_|VLLM_|SGLANG_|SGL_|TORCH_|OMP_|FLASHINFER_)[A-Z0-9_]*=/b' \
+  -e 's/^( *"[A-Za-z_][A-Za-z0-9_]*=)[^"]*/\1***/'"""
+
+
+def parse(output: Output) -> Readings:
+    found, lines, missing = containers.parse(output.stdout)
+    if found:
+        cut = ("the end of the output",) if output.truncated else ()
+        return (ENGINE_CONTAINERS.known(found, lines=lines, missing=(*missing, *cut)),)
+    if output.tool_missing:
+        return (ENGINE_CONTAINERS.unsupported("neither docker nor podman is installed"),)
+    if output.refused or "permission denied" in output.stderr:
+        return (ENGINE_CONTAINERS.not_run("asking the container runtime was refused"),)
+    if "Cannot connect to the Docker daemon" in f"{output.stdout[-2000:]}{output.stderr[-2000:]}":
+        return (ENGINE_CONTAINERS.not_run("the container runtime does not answer"),)
+    if output.truncated or output.timed_out:
+        return (ENGINE_CONTAINERS.unreadable("the output is cut"),)
+    if _NONE in output.stdout or lines:
+        return (ENGINE_CONTAINERS.absent("no container runs an engine or has GPUs", lines=lines),)
+    if containers.is_inspect(output.stdout) and output.alternative < 0:
+        return (ENGINE_CONTAINERS.unreadable("no whole answer about an engine's container"),)
+    return (ENGINE_CONTAINERS.unreadable("no container in the output"),)
+
+
+probe = Probe(
+    __name__,
+    title="Containers with GPUs",
+    commands=(
+        Command(_inspect("docker"), needs=("docker", "sed"), root=True),
+        Command(_inspect("podman"), needs=("podman", "sed"), root=True),
+    ),
+    supplies=(ENGINE_CONTAINERS,),
+    parse=parse,
+    signature=Signature(
+        typed=r"(?:docker|podman)\s+(?:container\s+)?(?:inspect|ps|ls)\b",
+        starts=(r"^\[\s*$", r"^\[?\{\"Id\":\"[0-9a-f]{64}\"", r"^CONTAINER ID\s+IMAGE\s+COMMAND"),
+        belongs=r"^\s*[\]\[{}\"\d-]|^\s*(?:true|false|null)|^[0-9a-f]{12}\s",
+    ),
+    timeout_s=20,
+    cap_kib=2048,
+    slow=True,
+    root_adds="the container runtime, which answers root and its own group only",
+)

@@ -1,0 +1,73 @@
+"""Reports that people attach to issues: torch's and vLLM's collect_env, SGLang's check_env.
+
+One report answers many questions: versions, GPUs, driver, processor, topology. Each part is read by the probe
+that asks for it. Making one loads torch, so it is made only when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents.facts import Fact, Reading, ReadingKind
+from agents.probe import Command, Output, Probe, Readings, Signature
+from agents.probes.guest import cpu, driver_version, gpu_list, software, topo_matrix
+
+_PARTS = (software, driver_version, gpu_list, cpu, topo_matrix)
+
+
+def _supplies() -> tuple[Fact[Any], ...]:
+    facts: dict[str, Fact[Any]] = {}
+    for part in _PARTS:
+        facts |= {fact.id: fact for fact in part.probe.supplies}
+    return tuple(facts.values())
+
+
+_FACTS = _supplies()
+
+
+def parse(output: Output) -> Readings:
+    """Of each fact the first part that knows it."""
+    known: dict[str, Reading[Any]] = {}
+    for part in _PARTS:
+        for reading in part.probe.parse(output):
+            if reading.kind is ReadingKind.KNOWN:
+                known.setdefault(reading.fact_id, reading)
+    return tuple(known.get(fact.id) or _nothing(fact, output, bool(known)) for fact in _FACTS)
+
+
+def _nothing(fact: Fact[Any], output: Output, report: bool) -> Reading[Any]:
+    if report:
+        return fact.not_run("this report, or this part of one, does not say")
+    if (
+        output.tool_missing
+        or "No module named 'torch" in output.stderr[-2000:] + output.stdout[-2000:]
+    ):
+        return fact.unsupported("no Python with torch answered")
+    return fact.unreadable("no line of an environment report")
+
+
+probe = Probe(
+    __name__,
+    title="Environment report",
+    commands=(
+        Command("python3 -m torch.utils.collect_env", needs=("python3",)),
+        Command("python -m torch.utils.collect_env", needs=("python",)),
+    ),
+    supplies=_FACTS,
+    parse=parse,
+    signature=Signature(
+        typed=r"collect[_-]env|check_env",
+        starts=(
+            r"^Collecting environment information",
+            r"^(?:PyTorch version|vLLM Version)\s*: \S",
+            r"^(?:Python|PyTorch|sglang): \d+\.\d+",
+        ),
+        belongs=(
+            r"^[\w\[(][^:|]{1,60}:(?:\s|$)|^\[(?:pip3?|conda)\]|^/usr/|^={8,}$|^\s{2,}\S|^\t|^GPU|^NIC|"
+            r"^[A-Z][A-Z0-9_]+=|^Legend:|^Versions of|^[a-z][\w.-]+==\d"
+        ),
+        score=0.93,
+    ),
+    timeout_s=60,
+    on_demand=True,
+)

@@ -1,0 +1,24 @@
+"""How the guest's kernel modules are configured: nvidia, nvidia_uvm, blacklists.
+
+modprobe.d(5). These are wishes for the next load; guest.driver_params shows what the loaded driver has.
+"""
+
+from __future__ import annotations
+
+from agents.facts.platform import MODULE_CONFIG
+from agents.probe import Command, Output, Probe, Readings, Signature
+from agents.probes.module_files import BELONGS, SH, STARTS, TYPED, read_config
+
+
+def parse(output: Output) -> Readings:
+    return read_config(MODULE_CONFIG, output)
+
+
+probe = Probe(
+    __name__,
+    title="Options of kernel modules",
+    commands=(Command(SH),),
+    supplies=(MODULE_CONFIG,),
+    parse=parse,
+    signature=Signature(TYPED, STARTS, BELONGS),
+)

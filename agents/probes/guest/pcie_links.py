@@ -1,0 +1,34 @@
+"""The PCI Express link of each GPU, now and at most, as the guest sees it.
+
+sysfs-bus-pci (Linux). A passed-through GPU shows its own registers, so its figures are the real link's; the
+emulated port above it (QEMU pcie-root-port: 16 GT/s x32) is no link at all and is left out. Behind i440FX the
+kernel prints "Unknown" and width 0 or 63: then nothing is known. An idle GPU lowers its speed.
+"""
+
+from __future__ import annotations
+
+from agents.facts.gpu import PCIE_LINKS
+from agents.probe import Command, Output, Probe, Readings, Signature
+from agents.probes.link_reading import SYSFS, read_links
+
+
+def parse(output: Output) -> Readings:
+    return read_links(PCIE_LINKS, output, "the GPUs show no link: they sit on an emulated bus")
+
+
+probe = Probe(
+    __name__,
+    title="PCIe links of the GPUs",
+    commands=(Command(SYSFS),),
+    supplies=(PCIE_LINKS,),
+    parse=parse,
+    signature=Signature(
+        typed=r"lspci\b.*(?:\s-\w*vv|Lnk)|(?:current|max)_link_(?:speed|width)",
+        starts=(
+            r"^[0-9a-f]{4}:\S+ vendor=0x10de class=0x\w+ speed=",
+            r"^\s*Lnk(?:Cap|Sta):\s",
+        ),
+        belongs=r"^[0-9a-f]{4}:\S+ vendor=|^\s*Lnk\w+:|^devices seen$",
+        score=0.7,
+    ),
+)

@@ -1,0 +1,75 @@
+"""Versions of what runs the model: torch, NCCL's package, vLLM, SGLang, kernels' libraries, the CUDA toolkit.
+
+Read from package metadata, which imports nothing and touches no GPU; pasted output of
+pip answers too; guest.environment_report reads whole reports. The NCCL that an engine loads is in its log.
+"""
+
+from __future__ import annotations
+
+from agents.facts.platform import SOFTWARE
+from agents.parsing import software
+from agents.probe import Command, Output, Probe, Readings, Signature
+
+_SH = r"""ask() {
+  [ -x "$1" ] || return 0
+  timeout 10 "$1" -c '
+import importlib.metadata as m, sys
+sys.path[:] = [p for p in sys.path if p]
+for d in m.distributions():
+    name = (d.metadata["Name"] or "").lower()
+    if any(w in name for w in ("torch", "nccl", "vllm", "sglang", "sgl-kernel", "flashinfer", "triton",
+                               "flash-attn", "flash_attn", "transformers", "lmdeploy", "tensorrt")):
+        print(name + "==" + d.version)' 2>/dev/null
+}
+cd / || exit 1
+for p in "$VIRTUAL_ENV/bin/python" "$CONDA_PREFIX/bin/python" "$(command -v python3)" \
+    /opt/conda/bin/python /opt/venv/bin/python "$HOME"/.venv/bin/python "$HOME"/venv/bin/python \
+    "$HOME"/*/.venv/bin/python /opt/*/.venv/bin/python; do
+  found=$(ask "$p")
+  case $found in *torch==*) echo "### $p"; echo "$found"; break ;; esac
+done
+for n in "$(command -v nvcc)" /usr/local/cuda/bin/nvcc; do
+  [ -x "$n" ] && { "$n" --version | grep release; break; }
+done
+echo 'packages listed'
+exit 0"""
+
+
+def parse(output: Output) -> Readings:
+    versions, lines = software.parse(output.stdout)
+    telling = {name for name in versions if name not in {"os", "python"}}
+    if telling:
+        missing = () if "torch" in versions else ("the version of torch",)
+        return (SOFTWARE.known(versions, lines=lines, missing=missing),)
+    if output.tool_missing:
+        return (SOFTWARE.unsupported("no Python answered"),)
+    if "packages listed" in output.stdout and not output.timed_out:
+        return (SOFTWARE.absent("no Python in the usual places has torch"),)
+    if output.timed_out:
+        return (SOFTWARE.not_run("listing the packages took too long"),)
+    return (SOFTWARE.unreadable("no version of torch or an engine in the output"),)
+
+
+probe = Probe(
+    __name__,
+    title="Versions of torch and engines",
+    commands=(Command(_SH),),
+    supplies=(SOFTWARE,),
+    parse=parse,
+    signature=Signature(
+        typed=r"\bpip3?\s+(?:list|freeze|show)\b|\buv pip\b|nvcc\s+(?:--version|-V)",
+        starts=(
+            r"^\[(?:pip3?|conda)\] [\w-]+(?:==|\s+)\d",
+            r"^(?:torch|vllm|sglang|nvidia[-_]nccl[-_]cu\d+)(?:==|\s+)\d+\.\d",
+            r"^nvcc: NVIDIA \(R\) Cuda compiler",
+            r"^(?:NVCC: )?Cuda compilation tools, release ",
+        ),
+        belongs=(
+            r"^\[(?:pip3?|conda)\]|^[\w.-]+==\d|^[\w.-]{2,40}\s{1,40}\d[\w.]*(?:\s|$)|^Copyright \(c\)|"
+            r"^Built on |^Build cuda_|^Cuda compilation|^-{5,}"
+        ),
+        score=0.85,
+    ),
+    timeout_s=40,
+    slow=True,
+)

@@ -1,0 +1,54 @@
+"""LXC containers and the GPU nodes they are given: another way to the GPUs, without VFIO and its gates.
+
+/etc/pve/lxc/*.conf (pct.conf(5), Proxmox VE 9). The devices of a container are the host's own, so peer access
+is what the host's driver allows.
+"""
+
+from __future__ import annotations
+
+from agents.facts.host import LXC
+from agents.parsing import lxc_config
+from agents.probe import Command, Output, Probe, Readings, Signature
+
+_NONE = "no container is configured"
+_SH = rf"""[ -d /etc/pve/lxc ] || exit 127
+n=0
+for f in /etc/pve/lxc/*.conf; do
+  [ -e "$f" ] || continue
+  n=1
+  echo "### $f"
+  sed -e '/^#/d' -e '/^description:/d' "$f"
+done
+[ "$n" = 1 ] || echo '{_NONE}'"""
+
+
+def parse(output: Output) -> Readings:
+    found, lines = lxc_config.parse(output.stdout)
+    if found:
+        missing = ("the end of the output",) if output.truncated else ()
+        return (LXC.known(found, lines=lines, missing=missing),)
+    if output.tool_missing:
+        return (LXC.unsupported("no LXC containers of Proxmox on this machine"),)
+    if output.refused:
+        return (LXC.not_run("reading the configurations was refused; root may"),)
+    if _NONE in output.stdout:
+        return (LXC.absent(_NONE),)
+    return (LXC.unreadable("no line of a container's configuration in the output"),)
+
+
+probe = Probe(
+    __name__,
+    title="LXC containers",
+    commands=(Command(_SH, root=True),),
+    supplies=(LXC,),
+    parse=parse,
+    signature=Signature(
+        typed=r"\bpct\s+(?:config|list)\b|/lxc/\d+\.conf",
+        starts=(
+            r"^### \S*/lxc/\d+\.conf",
+            r"^(?:unprivileged: [01]|rootfs: \S+|lxc\.[\w.]+: |dev\d+: /dev/|mp\d+: )",
+        ),
+        belongs=r"^[a-z][\w.]*: |^\[[^\]]+\]$|^### |^\s*#",
+    ),
+    root_adds="the containers' configurations",
+)

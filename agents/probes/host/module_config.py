@@ -1,0 +1,25 @@
+"""How the host's kernel modules are configured: which devices vfio-pci takes, what is blacklisted.
+
+modprobe.d(5); Linux drivers/vfio (ids, disable_idle_d3, allow_unsafe_interrupts). These are wishes for the
+next boot, and on Proxmox they count only after update-initramfs.
+"""
+
+from __future__ import annotations
+
+from agents.facts.platform import HOST_MODULE_CONFIG
+from agents.probe import Command, Output, Probe, Readings, Signature
+from agents.probes.module_files import BELONGS, SH, STARTS, TYPED, read_config
+
+
+def parse(output: Output) -> Readings:
+    return read_config(HOST_MODULE_CONFIG, output)
+
+
+probe = Probe(
+    __name__,
+    title="Options of kernel modules",
+    commands=(Command(SH),),
+    supplies=(HOST_MODULE_CONFIG,),
+    parse=parse,
+    signature=Signature(TYPED, STARTS, BELONGS),
+)

@@ -1,0 +1,33 @@
+"""The PCI Express link of each GPU on the host, now and at most: fewer lanes than possible is a fault.
+
+lspci -vv (LnkCap, LnkSta), as root, or sysfs. Devices that vfio-pci holds for no running VM sleep and may
+show 2.5 GT/s; the lanes stay.
+"""
+
+from __future__ import annotations
+
+from agents.facts.gpu import HOST_PCIE_LINKS
+from agents.probe import Command, Output, Probe, Readings, Signature
+from agents.probes.link_reading import SYSFS, read_links
+
+
+def parse(output: Output) -> Readings:
+    return read_links(HOST_PCIE_LINKS, output, "the GPUs show no link")
+
+
+probe = Probe(
+    __name__,
+    title="PCIe links of the GPUs",
+    commands=(Command(SYSFS),),
+    supplies=(HOST_PCIE_LINKS,),
+    parse=parse,
+    signature=Signature(
+        typed=r"lspci\b.*(?:\s-\w*vv|Lnk)|(?:current|max)_link_(?:speed|width)",
+        starts=(
+            r"^[0-9a-f]{4}:\S+ vendor=0x10de class=0x\w+ speed=",
+            r"^\s*Lnk(?:Cap|Sta):\s",
+        ),
+        belongs=r"^[0-9a-f]{4}:\S+ vendor=|^\s*Lnk\w+:|^devices seen$",
+        score=0.7,
+    ),
+)

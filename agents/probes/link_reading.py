@@ -1,0 +1,50 @@
+"""The reading shared by the probes that look at PCI Express links."""
+
+from __future__ import annotations
+
+from agents.facts import Fact
+from agents.facts.gpu import PcieLink
+from agents.parsing import pcie_link
+from agents.probe import Output, Readings
+
+SYSFS = r"""n=0
+for d in /sys/bus/pci/devices/*; do
+  [ -r "$d/vendor" ] || continue
+  n=1
+  read -r vendor <"$d/vendor"
+  [ "$vendor" = 0x10de ] || continue
+  read -r class <"$d/class"
+  line="${d##*/} vendor=$vendor class=$class"
+  for f in current_link_speed:speed current_link_width:width max_link_speed:max_speed \
+      max_link_width:max_width; do
+    [ -r "$d/${f%%:*}" ] && line="$line ${f##*:}=$(tr ' ' _ <"$d/${f%%:*}" 2>/dev/null)"
+  done
+  echo "$line"
+done
+[ "$n" = 1 ] || exit 127
+echo 'devices seen'"""
+Found = tuple[tuple[PcieLink, ...], tuple[int, ...]]
+
+
+def read_links(fact: Fact[tuple[PcieLink, ...]], output: Output, behind: str) -> Readings:
+    """behind: what it means when GPUs are there and none says anything of a link."""
+    links, lines = pcie_link.from_sysfs(output.stdout)
+    if not links:
+        links, lines = pcie_link.from_lspci(output.stdout)
+    telling = [link for link in links if link.width is not None or link.gen is not None]
+    if telling:
+        silent = [str(link.pci_address) for link in links if link not in telling]
+        gaps = [f"the link of {address}" for address in silent]
+        gaps += ["the end of the output"] if output.truncated else []
+        if any(link.pci_address is None for link in telling):
+            gaps.append("which device it is")
+        return (fact.known(links, lines=lines, missing=tuple(gaps)),)
+    if links:
+        return (fact.absent(behind, lines=lines),)
+    if output.tool_missing:
+        return (fact.unsupported("no PCI bus in sysfs"),)
+    if output.refused:
+        return (fact.not_run("the capabilities of PCI devices are shown to root only"),)
+    if "devices seen" in output.stdout:
+        return (fact.absent("no NVIDIA GPU on the PCI bus"),)
+    return (fact.unreadable("no GPU with a link in the output"),)
