@@ -68,6 +68,11 @@ def _paste(page: Page, text: str) -> None:
     expect(page.get_by_text("understood").first).to_be_visible()
 
 
+def _go(page: Page, step: str) -> None:
+    page.locator(".rail").get_by_role("link", name=re.compile(step)).click()
+    expect(page.locator(".rail [aria-current=step]")).to_contain_text(step)
+
+
 def test_from_symptom_to_a_verified_decision(
     page: Page, shot: Shot, request: pytest.FixtureRequest
 ) -> None:
@@ -105,40 +110,42 @@ def test_from_symptom_to_a_verified_decision(
     expect(page.locator("#run-1")).to_contain_text("guest.kernel_cmdline")
     _paste(page, outputs.GUEST)
     see("3-understood")
-    page.get_by_role("link", name=re.compile("Look at the guest")).first.click()
+    _go(page, "Look at the guest")
     see("3-guest")
 
-    page.get_by_role("link", name=re.compile("Measure the path")).first.click()
+    _go(page, "Measure the path")
     _paste(page, outputs.COPIES)
-    page.get_by_role("link", name=re.compile("Measure the path")).first.click()
+    _go(page, "Measure the path")
     expect(page.locator("figure.plot")).to_be_visible()
     see("4-path")
 
-    page.get_by_role("link", name=re.compile("Ask the host")).first.click()
+    _go(page, "Ask the host")
     page.get_by_label("Yes, I have root there").check()
     page.get_by_label("Why is it a VM?").fill("shared host")
     page.get_by_label(re.compile("the VM's configuration")).check()
     page.get_by_role("button", name="Keep these answers").click()
     expect(page.get_by_label("Why is it a VM?")).to_have_value("shared host")
     _paste(page, outputs.HOST)
-    page.get_by_role("link", name=re.compile("Ask the host")).first.click()
+    _go(page, "Ask the host")
     see("5-host")
 
-    page.get_by_role("link", name=re.compile("Diagnosis")).first.click()
+    _go(page, "Diagnosis")
     expect(page.locator(".answer .big")).not_to_be_empty()
-    driver = page.locator(".rung", has_text="driver").first
-    expect(driver).to_contain_text("NS")
+    expect(page.locator(".rung.fail", has_text="driver")).to_be_visible()
+    driver = page.locator(".gates tr", has_text="driver").first
+    expect(driver).to_contain_text("NS on 2 of 2")
     expect(page.locator("#hypothesis-p2p_denied_no_clique")).to_contain_text("supported")
     expect(page.locator("#hypothesis-compute_bound")).not_to_contain_text("supported")
     see("6-diagnosis")
     driver.locator("a.ev").first.click()
-    expect(page.locator(".raw .marked")).to_contain_text("NS")
+    expect(page.locator(".raw .marked", has_text="NS").first).to_be_visible()
     see("6-evidence")
     page.go_back()
     page.get_by_role("link", name="Topology map").first.click()
+    expect(page.get_by_role("heading", name="Peer reads")).to_be_visible()
     see("6-topology")
 
-    page.get_by_role("link", name=re.compile("Decide")).first.click()
+    _go(page, "Decide")
     expect(page.locator("#option-pcie_without_q35 input")).to_be_disabled()
     page.locator("#option-engine_profile input").check()
     page.get_by_label("Why these, and why now").fill("Most of the step is unexplained.")
@@ -150,9 +157,10 @@ def test_from_symptom_to_a_verified_decision(
         page.get_by_role("link", name="Export as Markdown").click()
     assert "Most of the step is unexplained" in download.value.path().read_text()
     page.get_by_role("button", name=re.compile("It has been applied")).click()
+    expect(page.get_by_text("not measured on both sides")).to_be_visible()
 
     _paste(page, outputs.COPIES_AFTER)
-    page.get_by_role("link", name=re.compile("Verify")).first.click()
+    _go(page, "Verify")
     expect(page.locator("main")).to_contain_text(re.compile("cannot tell", re.IGNORECASE))
     see("8-verify")
     page.get_by_label("What was seen").fill("No change that one run each could show.")

@@ -79,22 +79,25 @@ EVENTS = {
 }
 
 
-SHOWN_REFS = 3
+SHOWN_REFS, MARKED_LINES = 3, 40
 
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """One output a claim rests on, and the first and last line meant in it."""
+    """One output a claim rests on, and the lines meant in it, in order."""
 
     source: str
-    line: int
-    last: int
+    lines: tuple[int, ...]
     label: str
 
     @property
     def text(self) -> str:
-        end = f"–{self.last}" if self.last > self.line else ""
-        return f"{self.label}:{self.line}{end}"
+        first, last = self.lines[0], self.lines[-1]
+        return f"{self.label}:{first}" + (f"–{last}" if last > first else "")
+
+    @property
+    def query(self) -> str:
+        return ",".join(map(str, self.lines[:MARKED_LINES]))
 
 
 class _Missing(dict[str, Any]):
@@ -180,7 +183,7 @@ def refs(context: Any, evidence: Any) -> dict[str, Any]:
     for ref in evidence:
         lines.setdefault(ref.source, []).append(ref.line)
     found = [
-        Cited(source, min(numbers), max(numbers), labels.get(source, source.partition("@")[0]))
+        Cited(source, tuple(sorted(set(numbers))), labels.get(source, source.partition("@")[0]))
         for source, numbers in lines.items()
     ]
     return {

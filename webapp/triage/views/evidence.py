@@ -14,8 +14,9 @@ from webapp.triage.models import DiagnosisSession, Evidence
 from webapp.triage.redacting import RedactionError, redacted
 from webapp.triage.views.shell import on_session, shell
 
-# A page shows this many lines around the one asked for; the whole can be downloaded.
-WINDOW = 400
+# A page shows this many lines from a little above the first one asked for; the whole can be
+# downloaded.
+WINDOW, CONTEXT = 400, 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +32,11 @@ def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> Http
     found = _find(session, name)
     if request.GET.get("download"):
         return _download(found, raw=request.GET["download"] != "redacted")
-    wanted = request.GET.get("line", "")
-    marked = int(wanted) if wanted.isdigit() else 0
+    marked = [int(n) for n in request.GET.get("line", "").split(",")[:50] if n.isdecimal()]
     lines = clean(bytes(found.body)).split("\n")
-    first = max(0, marked - WINDOW // 2)
+    first = max(0, min(marked, default=0) - 1 - CONTEXT)
     shown = [
-        Line(number, text, number == marked)
+        Line(number, text, number in marked)
         for number, text in enumerate(lines[first : first + WINDOW], first + 1)
     ]
     context = shell(
