@@ -6,13 +6,17 @@ Only whole values are taken; what cannot be decoded is left out, and nothing is 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 _LINE_CAP = 4_000_000
+_QUOTE = re.compile(r"^[ \t]{0,8}(?:> ?)+", re.MULTILINE)
 
 
 def values(text: str) -> tuple[tuple[int, Any], ...]:
     """(1-based line, value) of every JSON object or array, in order."""
+    if text.lstrip().startswith(">"):  # quoted in a mail
+        text = _QUOTE.sub("", text)
     whole = _whole(text)
     if whole is not None:
         return (whole,)

@@ -20,6 +20,8 @@ from agents.parsing.steps import Steps
 
 _LINE_CAP = 8000
 _US = {"ns": 1e-3, "us": 1.0, "μs": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6, "sec": 1e6}
+_QUOTE = re.compile(r"^(?:\s{0,4}[>|]\s?)+")
+_DIGITS = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,9})?")
 _CSV_HEADS = ('"Time', "Time (%)", "Time(%)", "Start (", '"Start (')
 _UNIT = re.compile(r"\((\w{1,3})\)")
 _COLUMN_HEAD = re.compile(
@@ -79,19 +81,19 @@ def _trace(rows: Sequence[_Row]) -> Report:
 def _rows(text: str) -> list[_Row]:
     """Rows below a head that was recognised, until a line that is none of them."""
     found: list[_Row] = []
-    head: list[str] = []
+    head: _Head | None = None
     unit = 0.0
     for number, raw in enumerate(text.splitlines(), 1):
-        line = raw[:_LINE_CAP]
+        line = _QUOTE.sub("", raw[:_LINE_CAP], count=1) if raw[:1] in " >|" else raw[:_LINE_CAP]
         columns = _COLUMN_HEAD.match(line)
         if columns:
-            head, unit = [], _US.get(columns["unit"], 0.0)
+            head, unit = None, _US.get(columns["unit"], 0.0)
         elif line.startswith(_CSV_HEADS):
             head, unit = _csv_head(line), 0.0
         elif head:
             row = _csv_row(head, line, number)
             found += [row] if row else []
-            head = head if row or not line.strip() else []
+            head = head if row or not line.strip() else None
         elif unit and (row := _column_row(line, unit, number)):
             found.append(row)
         elif unit and line.strip() and not set(line.strip()) <= {"-", " "}:
@@ -99,53 +101,75 @@ def _rows(text: str) -> list[_Row]:
     return found
 
 
-def _csv_head(line: str) -> list[str]:
-    """The column names of a table that is about kernels; empty for others."""
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """Where the columns of a CSV stand that are read, and the units two of them are in."""
+
+    width: int
+    took: int
+    took_us: float
+    count: int
+    start: int
+    start_us: float
+    device: int
+
+
+def _csv_head(line: str) -> _Head | None:
+    """None for a table that is not about kernels."""
     names = _cells(line)
-    if names[-1:] != ["Name"]:
-        return []
-    known = "Instances" in names or {"CorrId", "Device"} <= set(names)
-    return names if known and any(_UNIT.search(name) for name in names) else []
+    took = next((n for n in names if n.startswith(("Total Time", "Duration"))), "")
+    start = next((n for n in names if n.startswith("Start")), "")
+    summed, traced = "Instances" in names, bool(start) and {"CorrId", "Device"} <= set(names)
+    took_us, start_us = _unit(took), _unit(start)
+    if names[-1:] != ["Name"] or not took_us or not (summed or (traced and start_us)):
+        return None
+    return _Head(
+        len(names),
+        names.index(took),
+        took_us,
+        names.index("Instances") if summed else -1,
+        names.index(start) if traced else -1,
+        start_us,
+        names.index("Device") if traced else -1,
+    )
 
 
-def _csv_row(head: list[str], line: str, number: int) -> _Row | None:
-    cells = _cells(line)
-    if len(cells) != len(head):
+def _csv_row(head: _Head, line: str, number: int) -> _Row | None:
+    cells = _cells(line) if '"' in line else line.split(",")
+    if len(cells) != head.width:
         return None
-    said = dict(zip(head, cells, strict=True))
-    total = next((n for n in head if n.startswith(("Total Time", "Duration"))), "")
-    us = _time(total, said.get(total, ""))
-    if us is None:
+    took = _figure(cells[head.took])
+    if took is None:
         return None
-    name = said["Name"].strip()
-    if "Instances" in said:
-        count = said["Instances"].replace(",", "")
-        return _Row(number, name, us, int(count)) if re.fullmatch(r"[0-9]{1,12}", count) else None
-    start = next((n for n in head if n.startswith("Start")), "")
-    start_us = _time(start, said.get(start, ""))
-    return None if start_us is None else _Row(number, name, us, 1, start_us, said["Device"].strip())
+    name, us = cells[-1].strip(), took * head.took_us
+    if head.count >= 0:
+        count = _figure(cells[head.count])
+        return None if count is None else _Row(number, name, us, int(count))
+    start = _figure(cells[head.start])
+    if start is None:
+        return None
+    return _Row(number, name, us, 1, start * head.start_us, cells[head.device].strip())
 
 
 def _column_row(line: str, unit: float, number: int) -> _Row | None:
     found = _COLUMN_ROW.match(line)
     if found is None:
         return None
-    us = float(found["total"].replace(",", "") or 0) * unit
-    count = int(found["count"].replace(",", "") or 0)
-    return _Row(number, found["name"].strip(), us, count)
-
-
-def _time(column: str, cell: str) -> float | None:
-    """Microseconds, by the unit in the column's own name."""
-    unit = _UNIT.search(column)
-    digits = cell.replace(",", "").strip()
-    if (
-        unit is None
-        or unit[1] not in _US
-        or not re.fullmatch(r"[0-9]{1,18}(?:\.[0-9]{1,9})?", digits)
-    ):
+    total, count = _figure(found["total"]), _figure(found["count"])
+    if total is None or count is None:
         return None
-    return float(digits) * _US[unit[1]]
+    return _Row(number, found["name"].strip(), total * unit, int(count))
+
+
+def _figure(cell: str) -> float | None:
+    digits = cell.replace(",", "").strip()
+    return float(digits) if _DIGITS.fullmatch(digits) else None
+
+
+def _unit(column: str) -> float:
+    """Microseconds to one of the column's own unit; 0 where it has none that is known."""
+    unit = _UNIT.search(column)
+    return _US.get(unit[1], 0.0) if unit else 0.0
 
 
 def _cells(line: str) -> list[str]:

@@ -106,7 +106,8 @@ probe = Probe(
     signature=Signature(
         typed=r"/etc/kernel/cmdline|/etc/default/grub",
         starts=(
-            r"^(?:(?:quiet|splash|r[ow]|[\w.-]+=\S*),? ){0,20}(?:(?:amd_|intel_)?iommu|pcie_acs_override)=",
+            r"^(?!BOOT_IMAGE=|initrd=|root=)(?:(?:quiet|splash|r[ow]|[\w.-]+=\S*),? ){0,20}"
+            r"(?:(?:amd_|intel_)?iommu|pcie_acs_override)=",
             r"^\s*GRUB_CMDLINE_LINUX",
             r"^### /etc/(?:default/grub|kernel/cmdline)",
         ),
