@@ -117,7 +117,7 @@ def _listed(text: str) -> Found:
     found: list[EngineContainer] = []
     lines: list[int] = []
     for line_number, raw in enumerate(text.splitlines(), 1):
-        row = _PS_ROW.match(raw[:2000].strip())
+        row = _PS_ROW.match(raw[:2000].strip().lstrip("> "))
         if row and _ENGINES.search(f"{row['image']} {row['command']}"):
             running = row["status"].strip() == "Up"
             found.append(EngineContainer(row["name"], row["image"], running))

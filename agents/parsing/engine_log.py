@@ -67,10 +67,21 @@ def parse(text: str) -> tuple[EngineStart, tuple[int, ...]] | None:
         if not any(mark in line for mark in _MARKS):
             continue
         before = log.said
-        log.said = _graphs(_all_reduce(_sizes(_backends(before, line), line), line), line)
+        log.said = _read(before, line)
         if log.said != before:
             log.lines.append(number)
     return (log.said, tuple(log.lines)) if log.lines else None
+
+
+def _read(said: EngineStart, line: str) -> EngineStart:
+    """Each reader is asked only of lines that hold its word: logs are long."""
+    if "backend" in line or "MoE" in line:
+        said = _backends(said, line)
+    if "_size" in line:
+        said = _sizes(said, line)
+    if "reduce" in line or "addresses" in line:
+        said = _all_reduce(said, line)
+    return _graphs(said, line) if "raph" in line or "eager" in line else said
 
 
 def _all_reduce(said: EngineStart, line: str) -> EngineStart:
@@ -115,10 +126,12 @@ def _sizes(said: EngineStart, line: str) -> EngineStart:
 
 
 def _backends(said: EngineStart, line: str) -> EngineStart:
-    moe = said.moe_backend or _first(_MOE, line)
-    attention = said.attention_backend or _first(_ATTENTION, line)
-    if attention and "moe" in attention.lower():
-        attention = None
+    moe, attention = said.moe_backend, said.attention_backend
+    if moe is None and ("MoE" in line or "moe" in line):
+        moe = _first(_MOE, line)
+    if attention is None and "backend" in line:
+        attention = _first(_ATTENTION, line)
+        attention = None if attention and "moe" in attention.lower() else attention
     return replace(said, moe_backend=moe, attention_backend=attention)
 
 

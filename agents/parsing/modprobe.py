@@ -13,7 +13,7 @@ from agents.facts.platform import ModuleConfig, ModuleOption
 
 _LINE_CAP = 4096
 _COMMAND = re.compile(
-    r"^[\s>|]*(?P<word>options|blacklist|softdep)\s+(?P<module>[\w-]{1,60})\b(?P<rest>.*)$"
+    r"^[\s>|]*(?P<word>options|blacklist|softdep)\s+(?P<module>[\w-]{1,60})(?P<rest>(?:\s.*)?)$"
 )
 _BARE = re.compile(
     r"^[\s>|]*(?P<module>(?:vfio|nvidia|nouveau|kvm|iommufd)[\w-]{0,40})(?P<rest>\s+\w+=\S.*)$"

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from agents.facts.bench import PairMatrix
 
-_QUOTE = re.compile(r"^(?:\s{0,4}[|]\s?)+")
+_QUOTE = re.compile(r"^[\s>|]{1,16}")
 _ACCESS = re.compile(
-    r"^\s*>? ?Peer access from .{1,80} \(GPU(\d{1,3})\) -> .{1,80} \(GPU(\d{1,3})\) : (Yes|No)"
+    r"^Peer access from .{1,80} \(GPU(\d{1,3})\) -> .{1,80} \(GPU(\d{1,3})\) : (Yes|No)"
 )
 _RATE = re.compile(r"cudaMemcpy between GPU(\d{1,3}) and GPU(\d{1,3}): (\d{1,6}\.\d{1,3})\s?GB/s")
 _GIB = 1024**3 / 1e9

@@ -32,7 +32,7 @@ done
 echo '### end'
 exit 0"""
 _HEAD = re.compile(r"^### (?P<kind>file|process|end)\b ?(?P<what>\S*)(?P<closed> not readable)?")
-_PAIR = re.compile(r"^\s*(?:export )?(?P<name>NCCL_[A-Z0-9_]{1,60})=(?P<value>.{0,1000})$")
+_PAIR = re.compile(r"^[\s>|]{0,12}(?:export )?(?P<name>NCCL_[A-Z0-9_]{1,60})=(?P<value>.{0,1000})$")
 
 
 def parse(output: Output) -> Readings:

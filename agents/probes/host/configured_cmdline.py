@@ -65,7 +65,7 @@ def _read(rows: list[str]) -> tuple[str | None, str | None, tuple[int, ...]]:
 def _bare(rows: list[str]) -> tuple[int, str] | None:
     """Options alone, one of them about the IOMMU, as people write them down."""
     for number, raw in enumerate(rows, 1):
-        text = raw[:8192].strip().replace(", ", " ")
+        text = raw[:8192].strip().lstrip("> ").replace(", ", " ")
         if re.search(
             r"(?:^|\s)(?:(?:amd_|intel_)?iommu|pcie_acs_override)=\S", text
         ) and _is_options(text):
