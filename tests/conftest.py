@@ -22,6 +22,14 @@ from webapp.triage.sessions import session_open
 POSTGRESQL = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), None)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that use the database are not part of `./test fast`."""
+    for item in items:
+        asks = getattr(item, "fixturenames", ())
+        if item.get_closest_marker("django_db") or {"db", "transactional_db"} & set(asks):
+            item.add_marker("database")
+
+
 @pytest.fixture(scope="session")
 def database_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The data folder of the tests' database: give it to a process as PEERPATH_DATA to share it."""

@@ -20,7 +20,7 @@ from webapp.diagnosis.option import Option
 WRITES = re.compile(
     r"(?<![\w-])(rm|mv|cp|tee|dd|kill|reboot|shutdown|modprobe|setpci|qm\s+(set|start|stop)|"
     r"systemctl\s+(start|stop|restart)|nvidia-smi\s+-(pm|r|pl|c|mig)|apt(-get)?|pip|sysctl\s+-w|"
-    r"pvesh\s+(set|create|delete))(?![\w-])|(?<![0-9&])>(?!&|\s*/dev/null)"
+    r"pvesh\s+(set|create|delete))(?![\w-])|(?<![0-9&^ ])>(?!&|\s*/dev/null)"
 )
 
 

@@ -28,6 +28,8 @@ TEST_PROGRAMS = {
 }
 # torch is only for the tests that run the benchmark payloads for real, and large elsewhere.
 TORCH = "torch==2.13.0"
+# Tests of one file share its fixtures, so a file stays with one process.
+SIDE_BY_SIDE = ("-n", "auto", "--dist", "loadfile")
 
 
 class SetupProblemError(Exception):
@@ -64,8 +66,9 @@ def test(arguments: list[str]) -> int:
     )
     os.environ["PEERPATH_DATA"] = str(ROOT / ".venv-test" / "data")
     if fast:
+        pure = "not service and not browser and not database and not thorough"
         return subprocess.call(
-            [python, "-m", "pytest", "-m", "not service and not browser", *extra], cwd=ROOT
+            [python, "-m", "pytest", *SIDE_BY_SIDE, "-m", pure, *extra], cwd=ROOT
         )
     for check in (
         ["ruff", "check", "."],
@@ -81,7 +84,7 @@ def test(arguments: list[str]) -> int:
         )
         if subprocess.call(command, cwd=ROOT):
             return 1
-    return subprocess.call([python, "-m", "pytest", *extra], cwd=ROOT)
+    return subprocess.call([python, "-m", "pytest", *SIDE_BY_SIDE, *extra], cwd=ROOT)
 
 
 def environment(folder: Path, requirements: list[str], optional: list[str] | None = None) -> str:
