@@ -91,11 +91,14 @@ def _view_of(reader: str) -> View:
 
 
 def _read_part(part: Part) -> Item:
-    output = Output(part.text, "", part.exit_code, -1, truncated=part.cut)
+    found = part.readings
+    if found is None:
+        output = Output(part.text, "", part.exit_code, -1, truncated=part.cut)
+        found = read_output(part.reader, output)
     shift = part.first - 1
     readings = tuple(
         replace(reading, lines=tuple(number + shift for number in reading.lines))
-        for reading in read_output(part.reader, output)
+        for reading in found
     )
     span = (part.first, part.last)
     return Item(

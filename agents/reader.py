@@ -59,7 +59,12 @@ class Reader:
         )
 
     def is_continued(self, line: Line) -> bool:
-        return self.belongs is not None and any(self.belongs.search(f) for f in line.forms)
+        if self.belongs is None:
+            return False
+        for form in line.forms:  # noqa: SIM110 - asked of every line, and any() costs twice as much
+            if self.belongs.search(form):
+                return True
+        return False
 
     @staticmethod
     def started_by(line: Line) -> list[Reader]:

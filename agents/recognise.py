@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from agents.facts.fact import ReadingKind, View
 from agents.parsing import terminal
 from agents.parsing.terminal import Kind, Line
-from agents.probe import Output
+from agents.probe import Output, Readings
 from agents.reader import Reader, all_readers, by_name, hinted, role_of_text, role_of_words
 
 # Output of other lines inside one part (a warning, a cut) that does not end it.
@@ -25,12 +25,15 @@ _HINTED = 0.9
 # Surely this kind of output, though nothing in it answers a question (a log without its events).
 _SILENT = 0.5
 _SURE_START = 0.8
+_TYPED = frozenset({Kind.COMMAND, Kind.PROMPT})
+_BETWEEN = frozenset({Kind.BLANK, Kind.PAGER})
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """first and last: 1-based lines of the whole text. exit_code: 127 when a shell says that the
-    tool is missing, else unknown. cut: a mark beside it ("...", --More--) says that there was more."""
+    tool is missing, else unknown. cut: a mark beside it ("...", --More--) says that there was more.
+    readings: what its reader got, where it was parsed already to see whether it is its output."""
 
     first: int
     last: int
@@ -39,6 +42,7 @@ class Part:
     text: str
     exit_code: int | None = None
     cut: bool = False
+    readings: Readings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,7 @@ class _Recogniser:
         self.role_by_contents = role_of_text(text)
         self.failed_until: dict[str, int] = {}  # so that a failing reader is not tried on each line
         self.placed: set[int] = set()
+        self.parsed: dict[tuple[_Candidate, int | None], Readings] = {}
         self.parts: list[Part] = []
 
     def run(self) -> Recognition:
@@ -111,9 +116,9 @@ class _Recogniser:
         belonging = first
         for position in range(first, len(self.lines)):
             line = self.lines[position]
-            if line.kind in {Kind.COMMAND, Kind.PROMPT}:
+            if line.kind in _TYPED:
                 return self._trimmed(first, position)
-            if line.kind in {Kind.BLANK, Kind.PAGER}:
+            if line.kind in _BETWEEN:
                 continue
             if reader.belongs is not None and reader.is_continued(line):
                 belonging = position + 1
@@ -181,9 +186,9 @@ class _Recogniser:
         opening = self.lines[first].text
         for position in range(first + 1, len(self.lines)):
             line = self.lines[position]
-            if line.kind in {Kind.COMMAND, Kind.PROMPT} or gap > _GAP_LINES:
+            if line.kind in _TYPED or gap > _GAP_LINES:
                 break
-            if line.kind in {Kind.BLANK, Kind.PAGER}:
+            if line.kind in _BETWEEN:
                 continue
             if line.text == opening and self.lines[position - 1].kind is not Kind.TEXT:
                 break  # the same output again
@@ -246,9 +251,11 @@ class _Recogniser:
         if not text.strip():
             return None
         code = 127 if typed and terminal.says_missing(text) else None
-        kinds = {r.kind for r in candidate.reader.parse(Output(text, "", code, -1))}
+        readings = candidate.reader.parse(Output(text, "", code, -1))
+        kinds = {r.kind for r in readings}
         definite = typed and kinds & {ReadingKind.ABSENT, ReadingKind.UNSUPPORTED}
         if ReadingKind.KNOWN in kinds or definite:
+            self.parsed[replace(candidate, confidence=0.0), code] = readings
             return candidate
         if not typed:
             self.failed_until[candidate.reader.id] = candidate.last
@@ -268,6 +275,8 @@ class _Recogniser:
         self.placed.update(range(candidate.first, candidate.last))
         text = self._text(candidate)
         code = 127 if terminal.says_missing(text) else None
+        cut = self._is_cut(candidate)
+        parsed = None if cut else self.parsed.get((replace(candidate, confidence=0.0), code))
         return Part(
             candidate.first + 1,
             candidate.last,
@@ -275,7 +284,8 @@ class _Recogniser:
             candidate.confidence,
             text,
             code,
-            self._is_cut(candidate),
+            cut,
+            parsed,
         )
 
     def _is_cut(self, candidate: _Candidate) -> bool:

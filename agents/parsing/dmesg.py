@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from agents.facts.gpu import BarFailure, XidEvent
 from agents.facts.platform import Iommu
+from agents.parsing.lines_with import lines_with
 from agents.parsing.lspci import LINE_CAP, full_address
 
 _STAMP = re.compile(
@@ -52,7 +53,7 @@ def bar_failures(text: str) -> tuple[tuple[BarFailure, ...], tuple[int, ...]]:
     ports, ROMs, and regions of SR-IOV functions. "can't reserve" is another matter: someone holds it.
     """
     found: dict[tuple[str, str], tuple[BarFailure, int]] = {}
-    for number, line in _lines(text):
+    for number, line in _lines(text, "NVRM: BAR", ": BAR ", ": bridge window"):
         nvrm, region = _NVRM_BAR.search(line), _REGION.search(line)
         if nvrm:
             key = (full_address(nvrm["address"]), f"NVRM{nvrm['bar']}")
@@ -77,7 +78,7 @@ def _is_memory(region: re.Match[str]) -> bool:
 
 def xid_events(text: str) -> tuple[tuple[XidEvent, ...], tuple[int, ...]]:
     """Every Xid line: the code is the number after the closing parenthesis."""
-    found = [(number, _XID.search(line)) for number, line in _lines(text)]
+    found = [(number, _XID.search(line)) for number, line in _lines(text, "Xid (")]
     events = [(number, match) for number, match in found if match]
     return (
         tuple(
@@ -97,7 +98,7 @@ def iommu(text: str) -> tuple[Iommu, tuple[int, ...]] | None:
     lines: list[int] = []
     vendor, domain, enabled, remapping, emulated = None, None, None, None, None
     units: set[str] = set()
-    for number, line in _lines(text):
+    for number, line in _lines(text, "DMAR", "AMD-Vi", "AMD IOMMU", "iommu", "remapping"):
         domain_found = _DOMAIN.search(line)
         if domain_found:
             domain = domain_found[1]
@@ -131,7 +132,7 @@ def _vendor(line: str) -> str | None:
 
 def hypervisor(text: str) -> tuple[str, int] | None:
     """What the kernel says it found by CPUID ("KVM"), and the line."""
-    for number, line in _lines(text):
+    for number, line in _lines(text, "Hypervisor detected"):
         found = _HYPERVISOR.search(line)
         if found:
             return found[1].strip(), number
@@ -144,6 +145,7 @@ def is_whole(text: str) -> bool:
     return "Linux version " in head and "ommand line:" in head and text.count("\n") > 150
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    for number, raw in enumerate(text.splitlines(), 1):
+def _lines(text: str, *words: str) -> Iterator[tuple[int, str]]:
+    """The lines with one of these words, without their stamps."""
+    for number, raw in lines_with(text, words):
         yield number, _STAMP.sub("", raw[:LINE_CAP], count=1).rstrip()

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from agents.facts.host import VfioBackend, VfioError
+from agents.parsing.lines_with import lines_with
 
 LINE_CAP = 2000
 
@@ -35,6 +36,12 @@ _QEMU_JOURNAL = re.compile(r"^#{2,} journal of QEMU\b|journalctl.{0,60} -t QEMU\
 ERROR_CAP = 200
 _CONTAINER = re.compile(r"(?:^|\s)/dev/(vfio/vfio|iommu)\s*$")
 _IOMMUFD = re.compile(r"IOMMU_IOAS_MAP|-object[= ]['\"]?iommufd\b|\biommufd=[\w-]+")
+# What the patterns above look for holds one of these.
+_START_WORDS = (
+    *("## ", "TASK OK", "TASK WARNINGS", "log read to its end", "QEMU", "dma_map(", "VFIO_MAP_DMA"),
+    *("IOMMU_IOAS_MAP", "peer-to-peer", "can't reserve"),
+)
+_BACKEND_WORDS = ("/dev/vfio/vfio", "/dev/iommu", "IOMMU_IOAS_MAP", "iommufd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,7 @@ def vfio_start(text: str) -> Start:
     ended: list[int] = []
     vm_id: int | None = None
     read = followed = False
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in lines_with(text, _START_WORDS):
         line = _QUOTE.sub("", raw[:LINE_CAP]).strip()
         followed = followed or bool(_QEMU_JOURNAL.search(line))
         if start := _START_LOG.match(line):
@@ -82,7 +89,7 @@ def vfio_backend(text: str) -> tuple[VfioBackend, int, bool] | None:
     messages and arguments that only iommufd has. Loaded modules say nothing about use.
     """
     found: dict[VfioBackend, int] = {}
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in lines_with(text, _BACKEND_WORDS):
         line = raw[:LINE_CAP]
         held = _CONTAINER.search(line)
         if held and held[1] == "vfio/vfio":

@@ -23,6 +23,13 @@ _PREFIX = re.compile(
     r"^(?:(?:sudo|doas|time|nohup|watch|timeout|env)\s+(?:-\S+\s+)*(?:\d+[smh]?\s+)?"
     r"|[A-Z_][A-Z0-9_]*=\S*\s+|LC_ALL=C\s+)+"
 )
+_QUOTES = (">", "|")
+# A log's line: "[   12.345678] …", "host:4121:4188 [0] NCCL INFO …". Most of a long paste.
+_STAMPED = re.compile(r"\[ *\d+\.\d+\] |\S+:\d+:\d+ \[\d+\] NCCL ")
+_PAGER_OR_BREAK = frozenset("-(:l.…[`~=#*")
+_SIGN = re.compile(r"[$#%>❯➜]")
+_DECORATIONS = "#=*>+-`\"' \t0123456789.)"
+_BEFORE_TOOLS = frozenset({"sudo", "doas", "time", "nohup", "watch", "timeout", "env"})
 _TOOLS = re.compile(
     r"^(?:\S*/)?(?:nvidia-smi|nvidia-\w+|lspci|lscpu|lsmod|lsusb|lsblk|lshw|dmesg|journalctl|qm|pvesh|pct"
     r"|pveversion|proxmox-boot-tool|efibootmgr|virsh|numactl|dmidecode|systemd-detect-virt|hostnamectl"
@@ -80,12 +87,14 @@ def says_missing(text: str) -> bool:
 
 def _line(raw: str) -> Line:
     shown = raw[:_SHOWN].rstrip()
-    unquoted = _QUOTE.sub("", shown)
+    unquoted = _QUOTE.sub("", shown) if shown.lstrip()[:1] in _QUOTES else shown
     text = unquoted.strip()
-    forms = tuple(dict.fromkeys((shown, unquoted, text)))
+    forms = (shown,) if text == shown else tuple(dict.fromkeys((shown, unquoted, text)))
     if not text:
         return Line(text, forms, Kind.BLANK)
-    if prompt := _PROMPT.match(text):
+    if _STAMPED.match(text):
+        return Line(text, forms, Kind.TEXT)
+    if prompt := _PROMPT.match(text) if _SIGN.search(text) else None:
         command = prompt["command"].strip()
         kind = Kind.COMMAND if command else Kind.PROMPT
         return Line(text, forms, kind, command, True, _is_glued(command))
@@ -93,20 +102,30 @@ def _line(raw: str) -> Line:
         return Line(text, forms, Kind.PROMPT)
     if command := _bare_command(text):
         return Line(text, forms, Kind.COMMAND, command, False, _is_glued(command))
-    if _PAGER.match(text):
-        return Line(text, forms, Kind.PAGER)
-    return Line(text, forms, Kind.BREAK if _BREAK.match(text) else Kind.TEXT)
+    if text[0] in _PAGER_OR_BREAK:
+        if _PAGER.match(text):
+            return Line(text, forms, Kind.PAGER)
+        if _BREAK.match(text):
+            return Line(text, forms, Kind.BREAK)
+    return Line(text, forms, Kind.TEXT)
 
 
 def _bare_command(text: str) -> str:
     """A command line alone, commented or as a heading: it begins with a tool and does not read on."""
-    decorated = _DECORATED.match(text) if len(text) <= 400 else None
+    may_be = len(text) <= 400 and _may_be_command(text.lstrip(_DECORATIONS))
+    decorated = _DECORATED.match(text) if may_be else None
     if not decorated:
         return ""
     command = _PREFIX.sub("", decorated["command"])
     if not _TOOLS.match(command) or _reads_on(command):
         return ""
     return command
+
+
+def _may_be_command(text: str) -> bool:
+    """Cheap, for the millions of lines that are none: does it begin with a tool, or what comes before?"""
+    first = text.partition(" ")[0]
+    return "=" in first or first in _BEFORE_TOOLS or bool(_TOOLS.match(text))
 
 
 def _reads_on(command: str) -> bool:
