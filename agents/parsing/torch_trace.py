@@ -19,6 +19,8 @@ from agents.parsing.steps import Mark, Steps
 
 _WORK = frozenset(("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset"))
 
+_GPU = _WORK | {"gpu_user_annotation"}
+
 
 @dataclass(frozen=True, slots=True)
 class Trace:
@@ -52,14 +54,17 @@ def _read(events: list[Any], line: int, rank: int | None) -> Trace:
     for event in events:
         if not isinstance(event, dict) or event.get("ph") != "X":
             continue
+        category = event.get("cat")
+        if category not in _GPU:
+            continue
         start, took = number(event.get("ts")), number(event.get("dur"))
-        name, category = str(event.get("name", "")), event.get("cat")
+        name = str(event.get("name", ""))
         device = str(at(event, "args", "device") if category in _WORK else event.get("pid"))
         if start is None or took is None or took < 0:
             continue
         if category in _WORK:
             work[device].append(Kernel(name, start, took))
-        elif category == "gpu_user_annotation" and steps.is_mark(name):
+        elif steps.is_mark(name):
             marks[device, str(event.get("tid"))].append(Mark(name, start))
     rows = [(k.name, k.duration_us, 1) for found in work.values() for k in found]
     device = max(work, key=lambda d: len(work[d]), default="")

@@ -12,8 +12,10 @@ from agents.probe import Command, Output, Probe, Readings, Signature
 _SH = """[ -r /proc/driver/nvidia/version ] && cat /proc/driver/nvidia/version
 command -v modinfo >/dev/null 2>&1 && modinfo nvidia 2>/dev/null | grep -E '^(version|license):'
 command -v dkms >/dev/null 2>&1 && dkms status 2>/dev/null | grep -i nvidia
-echo 'Module Size Used by'
-grep -E '^(nvidia|gdrdrv|nv_peer_mem|nouveau)' /proc/modules
+if [ -r /proc/modules ]; then
+  echo 'Module Size Used by'
+  grep -E '^(nvidia|gdrdrv|nv_peer_mem|nouveau)' /proc/modules
+fi
 exit 0"""
 
 
@@ -24,6 +26,8 @@ def parse(output: Output) -> Readings:
             return (DRIVER_MODULE.unsupported("nothing here tells of kernel modules"),)
         if output.refused:
             return (DRIVER_MODULE.not_run("reading the modules was refused"),)
+        if output.alternative >= 0 and not output.stdout.strip():
+            return (DRIVER_MODULE.not_run("this kernel shows neither a module nor a list of them"),)
         return (DRIVER_MODULE.unreadable("no line about a kernel module of NVIDIA"),)
     module, lines = found
     if module.version is None and not module.loaded and not module.dkms and module.open is None:

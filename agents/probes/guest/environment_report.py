@@ -6,6 +6,7 @@ that asks for it. Making one loads torch, so it is made only when somebody asks 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from agents.facts import Fact, Reading, ReadingKind
@@ -23,10 +24,13 @@ def _supplies() -> tuple[Fact[Any], ...]:
 
 
 _FACTS = _supplies()
+# torch puts a single GPU on the line of its heading.
+_ONE_GPU = "GPU models and configuration: GPU "
 
 
 def parse(output: Output) -> Readings:
     """Of each fact the first part that knows it."""
+    output = replace(output, stdout=output.stdout.replace(_ONE_GPU, "GPU "))
     known: dict[str, Reading[Any]] = {}
     for part in _PARTS:
         for reading in part.probe.parse(output):

@@ -22,7 +22,7 @@ done
 n=0
 for p in /proc/[0-9]*; do
   tr '\0' ' ' <"$p/cmdline" 2>/dev/null |
-    grep -qE 'sglang[.:]|vllm|VLLM::|trtllm-serve|lmdeploy|llama-server' || continue
+    grep -v grep | grep -qE 'sglang[.:]|vllm|VLLM::|trtllm-serve|lmdeploy|llama-server' || continue
   [ -r "$p/environ" ] || { echo "### process ${p#/proc/} not readable"; continue; }
   n=$((n + 1))
   [ "$n" -le 16 ] || break
@@ -57,7 +57,7 @@ def _sections(lines: list[str]) -> list[_Section]:
         head, pair = _HEAD.match(line), _PAIR.match(line)
         if head:
             found.append((head["kind"], not head["closed"], {}, []))
-        elif pair:
+        elif pair and pair["name"] != "NCCL_VERSION":  # the image's package, no setting
             if not found:
                 found.append(("file", True, {}, []))
             found[-1][2][pair["name"]] = pair["value"].strip().strip("\"'")
