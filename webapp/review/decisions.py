@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 
+from agents.facts import ReadingKind
 from webapp.accounts.models import User
 from webapp.diagnosis.case import OptionStatus
 from webapp.diagnosis.catalogue import all_options
@@ -86,10 +87,10 @@ def pins(session: DiagnosisSession, facts: Facts) -> list[dict[str, Any]]:
 
 
 def counting_sources(facts: Facts) -> dict[str, set[str]]:
-    """For each source, the facts whose counting reading it gave; `vm.*` follow from `host.vms`."""
+    """For each source, the facts that are known from it; `vm.*` follow from `host.vms`."""
     found: dict[str, set[str]] = {}
     for fact_id, group in facts.readings.items():
-        if fact_id.startswith("vm."):
+        if fact_id.startswith("vm.") or group[0].reading.kind is not ReadingKind.KNOWN:
             continue
         found.setdefault(group[0].source, set()).add(fact_id)
     return found

@@ -153,7 +153,7 @@ def copy_plot(results: Iterable[tuple[str, CopyResult]]) -> Plot | None:
                 for x, y in sorted(curve)
             ),
         )
-        for name, curve in sorted(curves.items())[:8]
+        for name, curve in list(curves.items())[:8]
     )
     sizes = sorted({x for x, _ in points})
     shown = sizes if len(sizes) <= 7 else sizes[:: math.ceil(len(sizes) / 7)]

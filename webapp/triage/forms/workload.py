@@ -91,7 +91,7 @@ class WorkloadForm(forms.Form):
     model__active_weight_bytes = RangeField(
         label="Weights read per token (GB)",
         scale=GB,
-        help_text="All GPUs together, replicated parts counted on each",
+        help_text="active parameters × bytes each, all GPUs together; a range is fine",
     )
     model__experts = Whole(label="Experts", help_text="empty for a dense model")
     model__experts_active = Whole(label="Experts per token")

@@ -11,11 +11,23 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
 from webapp.diagnosis.catalogue import all_hypotheses
+from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.reference.models import PRESETS
 from webapp.triage.forms import workload as forms
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.sessions import EditedMeanwhileError, session_save
 from webapp.triage.views.shell import acting, on_session, shell
+
+
+COMMON = (
+    "compute_bound",
+    "memory_bandwidth_bound",
+    "communication_latency_bound",
+    "communication_bandwidth_bound",
+    "launch_bound",
+    "p2p_denied_no_clique",
+    "pcie_link_degraded",
+)
 
 
 @require_http_methods(["GET", "POST"])
@@ -92,9 +104,16 @@ def hypothesis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
                 values["first_hypothesis"],
             )
             session.version = conflict.version
-    context = shell(session, "hypothesis", hypotheses=all_hypotheses(), conflict=conflict)
+    context = shell(session, "hypothesis", hypotheses=_as_asked(), conflict=conflict)
     return TemplateResponse(
         request, "triage/hypothesis.html", context, status=409 if conflict else 200
+    )
+
+
+def _as_asked() -> list[Hypothesis]:
+    """What people think of first comes first; the rest in order of id."""
+    return sorted(
+        all_hypotheses(), key=lambda h: COMMON.index(h.id) if h.id in COMMON else len(COMMON)
     )
 
 
