@@ -18,7 +18,6 @@ from webapp.triage.models import DiagnosisSession
 from webapp.triage.sessions import EditedMeanwhileError, session_save
 from webapp.triage.views.shell import acting, on_session, shell
 
-
 COMMON = (
     "compute_bound",
     "memory_bandwidth_bound",
