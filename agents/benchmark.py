@@ -8,7 +8,9 @@ A benchmark file (agents/benchmarks/<name>.py) holds a docstring, one module-lev
 from __future__ import annotations
 
 import importlib
+import io
 import pkgutil
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -26,9 +28,10 @@ class Benchmark:
     """One measurement.
 
     supplies and parse: as for a probe; one output may hold several results, then a fact has several
-    readings. payload: file in agents/payloads that the target's Python runs; None: only pasted output
-    is read. argv: the payload's arguments when nobody chose others. duration_s: how long it takes on
-    two GPUs. timeout_s: when it is ended. gpu_memory_mib: what it needs free on each GPU.
+    readings. payload: folder in agents/payloads that the target's Python runs (its __main__.py);
+    None: only pasted output is read. argv: the payload's arguments when nobody chose others.
+    duration_s: how long it takes on two GPUs. timeout_s: when it is ended.
+    gpu_memory_mib: what it needs free on each GPU.
     """
 
     module: str
@@ -49,10 +52,15 @@ class Benchmark:
         return f"bench.{self.module.rpartition('.')[2]}"
 
     def payload_source(self) -> bytes:
-        """The program to ship. Raises ValueError when this benchmark has none."""
+        """The program to ship: one zip archive, which any Python runs as it is, and the same bytes for
+        the same source. Raises ValueError when this benchmark has none."""
         if self.payload is None:
             raise ValueError(f"{self.id} has no program to run")
-        return (_PAYLOADS / self.payload).read_bytes()
+        shipped = io.BytesIO()
+        with zipfile.ZipFile(shipped, "w") as archive:
+            for module in sorted((_PAYLOADS / self.payload).glob("*.py")):
+                archive.writestr(zipfile.ZipInfo(module.name), module.read_bytes())
+        return shipped.getvalue()
 
 
 @cache

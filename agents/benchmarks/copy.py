@@ -17,10 +17,12 @@ def parse(output: Output) -> Readings:
         return (COPY.unsupported("python3 was not found on the machine"),)
     found = copy_lines.parse(output.stdout)
     if found.result.rows:
-        missing = () if found.ended else (f"the end: {_why_cut(found, output)}",)
-        return (COPY.known(found.result, lines=found.lines, missing=missing),)
+        end = () if found.ended else (f"the end: {_why_cut(found, output)}",)
+        return (COPY.known(found.result, lines=found.lines, missing=(*found.lost, *end)),)
     if found.error:
         return (COPY.unsupported(found.error),)
+    if found.lost:
+        return (COPY.unreadable(f"nothing could be measured: {'; '.join(found.lost)}"),)
     first = next(
         (line for line in (*output.lines, *output.stderr.splitlines()) if line.strip()), ""
     )
@@ -39,11 +41,11 @@ benchmark = Benchmark(
     supplies=(COPY,),
     parse=parse,
     signature=Signature(
-        typed=r"\bcopy\.py\b",
+        typed=r"\bpayloads/copy\b",
         starts=(r'^\{"schema": ?"peerpath\.copy/1"', r'^\{.*"size_bytes":.*"time_us":'),
         belongs=r"^\{",
     ),
-    payload="copy.py",
+    payload="copy",
     argv=("--limit", "150"),
     duration_s=60,
     timeout_s=180,

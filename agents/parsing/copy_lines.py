@@ -1,5 +1,6 @@
 """JSON lines of the copy payload (schema peerpath.copy/1): a header, one line a row, an end line.
 
+A note says what a reader should know; one with "lost" says which rows are not there, and why.
 A run that was cut still gives its rows; what is missing is said.
 """
 
@@ -19,19 +20,21 @@ SCHEMA = "peerpath.copy/1"
 @dataclass(frozen=True, slots=True)
 class CopyLines:
     """error: why the payload refused, with what to do about it. ended: it reached its last line.
-    stopped: its watchdog ended it, and why."""
+    stopped: its watchdog ended it, and why. lost: what could not be measured, and why."""
 
     result: CopyResult
     lines: tuple[int, ...]
     error: str = ""
     ended: bool = False
     stopped: str = ""
+    lost: tuple[str, ...] = ()
 
 
 def parse(text: str) -> CopyLines:
     rows: list[CopyRow] = []
     environment: dict[str, str] = {}
     notes: list[str] = []
+    lost: list[str] = []
     error = stopped = ""
     ended = False
     for number, line in enumerate(text.splitlines(), 1):
@@ -42,13 +45,15 @@ def parse(text: str) -> CopyLines:
             error = ". ".join(filter(None, (_text(said["error"]), _text(said.get("fix", "")))))
         elif "path" in said:
             rows.extend(_row(said, number))
-        notes += [_text(said["note"])] if "note" in said else []
+        if "note" in said:
+            (lost if said.get("lost") is True else notes).append(_text(said["note"]))
         stopped = _text(said.get("stopped", stopped))
         ended = ended or said.get("end") is True
     if notes:
         environment["notes"] = "; ".join(notes)
     lines = tuple(row.line for row in rows)
-    return CopyLines(CopyResult(tuple(rows), (), environment), lines, error, ended, stopped)
+    result = CopyResult(tuple(rows), (), environment)
+    return CopyLines(result, lines, error, ended, stopped, tuple(lost))
 
 
 def _object(line: str) -> dict[str, Any]:

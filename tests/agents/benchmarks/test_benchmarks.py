@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 
 import pytest
 from hypothesis import given, settings
@@ -40,7 +42,12 @@ def test_ids_follow_the_file_names() -> None:
 def test_the_program_to_ship_is_there() -> None:
     for benchmark in BENCHMARKS.values():
         if benchmark.payload:
-            compile(benchmark.payload_source(), benchmark.payload, "exec")
+            shipped = benchmark.payload_source()
+            assert shipped == benchmark.payload_source()
+            with zipfile.ZipFile(io.BytesIO(shipped)) as archive:
+                assert "__main__.py" in archive.namelist()
+                for name in archive.namelist():
+                    compile(archive.read(name), name, "exec")
     with pytest.raises(ValueError, match="no program"):
         BENCHMARKS["bench.serving"].payload_source()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
@@ -12,19 +13,33 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agents.benchmark import all_benchmarks
-from agents.facts import ReadingKind
+from agents.facts import Reading, ReadingKind
 from agents.facts.bench import CopyPath, Timing
 from agents.probe import Output
 
-PAYLOAD = Path(__file__).resolve().parents[3] / "agents" / "payloads" / "copy.py"
+SOURCE = Path(__file__).resolve().parents[3] / "agents" / "payloads" / "copy"
+BENCHMARK = all_benchmarks()["bench.copy"]
 
 
-def _start(*argv: str, isolated: bool = False) -> subprocess.Popen[bytes]:
-    flags = ["-I", "-S"] if isolated else []
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As it lies on a target."""
+    path = tmp_path_factory.mktemp("shipped") / "program"
+    path.write_bytes(BENCHMARK.payload_source())
+    return path
+
+
+def _start(program: Path, *argv: str, isolated: bool = False) -> subprocess.Popen[bytes]:
+    return _run([*(["-I", "-S"] if isolated else []), str(program), *argv])
+
+
+def _run(arguments: list[str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, *flags, str(PAYLOAD), *argv],
+        [sys.executable, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -63,28 +78,39 @@ def _gone(pid: int) -> bool:
     return False
 
 
-def test_without_torch_it_says_so_in_one_line() -> None:
-    lines, _, err = _finish(_start("--device", "cpu", isolated=True))
+def test_without_torch_it_says_so_in_one_line(program: Path) -> None:
+    lines, _, err = _finish(_start(program, "--device", "cpu", isolated=True))
+    assert len(lines) == 1
     assert "torch cannot be loaded" in lines[0]["error"]
     assert lines[0]["fix"]
     assert err == ""
 
 
 @pytest.mark.parametrize("sizes", ["12Q", "0", "-5K"])
-def test_sizes_that_are_none_are_refused(sizes: str) -> None:
-    lines, _, err = _finish(_start(f"--sizes={sizes}", isolated=True))
+def test_sizes_that_are_none_are_refused(program: Path, sizes: str) -> None:
+    lines, _, err = _finish(_start(program, f"--sizes={sizes}", isolated=True))
     assert "fix" in lines[0]
     assert err == ""
 
 
 @pytest.mark.service
-def test_on_a_cpu_every_size_gets_both_timings() -> None:
+def test_on_a_cpu_every_size_gets_both_timings(program: Path) -> None:
     pytest.importorskip("torch")
     _, out, err = _finish(
-        _start("--device", "cpu", "--sizes", "12K", "--hidden", "6144", "--row-seconds", "0.02")
+        _start(
+            program,
+            "--device",
+            "cpu",
+            "--sizes",
+            "12K",
+            "--hidden",
+            "6144",
+            "--row-seconds",
+            "0.02",
+        )
     )
     assert err == ""
-    (reading,) = all_benchmarks()["bench.copy"].parse(Output(out))
+    (reading,) = BENCHMARK.parse(Output(out))
     assert reading.kind is ReadingKind.KNOWN
     assert reading.complete
     result = reading.value
@@ -99,10 +125,10 @@ def test_on_a_cpu_every_size_gets_both_timings() -> None:
 
 @pytest.mark.service
 @pytest.mark.parametrize("how", ["input closed", "limit", "terminated", "watcher killed"])
-def test_nothing_is_left_when_it_is_ended(how: str) -> None:
+def test_nothing_is_left_when_it_is_ended(program: Path, how: str) -> None:
     pytest.importorskip("torch")
     limit = "0.5" if how == "limit" else "60"
-    process = _start("--device", "cpu", "--row-seconds", "5", "--limit", limit)
+    process = _start(program, "--device", "cpu", "--row-seconds", "5", "--limit", limit)
     worker = _worker_of(process)
     assert process.stdin
     assert process.stdout
@@ -119,3 +145,102 @@ def test_nothing_is_left_when_it_is_ended(how: str) -> None:
     assert err == ""
     if how != "watcher killed":
         assert "stopped" in lines[-1]
+
+
+# --- a part that goes wrong ---------------------------------------------------------------------------
+
+PARTS = """
+import functools, os, signal, sys, time
+sys.path.insert(0, sys.argv[1])
+from lines import report, row_of, say
+from processes import ENOUGH, GO_ON, REFUSED, Stopped, run_all
+
+def crash(): os.kill(os.getpid(), signal.SIGSEGV)
+def hang(): time.sleep(60)
+def good(): report(row_of("same", 0, 0, 12), "device", "graph", [1.0] * 20); return GO_ON
+def enough(): good(); return ENOUGH
+def refuse(): say(error="busy", fix="wait"); return REFUSED
+
+try:
+    code = run_all([(name, globals()[name]) for name in sys.argv[3:]], float(sys.argv[2]), least=0.2)
+except Stopped as stopped:
+    say(stopped=str(stopped))
+    sys.exit(4)
+if code == 0:
+    say(end=True)
+sys.exit(code)
+"""
+
+
+def _parts(limit_s: float, *parts: str) -> tuple[int, list[dict[str, Any]], Reading[Any]]:
+    process = _run(["-I", "-c", PARTS, str(SOURCE), str(limit_s), *parts])
+    lines, out, err = _finish(process)
+    assert err == ""
+    (reading,) = BENCHMARK.parse(Output(out))
+    return process.returncode, lines, reading
+
+
+def test_a_part_that_crashes_or_hangs_costs_its_own_rows_alone() -> None:
+    code, lines, reading = _parts(3.0, "crash", "good", "hang", "good")
+    assert (code, lines[-1]) == (0, {"end": True})
+    assert len(reading.value.rows) == 2
+    crashed, hung = reading.missing
+    assert "crash: the process was ended by signal 11" in crashed
+    assert "hang: not finished after" in hung
+
+
+def test_nothing_but_failures_is_no_measurement() -> None:
+    _, _, reading = _parts(5.0, "crash")
+    assert reading.kind is ReadingKind.UNREADABLE
+    assert "signal 11" in reading.detail
+
+
+@pytest.mark.parametrize(
+    ("parts", "code", "last"),
+    [
+        (["refuse", "good"], 3, "error"),
+        (["enough", "hang"], 0, "end"),
+        (["good", "hang"], 4, "stopped"),
+    ],
+)
+def test_some_parts_end_the_run(parts: list[str], code: int, last: str) -> None:
+    ended, lines, _ = _parts(0.8, *parts)
+    assert ended == code
+    assert last in lines[-1]
+
+
+# --- the statistics -----------------------------------------------------------------------------------
+
+
+def _lines_module() -> Any:
+    spec = importlib.util.spec_from_file_location("copy_payload_lines", SOURCE / "lines.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+LINES = _lines_module()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.floats(0.01, 1e6), min_size=20, max_size=60))
+def test_figures_of_a_row_are_in_order(samples_us: list[float]) -> None:
+    row = LINES.summary(samples_us)
+    slack = 1e-4  # figures are rounded
+    assert min(samples_us) - slack <= row["ci_low_us"] <= row["time_us"] <= row["ci_high_us"]
+    assert row["time_us"] <= row["p95_us"] <= row["p99_us"] <= max(samples_us) + slack
+
+
+@pytest.mark.parametrize(
+    ("samples_us", "unstable"),
+    [
+        ([10.0] * 20, False),
+        ([10.0, 10.4] * 10, False),
+        ([10.0] * 10 + [12.0] * 10, True),
+        ([10.0, 20.0] * 10, True),
+    ],
+)
+def test_samples_that_spread_or_drift_are_unstable(samples_us: list[float], unstable: bool) -> None:
+    assert LINES.summary(samples_us)["unstable"] is unstable

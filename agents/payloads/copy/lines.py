@@ -1,0 +1,59 @@
+"""What the program prints: one JSON object a line, and the statistics in a row."""
+
+import json
+import os
+import random
+import statistics
+
+
+class Refusal(Exception):  # noqa: N818
+    """Why nothing can be measured, and what would change that."""
+
+    def __init__(self, error, fix):
+        super().__init__(error)
+        self.line = {"error": error, "fix": fix}
+
+
+def say(**line):
+    os.write(1, (json.dumps(line) + "\n").encode())
+
+
+def lost(what, error):
+    """Rows that will be missing, and why."""
+    first = str(error).split("\n")[0] or type(error).__name__
+    say(note=f"{what}: {first[:300]}", lost=True)
+
+
+def summary(samples_us):
+    """Median with p95, p99 and a bootstrap 95 % interval. unstable: that interval is wider than 10 %
+    of the median, or the second half of the samples moved by more than that."""
+    ordered = sorted(samples_us)
+    count, median = len(ordered), statistics.median(ordered)
+    draw = random.Random(count)
+    medians = sorted(statistics.median(draw.choices(ordered, k=count)) for _ in range(400))
+    low, high = medians[10], medians[389]
+    half = count // 2
+    drift = abs(statistics.median(samples_us[:half]) - statistics.median(samples_us[half:]))
+    figures = {
+        "time_us": median,
+        "p95_us": ordered[min(count - 1, int(0.95 * count))],
+        "p99_us": ordered[min(count - 1, int(0.99 * count))],
+        "ci_low_us": low,
+        "ci_high_us": high,
+        "cv": statistics.pstdev(ordered) / statistics.fmean(ordered),
+    }
+    unstable = max(high - low, drift) > 0.1 * median
+    return {**{k: round(v, 4) for k, v in figures.items()}, "samples": count, "unstable": unstable}
+
+
+def row_of(path, source, destination, size, **more):
+    ends = {"source": str(source), "destination": str(destination)}
+    return {"path": path, **ends, "size_bytes": size, **more}
+
+
+def report(row, timing, method, samples_us):
+    row = {**row, "timing": timing, "method": method}
+    row.update(summary([max(s, 1e-3) for s in samples_us]))
+    if row["size_bytes"]:
+        row["gb_per_s"] = round(row["size_bytes"] / row["time_us"] / 1e3, 4)
+    say(**row)

@@ -1,0 +1,95 @@
+"""How long a copy takes: as a caller sees it, and as the device does.
+
+Device time comes from a CUDA graph where one GPU copies. Copies that touch two GPUs are queued instead,
+behind a kernel that holds the stream until all of them are there: capturing one failed on two H200
+(driver 580.159, 2026).
+"""
+
+import functools
+import time
+
+from runtime import raw
+
+NOTHING = int  # a call that does nothing
+LEAST_SAMPLES, MOST_SAMPLES = 20, 200
+CYCLES_PER_US, MOST_HOLD_CYCLES = 2000, 20_000_000  # about 10 ms
+
+
+def taken(measure, seconds):
+    """Samples of one measure: as many as fit into the seconds, within reason."""
+    samples, end = [], time.perf_counter() + seconds
+    while len(samples) < MOST_SAMPLES:
+        samples.append(measure())
+        if len(samples) >= LEAST_SAMPLES and time.perf_counter() > end:
+            break
+    return samples
+
+
+def call_times(action, finish, seconds):
+    """Microseconds of single calls, each with its finish."""
+
+    def call_us():
+        start = time.perf_counter_ns()
+        action()
+        finish()
+        return (time.perf_counter_ns() - start) / 1e3
+
+    for _ in range(5):
+        call_us()
+    return taken(call_us, seconds)
+
+
+class Clock:
+    """Times copies on a stream of a GPU. Every way of timing gives its method and the microseconds of
+    one copy in each sample."""
+
+    def __init__(self, torch, cuda, seconds):
+        self.torch, self.cuda, self.seconds = torch, cuda, seconds
+
+    def calls(self, copy, stream):
+        """One copy after the other, each waited for."""
+        return "call", call_times(copy, stream.synchronize, self.seconds)
+
+    def elapsed_us(self, queue, stream, hold_cycles=0):
+        """Device time of what `queue` queues, once the device has been held that long."""
+        start, stop = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
+        if hold_cycles:
+            with self.torch.cuda.stream(stream):
+                self.torch.cuda._sleep(hold_cycles)
+        start.record(stream)
+        queue()
+        stop.record(stream)
+        stop.synchronize()
+        return start.elapsed_time(stop) * 1e3
+
+    def once_us(self, copy, stream):
+        return max(1.0, min(self.elapsed_us(copy, stream) for _ in range(5)))
+
+    def graph(self, copy, stream):
+        """Captured once, launched as a whole. For copies of one GPU only."""
+        count = max(4, min(50, int(4000 / self.once_us(copy, stream))))
+        try:
+            run = self.cuda.capture(copy, count, raw(stream.cuda_stream))
+        except (OSError, AttributeError):  # AttributeError: a runtime too old for graphs
+            return self.queued(copy, stream)
+        launch = functools.partial(self.cuda, "cudaGraphLaunch", run, raw(stream.cuda_stream))
+        self.elapsed_us(launch, stream)
+        samples = taken(lambda: self.elapsed_us(launch, stream) / count, self.seconds)
+        self.cuda("cudaGraphExecDestroy", run)
+        return "graph", samples
+
+    def queued(self, copy, stream):
+        """200 in a sample, fewer once that takes over 20 ms. The device is held while they are
+        queued, so that the host's time for that is not measured."""
+        count = max(10, min(200, int(20_000 / self.once_us(copy, stream))))
+
+        def queue():
+            for _ in range(count):
+                copy()
+
+        start = time.perf_counter_ns()
+        queue()
+        queueing_us = (time.perf_counter_ns() - start) / 1e3
+        stream.synchronize()
+        hold = min(MOST_HOLD_CYCLES, int(2 * queueing_us * CYCLES_PER_US))
+        return "queued", taken(lambda: self.elapsed_us(queue, stream, hold) / count, self.seconds)
