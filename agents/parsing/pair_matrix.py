@@ -23,7 +23,8 @@ _TITLE = re.compile(
 )
 _RUNNING = re.compile(r"^Running (\w+)\.?")
 _HEADER = re.compile(r"^\s*(?:(?P<kind>D\\D|GPU|CPU)\s+)?(?P<ids>\d+(?:\s+\d+)*)\s*$")
-_ROW = re.compile(r"^\s*(\d+)\s+((?:(?:\d+(?:\.\d+)?|N/A|nan|inf)\s*)+)$", re.I)
+# Blanks are asked for between cells: were they optional, a long number could be split in 2**n ways.
+_ROW = re.compile(r"^\s*(\d+)((?:\s+(?:\d+(?:\.\d+)?|N/A|nan|inf))+)\s*$", re.I)
 _ACCESS = re.compile(r"^Device=(\d+) (CAN|CANNOT) Access Peer Device=(\d+)")
 _START = re.compile(r"\[P2P \(Peer-to-Peer\) GPU Bandwidth Latency Test\]")
 _BETWEEN_GPUS = re.compile(r"GPU\(row\).*GPU\(column\)")
