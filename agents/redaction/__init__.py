@@ -26,7 +26,7 @@ _TOOL_WORDS = frozenset(
         *("engine", "epyc", "eth", "gateway", "gpu", "guest", "home", "host", "hostpci"),
         *("infer", "inference", "intel", "kernel", "kvm", "lab", "linux", "llama", "llm"),
         *("local", "main", "memory", "model", "nccl", "net", "network", "nic", "node", "none"),
-        *("nvidia", "nvme", "ollama", "pci", "pcie", "peer", "pool", "port", "prod"),
+        *("nvidia", "nvme", "ollama", "operator", "pci", "pcie", "peer", "pool", "port", "prod"),
         *("proxmox", "pytorch", "qemu", "rack", "root", "server", "service", "sglang", "slot"),
         *("storage", "system", "test", "torch", "ubuntu", "user", "vfio", "virtual", "vllm"),
         *("windows", "worker", "workstation"),
