@@ -20,6 +20,8 @@ from hypothesis import strategies as st
 from agents import archives
 from agents.archives import ArchiveError, Member, hint_of, unpack
 
+pytestmark = pytest.mark.thorough
+
 FILES = {"rig/lspci.txt": b"00:00.0 Host bridge\n", "rig/logs/dmesg": b"[ 0.0] Linux\n"}
 Packer = Callable[[bytes], bytes]
 

@@ -13,6 +13,8 @@ from agents.probes import all_probes
 from agents.read import read_raw
 from tests.agents.mutating import mutants, seeds
 
+pytestmark = pytest.mark.thorough
+
 READERS: dict[str, Probe | Benchmark] = {**all_probes(), **all_benchmarks()}
 
 

@@ -484,6 +484,7 @@ SEEDS += [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(8))
 def test_damaged_results_never_raise(seed: int) -> None:
     rng = random.Random(seed)
@@ -512,6 +513,7 @@ def test_terminals_and_mails_change_nothing(how: str) -> None:
         assert _pasted(shown).keys() == _pasted(text).keys()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "make",
     [
@@ -529,7 +531,7 @@ def test_time_grows_with_the_text(make: Any) -> None:
         parse = all_benchmarks()[name].parse
         began = time.perf_counter()
         parse(Output(make(40_000), "", None, -1))
-        assert time.perf_counter() - began < 1.0, name
+        assert time.perf_counter() - began < 20.0, name  # quadratic takes minutes
 
 
 def test_json_is_found_without_its_first_brace_or_with_talk_around() -> None:

@@ -164,6 +164,7 @@ def test_a_vm_is_no_container() -> None:
     assert lxc_config.parse("name: x\nhostpci0: 01:00,pcie=1\nmemory: 4096\n") == ((), ())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", ["crlf", "coloured", "quoted", "prompted"])
 @pytest.mark.parametrize("probe_id", MINE)
 def test_the_recogniser_finds_the_good_case_however_it_was_pasted(probe_id: str, how: str) -> None:
@@ -210,6 +211,7 @@ _HOSTILE: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", _HOSTILE)
 def test_large_hostile_text_takes_linear_time(shape: str) -> None:
     text = clean(_HOSTILE[shape](10_000).encode())
