@@ -17,7 +17,7 @@ from agents.facts.bench import CopyPath, CopyResult, CopyRow, RejectedRow, Timin
 TOLERANCE = 0.05
 
 _QUOTE = re.compile(r"^(?:\s*>\s?)+")
-_NUMBER = r"(\d+(?:[ ,]\d{3})*(?:\.\d+)?|\d+,\d{1,2})"
+_NUMBER = r"(?<!\d)(\d+(?:[ ,]\d{3})*(?:\.\d+)?|\d+,\d{1,2})"
 _RATE = re.compile(rf"{_NUMBER}\s*([KMGT]i?)(?:B/s|Bps|B/sec)", re.I)
 _TIME = re.compile(rf"{_NUMBER}\s*(ns|us|µs|μs|usec|microseconds?|ms|msec|sec|s)\b")
 _SIZE = re.compile(rf"{_NUMBER}[ -]?(?:([KMG])(i)?B?|(bytes?|B))\b(?!/s)")
