@@ -42,7 +42,7 @@ def parse(text: str) -> CopyLines:
         if isinstance(said.get("environment"), dict) and said.get("schema") == SCHEMA:
             environment.update({str(k): _text(v) for k, v in said["environment"].items()})
         elif "error" in said:
-            error = ". ".join(filter(None, (_text(said["error"]), _text(said.get("fix", "")))))
+            error = "; ".join(filter(None, (_text(said["error"]), _text(said.get("fix", "")))))
         elif "path" in said:
             rows.extend(_row(said, number))
         if "note" in said:

@@ -155,7 +155,7 @@ def test_a_cut_run_keeps_its_rows_and_says_that_it_was_cut() -> None:
     assert cut.value.rows == whole.value.rows
     assert cut.missing == ("the end: the time limit was reached",)
     (refused,) = parse(_lines({"error": "busy", "fix": "wait"}))
-    assert (refused.kind, refused.detail) == (ReadingKind.UNSUPPORTED, "busy. wait")
+    assert (refused.kind, refused.detail) == (ReadingKind.UNSUPPORTED, "busy; wait")
 
 
 # --- nccl-tests --------------------------------------------------------------------------------------

@@ -113,6 +113,7 @@ def test_on_a_cpu_every_size_gets_both_timings(program: Path) -> None:
     (reading,) = BENCHMARK.parse(Output(out))
     assert reading.kind is ReadingKind.KNOWN
     assert reading.complete
+    assert reading.value
     result = reading.value
     assert result.environment["device"] == "cpu"
     same = [row for row in result.rows if row.path is CopyPath.SAME]
@@ -145,6 +146,34 @@ def test_nothing_is_left_when_it_is_ended(program: Path, how: str) -> None:
     assert err == ""
     if how != "watcher killed":
         assert "stopped" in lines[-1]
+
+
+def test_what_two_gpus_gave_is_read_whole() -> None:
+    """Printed by this program on two H200 with NVLink: driver 580.159, torch 2.11."""
+    (reading,) = BENCHMARK.parse(Output(Path(__file__).with_name("two_h200.jsonl").read_text()))
+    assert reading.complete
+    assert reading.value
+    device, host = (
+        {
+            (r.path, r.peer_access, r.size_bytes): r.time_us
+            for r in reading.value.rows
+            if r.timing is timing
+        }
+        for timing in (Timing.DEVICE, Timing.HOST_SYNC)
+    )
+    assert set(device) < set(host)
+    assert set(host) - set(device) == {(CopyPath.SYNCHRONISE, None, 0), (CopyPath.LAUNCH, None, 0)}
+    assert all(device[key] < host[key] * 1.1 for key in device)
+    for size in (12288, 16777216):
+        same, on, off = (
+            device[key]
+            for key in (
+                (CopyPath.SAME, None, size),
+                (CopyPath.PEER, True, size),
+                (CopyPath.PEER, False, size),
+            )
+        )
+        assert same < on < off / 3
 
 
 # --- a part that goes wrong ---------------------------------------------------------------------------
@@ -183,6 +212,7 @@ def _parts(limit_s: float, *parts: str) -> tuple[int, list[dict[str, Any]], Read
 def test_a_part_that_crashes_or_hangs_costs_its_own_rows_alone() -> None:
     code, lines, reading = _parts(3.0, "crash", "good", "hang", "good")
     assert (code, lines[-1]) == (0, {"end": True})
+    assert reading.value
     assert len(reading.value.rows) == 2
     crashed, hung = reading.missing
     assert "crash: the process was ended by signal 11" in crashed
@@ -240,6 +270,8 @@ def test_figures_of_a_row_are_in_order(samples_us: list[float]) -> None:
         ([10.0, 10.4] * 10, False),
         ([10.0] * 10 + [12.0] * 10, True),
         ([10.0, 20.0] * 10, True),
+        ([12.0, 12.0, 12.0, 12.0, 21.0] * 20, True),
+        ([12.0] * 19 + [21.0], False),
     ],
 )
 def test_samples_that_spread_or_drift_are_unstable(samples_us: list[float], unstable: bool) -> None:
