@@ -15,6 +15,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
 
+from tests.corpus import NO_CORPUS
 from webapp.accounts.models import User
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.sessions import session_open
@@ -23,8 +24,10 @@ POSTGRESQL = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that use the database are not part of `./test fast`."""
+    """Tests that use the database or other people's outputs are not part of `./test fast`."""
     for item in items:
+        if any(mark.kwargs.get("reason") == NO_CORPUS for mark in item.iter_markers("skipif")):
+            item.add_marker("thorough")
         asks = getattr(item, "fixturenames", ())
         if item.get_closest_marker("django_db") or {"db", "transactional_db"} & set(asks):
             item.add_marker("database")

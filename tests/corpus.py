@@ -9,4 +9,5 @@ import pytest
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 MEASUREMENTS = CORPUS.parent / "data"
 
-needs_corpus = pytest.mark.skipif(not CORPUS.is_dir(), reason="no corpus beside this checkout")
+NO_CORPUS = "no corpus beside this checkout"
+needs_corpus = pytest.mark.skipif(not CORPUS.is_dir(), reason=NO_CORPUS)
