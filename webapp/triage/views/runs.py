@@ -12,8 +12,12 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET, require_POST
 
+from agents.facts.bench import CopyResult
+from agents.framing import clean
+from agents.probe import Output
+from agents.read import read_output
 from webapp.triage.models import DiagnosisSession, Run
-from webapp.triage.runs import queue_benchmark, queue_probes, request_cancel
+from webapp.triage.runs import BENCHMARK, queue_benchmark, queue_probes, request_cancel
 from webapp.triage.views.shell import acting, on_session, shell
 
 
@@ -50,10 +54,27 @@ def watch(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> Http
     return TemplateResponse(request, "triage/_run.html", {"session": session, **context})
 
 
+def measured_so_far(run: Run) -> CopyResult | None:
+    """The rows of a benchmark that still runs, from its raw output as far as it came."""
+    if run.kind != BENCHMARK or run.ended:
+        return None
+    raw = b"".join(bytes(body) for body in run.chunks.values_list("body", flat=True))
+    for reading in read_output(run.names[0], Output(clean(raw), truncated=True)):
+        if isinstance(reading.value, CopyResult):
+            return reading.value
+    return None
+
+
 def run_context(session: DiagnosisSession, run: Run) -> dict[str, Any]:
     evidence = list(run.evidence.defer("body", "stderr").prefetch_related("readings"))
     seen = f"{run.state}-{len(evidence)}-{run.chunks.count()}-{bool(run.cancel_requested_at)}"
-    return {"run": run, "evidence": evidence, "seen": seen, "expected": len(run.names)}
+    return {
+        "run": run,
+        "evidence": evidence,
+        "seen": seen,
+        "expected": len(run.names),
+        "so_far": measured_so_far(run),
+    }
 
 
 @require_POST
