@@ -1,0 +1,55 @@
+"""No pattern of a reader or parser takes more than linear time on a line made of one thing repeated."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+import time
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+import agents
+from agents.reader import all_readers
+
+_UNITS = [" ", ".", "1", "1 ", "1.", "> ", ">", ",", "1,", "a", "a ", "-", "=", "a=", '"', "N/A "]
+_UNITS += ["GPU0 ", "| ", ":", "a: ", "/", "a/", "[", "(", "<", " a=b", "\t", "\\", "0000:01:00.0 "]
+_UNITS += ["12 KB ", "1,2 ", "'", "{", "via ", "Using ", "x.y"]
+# Exponential cost shows on the short line, a power of the length on the long one.
+_LENGTHS = (26, 400)
+
+
+def _of_values(value: object) -> Iterator[re.Pattern[str]]:
+    if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _of_values(item)
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from _of_values(item)
+
+
+@cache
+def _patterns() -> dict[str, re.Pattern[str]]:
+    found: dict[str, re.Pattern[str]] = {}
+    for info in pkgutil.walk_packages(agents.__path__, "agents."):
+        if ".payloads" not in info.name:
+            for value in vars(importlib.import_module(info.name)).values():
+                found |= {pattern.pattern: pattern for pattern in _of_values(value)}
+    for reader in all_readers():
+        signature = (reader.typed, reader.belongs, *reader.anchored, *reader.floating)
+        found |= {pattern.pattern: pattern for pattern in signature if pattern}
+    return found
+
+
+@pytest.mark.parametrize("unit", _UNITS)
+def test_one_thing_repeated_is_soon_searched(unit: str) -> None:
+    for length in _LENGTHS:
+        line = unit * (length // len(unit)) + "\x01"
+        for text, pattern in _patterns().items():
+            began = time.process_time()
+            pattern.search(line)
+            assert time.process_time() - began < 0.1, text
