@@ -18,7 +18,7 @@ _UNITS = [" ", ".", "1", "1 ", "1.", "> ", ">", ",", "1,", "a", "a ", "-", "=", 
 _UNITS += ["GPU0 ", "| ", ":", "a: ", "/", "a/", "[", "(", "<", " a=b", "\t", "\\", "0000:01:00.0 "]
 _UNITS += ["12 KB ", "1,2 ", "'", "{", "via ", "Using ", "x.y"]
 # Exponential cost shows on the short line, a power of the length on the long one.
-_LENGTHS = (26, 400)
+_LENGTHS = (26, 200)
 
 
 def _of_values(value: object) -> Iterator[re.Pattern[str]]:
