@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -48,28 +49,29 @@ def test_nothing_harmless_is_replaced(text: str) -> None:
     assert redact(text).text == text
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: "/".join(c.parts[-4:-1]))
-def test_a_redacted_output_still_reads_the_same(case: Path) -> None:
-    """All that a parser needs is left. Values that are secrets themselves are compared by kind."""
+def test_a_redacted_output_still_reads_the_same() -> None:
+    """All that a parser needs is left. Values that are secrets themselves became their tokens."""
+    differ = [case for case in CASES if _read(case) != _read(case, redacted=True)]
+    assert not differ, ["/".join(case.parts[-4:-1]) for case in differ]
+    assert len(CASES) > 100
+
+
+def _read(case: Path, *, redacted: bool = False) -> list[tuple[object, ...]]:
     probe = all_probes()[f"{case.parts[-4]}.{case.parts[-3]}"]
-    text = clean(case.read_bytes())
     meta = tomllib.loads((case.parent / "case.toml").read_text())
-    circumstances = (meta.get("exit_code", 0), meta.get("alternative", 0))
-    result = redact(text)
-    before = probe.parse(Output(text, "", *circumstances))
-    after = probe.parse(Output(result.text, "", *circumstances))
-    assert [(r.fact_id, r.kind, r.lines) for r in before] == [
-        (r.fact_id, r.kind, r.lines) for r in after
+    result = redact(clean(case.read_bytes()))
+    text = result.text if redacted else clean(case.read_bytes())
+    output = Output(text, "", meta.get("exit_code", 0), meta.get("alternative", 0))
+    return [
+        (r.fact_id, r.kind, r.lines, _hidden(repr(r.value), result.tokens))
+        for r in probe.parse(output)
     ]
-    secrets = sorted(result.tokens.items(), key=lambda pair: -len(pair[0]))
 
-    def hidden(value: object) -> str:
-        shown = repr(value)
-        for secret, token in secrets:
-            shown = token.join(re.split(re.escape(secret), shown, flags=re.IGNORECASE))
-        return shown
 
-    assert [hidden(r.value) for r in before] == [hidden(r.value) for r in after]
+def _hidden(shown: str, tokens: Mapping[str, str]) -> str:
+    for secret, token in sorted(tokens.items(), key=lambda pair: -len(pair[0])):
+        shown = token.join(re.split(re.escape(secret), shown, flags=re.IGNORECASE))
+    return shown
 
 
 def test_the_same_secret_has_the_same_token_in_every_text_of_a_case() -> None:
