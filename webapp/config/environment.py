@@ -71,15 +71,25 @@ def secret_key(data: Path) -> str:
     if given:
         return given
     path = data / "secret-key"
-    if not path.exists():
-        data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        made = path.with_name(f"secret-key.{os.getpid()}")
-        made.touch(mode=0o600)
-        made.write_text(secrets.token_urlsafe(50))
-        try:
-            os.link(made, path)  # the first of two starts wins, the other reads its key
-        except FileExistsError:
-            pass
-        finally:
-            made.unlink()
-    return path.read_text().strip()
+    try:
+        if not path.exists():
+            _make_key(data, path)
+        return path.read_text().strip()
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"the data folder {data} cannot be used ({error.strerror}). "
+            "Set PEERPATH_DATA to a folder you own."
+        ) from error
+
+
+def _make_key(data: Path, path: Path) -> None:
+    data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    made = path.with_name(f"secret-key.{os.getpid()}")
+    made.touch(mode=0o600)
+    made.write_text(secrets.token_urlsafe(50))
+    try:
+        os.link(made, path)  # the first of two starts wins, the other reads its key
+    except FileExistsError:
+        pass
+    finally:
+        made.unlink()
