@@ -22,7 +22,7 @@ LineRange = tuple[int, int]
 class Item:
     """One output that was understood.
 
-    reader: probe or benchmark id. lines: first and last line within the raw text, for a paste; the
+    reader: probe or benchmark id. lines: first and last line within the raw text; in a paste the
     readings' line numbers count there too. frame: the collector's frame it came from; the readings'
     line numbers then count within the frame's own output.
     """
@@ -69,12 +69,15 @@ def read_output(reader: str, output: Output) -> Readings:
     return parse_guarded(known, output) if known else ()
 
 
-def read_frame(frame: Frame) -> Item:
+def read_frame(frame: Frame, before: int = 0) -> Item:
+    """before: lines of the raw text above the answer that the frame stands in."""
+    first = before + frame.first_line
     return Item(
         frame.probe_id,
         title_of(frame.probe_id),
         _view_of(frame.probe_id),
         read_output(frame.probe_id, frame.output),
+        (first, first + frame.raw_stdout.count(b"\n")),
         frame=frame,
     )
 
@@ -119,7 +122,7 @@ def _read_bundles(raw: bytes, role: View | None, hint: str) -> RawReading:
     rest: dict[int, str] = {}
     for before, bundle in read_bundles(raw):
         header = header or bundle.header
-        items += [read_frame(frame) for frame in bundle.frames]
+        items += [read_frame(frame, before) for frame in bundle.frames]
         notes += _notes(bundle, role)
         rest |= {before + noise.line: noise.text for noise in bundle.noise}
     around = _read_text([rest.get(n, "") for n in range(1, max(rest, default=0) + 1)], role, hint)

@@ -27,14 +27,15 @@ class Sshd:
     port: int
     process: subprocess.Popen[bytes] = field(init=False)
 
-    def start(self, host_key: str = "host_key") -> None:
+    def start(self, host_key: str = "host_key", more: str = "") -> None:
+        """more: further lines of sshd_config(5)."""
         config = self.folder / "sshd_config"
         config.write_text(
             f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {self.folder / host_key}\n"
             f"AuthorizedKeysFile {self.folder / 'authorized_keys'}\nPidFile none\nUsePAM no\n"
             "StrictModes no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
             "PermitRootLogin yes\nMaxSessions 20\nSubsystem sftp internal-sftp\n"
-            "PermitUserEnvironment no\nPrintMotd no\n"
+            f"PermitUserEnvironment no\nPrintMotd no\n{more}\n"
         )
         assert SSHD
         self.process = subprocess.Popen(

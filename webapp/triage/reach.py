@@ -33,14 +33,14 @@ def agent_of(source: str, keys: Keys) -> Agent:
     if source == "local:":
         return LocalAgent()
     parts = urlsplit(source)
+    if parts.password:  # the message does not repeat it
+        raise ValueError("A password in the address would show in the process list; use a key.")
     try:
         host, port = parts.hostname, parts.port or DEFAULT_PORT
     except ValueError as error:
         raise ValueError(f"{source}: the port is a number up to 65535") from error
     if parts.scheme != "ssh" or not host or parts.path.strip("/"):
         raise ValueError(f"{source}: write ssh://user@host:port or local:")
-    if parts.password:
-        raise ValueError(f"{source}: a password would show in the process list; use a key")
     if keys.identity and not keys.identity.expanduser().is_file():
         raise Unreachable(f"{keys.identity}: there is no such private key file.")
     return SshAgent(

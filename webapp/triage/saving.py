@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.db import connection
 
 from agents.archives import hint_of
 from agents.facts import View
@@ -14,7 +15,7 @@ from webapp.triage.sessions import session_open
 
 def save_as_session(collected: Collected, *, vmid: int | None, role: View | None) -> str:
     """A sentence that says where it is kept, or why it is not."""
-    owner = User.objects.filter(is_staff=True, is_active=True).order_by("id").first()
+    owner = _first_administrator()
     if owner is None:
         return "Not kept: nobody has an account yet. Start ./run and open its one-time link first."
     names = [output.given.name for output in collected.outputs[:2]]
@@ -39,3 +40,10 @@ def save_as_session(collected: Collected, *, vmid: int | None, role: View | None
         )
     session.save(update_fields=["epoch"])
     return f"Kept as {settings.PUBLIC_URL}{session.get_absolute_url()}"
+
+
+def _first_administrator() -> User | None:
+    """None also before the first start, when there is no database yet."""
+    if User._meta.db_table not in connection.introspection.table_names():
+        return None
+    return User.objects.filter(is_staff=True, is_active=True).order_by("id").first()
