@@ -8,8 +8,14 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.config.settings")
+    from django.conf import settings
+    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
+    try:
+        bool(settings.DEBUG)  # reads the settings, so that a bad one is a sentence here
+    except ImproperlyConfigured as problem:
+        sys.exit(f"Peerpath cannot start: {problem}")
     try:
         execute_from_command_line(sys.argv)
         sys.stdout.flush()
