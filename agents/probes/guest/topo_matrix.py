@@ -6,6 +6,8 @@ they tell nothing of where the GPUs really sit. NUMA N/A: the device reports no 
 
 from __future__ import annotations
 
+import re
+
 from agents.facts import Reading
 from agents.facts.gpu import GPU_NUMA, GpuNuma
 from agents.facts.p2p import TOPOLOGY, WORST_LINK
@@ -21,11 +23,23 @@ def parse(output: Output) -> Readings:
     found = topo_matrix.parse(output.stdout)
     if found is None:
         return tuple(no_answer(fact, output, "topology matrix") for fact in _FACTS)
-    topology = TOPOLOGY.known(found.matrix, lines=found.lines, missing=found.missing)
-    return (topology, _worst(found), _numa(found))
+    gaps = _without_nvlink(output.stdout)
+    missing = (*found.missing, *gaps)
+    topology = TOPOLOGY.known(found.matrix, lines=found.lines, missing=missing)
+    return (topology, _worst(found, gaps), _numa(found))
 
 
-def _worst(found: Topology) -> Reading[str]:
+def _without_nvlink(text: str) -> tuple[str, ...]:
+    """`topo -mp` shows PCIe paths only, also between GPUs that have NVLinks; its legend lacks NV#."""
+    legend = re.search(r"^[\s>]*PIX\s+= ", text, re.MULTILINE)
+    return (
+        ("NVLinks: this is the form that leaves them out (-mp)",)
+        if legend and "NV#" not in text
+        else ()
+    )
+
+
+def _worst(found: Topology, gaps: tuple[str, ...]) -> Reading[str]:
     """The farthest of the pairs that are there; a cut row may hide a farther one, and says so."""
     gpus = found.matrix.gpus
     links = found.matrix.gpu_links()
@@ -37,7 +51,7 @@ def _worst(found: Topology) -> Reading[str]:
         p for p in unseen if not {tuple(p.split("–")), tuple(p.split("–")[::-1])} & set(links)
     ]
     hidden = tuple(unseen[:8]) or tuple(gap for gap in found.missing if gap == "the header row")
-    return WORST_LINK.known(worst, lines=found.lines, missing=hidden)
+    return WORST_LINK.known(worst, lines=found.lines, missing=(*hidden, *gaps))
 
 
 def _numa(found: Topology) -> Reading[tuple[GpuNuma, ...]]:
@@ -63,7 +77,7 @@ probe = Probe(
     supplies=_FACTS,
     parse=parse,
     signature=Signature(
-        typed=r"nvidia-smi\s+topo\s+(?:-m\b|--matrix)",
+        typed=r"nvidia-smi\s+topo\s+(?:-mp?\b|--matrix)",
         starts=(
             r"^[\s>|`]*(?:\x1b?\[4m)?GPU\d+[\s|].*(?:\bCPU Affinity|\bNIC\d+|\bmlx\d_\d+|\.\.\.)",
             # A header of GPUs alone, as a narrow terminal wraps it; the parser tells what follows.
