@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -27,6 +28,11 @@ TABLE = f"""\
    8192   2048   float   sum   -1    21.50    0.38    0.57      0  20.1  0.41  0.61  {{wrong}}
 # Out of bounds values : 0 OK
 """
+
+
+def _read(benchmark_id: str, output: Output) -> tuple[Any, ...]:
+    """The readings, whose values each test knows the type of."""
+    return BENCHMARKS[benchmark_id].parse(output)
 
 
 def test_ids_follow_the_file_names() -> None:
@@ -148,13 +154,12 @@ def _lines(*objects: object) -> Output:
 
 
 def test_a_cut_run_keeps_its_rows_and_says_that_it_was_cut() -> None:
-    parse = BENCHMARKS["bench.copy"].parse
-    (whole,) = parse(_lines(ROW, {"end": True}))
+    (whole,) = _read("bench.copy", _lines(ROW, {"end": True}))
     assert whole.complete
-    (cut,) = parse(_lines(ROW, {"stopped": "the time limit was reached"}))
+    (cut,) = _read("bench.copy", _lines(ROW, {"stopped": "the time limit was reached"}))
     assert cut.value.rows == whole.value.rows
     assert cut.missing == ("the end: the time limit was reached",)
-    (refused,) = parse(_lines({"error": "busy", "fix": "wait"}))
+    (refused,) = _read("bench.copy", _lines({"error": "busy", "fix": "wait"}))
     assert (refused.kind, refused.detail) == (ReadingKind.UNSUPPORTED, "busy; wait")
 
 
@@ -164,7 +169,7 @@ def test_a_cut_run_keeps_its_rows_and_says_that_it_was_cut() -> None:
 def test_each_table_is_a_reading_of_its_own() -> None:
     text = "NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 4\n" + TABLE.format(graph=0, wrong=0)
     text += TABLE.format(graph=20, wrong=3)
-    off, graph = (r.value for r in BENCHMARKS["bench.nccl_tests"].parse(Output(text)))
+    off, graph = (r.value for r in _read("bench.nccl_tests", Output(text)))
     assert (off.p2p, off.timing, off.rows[0].ranks) == (False, Timing.UNKNOWN, 4)
     assert (graph.p2p, graph.timing) == (None, Timing.DEVICE)
     assert [(r.in_place, r.time_us, r.wrong) for r in graph.rows] == [
@@ -183,7 +188,7 @@ def test_a_json_report_reads_like_its_table() -> None:
         "devices": [{"rank": 0, "device_info": "X"}, {"rank": 1, "device_info": "X"}],
         "results": [{"size": 8192, "out_of_place": side, "in_place": side}],
     }
-    (reading,) = BENCHMARKS["bench.nccl_tests"].parse(Output(json.dumps(report)))
+    (reading,) = _read("bench.nccl_tests", Output(json.dumps(report)))
     assert (reading.value.p2p, reading.value.timing) == (False, Timing.DEVICE)
     assert [(r.ranks, r.wrong, r.in_place) for r in reading.value.rows] == [
         (2, 0, False),
@@ -193,7 +198,7 @@ def test_a_json_report_reads_like_its_table() -> None:
 
 def test_rows_of_another_collective_are_no_all_reduce() -> None:
     text = "# Collective test starting: all_gather_perf\n" + TABLE.format(graph=0, wrong=0)
-    (reading,) = BENCHMARKS["bench.nccl_tests"].parse(Output(text))
+    (reading,) = _read("bench.nccl_tests", Output(text))
     assert reading.kind is ReadingKind.ABSENT
 
 
@@ -208,7 +213,7 @@ def _of(path: str) -> Output:
 
 @needs_corpus
 def test_a_matrix_that_was_cut_says_which_rows_are_missing() -> None:
-    (reading,) = BENCHMARKS["bench.p2p_bandwidth_latency"].parse(_of("059-*/nvbandwidth.h100.txt"))
+    (reading,) = _read("bench.p2p_bandwidth_latency", _of("059-*/nvbandwidth.h100.txt"))
     (matrix,) = reading.value
     values = [v for row in matrix.values for v in row if v is not None]
     assert (min(values), max(values), len(matrix.gpus)) == (370.26, 372.96, 8)
@@ -218,14 +223,14 @@ def test_a_matrix_that_was_cut_says_which_rows_are_missing() -> None:
 @needs_corpus
 def test_tables_between_cpu_and_gpus_are_not_between_gpus() -> None:
     path = "059-*/nvbandwidth.h800-hostside.txt"
-    (reading,) = BENCHMARKS["bench.p2p_bandwidth_latency"].parse(_of(path))
+    (reading,) = _read("bench.p2p_bandwidth_latency", _of(path))
     assert [m.title for m in reading.value] == ["device_to_device_memcpy_read_ce"]
 
 
 @needs_corpus
 def test_both_arms_of_the_bandwidth_test_stay_apart() -> None:
     path = "025-*/p2pBandwidthLatencyTest.txt"
-    (reading,) = BENCHMARKS["bench.p2p_bandwidth_latency"].parse(_of(path))
+    (reading,) = _read("bench.p2p_bandwidth_latency", _of(path))
     arms = {(m.unit, m.p2p) for m in reading.value}
     assert arms == {("access", None), ("GB/s", False), ("GB/s", True), ("us", False), ("us", True)}
     latency = next(m for m in reading.value if m.unit == "us" and m.p2p is False)
@@ -242,7 +247,7 @@ def test_both_arms_of_the_bandwidth_test_stay_apart() -> None:
     ],
 )
 def test_serving_blocks(path: str, output: float, total: float, concurrency: int | None) -> None:
-    (reading,) = BENCHMARKS["bench.serving"].parse(_of(path))
+    (reading,) = _read("bench.serving", _of(path))
     (row,) = reading.value
     assert (row.output_tokens_per_s, row.total_tokens_per_s) == (output, total)
     assert row.concurrency == concurrency
@@ -250,7 +255,7 @@ def test_serving_blocks(path: str, output: float, total: float, concurrency: int
 
 @needs_corpus
 def test_four_runs_in_one_file_are_four_results() -> None:
-    readings = BENCHMARKS["bench.nccl_tests"].parse(_of("h200x2/nccl-tests-allreduce.txt"))
+    readings = _read("bench.nccl_tests", _of("h200x2/nccl-tests-allreduce.txt"))
     first = [(r.value.timing, r.value.rows[1].time_us) for r in readings]
     unknown, device = Timing.UNKNOWN, Timing.DEVICE
     assert first == [(unknown, 19.13), (device, 7.65), (unknown, 20.21), (device, 13.21)]

@@ -160,7 +160,7 @@ def test_codes_that_name_another_reason(code: P2pCode) -> None:
 
 
 def test_ns_on_bare_metal_is_another_reason() -> None:
-    given = [
+    given: list[Reading[Any]] = [
         BARE,
         P2P_READ.known(matrix(4, NS), lines=(1,)),
         P2P_WRITE.known(matrix(4, NS), lines=(1,)),

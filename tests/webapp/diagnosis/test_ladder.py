@@ -163,7 +163,10 @@ def test_the_running_line_then_the_config() -> None:
     assert _gate("granted", *guest, running(None, None)).state is GateState.FAIL
     cut = replace(running(None, None), missing=("the whole command line",))
     assert _gate("granted", *guest, cut).state is GateState.UNKNOWN
-    config = [VM_ARGS.absent("no args", lines=(4,)), VM_CLIQUE.absent("no args", lines=(4,))]
+    config: list[Reading[Any]] = [
+        VM_ARGS.absent("no args", lines=(4,)),
+        VM_CLIQUE.absent("no args", lines=(4,)),
+    ]
     gate = _gate("granted", *guest, *config)
     assert gate.state is GateState.FAIL
     assert "VM 128's configuration has no args" in gate.why
@@ -174,7 +177,10 @@ def test_the_running_line_then_the_config() -> None:
     [VM_HOSTPCI.absent("no hostpci"), VM_HOSTPCI.known((HostPci(0, mapping="gpu"),), lines=(2,))],
 )
 def test_a_vm_with_fewer_than_two_devices_has_nothing_to_grant(devices: Reading[Any]) -> None:
-    config = [VM_ARGS.absent("no args", lines=(4,)), VM_CLIQUE.absent("no args", lines=(4,))]
+    config: list[Reading[Any]] = [
+        VM_ARGS.absent("no args", lines=(4,)),
+        VM_CLIQUE.absent("no args", lines=(4,)),
+    ]
     assert _gate("granted", TP8, devices, *config).state is GateState.UNKNOWN
 
 
@@ -195,7 +201,10 @@ def test_without_kvm_there_is_no_clique_to_grant(kind: str) -> None:
 
 
 def test_a_verdict_from_before_the_drivers_answer_changed_is_none() -> None:
-    absent = [VM_ARGS.absent("no args", lines=(4,)), VM_CLIQUE.absent("no args", lines=(4,))]
+    absent: list[Reading[Any]] = [
+        VM_ARGS.absent("no args", lines=(4,)),
+        VM_CLIQUE.absent("no args", lines=(4,)),
+    ]
     shm = NCCL_TRANSPORTS.known(NcclTransports(shm=8), lines=(5,))
     before = sourced(*kvm_guest(P2pCode.NS), *absent, shm)
     still = Facts.of([*before, *sourced(*kvm_guest(P2pCode.NS), epoch=1)])
@@ -349,7 +358,10 @@ def test_a_guest_with_nvlink_is_healthy_though_pcie_says_ns() -> None:
 @pytest.mark.parametrize("fabric", [Fabric("In Progress"), Fabric("Completed", "Route Unhealthy")])
 def test_a_fabric_that_is_not_up_fails(fabric: Fabric) -> None:
     ns = matrix(4, P2pCode.NS)
-    readings = [FABRIC.known(fabric, lines=(4,)), P2P_READ.known(ns, lines=(1,))]
+    readings: list[Reading[Any]] = [
+        FABRIC.known(fabric, lines=(4,)),
+        P2P_READ.known(ns, lines=(1,)),
+    ]
     assert _gate("fabric", *readings, path=Path.NVLINK).state is GateState.FAIL
     assert _gate("driver", *readings, path=Path.NVLINK).state is GateState.FAIL
 
