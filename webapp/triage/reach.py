@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from agents.agent import Agent, Unreachable
+from agents.agent import Agent, Ending, Reason, Unreachable
+from agents.framing import clean, read_bundle
 from agents.host_keys import DEFAULT_PORT, pinned_in
 from agents.local import LocalAgent
 from agents.ssh import SshAgent, SshSpec
@@ -64,7 +65,7 @@ def _read(known_hosts: Path | None) -> str:
 
 
 def collect(agent: Agent, script: str) -> bytes:
-    """What the script printed, as far as it came. Raises AgentError, also when nothing came at all."""
+    """What the script printed, as far as it came. Raises AgentError, also when no probe answered."""
     pieces: list[bytes] = []
     ending = asyncio.run(
         agent.run(
@@ -74,7 +75,18 @@ def collect(agent: Agent, script: str) -> bytes:
             timeout_s=COLLECT_TIMEOUT_S,
         )
     )
-    if not pieces:
-        said = ending.stderr.decode(errors="replace").strip()[:200]
-        raise Unreachable(f"The machine answered nothing ({ending.reason}). {said}".strip())
-    return b"".join(pieces)
+    raw = b"".join(pieces)
+    if not read_bundle(raw).frames:
+        raise Unreachable(_silence(ending, raw))
+    return raw
+
+
+def _silence(ending: Ending, raw: bytes) -> str:
+    """Why no probe answered. What a login shell printed instead often says it."""
+    if ending.reason is not Reason.FINISHED:
+        how = {Reason.LOST: "the connection was lost"}.get(
+            ending.reason, f"the run {ending.reason}"
+        )
+        return f"No probe was answered: {how.replace('_', ' ')}. Try again."
+    said = " ".join(clean(ending.stderr + b"\n" + raw).split())[:200]
+    return f"The machine let us in, but ran no script. It said: {said or 'nothing'}"

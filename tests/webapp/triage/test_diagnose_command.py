@@ -127,7 +127,6 @@ def test_a_file_a_folder_and_standard_input_say_the_same(
     assert known(contract(by_file.stdout), "guest.virt_kind") == "kvm"
     assert "NS on 2 of 2" in _driver(contract(by_file.stdout))
     for again in (
-        peerpath("diagnose", file, "--json"),
         peerpath("diagnose", folder, "--json"),
         peerpath("diagnose", "-", "--json", given=outputs.GUEST),
     ):
@@ -144,14 +143,13 @@ def test_files_of_guest_and_host_together_with_the_workload(
         "[[observed]]\nconcurrency = 1\noutput_tokens_per_s = 11\n"
     )
     words = (tmp_path / "guest.txt", tmp_path / "host.txt", "--workload", tmp_path / "case.toml")
-    found = contract(peerpath("diagnose", *words, "--vmid", "128", "--json").stdout)
+    done = peerpath("diagnose", *words, "--vmid", "128", "--json")
+    assert done.returncode == 0, done.stderr
+    found = contract(done.stdout)
     (granted,) = [gate for gate in found["ladder"] if gate["gate"] == "granted"]
     assert granted["state"] == "fail"
     (bound,) = found["bounds"]
     assert bound["step_ms"] == pytest.approx([90.9, 90.9], rel=0.01)
-    told = peerpath("diagnose", *words)
-    assert told.returncode == 0
-    assert "NS on 2 of 2" in told.stdout
 
 
 def test_save_keeps_a_session_that_the_browser_shows(
@@ -160,6 +158,7 @@ def test_save_keeps_a_session_that_the_browser_shows(
     given = {"given": outputs.GUEST, "data": database_folder}
     done = peerpath("diagnose", "-", "--save", **given)
     assert done.returncode == 0, done.stderr
+    assert "NS on 2 of 2" in done.stdout
     session = DiagnosisSession.objects.get()
     assert session.get_absolute_url() in done.stderr
     assert bytes(session.evidence.get().body).decode() == outputs.GUEST
@@ -184,9 +183,7 @@ def test_save_before_the_first_start_still_prints_the_diagnosis(peerpath: Peerpa
         (["sample:nope"], "known are kpro6"),
         (["ssh://root:hunter2@127.0.0.1:{port}"], "use a key"),
         (["ssh://root@127.0.0.1:99999"], "65535"),
-        (["ftp://127.0.0.1/x"], "ssh://user@host:port"),
         (["sample:kpro6", "--workload", "{tmp}/bad.toml"], "unknown key 'layerz'"),
-        (["--workload", "{tmp}/nothing.toml"], "nothing.toml"),
         (["--no-such-option"], "unrecognized arguments"),
     ],
 )
@@ -239,7 +236,7 @@ def test_recognise_prints_one_line_a_part(peerpath: Peerpath, tmp_path: Path) ->
 def test_recognise_may_be_cut_off_by_its_reader(
     start: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:
-    (tmp_path / "long.log").write_text(outputs.GUEST * 2000)
+    (tmp_path / "long.log").write_text(outputs.GUEST * 300)
     process = start("recognise", tmp_path / "long.log")
     assert process.stdout
     assert process.stderr
@@ -258,7 +255,7 @@ def test_recognise_says_when_it_knows_nothing(peerpath: Peerpath) -> None:
 # --- script ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("words", [["guest"], ["host", "--vmid", "128"], ["host", "collect"]])
+@pytest.mark.parametrize("words", [["guest"], ["host", "collect", "--vmid", "128"]])
 def test_a_script_is_clean_sh_and_its_output_is_diagnosed(
     peerpath: Peerpath, tmp_path: Path, words: list[str]
 ) -> None:
@@ -272,25 +269,19 @@ def test_a_script_is_clean_sh_and_its_output_is_diagnosed(
     done = peerpath("diagnose", "-", "--json", given=ran.stdout)
     assert done.returncode == 0, done.stderr
     assert known(contract(done.stdout), f"{words[0]}.kernel_cmdline")
-    answer = tmp_path / "answer.txt"
-    answer.write_text("Here it is:\n" + ran.stdout)
-    _each_part_names_its_own_lines(peerpath("recognise", answer), answer)
+    answer = f"Here it is:\n{ran.stdout}"
+    _each_part_names_its_own_lines(peerpath("recognise", "-", given=answer), answer)
 
 
-def _each_part_names_its_own_lines(done: Done, answer: Path) -> None:
+def _each_part_names_its_own_lines(done: Done, answer: str) -> None:
     parts = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(parts) > 10
-    lines = answer.read_text().splitlines()
+    lines = answer.splitlines()
     for part in parts:
         first, last = part["lines"]
         assert 1 < first <= last <= len(lines)
         above = next(line for line in reversed(lines[:first]) if line.startswith("="))
         assert re.search(rf"=.*= probe {re.escape(part['probe'])}$", above)
-
-
-def test_a_script_for_what_is_no_number_is_refused(peerpath: Peerpath) -> None:
-    done = peerpath("script", "host", "--vmid", "1;reboot")
-    assert (done.returncode, done.stdout) == (2, "")
 
 
 # --- compare -----------------------------------------------------------------------------------------
@@ -307,7 +298,6 @@ def test_one_run_each_cannot_tell(peerpath: Peerpath, tmp_path: Path) -> None:
     found = json.loads(as_json.stdout)
     assert (found["outcome"], found["runs"]) == ("cannot_tell", [1, 1])
     assert {effect["size_bytes"] for effect in found["effects"]} >= {12288, 16777216}
-    assert as_json.stdout == peerpath("compare", before, after, "--json").stdout
 
 
 def test_compare_needs_two_results(peerpath: Peerpath, tmp_path: Path) -> None:
