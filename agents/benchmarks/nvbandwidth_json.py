@@ -42,5 +42,6 @@ benchmark = Benchmark(
         typed=r"\bnvbandwidth\b.*\s(?:-j|--json)\b",
         starts=(r"^\{\s*$", r"^\{\s*\"nvbandwidth\""),
         belongs=r"^\s*[\]\[{}\"\d-]|^\s*(?:true|false|null)",
+        score=0.91,
     ),
 )

@@ -47,5 +47,6 @@ benchmark = Benchmark(
     signature=Signature(
         starts=(r"^\{\s*$", r"^\{\s*\"(?:schemaVersion|traceEvents|deviceProperties)\":"),
         belongs=r"^\s*[\]\[{}\"\d-]|^\s*(?:true|false|null|\"?\w+\"?:)",
+        score=0.93,
     ),
 )

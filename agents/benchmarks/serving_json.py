@@ -37,5 +37,6 @@ benchmark = Benchmark(
             r"^\{\s*\"(?:metadata|benchmarks|input_config)\":",
         ),
         belongs=r"^\s*[\]\[{}\"\d-]|^\s*(?:true|false|null)",
+        score=0.92,
     ),
 )
