@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from agents.agent import Agent, Ending
 from agents.benchmark import Benchmark, all_benchmarks
+from agents.facts import ReadingKind
 from agents.facts.platform import PYTHON_WITH_TORCH
 from agents.framing import clean
 from webapp.triage import intake, runs
-from webapp.triage.case_facts import facts_of
-from webapp.triage.models import Run, RunState
+from webapp.triage.models import Run, RunState, StoredReading
 from worker.listening import Work
 
 _COPY_DAMAGED = 3  # the agents' wrapper says so by this exit code
@@ -41,10 +42,18 @@ class Measuring:
         return all_benchmarks()[self.run.names[0]]
 
     def _interpreter(self) -> str:
-        """The one asked for, else the one the guest's probe found torch in, else python3."""
-        asked = self.run.arguments.get("INTERPRETER", "")
-        found = facts_of(self.run.session).value(PYTHON_WITH_TORCH) or ""
-        return asked or found.rpartition(" ")[0] or "python3"
+        """The one asked for, else the one the probe found torch in, else python3."""
+        return self.run.arguments.get("INTERPRETER", "") or self._found() or "python3"
+
+    def _found(self) -> str:
+        """Only what this very machine answered: a paste must not name a program that is run."""
+        stored = StoredReading.objects.filter(
+            evidence__run__target=self.run.target,
+            fact_id=PYTHON_WITH_TORCH.id,
+            kind=ReadingKind.KNOWN,
+        ).last()
+        path = str(stored.value).rpartition(" ")[0] if stored else ""
+        return path if re.fullmatch(r"/\S*/python[0-9.]*", path) else ""
 
     def take(self, piece: bytes) -> None:
         self.output += piece
