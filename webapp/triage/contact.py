@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from agents.host_keys import HostKey, fetch_host_key
 from agents.ssh import SshSpec, connect
-from webapp.triage.credentials import ssh_spec
+from webapp.accounts.models import User
+from webapp.triage.credentials import refuse_unless_keys_are_theirs, ssh_spec
 from webapp.triage.models import Target
 
 TIMEOUT_S = 10.0
@@ -32,11 +33,14 @@ class Contact:
         return self.shown.line in {pin.line for pin in self.accepted}
 
 
-def first_contact(target: Target) -> Contact:
+def first_contact(target: Target, asked_by: User) -> Contact:
     """The first hop whose key nobody accepted or that changed; the target itself when all are fine.
 
-    Raises AgentError when a hop shows no key, credentials.RefusedError for a malformed jump host.
+    Behind a jump host it enters that host, so it is for those who may use this machine's keys. Raises
+    AgentError when a hop shows no key, credentials.RefusedError for anyone else and for a malformed
+    jump host.
     """
+    refuse_unless_keys_are_theirs(asked_by)
     return asyncio.run(_contact(ssh_spec(target)))
 
 

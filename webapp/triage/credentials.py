@@ -21,15 +21,21 @@ class RefusedError(Exception):
 def agent_for(target: Target, asked_by: User) -> Agent:
     """The agent that reaches this target for this person. Raises RefusedError."""
     if target.agent == "local":
-        if not asked_by.is_staff:
+        if not (asked_by.is_active and asked_by.is_staff):
             raise RefusedError("Only an administrator may run something on this machine itself.")
         return LocalAgent()
-    if not _may_use_own_keys(asked_by):
+    refuse_unless_keys_are_theirs(asked_by)
+    return SshAgent(ssh_spec(target))
+
+
+def refuse_unless_keys_are_theirs(user: User) -> None:
+    """Raises RefusedError for those who may not connect from this machine. Not even without a key:
+    what answers there, and which key files lie here, is for those whose machine it is."""
+    if not may_use_own_keys(user):
         raise RefusedError(
             "Several people use this installation, so only an administrator may connect with this"
             " machine's own SSH keys. Ask one, or run the script there and paste its output."
         )
-    return SshAgent(ssh_spec(target))
 
 
 def ssh_spec(target: Target) -> SshSpec:
@@ -46,8 +52,9 @@ def ssh_spec(target: Target) -> SshSpec:
     )
 
 
-def _may_use_own_keys(user: User) -> bool:
-    return user.is_staff or not User.objects.filter(is_active=True).exclude(pk=user.pk).exists()
+def may_use_own_keys(user: User) -> bool:
+    alone = not User.objects.filter(is_active=True).exclude(pk=user.pk).exists()
+    return user.is_active and (user.is_staff or alone)
 
 
 def _jump_spec(session: DiagnosisSession, jump: str) -> SshSpec:

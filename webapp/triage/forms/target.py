@@ -13,6 +13,13 @@ _USER = re.compile(r"[A-Za-z_][A-Za-z0-9._-]*\$?")
 _JUMP = re.compile(rf"{_USER.pattern}@{_HOST.pattern.replace(':', '')}(?::\d{{1,5}})?")
 
 
+def _is_file(path: str) -> bool:
+    try:
+        return Path(path).expanduser().is_file()
+    except (OSError, RuntimeError):  # a name too long; ~nobody
+        return False
+
+
 class SshTargetForm(forms.Form):
     host = forms.CharField(label="Host", max_length=255, help_text="name or address")
     port = forms.IntegerField(label="Port", min_value=1, max_value=65535, initial=22)
@@ -39,7 +46,7 @@ class SshTargetForm(forms.Form):
 
     def clean_identity_file(self) -> str:
         value: str = self.cleaned_data["identity_file"]
-        if value and not Path(value).expanduser().is_file():
+        if value and not _is_file(value):
             raise forms.ValidationError("There is no such file on the machine that runs Peerpath.")
         return value
 

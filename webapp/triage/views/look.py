@@ -19,9 +19,10 @@ from agents.facts.bench import COPY
 from agents.probes import probes_for
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.triage.case_facts import facts_of
+from webapp.triage.credentials import may_use_own_keys
 from webapp.triage.forms.target import SshTargetForm
 from webapp.triage.models import DiagnosisSession
-from webapp.triage.sessions import session_save
+from webapp.triage.sessions import EditedMeanwhileError, session_save
 from webapp.triage.uploads import receive
 from webapp.triage.views.shell import acting, on_session, shell
 from webapp.triage.views.start import given
@@ -87,6 +88,7 @@ def _look(
         role.value,
         role=role.value,
         target_form=form,
+        may_connect=may_use_own_keys(acting(request)),
         targets=session.targets.filter(role=role.value),
         keys={(k.host, k.port): k for k in session.host_keys.all()},
         runs=session.runs.filter(kind="probes", target__role=role.value).select_related("target")[
@@ -128,14 +130,17 @@ def host(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
             "may_change": request.POST.getlist("may_change"),
         }
         kept = {name: value for name, value in answers.items() if value}
-        session_save(
-            session,
-            user=acting(request),
-            version=session.version,
-            what="host",
-            values={"workload": {**session.workload, "host": kept}},
-        )
-        messages.success(request, "Kept.")
+        try:
+            session_save(
+                session,
+                user=acting(request),
+                version=session.version,
+                what="host",
+                values={"workload": {**session.workload, "host": kept}},
+            )
+            messages.success(request, "Kept.")
+        except EditedMeanwhileError as error:
+            messages.error(request, f"{error} Nothing was kept; answer once more.")
         return redirect("triage:host", session.pk)
     return _look(request, session, View.HOST, SshTargetForm())
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
+
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_http_methods, require_POST
 
 from agents.agent import AgentError
 from agents.facts import View
 from webapp.accounts.models import User
 from webapp.triage.contact import Contact, first_contact
-from webapp.triage.credentials import RefusedError
+from webapp.triage.credentials import (
+    RefusedError,
+    may_use_own_keys,
+    refuse_unless_keys_are_theirs,
+)
 from webapp.triage.forms.target import SshTargetForm
 from webapp.triage.models import DiagnosisSession, Event, PinnedHostKey, Target
 from webapp.triage.views.look import _look
@@ -32,6 +38,10 @@ def add(request: HttpRequest, session: DiagnosisSession, role: str) -> HttpRespo
             raise PermissionDenied("Only an administrator may run probes on this machine itself.")
         values = {"agent": "local"}
     else:
+        try:
+            refuse_unless_keys_are_theirs(user)
+        except RefusedError as error:
+            raise PermissionDenied(str(error)) from error
         form = SshTargetForm(request.POST)
         if not form.is_valid():
             return _look(request, session, View(role), form, status=422)
@@ -44,12 +54,13 @@ def add(request: HttpRequest, session: DiagnosisSession, role: str) -> HttpRespo
     return redirect(f"triage:{role}", session.pk)
 
 
+@require_http_methods(["GET", "POST"])
 @on_session
 def host_key(request: HttpRequest, session: DiagnosisSession, target_id: int) -> HttpResponse:
     """First contact: shows the fingerprint, and pins the key only on a person's yes."""
     target = get_object_or_404(session.targets, pk=target_id, agent="ssh")
     try:
-        contact = first_contact(target)
+        contact = first_contact(target, acting(request))
     except (AgentError, RefusedError) as error:
         return _key_page(request, session, target, problem=str(error))
     pinned = session.host_keys.filter(host=contact.host, port=contact.port).first()
@@ -94,7 +105,11 @@ def forget_key(request: HttpRequest, session: DiagnosisSession, target_id: int) 
     """A changed key stays blocked until someone who knows why forgets the old one, in words."""
     target = get_object_or_404(session.targets, pk=target_id, agent="ssh")
     host, port = request.POST.get("host", ""), request.POST.get("port", "")
-    if not host or request.POST.get("confirm", "").strip() != host or not port.isdecimal():
+    if not may_use_own_keys(acting(request)):
+        # Who forgot it would hide from the others that it changed.
+        raise PermissionDenied("Only who may connect to this machine may forget its key.")
+    named = bool(host) and request.POST.get("confirm", "").strip() == host
+    if not named or not re.fullmatch(r"[0-9]{1,5}", port):
         messages.error(request, f"Type {host or target.host} to forget its key.")
     else:
         session.host_keys.filter(host=host, port=int(port)).delete()
