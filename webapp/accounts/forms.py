@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 
 from django import forms
@@ -17,7 +18,11 @@ class WelcomeForm(forms.Form):
     password = forms.CharField(label="Password", widget=forms.PasswordInput, min_length=10)
 
     def clean_username(self) -> str:
-        name: str = self.cleaned_data["username"]
+        # As Django's own form normalises it at sign-in; a name that reads like another one's is not
+        # made of what cannot be seen.
+        name = unicodedata.normalize("NFKC", " ".join(self.cleaned_data["username"].split()))
+        if not name or not name.isprintable():
+            raise forms.ValidationError("Use letters, digits and signs that can be seen.")
         if User.objects.filter(username__iexact=name).exists():
             raise forms.ValidationError("That name is taken here; choose another.")
         return name

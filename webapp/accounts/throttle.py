@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import unicodedata
+
 from django.core.cache import cache
 
 TRIES = 5
@@ -9,7 +12,10 @@ WAIT_S = 60
 
 
 def _key(username: str, address: str) -> str:
-    return f"signin:{address}:{username.lower()[:60]}".replace(" ", "_")
+    """One key for all ways of writing a name that sign in as the same person: blanks around it, and
+    what Django's UsernameField makes equal (NFKC)."""
+    name = unicodedata.normalize("NFKC", username[:200]).strip().casefold()
+    return f"signin:{hashlib.sha256(f'{address} {name}'.encode()).hexdigest()}"
 
 
 def blocked(username: str, address: str) -> bool:

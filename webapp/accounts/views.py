@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from webapp.accounts import throttle
@@ -20,6 +21,7 @@ from webapp.accounts.models import OneTimeLink, User
 
 
 @login_not_required
+@never_cache
 @require_http_methods(["GET", "POST"])
 def welcome(request: HttpRequest, token: str) -> HttpResponse:
     """The page a one-time link opens: choose a name and a password, and be signed in."""
@@ -45,8 +47,10 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         return _sign_in_page(request, AuthenticationForm(request))
     name, address = request.POST.get("username", ""), request.META.get("REMOTE_ADDR", "")
     if throttle.blocked(name, address):
+        # An unbound form: a bound one would check the password to draw itself.
+        again = AuthenticationForm(request, initial={"username": name})
         return _sign_in_page(
-            request, form, "Too many wrong passwords. Wait a minute and try again.", 429
+            request, again, "Too many wrong passwords. Wait a minute and try again.", 429
         )
     if not form.is_valid():
         throttle.failed(name, address)
@@ -81,6 +85,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
     return redirect("accounts:sign_in")
 
 
+@never_cache
 @require_http_methods(["GET", "POST"])
 def people(request: HttpRequest) -> HttpResponse:
     """Administrators see who has an account and make invitations; the link is shown once."""
