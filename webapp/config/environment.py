@@ -39,6 +39,7 @@ def database(url: str, data: Path) -> dict[str, Any]:
     Raises ImproperlyConfigured for any other scheme.
     """
     if not url:
+        _private(data / "peerpath.sqlite3")
         return {
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": data / "peerpath.sqlite3",
@@ -63,6 +64,14 @@ def database(url: str, data: Path) -> dict[str, Any]:
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
     }
+
+
+def _private(path: Path) -> None:
+    """Evidence and sessions are for this account alone, whatever the umask and the folder are; SQLite
+    gives its other files the mode of this one."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.touch(mode=0o600)
 
 
 def secret_key(data: Path) -> str:

@@ -39,6 +39,7 @@ MIDDLEWARE = [
     "webapp.config.security.content_security_policy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "webapp.config.security.limited_requests",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -107,11 +108,19 @@ WHITENOISE_AUTOREFRESH = DEBUG
 # A paste of a whole dmesg or NCCL log is normal; 50 MB is the upload limit the forms name.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 52_428_800
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _PUBLIC.scheme == "https"
+# No script of ours reads it; the token stands in the page.
+CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_NAME = "peerpath_session"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        # It counts wrong passwords; a flood of names must not push the counts out.
+        "OPTIONS": {"MAX_ENTRIES": 100_000},
+    }
+}
 
 REDIS_URL = environment.text("PEERPATH_REDIS_URL")
 EMBEDDED_WORKER = not REDIS_URL
