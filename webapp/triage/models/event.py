@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import UTC
 from typing import Any
 
 from django.conf import settings
@@ -39,18 +40,26 @@ class Event(models.Model):
             DiagnosisSession.objects.select_for_update().get(pk=session.pk)
             last = cls.objects.filter(session=session).order_by("-number").first()
             number = last.number + 1 if last else 1
-            at = timezone.now()
-            body = json.dumps(
-                [str(session.pk), number, kind, actor.pk if actor else None, data, at.isoformat()],
-                sort_keys=True,
+            event = cls(
+                session=session, number=number, kind=kind, actor=actor, data=data, at=timezone.now()
             )
-            chained = hashlib.sha256(((last.hash if last else "") + body).encode()).hexdigest()
-            return cls.objects.create(
-                session=session,
-                number=number,
-                kind=kind,
-                actor=actor,
-                data=data,
-                at=at,
-                hash=chained,
-            )
+            event.hash = event.chained_to(last.hash if last else "")
+            event.save(force_insert=True)
+            return event
+
+    def chained_to(self, hash_before: str) -> str:
+        """The hash this row must have after a row of that hash; "" for the first."""
+        row = [str(self.session_id), self.number, self.kind, self.actor_id, self.data]
+        body = json.dumps([*row, self.at.astimezone(UTC).isoformat()], sort_keys=True)
+        return hashlib.sha256((hash_before + body).encode()).hexdigest()
+
+    @classmethod
+    def first_broken(cls, session: DiagnosisSession) -> int | None:
+        """Number of the first event that was altered, or before which one is missing; None when the
+        chain is whole. Events cut off at the end leave no trace in it."""
+        before = ""
+        for number, event in enumerate(cls.objects.filter(session=session).order_by("number"), 1):
+            if event.number != number or event.hash != event.chained_to(before):
+                return number
+            before = event.hash
+        return None
