@@ -12,6 +12,7 @@ from webapp.review.models import Comment
 from webapp.triage.models import DiagnosisSession, Event
 from webapp.triage.views.shell import acting, on_session
 
+LONGEST = 10_000  # every page of the session shows it
 STANCES = ("agree", "dispute", "")
 
 
@@ -22,6 +23,10 @@ def comment(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     stance = request.POST.get("stance", "")
     if not text:
         messages.error(request, "Write the reason too; it is what the others read.")
+    elif len(text) > LONGEST:
+        messages.error(
+            request, f"A comment has at most {LONGEST:,} characters; paste outputs instead."
+        )
     elif stance in STANCES:
         anchor = request.POST.get("anchor", "")[:120]
         with transaction.atomic():

@@ -81,12 +81,7 @@ def _phases(
 def decision(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
     found = get_object_or_404(session.decisions.select_related("decided_by"), number=number)
     if request.GET.get("format") == "md":
-        hide = None if request.GET.get("raw") else hiding(session)
-        response = HttpResponse(
-            as_markdown(found, hide), content_type="text/markdown; charset=utf-8"
-        )
-        response["Content-Disposition"] = f'attachment; filename="decision-{number}.md"'
-        return response
+        return _exported(found, raw=bool(request.GET.get("raw")))
     context = shell(
         session,
         "",

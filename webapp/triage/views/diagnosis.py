@@ -20,6 +20,7 @@ from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis, session_pivots
 from webapp.triage.figures import ladder_rows, time_bar
 from webapp.triage.models import DiagnosisSession
+from webapp.triage.pair_map import pair_map
 from webapp.triage.sessions import member_add
 from webapp.triage.topology_figure import figure
 from webapp.triage.views.shell import acting, on_session, shell
@@ -80,12 +81,13 @@ def topology(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     topology = draw(facts)
     twins = dict(topology.matches)
     matched = set(twins.values())
+    platform = facts.value(PLATFORM)
     context = shell(
         session,
         "",
         topology=topology,
-        figure=figure(topology),
-        platform=facts.value(PLATFORM),
+        figure=figure(topology, (platform.cpu or "") if platform else ""),
+        map=pair_map(facts),
         pairs=[
             (gpu, topology.guest[twins[i]] if i in twins else None)
             for i, gpu in enumerate(topology.host)
@@ -101,7 +103,7 @@ def topology(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 @require_POST
 @on_session
 def add_member(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    name = request.POST.get("username", "").strip()
+    name = request.POST.get("username", "").strip()[:150]
     user = User.objects.filter(username__iexact=name, is_active=True).first()
     if user is None:
         messages.error(

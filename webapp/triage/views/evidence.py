@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -17,6 +18,9 @@ from webapp.triage.views.shell import on_session, shell
 # A page shows this many lines from a little above the first one asked for; the whole can be
 # downloaded.
 WINDOW, CONTEXT = 400, 60
+# A line may be as long as the whole; so many characters of one, and of standard error, are shown.
+LONGEST_SHOWN = 20_000
+_LINE = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +36,11 @@ def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> Http
     found = _find(session, name)
     if request.GET.get("download"):
         return _download(found, raw=request.GET["download"] != "redacted")
-    marked = [int(n) for n in request.GET.get("line", "").split(",")[:50] if n.isdecimal()]
+    marked = [int(n) for n in request.GET.get("line", "").split(",")[:50] if _LINE.fullmatch(n)]
     lines = clean(bytes(found.body)).split("\n")
     first = max(0, min(marked, default=0) - 1 - CONTEXT)
     shown = [
-        Line(number, text, number in marked)
+        Line(number, _shortened(text), number in marked)
         for number, text in enumerate(lines[first : first + WINDOW], first + 1)
     ]
     context = shell(
@@ -46,9 +50,16 @@ def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> Http
         lines=shown,
         total=len(lines),
         readings=found.readings.all(),
-        errors=clean(bytes(found.stderr)),
+        errors=_shortened(clean(bytes(found.stderr))),
     )
     return TemplateResponse(request, "triage/evidence.html", context)
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= LONGEST_SHOWN:
+        return text
+    left = len(text) - LONGEST_SHOWN
+    return f"{text[:LONGEST_SHOWN]} … {left:,} more characters: download it to see all"
 
 
 def _download(evidence: Evidence, *, raw: bool) -> HttpResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django.contrib import messages
@@ -118,4 +119,4 @@ def _as_asked() -> list[Hypothesis]:
 
 def _version(request: HttpRequest) -> int:
     raw = request.POST.get("version", "")
-    return int(raw) if raw.isdigit() else -1
+    return int(raw) if re.fullmatch(r"[0-9]{1,9}", raw) else -1
