@@ -1,0 +1,227 @@
+"""Every address, taken from the URL patterns: who gets an answer there, by which method, and what
+becomes of things that belong to another session."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from webapp.accounts.models import User
+from webapp.review.models import Decision
+from webapp.triage import intake
+from webapp.triage.models import DiagnosisSession, Run, Target
+from webapp.triage.sessions import member_add, session_open
+
+pytestmark = pytest.mark.django_db
+
+# What each argument of an address is made from; an address with another one fails this test, so that
+# nobody forgets it here.
+ARGUMENTS = {"session_id", "role", "target_id", "run_id", "name", "number", "token"}
+OPEN_TO_ALL = {"accounts:sign_in", "accounts:welcome"}
+FOR_ADMINISTRATORS = {"accounts:people"}
+# The answers to GET of those that only take POST; everything else answers GET.
+ONLY_POST = {
+    "accounts:sign_out",
+    "review:applied",
+    "review:close",
+    "review:comment",
+    "triage:add_member",
+    "triage:add_target",
+    "triage:cancel_run",
+    "triage:forget_key",
+    "triage:open_session",
+    "triage:paste",
+    "triage:read_outputs",
+    "triage:sample",
+    "triage:start_run",
+}
+
+
+def patterns(
+    resolver: URLResolver | None = None, space: str = ""
+) -> Iterator[tuple[str, URLPattern]]:
+    for entry in (resolver or get_resolver()).url_patterns:
+        if isinstance(entry, URLResolver):
+            yield from patterns(entry, f"{entry.namespace}:" if entry.namespace else space)
+        else:
+            yield f"{space}{entry.name}", entry
+
+
+PATTERNS = dict(patterns())
+CONVERTERS = {name: set(entry.pattern.converters) for name, entry in PATTERNS.items()}
+OF_A_SESSION = sorted(name for name, taken in CONVERTERS.items() if "session_id" in taken)
+OF_ITS_PARTS = sorted(
+    name for name in OF_A_SESSION if CONVERTERS[name] & {"target_id", "run_id", "name", "number"}
+)
+
+
+@pytest.fixture
+def parts(session_of_alice: DiagnosisSession, alice: User) -> dict[str, Any]:
+    """The arguments of every address, for things that are really there."""
+    return arguments_of(session_of_alice, alice)
+
+
+def arguments_of(session: DiagnosisSession, owner: User) -> dict[str, Any]:
+    target = Target.objects.create(
+        session=session, role="guest", agent="ssh", host="192.0.2.1", user="root", created_by=owner
+    )
+    run = Run.objects.create(
+        session=session, target=target, number=1, kind="probes", state="failed", created_by=owner
+    )
+    # A number of its own, so that no other session has a decision of the same one.
+    number = 1 + Decision.objects.count()
+    Decision.objects.create(session=session, number=number, title="t", decided_by=owner)
+    taken = intake.take_text(session, f"$ uname -r\n{session.pk}\n".encode(), user=owner)
+    return {
+        "session_id": session.pk,
+        "role": "guest",
+        "target_id": target.pk,
+        "run_id": run.pk,
+        "name": taken.evidence.name,
+        "number": number,
+        "token": "no-such-token",
+    }
+
+
+def address(name: str, parts: dict[str, Any]) -> str:
+    return reverse(name, kwargs={key: parts[key] for key in CONVERTERS[name]})
+
+
+@pytest.fixture
+def signed_in() -> Callable[[User], Client]:
+    def client(user: User) -> Client:
+        made = Client()
+        made.force_login(user)
+        return made
+
+    return client
+
+
+def everything(parts: dict[str, Any]) -> tuple[int, int, int, int]:
+    """How much of the session there is, to see whether a refused request changed something."""
+    session = DiagnosisSession.objects.get(pk=parts["session_id"])
+    return (
+        session.events.count(),
+        session.evidence.count(),
+        session.members.count(),
+        session.comments.count(),
+    )
+
+
+def test_every_address_is_known_to_these_tests() -> None:
+    assert len(PATTERNS) > 30
+    assert set().union(*CONVERTERS.values()) <= ARGUMENTS
+    assert PATTERNS.keys() >= ONLY_POST | OPEN_TO_ALL | FOR_ADMINISTRATORS
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+@pytest.mark.parametrize("name", sorted(PATTERNS.keys() - OPEN_TO_ALL))
+def test_who_is_not_signed_in_is_sent_to_sign_in(
+    client: Client, parts: dict[str, Any], name: str, method: str
+) -> None:
+    before = everything(parts)
+    answer = getattr(client, method)(address(name, parts))
+    assert answer.status_code == 302
+    assert answer.headers["Location"].startswith("/sign-in?next=")
+    assert everything(parts) == before
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+@pytest.mark.parametrize("name", OF_A_SESSION)
+def test_a_stranger_cannot_tell_a_session_from_none(
+    signed_in: Callable[[User], Client], bob: User, parts: dict[str, Any], name: str, method: str
+) -> None:
+    before = everything(parts)
+    browser = signed_in(bob)
+    theirs = getattr(browser, method)(address(name, parts))
+    nobodys = getattr(browser, method)(address(name, {**parts, "session_id": uuid.uuid4()}))
+    if method == "get" and name in ONLY_POST:
+        assert theirs.status_code == nobodys.status_code == 405
+    else:
+        assert theirs.status_code == nobodys.status_code in {404, 405}
+    assert theirs.status_code == 405 or "nothing at this address" in theirs.content.decode()
+    assert everything(parts) == before
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+@pytest.mark.parametrize("name", OF_ITS_PARTS)
+def test_a_thing_of_another_session_is_not_reached_through_ones_own(
+    signed_in: Callable[[User], Client],
+    alice: User,
+    bob: User,
+    parts: dict[str, Any],
+    name: str,
+    method: str,
+) -> None:
+    own = session_open(owner=bob, title="Bob's own")
+    answer = getattr(signed_in(bob), method)(address(name, {**parts, "session_id": own.pk}))
+    assert answer.status_code in {404, 405}
+
+
+@pytest.mark.parametrize("name", sorted(PATTERNS))
+def test_what_changes_something_is_only_taken_by_post(
+    signed_in: Callable[[User], Client], carol: User, parts: dict[str, Any], name: str
+) -> None:
+    before = everything(parts)
+    browser = signed_in(carol)
+    if name in ONLY_POST:
+        assert browser.get(address(name, parts)).status_code == 405
+        assert everything(parts) == before
+    for method in ("put", "patch", "delete"):
+        assert getattr(browser, method)(address(name, parts)).status_code == 405, method
+
+
+@pytest.mark.parametrize("name", sorted(PATTERNS))
+def test_no_post_is_taken_without_the_token_of_a_page(
+    carol: User, parts: dict[str, Any], name: str
+) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(carol)
+    answer = browser.post(address(name, parts))
+    assert answer.status_code == 403
+    assert "did not come from a page of Peerpath" in answer.content.decode()
+
+
+@pytest.mark.parametrize("name", [n for n in OF_A_SESSION if n not in ONLY_POST])
+def test_members_and_administrators_see_the_session(
+    signed_in: Callable[[User], Client],
+    alice: User,
+    bob: User,
+    carol: User,
+    parts: dict[str, Any],
+    name: str,
+) -> None:
+    member_add(DiagnosisSession.objects.get(pk=parts["session_id"]), user=bob, added_by=alice)
+    for user in (alice, bob) if name == "triage:host_key" else (alice, bob, carol):
+        answer = signed_in(user).get(address(name, parts))
+        assert answer.status_code in {200, 302}, user.username
+
+
+@pytest.mark.parametrize("name", sorted(FOR_ADMINISTRATORS))
+def test_people_are_for_administrators(
+    signed_in: Callable[[User], Client], bob: User, carol: User, name: str
+) -> None:
+    refused = signed_in(bob).get(address(name, {}))
+    assert refused.status_code == 403
+    assert "for administrators" in refused.content.decode()
+    assert signed_in(carol).get(address(name, {})).status_code == 200
+
+
+def test_lists_show_only_what_is_ones_own(
+    signed_in: Callable[[User], Client], bob: User, parts: dict[str, Any]
+) -> None:
+    for page in ("/", "/decisions"):
+        assert str(parts["session_id"]) not in signed_in(bob).get(page).content.decode()
+
+
+def test_a_person_without_a_right_any_more_sees_nothing(
+    signed_in: Callable[[User], Client], alice: User, parts: dict[str, Any]
+) -> None:
+    browser = signed_in(alice)
+    User.objects.filter(pk=alice.pk).update(is_active=False)
+    assert browser.get(address("triage:diagnosis", parts)).status_code == 302
