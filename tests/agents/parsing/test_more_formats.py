@@ -217,9 +217,9 @@ _HOSTILE: dict[str, Callable[[int], str]] = {
 @pytest.mark.thorough
 @pytest.mark.parametrize("shape", _HOSTILE)
 def test_large_hostile_text_takes_linear_time(shape: str) -> None:
-    text = clean(_HOSTILE[shape](4_000).encode())
+    text = clean(_HOSTILE[shape](2_000).encode())
     for probe_id in MINE:
         began = time.perf_counter()
         readings = all_probes()[probe_id].parse(Output(text, "", None, -1))
         assert readings
-        assert time.perf_counter() - began < 1.0, probe_id
+        assert time.perf_counter() - began < 0.5, probe_id

@@ -14,9 +14,25 @@ import pytest
 import agents
 from agents.reader import all_readers
 
-_UNITS = [" ", ".", "1", "1 ", "1.", "> ", ">", ",", "1,", "a", "a ", "-", "=", "a=", '"', "N/A "]
-_UNITS += ["GPU0 ", "| ", ":", "a: ", "/", "a/", "[", "(", "<", " a=b", "\t", "\\", "0000:01:00.0 "]
-_UNITS += ["12 KB ", "1,2 ", "'", "{", "via ", "Using ", "x.y"]
+_UNITS = [
+    " ",
+    ".",
+    "1",
+    "1 ",
+    "1.",
+    "> ",
+    ",",
+    "a",
+    "a ",
+    "-",
+    "a=",
+    '"',
+    "GPU0 ",
+    "| ",
+    "a: ",
+    "/",
+]
+_UNITS += ["[", "<", " a=b", "\\", "0000:01:00.0 ", "12 KB ", "x.y"]
 # Exponential cost shows on the short line, a power of the length on the long one.
 _LENGTHS = (26, 200)
 
