@@ -485,10 +485,10 @@ SEEDS += [
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_damaged_results_never_raise(seed: int) -> None:
     rng = random.Random(seed)
-    for _ in range(60):
+    for _ in range(40):
         text = rng.choice(SEEDS)[:20_000]
         for _ in range(rng.randrange(1, 6)):
             at = rng.randrange(len(text))
