@@ -14,9 +14,14 @@ from pathlib import Path
 
 import port_for
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.agents.conftest import alive, ssh_keys, sshd
+
+__all__ = ["alive", "ssh_keys", "sshd"]  # fixtures
 
 ROOT = Path(__file__).resolve().parents[2]
+NAME, PASSWORD = "alice", "correct horse battery"
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = [
     "--headless",
@@ -85,6 +90,26 @@ def browser() -> Iterator[Browser]:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(scope="session")
+def account(server: Server, browser: Browser) -> str:
+    """The first administrator, made by the printed link."""
+    page = browser.new_page()
+    page.goto(server.first_link)
+    page.get_by_label("Your name here").fill(NAME)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_role("heading", name="Where does the time per token go?")).to_be_visible()
+    page.close()
+    return NAME
+
+
+def sign_in(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/sign-in")
+    page.get_by_label("Name").fill(NAME)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
 
 
 @pytest.fixture

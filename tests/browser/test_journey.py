@@ -9,24 +9,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import outputs
-from tests.browser.conftest import Server
+from tests.browser.conftest import PASSWORD, Server, sign_in
 
 pytestmark = pytest.mark.browser
-NAME, PASSWORD = "alice", "correct horse battery"
 Shot = Callable[[Page, str], None]
-
-
-@pytest.fixture(scope="module")
-def account(server: Server, browser: Browser) -> str:
-    """The first administrator, made by the printed link."""
-    page = browser.new_page()
-    page.goto(server.first_link)
-    page.get_by_label("Your name here").fill(NAME)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Start").click()
-    expect(page.get_by_role("heading", name="Where does the time per token go?")).to_be_visible()
-    page.close()
-    return NAME
 
 
 @pytest.fixture(params=[1440, 390], ids=["wide", "narrow"])
@@ -41,10 +27,7 @@ def page(
         "console",
         lambda message: complaints.append(message.text) if message.type == "error" else None,
     )
-    found.goto(f"{server.url}/sign-in")
-    found.get_by_label("Name").fill(account)
-    found.get_by_label("Password").fill(PASSWORD)
-    found.get_by_role("button", name="Sign in").click()
+    sign_in(found, server)
     yield found
     context.close()
     _none(complaints)

@@ -60,7 +60,7 @@ def peerpath(
         process = start(*arguments, data=data)
         out, err = process.communicate(given.encode(), timeout=120)
         return subprocess.CompletedProcess(
-            arguments, process.returncode, out.decode(), err.decode()
+            process.args, process.returncode, out.decode(), err.decode()
         )
 
     return run
