@@ -1,13 +1,20 @@
 """What a change can gain: the arithmetic of one decode step at each observed concurrency.
 
 step = floor (weight reads) + communication + what is left. Ranges are combined so that the truth stays
-inside as long as the inputs' ranges hold it.
+inside as long as the inputs' ranges hold it. A profile of the step takes the place of the estimate.
+Source: Amdahl's law (1967) over the parts of one decode step; two all-reduces a layer as in Megatron-LM
+(Shoeybi et al. 2019); ring steps and volume as in NVIDIA/nccl-tests, PERFORMANCE.md.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
+from agents.facts import Fact
+from agents.facts.bench import PROFILE
 from agents.facts.nccl import NCCL_TRANSPORTS
 from agents.facts.workload import (
     GOAL,
@@ -19,20 +26,30 @@ from agents.facts.workload import (
     Parallelism,
 )
 from webapp.diagnosis.case import Bound
-from webapp.diagnosis.claim import Basis, Range
-from webapp.diagnosis.communication import Communication, communication
-from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.claim import Basis, EvidenceRef, Range
+from webapp.diagnosis.communication import PER_LAYER, Communication, communication
+from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.step_floor import Floor, step_floor
+from webapp.diagnosis.step_profile import NO_STEP_FITS, WAITING, Split, fits_none, split_of
 
 TOO_LOOSE = "communication's high end is cut at what the step leaves: this estimate is too loose"
 NOT_SPLIT = "communication is not bounded, so it counts as unexplained"
+STEP_KEPT = "the step stays the observed one: what the change does to the rest of it is not known"
 NONE: Range = (1.0, 1.0)
+
+T = TypeVar("T")
 
 
 def bounds(facts: Facts) -> tuple[Bound, ...]:
     """One for each observed concurrency, rising."""
     observed: tuple[Observed, ...] = facts.value(OBSERVED) or ()
-    return tuple(_bound(facts, point) for point in sorted(observed, key=lambda o: o.concurrency))
+    points = sorted(observed, key=lambda o: o.concurrency)
+    steps = [step_ms(facts, point)[0] for point in points]
+    found = []
+    for i, point in enumerate(points):
+        others = [step for step in steps[:i] + steps[i + 1 :] if step]
+        found.append(_bound(facts, point, others))
+    return tuple(found)
 
 
 def step_tokens(facts: Facts, concurrency: int) -> float:
@@ -60,13 +77,14 @@ def step_ms(facts: Facts, point: Observed) -> tuple[Range | None, tuple[str, ...
     return (work * accepted[0] / fast, work * accepted[1] / slow), ()
 
 
-def _bound(facts: Facts, point: Observed) -> Bound:
+def _bound(
+    facts: Facts, point: Observed, others: Sequence[Range], per_layer: float = PER_LAYER
+) -> Bound:
+    """others: the steps at the other concurrencies, one of which a profile may belong to."""
     tokens = step_tokens(facts, point.concurrency)
     step, missing = step_ms(facts, point)
     floor = step_floor(facts, tokens)
-    comm = communication(facts, tokens)
-    missing += floor.missing + comm.missing
-    refs = tuple(dict.fromkeys(facts.refs(OBSERVED) + floor.evidence + comm.evidence))
+    comm = communication(facts, tokens, per_layer)
     if step is None:
         return Bound(
             point.concurrency,
@@ -74,27 +92,68 @@ def _bound(facts: Facts, point: Observed) -> Bound:
             comm_ms=comm.comm_ms,
             basis=_basis(floor, comm),
             assumes=floor.assumes + comm.assumes,
-            missing=missing,
-            evidence=refs,
+            missing=missing + floor.missing + comm.missing,
+            evidence=_refs(facts, floor, comm),
         )
+    split = split_of(facts, step, others)
+    stray = not split and fits_none(facts, (step, *others))
+    comm = _profiled(split, comm) if split else comm
     base = floor.floor_ms[0] if floor.floor_ms else 0.0
     cut, too_loose = _cut(comm.comm_ms, step, base)
-    p2p = _gain_p2p(facts, step, base, cut, comm.p2p_ms)
+    removable = _removable(cut, comm)
+    p2p = _gain_p2p(facts, step, base, removable, comm.p2p_ms)
     assumes = floor.assumes + comm.assumes + ((TOO_LOOSE,) if too_loose else ())
+    assumes += ((NO_STEP_FITS,) if stray else ()) + (() if cut else (NOT_SPLIT,))
     return Bound(
         point.concurrency,
         step_ms=step,
         floor_ms=floor.floor_ms,
         comm_ms=cut,
-        unexplained_ms=_left(step, floor.floor_ms, cut),
-        max_gain_remove_comm=_gain(step, base, cut),
+        unexplained_ms=_beside(step, split) if split else _left(step, floor.floor_ms, cut),
+        max_gain_remove_comm=_gain(step, base, removable),
         max_gain_p2p=p2p,
         goal_reachable_by_p2p=_reachable(facts, point, p2p),
         basis=_basis(floor, comm),
-        assumes=assumes if cut else (*assumes, NOT_SPLIT),
-        missing=missing,
-        evidence=refs,
+        assumes=assumes,
+        missing=missing + floor.missing + comm.missing,
+        evidence=_refs(facts, floor, comm),
+        profiled_ms=split.parts if split else {},
     )
+
+
+def _refs(facts: Facts, floor: Floor, comm: Communication) -> tuple[EvidenceRef, ...]:
+    return tuple(dict.fromkeys(facts.refs(OBSERVED) + floor.evidence + comm.evidence))
+
+
+def _profiled(split: Split, estimate: Communication) -> Communication:
+    """The profile's collectives in place of the estimate, which stays as the least they could need.
+
+    Over P2P they are not known to need less than nothing, nor more than now, where no published
+    figure holds for them.
+    """
+    low = min(split.nccl[0], estimate.comm_ms[0]) if estimate.comm_ms else 0.0
+    return Communication(
+        split.nccl,
+        estimate.p2p_ms or (0.0, split.nccl[1]),
+        Basis.MEASURED,
+        (WAITING,),
+        (),
+        split.evidence,
+        least_ms=low,
+    )
+
+
+def _removable(cut: Range | None, comm: Communication) -> Range | None:
+    """What a change can take away of it: waiting for each other does not go with the transfers."""
+    if cut is None or comm.least_ms is None:
+        return cut
+    return min(comm.least_ms, cut[1]), cut[1]
+
+
+def _beside(step: Range, split: Split) -> Range:
+    """What is left of the step beside the profile's kernels and gaps."""
+    low, high = split.total
+    return max(0.0, step[0] - high), max(0.0, step[1] - low)
 
 
 def _cut(comm: Range | None, step: Range, floor_low: float) -> tuple[Range | None, bool]:
@@ -175,3 +234,93 @@ def _basis(floor: Floor, comm: Communication) -> dict[str, Basis]:
 def share_of(part: Range, whole: Range) -> Range:
     """Shares (0…1) of one range in another."""
     return part[0] / whole[1], min(1.0, part[1] / whole[0]) if whole[0] else math.inf
+
+
+def what_if(
+    facts: Facts,
+    *,
+    batch: int | None = None,
+    layers: int | None = None,
+    reduces_per_layer: float | None = None,
+    hidden_size: int | None = None,
+    activation_bytes: int | None = None,
+    tp: int | None = None,
+    draft_tokens: int | None = None,
+    accepted: Range | float | None = None,
+) -> Bound:
+    """The bound at one batch under other inputs; None keeps the case's own value.
+
+    batch: requests at once; the lowest observed by default. accepted: tokens a step yields per request.
+    The step stays the observed one, between those observed around `batch` where that one was not.
+    """
+    model = {
+        "layers": layers,
+        "hidden_size": hidden_size,
+        "activation_bytes": activation_bytes,
+        "draft_tokens": draft_tokens,
+        "accepted_per_step": (accepted, accepted)
+        if isinstance(accepted, int | float)
+        else accepted,
+    }
+    changed = _changed(facts, model, tp)
+    point, assumed = _point(changed, batch)
+    others = [step for o in changed.value(OBSERVED) or () if (step := step_ms(changed, o)[0])]
+    per_layer = PER_LAYER if reduces_per_layer is None else reduces_per_layer
+    if per_layer != PER_LAYER or point not in (changed.value(OBSERVED) or ()):
+        changed = _without(changed, PROFILE)
+    found = _bound(changed, point, others, per_layer)
+    if _same_work(facts, changed):
+        return replace(found, assumes=(*found.assumes, *assumed))
+    return replace(found, assumes=(*found.assumes, *assumed, STEP_KEPT))
+
+
+def _same_work(facts: Facts, changed: Facts) -> bool:
+    """Whether the GPUs would do what they did when the step was observed."""
+    return facts.value(MODEL) == changed.value(MODEL) and facts.value(PARALLELISM) == changed.value(
+        PARALLELISM
+    )
+
+
+def _changed(facts: Facts, model: Mapping[str, Any], tp: int | None) -> Facts:
+    """The facts with these fields of the model and this tp; a profile of the old ones is dropped."""
+    own_model, own = facts.value(MODEL) or Model(), facts.value(PARALLELISM)
+    new_model = replace(own_model, **{k: v for k, v in model.items() if v is not None})
+    new = own if tp is None else replace(own or Parallelism(), tp=tp)
+    found = facts
+    if new_model != own_model:
+        found = _with(found, MODEL, new_model)
+    if new is not None and new != own:
+        found = _with(found, PARALLELISM, new)
+    return found if found is facts else _without(found, PROFILE)
+
+
+def _with(facts: Facts, fact: Fact[T], value: T) -> Facts:
+    """Said by the user in place of what was; the evidence stays that of the old value."""
+    old = facts.best(fact)
+    item = Sourced(fact.known(value), "what if") if old is None else old
+    return Facts({**facts.readings, fact.id: (replace(item, reading=fact.known(value)),)})
+
+
+def _without(facts: Facts, fact: Fact[Any]) -> Facts:
+    return Facts({key: group for key, group in facts.readings.items() if key != fact.id})
+
+
+def _point(facts: Facts, batch: int | None) -> tuple[Observed, tuple[str, ...]]:
+    """The observed point, or one whose step lies between its neighbours': a larger batch takes longer."""
+    points: tuple[Observed, ...] = facts.value(OBSERVED) or ()
+    observed = sorted(points, key=lambda o: o.concurrency)
+    wanted = batch or (observed[0].concurrency if observed else 1)
+    exact = next((o for o in observed if o.concurrency == wanted), None)
+    if exact:
+        return exact, ()
+    below = [o for o in observed if o.concurrency < wanted]
+    above = [o for o in observed if o.concurrency > wanted]
+    low = step_ms(facts, below[-1])[0] if below else None
+    high = step_ms(facts, above[0])[0] if above else None
+    if low is None or high is None:
+        return Observed(wanted), ()
+    text = (
+        f"the step at concurrency {wanted} lies between those observed at {below[-1].concurrency} and "
+        f"{above[0].concurrency}"
+    )
+    return Observed(wanted, step_ms=(min(low[0], high[0]), max(low[1], high[1]))), (text,)

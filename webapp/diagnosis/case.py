@@ -39,7 +39,8 @@ class Bound:
     """What a change can gain at one observed concurrency. Every *_ms is a range over one decode step.
 
     None: not computable; `missing` names the inputs. gains are factors of the throughput (1 = none).
-    goal_reachable_by_p2p None: no goal, or not computable.
+    goal_reachable_by_p2p None: no goal, or not computable. profiled_ms: the step by kind of kernel,
+    where a profile was taken at this load.
     """
 
     concurrency: int
@@ -54,6 +55,7 @@ class Bound:
     assumes: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     evidence: tuple[EvidenceRef, ...] = ()
+    profiled_ms: Mapping[str, Range] = field(default_factory=dict)
 
 
 class VerdictKind(StrEnum):

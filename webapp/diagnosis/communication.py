@@ -37,7 +37,10 @@ NO_COPY = (
 
 @dataclass(frozen=True, slots=True)
 class Communication:
-    """Per step. p2p_ms: the same all-reduces over P2P. None: not computable, see missing."""
+    """Per step. p2p_ms: the same all-reduces over P2P. None: not computable, see missing.
+
+    least_ms: the part that is certain to be transfers, where comm_ms holds waiting as well.
+    """
 
     comm_ms: Range | None = None
     p2p_ms: Range | None = None
@@ -45,6 +48,7 @@ class Communication:
     assumes: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     evidence: tuple[EvidenceRef, ...] = ()
+    least_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,8 @@ class Link:
         return link_share(self.gen, self.width)
 
 
-def communication(facts: Facts, tokens: float) -> Communication:
+def communication(facts: Facts, tokens: float, per_layer: float = PER_LAYER) -> Communication:
+    """tokens: in one step of one replica. per_layer: all-reduces a layer."""
     model = facts.value(MODEL) or Model()
     parallel = facts.value(PARALLELISM)
     missing = _missing(facts, model, parallel)
@@ -78,11 +83,11 @@ def communication(facts: Facts, tokens: float) -> Communication:
     if parallel.tp == 1:
         return Communication((0.0, 0.0), (0.0, 0.0), Basis.INFERRED, ("tp 1: no all-reduce",))
     size = message_bytes(model, tokens)
-    count = PER_LAYER * (model.layers or 0)
+    count = per_layer * (model.layers or 0)
     seen = facts.value(NCCL_TRANSPORTS)
     p2p_us, p2p_source = _over_p2p_us(facts, size, parallel.tp)
     common = [] if seen and (seen.shm or seen.p2p) else [PRESUMES_SHM]
-    common += [f"{count} all-reduces a step, one after the other", p2p_source]
+    common += [f"{count:g} all-reduces a step, one after the other", p2p_source]
     if parallel.pp > 1:
         common.append("transfers between pipeline stages are left out")
     in_use = bool(seen and seen.p2p and not seen.shm)
@@ -200,5 +205,5 @@ def _missing(facts: Facts, model: Model, parallel: Parallelism | None) -> tuple[
     return found if measured or single else (*found, NO_COPY)
 
 
-def _scaled(us: Range, count: int) -> Range:
+def _scaled(us: Range, count: float) -> Range:
     return us[0] * count / 1e3, us[1] * count / 1e3

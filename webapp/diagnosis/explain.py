@@ -1,0 +1,295 @@
+"""One diagnosis in words: a paragraph for a manager, a page for an engineer.
+
+Both say only what the diagnosis holds: figures with their basis, what is not known as not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from webapp.diagnosis.case import (
+    Actor,
+    Bound,
+    Gate,
+    GateState,
+    NextTest,
+    OptionStatus,
+    Restart,
+    VerdictKind,
+)
+from webapp.diagnosis.catalogue import all_hypotheses, all_options
+from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.diagnosis import Diagnosis
+from webapp.diagnosis.provenance import Provenance, provenance
+from webapp.diagnosis.ranking import supported, top_verdict
+from webapp.diagnosis.wording import span
+
+__all__ = ["Provenance", "Section", "for_a_manager", "for_an_engineer", "provenance"]
+
+CLAIMS = 8
+"""At most so many statements a section, so that the whole stays one page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """claims: statements with their evidence. notes: what is not known or to be done; no statements
+    about causes."""
+
+    title: str
+    claims: tuple[Claim, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+# What each supported hypothesis means to somebody who does not know the field's words.
+_PLAIN = {
+    "hang": "The system has stopped answering: its GPUs wait for each other.",
+    "false_p2p_grant": "Direct access between the GPUs is switched on and loses data; it should be "
+    "switched off before anything else.",
+    "gpu_lost": "At least one GPU that should be there does not answer.",
+    "nvlink_fabric_down": "The direct links between the GPUs are there but not set up.",
+    "bar_space_shortage": "The machine does not give every GPU the address space that it needs.",
+    "nccl_on_network": "The GPUs of one machine talk to each other over the network, by a wrong setting.",
+    "pcie_link_degraded": "At least one GPU's connection runs slower than it could.",
+    "launch_bound": "The GPUs spend much of their time waiting for the processor to give them work.",
+    "memory_bandwidth_bound": "Most of the time goes into reading the model from memory, which is what "
+    "this hardware costs.",
+    "compute_bound": "Most of the time goes into the GPUs' own arithmetic.",
+    "power_or_thermal_limit": "The GPUs are held back by their power limit or by heat.",
+    "p2p_unsupported_gpu": "These GPUs are not allowed direct access to each other by their maker.",
+    "kvm_hidden": "A setting hides from the GPUs' driver that it runs in a virtual machine.",
+    "p2p_denied_no_clique": "The driver refuses the GPUs direct access to each other, because the "
+    "virtual machine does not permit it.",
+    "p2p_denied_other": "The driver refuses the GPUs direct access to each other.",
+    "nccl_level_too_low": "The GPUs may reach each other directly, and a setting keeps the software "
+    "from using it.",
+    "acs_detour": "Data between the GPUs takes a longer way through the machine than it needs to.",
+    "communication_latency_bound": "Much of the time goes into many small exchanges between the GPUs.",
+    "communication_bandwidth_bound": "Much of the time goes into moving large amounts of data between "
+    "the GPUs.",
+    "numa_misplacement": "Memory that the GPUs share lies far from some of them.",
+}
+
+# What each test does, in the same words.
+_DOES = {
+    "engine_profile": "record where the serving software spends its time",
+    "p2p_matrix": "ask the driver whether the GPUs may reach each other",
+    "copy_sweep": "time copies between two GPUs",
+    "nccl_log": "read from the software's own log how the GPUs talk to each other",
+    "clique_capability": "look in the virtual machine whether direct access is permitted",
+    "all_reduce_graph": "time the exchanges between all the GPUs",
+    "running_qemu_line": "look on the host how the virtual machine was started",
+    "delivery_check": "check that data sent from one GPU to another arrives",
+    "bare_metal_test": "start the machine once without its virtual machine and test the hardware",
+}
+
+_STOPS = {
+    Restart.NONE: "nothing is restarted",
+    Restart.ENGINE: "the serving software is restarted",
+    Restart.GUEST: "the system is restarted",
+    Restart.VM: "the virtual machine is restarted",
+    Restart.HOST: "the whole machine is restarted",
+}
+
+
+def for_a_manager(result: Diagnosis) -> str:
+    """One paragraph: what is wrong, how much it can matter at most, what decides next, and its cost."""
+    parts = (_wrong(result), _matters(result), _doubt(result), _next(result))
+    return " ".join(part for part in parts if part)
+
+
+def _wrong(result: Diagnosis) -> str:
+    top = top_verdict(result.verdicts)
+    if top:
+        return _PLAIN.get(top, f"The evidence supports: {_claim_of(top)}")
+    refuses = [g for g in result.ladder if g.gate == "driver" and g.state is GateState.FAIL]
+    if refuses:
+        return "The driver refuses some GPUs direct access to each other; why is not known yet."
+    return "What holds the speed back is not known yet."
+
+
+def _claim_of(hypothesis_id: str) -> str:
+    return next((h.claim for h in all_hypotheses() if h.id == hypothesis_id), hypothesis_id)
+
+
+def _matters(result: Diagnosis) -> str:
+    bound = min(result.bounds, key=lambda b: b.concurrency, default=None)
+    if bound is None or bound.step_ms is None:
+        return "How much that matters cannot be said before the observed speed is known."
+    if bound.max_gain_remove_comm is None:
+        return (
+            "How much the exchanges between the GPUs matter is not known: what would tell it was not "
+            "measured or given yet."
+        )
+    where = (
+        "for one request at a time"
+        if bound.concurrency == 1
+        else f"at {bound.concurrency} requests"
+    )
+    most, direct = bound.max_gain_remove_comm[1], bound.max_gain_p2p
+    text = (
+        f"If the GPUs never had to wait for each other, answers {where} would come {_faster(most)}"
+    )
+    text += (
+        f"; direct access between them alone would make them {_faster(direct[1])}" if direct else ""
+    )
+    return f"{text} ({_how_known(bound)}).{_goal(result)}"
+
+
+def _faster(gain: float) -> str:
+    return "no faster" if gain < 1.005 else f"at most {(gain - 1) * 100:.0f} % faster"
+
+
+def _how_known(bound: Bound) -> str:
+    known = bound.basis.get("comm_ms", Basis.ESTIMATED)
+    return "from measurements here" if known is Basis.MEASURED else "an estimate, not a measurement"
+
+
+def _goal(result: Diagnosis) -> str:
+    out_of_reach = any(b.goal_reachable_by_p2p is False for b in result.bounds)
+    return " The goal is out of reach by direct access alone." if out_of_reach else ""
+
+
+def _doubt(result: Diagnosis) -> str:
+    """What stays open, where it is most of the time; and where the inputs do not agree."""
+    text = ""
+    bound = min(result.bounds, key=lambda b: b.concurrency, default=None)
+    if bound and bound.step_ms and bound.unexplained_ms:
+        share = bound.unexplained_ms[0] / bound.step_ms[1] if bound.step_ms[1] else 0.0
+        if share > 0.1:
+            text = f"At least {share * 100:.0f} % of the time has no explanation yet."
+    count = len(result.contradictions)
+    if count:
+        some = "One thing" if count == 1 else f"{count} things"
+        text += f" {some} that we were given cannot be right as it stands and should be settled."
+    return text.strip()
+
+
+def _next(result: Diagnosis) -> str:
+    test = next(iter(result.next_tests), None)
+    if test is None:
+        return "No further test is proposed."
+    return f"Next, {_who(test)} should {_DOES.get(test.id, test.how)}: {_cost(test)}."
+
+
+def _who(test: NextTest) -> str:
+    return "the host's administrator" if test.actor is Actor.HOST_ADMIN else "the operator"
+
+
+def _cost(test: NextTest) -> str:
+    return f"about {test.minutes} minutes, and {_STOPS[test.restart]}"
+
+
+def for_an_engineer(result: Diagnosis) -> tuple[Section, ...]:
+    """One page; sections without content are left out."""
+    sections = (
+        Section("Answer", (), (result.headline, *((result.summary,) if result.summary else ()))),
+        _time(result),
+        _gates(result),
+        _verdicts(result, VerdictKind.SUPPORTED, "Supported"),
+        _verdicts(result, VerdictKind.REFUTED, "Refuted"),
+        _open(result),
+        _contradictions(result),
+        _tests(result),
+        _advice(result, "Recommended", OptionStatus.RECOMMENDED),
+        _advice(result, "Not to be done", OptionStatus.UNSAFE, OptionStatus.BLOCKED),
+    )
+    return tuple(section for section in sections if section.claims or section.notes)
+
+
+def _time(result: Diagnosis) -> Section:
+    claims = [claim for bound in result.bounds for claim in _of_bound(bound)]
+    single = min(result.bounds, key=lambda b: b.concurrency, default=None)
+    notes = [f"assumes: {text}" for text in (single.assumes if single else ())]
+    missing = dict.fromkeys(text for bound in result.bounds for text in bound.missing)
+    notes += [f"missing: {text}" for text in missing]
+    return Section("Where the time goes", tuple(claims), tuple(notes))
+
+
+def _of_bound(bound: Bound) -> Iterator[Claim]:
+    """Each quantity with its own range and basis."""
+    at = f"at concurrency {bound.concurrency}"
+    parts = (
+        ("step_ms", f"{at} a step takes", bound.step_ms),
+        ("floor_ms", f"{at} reading weights needs at least", bound.floor_ms),
+        ("comm_ms", f"{at} communication takes", bound.comm_ms),
+        ("unexplained_ms", f"{at} not explained is", bound.unexplained_ms),
+    )
+    for name, text, value in parts:
+        if value is not None:
+            basis = bound.basis.get(name, Basis.ESTIMATED)
+            yield Claim(f"{text} {span(value)} ms ({basis})", bound.evidence, value, basis)
+    if bound.max_gain_remove_comm:
+        removed, direct = bound.max_gain_remove_comm, bound.max_gain_p2p
+        text = f"{at} removing all communication gains at most {removed[1]:.2f} ×"
+        text += f", P2P {span(direct, 2)} ×" if direct else ""
+        yield Claim(text, bound.evidence, direct or removed, Basis.ESTIMATED)
+
+
+def _gates(result: Diagnosis) -> Section:
+    """Judged gates as statements; the others together, since nothing is known of them."""
+    judged = [g for g in result.ladder if g.state in {GateState.PASS, GateState.FAIL}]
+    unknown = [g for g in result.ladder if g.state is GateState.UNKNOWN]
+    claims = tuple(Claim(_of_gate(g), g.evidence, None, Basis.MEASURED) for g in judged)
+    notes = [f"{g.gate} ({g.path}) unknown: {g.why}" for g in unknown]
+    return Section("The ladder of peer-to-peer", claims, tuple(notes))
+
+
+def _of_gate(gate: Gate) -> str:
+    state = "passes" if gate.state is GateState.PASS else "fails"
+    return f"{gate.gate} ({gate.path}) {state}: {gate.why}"
+
+
+def _verdicts(result: Diagnosis, kind: VerdictKind, title: str) -> Section:
+    """One claim each, the first; supported ones in order of importance."""
+    names = [n for n, v in result.verdicts.items() if v.kind is kind]
+    if kind is VerdictKind.SUPPORTED:
+        names = list(supported(result.verdicts))
+    found = []
+    for name in names[:CLAIMS]:
+        verdict = result.verdicts[name]
+        claims = verdict.for_ if kind is VerdictKind.SUPPORTED else verdict.against
+        found += [
+            Claim(f"{name}: {c.text}", c.evidence, c.range, c.basis)
+            for c in claims[: 2 if kind is VerdictKind.SUPPORTED else 1]
+        ]
+    return Section(title, tuple(found))
+
+
+def _open(result: Diagnosis) -> Section:
+    notes = []
+    for name, verdict in result.verdicts.items():
+        if verdict.kind is VerdictKind.OPEN:
+            share = f", up to {span(verdict.share_ms)} ms of a step" if verdict.share_ms else ""
+            asked = f": {', '.join(verdict.missing[:3])}" if verdict.missing else ""
+            notes.append(f"{name}{share}{asked}")
+    return Section("Open, and what would tell", (), tuple(notes))
+
+
+def _contradictions(result: Diagnosis) -> Section:
+    claims = tuple(
+        Claim(item.text, item.evidence, None, Basis.INFERRED)
+        for item in result.contradictions[:CLAIMS]
+    )
+    return Section("What contradicts itself", claims)
+
+
+def _tests(result: Diagnosis) -> Section:
+    notes = tuple(
+        f"{test.id}: {test.how} ({test.minutes} min; restart: {test.restart}; by the {test.actor}); "
+        f"could decide {', '.join(test.decides)}"
+        for test in result.next_tests
+    )
+    return Section("Next tests", (), notes)
+
+
+def _advice(result: Diagnosis, title: str, *wanted: OptionStatus) -> Section:
+    found = []
+    for option in all_options():
+        advice = result.advice.get(option.id)
+        if advice and advice.status in wanted and advice.why:
+            first, effect = advice.why[0], advice.predicted_effect
+            text = f"{option.phase} {option.title}: {first.text}"
+            text += f"; effect {span(effect, 2)} ×" if effect else ""
+            found.append(Claim(text, first.evidence, effect or first.range, first.basis))
+    return Section(title, tuple(found[:CLAIMS]))
