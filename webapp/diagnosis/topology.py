@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from agents.facts.gpu import GPUS, PCI_GPUS
-from agents.facts.host import GPU_PATHS, IOMMU_GROUPS, PCI_MAPPINGS
+from agents.facts.host import ACS, GPU_PATHS, IOMMU_GROUPS, PCI_MAPPINGS, PCI_TREE, GpuPath
 from agents.facts.p2p import TOPOLOGY
 from agents.facts.platform import MACHINE_TYPE, VIRT_KIND
 from agents.facts.vm import VM_HOSTPCI, VM_QEMU_ARGS
@@ -15,7 +16,11 @@ from webapp.diagnosis.facts import Facts
 
 @dataclass(frozen=True, slots=True)
 class HostGpu:
-    """One GPU as it is wired: its root complex, the bridge it hangs on, and what the host says of it."""
+    """One GPU as it is wired: its root complex, the bridge it hangs on, and what the host says of it.
+
+    numa_node None: not read, or the host has no nodes. redirects: whether ACS on the switch's ports, or
+    on the root port where there is no switch, sends peer traffic up to the root; None: not read.
+    """
 
     address: str
     root_complex: str
@@ -23,11 +28,13 @@ class HostGpu:
     group: str
     link: str
     switch: str = ""
+    numa_node: int | None = None
+    redirects: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GuestGpu:
-    """One GPU as the guest sees it. bridge: the emulated bus it shares with others, "" for the root."""
+    """One GPU as the guest sees it. bridge: the bridge it shares with others, "" for the root."""
 
     name: str
     address: str
@@ -69,6 +76,7 @@ def _host(facts: Facts) -> tuple[HostGpu, ...]:
     groups = {
         device: group.group for group in facts.value(IOMMU_GROUPS) or () for device in group.devices
     }
+    redirects = _redirects(facts)
     return tuple(
         HostGpu(
             path.pci_address,
@@ -77,9 +85,28 @@ def _host(facts: Facts) -> tuple[HostGpu, ...]:
             _group(groups.get(path.pci_address, path.iommu_group)),
             path.link or "",
             path.switch or "",
+            path.numa_node,
+            redirects(path),
         )
         for path in sorted(paths, key=lambda p: p.pci_address)
     )
+
+
+def _redirects(facts: Facts) -> Callable[[GpuPath], bool | None]:
+    """What the ports that a GPU's peer traffic could turn in do with it.
+
+    PCI Express base specification, Access Control Services: below a switch its own ports decide, and
+    without one there is only the root port.
+    """
+    ports = {port.pci_address: port.redirect for port in facts.value(ACS) or ()}
+    above = {node.address: node.path for node in facts.value(PCI_TREE) or ()}
+
+    def of(path: GpuPath) -> bool | None:
+        bridges = above.get(path.pci_address, ())[1:] if path.switch else (path.root_port or "",)
+        found = [ports[bridge] for bridge in bridges or (path.switch or "",) if bridge in ports]
+        return any(found) if found else None
+
+    return of
 
 
 def _group(number: int | None) -> str:
@@ -104,14 +131,30 @@ def _guest(facts: Facts) -> tuple[GuestGpu, ...]:
 
 
 def _shared_bridges(facts: Facts) -> dict[int, str]:
-    """GPUs that `topo -m` puts behind one emulated bridge (PIX among them)."""
+    """Which bridge each GPU shares with others, by what `topo -m` calls PIX or PXB."""
     matrix = facts.value(TOPOLOGY)
     if matrix is None:
         return {}
-    shared = {
-        end for pair, link in matrix.gpu_links().items() if link in {"PIX", "PXB"} for end in pair
-    }
-    return {i: "one bridge" for i, name in enumerate(matrix.gpus) if name in shared}
+    near = {pair for pair, link in matrix.gpu_links().items() if link in {"PIX", "PXB"}}
+    found: dict[int, str] = {}
+    count = 0
+    for i, name in enumerate(matrix.gpus):
+        if i in found or not any(name in pair for pair in near):
+            continue
+        count += 1
+        found |= {matrix.gpus.index(one): f"bridge {count}" for one in _joined(name, near)}
+    return found
+
+
+def _joined(name: str, near: set[tuple[str, str]]) -> set[str]:
+    """Every GPU that can be reached from one over near pairs."""
+    reached, ahead = {name}, [name]
+    while ahead:
+        here = ahead.pop()
+        found = {b if a == here else a for a, b in near if here in (a, b)} - reached
+        reached |= found
+        ahead += found
+    return reached
 
 
 def _matches(

@@ -1,18 +1,53 @@
-"""The topology as drawing coordinates: host above, guest below, labels clear of every line."""
+"""The topology as drawing coordinates: the host's tree on the left, the guest's on the right, one GPU a
+row, so that it stays readable with sixteen GPUs and prints on a page.
+
+Every text is cut to its box, and the full text is the box's title.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from typing import TypeVar
 
-from webapp.diagnosis.topology import Topology, short
+from webapp.diagnosis.topology import GuestGpu, HostGpu, Topology, short
 
-COLUMN = 145.0
-LEFT = 20.0
-BOX = 132.0
+K = TypeVar("K")
+MARGIN, TOP = 8.0, 52.0
+PITCH, BOX_HEIGHT, GROUP_GAP = 44.0, 36.0, 14.0
+BETWEEN, MATCH_GAP = 18.0, 84.0
+NODE_WIDTH, PORT_WIDTH, SWITCH_WIDTH, GPU_WIDTH = 108.0, 128.0, 160.0, 166.0
+GUEST_WIDTH, BRIDGE_WIDTH, BUS_WIDTH = 150.0, 92.0, 104.0
+HEADING_PX, FIRST_PX, REST_PX = 14.0, 12.5, 11.0
+# Mean advance of a letter in the widest face of the font stack (DejaVu Sans), per px of its size.
+ADVANCE, BOLD_ADVANCE = 0.62, 0.69
+
+_GENERATIONS = {"2.5": 1, "5.0": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One line of text. y: its baseline. anchor: "start" or "middle"."""
+
+    kind: str
+    x: float
+    y: float
+    text: str
+    size_px: float
+    anchor: str = "middle"
+
+    @property
+    def width(self) -> float:
+        """Estimated, on the wide side."""
+        return text_width(self.text, self.size_px, bold=self.kind in {"t", "b"})
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
+    """kind: node, port, switch, real (a GPU), fake (emulated) or own (a GPU of a machine without VM)."""
+
     kind: str
     x: float
     y: float
@@ -21,14 +56,32 @@ class Box:
     lines: tuple[str, ...]
 
     @property
-    def middle(self) -> float:
-        return self.x + self.width / 2
+    def right(self) -> float:
+        return self.x + self.width
 
     @property
-    def rows(self) -> list[tuple[float, str, bool]]:
-        """(y, text, is first) of each line, centred in the box."""
-        top = self.y + self.height / 2 - 8 * (len(self.lines) - 1) + 4
-        return [(top + 16 * i, text, i == 0) for i, text in enumerate(self.lines)]
+    def middle(self) -> float:
+        return self.y + self.height / 2
+
+    @property
+    def title(self) -> str:
+        return ", ".join(line for line in self.lines if line)
+
+    @property
+    def texts(self) -> tuple[Text, ...]:
+        """The lines, centred, each cut to the box."""
+        lines = [line for line in self.lines if line]
+        top = self.middle - 7.5 * (len(lines) - 1) + 4
+        return tuple(
+            Text(
+                "d" if i else "b",
+                self.x + self.width / 2,
+                top + 15 * i,
+                _fitted(line, self.width - 8, REST_PX if i else FIRST_PX, bold=not i),
+                REST_PX if i else FIRST_PX,
+            )
+            for i, line in enumerate(lines)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,77 +95,190 @@ class Wire:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """title_y: where the two headings stand; width, height: the viewBox."""
+    """width, height: the viewBox, in px at full size."""
 
     boxes: tuple[Box, ...]
     wires: tuple[Wire, ...]
-    host_title_y: float
-    guest_title_y: float
+    headings: tuple[Text, ...]
     width: float
     height: float
 
 
-def figure(topology: Topology) -> Figure | None:
-    columns = max(len(topology.host), len(topology.guest))
-    if columns == 0:
+def figure(topology: Topology, processor: str = "") -> Figure | None:
+    """None while no GPU is known. processor: what the host calls its CPU."""
+    if not topology.host and not topology.guest:
         return None
-    width = LEFT * 2 + COLUMN * columns - (COLUMN - BOX)
     boxes: list[Box] = []
     wires: list[Wire] = []
-    y = _host(topology, width, boxes, wires) if topology.host else 10.0
-    lowest = y
-    # The guest's heading stands below its boxes, so that no dashed line crosses it.
-    y += 46 if topology.host else 0
-    bottom = _guest(topology, width, y, boxes, wires)
-    for host_index, guest_index in topology.matches:
-        top = LEFT + COLUMN * host_index + BOX / 2
-        end = LEFT + COLUMN * guest_index + BOX / 2
-        wires.append(Wire("match", top, lowest, end, y))
-    return Figure(tuple(boxes), tuple(wires), 20.0, bottom + 26, width, bottom + 40)
+    hosts = _host(topology.host, boxes, wires)
+    host_end = max((box.right for box in boxes), default=0.0)
+    start = host_end + MATCH_GAP if hosts else MARGIN
+    guests = _guest(topology, start, boxes, wires)
+    for host, guest in topology.matches:
+        a, b = hosts[host], guests[guest]
+        wires.append(Wire("match", a.right, a.middle, b.x, b.middle))
+    end = max(box.right for box in boxes)
+    headings = []
+    if hosts:
+        room = (start if guests else end + 200) - MARGIN - BETWEEN
+        headings += _heading(MARGIN, "Host (real)", f"as it is wired · {processor}", room)
+    if guests:
+        headings += _heading(start, *_guest_words(topology), 1e3)
+    end = max(end, *(text.x + text.width for text in headings))
+    height = max(box.y + box.height for box in boxes) + MARGIN
+    return Figure(tuple(boxes), tuple(wires), tuple(headings), end + MARGIN, height)
 
 
-def _host(topology: Topology, width: float, boxes: list[Box], wires: list[Wire]) -> float:
-    """Root complexes, ports, GPUs; returns the lower edge."""
-    boxes.append(Box("root", LEFT, 36, width - 2 * LEFT, 30, ("processor and its I/O die",)))
-    for i, gpu in enumerate(topology.host):
-        x = LEFT + COLUMN * i
-        port = Box(
-            "port",
-            x,
-            88,
-            BOX,
-            42,
-            (f"root {gpu.root_complex}", f"port {short(gpu.port)}" if gpu.port else ""),
-        )
-        end = Box("real", x, 152, BOX, 56, (f"GPU {short(gpu.address)}", gpu.group, gpu.link))
-        wires.append(Wire("wire", port.middle, 66, port.middle, 88))
-        wires.append(Wire("wire", port.middle, 130, port.middle, 152))
-        boxes += [_trimmed(port), _trimmed(end)]
-    return 208.0
+def text_width(text: str, size_px: float, *, bold: bool) -> float:
+    return len(text) * size_px * (BOLD_ADVANCE if bold else ADVANCE)
 
 
-def _guest(
-    topology: Topology, width: float, y: float, boxes: list[Box], wires: list[Wire]
-) -> float:
-    """GPUs on top, so that the dashed lines end at them; emulated buses below; returns the lower edge."""
-    kind = "fake" if topology.emulated else "port"
-    shared = [i for i, gpu in enumerate(topology.guest) if gpu.bridge]
-    for i, gpu in enumerate(topology.guest):
-        box = Box(kind, LEFT + COLUMN * i, y, BOX, 44, (gpu.name, gpu.slot or short(gpu.address)))
-        boxes.append(_trimmed(box))
-        wires.append(Wire("wire", box.middle, y + 44, box.middle, y + (66 if i in shared else 104)))
-    if shared:
-        x = LEFT + COLUMN * shared[0]
-        span = COLUMN * (shared[-1] - shared[0]) + BOX
-        boxes.append(
-            Box(kind, x, y + 66, span, 24, ("one emulated bridge: why topo -m says PIX here",))
-        )
-        wires.append(Wire("wire", x + span / 2, y + 90, x + span / 2, y + 104))
-    boxes.append(
-        Box(kind, LEFT, y + 104, width - 2 * LEFT, 24, (f"bus of the {topology.board or 'guest'}",))
-    )
-    return y + 128
+def _guest_words(topology: Topology) -> tuple[str, str]:
+    board = f" · {topology.board}" if topology.board else ""
+    if topology.emulated:
+        return f"Guest{board} (emulated)", "drawn by the hypervisor: says nothing of the wiring"
+    return "As the driver sees it", "no hypervisor was seen between driver and wiring"
 
 
-def _trimmed(box: Box) -> Box:
-    return Box(box.kind, box.x, box.y, box.width, box.height, tuple(t for t in box.lines if t))
+def _heading(x: float, title: str, under: str, room: float) -> list[Text]:
+    under = _fitted(under.rstrip(" ·"), room, REST_PX, bold=False)
+    return [
+        Text("t", x, 18.0, title, HEADING_PX, "start"),
+        Text("d", x, 35.0, under, REST_PX, "start"),
+    ]
+
+
+# --- the host's tree ------------------------------------------------------------------------------
+
+
+def _host(gpus: Sequence[HostGpu], boxes: list[Box], wires: list[Wire]) -> dict[int, Box]:
+    """NUMA nodes, root ports, switches and GPUs from left to right; the GPUs' boxes by index."""
+    order = sorted(range(len(gpus)), key=lambda i: _place(gpus[i]))
+    port_x = MARGIN + NODE_WIDTH + BETWEEN
+    switch_x = port_x + PORT_WIDTH + BETWEEN
+    gpu_x = switch_x + (SWITCH_WIDTH + BETWEEN if any(gpu.switch for gpu in gpus) else 0)
+    found: dict[int, Box] = {}
+    y = TOP
+    for node, members in _runs(order, lambda i: gpus[i].numa_node):
+        for i in members:
+            lines = (f"GPU {short(gpus[i].address)}", _about(gpus[i]))
+            found[i] = Box("real", gpu_x, y, GPU_WIDTH, BOX_HEIGHT, lines)
+            y += PITCH
+        parent = _around("node", MARGIN, NODE_WIDTH, [found[i] for i in members], _node_words(node))
+        boxes.append(parent)
+        for _, below in _runs(members, lambda i: (gpus[i].root_complex, gpus[i].port)):
+            _port(gpus, below, found, parent, (port_x, switch_x), boxes, wires)
+        y += GROUP_GAP
+    boxes += found.values()
+    return found
+
+
+def _place(gpu: HostGpu) -> tuple[float, str, str, str, str]:
+    node = float("inf") if gpu.numa_node is None else gpu.numa_node
+    return (node, gpu.root_complex, gpu.port, gpu.switch, gpu.address)
+
+
+def _port(
+    gpus: Sequence[HostGpu],
+    members: list[int],
+    found: dict[int, Box],
+    parent: Box,
+    columns: tuple[float, float],
+    boxes: list[Box],
+    wires: list[Wire],
+) -> None:
+    """One root port with the switches and GPUs below it."""
+    first = gpus[members[0]]
+    lines = (f"root {first.root_complex}", f"port {short(first.port)}" if first.port else "")
+    port = _around("port", columns[0], PORT_WIDTH, [found[i] for i in members], lines)
+    boxes.append(port)
+    wires.append(_between(parent, port))
+    for name, below in _runs(members, lambda i: gpus[i].switch):
+        above = port
+        if name:
+            lines = (f"switch {short(name)}", _acs([gpus[i] for i in below]))
+            above = _around("switch", columns[1], SWITCH_WIDTH, [found[i] for i in below], lines)
+            boxes.append(above)
+            wires.append(_between(port, above))
+        wires += [_between(above, found[i]) for i in below]
+
+
+def _node_words(node: int | None) -> tuple[str, ...]:
+    return ("processor", "NUMA not read") if node is None else (f"NUMA {node}", "processor")
+
+
+def _acs(gpus: Sequence[HostGpu]) -> str:
+    read = [gpu.redirects for gpu in gpus if gpu.redirects is not None]
+    if not read:
+        return "ACS not read"
+    return f"ACS redirects {sum(read)} of {len(gpus)}" if any(read) else "no ACS redirect"
+
+
+def _about(gpu: HostGpu) -> str:
+    return " · ".join(filter(None, [gpu.group, link_in_words(gpu.link)]))
+
+
+def link_in_words(link: str) -> str:
+    """ "Gen5 x16" of "2.5 GT/s x16 (at most 32.0 GT/s x16)": what it can do, since an idle GPU is slow."""
+    speeds = re.findall(r"([\d.]+) GT/s x(\d+)", link)
+    if not speeds or speeds[-1][0] not in _GENERATIONS:
+        return link
+    speed, width = speeds[-1]
+    return f"Gen{_GENERATIONS[speed]} x{width}"
+
+
+# --- the guest's tree -----------------------------------------------------------------------------
+
+
+def _guest(topology: Topology, x: float, boxes: list[Box], wires: list[Wire]) -> dict[int, Box]:
+    """GPUs beside the host's, then the bridges they share and the bus."""
+    if not topology.guest:
+        return {}
+    kind = "fake" if topology.emulated else "own"
+    found = {
+        i: Box(kind, x, TOP + PITCH * i, GUEST_WIDTH, BOX_HEIGHT, _guest_lines(gpu))
+        for i, gpu in enumerate(topology.guest)
+    }
+    bridge_x = x + GUEST_WIDTH + BETWEEN
+    shared = any(gpu.bridge for gpu in topology.guest)
+    bus_x = bridge_x + (BRIDGE_WIDTH + BETWEEN if shared else 0)
+    bus = _around(kind, bus_x, BUS_WIDTH, list(found.values()), (topology.board or "PCI", "bus"))
+    for name, members in _runs(list(found), lambda i: topology.guest[i].bridge):
+        below = [found[i] for i in members]
+        above = bus
+        if name:
+            above = _around(kind, bridge_x, BRIDGE_WIDTH, below, (name, "PIX inside"))
+            boxes.append(above)
+            wires.append(_between(above, bus))
+        wires += [_between(box, above) for box in below]
+    boxes += [*found.values(), bus]
+    return found
+
+
+def _guest_lines(gpu: GuestGpu) -> tuple[str, str]:
+    return (gpu.name, " · ".join(filter(None, [gpu.slot, short(gpu.address)])))
+
+
+# --- small geometry -------------------------------------------------------------------------------
+
+
+def _runs(items: Iterable[int], key: Callable[[int], K]) -> list[tuple[K, list[int]]]:
+    """Neighbours with the same key."""
+    return [(name, list(group)) for name, group in groupby(items, key=key)]
+
+
+def _around(kind: str, x: float, width: float, rows: Sequence[Box], lines: tuple[str, ...]) -> Box:
+    """A box as tall as the rows it holds together."""
+    top, bottom = rows[0].y, rows[-1].y + rows[-1].height
+    return Box(kind, x, top, width, bottom - top, lines)
+
+
+def _between(left: Box, right: Box) -> Wire:
+    """Level, at the height of the smaller of the two."""
+    y = min((left, right), key=lambda box: box.height).middle
+    return Wire("wire", left.right, y, right.x, y)
+
+
+def _fitted(text: str, width: float, size_px: float, *, bold: bool) -> str:
+    room = int(width / (size_px * (BOLD_ADVANCE if bold else ADVANCE)))
+    return text if len(text) <= room else text[: max(0, room - 1)] + "…"

@@ -9,11 +9,12 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.facts.host import PLATFORM
-from agents.facts.p2p import P2P_READ, P2P_WRITE
+from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pMatrix
 from webapp.accounts.models import User
 from webapp.diagnosis.case import Verdict, VerdictKind
 from webapp.diagnosis.catalogue import all_hypotheses
 from webapp.diagnosis.diagnosis import Diagnosis
+from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.matching import with_vm
 from webapp.diagnosis.topology import draw
 from webapp.triage.case_facts import facts_of
@@ -93,11 +94,18 @@ def topology(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
             for i, gpu in enumerate(topology.host)
         ],
         unmatched=[gpu for i, gpu in enumerate(topology.guest) if i not in matched],
-        matrices=[
-            (fact.title, value) for fact in (P2P_READ, P2P_WRITE) if (value := facts.value(fact))
-        ],
+        matrices=_matrices(facts),
     )
     return TemplateResponse(request, "triage/topology.html", context)
+
+
+def _matrices(facts: Facts) -> list[tuple[str, P2pMatrix]]:
+    """The driver's answers; once where writes are answered like reads."""
+    read, write = facts.value(P2P_READ), facts.value(P2P_WRITE)
+    if read and read == write:
+        return [(f"{P2P_READ.title}; writes are the same", read)]
+    found = ((P2P_READ.title, read), (P2P_WRITE.title, write))
+    return [(title, matrix) for title, matrix in found if matrix]
 
 
 @require_POST

@@ -1,0 +1,239 @@
+"""The screens of the reasoning: the topology map, the pivot, what-if, why, and the page to print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from agents.facts import Reading
+from agents.facts.gpu import GPUS, Gpu
+from agents.facts.host import ACS, GPU_PATHS, PCI_TREE, AcsPort, GpuPath, PciNode
+from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode, TopologyMatrix
+from agents.facts.platform import VIRT_KIND
+from agents.facts.vm import QEMU_COMMANDS, VMS, HostPci, QemuCommand, QemuDevice, Vm
+from tests.webapp.diagnosis.building import facts_of, kvm_guest, matrix
+from webapp.diagnosis.matching import with_vm
+from webapp.diagnosis.topology import draw
+from webapp.triage import codec
+from webapp.triage.models import DiagnosisSession, Evidence, StoredReading
+from webapp.triage.pair_map import pair_map
+from webapp.triage.topology_figure import Box, Figure, Text, figure, link_in_words
+
+Readings = list[Reading[Any]]
+IDLE = "2.5 GT/s x16 (at most 32.0 GT/s x16)"
+
+
+def bus(i: int) -> int:
+    return 0x10 * (i // 4 + 1) + 3 + i % 4
+
+
+def switch_machine(size: int) -> Readings:
+    """A VM on a host with a switch for every four GPUs and a NUMA node for every eight."""
+    names = tuple(f"GPU{i}" for i in range(size))
+    links = tuple(
+        tuple(None if a == b else "PIX" if a // 4 == b // 4 else "SYS" for b in range(size))
+        for a in range(size)
+    )
+    guest: Readings = [
+        VIRT_KIND.known("kvm", lines=(1,)),
+        GPUS.known(
+            tuple(Gpu(i, "Card 96GB", pci_address=f"0000:{i + 1:02x}:00.0") for i in range(size))
+        ),
+        TOPOLOGY.known(TopologyMatrix(names, links)),
+        P2P_READ.known(matrix(size, P2pCode.OK, (0, 1, P2pCode.CNS))),
+        P2P_WRITE.known(matrix(size, P2pCode.OK)),
+    ]
+    return [*guest, *_switch_host(size)]
+
+
+def _switch_host(size: int) -> Readings:
+    paths: list[GpuPath] = []
+    nodes: list[PciNode] = []
+    ports: list[AcsPort] = []
+    devices: list[QemuDevice] = []
+    for i in range(size):
+        address, root = f"0000:{bus(i):02x}:00.0", f"0000:{0x10 * (i // 4 + 1) - 1:02x}"
+        up, down = f"{root}:01.1", f"0000:{0x10 * (i // 4 + 1) + 1:02x}:{i % 4:02x}.0"
+        switch = f"0000:{0x10 * (i // 4 + 1):02x}:00.0"
+        paths.append(GpuPath(address, root, up, switch, i // 8, 40 + i, IDLE))
+        nodes.append(PciNode(address, root, (up, switch, down)))
+        ports.append(AcsPort(down, i % 2 == 0, "SrcValid+ ReqRedir+"))
+        # handed out in the opposite order, so that the lines of the same device cross
+        devices.append(QemuDevice(f"hostpci{size - 1 - i}.0", address))
+    command = QemuCommand(7, True, "q35", devices=tuple(devices))
+    slots = tuple(HostPci(i, mapping="pool") for i in range(size))
+    return [
+        GPU_PATHS.known(tuple(paths)),
+        PCI_TREE.known(tuple(nodes)),
+        ACS.known(tuple(ports)),
+        VMS.known((Vm(7, "vm", hostpci=slots, config={"args": ""}),)),
+        QEMU_COMMANDS.known((command,)),
+    ]
+
+
+def two_cards() -> Readings:
+    """Two cards on root ports, seen from the host alone, nodes and links not read."""
+    paths = (GpuPath("0000:01:00.0", "0000:00", "0000:00:01.1"), GpuPath("0000:21:00.0", "0000:20"))
+    return [*kvm_guest(size=2), GPU_PATHS.known(paths)]
+
+
+def stored(session: DiagnosisSession, readings: Readings) -> None:
+    """Readings as if parsers had found them, each in an output of its own."""
+    for number, reading in enumerate(readings):
+        evidence = Evidence.objects.create(
+            session=session,
+            reader=f"test.{number}",
+            view="guest",
+            origin="paste",
+            sha256=f"{number:064x}",
+            body=b"",
+        )
+        row = codec.encode(reading)
+        StoredReading.objects.create(
+            evidence=evidence,
+            fact_id=row.fact_id,
+            kind=row.kind,
+            value=row.value,
+            detail=row.detail,
+            lines=row.lines,
+            missing=row.missing,
+            reader=evidence.reader,
+            parsed_by="test",
+        )
+
+
+# --- the topology map -----------------------------------------------------------------------------
+
+Rectangle = tuple[float, float, float, float]
+
+
+def drawn(readings: Readings) -> Figure:
+    found = figure(
+        draw(with_vm(facts_of(*readings))), "Some Processor With A Very Long Name 9335 " * 3
+    )
+    assert found is not None
+    return found
+
+
+def _rectangle(item: Box | Text) -> Rectangle:
+    if isinstance(item, Box):
+        return item.x, item.y, item.x + item.width, item.y + item.height
+    left = item.x - (item.width / 2 if item.anchor == "middle" else 0)
+    return left, item.y - item.size_px * 0.8, left + item.width, item.y + item.size_px * 0.25
+
+
+def _overlap(a: Rectangle, b: Rectangle) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def _inside(inner: Rectangle, outer: Rectangle) -> bool:
+    return (
+        outer[0] <= inner[0]
+        and outer[1] <= inner[1]
+        and inner[2] <= outer[2]
+        and inner[3] <= outer[3]
+    )
+
+
+def _crossings(found: Figure) -> Iterator[str]:
+    """Wires that run through a box or a text they do not end at."""
+    obstacles: Sequence[Box | Text] = (*found.boxes, *found.headings)
+    for wire in found.wires:
+        for obstacle in obstacles:
+            left, top, right, bottom = _rectangle(obstacle)
+            for step in range(1, 40):
+                x = wire.x1 + (wire.x2 - wire.x1) * step / 40
+                y = wire.y1 + (wire.y2 - wire.y1) * step / 40
+                if left < x < right and top < y < bottom:
+                    yield f"{wire} through {obstacle}"
+
+
+CASES = {
+    "two": two_cards(),
+    "two guests": kvm_guest(size=2),
+    "eight": kvm_guest(size=8),
+    "eight on switches": switch_machine(8),
+    "sixteen on switches": switch_machine(16),
+    "only the host": _switch_host(16)[:3],
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_overlaps_on_the_map(case: str) -> None:
+    found = drawn(CASES[case])
+    whole = (0.0, 0.0, found.width, found.height)
+    boxes = [(box.title, _rectangle(box)) for box in found.boxes]
+    headings = [(text.text, _rectangle(text)) for text in found.headings]
+    for (one, a), (other, b) in combinations([*boxes, *headings], 2):
+        assert not _overlap(a, b), f"{one} over {other}"
+    for box in found.boxes:
+        texts = [_rectangle(text) for text in box.texts]
+        assert all(_inside(text, _rectangle(box)) for text in texts), box
+        assert not any(_overlap(a, b) for a, b in combinations(texts, 2)), box
+    assert all(_inside(rectangle, whole) for _, rectangle in [*boxes, *headings])
+    assert not list(_crossings(found))
+
+
+def test_a_switch_stands_between_root_port_and_gpus() -> None:
+    found = drawn(switch_machine(16))
+    kinds = {
+        kind: [b for b in found.boxes if b.kind == kind] for kind in ("node", "port", "switch")
+    }
+    assert [len(kinds[kind]) for kind in ("node", "port", "switch")] == [2, 4, 4]
+    gpus = [box for box in found.boxes if box.kind == "real"]
+    for switch in kinds["switch"]:
+        below = [gpu for gpu in gpus if switch.y <= gpu.middle <= switch.y + switch.height]
+        assert len(below) == 4
+        assert all(port.right < switch.x < switch.right < gpus[0].x for port in kinds["port"])
+        assert "ACS redirects 2 of 4" in switch.title
+    assert kinds["node"][1].lines[0] == "NUMA 1"
+
+
+def test_the_same_device_is_joined_across_the_gap() -> None:
+    readings = switch_machine(8)
+    topology = draw(with_vm(facts_of(*readings)))
+    assert len(topology.matches) == 8
+    assert {(host, guest) for host, guest in topology.matches} == {(i, 7 - i) for i in range(8)}
+    assert sum(wire.kind == "match" for wire in drawn(readings).wires) == 8
+
+
+def test_what_was_not_read_is_said_on_the_map() -> None:
+    titles = [box.title for box in drawn(two_cards()).boxes]
+    assert "processor, NUMA not read" in titles
+    without_acs = [r for r in switch_machine(8) if r.fact_id != ACS.id]
+    assert sum("ACS not read" in box.title for box in drawn(without_acs).boxes) == 2
+
+
+def test_bridges_that_are_not_one_are_drawn_apart() -> None:
+    bridges = [gpu.bridge for gpu in draw(facts_of(*switch_machine(8))).guest]
+    assert bridges == ["bridge 1"] * 4 + ["bridge 2"] * 4
+
+
+def test_nothing_known_draws_nothing() -> None:
+    assert figure(draw(facts_of())) is None
+    assert pair_map(facts_of()) is None
+
+
+@pytest.mark.parametrize(
+    ("link", "words"),
+    [(IDLE, "Gen5 x16"), ("16.0 GT/s x8", "Gen4 x8"), ("odd", "odd"), ("", "")],
+)
+def test_a_link_in_words(link: str, words: str) -> None:
+    assert link_in_words(link) == words
+
+
+def test_a_pair_needs_both_directions_to_be_allowed() -> None:
+    found = pair_map(facts_of(*switch_machine(8)))
+    assert found is not None
+    cells = {(c.source, c.destination): c for _, row in found.rows for c in row if c}
+    assert len(cells) == 56
+    refused, allowed = cells["GPU0", "GPU1"], cells["GPU1", "GPU0"]
+    assert (refused.verdict, refused.code, refused.way) == ("no", "CNS/OK", "near")
+    assert (allowed.verdict, allowed.code) == ("yes", "OK")
+    assert cells["GPU0", "GPU7"].way == "far"
+    half = pair_map(facts_of(P2P_READ.known(matrix(2, P2pCode.OK))))
+    assert half is not None
+    assert {cell.verdict for _, row in half.rows for cell in row if cell} == {"unknown"}
