@@ -32,23 +32,32 @@ class Pairs:
 
 
 def gpu_count(facts: Facts) -> int | None:
-    """GPUs the driver works with; the PCI bus's count only when the driver was not asked."""
+    """GPUs the driver works with; the PCI bus's count only when the driver was not asked.
+
+    A part of a list is a lower bound: a matrix may name more, and one GPU of it is not one in all.
+    """
     gpus = facts.value(GPUS)
     listed = len(gpus) if gpus else facts.value(GPU_COUNT_SMI)
     names = _names(facts)
-    return listed or len(names) or facts.value(GPU_COUNT_PCI)
+    on_bus = facts.value(GPU_COUNT_PCI)
+    if listed and _is_part(facts, GPU_COUNT_SMI):
+        most = max(listed, len(names), on_bus or 0)
+        return most if most > 1 else None
+    if on_bus == 1 and _is_part(facts, GPU_COUNT_PCI):
+        on_bus = None
+    return listed or len(names) or on_bus
+
+
+def _is_part(facts: Facts, count: Fact[int]) -> bool:
+    counted = facts.best(count)
+    return counted is not None and bool(counted.reading.missing)
 
 
 def gpu_count_refs(facts: Facts) -> tuple[EvidenceRef, ...]:
     """What `gpu_count` rests on: the first of its sources that has a value."""
-    sources: tuple[Fact[Any], ...] = (
-        GPUS,
-        GPU_COUNT_SMI,
-        P2P_READ,
-        P2P_WRITE,
-        TOPOLOGY,
-        GPU_COUNT_PCI,
-    )
+    lists: tuple[Fact[Any], ...] = (GPUS, GPU_COUNT_SMI)
+    others: tuple[Fact[Any], ...] = (P2P_READ, P2P_WRITE, TOPOLOGY, GPU_COUNT_PCI)
+    sources = (*others, *lists) if _is_part(facts, GPU_COUNT_SMI) else (*lists, *others)
     known = (fact for fact in sources if facts.kind(fact) is ReadingKind.KNOWN)
     first = next(known, None)
     return facts.refs(first) if first else ()

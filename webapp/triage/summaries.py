@@ -10,6 +10,7 @@ from typing import Any
 from agents.facts.bench import CopyResult
 from agents.facts.gpu import GpuNuma
 from agents.facts.p2p import P2pMatrix, TopologyMatrix
+from agents.facts.vm import HostPci, Vm
 
 LONGEST = 140
 
@@ -53,10 +54,31 @@ def _list(items: list[Any]) -> str:
         return "none"
     if all(isinstance(item, GpuNuma) for item in items):
         return _counted((_node(item) for item in items), "GPUs")
+    if configured := [vm for vm in items if isinstance(vm, Vm) and (vm.config or vm.hostpci)]:
+        return f"{len(items)}: " + "; ".join(map(_vm, configured[:3]))
     names = [getattr(item, "name", None) for item in items]
     if all(isinstance(name, str) for name in names):
         return ", ".join(f"{n} × {name}" for name, n in Counter(names).items())
     return f"{len(items)}: " + "; ".join(_words(item) for item in items[:3])
+
+
+def _vm(vm: Vm) -> str:
+    """What decides about P2P: the board, what is passed through and how, and the arguments."""
+    passed = Counter(map(_passed, vm.hostpci))
+    parts = (
+        "VM" if vm.id is None else f"VM {vm.id}",
+        vm.name,
+        f"machine {vm.machine}" if vm.machine else None,
+        "hostpci " + ", ".join(f"{n} × {what}" if n > 1 else what for what, n in passed.items())
+        if passed
+        else None,
+        f"args {vm.args}" if vm.args else None,
+    )
+    return " ".join(filter(None, parts))
+
+
+def _passed(device: HostPci) -> str:
+    return f"{device.mapping or ' '.join(device.addresses)}{' pcie=1' if device.pcie else ''}"
 
 
 def _node(item: GpuNuma) -> str:

@@ -1,0 +1,24 @@
+"""A value in one line of words."""
+
+from __future__ import annotations
+
+from agents.facts.vm import HostPci, Vm
+from webapp.triage.summaries import LONGEST, summary
+
+
+def test_a_vm_says_what_decides_about_p2p() -> None:
+    vm = Vm(
+        id=128,
+        name="llm",
+        machine="q35",
+        hostpci=(
+            HostPci(slot=0, addresses=("0000:01:00.0",), pcie=True),
+            HostPci(slot=1, mapping="gpus"),
+            HostPci(slot=2, mapping="gpus"),
+        ),
+        args="-cpu host",
+    )
+    words = "VM 128 llm machine q35 hostpci 0000:01:00.0 pcie=1, 2 × gpus args -cpu host"
+    assert summary((vm, Vm(id=129, name="other"))) == f"2: {words}"
+    assert summary((Vm(id=1, name="a"), Vm(id=2, name="b"))) == "1 × a, 1 × b"
+    assert len(summary((vm,) * 9)) <= LONGEST
