@@ -28,8 +28,9 @@ class Benchmark:
     """One measurement.
 
     supplies and parse: as for a probe; one output may hold several results, then a fact has several
-    readings. payload: folder in agents/payloads that the target's Python runs (its __main__.py);
-    None: only pasted output is read. argv: the payload's arguments when nobody chose others.
+    readings. payload: folder in agents/payloads that the target's Python runs (its __main__.py),
+    shipped with the modules of _shared; None: only pasted output is read. argv: the payload's arguments
+    when nobody chose others.
     duration_s: how long it takes on two GPUs. timeout_s: when it is ended.
     gpu_memory_mib: what it needs free on each GPU.
     """
@@ -58,9 +59,15 @@ class Benchmark:
             raise ValueError(f"{self.id} has no program to run")
         shipped = io.BytesIO()
         with zipfile.ZipFile(shipped, "w") as archive:
-            for module in sorted((_PAYLOADS / self.payload).glob("*.py")):
+            for module in _modules(self.payload):
                 archive.writestr(zipfile.ZipInfo(module.name), module.read_bytes())
         return shipped.getvalue()
+
+
+def _modules(payload: str) -> list[Path]:
+    """The payload's own files and those that all payloads share, in order of their names."""
+    found = [*(_PAYLOADS / payload).glob("*.py"), *(_PAYLOADS / "_shared").glob("*.py")]
+    return sorted(found, key=lambda path: path.name)
 
 
 @cache

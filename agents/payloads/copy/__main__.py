@@ -74,7 +74,7 @@ def measured(index, chosen, argv):
         torch = load_torch()
         device = device_of(torch, chosen)
         if index == 0:
-            header(torch, device, argv)
+            header(torch, device, argv, "peerpath.copy/1")
         if device == "cpu":
             run_on_cpu(torch, chosen)
             return ENOUGH

@@ -21,7 +21,7 @@ from agents.facts import Reading, ReadingKind
 from agents.facts.bench import CopyPath, Timing
 from agents.probe import Output
 
-SOURCE = Path(__file__).resolve().parents[3] / "agents" / "payloads" / "copy"
+SHARED = Path(__file__).resolve().parents[3] / "agents" / "payloads" / "_shared"
 BENCHMARK = all_benchmarks()["bench.copy"]
 
 
@@ -202,7 +202,7 @@ sys.exit(code)
 
 
 def _parts(limit_s: float, *parts: str) -> tuple[int, list[dict[str, Any]], Reading[Any]]:
-    process = _run(["-I", "-c", PARTS, str(SOURCE), str(limit_s), *parts])
+    process = _run(["-I", "-c", PARTS, str(SHARED), str(limit_s), *parts])
     lines, out, err = _finish(process)
     assert err == ""
     (reading,) = BENCHMARK.parse(Output(out))
@@ -243,7 +243,7 @@ def test_some_parts_end_the_run(parts: list[str], code: int, last: str) -> None:
 
 
 def _lines_module() -> Any:
-    spec = importlib.util.spec_from_file_location("copy_payload_lines", SOURCE / "lines.py")
+    spec = importlib.util.spec_from_file_location("copy_payload_lines", SHARED / "lines.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)

@@ -1,6 +1,7 @@
 """Processes that measure, and the one that watches them."""
 
 import ctypes
+import json
 import os
 import select
 import signal
@@ -13,6 +14,7 @@ GO_ON, ENOUGH, STILLBORN, REFUSED, STOPPED = 0, 10, 1, 3, 4  # exit codes
 PART_SECONDS = (
     30  # what one process may take, to load torch and measure, however short the limit is
 )
+STUCK_SECONDS = 20  # how long a killed process may take to go
 
 
 class Stopped(Exception):  # noqa: N818
@@ -57,12 +59,33 @@ def watched(child, until):
             kill(child)
 
 
+def answer_of(task, until):
+    """(exit code, answer): what a process of its own computed, as JSON; None when it gave nothing."""
+    read, write = os.pipe()
+
+    def answering():
+        os.write(write, json.dumps(task()).encode())
+        return GO_ON
+
+    with os.fdopen(read, "rb") as answer:
+        try:
+            code = watched(started(answering), until)
+        finally:
+            os.close(write)
+        said = answer.read()
+    return code, json.loads(said) if said else None
+
+
 def kill(child):
     try:
         os.killpg(child, signal.SIGKILL)
     except ProcessLookupError:  # it has no group yet
         os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+    until = time.monotonic() + STUCK_SECONDS
+    while not os.waitpid(child, os.WNOHANG)[0]:
+        if time.monotonic() > until:
+            raise Stopped(f"process {child} is stuck in the driver and cannot be ended")
+        time.sleep(0.01)
 
 
 def end_by_signal(number, _frame):

@@ -3,11 +3,13 @@
 import hashlib
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from lines import Refusal, say
 
 BUSY_MIB = 2048  # memory in use without a visible process: another container's
+LEFT_MIB = 64  # more than before, once everything has ended: something was left behind
 
 
 def gpu_nodes():
@@ -28,8 +30,8 @@ def smi(query):
 def refuse_when_busy():
     rows = smi("--query-compute-apps=pid,gpu_uuid")
     holders = [f"process {row[0]}" for row in rows if row[0].isdigit()]
-    for gpu, mib in (row for row in smi("--query-gpu=index,memory.used") if len(row) == 2):
-        if mib.isdigit() and int(mib) > BUSY_MIB:
+    for gpu, mib in memory_used().items():
+        if mib > BUSY_MIB:
             holders.append(f"{mib} MiB in use on GPU {gpu}")
     if holders:
         fix = "stop what uses the GPUs, or give --force and accept figures beside other work"
@@ -61,21 +63,46 @@ def device_of(torch, chosen):
     return "cuda"
 
 
-def header(torch, device, argv):
-    program = Path(sys.argv[0])  # one file as it is shipped, a folder where it is written
-    digest = hashlib.sha256(program.read_bytes()).hexdigest() if program.is_file() else ""
-    names, driver = [], ""
+def header(torch, device, argv, schema):
+    """The first line of a program that measures with torch."""
+    names = []
     if device == "cuda":
         names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-        driver = next((row[0] for row in smi("--query-gpu=driver_version") if row), "")
     environment = {
         "device": device,
-        "driver": driver,
+        "driver": driver_version() if names else "",
         "torch": torch.__version__,
         "cuda": torch.version.cuda or "",
         "gpus": ", ".join(names),
-        "python": sys.version.split()[0],
-        "argv": " ".join(argv),
-        "payload_sha256": digest,
+        **program(argv),
     }
-    say(schema="peerpath.copy/1", environment=environment)
+    say(schema=schema, environment=environment)
+
+
+def driver_version():
+    return next((row[0] for row in smi("--query-gpu=driver_version") if row), "")
+
+
+def program(argv):
+    """What ran: the interpreter, the arguments, and the hash of the one file that was shipped."""
+    path = Path(sys.argv[0])
+    digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    version = sys.version.split()[0]
+    return {"python": version, "argv": " ".join(argv), "payload_sha256": digest}
+
+
+def memory_used():
+    """MiB in use on each GPU, by nvidia-smi's index."""
+    rows = (row for row in smi("--query-gpu=index,memory.used") if len(row) == 2)
+    return {gpu: int(mib) for gpu, mib in rows if mib.isdigit()}
+
+
+def say_what_is_left(before):
+    """Whether the GPUs hold more than before; drivers take a moment to free a killed process's."""
+    for _ in range(5):
+        kept = {g: mib - before[g] for g, mib in memory_used().items() if g in before}
+        if max(kept.values(), default=0) <= LEFT_MIB:
+            return
+        time.sleep(1)
+    gpu = max(kept, key=kept.get)
+    say(note=f"GPU {gpu} still holds {kept[gpu]} MiB more than before")

@@ -13,18 +13,23 @@ def raw(handle):
     return ctypes.c_void_p(handle)
 
 
+def library(name):
+    """The library of that name that torch loaded, or that lies beside it."""
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    found = [line.split()[-1] for line in maps if f"/{name}" in line]
+    for folder in sys.path:
+        found += map(str, Path(folder).glob(f"nvidia/*/lib/{name}.so.*"))
+    if not found:
+        fix = f"use the torch wheels from pytorch.org, which bring {name}.so"
+        raise Refusal(f"{name} of this torch was not found", fix)
+    return ctypes.CDLL(found[0])
+
+
 class Cuda:
     """Calls into the CUDA runtime that torch loaded; OSError with CUDA's own words when one fails."""
 
     def __init__(self):
-        maps = Path("/proc/self/maps").read_text().splitlines()
-        found = [line.split()[-1] for line in maps if "libcudart" in line]
-        for folder in sys.path:
-            found += map(str, Path(folder).glob("nvidia/*/lib/libcudart.so.*"))
-        if not found:
-            fix = "use the torch wheels from pytorch.org, which bring libcudart.so"
-            raise Refusal("the CUDA runtime library of this torch was not found", fix)
-        self.library = ctypes.CDLL(found[0])
+        self.library = library("libcudart")
         self.library.cudaGetErrorString.restype = ctypes.c_char_p
 
     def __call__(self, name, *args):
