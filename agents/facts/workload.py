@@ -16,7 +16,8 @@ class Model:
     active_weight_bytes: range of the bytes all ranks together read for one token at batch 1, parts
     that every rank keeps a copy of counted on each; divided by tp it is what one GPU reads.
     weight_bytes: size of the checkpoint, a range. accepted_per_step: tokens a decode step yields per
-    request (1 without speculative decoding), a range.
+    request (1 without speculative decoding), a range. kv_bytes_per_token: cache for one token of
+    context, all GPUs that serve it together, parts that every rank keeps counted on each; a range.
     """
 
     name: str | None = None
@@ -31,6 +32,7 @@ class Model:
     experts_active: int | None = None
     draft_tokens: int | None = None
     accepted_per_step: Range | None = None
+    kv_bytes_per_token: Range | None = None
 
 
 @dataclass(frozen=True, slots=True)

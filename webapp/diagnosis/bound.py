@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from agents.facts import Fact
-from agents.facts.bench import PROFILE
+from agents.facts.bench import PROFILE, SERVING
 from agents.facts.nccl import NCCL_TRANSPORTS
 from agents.facts.workload import (
     GOAL,
@@ -42,14 +42,25 @@ T = TypeVar("T")
 
 def bounds(facts: Facts) -> tuple[Bound, ...]:
     """One for each observed concurrency, rising."""
-    observed: tuple[Observed, ...] = facts.value(OBSERVED) or ()
-    points = sorted(observed, key=lambda o: o.concurrency)
+    points = observed_points(facts)
     steps = [step_ms(facts, point)[0] for point in points]
     found = []
     for i, point in enumerate(points):
         others = [step for step in steps[:i] + steps[i + 1 :] if step]
         found.append(_bound(facts, point, others))
     return tuple(found)
+
+
+def observed_points(facts: Facts) -> list[Observed]:
+    """What the operator observed, and at other concurrencies what a serving benchmark measured."""
+    found = {point.concurrency: point for point in facts.value(OBSERVED) or ()}
+    rates: dict[int, list[float]] = {}
+    for row in facts.value(SERVING) or ():
+        if row.concurrency and row.output_tokens_per_s:
+            rates.setdefault(row.concurrency, []).append(row.output_tokens_per_s)
+    for concurrency, rate in rates.items():
+        found.setdefault(concurrency, Observed(concurrency, (min(rate), max(rate))))
+    return sorted(found.values(), key=lambda point: point.concurrency)
 
 
 def step_tokens(facts: Facts, concurrency: int) -> float:
@@ -62,7 +73,7 @@ def step_tokens(facts: Facts, concurrency: int) -> float:
 
 def step_ms(facts: Facts, point: Observed) -> tuple[Range | None, tuple[str, ...]]:
     """T = concurrency × tokens accepted a step ÷ output tokens a second, and what is missing for it."""
-    if point.step_ms:
+    if point.step_ms and point.step_ms[0] > 0:
         return point.step_ms, ()
     if not point.output_tokens_per_s:
         counted = " (the total counts input tokens as well)" if point.total_tokens_per_s else ""
@@ -73,6 +84,8 @@ def step_ms(facts: Facts, point: Observed) -> tuple[Range | None, tuple[str, ...
     else:
         accepted = model.accepted_per_step or NONE
     slow, fast = point.output_tokens_per_s
+    if slow <= 0:
+        return None, ("user.observed: an output_tokens_per_s above 0 (no token came out)",)
     work = point.concurrency * 1e3
     return (work * accepted[0] / fast, work * accepted[1] / slow), ()
 
@@ -122,7 +135,7 @@ def _bound(
 
 
 def _refs(facts: Facts, floor: Floor, comm: Communication) -> tuple[EvidenceRef, ...]:
-    return tuple(dict.fromkeys(facts.refs(OBSERVED) + floor.evidence + comm.evidence))
+    return tuple(dict.fromkeys(facts.refs(OBSERVED, SERVING) + floor.evidence + comm.evidence))
 
 
 def _profiled(split: Split, estimate: Communication) -> Communication:
@@ -263,12 +276,15 @@ def what_if(
         else accepted,
     }
     changed = _changed(facts, model, tp)
-    point, assumed = _point(changed, batch)
-    others = [step for o in changed.value(OBSERVED) or () if (step := step_ms(changed, o)[0])]
+    observed = observed_points(changed)
+    point, assumed = _point(changed, observed, batch)
+    others = [step for o in observed if o is not point and (step := step_ms(changed, o)[0])]
     per_layer = PER_LAYER if reduces_per_layer is None else reduces_per_layer
-    if per_layer != PER_LAYER or point not in (changed.value(OBSERVED) or ()):
+    if per_layer != PER_LAYER or point not in observed:
         changed = _without(changed, PROFILE)
     found = _bound(changed, point, others, per_layer)
+    if assumed:
+        found = replace(found, basis={**found.basis, "step_ms": Basis.ESTIMATED})
     if _same_work(facts, changed):
         return replace(found, assumes=(*found.assumes, *assumed))
     return replace(found, assumes=(*found.assumes, *assumed, STEP_KEPT))
@@ -305,10 +321,10 @@ def _without(facts: Facts, fact: Fact[Any]) -> Facts:
     return Facts({key: group for key, group in facts.readings.items() if key != fact.id})
 
 
-def _point(facts: Facts, batch: int | None) -> tuple[Observed, tuple[str, ...]]:
+def _point(
+    facts: Facts, observed: list[Observed], batch: int | None
+) -> tuple[Observed, tuple[str, ...]]:
     """The observed point, or one whose step lies between its neighbours': a larger batch takes longer."""
-    points: tuple[Observed, ...] = facts.value(OBSERVED) or ()
-    observed = sorted(points, key=lambda o: o.concurrency)
     wanted = batch or (observed[0].concurrency if observed else 1)
     exact = next((o for o in observed if o.concurrency == wanted), None)
     if exact:

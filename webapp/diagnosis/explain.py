@@ -44,8 +44,8 @@ class Section:
 # What each supported hypothesis means to somebody who does not know the field's words.
 _PLAIN = {
     "hang": "The system has stopped answering: its GPUs wait for each other.",
-    "false_p2p_grant": "Direct access between the GPUs is switched on and loses data; it should be "
-    "switched off before anything else.",
+    "false_p2p_grant": "Direct access between the GPUs is switched on and cannot be relied on; it "
+    "should be switched off before anything else.",
     "gpu_lost": "At least one GPU that should be there does not answer.",
     "nvlink_fabric_down": "The direct links between the GPUs are there but not set up.",
     "bar_space_shortage": "The machine does not give every GPU the address space that it needs.",
@@ -80,6 +80,10 @@ _DOES = {
     "all_reduce_graph": "time the exchanges between all the GPUs",
     "running_qemu_line": "look on the host how the virtual machine was started",
     "delivery_check": "check that data sent from one GPU to another arrives",
+    "telemetry": "watch power, clocks and connections of the GPUs under load",
+    "gpu_count": "count the GPUs that the machine has and the driver uses",
+    "a_b": "measure the speed several times with and without direct access",
+    "stack_dump": "record where the software stands still",
     "bare_metal_test": "start the machine once without its virtual machine and test the hardware",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agents.facts.bench import PROFILE
 from webapp.diagnosis.case import Bound, Case, Gate, GateState, Path, VerdictKind
 from webapp.diagnosis.claim import Basis, Range
 
@@ -20,14 +21,17 @@ _FRACTIONS = (
 
 # What comes before any question of speed, the worst first; and what only says something is amiss.
 _FIRST = {
+    "false_p2p_grant": "Peer-to-peer is granted and cannot be relied on: switch it off first.",
     "hang": "The GPUs wait for each other and no tokens come out: this is a hang.",
-    "false_p2p_grant": "Peer-to-peer is granted and does not deliver: switch it off first.",
     "gpu_lost": "GPUs that should be there do not answer: that comes before any question of speed.",
 }
-_AMISS = {
+# A setup in which no figure of a step is one of this machine.
+_SETUP = {
     "nvlink_fabric_down": "The NVLink fabric is not up, so the GPUs cannot reach each other over it.",
-    "bar_space_shortage": "Some of a device's memory got no address space: GPUs may be missing.",
     "nccl_on_network": "The GPUs of one machine talk over the network: the engine's setup is wrong.",
+}
+_AMISS = {
+    "bar_space_shortage": "Some of a device's memory got no address space: GPUs may be missing.",
     "pcie_link_degraded": "A GPU's PCIe link runs below what it can do.",
     "nccl_level_too_low": "The driver allows peer-to-peer, and NCCL does not use it.",
     "acs_detour": "Traffic between GPUs of one switch takes a detour over the root port.",
@@ -37,6 +41,8 @@ _AMISS = {
 def headline(case: Case) -> str:
     return (
         _supported(case, _FIRST)
+        or _supported(case, _SETUP)
+        or _profiled(case)
         or _where_time_goes(case)
         or _supported(case, _AMISS)
         or _known(case)
@@ -60,6 +66,27 @@ def _known(case: Case) -> str:
 def _passes(case: Case, name: str, path: Path) -> bool:
     gate = case.gate(name, path)
     return gate is not None and gate.state is GateState.PASS
+
+
+def _profiled(case: Case) -> str:
+    """The largest part of the step that a profile shows, and what the GPUs' refusal has to do with it."""
+    profile = case.facts.value(PROFILE)
+    if profile is None or profile.step_ms <= 0:
+        return ""
+    parts = {
+        "Collectives between the GPUs, waiting included,": profile.nccl_ms,
+        "Attention": profile.attention_ms,
+        "The experts": profile.moe_ms,
+        "Other kernels": profile.other_ms,
+        "Gaps between kernels": profile.gaps_ms,
+    }
+    name, most = max(parts.items(), key=lambda part: part[1])
+    text = f"{name} take {profile.share(most):.0%} of the profiled step"
+    text = text.replace("Attention take", "Attention takes")
+    if _refused(case):
+        nccl = profile.share(profile.nccl_ms)
+        text += f"; the GPUs cannot reach each other directly, which explains at most {nccl:.0%}"
+    return f"{text}."
 
 
 def _where_time_goes(case: Case) -> str:

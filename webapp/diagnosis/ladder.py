@@ -64,8 +64,9 @@ def _unless_stale(facts: Facts, gate: Gate) -> Gate:
 
 def _not_applicable(facts: Facts, path: Path) -> tuple[str, tuple[EvidenceRef, ...]]:
     parallelism = facts.value(PARALLELISM)
-    if gpu_count(facts) == 1:
-        return "there is one GPU", gpu_count_refs(facts)
+    count = gpu_count(facts)
+    if count in {0, 1}:
+        return f"there is {'one' if count else 'no'} GPU", gpu_count_refs(facts)
     if parallelism and parallelism.tp == 1:
         return "tensor parallel 1: no collective between GPUs", facts.refs(PARALLELISM)
     if path is Path.PCIE and has_nvlink(facts) and not pairs(facts).pcie:

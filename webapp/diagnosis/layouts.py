@@ -1,4 +1,8 @@
-"""Ways to spread the model over the GPUs: what each costs in communication, and whether it fits."""
+"""Ways to spread the model over the GPUs: what each costs in communication, and whether it fits.
+
+Source: Megatron-LM (Narayanan et al. 2021) for tensor and pipeline parallel; SGLang and vLLM
+documentation of expert parallel and DP attention, 2026.
+"""
 
 from __future__ import annotations
 
@@ -54,11 +58,36 @@ def comm_per_token_ms(facts: Facts, tp: int) -> Range | None:
 
 
 def _layout(facts: Facts, parallel: Parallelism, why: str) -> Layout:
-    own = parallel.ep > 1 or parallel.dp_attention
+    own = [*_expert_parallel(facts, parallel), *_dp_attention(parallel)]
     room = fit(facts, parallel.tp * parallel.pp)
     comm = None if own else comm_per_token_ms(facts, parallel.tp)
-    text = f"{OWN_COLLECTIVES}; {room.why}" if own else f"{why}; {room.why}"
+    parts = [*own, OWN_COLLECTIVES, room.why] if own else [why, room.why]
+    text = "; ".join(part for part in parts if part)
     return Layout(name_of(parallel), comm, room.fits, text)
+
+
+def _expert_parallel(facts: Facts, parallel: Parallelism) -> list[str]:
+    """What whole experts on each GPU mean for one request at a time."""
+    if parallel.ep <= 1:
+        return []
+    model = facts.value(MODEL) or Model()
+    picks = f"{model.experts_active} of {model.experts}" if model.experts_active else "few of the"
+    text = (
+        f"at concurrency 1 a token wakes {picks} experts, so the other GPUs wait in every such layer; "
+        "it can help with many requests"
+    )
+    return [text]
+
+
+def _dp_attention(parallel: Parallelism) -> list[str]:
+    if not parallel.dp_attention:
+        return []
+    text = (
+        "every replica holds all attention weights and its own requests' cache; at concurrency 1 one GPU "
+        "computes attention and the others wait, so a single stream gets no faster; it can help with many "
+        "requests"
+    )
+    return [text]
 
 
 def _two_stages(facts: Facts, now: Parallelism) -> Layout:

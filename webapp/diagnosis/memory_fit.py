@@ -51,4 +51,14 @@ def fit(facts: Facts, gpus: int) -> Fit:
         return Fit(False, f"{size} GB of weights plus a reserve do not fit {have}")
     if high > room:
         return Fit(None, f"{size} GB of weights may or may not fit {have}")
-    return Fit(True, f"{size} GB of weights fit {have}; {(room - high) / GB:.0f} GB are left")
+    left = room - high
+    text = f"{size} GB of weights fit {have}; {left / GB:.0f} GB are left for the cache"
+    return Fit(True, text + _context(left, model.kv_bytes_per_token))
+
+
+def _context(left: float, each: tuple[float, float] | None) -> str:
+    """How much context that holds, over all requests at once."""
+    if each is None or each[1] <= 0:
+        return ", whose size for a token is not known"
+    tokens = round(left / each[1], -3)
+    return f", enough for about {tokens:,.0f} tokens of context over all requests"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
-from agents.facts import Fact
 from agents.facts.bench import ALLREDUCE, COPY, DELIVERY, PROFILE, Timing
-from agents.facts.gpu import CLIQUE_CAPABILITY
+from agents.facts.gpu import CLIQUE_CAPABILITY, GPU_COUNT_PCI, GPU_COUNT_SMI
 from agents.facts.nccl import NCCL_TRANSPORTS
 from agents.facts.p2p import P2P_READ, P2P_WRITE
 from agents.facts.vm import VM_QEMU_ARGS
@@ -23,6 +21,8 @@ from webapp.diagnosis.case import (
 from webapp.diagnosis.copy_curve import copy_curve
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.ground import Ground, ground
+from webapp.diagnosis.hypotheses.hang import SPINNING_POWER
+from webapp.diagnosis.load import load
 from webapp.diagnosis.pairs import gpu_count
 
 WANTED = 3
@@ -74,10 +74,6 @@ def _is_open(case: Case, name: str) -> bool:
     return name in case.verdicts and case.verdict(name) is VerdictKind.OPEN
 
 
-def _unread(*facts: Fact[Any]) -> Callable[[Case], bool]:
-    return lambda case: any(case.facts.value(fact) is None for fact in facts)
-
-
 def _in_kvm(case: Case) -> bool:
     return ground(case.facts) is Ground.KVM
 
@@ -95,7 +91,33 @@ def _no_device_timing(case: Case) -> bool:
 
 
 def _several_gpus(case: Case) -> bool:
-    return gpu_count(case.facts) != 1
+    return gpu_count(case.facts) not in {0, 1}
+
+
+def _serving(case: Case) -> bool:
+    """An engine that hangs, loses data or misses GPUs has no step that is worth a profile."""
+    broken = ("hang", "false_p2p_grant", "gpu_lost")
+    runs = not any(case.verdict(name) is VerdictKind.SUPPORTED for name in broken)
+    return runs and gpu_count(case.facts) != 0
+
+
+def _no_profile(case: Case) -> bool:
+    return _serving(case) and case.facts.value(PROFILE) is None
+
+
+def _may_hang(case: Case) -> bool:
+    """Kernels that spin at little power, or a hang that was seen and not looked into."""
+    seen = load(case.facts)
+    spins = seen.busy and seen.power_share is not None and seen.power_share < SPINNING_POWER
+    return spins or case.verdict("hang") is VerdictKind.SUPPORTED
+
+
+def _counts_unread(case: Case) -> bool:
+    return any(case.facts.value(fact) is None for fact in (GPU_COUNT_PCI, GPU_COUNT_SMI))
+
+
+def _in_use(case: Case) -> bool:
+    return any(g.gate == "used" and g.state is GateState.PASS for g in case.ladder)
 
 
 def _no_copies(case: Case) -> bool:
@@ -135,7 +157,7 @@ _CANDIDATES = (
             10,
             "Record a profile of about 20 decode steps under the usual load (POST /start_profile)",
         ),
-        _unread(PROFILE),
+        _no_profile,
         # It splits the whole step, where the others settle one part.
         weight=2.0,
     ),
@@ -206,6 +228,47 @@ _CANDIDATES = (
         ),
         _allowed_but_unchecked,
         weight=2.0,
+    ),
+    _Candidate(
+        _test(
+            "a_b",
+            "worth",
+            30,
+            "Three runs of the workload each with P2P and with NCCL_P2P_DISABLE=1, in turn",
+            Restart.ENGINE,
+        ),
+        lambda case: _in_use(case) and _serving(case),
+    ),
+    _Candidate(
+        _test(
+            "stack_dump",
+            "hang used collective",
+            5,
+            "py-spy dump of every rank's process, and the NCCL log of the run that stands still",
+        ),
+        _may_hang,
+        weight=2.0,
+    ),
+    _Candidate(
+        _test(
+            "gpu_count",
+            "gpu_lost bar_space_shortage",
+            5,
+            "lspci -d 10de: and nvidia-smi -L beside each other, with the kernel log of the boot",
+        ),
+        _counts_unread,
+        # Nothing points to it: it only closes a question.
+        weight=0.2,
+    ),
+    _Candidate(
+        _test(
+            "telemetry",
+            "power_or_thermal_limit pcie_link_degraded",
+            5,
+            "Watch power, clocks and links for a minute under the usual load (nvidia-smi dmon)",
+        ),
+        _serving,
+        weight=0.2,
     ),
     _Candidate(
         _test(

@@ -14,6 +14,7 @@ from agents.facts import Fact
 _ROOT = "webapp.diagnosis"
 # Where an id is looked for, in this order. "options.pcie_without_q35" says which of two is meant.
 _PACKAGES = ("", "gates", "hypotheses", "options", "contradictions", "finding_rules", "compare")
+_NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)*")
 _STATED = re.compile(r"Source: (.+?)(?:\n\n|\Z)", re.S)
 _BRACKETS = re.compile(r"\(([^()]{6,})\)")
 _CITES = re.compile(r"\d|/|\.\w|\b(?:manual|guide|catalogue|specification|NVML|parameters?)\b")
@@ -39,6 +40,8 @@ class Provenance:
 def provenance(module_or_id: str) -> Provenance | None:
     """module_or_id: "driver", "options.pcie_without_q35" or a whole module name; also the id of a
     finding. None for an id that no rule has (any more)."""
+    if not _NAME.fullmatch(module_or_id):
+        return None
     found = _module(module_or_id) or _finding(module_or_id)
     if found is None:
         return None
@@ -47,8 +50,6 @@ def provenance(module_or_id: str) -> Provenance | None:
 
 
 def _module(name: str) -> ModuleType | None:
-    if not re.fullmatch(r"[a-z][a-z0-9_.]*", name):
-        return None
     short = name.removeprefix(f"{_ROOT}.")
     places = [short] if "." in short else [f"{p}.{short}".lstrip(".") for p in _PACKAGES]
     return next((m for place in places if (m := _imported(f"{_ROOT}.{place}"))), None)

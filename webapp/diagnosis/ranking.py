@@ -10,11 +10,10 @@ from webapp.diagnosis.case import Verdict, VerdictKind
 # makes any figure of the step one of a wrong setup. Then what fills the step, measured; then what keeps
 # the GPUs from each other; last what makes it slower than it need be.
 ORDER = (
-    "hang",
     "false_p2p_grant",
+    "hang",
     "gpu_lost",
     "nvlink_fabric_down",
-    "bar_space_shortage",
     "nccl_on_network",
     "pcie_link_degraded",
     "launch_bound",
@@ -30,13 +29,20 @@ ORDER = (
     "communication_latency_bound",
     "communication_bandwidth_bound",
     "numa_misplacement",
+    # By itself only a sign in a log: every GPU may have its space by now.
+    "bar_space_shortage",
 )
+# A cause takes the place of its sign.
+_CAUSE = {"gpu_lost": "bar_space_shortage"}
 
 
 def supported(verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:
     """Ids of the supported hypotheses, the one that comes first in front."""
     found = [name for name, verdict in verdicts.items() if verdict.kind is VerdictKind.SUPPORTED]
-    rank = {name: place for place, name in enumerate(ORDER)}
+    rank = {name: float(place) for place, name in enumerate(ORDER)}
+    for sign, cause in _CAUSE.items():
+        if sign in found:
+            rank[cause] = rank[sign] - 0.5
     return tuple(sorted(found, key=lambda name: (rank.get(name, len(ORDER)), name)))
 
 

@@ -161,6 +161,7 @@ _MODEL: dict[str, Check] = {
     "experts_active": _count,
     "draft_tokens": _count_or_zero,
     "accepted_per_step": _range,
+    "kv_bytes_per_token": _range,
 }
 _PARALLELISM: dict[str, Check] = {
     "tp": _count,

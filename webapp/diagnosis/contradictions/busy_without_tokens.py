@@ -1,6 +1,8 @@
 """Full utilisation at little power and no tokens: kernels spin and wait.
 
 40–60 % of the power limit while tokens flow is ordinary decode and no contradiction.
+
+Source: NVML, nvmlUtilization_t; public measurements of decode, 300 W of 600 W a card.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""GPUs of one machine with different driver versions: the output is of more than one moment."""
+"""GPUs of one machine with different driver versions: the output is of more than one moment.
+
+Source: one kernel module drives all GPUs of a machine (NVIDIA driver README).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A gain that is hoped for is larger than the bound on all communication allows."""
+"""A gain that is hoped for is larger than the bound on all communication allows.
+
+Source: Amdahl's law, 1967.
+"""
 
 from __future__ import annotations
 

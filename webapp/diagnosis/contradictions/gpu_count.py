@@ -1,4 +1,7 @@
-"""The PCI bus and the driver count different numbers of GPUs."""
+"""The PCI bus and the driver count different numbers of GPUs.
+
+Source: lspci lists what is on the bus, nvidia-smi what the driver initialised (nvidia-smi manual).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The VM passes another number of devices through than the guest has GPUs."""
+"""The VM passes another number of devices through than the guest has GPUs.
+
+Source: Proxmox qemu-server 9.2.6, PCI.pm: one hostpciN a device.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The guest sits on another board than its configuration says: a change waits for a VM start."""
+"""The guest sits on another board than its configuration says: a change waits for a VM start.
+
+Source: Proxmox qemu-server 9.2.6: changes to a running VM are pending.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What is configured does not run: the clique, or hiding KVM, waits for a VM start by its host."""
+"""What is configured does not run: the clique, or hiding KVM, waits for a VM start by its host.
+
+Source: Proxmox qemu-server 9.2.6: a reboot inside the guest applies no pending change.
+"""
 
 from __future__ import annotations
 

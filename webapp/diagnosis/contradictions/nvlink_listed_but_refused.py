@@ -1,4 +1,7 @@
-"""topo -m lists NVLinks between GPUs whose peer access over NVLink the driver refuses."""
+"""topo -m lists NVLinks between GPUs whose peer access over NVLink the driver refuses.
+
+Source: nvidia-smi manual, topo -m and topo -p2p n.
+"""
 
 from __future__ import annotations
 

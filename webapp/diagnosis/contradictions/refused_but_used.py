@@ -1,4 +1,7 @@
-"""The driver refuses P2P on every pair, and an NCCL log shows P2P: they are of different moments."""
+"""The driver refuses P2P on every pair, and an NCCL log shows P2P: they are of different moments.
+
+Source: NCCL 2.30.7, src/graph/paths.cc: P2P needs reads and writes OK in NVML.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A printed row whose size, time and rate do not fit together within 5 %; it is left out."""
+"""A printed row whose size, time and rate do not fit together within 5 %; it is left out.
+
+Source: rate = bytes ÷ time; in KB or KiB, whichever the row itself fits.
+"""
 
 from __future__ import annotations
 

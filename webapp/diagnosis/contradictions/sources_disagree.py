@@ -1,4 +1,7 @@
-"""Two outputs of one epoch say different things of a fact that does not change by itself."""
+"""Two outputs of one epoch say different things of a fact that does not change by itself.
+
+Source: what does not change between two boots reads the same twice.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A rate that counts input and output tokens stands where output alone is meant."""
+"""A rate that counts input and output tokens stands where output alone is meant.
+
+Source: vLLM benchmark_serving and SGLang bench_serving print both rates.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A size given for the weights does not fit the model's parameters and their bits."""
+"""A size given for the weights does not fit the model's parameters and their bits.
+
+Source: parameters × bits ÷ 8 is the least that weights can take.
+"""
 
 from __future__ import annotations
 

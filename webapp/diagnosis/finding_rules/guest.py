@@ -1,4 +1,7 @@
-"""What the guest's outputs look like and do not mean."""
+"""What the guest's outputs look like and do not mean.
+
+Source: Proxmox qemu-server 9.2.6, PCI.pm; PCI Express rates; copies timed on two H200, 2026.
+"""
 
 from __future__ import annotations
 

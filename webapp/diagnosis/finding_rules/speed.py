@@ -1,4 +1,7 @@
-"""What the observed speed and the first counters say, and what they do not."""
+"""What the observed speed and the first counters say, and what they do not.
+
+Source: NVML, nvmlUtilization_t; the bound.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Does the driver allow it: `nvidia-smi topo -p2p`, reads and writes.
 
-Codes: NVML's nvmlGpuP2PStatus_t; their causes: NVIDIA open kernel modules 595.45.04, p2p_caps.c.
+Source: NVML's nvmlGpuP2PStatus_t for the codes, NVIDIA open kernel modules 595.45.04, p2p_caps.c, for
+their causes.
 """
 
 from __future__ import annotations

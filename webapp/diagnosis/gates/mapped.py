@@ -10,7 +10,7 @@ import re
 
 from agents.facts import ReadingKind
 from agents.facts.host import VFIO_BACKEND, VFIO_ERRORS, VfioBackend, VfioError
-from agents.facts.vm import VM_QEMU_ARGS
+from agents.facts.vm import VM_ID, VM_QEMU_ARGS
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.ground import Ground, ground
@@ -34,7 +34,10 @@ def judge(facts: Facts, path: Path) -> Gate:
     if log is None or log.reading.kind is not ReadingKind.KNOWN:
         why = "the log of this VM's start was not read"
         return Gate(GATE, path, GateState.UNKNOWN, why, (), expected)
-    on_bars = [error for error in log.reading.value or () if _on_bar(error)]
+    on_bars = mapping_errors(facts)
+    if not on_bars and _of_others_alone(facts):
+        why = "the start log that was read is another VM's"
+        return Gate(GATE, path, GateState.UNKNOWN, why, facts.refs(VFIO_ERRORS), expected)
     if on_bars:
         why = f"VFIO could not map peer BARs: {on_bars[0].text[:160]} ({len(on_bars)} lines)"
         return Gate(GATE, path, GateState.FAIL, why, facts.refs(VFIO_ERRORS))
@@ -46,6 +49,25 @@ def judge(facts: Facts, path: Path) -> Gate:
     why = "the log of the VM's start shows no failed BAR mapping"
     why += f"; not read: {', '.join(lacking)}" if lacking else f"; the backend is {backend}"
     return Gate(GATE, path, GateState.UNKNOWN, why, refs, expected)
+
+
+def mapping_errors(facts: Facts) -> tuple[VfioError, ...]:
+    """Failed mappings of BARs at the start of this VM; a line without a VM may be this one's."""
+    mine = {None, facts.value(VM_ID)}
+    known = facts.value(VM_ID) is not None
+    return tuple(
+        error
+        for error in facts.value(VFIO_ERRORS) or ()
+        if _on_bar(error) and (error.vm_id in mine or not known)
+    )
+
+
+def _of_others_alone(facts: Facts) -> bool:
+    """Errors stand in the log, and each is another VM's: this VM's start may not be in it."""
+    number, errors = facts.value(VM_ID), facts.value(VFIO_ERRORS) or ()
+    return (
+        bool(errors) and number is not None and all(e.vm_id not in {None, number} for e in errors)
+    )
 
 
 def _on_bar(error: VfioError) -> bool:

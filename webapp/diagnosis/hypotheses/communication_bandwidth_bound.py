@@ -2,6 +2,8 @@
 
 Below 256 KiB a message's time is latency on every path measured here, so a case whose largest message
 is smaller refutes it.
+
+Source: NVIDIA/nccl-tests, PERFORMANCE.md, for the volume of a ring; copies timed on two H200, 2026.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Many small collectives fill the step: the bound's communication at the lowest concurrency.
 
 A profile's NCCL time decides, but NCCL kernels also spin while they wait for a slower GPU.
+
+Source: NCCL 2.30.7, src/graph/tuning.cc, for the steps of a ring; Megatron-LM, Shoeybi et al. 2019.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """P2P is promised and does not deliver: bytes or collectives go wrong or hang where the driver says OK.
 
-A clique is the hypervisor's promise; nothing checks it (QEMU hw/vfio/pci-quirks.c). GeForce cards in a
-VM were seen to report OK, full bandwidth, and never to deliver (NVIDIA/nccl issue 2335).
+A clique is the hypervisor's promise; nothing checks it (QEMU hw/vfio/pci-quirks.c). Where QEMU could
+not map a GPU's BAR for the others, it cannot be kept (QEMU hw/vfio/listener.c). GeForce cards in a VM
+were seen to report OK, full bandwidth, and never to deliver (NVIDIA/nccl issue 2335).
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ def assess(case: Case) -> Verdict:
     passed = [g for g in gates if g.state is GateState.PASS]
     if failed:
         return Verdict(VerdictKind.SUPPORTED, _claims(failed), _claims(passed))
+    unmapped = case.gate("mapped")
+    if unmapped and unmapped.state is GateState.FAIL and Path.PCIE in allowed and not passed:
+        text = f"{unmapped.why}: the driver's OK cannot be kept"
+        claim = Claim(text, unmapped.evidence, None, Basis.INFERRED)
+        return Verdict(VerdictKind.SUPPORTED, (claim,), (), asks(case.facts, DELIVERY, ALLREDUCE))
     if passed and len(passed) == len(gates):
         return Verdict(VerdictKind.REFUTED, (), _claims(passed))
     missing = asks(case.facts, DELIVERY, ALLREDUCE)

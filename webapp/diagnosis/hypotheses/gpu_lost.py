@@ -25,7 +25,7 @@ def assess(case: Case) -> Verdict:
         for_.append(Claim(text, refs, None, Basis.MEASURED))
     if for_:
         return Verdict(VerdictKind.SUPPORTED, tuple(for_))
-    if listed is not None and listed == on_bus:
+    if listed and listed == on_bus:
         text = f"all {listed} GPUs on the bus are listed by the driver"
         claim = Claim(text, refs, None, Basis.MEASURED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))

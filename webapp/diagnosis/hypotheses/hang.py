@@ -1,4 +1,7 @@
-"""The engine hangs in a collective: kernels spin, power is low, no token comes out."""
+"""The engine hangs in a collective: kernels spin, power is low, no token comes out.
+
+Source: NVML, nvmlUtilization_t; public reports of RTX PRO 6000 machines, 2026.
+"""
 
 from __future__ import annotations
 

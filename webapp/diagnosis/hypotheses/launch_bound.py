@@ -1,6 +1,8 @@
 """The GPUs wait for the processor: gaps between kernels, which CUDA graphs would close.
 
 Flags: SGLang `--disable-cuda-graph` and vLLM `--enforce-eager` launch every kernel from the host.
+
+Source: SGLang and vLLM server arguments; CUDA programming guide, CUDA graphs.
 """
 
 from __future__ import annotations

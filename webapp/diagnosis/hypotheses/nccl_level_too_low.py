@@ -1,7 +1,8 @@
 """P2P is allowed, but NCCL's level keeps it from pairs this far apart.
 
 The default level is PXB; on AMD processors with at most two GPUs it is SYS. NCCL_P2P_LEVEL=PHB or SYS
-reaches further (NCCL 2.30.7, src/graph/paths.cc). The old numbers mean 3 PHB, 4 and 5 SYS.
+reaches further (NCCL 2.30.7, src/graph/paths.cc). The old numbers mean 3 PHB, 4 and 5 SYS;
+NCCL_P2P_DISABLE=1 is the lowest level.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ def assess(case: Case) -> Verdict:
     if used and used.state is GateState.PASS:
         claim = Claim(used.why, used.evidence, None, Basis.MEASURED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
+    off = _switched_off(case)
+    if off:
+        return Verdict(VerdictKind.SUPPORTED, off)
     level = (facts.value(NCCL_ENV) or {}).get("NCCL_P2P_LEVEL", "").upper()
     if level in REACHES_FAR:
         text = f"NCCL_P2P_LEVEL={level} reaches across host bridges"
@@ -36,7 +40,8 @@ def assess(case: Case) -> Verdict:
     missing = asks(facts, NCCL_TRANSPORTS, NCCL_ENV, TOPOLOGY)
     if not links or count is None or count <= 2:
         return Verdict(VerdictKind.OPEN, missing=missing)
-    text = f"pairs are {'/'.join(links)} apart, beyond NCCL's default level PXB"
+    which = f"NCCL_P2P_LEVEL={level}" if level else "NCCL's default level PXB"
+    text = f"pairs are {'/'.join(links)} apart, beyond {which}"
     far = Claim(text, facts.refs(TOPOLOGY, WORST_LINK), None, Basis.LITERATURE)
     refused_by_nccl = used is not None and used.state is GateState.FAIL
     if driver and driver.state is GateState.PASS and refused_by_nccl and seen and seen.shm:
@@ -45,6 +50,16 @@ def assess(case: Case) -> Verdict:
         claim = Claim(text, refs, None, Basis.MEASURED)
         return Verdict(VerdictKind.SUPPORTED, (claim, far), (), missing)
     return Verdict(VerdictKind.OPEN, (far,), (), missing)
+
+
+def _switched_off(case: Case) -> tuple[Claim, ...]:
+    """NCCL_P2P_DISABLE=1, where the driver allows what it leaves unused."""
+    facts, driver = case.facts, case.gate("driver")
+    disabled = (facts.value(NCCL_ENV) or {}).get("NCCL_P2P_DISABLE", "0") not in {"", "0"}
+    if not disabled or driver is None or driver.state is not GateState.PASS:
+        return ()
+    text = "NCCL_P2P_DISABLE=1 is set, though the driver allows P2P"
+    return (Claim(text, facts.refs(NCCL_ENV) + driver.evidence, None, Basis.MEASURED),)
 
 
 def _far_links(facts: Facts) -> list[str]:

@@ -51,7 +51,7 @@ def _elsewhere(case: Case) -> tuple[Claim, ...]:
         text = "this machine has one GPU, so its peers are elsewhere"
         return (Claim(text, refs + gpu_count_refs(case.facts)),)
     if seen.shm or seen.p2p:
-        text = f"{seen.shm} connections by SHM and {seen.p2p} by P2P work beside NET"
+        text = f"{seen.shm} connections by SHM and {seen.p2p} by P2P stand beside NET"
         return (Claim(text, refs, None, Basis.MEASURED),)
     return ()
 

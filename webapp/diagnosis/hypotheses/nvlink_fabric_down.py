@@ -1,6 +1,8 @@
 """NVLink is there but its fabric is not up: fabric manager or IMEX has not completed.
 
 Fabric states: nvidia-smi -q; NVIDIA Fabric Manager user guide.
+
+Source: nvidia-smi -q, Fabric; NVIDIA Fabric Manager user guide.
 """
 
 from __future__ import annotations
@@ -32,7 +34,12 @@ def assess(case: Case) -> Verdict:
         claim = Claim(text, facts.refs(NVLINKS), None, Basis.MEASURED)
         return Verdict(VerdictKind.SUPPORTED, (claim,))
     if driver and driver.state is GateState.PASS:
-        claim = Claim(f"P2P over NVLink is up: {driver.why}", driver.evidence, None, Basis.MEASURED)
+        claim = Claim(
+            f"the driver allows P2P over NVLink: {driver.why}",
+            driver.evidence,
+            None,
+            Basis.MEASURED,
+        )
         return Verdict(VerdictKind.REFUTED, (), (claim,))
     if fabric and fabric.state is GateState.PASS and fabric_state(facts):
         claim = Claim(fabric.why, facts.refs(FABRIC), None, Basis.MEASURED)

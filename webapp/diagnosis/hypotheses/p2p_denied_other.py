@@ -2,6 +2,8 @@
 
 Reasons: NVIDIA open kernel modules 595.45.04, p2p_caps.c and ctrl0000system.h (MIG, mixed chips, vGPU,
 an I/O hub, a registry key, an unknown chipset, a clique that is there and does not help).
+
+Source: NVIDIA open kernel modules 595.45.04, p2p_caps.c and ctrl0000system.h.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The GPUs are held back by their power limit or by heat."""
+"""The GPUs are held back by their power limit or by heat.
+
+Source: nvidia-smi manual, power limits and slowdown temperatures.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """An option that the kernel does not know; the AMD IOMMU is on by default.
 
 Linux drivers/iommu/amd/init.c prints "AMD-Vi: Unknown option - 'on'" and goes on.
+
+Source: Linux drivers/iommu/amd/init.c, parse_amd_iommu_options.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""ACS switched off in the firmware: IOMMU groups get other numbers."""
+"""ACS switched off in the firmware: IOMMU groups get other numbers.
+
+Source: Proxmox pve-guest-common, Mapping/PCI.pm, checks the group at every start.
+"""
 
 from __future__ import annotations
 

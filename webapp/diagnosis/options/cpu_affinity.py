@@ -1,4 +1,7 @@
-"""The VM's processors held on cores of its own."""
+"""The VM's processors held on cores of its own.
+
+Source: Proxmox VE administration guide, CPU affinity.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Another CUDA version for the engine's kernels; it has nothing to do with P2P."""
+"""Another CUDA version for the engine's kernels; it has nothing to do with P2P.
+
+Source: NVIDIA CUDA compatibility guide.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Attention on whole requests, one replica a GPU; the MoE still exchanges tokens."""
+"""Attention on whole requests, one replica a GPU; the MoE still exchanges tokens.
+
+Source: SGLang documentation, --enable-dp-attention, 2026.
+"""
 
 from __future__ import annotations
 

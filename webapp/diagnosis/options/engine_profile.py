@@ -1,6 +1,8 @@
 """A profile of some decode steps: the only test that splits the whole step.
 
 SGLang and vLLM write a torch profiler trace of a running server on POST /start_profile.
+
+Source: SGLang and vLLM, POST /start_profile, 2026.
 """
 
 from __future__ import annotations

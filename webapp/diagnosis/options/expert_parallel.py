@@ -1,4 +1,7 @@
-"""Whole experts on each GPU; tokens travel to them by all-to-all."""
+"""Whole experts on each GPU; tokens travel to them by all-to-all.
+
+Source: SGLang and vLLM documentation of expert parallel, 2026.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The frequency governor of the host's processor: launch latency follows it."""
+"""The frequency governor of the host's processor: launch latency follows it.
+
+Source: Linux kernel documentation, cpufreq.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A container on the hypervisor: the host's driver owns the GPUs, so no clique is needed."""
+"""A container on the hypervisor: the host's driver owns the GPUs, so no clique is needed.
+
+Source: Proxmox VE administration guide, containers.
+"""
 
 from __future__ import annotations
 

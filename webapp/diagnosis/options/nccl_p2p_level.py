@@ -9,19 +9,22 @@ from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.p2p import P2P_READ
 from webapp.diagnosis.advising import advise, because, p2p_effect
 from webapp.diagnosis.case import Actor, Advice, Case, GateState, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.hypotheses.nccl_level_too_low import REACHES_FAR
 from webapp.diagnosis.option import Option
 
+_KEEPS_OFF = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL")
 SOURCE = "NCCL 2.30: checked once, when a communicator is made"
 
 
 def judge(case: Case) -> Advice:
     facts = case.facts
     level = (facts.value(NCCL_ENV) or {}).get("NCCL_P2P_LEVEL")
-    if level is not None:
+    if level is not None and level.upper() in REACHES_FAR:
         text = f"NCCL_P2P_LEVEL={level} is set; it costs nothing, and is needed once P2P is allowed"
         return advise(OptionStatus.DONE, because(text, SOURCE, facts.refs(NCCL_ENV)))
     if case.verdict("nccl_level_too_low") is VerdictKind.SUPPORTED:
-        text = "the driver allows P2P and NCCL does not use it: the default level stops at PXB"
+        text = f"the driver allows P2P and NCCL does not use it: {_why(facts)}"
         refs = facts.refs(P2P_READ, NCCL_TRANSPORTS)
         return advise(
             OptionStatus.RECOMMENDED, because(text, SOURCE, refs), effect=p2p_effect(case)
@@ -32,6 +35,12 @@ def judge(case: Case) -> Advice:
         return advise(OptionStatus.POSSIBLE, because(text, SOURCE, driver.evidence))
     text = "needed for more than two GPUs at PHB distance, once the driver allows P2P"
     return advise(OptionStatus.POSSIBLE, because(text, SOURCE))
+
+
+def _why(facts: Facts) -> str:
+    variables = facts.value(NCCL_ENV) or {}
+    named = [f"{name}={variables[name]}" for name in _KEEPS_OFF if name in variables]
+    return f"{', '.join(named)} is set" if named else "the default level stops at PXB"
 
 
 option = Option(

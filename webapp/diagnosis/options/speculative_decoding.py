@@ -1,4 +1,7 @@
-"""Draft tokens: several tokens a step when the drafts are right."""
+"""Draft tokens: several tokens a step when the drafts are right.
+
+Source: Leviathan et al. 2023.
+"""
 
 from __future__ import annotations
 

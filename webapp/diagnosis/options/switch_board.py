@@ -1,4 +1,7 @@
-"""A board on which the GPUs hang on PCIe switches, so that peer traffic turns there."""
+"""A board on which the GPUs hang on PCIe switches, so that peer traffic turns there.
+
+Source: rtx6kpro measurements of RTX PRO 6000, 2026.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from agents.facts.host import GPU_PATHS
 from webapp.diagnosis.advising import advise, because
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option
+from webapp.diagnosis.reference.curves import P2P_ALL_REDUCE_8_US
 
 
 def judge(case: Case) -> Advice:
@@ -13,7 +17,9 @@ def judge(case: Case) -> Advice:
         "published 8-GPU all-reduces with P2P take 24 to 27 µs on switch boards and up to 57 µs without; "
         "a VM needs the clique on such a board too"
     )
-    claim = because(text, "rtx6kpro measurements, 2026", case.facts.refs(GPU_PATHS))
+    claim = because(
+        text, "rtx6kpro measurements, 2026", case.facts.refs(GPU_PATHS), P2P_ALL_REDUCE_8_US
+    )
     return advise(OptionStatus.POSSIBLE, claim)
 
 

@@ -37,7 +37,8 @@ def judge(case: Case) -> Advice:
             f"; communication {before[0]:.1f}–{before[1]:.1f} ms a token becomes "
             f"{after[0]:.1f}–{after[1]:.1f} ms. With many requests throughput can improve"
         )
-    return advise(OptionStatus.POSSIBLE, because(text, SOURCE, facts.refs(PARALLELISM, COPY)))
+    claim = because(text, SOURCE, facts.refs(PARALLELISM, COPY), after)
+    return advise(OptionStatus.POSSIBLE, claim)
 
 
 option = Option(
