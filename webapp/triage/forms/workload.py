@@ -13,6 +13,8 @@ from django import forms
 GB = 1e9
 BILLION = 1e9
 POINTS = 4
+# In each field's own unit: far above every machine, and far below what arithmetic cannot hold.
+MOST = 10**9
 _NUMBER = r"\d+(?:[.,]\d+)?"
 _RANGE = re.compile(rf"^\s*({_NUMBER})\s*(?:(?:-|–|\.\.|to)\s*({_NUMBER}))?\s*$")
 
@@ -21,7 +23,7 @@ class RangeField(forms.CharField):
     """One number or two, as (low, high) in the field's own unit."""
 
     def __init__(self, *, scale: float = 1, **kwargs: Any) -> None:
-        super().__init__(required=False, **kwargs)
+        super().__init__(required=False, max_length=40, **kwargs)
         self.scale = scale
         self.widget.attrs["inputmode"] = "decimal"
 
@@ -36,6 +38,8 @@ class RangeField(forms.CharField):
         high = float(match[2].replace(",", ".")) * self.scale if match[2] else low
         if low > high or high <= 0:
             raise forms.ValidationError("The low end comes first, and must be above 0.")
+        if high > MOST * self.scale:
+            raise forms.ValidationError(f"That is more than {MOST:,}; is the unit right?")
         return [low, high]
 
     def show(self, value: Any) -> str:
@@ -48,7 +52,7 @@ class RangeField(forms.CharField):
 
 class Scaled(forms.FloatField):
     def __init__(self, *, scale: float = 1, **kwargs: Any) -> None:
-        super().__init__(required=False, min_value=0, **kwargs)
+        super().__init__(required=False, min_value=0, max_value=MOST, **kwargs)
         self.scale = scale
 
     def clean(self, value: Any) -> Any:
@@ -61,7 +65,7 @@ class Scaled(forms.FloatField):
 
 class Whole(forms.IntegerField):
     def __init__(self, minimum: int = 1, **kwargs: Any) -> None:
-        super().__init__(required=False, min_value=minimum, **kwargs)
+        super().__init__(required=False, min_value=minimum, max_value=MOST, **kwargs)
 
     def show(self, value: Any) -> Any:
         return "" if value is None else value
