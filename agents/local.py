@@ -71,9 +71,14 @@ async def _start(mark: str, *arguments: str) -> Process:
         stdin=PIPE,
         stdout=PIPE,
         stderr=PIPE,
-        env={**os.environ, "PEERPATH_RUN": mark},
+        env={**_environment(), "PEERPATH_RUN": mark},
         start_new_session=True,
     )
+
+
+def _environment() -> dict[str, str]:
+    """Without our own settings: what is run here has no use for the secret key or the database."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("PEERPATH_")}
 
 
 async def _send(process: Process, script: str) -> None:
