@@ -16,6 +16,7 @@ from webapp.triage import intake, runs
 from webapp.triage.models import Run, RunState
 from worker.listening import Work
 
+_NO_PROCESS = 2**31  # a number that only a machine which lies can name
 _GRACE_S = 60  # connecting, starting the shell, the transfer
 
 
@@ -61,13 +62,17 @@ class Probing:
 
     def _keep(self, events: Iterable[Event]) -> None:
         for event in events:
-            if isinstance(event, Header) and event.process_group is not None:
-                runs.note_process_group(self.claim, event.process_group)
+            if isinstance(event, Header):
+                self._note_group(event.process_group)
             elif isinstance(event, Frame) and event.probe_id in self.run.names:
                 intake.take_frame(self.run, event)
                 self.answered.append(event.probe_id)
                 if event.output.truncated or event.output.timed_out:
                     self.cut.append(event.probe_id)
+
+    def _note_group(self, group: int | None) -> None:
+        if group is not None and abs(group) < _NO_PROCESS:
+            runs.note_process_group(self.claim, group)
 
     @property
     def anything(self) -> bool:
