@@ -1,7 +1,8 @@
 """Reads large texts in a process of their own.
 
-Parsing holds Python's interpreter lock; over a megabyte of it would freeze every page that the same
-process serves. The child is bounded in time and number, and killed when it takes too long.
+Parsing holds Python's interpreter lock; a megabyte of short lines takes seconds, in which every page
+that the same process serves would freeze. The child is bounded in time and number, and killed when it
+takes too long.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from agents.read import RawReading, read_raw
 
 T = TypeVar("T")
 
-LARGE_BYTES = 1 << 20
+LARGE_BYTES = 1 << 17
 TIMEOUT_S = 60.0
 
 _SPAWN = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks as they stand
@@ -40,8 +41,11 @@ def read(
 
 
 def apart(work: Callable[..., T], *args: object, timeout_s: float) -> T | None:
-    """What this function of a module returns, run in a child; None when it took too long."""
-    with _AT_ONCE:
+    """What this function of a module returns, run in a child; None when it took too long, or when
+    others' texts kept it waiting for as long."""
+    if not _AT_ONCE.acquire(timeout=timeout_s):
+        return None
+    try:
         receiver, sender = _SPAWN.Pipe(duplex=False)
         child = _SPAWN.Process(target=_child, args=(sender, work, args))
         child.start()
@@ -54,6 +58,8 @@ def apart(work: Callable[..., T], *args: object, timeout_s: float) -> T | None:
             child.kill()
             child.join()
             receiver.close()
+    finally:
+        _AT_ONCE.release()
     return answer
 
 
