@@ -13,6 +13,7 @@ from django.core.cache import cache
 from django.test import Client
 
 from agents.facts.platform import PYTHON_WITH_TORCH
+from agents.following import wrap_payload
 from webapp.accounts.models import OneTimeLink, User
 from webapp.config import environment
 from webapp.config.security import LARGEST_ANONYMOUS_REQUEST_BYTES, LARGEST_REQUEST_BYTES
@@ -150,8 +151,6 @@ def test_a_paste_does_not_name_the_program_that_a_benchmark_runs(
 
 def sent(job: Measuring) -> str:
     """What this run would have executed, without executing it."""
-    from agents.following import wrap_payload
-
     return wrap_payload(b"", (), interpreter=job._interpreter(), timeout_s=1)
 
 
@@ -171,7 +170,12 @@ def test_a_blocked_sign_in_checks_no_password(
     for _ in range(5):
         client.post("/sign-in", typed)
     checked: list[str] = []
-    monkeypatch.setattr(User, "check_password", lambda self, raw: bool(checked.append(raw)))
+
+    def check(self: User, raw: str) -> bool:
+        checked.append(raw)
+        return False
+
+    monkeypatch.setattr(User, "check_password", check)
     assert client.post("/sign-in", typed).status_code == 429
     assert checked == []
 
@@ -241,13 +245,8 @@ def test_an_upload_is_limited_before_it_is_read(browser: Client, length: str) ->
 
 
 def upload(client: Client, path: str, length: int | str) -> Any:
-    return client.generic(
-        "POST",
-        path,
-        content_type="multipart/form-data; boundary=x",
-        CONTENT_LENGTH=str(length),
-        **{"wsgi.input": Unread()},
-    )
+    sent: dict[str, Any] = {"CONTENT_LENGTH": str(length), "wsgi.input": Unread()}
+    return client.generic("POST", path, content_type="multipart/form-data; boundary=x", **sent)
 
 
 @pytest.mark.parametrize("value", ["9" * 400, "1e308", "9" * 5000, "1-" + "9" * 38])
