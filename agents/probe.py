@@ -75,6 +75,8 @@ class Signature:
     score: how sure a match of `starts` alone is (0…1); a typed command makes it sure.
     above: regular expression for a line that belongs when it stands right above the first one: a
     section's name, which alone could be anything.
+    any_machine: the same tool prints the same about every machine (lspci, dmesg), so that such output
+    said to be another machine's is not this role's.
     """
 
     typed: str | None = None
@@ -82,6 +84,7 @@ class Signature:
     belongs: str | None = None
     score: float = 0.9
     above: str | None = None
+    any_machine: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,8 @@ _GUEST = re.compile(r"\bNVRM\b|\bQEMU\b|Hypervisor detected|\bvirtio|NVIDIA-SMI|
 class Reader:
     """role None: either's output. Patterns are tried on a line as it is, unquoted, and dedented.
 
-    reads_command: its parser learns from the command line too (a benchmark's settings).
+    any_machine: its tool prints the same about either. reads_command: its parser learns from the
+    command line too (a benchmark's settings).
     """
 
     id: str
@@ -44,6 +45,7 @@ class Reader:
     belongs: re.Pattern[str] | None
     above: re.Pattern[str] | None
     score: float
+    any_machine: bool = False
 
     @property
     def reads_command(self) -> bool:
@@ -102,6 +104,7 @@ def _reader(
         re.compile(signature.belongs) if signature.belongs else None,
         re.compile(signature.above) if signature.above else None,
         signature.score,
+        signature.any_machine,
     )
 
 
@@ -154,3 +157,7 @@ def role_of_text(text: str) -> View | None:
     if _HOST.search(text):
         return View.HOST
     return View.GUEST if _GUEST.search(text) else None
+
+
+def says_host_only(text: str) -> bool:
+    return bool(_HOST.search(text)) and not _GUEST.search(text)

@@ -14,7 +14,15 @@ from agents.facts.fact import ReadingKind, View
 from agents.parsing import terminal
 from agents.parsing.terminal import Kind, Line
 from agents.probe import Output, Readings
-from agents.reader import Reader, all_readers, by_name, hinted, role_of_text, role_of_words
+from agents.reader import (
+    Reader,
+    all_readers,
+    by_name,
+    hinted,
+    role_of_text,
+    role_of_words,
+    says_host_only,
+)
 
 # Output of other lines inside one part (a warning, a cut) that does not end it.
 _GAP_LINES = 3
@@ -95,12 +103,12 @@ class _Recogniser:
         line = self.lines[position]
         if line.kind is not Kind.COMMAND:
             return []
-        readers = [r for r in all_readers() if r.is_typed(line.command)]
+        readers = [r for r in all_readers() if r.is_typed(line.command) and self._may_speak(r)]
         if not readers:
             return []
         self.placed.add(position)
         found = [c for c in (self._typed(r, position, readers) for r in readers) if c]
-        return [self._part(c) for c in self._of_one_role(found)]
+        return [self._part(c) for c in self._of_one_role(self._without_the_hosts(found))]
 
     def _typed(self, reader: Reader, position: int, rivals: list[Reader]) -> _Candidate | None:
         last = self._end_of_typed(reader, position + 1, rivals)
@@ -140,6 +148,7 @@ class _Recogniser:
         if line.kind in {Kind.BLANK, Kind.PROMPT, Kind.PAGER}:
             return []
         readers = [r for r in Reader.started_by(line) if self._may_try(r, position)]
+        readers = [r for r in readers if self._may_speak(r)]
         candidates = [
             _Candidate(
                 r,
@@ -149,6 +158,7 @@ class _Recogniser:
             )
             for r in readers
         ]
+        candidates = self._without_the_hosts(candidates)
         candidates.sort(key=self._preference, reverse=True)
         for candidate in candidates:
             if found := self._confirmed(candidate, typed=False):
@@ -165,6 +175,24 @@ class _Recogniser:
 
     def _score(self, reader: Reader) -> float:
         return max(reader.score, _HINTED) if hinted(reader, self.hint) else reader.score
+
+    def _may_speak(self, reader: Reader) -> bool:
+        """Not for the guest about lines that were said to be the host's and could be any machine's."""
+        if self.role is None or reader.role in {None, self.role} or reader.id in self.hint:
+            return True
+        return not reader.any_machine
+
+    def _without_the_hosts(self, candidates: list[_Candidate]) -> list[_Candidate]:
+        kept = [c for c in candidates if not self._is_the_hosts(c)]
+        self.failed_until |= {c.reader.id: c.last for c in candidates if c not in kept}
+        return kept
+
+    def _is_the_hosts(self, candidate: _Candidate) -> bool:
+        """Nobody said whose output it is, any machine could have printed it, and the words are a host's."""
+        reader = candidate.reader
+        if self.role or reader.role is not View.GUEST or not reader.any_machine:
+            return False
+        return says_host_only("\n".join(self.raw[candidate.first : candidate.last][:2000]))
 
     def _may_try(self, reader: Reader, position: int) -> bool:
         return position >= self.failed_until.get(reader.id, 0)

@@ -131,6 +131,7 @@ probe = Probe(
             r"^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7] "
         ),
         score=0.95,
+        any_machine=True,
     ),
     timeout_s=20,
     slow=True,

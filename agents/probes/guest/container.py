@@ -96,6 +96,7 @@ probe = Probe(
         typed=r"systemd-detect-virt\s+-\w*c",
         starts=(r"^/\.dockerenv: (?:yes|no)$",),
         belongs=r"^/run/[\w./]+: |^pid 1|^KUBERNETES_|^systemd-detect-virt: |^[a-z-]{2,20}$",
+        any_machine=True,
     ),
     root_adds="the environment of process 1, where LXC names itself",
 )

@@ -91,5 +91,6 @@ probe = Probe(
             r"^(?!(?:ROCM|vLLM|CUDA|PyTorch) )[^\s:：][^:：]{1,60}[:：]\s|^\s{2,}[A-Z][^:]{1,40}:\s|"
             r"^[a-z][\w ]{1,20}\t+:|^$"
         ),
+        any_machine=True,
     ),
 )

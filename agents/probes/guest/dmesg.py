@@ -111,6 +111,7 @@ probe = Probe(
         ),
         belongs=r"^\s*(?:[>|] ?)*\[[^\]]{6,40}\] |\bkernel: |\bNVRM: |^kernel log: |^sysfs iommu: |^\s*pci ",
         score=0.85,
+        any_machine=True,
     ),
     timeout_s=20,
     cap_kib=1024,

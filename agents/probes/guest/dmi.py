@@ -88,6 +88,7 @@ probe = Probe(
             r"^(?:product|board|chassis|bios|sys)_\w+: |^$"
         ),
         score=0.95,
+        any_machine=True,
     ),
     root_adds="dmidecode's full tables; the names are readable without",
 )

@@ -112,5 +112,6 @@ probe = Probe(
         typed=r"/sys/bus/pci/devices/\S*/resource\b",
         starts=(r"^resource of [0-9a-f]{4}:",),
         belongs=r"^0x[0-9a-f]{16} 0x|^resource of ",
+        any_machine=True,
     ),
 )

@@ -37,5 +37,6 @@ probe = Probe(
         typed=r"/proc/cmdline",
         starts=(r"^BOOT_IMAGE=\S", r"^initrd=\S.* root=", r"^root=\S+ r[ow]\b"),
         belongs=r"(?!)",
+        any_machine=True,
     ),
 )

@@ -40,5 +40,6 @@ probe = Probe(
         typed=r"/proc/meminfo|\bfree\b",
         starts=(r"^MemTotal:\s+\d+ kB", r"^\s+total\s+used\s+free\s+shared"),
         belongs=r"^\w[\w()]*:\s+\d|^(?:Mem|Swap):",
+        any_machine=True,
     ),
 )

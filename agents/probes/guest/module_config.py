@@ -20,5 +20,5 @@ probe = Probe(
     commands=(Command(SH),),
     supplies=(MODULE_CONFIG,),
     parse=parse,
-    signature=Signature(TYPED, STARTS, BELONGS),
+    signature=Signature(TYPED, STARTS, BELONGS, any_machine=True),
 )

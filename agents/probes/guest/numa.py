@@ -69,5 +69,6 @@ probe = Probe(
         typed=r"numactl\s+(?:-H|--hardware)|/sys/devices/system/node\b",
         starts=(r"^available: \d+ nodes? \(", r"^node ?\d+ (?:cpus|cpulist): "),
         belongs=r"^node|^Node \d+ MemTotal|^\s+\d+:|\bvendor=0x[0-9a-f]{4}",
+        any_machine=True,
     ),
 )

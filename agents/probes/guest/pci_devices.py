@@ -84,6 +84,7 @@ probe = Probe(
             r"^\s+\S|^\s*(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7] |\bvendor=0x|"
             r"^(?:Subsystem|Kernel (?:driver|modules)|DeviceName)\b"
         ),
+        any_machine=True,
     ),
     timeout_s=30,
     slow=True,

@@ -60,5 +60,6 @@ probe = Probe(
         typed=r"lspci\b.*\s-\w*t",
         starts=(r"^\s*-(?:\+-)?\[[0-9a-f]{4}:[0-9a-f]{2}(?:-[0-9a-f]{2})?\]-",),
         belongs=r"^\s+[|\\+]|^\s*-(?:\+-)?\[",
+        any_machine=True,
     ),
 )

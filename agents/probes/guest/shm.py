@@ -56,5 +56,6 @@ probe = Probe(
         typed=r"\bdf\b.*(?:/dev/shm|-\w*h)",
         starts=(r"^\S+\s+\S+\s+\S+\s+\S+\s+\d+%\s+/dev/shm\s*$",),
         belongs=r"^\S+\s+[\d.,]+[KMGTP]?\s+[\d.,]+[KMGTP]?\s+\S+\s+\d+%\s+/",
+        any_machine=True,
     ),
 )

@@ -116,5 +116,6 @@ probe = Probe(
         typed=r"systemd-detect-virt(?!.*-\w*c)|hostnamectl\b|virt-what\b",
         starts=(r"^(?:systemd-detect-virt|cpu hypervisor flag): ", r"^\s*Virtualization: [a-z]+$"),
         belongs=r"^[a-z][a-z_ -]{2,40}: |^\s*[A-Z][A-Za-z ]+: |^[a-z-]{2,20}$",
+        any_machine=True,
     ),
 )

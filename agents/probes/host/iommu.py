@@ -88,7 +88,9 @@ probe = Probe(
             r"\bDetected AMD IOMMU #",
             r"^iommu groups: \d+",
         ),
-        belongs=r"DMAR|AMD-Vi|AMD IOMMU|[iI][oO][mM][mM][uU]|remapping",
+        # A kernel command line or GRUB's names "iommu" too, and has its own reader.
+        belongs=r"^(?!\s*(?:GRUB_CMDLINE_|BOOT_IMAGE=|initrd=|root=))"
+        r".*(?:DMAR|AMD-Vi|AMD IOMMU|[iI][oO][mM][mM][uU]|remapping)",
         score=0.7,
     ),
     timeout_s=20,

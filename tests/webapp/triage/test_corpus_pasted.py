@@ -94,6 +94,8 @@ CASES = (
         {"host.pci_mappings", "host.iommu_groups"},
         host=("nvidia-gpu", "0000:07:00", "10de:27b0", "group 16"),
     ),
+    Case("033", {"host.iommu", "host.configured_cmdline"}, never=("guest.iommu",)),
+    Case("036", {"host.iommu"}, host=("✓ known enabled yes vendor intel",)),
     Case(
         "038",
         {"host.vms"},

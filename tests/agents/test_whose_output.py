@@ -1,0 +1,68 @@
+"""Tools that print the same about every machine: whose output a text is decides who may read it."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.facts import View
+from agents.read import read_raw
+
+HOST_LOG = """\
+root@pve:~# dmesg
+[    0.000000] Linux version 6.8.12-4-pve (build@proxmox)
+[    0.412000] iommu: Default domain type: Translated
+[    0.862330] AMD-Vi: Interrupt remapping enabled
+"""
+GUEST_LOG = """\
+op@llm:~$ sudo dmesg
+[    0.000000] DMI: QEMU Standard PC (i440FX + PIIX, 1996), BIOS rel-1.16.3
+[    0.862330] AMD-Vi: Interrupt remapping enabled
+[   99.000001] NVRM: Xid (PCI:0000:00:10): 79, pid=1, GPU has fallen off the bus.
+"""
+DEVICES = """\
+$ lspci -nn
+01:00.0 VGA compatible controller [0300]: NVIDIA Corporation GA102 [10de:2204] (rev a1)
+"""
+
+
+def _readers(text: str, role: View | None, hint: str = "") -> set[str]:
+    return {item.reader for item in read_raw(text.encode(), role=role, hint=hint).items}
+
+
+@pytest.mark.parametrize("role", [None, View.HOST])
+@pytest.mark.parametrize("log", [HOST_LOG, HOST_LOG.partition("\n")[2]], ids=["typed", "bare"])
+def test_a_hosts_log_says_nothing_of_the_guest(role: View | None, log: str) -> None:
+    assert _readers(log, role) == {"host.iommu"}
+
+
+@pytest.mark.parametrize("role", [None, View.GUEST])
+def test_a_guests_log_stays_the_guests(role: View | None) -> None:
+    (item,) = read_raw(GUEST_LOG.encode(), role=role).items
+    assert item.reader == "guest.dmesg"
+    assert {"guest.xid_events"} <= {r.fact_id for r in item.readings if r.kind == "known"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [DEVICES, "$ systemd-detect-virt\nnone\n", "$ df -h /dev/shm\ntmpfs 9G 0 9G 0% /dev/shm\n"],
+)
+def test_what_was_said_to_be_the_hosts_is_never_the_guests(text: str) -> None:
+    assert not any(reader.startswith("guest.") for reader in _readers(text, View.HOST))
+    assert not any(reader.startswith("guest.") for reader in _readers(text, None, "pve-host.txt"))
+    assert any(reader.startswith("guest.") for reader in _readers(text, View.GUEST))
+
+
+def test_what_only_a_guest_prints_is_read_wherever_it_was_pasted() -> None:
+    matrix = "$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\t\n GPU0\tX\tNS\t\n GPU1\tNS\tX\t\n"
+    assert _readers(matrix, View.HOST) == {"guest.topo_p2p_read"}
+
+
+@pytest.mark.parametrize(
+    ("line", "reader"),
+    [
+        ('GRUB_CMDLINE_LINUX_DEFAULT="quiet amd_iommu=on"', "host.configured_cmdline"),
+        ("BOOT_IMAGE=/boot/vmlinuz-6.8.12-4-pve root=/dev/sda1 iommu=pt", "host.kernel_cmdline"),
+    ],
+)
+def test_a_command_line_right_below_the_log_is_not_a_part_of_it(line: str, reader: str) -> None:
+    assert {"host.iommu", reader} <= _readers(HOST_LOG + line + "\n", None)
