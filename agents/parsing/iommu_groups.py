@@ -86,10 +86,11 @@ def _members(lines: list[str]) -> Iterator[_Member]:
 
 def _alone(line: str, number: int) -> _Member | None:
     """A line that names both a group and a device."""
-    address = _BDF.search(line)
+    address = _address(line)
     if address is None:
         return None
-    sysfs, header, pair = _SYSFS.search(line), _HEADER.match(line), _PAIR.match(line)
+    sysfs, header, _ = _naming_group(line)
+    pair = _PAIR.match(line)
     if sysfs and sysfs[2] and (inner := _BDF.fullmatch(sysfs[2])):
         return _Member(int(sysfs[1]), full_address(inner[0]), "", number)
     if named := header or pair:
@@ -100,7 +101,8 @@ def _alone(line: str, number: int) -> _Member | None:
 
 def _below(line: str, above: _Above, number: int) -> _Member | None:
     """A header, a device under one, or a line about the device above it."""
-    sysfs, header, own, address = (r.search(line) for r in (_SYSFS, _HEADER, _OWN, _BDF))
+    sysfs, header, own = _naming_group(line)
+    address = _address(line)
     if sysfs and not sysfs[2]:
         above.group, above.device = int(sysfs[1]), None
     elif above.device and own and line[:1].isspace():
@@ -114,6 +116,20 @@ def _below(line: str, above: _Above, number: int) -> _Member | None:
     elif line.strip() and not line[0].isspace() and not address and "total " not in line:
         above.group = None
     return None
+
+
+_Match = re.Match[str] | None
+
+
+def _address(line: str) -> _Match:
+    return _BDF.search(line) if ":" in line and "." in line else None
+
+
+def _naming_group(line: str) -> tuple[_Match, _Match, _Match]:
+    """A path in sysfs, a header, an attribute; most lines name no group at all."""
+    if "group" not in line.lower():
+        return None, None, None
+    return _SYSFS.search(line), _HEADER.match(line), _OWN.search(line)
 
 
 def _is_member(line: str, address: re.Match[str]) -> bool:

@@ -14,10 +14,11 @@ LINE_CAP = 2000
 
 _QUOTE = re.compile(r"^\s{0,8}(?:[>|]\s?)+")
 _HEAD = re.compile(
-    r"^\s*(?P<address>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7])\s+"
+    r"^\s{0,20}(?P<address>(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7])\s+"
     r"(?:(?P<class>[0-9a-f]{4}): (?P<ids>[0-9a-f]{4}:[0-9a-f]{4})|(?P<text>\S.*))",
     re.IGNORECASE,
 )
+_ADDRESS_ENDS = 40
 _CLASS = re.compile(r"^(?P<name>[^:\[]{2,60}?)(?: \[(?P<code>[0-9a-f]{4})\])?: (?P<rest>.*)$")
 _IDS = re.compile(r"\[([0-9a-f]{4}:[0-9a-f]{4})\]")
 _UNNAMED = re.compile(r"\bDevice ([0-9a-f]{4})\b")
@@ -79,8 +80,11 @@ def parse(text: str) -> tuple[Device, ...]:
     found: list[Device] = []
     details: list[tuple[int, str]] = []
     for number, raw in enumerate(text.splitlines(), 1):
-        line = _QUOTE.sub("", raw[:LINE_CAP])
-        opened = _device(line, number)
+        line = raw[:LINE_CAP]
+        if ">" in line[:9] or "|" in line[:9]:
+            line = _QUOTE.sub("", line)
+        # Most lines tell a capability; only an address has a dot this early.
+        opened = _device(line, number) if "." in line[:_ADDRESS_ENDS] else None
         if opened is None:
             details.append((number, line))
             continue
@@ -123,5 +127,9 @@ def _unnamed_nvidia(rest: str) -> str | None:
 def _close(found: list[Device], details: list[tuple[int, str]]) -> None:
     if not found or not details:
         return
-    drivers = (match[1] for _, line in details if (match := _DRIVER.match(line)))
+    drivers = (
+        match[1]
+        for _, line in details
+        if "driver in use" in line and (match := _DRIVER.match(line))
+    )
     found[-1] = replace(found[-1], driver=next(drivers, None), details=tuple(details))

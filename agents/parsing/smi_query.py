@@ -57,10 +57,10 @@ def parse(text: str) -> SmiQuery | None:
     blocks: list[Block] = []
     section = ""
     for number_, line in _numbered(text):
-        if opened := _BLOCK.match(line):
+        if "GPU" in line and (opened := _BLOCK.match(line)):
             blocks.append(Block(full_address(opened["address"]), number_))
             section = ""
-        elif pair := _PAIR.match(line):
+        elif ": " in line and (pair := _PAIR.match(line)):
             _store(pair["key"], pair["value"], number_, section, head, blocks)
         elif titled := _SECTION.match(line):
             section = titled["name"]

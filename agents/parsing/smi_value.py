@@ -7,6 +7,7 @@ stand for a value that was not there; none of them is a zero.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 LINE_CAP = 4000
 ADDRESS = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]")
@@ -34,10 +35,13 @@ _FAILED = (
 def unquoted(line: str) -> str:
     """The line without the "> " that mail programs put before it and what is left of styling, cut
     where no row is that long."""
-    bare = _QUOTE.sub("", line[:LINE_CAP])
+    bare = line[:LINE_CAP]
+    if ">" in bare:
+        bare = _QUOTE.sub("", bare)
     return _STYLE.sub("", bare) if "m" in bare and "[" in bare else bare
 
 
+@lru_cache(maxsize=1024)  # the same few cells stand in every GPU's block
 def said(cell: str) -> str | None:
     """The cell's text, None where it stands for "no value"."""
     text = cell.strip()

@@ -7,6 +7,7 @@ at a switch's downstream port makes the detour; at a root port without a switch 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from agents.facts import Reading
 from agents.facts.host import ACS, AcsPort
@@ -20,22 +21,23 @@ _TYPED = re.compile(r"lspci\b.{0,80}\s-s\s*([0-9a-fA-F:.]{7,16})")
 
 
 def parse(output: Output) -> Readings:
-    found = [*_of_devices(output.stdout)] or [*_of_typed(output.lines)]
+    listed = lspci.parse(output.stdout)
+    found = _of_devices(listed) or _of_typed(output.lines)
     if found:
         lines = tuple(line for _, line in found)
         missing = ("the end of the list",) if output.truncated else ()
         return (ACS.known(tuple(port for port, _ in found), lines=lines, missing=missing),)
-    return (_nothing(output),)
+    return (_nothing(output, listed),)
 
 
-def _of_devices(text: str) -> list[tuple[AcsPort, int]]:
+def _of_devices(listed: Iterable[lspci.Device]) -> list[tuple[AcsPort, int]]:
     """Bridges that show their ACS control register."""
     return [
         (_port(device.address, control[1]), number)
-        for device in lspci.parse(text)
+        for device in listed
         if device.class_code == "0604" or device.class_name == "PCI bridge"
         for number, detail in device.details
-        if (control := _CONTROL.match(detail))
+        if "ACSCtl" in detail and (control := _CONTROL.match(detail))
     ]
 
 
@@ -44,7 +46,8 @@ def _of_typed(lines: list[str]) -> list[tuple[AcsPort, int]]:
     found: list[tuple[AcsPort, int]] = []
     address = ""
     for number, line in enumerate(lines, 1):
-        typed, control = _TYPED.search(line[:400]), _CONTROL.match(line[:400])
+        typed = _TYPED.search(line[:400]) if "lspci" in line else None
+        control = _CONTROL.match(line[:400]) if "ACSCtl" in line else None
         if typed and re.fullmatch(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", typed[1]):
             address = lspci.full_address(typed[1])
         elif control and address:
@@ -56,12 +59,11 @@ def _port(address: str, flags: str) -> AcsPort:
     return AcsPort(address, bool(_REDIRECT.search(flags)), flags.strip())
 
 
-def _nothing(output: Output) -> Reading[tuple[AcsPort, ...]]:
+def _nothing(output: Output, listed: tuple[lspci.Device, ...]) -> Reading[tuple[AcsPort, ...]]:
     if output.tool_missing:
         return ACS.unsupported("lspci is not installed")
     if output.refused:
         return ACS.not_run("the capabilities of PCI devices are shown to root only")
-    listed = lspci.parse(output.stdout)
     if listed and output.alternative >= 0 and not output.truncated:
         return ACS.absent("no bridge has Access Control Services")
     if any(device.class_name == "PCI bridge" for device in listed):
