@@ -18,6 +18,12 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = label; }, 1500);
 });
 
+// A slider's number follows it.
+document.addEventListener("input", (event) => {
+  const shown = document.querySelector(`output[data-of="${CSS.escape(event.target.id)}"]`);
+  if (shown) shown.textContent = event.target.value;
+});
+
 // The connection is down when a polling fragment cannot be fetched; say so until it heals.
 const offline = (down) => document.documentElement.toggleAttribute("data-offline", down);
 document.addEventListener("htmx:sendError", () => offline(true));

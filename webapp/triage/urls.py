@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from webapp.triage.views import diagnosis, evidence, look, runs, start, symptom, targets
+from webapp.triage.views import diagnosis, evidence, look, reasoning, runs, start, symptom, targets
 
 app_name = "triage"
 S = "sessions/<uuid:session_id>/"
@@ -21,6 +21,8 @@ urlpatterns = [
     path(S + "path", look.path, name="path"),
     path(S + "host", look.host, name="host"),
     path(S + "diagnosis", diagnosis.diagnosis, name="diagnosis"),
+    path(S + "what-if", reasoning.what_if, name="what_if"),
+    path(S + "summary", reasoning.summary, name="summary"),
     path(S + "topology", diagnosis.topology, name="topology"),
     path(S + "members", diagnosis.add_member, name="add_member"),
     path(S + "paste/<str:role>", look.paste, name="paste"),

@@ -2,25 +2,51 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any
 
+import hypothesis
 import pytest
+from django.test import Client
+from django.utils.html import escape
+from django.utils.text import slugify
+from hypothesis import given
+from hypothesis import strategies as st
 
-from agents.facts import Reading
+from agents.collector import build_script
+from agents.facts import Reading, View
+from agents.facts.bench import COPY, CopyPath, CopyResult, CopyRow
 from agents.facts.gpu import GPUS, Gpu
 from agents.facts.host import ACS, GPU_PATHS, PCI_TREE, AcsPort, GpuPath, PciNode
 from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode, TopologyMatrix
 from agents.facts.platform import VIRT_KIND
 from agents.facts.vm import QEMU_COMMANDS, VMS, HostPci, QemuCommand, QemuDevice, Vm
+from agents.probes import all_probes
 from tests.webapp.diagnosis.building import facts_of, kvm_guest, matrix
+from webapp.accounts.models import User
+from webapp.diagnosis.catalogue import all_options
+from webapp.diagnosis.explain import for_a_manager, for_an_engineer
+from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.matching import with_vm
+from webapp.diagnosis.pivot import Change, Pivot
+from webapp.diagnosis.reference.glossary import GLOSSARY
 from webapp.diagnosis.topology import draw
+from webapp.diagnosis.workload import read_workload
 from webapp.triage import codec
+from webapp.triage.case_facts import facts_of as facts_in
+from webapp.triage.diagnoses import moments, session_diagnosis, session_pivots
+from webapp.triage.intake import take_text
 from webapp.triage.models import DiagnosisSession, Evidence, StoredReading
 from webapp.triage.pair_map import pair_map
+from webapp.triage.samples import open_sample
+from webapp.triage.sessions import session_open
+from webapp.triage.templatetags.why import SAID_AS, with_terms
 from webapp.triage.topology_figure import Box, Figure, Text, figure, link_in_words
+from webapp.triage.what_if import SCALES, Outcome, outcome, sliders
 
 Readings = list[Reading[Any]]
 IDLE = "2.5 GT/s x16 (at most 32.0 GT/s x16)"
@@ -237,3 +263,265 @@ def test_a_pair_needs_both_directions_to_be_allowed() -> None:
     half = pair_map(facts_of(P2P_READ.known(matrix(2, P2pCode.OK))))
     assert half is not None
     assert {cell.verdict for _, row in half.rows for cell in row if cell} == {"unknown"}
+
+
+# --- what if --------------------------------------------------------------------------------------
+
+SAID: dict[str, Any] = {
+    "model": {
+        "layers": 78,
+        "hidden_size": 6144,
+        "activation_bytes": 2,
+        "active_weight_bytes": [24e9, 72e9],
+    },
+    "parallelism": {"tp": 8},
+    "observed": [{"concurrency": 1, "output_tokens_per_s": 11.0}],
+}
+
+
+@pytest.fixture
+def browser(alice: User) -> Client:
+    client = Client()
+    client.force_login(alice)
+    return client
+
+
+@pytest.fixture
+def founding(alice: User) -> DiagnosisSession:
+    return open_sample("kpro6@host", owner=alice)
+
+
+def what_if_text(client: Client, session: DiagnosisSession, **asked: str) -> str:
+    answer = client.get(f"/sessions/{session.pk}/what-if", asked, headers={"HX-Request": "true"})
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def served() -> Facts:
+    """A model on eight GPUs with a speed and copies between two of them."""
+    gpus = GPUS.known(tuple(Gpu(i, "NVIDIA H200") for i in range(8)))
+    rows = tuple(CopyRow(CopyPath.PEER, "0", "1", 2**n, 13.0 + 2**n / 4e4) for n in (13, 20, 24))
+    return facts_of(*read_workload(SAID), gpus, COPY.known(CopyResult(rows)))
+
+
+def outcome_of(**asked: object) -> Outcome:
+    facts = served()
+    return outcome(facts, sliders(facts, {name: str(value) for name, value in asked.items()}))
+
+
+def test_untouched_sliders_give_the_case_itself() -> None:
+    found = outcome_of()
+    assert found.bound == found.before
+    assert not found.moved
+
+
+def test_a_moved_slider_is_named_as_an_assumption() -> None:
+    found = outcome_of(tp=4)
+    assert [slider.name for slider in found.moved] == ["tp"]
+    assert found.bound.floor_ms is not None
+    assert found.before.floor_ms is not None
+    assert found.bound.floor_ms[1] == pytest.approx(2 * found.before.floor_ms[1])
+
+
+def test_no_more_is_accepted_than_was_drafted() -> None:
+    found = outcome_of(draft_tokens=3, accepted=9)
+    assert found.bound.step_ms == pytest.approx((4e3 / 11, 4e3 / 11))
+    assert found.notes
+
+
+@given(
+    values=st.dictionaries(
+        st.sampled_from(sorted(SCALES)), st.text(max_size=8) | st.floats().map(str)
+    ),
+)
+@hypothesis.settings(max_examples=50)
+def test_no_value_of_a_slider_breaks_the_arithmetic(values: dict[str, str]) -> None:
+    facts = served()
+    chosen = sliders(facts, values)
+    assert all(slider.low <= slider.value <= slider.high for slider in chosen)
+    found = outcome(facts, chosen).bound
+    gains = [gain for gain in (found.max_gain_remove_comm, found.max_gain_p2p) if gain]
+    assert len(gains) == 2 or found.step_ms is None
+    assert all(1 <= low <= high for low, high in gains)
+
+
+def test_a_range_that_the_operator_gave_stays_until_it_is_moved() -> None:
+    said = {**SAID, "model": {**SAID["model"], "draft_tokens": 3, "accepted_per_step": [1, 3]}}
+    facts = facts_of(*read_workload(said))
+    kept = outcome(facts, sliders(facts, {"layers": "80"})).bound
+    moved = outcome(facts, sliders(facts, {"accepted": "3"})).bound
+    assert kept.step_ms == pytest.approx((1e3 / 11, 3e3 / 11))
+    assert moved.step_ms == pytest.approx((3e3 / 11, 3e3 / 11))
+
+
+@pytest.mark.django_db
+def test_the_fragment_says_that_it_is_not_the_case(
+    browser: Client, founding: DiagnosisSession
+) -> None:
+    same, other = what_if_text(browser, founding), what_if_text(browser, founding, layers="156")
+    assert "as in the case" in same
+    assert "1.02–1.49 ×" in same
+    assert "assumption, not the case" in other
+    assert "Layers 156 (case: 78)" in other
+    assert "<html" not in other
+    assert 'class="timebar"' in other
+
+
+@pytest.mark.django_db
+def test_without_javascript_the_form_gives_a_page(
+    browser: Client, founding: DiagnosisSession
+) -> None:
+    page = browser.get(f"/sessions/{founding.pk}/what-if", {"tp": "4"}).content.decode()
+    assert "<html" in page
+    assert re.search(r'name="tp"[^>]*value="4', page)
+    assert page.count('type="range"') == 8
+
+
+@pytest.mark.django_db
+def test_what_the_case_does_not_say_is_marked(browser: Client, alice: User) -> None:
+    session = session_open(owner=alice, title="nothing yet")
+    page = browser.get(f"/sessions/{session.pk}/diagnosis").content.decode()
+    assert "not said: assumed" in page
+    assert "assumption, not the case" in page
+
+
+# --- why, and words -------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_every_gate_hypothesis_and_contradiction_says_why(
+    browser: Client, founding: DiagnosisSession
+) -> None:
+    page = browser.get(f"/sessions/{founding.pk}/diagnosis").content.decode()
+    result = session_diagnosis(founding)
+    rules = set(re.findall(r"webapp\.diagnosis\.(\w+\.\w+)", page))
+    expected = {f"gates.{gate.gate}" for gate in result.ladder}
+    expected |= {f"hypotheses.{name}" for name in result.verdicts}
+    expected |= {f"contradictions.{item.id}" for item in result.contradictions}
+    assert rules == expected
+    driver = page[page.index('#gate-driver"') : page.index('#gate-delivered"')]
+    assert "NVIDIA open kernel modules" in driver
+    assert "Peer reads" in driver
+    assert re.search(r"Peer writes, driver&#x27;s answer\s*\(not run\)", driver)
+
+
+@pytest.mark.django_db
+def test_every_option_says_why(browser: Client, founding: DiagnosisSession) -> None:
+    page = browser.get(f"/sessions/{founding.pk}/decide").content.decode()
+    rules = set(re.findall(r"webapp\.diagnosis\.options\.(\w+)", page))
+    assert rules == {option.id for option in all_options()}
+
+
+@pytest.mark.django_db
+def test_words_lead_to_entries_that_exist(browser: Client, founding: DiagnosisSession) -> None:
+    page = browser.get(f"/sessions/{founding.pk}/diagnosis").content.decode()
+    help_page = browser.get("/help").content.decode()
+    anchors = set(re.findall(r'href="/help#([^"]+)"', page))
+    assert {"clique", "gate-driver", "peer-to-peer-p2p"} <= anchors
+    index = set(re.findall(r'href="#([^"]+)"', help_page))
+    ids = set(re.findall(r'id="([^"]+)"', help_page))
+    assert anchors | index - {"main"} <= ids
+    assert {slugify(term.term) for term in GLOSSARY} <= index
+
+
+def test_every_word_belongs_to_a_term() -> None:
+    assert set(SAID_AS) <= {term.term for term in GLOSSARY}
+
+
+@given(
+    text=st.text(max_size=60) | st.sampled_from(["NS & <b>clique</b>", "P2P P2P", "NSA", "&NS;"])
+)
+@hypothesis.settings(max_examples=50)
+def test_linking_words_changes_no_text_and_keeps_it_escaped(text: str) -> None:
+    linked = str(with_terms(text))
+    assert re.sub(r'<a class="word" href="/help#[\w-]+">|</a>', "", linked) == str(escape(text))
+
+
+def test_only_the_first_mention_leads_away() -> None:
+    linked = str(with_terms("P2P over P2P, NSA, q35"))
+    assert linked.count("<a ") == 2
+    assert "NSA" in linked
+
+
+# --- the pivot ------------------------------------------------------------------------------------
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def _pivot(title: str, headline: str, *changes: Change) -> Pivot:
+    return Pivot(title, NOON, headline, changes)
+
+
+def test_moments_without_a_change_fold_into_one_line() -> None:
+    turn = Change("hang", "open", "refuted")
+    found = moments(
+        [
+            _pivot("said", "nothing known"),
+            _pivot("a", "nothing known"),
+            _pivot("b", "nothing known"),
+            _pivot("c", "nothing known", turn, Change("kvm_hidden", "open", "refuted")),
+            _pivot("d", "something known"),
+            _pivot("e", "something known"),
+        ]
+    )
+    assert [[pivot.title for pivot in moment.pivots] for moment in found] == [
+        ["said"],
+        ["a", "b"],
+        ["c"],
+        ["d"],
+        ["e"],
+    ]
+    assert [moment.quiet for moment in found] == [False, True, False, False, True]
+    assert found[2].groups == [("open", "refuted", ["hang", "kvm_hidden"])]
+    assert found[2].pivots[0].headline == ""
+
+
+@pytest.mark.django_db
+def test_a_collectors_answer_is_one_moment(session_of_alice: DiagnosisSession, alice: User) -> None:
+    probes = [all_probes()[name] for name in ("guest.virt_kind", "guest.kernel_cmdline")]
+    script = build_script(probes, role=View.GUEST, nonce="abcdefgh12345678")
+    answer = subprocess.run(["sh"], input=script.encode(), capture_output=True, check=True).stdout
+    take_text(session_of_alice, answer, user=alice)
+    assert session_of_alice.evidence.count() == 3
+    found = session_pivots(session_of_alice, facts_in(session_of_alice))
+    assert [pivot.title for pivot in found] == [
+        "What the operator said",
+        "The collector’s answer from the guest",
+    ]
+
+
+# --- the page to print ----------------------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_the_printed_page_cites_what_it_rests_on(
+    browser: Client, founding: DiagnosisSession
+) -> None:
+    page = browser.get(f"/sessions/{founding.pk}/summary").content.decode()
+    result = session_diagnosis(founding)
+    assert str(escape(for_a_manager(result))) in page
+    assert page.count('class="timebar"') == 2
+    assert page.count("rung") >= 8
+    for section in for_an_engineer(result):
+        assert f"<h2>{section.title}</h2>" in page
+        cited = {ref.source for claim in section.claims for ref in claim.evidence}
+        assert all(name in page for name in cited if not name.startswith("workload@"))
+    assert "style=" not in page
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("place", ["summary", "what-if"])
+def test_others_see_neither(bob: User, session_of_alice: DiagnosisSession, place: str) -> None:
+    client = Client()
+    client.force_login(bob)
+    assert client.get(f"/sessions/{session_of_alice.pk}/{place}").status_code == 404
+
+
+@pytest.mark.django_db
+def test_a_stored_switch_machine_is_drawn_and_told_in_words(browser: Client, alice: User) -> None:
+    session = session_open(owner=alice, title="switches")
+    stored(session, switch_machine(16))
+    page = browser.get(f"/sessions/{session.pk}/topology").content.decode()
+    assert "switch 10:00.0, ACS redirects 2 of 4" in page
+    assert page.count('class="match"') == 17  # sixteen and the legend
+    assert "GPU0 to GPU1: path PIX, read CNS, write OK" in page

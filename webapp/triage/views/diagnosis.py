@@ -18,12 +18,13 @@ from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.matching import with_vm
 from webapp.diagnosis.topology import draw
 from webapp.triage.case_facts import facts_of
-from webapp.triage.diagnoses import session_diagnosis, session_pivots
+from webapp.triage.diagnoses import moments, session_diagnosis, session_pivots
 from webapp.triage.figures import ladder_rows, time_bar
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.pair_map import pair_map
 from webapp.triage.sessions import member_add
 from webapp.triage.topology_figure import figure
+from webapp.triage.views.reasoning import what_if_context
 from webapp.triage.views.shell import acting, on_session, shell
 
 
@@ -46,7 +47,8 @@ def diagnosis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         bars=[(bound, time_bar(bound)) for bound in result.bounds],
         ladder=ladder_rows(result.ladder),
         **_hypotheses(result),
-        moments=session_pivots(session, result.facts),
+        moments=moments(session_pivots(session, result.facts)),
+        **what_if_context(result.facts, {}),
         unplaced=[e for e in session.evidence.defer("body", "stderr") if e.unplaced],
         disputes=session.comments.filter(stance="dispute"),
     )

@@ -9,10 +9,13 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.samples import load
+from webapp.diagnosis.explain import provenance
+from webapp.diagnosis.ladder import GATES
 from webapp.diagnosis.reference.glossary import GLOSSARY
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.samples import open_sample
 from webapp.triage.sessions import session_open
+from webapp.triage.templatetags.why import paragraphs
 from webapp.triage.uploads import Upload, receive
 from webapp.triage.views.shell import acting
 
@@ -60,7 +63,10 @@ def sample(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def help_page(request: HttpRequest) -> HttpResponse:
-    return TemplateResponse(request, "triage/help.html", {"nav": "help", "glossary": GLOSSARY})
+    found = [(gate, provenance(f"gates.{gate}")) for gate in GATES]
+    gates = [(gate, paragraphs(rule.docstring), rule.source) for gate, rule in found if rule]
+    context = {"nav": "help", "glossary": GLOSSARY, "gates": gates}
+    return TemplateResponse(request, "triage/help.html", context)
 
 
 def given(request: HttpRequest) -> list[Upload]:

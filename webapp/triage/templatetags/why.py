@@ -1,0 +1,127 @@
+"""Why something is said: the rule behind it, its source and its inputs; and words with their meaning."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from django import template
+from django.urls import reverse
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.text import slugify
+
+from agents.facts import ReadingKind, all_facts
+from webapp.diagnosis.claim import EvidenceRef
+from webapp.diagnosis.explain import provenance
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.reference.glossary import GLOSSARY
+
+register = template.Library()
+
+# Words as they stand in sentences, by the glossary term that explains them; the longest is tried first.
+SAID_AS = {
+    "Peer-to-peer (P2P)": ("peer-to-peer", "peer access", "P2P"),
+    "Clique": ("GPUDirect clique", "clique"),
+    "NS, CNS and the other codes": ("NS", "CNS", "GNS", "TNS"),
+    "PIX, PXB, PHB, NODE, SYS": ("PIX", "PXB", "PHB"),
+    "All-reduce": ("all-reduces", "all-reduce"),
+    "Tensor and pipeline parallel (TP, PP)": ("tensor parallel", "TP", "PP"),
+    "SHM and NET": ("SHM", "NET"),
+    "BAR and MMIO window": ("BARs", "BAR", "MMIO"),
+    "IOMMU group": ("IOMMU groups", "IOMMU group"),
+    "ACS": ("ACS",),
+    "q35 and i440FX": ("q35", "i440FX"),
+    "Utilisation": ("utilisation",),
+    "Floor": ("floor",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One fact a rule reads, as this case has it. kind: its reading's, "not_run" when nothing told."""
+
+    id: str
+    title: str
+    kind: ReadingKind
+    refs: tuple[EvidenceRef, ...]
+
+
+def _rule(package: str) -> None:
+    """A tag "<kind>_rule ID" for the rules of one package of the reasoning."""
+    name = "hypothesis" if package == "hypotheses" else package.removesuffix("s")
+
+    def tag(context: Any, rule_id: str) -> dict[str, Any]:
+        return why(context, f"{package}.{rule_id}")
+
+    register.inclusion_tag("components/_why.html", takes_context=True, name=f"{name}_rule")(tag)
+
+
+for _package in ("gates", "hypotheses", "contradictions", "options"):
+    _rule(_package)
+
+
+def why(context: Any, rule: str) -> dict[str, Any]:
+    """What the quiet details under an item shows. rule: "gates.driver", "options.iommu_pt" …"""
+    found = provenance(rule)
+    facts: Facts = context["result"].facts
+    return {
+        "rule": found,
+        "said": paragraphs(found.docstring) if found else [],
+        "inputs": [_input(facts, name) for name in found.inputs] if found else [],
+        "session": context.get("session"),
+        "labels": context.get("labels"),
+    }
+
+
+def paragraphs(docstring: str) -> list[str]:
+    """Without the one that states the source, which is shown by itself."""
+    return [text for text in docstring.split("\n\n") if not text.startswith("Source:")]
+
+
+def _input(facts: Facts, name: str) -> Input:
+    fact = all_facts().get(name)
+    if fact is None:
+        return Input(name, name, ReadingKind.NOT_RUN, ())
+    kind = facts.kind(fact)
+    return Input(name, fact.title, kind, facts.refs(fact)[:1])
+
+
+@register.filter
+def with_terms(text: Any) -> SafeString:
+    """The text with the first mention of each glossary term leading to its entry on the help page."""
+    page = reverse("triage:help")
+    pattern, slugs = _terms()
+    seen: set[str] = set()
+
+    def link(found: re.Match[str]) -> str:
+        slug = slugs[found[0].lower()]
+        if slug in seen:
+            return found[0]
+        seen.add(slug)
+        return f'<a class="word" href="{page}#{slug}">{found[0]}</a>'
+
+    # What is escaped here cannot hold a term in its entities (&amp; &lt; &quot; &#x27;).
+    return mark_safe(pattern.sub(link, str(conditional_escape(text))))  # noqa: S308
+
+
+@cache
+def _terms() -> tuple[re.Pattern[str], dict[str, str]]:
+    """A pattern of every word, and the slug of each (in lower case)."""
+    known = {term.term for term in GLOSSARY}
+    words = {
+        word: slugify(term) for term, said in SAID_AS.items() if term in known for word in said
+    }
+    ordered = sorted(words, key=len, reverse=True)
+    cased = [re.escape(w) if w.isupper() else f"(?i:{re.escape(w)})" for w in ordered]
+    pattern = re.compile(rf"(?<![\w&#-])(?:{'|'.join(cased)})(?![\w;-])")
+    return pattern, {word.lower(): slug for word, slug in words.items()}
+
+
+@register.filter
+def ticked(text: str) -> SafeString:
+    """A docstring's `code` as <code>."""
+    escaped = str(conditional_escape(" ".join(text.split())))
+    return format_html("{}", mark_safe(re.sub(r"`+([^`]+)`+", r"<code>\1</code>", escaped)))  # noqa: S308

@@ -1,0 +1,82 @@
+"""Beside the diagnosis page: the bound under other inputs, and the page to print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_GET
+
+from webapp.diagnosis.explain import Section, for_a_manager, for_an_engineer
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.matching import with_vm
+from webapp.triage.case_facts import facts_of
+from webapp.triage.diagnoses import session_diagnosis
+from webapp.triage.figures import ladder_rows, time_bar
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.views.shell import on_session, shell
+from webapp.triage.what_if import outcome, sliders
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An output the printed page cites: its name by content, what it is called, when it was got."""
+
+    name: str
+    label: str
+    origin: str
+    at: Any
+
+
+@require_GET
+@on_session
+def what_if(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """The bound under the sliders' values: a fragment for htmx, else a page of its own."""
+    facts = with_vm(facts_of(session), session.vmid)
+    context = what_if_context(facts, request.GET.dict())
+    if request.headers.get("HX-Request"):
+        return TemplateResponse(request, "triage/_what_if.html", context)
+    page = shell(session, "diagnosis", **context)
+    return TemplateResponse(request, "triage/what_if.html", page)
+
+
+def what_if_context(facts: Facts, asked: Mapping[str, str]) -> dict[str, Any]:
+    chosen = sliders(facts, asked)
+    found = outcome(facts, chosen)
+    return {"sliders": chosen, "outcome": found, "what_if_bar": time_bar(found.bound)}
+
+
+@require_GET
+@on_session
+def summary(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """A paragraph for a manager and a page for an engineer, from the same diagnosis."""
+    result = session_diagnosis(session)
+    sections = for_an_engineer(result)
+    context = shell(
+        session,
+        "",
+        result=result,
+        paragraph=for_a_manager(result),
+        sections=sections,
+        bars=[(bound, time_bar(bound)) for bound in result.bounds],
+        ladder=ladder_rows(result.ladder),
+    )
+    context["sources"] = _sources(session, sections, context["labels"])
+    return TemplateResponse(request, "triage/summary.html", context)
+
+
+def _sources(
+    session: DiagnosisSession, sections: Iterable[Section], labels: Mapping[str, str]
+) -> list[Source]:
+    """What the page's claims cite, in the order it came in."""
+    cited = {
+        ref.source for section in sections for claim in section.claims for ref in claim.evidence
+    }
+    return [
+        Source(evidence.name, labels.get(evidence.name, ""), evidence.origin, evidence.created_at)
+        for evidence in session.evidence.defer("body", "stderr")
+        if evidence.name in cited
+    ]

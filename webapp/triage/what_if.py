@@ -1,0 +1,164 @@
+"""Other inputs for the bound, as sliders: what the arithmetic says if, not what the case shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agents.facts.workload import MODEL, OBSERVED, PARALLELISM, Model
+from webapp.diagnosis.bound import what_if
+from webapp.diagnosis.case import Bound
+from webapp.diagnosis.claim import Range
+from webapp.diagnosis.communication import PER_LAYER
+from webapp.diagnosis.facts import Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Slider:
+    """own: the case's value, or values where several were observed; empty: the case does not say, and
+    `value` begins at a usual one."""
+
+    name: str
+    label: str
+    low: float
+    high: float
+    step: float
+    value: float
+    own: tuple[float, ...]
+
+    @property
+    def moved(self) -> bool:
+        """Whether `value` is an assumption."""
+        return not any(math.isclose(self.value, own) for own in self.own)
+
+    @property
+    def number(self) -> str:
+        return f"{self.value:g}"
+
+    @property
+    def note(self) -> str:
+        said = ", ".join(f"{own:g}" for own in self.own)
+        return f"case: {said}" if said else "not said: assumed"
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    label: str
+    low: float
+    high: float
+    step: float
+    usual: float
+
+
+SCALES = {
+    "batch": _Scale("Requests at once (batch)", 1, 256, 1, 1),
+    "layers": _Scale("Layers", 1, 160, 1, 64),
+    "reduces_per_layer": _Scale("All-reduces per layer", 1, 8, 1, PER_LAYER),
+    "hidden_size": _Scale("Hidden size", 256, 20480, 256, 6144),
+    "activation_bytes": _Scale("Bytes per activation", 1, 4, 1, 2),
+    "tp": _Scale("Tensor parallel", 1, 16, 1, 8),
+    "draft_tokens": _Scale("Draft tokens", 0, 16, 1, 0),
+    "accepted": _Scale("Tokens accepted per step", 1, 17, 0.1, 1),
+}
+
+
+def sliders(facts: Facts, asked: Mapping[str, str]) -> tuple[Slider, ...]:
+    """One for each input. asked: values by name; what is no number keeps the case's own."""
+    own = _own(facts)
+    return tuple(_slider(name, scale, own[name], asked.get(name)) for name, scale in SCALES.items())
+
+
+def _slider(name: str, scale: _Scale, own: tuple[float, ...], asked: str | None) -> Slider:
+    high = max(scale.high, *own) if own else scale.high
+    # A range input only stands on its steps, so a whole value between two would move by itself.
+    step = 1.0 if any((value - scale.low) % scale.step for value in own) else scale.step
+    step = scale.step if scale.step < 1 else step
+    start = own[0] if own else scale.usual
+    value = min(max(_number(asked, start), scale.low), high)
+    value = value if scale.step < 1 else float(round(value))
+    return Slider(name, scale.label, scale.low, high, step, value, own)
+
+
+def _number(text: str | None, otherwise: float) -> float:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return otherwise
+    return number if math.isfinite(number) else otherwise
+
+
+def _own(facts: Facts) -> dict[str, tuple[float, ...]]:
+    model, parallel = facts.value(MODEL) or Model(), facts.value(PARALLELISM)
+    observed = facts.value(OBSERVED) or ()
+    said: dict[str, float | None] = {
+        "layers": model.layers,
+        "reduces_per_layer": PER_LAYER,
+        "hidden_size": model.hidden_size,
+        "activation_bytes": model.activation_bytes,
+        "tp": parallel.tp if parallel else None,
+        "draft_tokens": model.draft_tokens or 0,
+        "accepted": _accepted(model),
+    }
+    found = {name: () if value is None else (float(value),) for name, value in said.items()}
+    return {"batch": tuple(sorted(float(o.concurrency) for o in observed)), **found}
+
+
+def _accepted(model: Model) -> float | None:
+    """The middle of what the operator says; without draft tokens a step yields one token."""
+    said = model.accepted_per_step
+    if said is None:
+        return None if model.draft_tokens else 1.0
+    return round(sum(said) / 2, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """bound: under the sliders' values. before: at the same batch with the case's own values.
+
+    notes: what had to be corrected among the values.
+    """
+
+    bound: Bound
+    before: Bound
+    moved: tuple[Slider, ...]
+    notes: tuple[str, ...] = ()
+
+
+def outcome(facts: Facts, chosen: tuple[Slider, ...]) -> Outcome:
+    at = {slider.name: slider.value for slider in chosen}
+    moved = tuple(slider for slider in chosen if slider.moved)
+    names = {slider.name for slider in moved}
+
+    def whole(name: str) -> int | None:
+        """None keeps the case's own."""
+        return int(at[name]) if name in names else None
+
+    most = at["draft_tokens"] + 1
+    notes: tuple[str, ...] = ()
+    if at["accepted"] > most and names & {"accepted", "draft_tokens"}:
+        notes = (f"A step cannot yield more than its draft tokens and one: {most:g} is taken.",)
+    bound = what_if(
+        facts,
+        batch=int(at["batch"]),
+        layers=whole("layers"),
+        reduces_per_layer=at["reduces_per_layer"],
+        hidden_size=whole("hidden_size"),
+        activation_bytes=whole("activation_bytes"),
+        tp=whole("tp"),
+        draft_tokens=whole("draft_tokens"),
+        accepted=_chosen_acceptance(facts, names, at["accepted"], most),
+    )
+    return Outcome(bound, what_if(facts, batch=int(at["batch"])), moved, notes)
+
+
+def _chosen_acceptance(
+    facts: Facts, moved: set[str], accepted: float, most: float
+) -> Range | float | None:
+    """The case's own range until the slider or the draft tokens move."""
+    if not moved & {"accepted", "draft_tokens"}:
+        return None
+    said = (facts.value(MODEL) or Model()).accepted_per_step
+    if "accepted" not in moved and said:
+        return min(said[0], most), min(said[1], most)
+    return min(accepted, most)
