@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from django.test import Client
 
 from agents.facts.platform import PYTHON_WITH_TORCH
 from agents.following import wrap_payload
+from webapp.accounts import throttle
 from webapp.accounts.models import OneTimeLink, User
 from webapp.config import environment
 from webapp.config.security import LARGEST_ANONYMOUS_REQUEST_BYTES, LARGEST_REQUEST_BYTES
@@ -161,6 +163,13 @@ def test_a_name_written_in_other_ways_has_the_same_count(client: Client, alice: 
     ways = ["alice", " alice", "alice  ", "ALICE", "ａｌｉｃｅ", "\talice", "\u2003alice"]
     answers = [client.post("/sign-in", {"username": w, "password": "guess"}) for w in ways]
     assert [a.status_code for a in answers] == [403] * 5 + [429] * 2
+
+
+def test_many_guesses_at_once_are_not_more_than_one_by_one() -> None:
+    with ThreadPoolExecutor(12) as together:
+        allowed = list(together.map(lambda _: throttle.may_try("alice", "192.0.2.1"), range(24)))
+    assert allowed.count(True) == throttle.TRIES
+    assert throttle.may_try("alice", "192.0.2.2")
 
 
 def test_a_blocked_sign_in_checks_no_password(

@@ -18,14 +18,11 @@ def _key(username: str, address: str) -> str:
     return f"signin:{hashlib.sha256(f'{address} {name}'.encode()).hexdigest()}"
 
 
-def blocked(username: str, address: str) -> bool:
-    return int(cache.get(_key(username, address), 0)) >= TRIES
-
-
-def failed(username: str, address: str) -> None:
+def may_try(username: str, address: str) -> bool:
+    """Counts a try, before its password is looked at: many at once are not more than one by one."""
     key = _key(username, address)
     cache.add(key, 0, WAIT_S)
-    cache.incr(key)
+    return cache.incr(key) <= TRIES
 
 
 def succeeded(username: str, address: str) -> None:

@@ -46,14 +46,13 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if request.method == "GET":
         return _sign_in_page(request, AuthenticationForm(request))
     name, address = request.POST.get("username", ""), request.META.get("REMOTE_ADDR", "")
-    if throttle.blocked(name, address):
+    if not throttle.may_try(name, address):
         # An unbound form: a bound one would check the password to draw itself.
         again = AuthenticationForm(request, initial={"username": name})
         return _sign_in_page(
             request, again, "Too many wrong passwords. Wait a minute and try again.", 429
         )
     if not form.is_valid():
-        throttle.failed(name, address)
         return _sign_in_page(request, form, "That name and password do not go together.", 403)
     throttle.succeeded(name, address)
     login(request, form.get_user())
