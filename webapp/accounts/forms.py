@@ -24,7 +24,9 @@ class WelcomeForm(forms.Form):
         if not name or not name.isprintable():
             raise forms.ValidationError("Use letters, digits and signs that can be seen.")
         if name.casefold() == "peerpath":
-            raise forms.ValidationError("What Peerpath does by itself is signed so; choose another.")
+            raise forms.ValidationError(
+                "What Peerpath does by itself is signed so; choose another."
+            )
         if User.objects.filter(username__iexact=name).exists():
             raise forms.ValidationError("That name is taken here; choose another.")
         return name
