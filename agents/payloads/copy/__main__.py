@@ -18,8 +18,8 @@ from copies import Bench, run_on_cpu
 from lines import Refusal, lost, say
 from machine import device_of, gpu_nodes, header, load_torch, refuse_when_busy
 from processes import ENOUGH, GO_ON, REFUSED, SIGNALS, STOPPED, Stopped, end_by_signal, run_all
+from sizes import KIB, sizes_of
 
-KIB = 1024
 LADDER = [12 * KIB, 48 * KIB, 192 * KIB, 768 * KIB, 4096 * KIB, 16384 * KIB]
 
 PARTS = (  # the one most likely to hang last
@@ -48,23 +48,8 @@ def options(argv):
     ask.add_argument("--force", action="store_true", help="measure beside other GPU processes")
     chosen = ask.parse_args(argv)
     chosen.row_seconds = chosen.row_seconds or (0.4 if chosen.pairs == "first" else 0.1)
-    try:
-        chosen.sizes = sizes_of(chosen)
-    except ValueError:
-        fix = "give --sizes 12K,4M and --batch 1,64"
-        raise Refusal("a size or batch is no number", fix) from None
+    chosen.sizes = sizes_of(chosen.sizes, LADDER, chosen.hidden, chosen.batch, chosen.bytes)
     return chosen
-
-
-def sizes_of(chosen):
-    units = {"K": KIB, "M": KIB**2, "G": KIB**3}
-    named = [s.strip().upper() for s in chosen.sizes.split(",") if s.strip()]
-    sizes = [int(s[:-1]) * units[s[-1]] if s[-1] in units else int(s) for s in named] or LADDER
-    batches = [int(b) for b in chosen.batch.split(",")] if chosen.hidden else []
-    sizes = sorted(set(sizes + [chosen.hidden * batch * chosen.bytes for batch in batches]))
-    if sizes[0] < 1:
-        raise ValueError(sizes[0])
-    return sizes
 
 
 def measured(index, chosen, argv):
