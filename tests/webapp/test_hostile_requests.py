@@ -6,12 +6,14 @@ import io
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.cache import cache
 from django.test import Client
+from django.utils.html import escape, strip_tags
 
 from agents.facts.platform import PYTHON_WITH_TORCH
 from agents.following import wrap_payload
@@ -22,8 +24,10 @@ from webapp.config.security import LARGEST_ANONYMOUS_REQUEST_BYTES, LARGEST_REQU
 from webapp.review.models import Decision
 from webapp.triage import intake, redacting, runs
 from webapp.triage.forms.workload import PointForm, WorkloadForm
-from webapp.triage.models import DiagnosisSession, Event, PinnedHostKey, Target
+from webapp.triage.models import DiagnosisSession, Event, PinnedHostKey, Run, Target
 from webapp.triage.sessions import member_add, session_open
+from webapp.triage.templatetags.why import with_terms
+from webapp.triage.views.runs import seen_of
 from worker.measuring import Measuring
 
 pytestmark = pytest.mark.django_db
@@ -306,6 +310,29 @@ def test_a_comment_is_no_place_for_a_log(
     assert not session_of_alice.comments.exists()
 
 
+@pytest.mark.parametrize(("rows", "shown"), [(1, True), (3_000, False)])
+def test_a_machine_that_prints_without_end_does_not_keep_the_pages_busy(
+    browser: Client, alice: User, session_of_alice: DiagnosisSession, rows: int, shown: bool
+) -> None:
+    target = target_at(session_of_alice, alice, 22)
+    run = Run.objects.create(
+        session=session_of_alice, target=target, number=1, kind="benchmark", names=["bench.copy"],
+        state="running", created_by=alice,
+    )  # fmt: skip
+    head = '{"schema": "peerpath.copy/1", "environment": {"device": "cpu", "torch": "2.13.0"}}'
+    row = (
+        '{"path": "same", "source": "0", "destination": "0", "size_bytes": 12288, "timing":'
+        ' "device", "time_us": 0.9, "samples": 200}'
+    )
+    run.chunks.create(number=0, body="\n".join([head, *[row] * rows, ""]).encode())
+    page = browser.get(f"/sessions/{session_of_alice.pk}/runs/{run.pk}").content.decode()
+    assert ("rows so far" in page) is shown
+    seen = seen_of(run)
+    assert f"?seen={seen}" in page
+    again = browser.get(f"/sessions/{session_of_alice.pk}/runs/{run.pk}", {"seen": seen})
+    assert again.status_code == 204
+
+
 # --- what leaves -----------------------------------------------------------------------------------
 
 
@@ -343,6 +370,13 @@ def test_hostile_names_stay_text_and_downloads_are_never_pages(
             assert evidence.label not in answer.headers["Content-Disposition"]
         else:
             assert "<script>alert" not in answer.content.decode()
+
+
+@pytest.mark.parametrize("text", ["BARſ and all-reduceſ", "<b>P2P</b> & 'NS'", "&amp;P2P;"])
+def test_words_with_their_meaning_stay_the_same_text(text: str) -> None:
+    shown = with_terms(text)
+    assert unescape(strip_tags(shown)) == unescape(strip_tags(escape(text)))
+    assert "<b>" not in shown
 
 
 def test_an_export_that_cannot_be_redacted_is_not_given_at_all(

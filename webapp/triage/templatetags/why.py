@@ -97,8 +97,9 @@ def with_terms(text: Any) -> SafeString:
     seen: set[str] = set()
 
     def link(found: re.Match[str]) -> str:
-        slug = slugs[found[0].lower()]
-        if slug in seen:
+        # Not every letter that matches in any case is the same in lower case (ſ for s).
+        slug = slugs.get(found[0].lower(), "")
+        if not slug or slug in seen:
             return found[0]
         seen.add(slug)
         return f'<a class="word" href="{page}#{slug}">{found[0]}</a>'

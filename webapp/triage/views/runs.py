@@ -17,6 +17,7 @@ from agents.framing import clean
 from agents.probe import Output
 from agents.read import read_output
 from webapp.triage.models import DiagnosisSession, Run
+from webapp.triage.read_apart import LARGE_BYTES
 from webapp.triage.runs import BENCHMARK, queue_benchmark, queue_probes, request_cancel
 from webapp.triage.views.shell import acting, on_session, shell
 
@@ -46,32 +47,44 @@ def start(request: HttpRequest, session: DiagnosisSession, target_id: int) -> Ht
 def watch(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> HttpResponse:
     """The live fragment of a run; 204 when nothing is new since `seen`."""
     run = get_object_or_404(session.runs.select_related("target"), pk=run_id)
-    context = run_context(session, run)
-    if request.GET.get("seen") == context["seen"]:
+    if request.GET.get("seen") == seen_of(run):
         return HttpResponse(status=204)
+    context = run_context(session, run)
     if not request.headers.get("HX-Request"):
         return TemplateResponse(request, "triage/run.html", shell(session, "", **context))
     return TemplateResponse(request, "triage/_run.html", {"session": session, **context})
 
 
 def measured_so_far(run: Run) -> CopyResult | None:
-    """The rows of a benchmark that still runs, from its raw output as far as it came."""
+    """The rows of a benchmark that still runs, from its raw output as far as it came.
+
+    None when it is more than a poll may read each time: a machine may print without end.
+    """
     if run.kind != BENCHMARK or run.ended:
         return None
-    raw = b"".join(bytes(body) for body in run.chunks.values_list("body", flat=True))
+    raw = b""
+    for body in run.chunks.values_list("body", flat=True).iterator(chunk_size=1):
+        raw += bytes(body)
+        if len(raw) > LARGE_BYTES:
+            return None
     for reading in read_output(run.names[0], Output(clean(raw), truncated=True)):
         if isinstance(reading.value, CopyResult):
             return reading.value
     return None
 
 
+def seen_of(run: Run) -> str:
+    """Changes whenever the fragment would."""
+    counts = f"{run.evidence.count()}-{run.chunks.count()}"
+    return f"{run.state}-{counts}-{bool(run.cancel_requested_at)}"
+
+
 def run_context(session: DiagnosisSession, run: Run) -> dict[str, Any]:
     evidence = list(run.evidence.defer("body", "stderr").prefetch_related("readings"))
-    seen = f"{run.state}-{len(evidence)}-{run.chunks.count()}-{bool(run.cancel_requested_at)}"
     return {
         "run": run,
         "evidence": evidence,
-        "seen": seen,
+        "seen": seen_of(run),
         "expected": len(run.names),
         "so_far": measured_so_far(run),
     }
