@@ -24,7 +24,7 @@ class Item:
 
     reader: probe or benchmark id. lines: first and last line within the raw text; in a paste the
     readings' line numbers count there too. frame: the collector's frame it came from; the readings'
-    line numbers then count within the frame's own output.
+    line numbers then count within the frame's own output. unsure: it could be the other machine's.
     """
 
     reader: str
@@ -34,6 +34,7 @@ class Item:
     lines: LineRange | None = None
     frame: Frame | None = None
     confidence: float = 1.0
+    unsure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +55,11 @@ def read_raw(raw: bytes, *, role: View | None, hint: str = "") -> RawReading:
     """
     if looks_like_bundle(raw):
         return _read_bundles(raw, role, hint)
-    return _read_text(clean(raw).split("\n"), role, hint)
+    return read_lines(clean(raw).split("\n"), role, hint)
 
 
-def _read_text(lines: list[str], role: View | None, hint: str) -> RawReading:
+def read_lines(lines: list[str], role: View | None, hint: str) -> RawReading:
+    """Pasted lines without a collector's frames among them."""
     found = recognise("\n".join(lines), role, hint)
     items = tuple(_read_part(part) for part in found.parts)
     return RawReading(items, tuple(found.unrecognised))
@@ -75,7 +77,7 @@ def read_frame(frame: Frame, before: int = 0) -> Item:
     return Item(
         frame.probe_id,
         title_of(frame.probe_id),
-        _view_of(frame.probe_id),
+        view_of(frame.probe_id),
         read_output(frame.probe_id, frame.output),
         (first, first + frame.raw_stdout.count(b"\n")),
         frame=frame,
@@ -88,7 +90,8 @@ def title_of(reader: str) -> str:
     return known.title if known else reader
 
 
-def _view_of(reader: str) -> View:
+def view_of(reader: str) -> View:
+    """Whose output it reads; benchmarks run in the guest."""
     probe: Probe | None = all_probes().get(reader)
     return probe.role if probe else View.GUEST
 
@@ -107,10 +110,11 @@ def _read_part(part: Part) -> Item:
     return Item(
         part.reader,
         title_of(part.reader),
-        _view_of(part.reader),
+        view_of(part.reader),
         readings,
         span,
         confidence=part.confidence,
+        unsure=part.unsure,
     )
 
 
@@ -125,7 +129,7 @@ def _read_bundles(raw: bytes, role: View | None, hint: str) -> RawReading:
         items += [read_frame(frame, before) for frame in bundle.frames]
         notes += _notes(bundle, role)
         rest |= {before + noise.line: noise.text for noise in bundle.noise}
-    around = _read_text([rest.get(n, "") for n in range(1, max(rest, default=0) + 1)], role, hint)
+    around = read_lines([rest.get(n, "") for n in range(1, max(rest, default=0) + 1)], role, hint)
     return RawReading((*items, *around.items), around.unrecognised, header, tuple(notes))
 
 

@@ -41,7 +41,8 @@ _BETWEEN = frozenset({Kind.BLANK, Kind.PAGER})
 class Part:
     """first and last: 1-based lines of the whole text. exit_code: 127 when a shell says that the
     tool is missing, else unknown. cut: a mark beside it ("...", --More--) says that there was more.
-    readings: what its reader got, where it was parsed already to see whether it is its output."""
+    readings: what its reader got, where it was parsed already to see whether it is its output.
+    unsure: any machine could have printed it, and neither a person nor the text says which one did."""
 
     first: int
     last: int
@@ -51,6 +52,7 @@ class Part:
     exit_code: int | None = None
     cut: bool = False
     readings: Readings | None = None
+    unsure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +316,13 @@ class _Recogniser:
             code,
             cut,
             parsed,
+            self._is_unsure(candidate),
         )
+
+    def _is_unsure(self, candidate: _Candidate) -> bool:
+        if not candidate.reader.any_machine or self.role or self.role_by_contents:
+            return False
+        return role_of_text("\n".join(self.raw[candidate.first : candidate.last][:2000])) is None
 
     def _is_cut(self, candidate: _Candidate) -> bool:
         beside = (range(candidate.first - 1, -1, -1), range(candidate.last, len(self.lines)))

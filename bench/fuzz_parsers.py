@@ -36,8 +36,8 @@ BATCH = 1000
 READERS: dict[str, Probe | Benchmark] = {**all_probes(), **all_benchmarks()}
 
 
-class HangError(Exception):
-    """One input took longer than the limit."""
+class HangError(BaseException):
+    """One input took longer than the limit. No Exception, which the parse boundary would swallow."""
 
 
 def try_one(reader_id: str, raw: bytes, rng: random.Random) -> None:
@@ -70,7 +70,7 @@ def batch(job: tuple[int, int, float]) -> tuple[int, list[str], tuple[float, int
         signal.setitimer(signal.ITIMER_REAL, limit_s)
         try:
             try_one(reader_id, raw, rng)
-        except Exception:
+        except (Exception, HangError):
             failures.append(
                 f"seed {seed} input {number} ({reader_id}):\n{traceback.format_exc(limit=-3)}"
             )
