@@ -32,6 +32,7 @@ ONLY_POST = {
     "review:comment",
     "triage:add_member",
     "triage:add_target",
+    "triage:assignment",
     "triage:cancel_run",
     "triage:forget_key",
     "triage:open_session",

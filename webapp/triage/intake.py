@@ -1,7 +1,7 @@
 """The one way in for raw output: store it with its hash, then parse it, then record what was read.
 
 Used by pastes and uploads, by `--save`, and by the runner. What a parser cannot read today is still
-there for a better one: `reread`.
+there for a better one: `rereading`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 from django.db import transaction
 
 import agents
+from agents.assigned import Said, doubts, reassigned
 from agents.facts import Reading, View
 from agents.framing import Frame, clean, looks_like_bundle
 from agents.probe import Output
@@ -24,18 +25,21 @@ from agents.read import Item, LineRange, RawReading, read_output, title_of
 from webapp.accounts.models import User
 from webapp.triage import codec, read_apart
 from webapp.triage.models import DiagnosisSession, Event, Evidence, Run, StoredReading
+from webapp.triage.versions import Earlier, earlier_answer
 
 PASTE, BUNDLE = "paste", "bundle"
 
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """One output found in what was given. lines: its first and last line, for a paste."""
+    """One output found in what was given. lines: its first and last line, for a paste. earlier: a
+    different answer to the same question that was given before."""
 
     reader: str
     title: str
     readings: tuple[Reading[Any], ...]
     lines: LineRange | None = None
+    earlier: Earlier | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +77,11 @@ def take_text(
     evidence = _store_text(session, raw, user, view, label, origin, hint)
     found = read_apart.read(raw, role=view, hint=hint)
     recorded = _record_once(evidence, found, user)
+    found = _as_assigned(evidence, found)
     return Taken(
         evidence,
         not recorded,
-        tuple(_understood(item) for item in found.items),
+        tuple(_understood(item, evidence) for item in found.items),
         found.unrecognised,
         missing_probes(session, view or _common_view(found.items)),
         found.notes,
@@ -105,19 +110,23 @@ def take_benchmark_output(run: Run, raw: bytes) -> Evidence:
     return evidence
 
 
-def reread(session: DiagnosisSession | None = None) -> tuple[int, int]:
-    """Applies today's parsers to stored evidence: (evidence read again, evidence that now reads
-    differently). None: every session's."""
-    chosen = Evidence.objects.filter(session=session) if session else Evidence.objects.all()
-    ids = list(chosen.order_by("id").values_list("pk", flat=True))
-    changed: dict[Any, list[str]] = {}
-    for pk in ids:  # one at a time: bodies may be large
-        evidence = Evidence.objects.select_related("session").get(pk=pk)
-        if _reread_one(evidence):
-            changed.setdefault(evidence.session, []).append(evidence.name)
-    for changed_session, names in changed.items():
-        Event.record(changed_session, "evidence_reread", None, names=names)
-    return len(ids), sum(map(len, changed.values()))
+def reread_one(evidence: Evidence) -> bool:
+    """Applies today's parsers, and what people said of its lines, to a stored evidence. Whether it now
+    reads differently. A bundle's frames are evidence of their own."""
+    if evidence.reader in (PASTE, BUNDLE):
+        view = View(evidence.view) if evidence.view else None
+        hint = evidence.meta.get("hint", "")
+        found = read_apart.read(bytes(evidence.body), role=view, hint=hint)
+    else:
+        readings = read_output(evidence.reader, _output_of(evidence))
+        item = Item(evidence.reader, title_of(evidence.reader), View.GUEST, readings)
+        found = RawReading((item,))
+    with transaction.atomic():
+        DiagnosisSession.objects.select_for_update().get(pk=evidence.session_id)
+        before = _columns(evidence)
+        evidence.readings.all().delete()
+        _record_parts(evidence, found)
+        return _columns(evidence) != before
 
 
 def missing_probes(session: DiagnosisSession, view: View | None) -> tuple[str, ...]:
@@ -253,7 +262,7 @@ def _record_once(evidence: Evidence, found: RawReading, user: User | None) -> bo
 
 
 def _was_read(evidence: Evidence) -> bool:
-    evidence.refresh_from_db(fields=["unplaced"])
+    evidence.refresh_from_db(fields=["unplaced", "doubts"])
     frames = Evidence.objects.filter(
         session=evidence.session_id, epoch=evidence.epoch, meta__bundle=evidence.sha256
     )
@@ -275,28 +284,23 @@ def _record_frames(bundle: Evidence, found: RawReading) -> None:
 
 
 def _record_parts(evidence: Evidence, found: RawReading) -> None:
+    found = _as_assigned(evidence, found)
     evidence.unplaced = [list(span) for span in found.unrecognised]
-    evidence.save(update_fields=["unplaced"])
+    evidence.doubts = [[*d.lines, d.view.value, list(d.readers)] for d in doubts(found)]
+    evidence.save(update_fields=["unplaced", "doubts"])
     for item in found.items:
         if not item.frame:
             _create_rows(evidence, item.reader, item.readings)
 
 
-def _reread_one(evidence: Evidence) -> bool:
-    """Whether it now reads differently. A bundle's frames are evidence of their own."""
-    before = _columns(evidence)
-    if evidence.reader in (PASTE, BUNDLE):
-        view = View(evidence.view) if evidence.view else None
-        hint = evidence.meta.get("hint", "")
-        found = read_apart.read(bytes(evidence.body), role=view, hint=hint)
-    else:
-        readings = read_output(evidence.reader, _output_of(evidence))
-        item = Item(evidence.reader, title_of(evidence.reader), View.GUEST, readings)
-        found = RawReading((item,))
-    with transaction.atomic():
-        evidence.readings.all().delete()
-        _record_parts(evidence, found)
-    return _columns(evidence) != before
+def _as_assigned(evidence: Evidence, found: RawReading) -> RawReading:
+    said: dict[LineRange, Said] = {}
+    for row in evidence.assignments.all():
+        lines = (row.first, row.last)
+        said.pop(lines, None)
+        if row.reader or row.view:
+            said[lines] = Said(lines, row.reader, View(row.view) if row.view else None)
+    return reassigned(found, bytes(evidence.body), said.values()) if said else found
 
 
 def _columns(evidence: Evidence) -> list[tuple[Any, ...]]:
@@ -332,8 +336,9 @@ def _output_of(evidence: Evidence) -> Output:
     return replace(output, **known)
 
 
-def _understood(item: Item) -> Understood:
-    return Understood(item.reader, item.title, item.readings, item.lines)
+def _understood(item: Item, evidence: Evidence) -> Understood:
+    earlier = earlier_answer(evidence, item.reader, item.readings)
+    return Understood(item.reader, item.title, item.readings, item.lines, earlier)
 
 
 def _common_view(items: Sequence[Item]) -> View | None:

@@ -10,7 +10,7 @@ from agents.facts import View
 from webapp.accounts.models import User
 from webapp.triage import intake, read_apart
 from webapp.triage.intake import Taken, Understood
-from webapp.triage.models import DiagnosisSession
+from webapp.triage.models import DiagnosisSession, Evidence
 
 # A report of a whole system holds thousands of files; of so many, those that say something are kept.
 MOST_KEPT_UNREAD = 100
@@ -40,8 +40,10 @@ class Received:
         return bool(self.takes) and all(taken.duplicate for taken in self.takes)
 
     @property
-    def unplaced(self) -> int:
-        return sum(len(taken.unplaced) for taken in self.takes)
+    def to_say(self) -> list[Evidence]:
+        """Evidence with lines that a person can say something of."""
+        found = {taken.evidence.pk: taken.evidence for taken in self.takes}
+        return [e for e in found.values() if e.unplaced or e.doubts or e.assignments.exists()]
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from django.urls import path
 
-from webapp.triage.views import diagnosis, evidence, look, reasoning, runs, start, symptom, targets
+from webapp.triage.views import (
+    assignment,
+    diagnosis,
+    evidence,
+    look,
+    reasoning,
+    runs,
+    start,
+    symptom,
+    targets,
+)
 
 app_name = "triage"
 S = "sessions/<uuid:session_id>/"
@@ -32,5 +42,6 @@ urlpatterns = [
     path(S + "targets/<int:target_id>/run", runs.start, name="start_run"),
     path(S + "runs/<uuid:run_id>", runs.watch, name="run"),
     path(S + "runs/<uuid:run_id>/cancel", runs.cancel, name="cancel_run"),
+    path(S + "assignment", assignment.assignment, name="assignment"),
     path(S + "evidence/<str:name>", evidence.evidence, name="evidence"),
 ]

@@ -30,6 +30,7 @@ from agents.reader import all_readers
 from webapp.accounts.models import User
 from webapp.triage import case_facts, intake, read_apart, runs
 from webapp.triage.models import DiagnosisSession, Event, Evidence, StoredReading, Target
+from webapp.triage.rereading import reread
 
 MATRIX = b"""ops@gpu-vm:~$ nvidia-smi topo -p2p r
  \tGPU0\tGPU1\t
@@ -180,9 +181,9 @@ def test_a_better_parser_reads_old_evidence(
     with broken_parser("guest.topo_p2p_read"):
         intake.take_text(session_of_alice, TWO_PARTS, user=alice, view=View.GUEST)
     assert case_facts.facts_of(session_of_alice).value(P2P_READ) is None
-    assert intake.reread(session_of_alice) == (1, 1)
+    assert len(reread(session_of_alice)[0].changed) == 1
     assert case_facts.facts_of(session_of_alice).value(P2P_READ) is not None
-    assert intake.reread(session_of_alice) == (1, 0)
+    assert reread(session_of_alice)[0].changed == ()
     assert kinds(session_of_alice).count("evidence_reread") == 1
 
 
@@ -240,7 +241,7 @@ def test_a_collectors_output_becomes_evidence_of_each_probe(
     assert best.source == taken.evidence.name
     quoted = pasted.decode().split("\n")
     assert [quoted[n - 1].split()[0] for n in best.reading.lines if "\tX" in quoted[n - 1]]
-    assert intake.reread(session_of_alice) == (3, 0)
+    assert [(one.read, one.changed) for one in reread(session_of_alice)] == [(3, ())]
 
 
 def test_half_a_collectors_output_is_read_and_said_to_be_half(

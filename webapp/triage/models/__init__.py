@@ -1,17 +1,21 @@
 """The records of a guided diagnosis."""
 
+from webapp.triage.models.assignment import Assignment
 from webapp.triage.models.event import Event
 from webapp.triage.models.evidence import Evidence, StoredReading
+from webapp.triage.models.pseudonym import Pseudonym
 from webapp.triage.models.run import OutputChunk, Run, RunState
 from webapp.triage.models.session import DiagnosisSession, SessionMember
 from webapp.triage.models.target import PinnedHostKey, Target
 
 __all__ = [
+    "Assignment",
     "DiagnosisSession",
     "Event",
     "Evidence",
     "OutputChunk",
     "PinnedHostKey",
+    "Pseudonym",
     "Run",
     "RunState",
     "SessionMember",

@@ -14,7 +14,9 @@ class Evidence(models.Model):
 
     reader: probe or benchmark id, "paste" for text that holds several. origin: "run", "paste",
     "upload", "sample". name: "<reader>@<12 hex of sha256>", how claims cite it. meta: exit code,
-    alternative, duration and other circumstances. Never changed after it is stored.
+    alternative, duration and other circumstances. Never changed after it is stored; only what today's
+    parsers make of it is: unplaced, lines nobody could place ([first, last]); doubts, lines that could
+    be either machine's ([first, last, taken as, [readers]]).
     """
 
     session = models.ForeignKey(DiagnosisSession, on_delete=models.CASCADE, related_name="evidence")
@@ -31,6 +33,7 @@ class Evidence(models.Model):
     meta = models.JSONField(default=dict)
     epoch = models.PositiveIntegerField(default=0)
     unplaced = models.JSONField(default=list)
+    doubts = models.JSONField(default=list)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
     )

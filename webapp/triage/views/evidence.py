@@ -50,6 +50,7 @@ def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> Http
         lines=shown,
         total=len(lines),
         readings=found.readings.all(),
+        assigned=found.assignments.exists(),
         errors=_shortened(clean(bytes(found.stderr))),
     )
     return TemplateResponse(request, "triage/evidence.html", context)

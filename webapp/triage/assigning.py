@@ -1,0 +1,59 @@
+"""A person says what lines are: which reader they are for, or whose output they are."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from agents.facts import ReadingKind, View
+from agents.read import LineRange, title_of
+from webapp.accounts.models import User
+from webapp.triage import intake
+from webapp.triage.models import Assignment, DiagnosisSession, Event, Evidence
+
+_ANSWERS = {ReadingKind.KNOWN, ReadingKind.ABSENT, ReadingKind.UNSUPPORTED}
+
+
+def assign(
+    evidence: Evidence, lines: LineRange, *, user: User, reader: str = "", view: View | None = None
+) -> str:
+    """These lines are for this reader, or this machine's. A sentence says what it got from them."""
+    _say(evidence, lines, user, "lines_assigned", reader, view)
+    got = evidence.readings.filter(kind__in=_ANSWERS)
+    where = f"Lines {lines[0]}–{lines[1]}"
+    if reader:
+        rows = [row for row in got.filter(reader=reader) if _touches(row.lines, lines)]
+        if rows:
+            return f"{where} are now read as “{title_of(reader)}”."
+        detail = evidence.readings.filter(reader=reader).exclude(kind__in=_ANSWERS).last()
+        why = f": {detail.detail}" if detail and detail.detail else ""
+        return f"“{title_of(reader)}” gets nothing from lines {lines[0]}–{lines[1]}{why}."
+    if any(_touches(row.lines, lines) for row in got):
+        return f"{where} are now read as the {view}'s."
+    return f"{where} are no longer the other machine's; nothing of the {view}'s was found in them."
+
+
+def take_back(evidence: Evidence, lines: LineRange, *, user: User) -> str:
+    """What was said of these lines counts no more; they are read as before."""
+    _say(evidence, lines, user, "lines_unassigned", "", None)
+    return f"Lines {lines[0]}–{lines[1]} are read as they were before."
+
+
+def _say(
+    evidence: Evidence,
+    lines: LineRange,
+    user: User,
+    kind: str,
+    reader: str,
+    view: View | None,
+) -> None:
+    about = {"first": lines[0], "last": lines[1], "reader": reader, "view": view or ""}
+    with transaction.atomic():
+        session = DiagnosisSession.objects.select_for_update().get(pk=evidence.session_id)
+        Assignment.objects.create(evidence=evidence, created_by=user, **about)
+        Event.record(session, kind, user, name=evidence.name, label=evidence.label, **about)
+    intake.reread_one(evidence)
+
+
+def _touches(numbers: list[int], lines: LineRange) -> bool:
+    """A reading that names no line is of the whole."""
+    return not numbers or any(lines[0] <= number <= lines[1] for number in numbers)

@@ -1,0 +1,54 @@
+"""Saying what some lines of an evidence are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from agents.benchmark import all_benchmarks
+from agents.facts import View
+from agents.framing import clean
+from agents.probes import probes_for
+from webapp.triage.intake import BUNDLE, PASTE
+from webapp.triage.models import DiagnosisSession, Evidence
+
+Group = tuple[str, list[tuple[str, str]]]
+
+
+def reader_choices() -> list[Group]:
+    """Every probe and benchmark by title: the guest's, the host's, benchmarks."""
+    groups = [
+        ("Guest", [(probe.id, probe.title) for probe in probes_for(View.GUEST)]),
+        ("Host", [(probe.id, probe.title) for probe in probes_for(View.HOST)]),
+        ("Benchmarks", [(b.id, b.title) for b in all_benchmarks().values()]),
+    ]
+    return [(name, sorted(choices, key=lambda choice: choice[1])) for name, choices in groups]
+
+
+class AssignmentForm(forms.Form):
+    """Lines first to last are for this reader, or this machine's; neither takes back what was said."""
+
+    evidence = forms.ModelChoiceField(queryset=Evidence.objects.none())
+    first = forms.IntegerField(min_value=1)
+    last = forms.IntegerField(min_value=1)
+    reader = forms.ChoiceField(choices=[], required=False)
+    view = forms.ChoiceField(choices=[(v, v) for v in (View.GUEST, View.HOST)], required=False)
+    take_back = forms.BooleanField(required=False)
+
+    def __init__(self, session: DiagnosisSession, data: Any) -> None:
+        super().__init__(data)
+        texts = session.evidence.filter(reader__in=(PASTE, BUNDLE))
+        self.fields["evidence"].queryset = texts  # type: ignore[attr-defined]
+        self.fields["reader"].choices = reader_choices()  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        said = self.cleaned_data
+        if self.errors:
+            return said
+        if not (said["reader"] or said["view"] or said["take_back"]):
+            raise forms.ValidationError("Choose what these lines are.")
+        lines = clean(bytes(said["evidence"].body)).count("\n") + 1
+        if not said["first"] <= said["last"] <= lines:
+            raise forms.ValidationError("There are no such lines.")
+        return said

@@ -1,0 +1,59 @@
+"""What a person can say of an evidence's lines: where they could not be placed, or could be either's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import template
+
+from agents.facts import View
+from agents.read import title_of
+from webapp.triage.forms.assignment import reader_choices
+from webapp.triage.models import Evidence
+
+register = template.Library()
+# An unknown log may leave hundreds of ranges; each has a form with every reader in it.
+SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Lines taken as `view`'s, read as these titles; `other`: whose they may be."""
+
+    first: int
+    last: int
+    view: str
+    other: str
+    titles: str
+
+
+@register.inclusion_tag("triage/_placing.html", takes_context=True)
+def placing(context: Any, evidence: Evidence, sentence: str = "") -> dict[str, Any]:
+    unplaced = evidence.unplaced
+    return {
+        "session": context["session"],
+        "evidence": evidence,
+        "sentence": sentence,
+        "unplaced": unplaced[:SHOWN],
+        "more": max(0, len(unplaced) - SHOWN),
+        "questions": [_question(*doubt) for doubt in evidence.doubts],
+        "said": _said(evidence),
+        "choices": reader_choices() if unplaced else (),
+        "csrf_token": context.get("csrf_token"),
+    }
+
+
+def _question(first: int, last: int, view: str, readers: list[str]) -> Question:
+    other = View.HOST if view == View.GUEST else View.GUEST
+    return Question(first, last, view, other.value, ", ".join(map(title_of, readers)))
+
+
+def _said(evidence: Evidence) -> list[tuple[int, int, str]]:
+    """What counts of what people said: lines, and what they are read as."""
+    newest = {(row.first, row.last): row for row in evidence.assignments.all()}
+    return [
+        (first, last, f"“{title_of(row.reader)}”" if row.reader else f"the {row.view}’s")
+        for (first, last), row in newest.items()
+        if row.reader or row.view
+    ]
