@@ -115,7 +115,7 @@ def test_from_symptom_to_a_verified_decision(
     _go(page, "Diagnosis")
     expect(page.locator(".answer .big")).not_to_be_empty()
     expect(page.locator(".rung.fail", has_text="driver")).to_be_visible()
-    driver = page.locator(".gates tr", has_text="driver").first
+    driver = page.locator("#pcie-driver")
     expect(driver).to_contain_text("NS on 2 of 2")
     expect(page.locator("#hypothesis-p2p_denied_no_clique")).to_contain_text("supported")
     expect(page.locator("#hypothesis-compute_bound")).not_to_contain_text("supported")

@@ -39,14 +39,22 @@ SAID_AS = {
 }
 
 
+# Why an input has no value, in words of a sentence.
+NO_VALUE = {
+    ReadingKind.ABSENT: "looked for and absent",
+    ReadingKind.UNSUPPORTED: "cannot be read there",
+    ReadingKind.UNREADABLE: "unreadable",
+    ReadingKind.NOT_RUN: "not read",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One fact a rule reads, as this case has it. kind: its reading's, "not_run" when nothing told."""
+    """One fact a rule reads, as this case has it. absent: why it has no value, "" when it has one."""
 
-    id: str
     title: str
-    kind: ReadingKind
-    refs: tuple[EvidenceRef, ...]
+    absent: str
+    refs: tuple[EvidenceRef, ...] = ()
 
 
 def _rule(package: str) -> None:
@@ -84,9 +92,8 @@ def paragraphs(docstring: str) -> list[str]:
 def _input(facts: Facts, name: str) -> Input:
     fact = all_facts().get(name)
     if fact is None:
-        return Input(name, name, ReadingKind.NOT_RUN, ())
-    kind = facts.kind(fact)
-    return Input(name, fact.title, kind, facts.refs(fact)[:1])
+        return Input(name, NO_VALUE[ReadingKind.NOT_RUN])
+    return Input(fact.title, NO_VALUE.get(facts.kind(fact), ""), facts.refs(fact)[:1])
 
 
 @register.filter

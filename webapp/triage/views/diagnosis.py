@@ -23,7 +23,7 @@ from webapp.triage.figures import ladder_rows, time_bar
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.pair_map import pair_map
 from webapp.triage.sessions import member_add
-from webapp.triage.topology_figure import figure
+from webapp.triage.topology_figure import figure, link_in_words
 from webapp.triage.views.reasoning import what_if_context
 from webapp.triage.views.shell import acting, on_session, shell
 
@@ -92,7 +92,7 @@ def topology(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         figure=figure(topology, (platform.cpu or "") if platform else ""),
         map=pair_map(facts),
         pairs=[
-            (gpu, topology.guest[twins[i]] if i in twins else None)
+            (gpu, link_in_words(gpu.link), topology.guest[twins[i]] if i in twins else None)
             for i, gpu in enumerate(topology.host)
         ],
         unmatched=[gpu for i, gpu in enumerate(topology.guest) if i not in matched],
