@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import islice
 
 from agents.facts import ReadingKind
 from agents.facts.bench import COPY, CopyPath, CopyResult, CopyRow, Timing
@@ -57,6 +58,10 @@ def time_at(points: tuple[tuple[int, float], ...], size_bytes: float) -> float |
 
 def copy_curve(facts: Facts) -> CopyCurve | None:
     """The peer copies of the newest epoch that has any; device-timed ones before any others."""
+    return facts.derived(_curve)
+
+
+def _curve(facts: Facts) -> CopyCurve | None:
     known = [s for s in facts.all(COPY) if s.reading.kind is ReadingKind.KNOWN]
     newest = [s for s in known if s.epoch == known[0].epoch]
     rows = [row for s in newest for row in _rows(s) if _is_peer(row)]
@@ -79,10 +84,13 @@ def _is_peer(row: CopyRow) -> bool:
     return row.path is CopyPath.PEER and row.size_bytes > 0 and row.time_us > 0
 
 
-def _refs(items: list[Sourced], rows: list[CopyRow]) -> tuple[EvidenceRef, ...]:
-    return tuple(
+def _refs(items: list[Sourced], chosen: list[CopyRow]) -> tuple[EvidenceRef, ...]:
+    """The lines of the first six chosen rows."""
+    kept = {id(row) for row in chosen}
+    found = (
         EvidenceRef(item.source, row.line or 1)
         for item in items
         for row in _rows(item)
-        if row in rows
-    )[:6]
+        if id(row) in kept
+    )
+    return tuple(islice(found, 6))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -83,6 +83,17 @@ class Facts:
         """The newest known reading of an earlier epoch than the newest one, for before/after."""
         known = [s for s in self.all(fact) if s.reading.kind is ReadingKind.KNOWN]
         return next((s for s in known if s.epoch < self.newest_epoch), None)
+
+    def derived(self, make: Callable[[Facts], T]) -> T:
+        """What `make` gets from these facts, computed once; they never change."""
+        if make not in self._derived:
+            self._derived[make] = make(self)
+        found: T = self._derived[make]
+        return found
+
+    @cached_property
+    def _derived(self) -> dict[Callable[[Facts], Any], Any]:
+        return {}
 
     def only(self, sources: set[str], *, user: bool) -> Facts:
         """The readings of these sources alone, with what the user said when `user`."""

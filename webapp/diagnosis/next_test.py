@@ -39,7 +39,7 @@ ASKING_MINUTES = 15
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
+class Candidate:
     """weight: how much a verdict of this test is worth against a gate's (1). useful: whether it is
     still open and can be done."""
 
@@ -51,10 +51,10 @@ class _Candidate:
 def next_tests(case: Case) -> tuple[NextTest, ...]:
     """At most three, the one that could decide most a minute first; `decides` holds what is open."""
     found: list[tuple[float, NextTest]] = []
-    for candidate in _CANDIDATES:
+    for candidate in CANDIDATES:
         open_ = tuple(name for name in candidate.test.decides if _is_open(case, name))
         if open_ and candidate.useful(case):
-            cost = _minutes(candidate.test)
+            cost = cost_minutes(candidate.test)
             found.append(
                 (candidate.weight * len(open_) / cost, replace(candidate.test, decides=open_))
             )
@@ -62,7 +62,8 @@ def next_tests(case: Case) -> tuple[NextTest, ...]:
     return tuple(test for _, test in found[:WANTED])
 
 
-def _minutes(test: NextTest) -> int:
+def cost_minutes(test: NextTest) -> int:
+    """The test itself, the restart that it needs, and asking another person."""
     asking = ASKING_MINUTES if test.actor is Actor.HOST_ADMIN else 0
     return test.minutes + RESTART_MINUTES[test.restart] + asking
 
@@ -148,8 +149,8 @@ def _test(
     return NextTest(name, tuple(decides.split()), minutes, restart, actor, how)
 
 
-_CANDIDATES = (
-    _Candidate(
+CANDIDATES = (
+    Candidate(
         _test(
             "engine_profile",
             "launch_bound compute_bound memory_bandwidth_bound communication_latency_bound "
@@ -161,7 +162,7 @@ _CANDIDATES = (
         # It splits the whole step, where the others settle one part.
         weight=2.0,
     ),
-    _Candidate(
+    Candidate(
         _test(
             "p2p_matrix",
             "driver p2p_denied_no_clique p2p_denied_other",
@@ -170,7 +171,7 @@ _CANDIDATES = (
         ),
         lambda case: _several_gpus(case) and _not_read(case.facts) and not _refused(case),
     ),
-    _Candidate(
+    Candidate(
         _test(
             "copy_sweep",
             "communication_latency_bound communication_bandwidth_bound",
@@ -179,7 +180,7 @@ _CANDIDATES = (
         ),
         _no_copies,
     ),
-    _Candidate(
+    Candidate(
         _test(
             "nccl_log",
             "used nccl_on_network communication_latency_bound",
@@ -189,7 +190,7 @@ _CANDIDATES = (
         ),
         lambda case: _several_gpus(case) and case.facts.value(NCCL_TRANSPORTS) is None,
     ),
-    _Candidate(
+    Candidate(
         _test(
             "clique_capability",
             "granted",
@@ -198,7 +199,7 @@ _CANDIDATES = (
         ),
         lambda case: _in_kvm(case) and case.facts.value(CLIQUE_CAPABILITY) is None,
     ),
-    _Candidate(
+    Candidate(
         _test(
             "all_reduce_graph",
             "communication_latency_bound communication_bandwidth_bound",
@@ -208,7 +209,7 @@ _CANDIDATES = (
         ),
         _no_device_timing,
     ),
-    _Candidate(
+    Candidate(
         _test(
             "running_qemu_line",
             "granted mapped",
@@ -218,7 +219,7 @@ _CANDIDATES = (
         ),
         _vm_line_unread,
     ),
-    _Candidate(
+    Candidate(
         _test(
             "delivery_check",
             "delivered collective false_p2p_grant",
@@ -229,7 +230,7 @@ _CANDIDATES = (
         _allowed_but_unchecked,
         weight=2.0,
     ),
-    _Candidate(
+    Candidate(
         _test(
             "a_b",
             "worth",
@@ -239,7 +240,7 @@ _CANDIDATES = (
         ),
         lambda case: _in_use(case) and _serving(case),
     ),
-    _Candidate(
+    Candidate(
         _test(
             "stack_dump",
             "hang used collective",
@@ -249,7 +250,7 @@ _CANDIDATES = (
         _may_hang,
         weight=2.0,
     ),
-    _Candidate(
+    Candidate(
         _test(
             "gpu_count",
             "gpu_lost bar_space_shortage",
@@ -260,7 +261,7 @@ _CANDIDATES = (
         # Nothing points to it: it only closes a question.
         weight=0.2,
     ),
-    _Candidate(
+    Candidate(
         _test(
             "telemetry",
             "power_or_thermal_limit pcie_link_degraded",
@@ -270,7 +271,7 @@ _CANDIDATES = (
         _serving,
         weight=0.2,
     ),
-    _Candidate(
+    Candidate(
         _test(
             "bare_metal_test",
             "fabric",

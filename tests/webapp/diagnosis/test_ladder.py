@@ -17,7 +17,15 @@ from agents.facts.bench import (
     AllReduceRow,
     ServingRow,
 )
-from agents.facts.gpu import CLIQUE_CAPABILITY, FABRIC, GPUS, Clique, Fabric
+from agents.facts.gpu import (
+    CLIQUE_CAPABILITY,
+    FABRIC,
+    GPU_COUNT_PCI,
+    GPU_COUNT_SMI,
+    GPUS,
+    Clique,
+    Fabric,
+)
 from agents.facts.host import PLATFORM, VFIO_BACKEND, VFIO_ERRORS, Platform, VfioBackend, VfioError
 from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
 from agents.facts.p2p import (
@@ -245,6 +253,27 @@ def test_separate_root_complexes_are_no_verdict() -> None:
     gate = _gate("fabric", *kvm_guest(), zen)
     assert gate.state is GateState.UNKNOWN
     assert (gate.expected or "").startswith("possible")
+
+
+def test_the_log_of_another_vms_start_is_no_verdict_on_this_one() -> None:
+    type1 = VFIO_BACKEND.known(VfioBackend.TYPE1, lines=(1,))
+    here = [*kvm_guest(P2pCode.OK), type1, VM_ID.known(128, lines=(1,))]
+
+    def errors(*vms: int | None) -> Gate:
+        found = tuple(VfioError(None, -22, "dma_map(…) = -22", vm) for vm in vms)
+        return _gate("mapped", *here, VFIO_ERRORS.known(found, lines=(7,)))
+
+    assert errors(131).state is GateState.UNKNOWN
+    assert "another VM" in errors(131).why
+    assert errors(131, 128).state is GateState.FAIL
+    assert "(1 lines)" in errors(131, 128).why
+    assert errors(None).state is GateState.FAIL, "a line that names no VM may be this one's"
+    assert errors().state is GateState.PASS
+
+
+def test_no_gpu_has_no_ladder() -> None:
+    none = [GPU_COUNT_SMI.known(0, lines=(1,)), GPU_COUNT_PCI.known(0, lines=(1,))]
+    assert _states(*none) == dict.fromkeys(ORDER, "not_applicable")
 
 
 def test_mapped_needs_the_log_of_the_start() -> None:

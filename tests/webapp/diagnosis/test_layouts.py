@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -49,6 +50,23 @@ def test_fewer_ranks_take_fewer_steps() -> None:
 def test_without_a_copy_no_figure_is_made_up() -> None:
     assert {layout.comm_ms for layout in found(Parallelism(tp=8)).values()} == {None}
     assert {layout.fits for layout in found(Parallelism(tp=8)).values()} == {None}
+
+
+def test_what_helps_many_requests_is_not_sold_to_one() -> None:
+    by_id = found(Parallelism(tp=8), COPIES)
+    experts, attention = by_id["tp8+ep8"].why, by_id["tp8+dp_attention"].why
+    assert "at concurrency 1 a token wakes" in experts
+    assert "measure them" in experts
+    assert "all attention weights" in attention
+    assert "a single stream gets no faster" in attention
+
+
+def test_what_is_left_holds_so_much_context() -> None:
+    cards = GPUS.known(tuple(Gpu(i, vram_mib=97887) for i in range(8)))
+    weights = Model(weight_bytes=(410e9, 440e9))
+    assert "size for a token is not known" in fit(facts(cards, MODEL.known(weights)), 8).why
+    small = MODEL.known(replace(weights, kv_bytes_per_token=(5e5, 7.2e5)))
+    assert "about 415,000 tokens of context" in fit(facts(cards, small), 8).why
 
 
 @settings(max_examples=50, deadline=None)

@@ -8,6 +8,8 @@ from agents.facts.bench import PROFILE, Profile
 from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
 from agents.facts.platform import VIRT_KIND
 from tests.webapp.diagnosis.sample_facts import facts_at
+from tests.webapp.diagnosis.scenarios import SCENARIOS, Scenario
+from webapp.diagnosis import next_test
 from webapp.diagnosis.case import Actor, Restart, VerdictKind
 from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.facts import Facts, Sourced
@@ -48,6 +50,56 @@ def test_a_test_that_stops_the_host_is_never_first_while_others_are_open() -> No
     first = diagnose(kvm).next_tests[0]
     assert first.restart is Restart.NONE
     assert first.actor is Actor.OPERATOR
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
+def test_three_at_most_and_each_decides_something_open(scenario: Scenario) -> None:
+    found = diagnose(scenario.facts)
+    gates = {g.gate for g in found.ladder if g.state == "unknown"}
+    open_ = {k for k, v in found.verdicts.items() if v.kind is VerdictKind.OPEN}
+    assert len(found.next_tests) <= 3
+    assert len({test.id for test in found.next_tests}) == len(found.next_tests)
+    for test in found.next_tests:
+        assert set(test.decides) <= gates | open_
+    broken = {"hang", "false_p2p_grant", "gpu_lost"} - open_
+    if any(found.verdicts[name].kind is VerdictKind.SUPPORTED for name in broken):
+        assert "engine_profile" not in {test.id for test in found.next_tests}
+
+
+def test_they_are_ordered_by_what_they_could_decide_a_minute() -> None:
+    costs = {name: (minutes, weight) for name, minutes, weight in _costs()}
+    for scenario in SCENARIOS:
+        rates = [
+            costs[test.id][1] * len(test.decides) / costs[test.id][0]
+            for test in diagnose(scenario.facts).next_tests
+        ]
+        assert rates == sorted(rates, reverse=True), scenario.name
+
+
+def _costs() -> list[tuple[str, int, float]]:
+    """Minutes with restart and asking, and weight."""
+    return [
+        (candidate.test.id, next_test.cost_minutes(candidate.test), candidate.weight)
+        for candidate in next_test.CANDIDATES
+    ]
+
+
+def test_each_sign_brings_its_test() -> None:
+    wanted = {
+        "busy at little power, and no token": "stack_dump",
+        "granted and not looked at further": "delivery_check",
+        "a refusal, and a profile that finds gaps": "nccl_log",
+        "iommufd and a clean log": "delivery_check",
+    }
+    by_name = {scenario.name: scenario for scenario in SCENARIOS}
+    for name, test_id in wanted.items():
+        found = [test.id for test in diagnose(by_name[name].facts).next_tests]
+        assert test_id in found, (name, found)
+
+
+def test_where_nothing_runs_there_is_nothing_to_profile() -> None:
+    none = next(s for s in SCENARIOS if s.name == "no GPU at all")
+    assert "engine_profile" not in {test.id for test in diagnose(none.facts).next_tests}
 
 
 def _with(facts: Facts, item: Sourced) -> Facts:

@@ -12,9 +12,11 @@ from agents.facts.bench import DELIVERY, PROFILE, Profile
 from agents.facts.gpu import GPUS, Gpu
 from agents.facts.host import GPU_PATHS, HOST_CMDLINE, VFIO_ERRORS, GpuPath, VfioError
 from agents.facts.nccl import ENGINE, NCCL_ENV, Engine
+from agents.facts.p2p import P2pCode
 from agents.facts.platform import KERNEL_CMDLINE, MACHINE_TYPE, VIRT_KIND, MachineType
 from agents.facts.vm import VM_CLIQUE, VM_CPU, VM_HOSTPCI, VM_MACHINE, HostPci
 from agents.facts.workload import MODEL, PARALLELISM, Model, Parallelism
+from tests.webapp.diagnosis.building import facts_of, kvm_guest
 from tests.webapp.diagnosis.sample_facts import case_at
 from webapp.diagnosis.bound import bounds
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, Verdict, VerdictKind
@@ -234,3 +236,19 @@ def test_mig_is_off_on_or_not_known() -> None:
     assert judged("disable_mig", PRO).status is S.DONE
     assert judged("disable_mig", GPUS.known((Gpu(0, mig=True),))).status is S.RECOMMENDED
     assert judged("disable_mig", GPUS.known((Gpu(0),))).status is S.POSSIBLE
+
+
+def test_a_rented_hypervisor_takes_no_settings() -> None:
+    given = [*kvm_guest(P2pCode.NS)[1:], VIRT_KIND.known("amazon", lines=(1,))]
+    facts = facts_of(*given)
+    advice = OPTIONS["gpudirect_clique"].judge(Case(facts, judge_ladder(facts)))
+    assert advice.status is S.BLOCKED
+    assert "Amazon" in advice.why[0].text
+
+
+@pytest.mark.parametrize(
+    ("level", "status"), [("PHB", S.DONE), ("SYS", S.DONE), ("PXB", S.POSSIBLE)]
+)
+def test_a_level_that_reaches_too_near_is_not_done(level: str, status: OptionStatus) -> None:
+    facts = facts_of(NCCL_ENV.known({"NCCL_P2P_LEVEL": level}, lines=(1,)))
+    assert OPTIONS["nccl_p2p_level"].judge(Case(facts, judge_ladder(facts))).status is status
