@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agents.facts.workload import MODEL, OBSERVED, PARALLELISM, Model
 from webapp.diagnosis.bound import what_if
@@ -17,7 +17,8 @@ from webapp.diagnosis.facts import Facts
 @dataclass(frozen=True, slots=True)
 class Slider:
     """own: the case's value, or values where several were observed; empty: the case does not say, and
-    `value` begins at a usual one."""
+    `value` begins at a usual one. said: whether `own` is the case's word, or what the arithmetic takes
+    when nothing is said."""
 
     name: str
     label: str
@@ -26,6 +27,7 @@ class Slider:
     step: float
     value: float
     own: tuple[float, ...]
+    said: bool = True
 
     @property
     def moved(self) -> bool:
@@ -38,8 +40,10 @@ class Slider:
 
     @property
     def note(self) -> str:
-        said = ", ".join(f"{own:g}" for own in self.own)
-        return f"case: {said}" if said else "not said: assumed"
+        own = ", ".join(f"{value:g}" for value in self.own)
+        if not own:
+            return "not said: assumed"
+        return f"case: {own}" if self.said else f"not said: {own} is taken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,9 @@ SCALES = {
 def sliders(facts: Facts, asked: Mapping[str, str]) -> tuple[Slider, ...]:
     """One for each input. asked: values by name; what is no number keeps the case's own."""
     own = _own(facts)
-    return tuple(_slider(name, scale, own[name], asked.get(name)) for name, scale in SCALES.items())
+    presumed = _presumed(facts)
+    found = (_slider(name, scale, own[name], asked.get(name)) for name, scale in SCALES.items())
+    return tuple(replace(slider, said=slider.name not in presumed) for slider in found)
 
 
 def _slider(name: str, scale: _Scale, own: tuple[float, ...], asked: str | None) -> Slider:
@@ -102,6 +108,14 @@ def _own(facts: Facts) -> dict[str, tuple[float, ...]]:
     }
     found = {name: () if value is None else (float(value),) for name, value in said.items()}
     return {"batch": tuple(sorted(float(o.concurrency) for o in observed)), **found}
+
+
+def _presumed(facts: Facts) -> set[str]:
+    """Inputs that the arithmetic has a value for although nobody said one."""
+    model = facts.value(MODEL) or Model()
+    found = {"reduces_per_layer"}
+    found |= {"draft_tokens"} if model.draft_tokens is None else set()
+    return found | ({"accepted"} if model.accepted_per_step is None else set())
 
 
 def _accepted(model: Model) -> float | None:

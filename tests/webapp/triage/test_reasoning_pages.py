@@ -382,6 +382,8 @@ def test_what_the_case_does_not_say_is_marked(browser: Client, alice: User) -> N
     session = session_open(owner=alice, title="nothing yet")
     page = browser.get(f"/sessions/{session.pk}/diagnosis").content.decode()
     assert "not said: assumed" in page
+    assert "not said: 0 is taken" in page
+    assert not re.search(r"case: \d", page)
     assert "assumption, not the case" in page
 
 
