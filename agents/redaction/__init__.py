@@ -75,7 +75,12 @@ def redact(text: str, keep: Mapping[str, str] | None = None) -> Redacted:
     tokens = dict(keep or {})
     found = [_Hit(*span, r.kind) for r in all_redactors() for span in r.find(text)]
     known = {text[hit.start : hit.end].lower(): hit.kind for hit in found}
-    known |= {secret: kind for secret, token in tokens.items() for kind, _ in _tokens_in(token)}
+    known |= {
+        secret: kind
+        for secret, token in tokens.items()
+        if secret != token
+        for kind, _ in _tokens_in(token)
+    }
     hits = _apart([*found, *_named(text, known)])
     pieces: list[str] = []
     end = 0
@@ -90,6 +95,8 @@ def redact(text: str, keep: Mapping[str, str] | None = None) -> Redacted:
         pieces += (text[end : hit.start], token, "\n" * secret.count("\n"))
         end = hit.end
     pieces.append(text[end:])
+    # Tokens of a text that was redacted before are taken: no other secret of the case may get them.
+    tokens |= {match[0]: match[0] for match in _TOKEN.finditer(text) if match[0] not in tokens}
     return Redacted("".join(pieces), _report(text, hits), tokens)
 
 

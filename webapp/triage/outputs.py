@@ -13,6 +13,7 @@ from agents.facts import View
 from agents.read import Item, RawReading, read_raw
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.workload import read_workload
+from webapp.triage.hiding import Hiding
 from webapp.triage.sources import Given
 
 # Files of a folder that describe it; they are not outputs.
@@ -40,6 +41,7 @@ class Collected:
 
     outputs: list[ReadOutput] = field(default_factory=list)
     tables: dict[str, Any] = field(default_factory=dict)
+    hidden: Hiding | None = None
 
     @property
     def recognised(self) -> bool:
@@ -71,23 +73,28 @@ class Collected:
         ]
 
 
-def read_given(given: Iterable[Given], role: View | None) -> Collected:
-    found = Collected()
+def read_given(
+    given: Iterable[Given], role: View | None, hiding: Hiding | None = None
+) -> Collected:
+    """hiding: names, addresses and serials are replaced in the outputs before they are read."""
+    found = Collected(hidden=hiding)
     for one in given:
         if one.tables:
             found.tables = merged(found.tables, one.tables)
         else:
-            found.outputs += _read(one, role)
+            found.outputs += _read(one, role, hiding)
     return found
 
 
-def _read(given: Given, role: View | None) -> Iterator[ReadOutput]:
+def _read(given: Given, role: View | None, hiding: Hiding | None) -> Iterator[ReadOutput]:
     """An archive's files one by one; what was left out says why."""
     name = "" if given.name == "-" else given.name
     try:
         members = unpack(given.raw, name)
     except ArchiveError as error:
         members = (Member(name, problem=str(error)),)
+    if hiding:
+        members = tuple(hiding.members(members))
     for member in members:
         if PurePath(member.path).name in DESCRIPTIONS:
             continue

@@ -20,7 +20,7 @@ class RedactionError(Exception):
 
 def redacted(evidence: Evidence) -> Redacted:
     """The evidence's output without secrets. Raises RedactionError."""
-    return _redacted(clean(bytes(evidence.body)), session_tokens(evidence.session))
+    return redact_apart(clean(bytes(evidence.body)), session_tokens(evidence.session))
 
 
 def hiding(session: DiagnosisSession) -> Callable[[str], str]:
@@ -49,12 +49,13 @@ def _tokens(session_id: UUID, newest: int) -> Mapping[str, str]:
     tokens: Mapping[str, str] = {}
     for body, stderr in found.values_list("body", "stderr").iterator(chunk_size=1):
         for raw in (body, stderr):
-            tokens = _redacted(clean(bytes(raw)), tokens).tokens
+            tokens = redact_apart(clean(bytes(raw)), tokens).tokens
     return tokens
 
 
-def _redacted(text: str, tokens: Mapping[str, str]) -> Redacted:
-    """In a process of its own when the text is large: the pages must not wait for it."""
+def redact_apart(text: str, tokens: Mapping[str, str]) -> Redacted:
+    """In a process of its own when the text is large: the pages must not wait for it. Raises
+    RedactionError."""
     if len(text) <= LARGE_BYTES:
         return redact(text, tokens)
     result = apart(redact, text, dict(tokens), timeout_s=TIMEOUT_S)

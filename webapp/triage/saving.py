@@ -9,6 +9,7 @@ from agents.archives import hint_of
 from agents.facts import View
 from webapp.accounts.models import User
 from webapp.triage import intake
+from webapp.triage.hiding import remember
 from webapp.triage.outputs import Collected
 from webapp.triage.sessions import session_open
 
@@ -25,6 +26,8 @@ def save_as_session(collected: Collected, *, vmid: int | None, role: View | None
     session.workload = collected.tables
     session.vmid = vmid
     session.save()
+    if collected.hidden:
+        remember(session, collected.hidden.made)
     for output in collected.outputs:
         if not output.given.raw:
             continue  # it was left out of an archive

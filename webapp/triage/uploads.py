@@ -9,8 +9,10 @@ from agents.archives import ArchiveError, Member, hint_of, is_archive, unpack
 from agents.facts import View
 from webapp.accounts.models import User
 from webapp.triage import intake, read_apart
+from webapp.triage.hiding import hide_members
 from webapp.triage.intake import Taken, Understood
 from webapp.triage.models import DiagnosisSession, Evidence
+from webapp.triage.redacting import RedactionError
 
 # A report of a whole system holds thousands of files; of so many, those that say something are kept.
 MOST_KEPT_UNREAD = 100
@@ -57,14 +59,23 @@ def receive(
     user: User | None,
     view: View | None = None,
     label: str = "",
+    hide: bool = False,
 ) -> Received:
-    """Stores and reads every part. label: for the text without a name."""
+    """Stores and reads every part. label: for the text without a name. hide: names, addresses and
+    serials are replaced before anything is stored."""
     takes: list[Taken] = []
     notes: list[str] = []
     unread = 0
     for upload in uploads:
         members, problems = _members(upload)
         notes += problems
+        if hide:
+            try:
+                members, hiding = hide_members(session, members)
+            except RedactionError as error:
+                notes.append(f"{upload.name or 'The text'} was not stored: {error}")
+                continue
+            notes.append(hiding.report())
         for member in members:
             may_drop = is_archive(upload.raw) and unread >= MOST_KEPT_UNREAD
             if may_drop and not _says_something(member, view):

@@ -155,7 +155,12 @@ def paste(request: HttpRequest, session: DiagnosisSession, role: str) -> HttpRes
         return redirect(f"triage:{back}", session.pk)
     view = View(role) if role in {"guest", "host"} else None
     received = receive(
-        session, uploads, user=acting(request), view=view, label=f"a paste on “{back}”"
+        session,
+        uploads,
+        user=acting(request),
+        view=view,
+        label=f"a paste on “{back}”",
+        hide=bool(request.POST.get("hide")),
     )
     context = shell(session, back, received=received, role=role, back=back)
     return TemplateResponse(request, "triage/understood.html", context)

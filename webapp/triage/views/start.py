@@ -43,7 +43,19 @@ def read_outputs(request: HttpRequest) -> HttpResponse:
     if not uploads:
         return redirect("triage:start")
     session = session_open(owner=acting(request), title="Outputs I have")
-    received = receive(session, uploads, user=acting(request), label="a paste on the first page")
+    received = receive(
+        session,
+        uploads,
+        user=acting(request),
+        label="a paste on the first page",
+        hide=bool(request.POST.get("hide")),
+    )
+    if received.to_say:
+        messages.warning(
+            request,
+            "Some lines could not be placed, or could be the guest's or the host's: open their output to "
+            "say what they are.",
+        )
     for note in received.notes:
         messages.warning(request, note)
     return redirect("triage:diagnosis", session.pk)

@@ -13,8 +13,10 @@ from agents.facts import View
 from webapp.diagnosis.diagnosis import diagnose
 from webapp.triage.diagnosis_json import as_json
 from webapp.triage.diagnosis_text import as_text
+from webapp.triage.hiding import Hiding
 from webapp.triage.outputs import Collected, facts_from, merged, read_given
 from webapp.triage.reach import Keys
+from webapp.triage.redacting import RedactionError
 from webapp.triage.saving import save_as_session
 from webapp.triage.sources import Access, SourceError, gather
 
@@ -40,12 +42,19 @@ class Command(BaseCommand):
         parser.add_argument("--known-hosts", type=Path, metavar="FILE", help="host keys to trust")
         parser.add_argument("--json", action="store_true", help="print peerpath.diagnosis/1")
         parser.add_argument("--save", action="store_true", help="keep it as a session")
+        parser.add_argument(
+            "--redact",
+            action="store_true",
+            help="hide names, addresses and serials in what is printed and kept",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not options["source"] and not options["workload"]:
             self._stop(USAGE, "Give a source: ssh://user@host, local:, a path, sample:kpro6 or -.")
         role = View(options["role"]) if options["role"] else None
         collected = self._collected(options, role)
+        if collected.hidden:
+            self.stderr.write(collected.hidden.report())
         for note in collected.notes():
             self.stderr.write(note)
         if not collected.recognised:
@@ -74,13 +83,14 @@ class Command(BaseCommand):
         keys = Keys(options["identity"], options["known_hosts"])
         access = Access(role or View.GUEST, keys)
         try:
-            collected = read_given(gather(options["source"], access), role)
+            hiding = Hiding() if options["redact"] else None
+            collected = read_given(gather(options["source"], access), role, hiding)
             if options["workload"]:
                 tables = tomllib.loads(options["workload"].read_text(encoding="utf-8"))
                 collected.tables = merged(collected.tables, tables)
         except SourceError as error:
             self._stop(USAGE if error.usage else UNREACHABLE, str(error))
-        except AgentError as error:
+        except (AgentError, RedactionError) as error:
             self._stop(UNREACHABLE, str(error))
         except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             self._stop(USAGE, f"{options['workload']}: {error}")
