@@ -99,6 +99,9 @@ class WorkloadForm(forms.Form):
     )
     model__experts = Whole(label="Experts", help_text="empty for a dense model")
     model__experts_active = Whole(label="Experts per token")
+    model__kv_bytes_per_token = Scaled(
+        label="KV cache per token (KiB)", scale=1024, help_text="all layers, all GPUs together"
+    )
     model__draft_tokens = Whole(0, label="Draft tokens", help_text="speculative decoding")
     model__accepted_per_step = RangeField(
         label="Tokens accepted per step", help_text="1 without drafts"
