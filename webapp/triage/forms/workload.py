@@ -99,7 +99,7 @@ class WorkloadForm(forms.Form):
     )
     model__experts = Whole(label="Experts", help_text="empty for a dense model")
     model__experts_active = Whole(label="Experts per token")
-    model__kv_bytes_per_token = Scaled(
+    model__kv_bytes_per_token = RangeField(
         label="KV cache per token (KiB)", scale=1024, help_text="all layers, all GPUs together"
     )
     model__draft_tokens = Whole(0, label="Draft tokens", help_text="speculative decoding")
