@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -50,11 +51,15 @@ NO_VALUE = {
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One fact a rule reads, as this case has it. absent: why it has no value, "" when it has one."""
+    """One fact a rule reads, as this case has it. absent: why it has no value, "" when it has one.
+
+    ref: where it was read first; label: what that output is called.
+    """
 
     title: str
     absent: str
-    refs: tuple[EvidenceRef, ...] = ()
+    ref: EvidenceRef | None = None
+    label: str = ""
 
 
 def _rule(package: str) -> None:
@@ -75,12 +80,12 @@ def why(context: Any, rule: str) -> dict[str, Any]:
     """What the quiet details under an item shows. rule: "gates.driver", "options.iommu_pt" …"""
     found = provenance(rule)
     facts: Facts = context["result"].facts
+    labels = context.get("labels") or {}
     return {
         "rule": found,
         "said": paragraphs(found.docstring) if found else [],
-        "inputs": [_input(facts, name) for name in found.inputs] if found else [],
+        "inputs": [_input(facts, name, labels) for name in found.inputs] if found else [],
         "session": context.get("session"),
-        "labels": context.get("labels"),
     }
 
 
@@ -89,11 +94,13 @@ def paragraphs(docstring: str) -> list[str]:
     return [text for text in docstring.split("\n\n") if not text.startswith("Source:")]
 
 
-def _input(facts: Facts, name: str) -> Input:
+def _input(facts: Facts, name: str, labels: Mapping[str, str]) -> Input:
     fact = all_facts().get(name)
     if fact is None:
         return Input(name, NO_VALUE[ReadingKind.NOT_RUN])
-    return Input(fact.title, NO_VALUE.get(facts.kind(fact), ""), facts.refs(fact)[:1])
+    ref = next(iter(facts.refs(fact)), None)
+    label = labels.get(ref.source, ref.source.partition("@")[0]) if ref else ""
+    return Input(fact.title, NO_VALUE.get(facts.kind(fact), ""), ref, label)
 
 
 @register.filter
