@@ -80,12 +80,25 @@ class CopyResult:
 
 @dataclass(frozen=True, slots=True)
 class AllReduceRow:
+    """One size. graph: timed inside a CUDA graph; timing and method say how else ("queued", "call").
+
+    unstable: the samples spread or drift too far to compare.
+    """
+
     size_bytes: int
     time_us: float
     ranks: int
     in_place: bool = False
     wrong: int | None = None
     graph: bool | None = None
+    timing: Timing | None = None
+    method: str = ""
+    p95_us: float | None = None
+    ci_low_us: float | None = None
+    ci_high_us: float | None = None
+    samples: int | None = None
+    unstable: bool | None = None
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,11 +40,12 @@ def started(task):
         os._exit(code)
 
 
-def watched(child, until):
-    """The exit code of a process, negative for a signal; None: it was killed when its time was up."""
+def watched(child, until, progress=None):
+    """The exit code of a process, negative for a signal; None: it was killed when its time was up.
+    progress: says until when something has to happen, for one that may hang long before its time."""
     alive = True
     try:
-        while time.monotonic() < until:
+        while time.monotonic() < (min(until, progress()) if progress else until):
             done, status = os.waitpid(child, os.WNOHANG)
             if done:
                 alive = False

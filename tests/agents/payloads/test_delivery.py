@@ -127,6 +127,14 @@ def _read(*objects: object, header: object = HEADER) -> Reading[Any]:
     return reading
 
 
+def test_what_two_gpus_gave_is_read_whole() -> None:
+    """Printed by this program on two H200 with NVLink: driver 580.159."""
+    text = Path(__file__).with_name("two_h200_delivery.jsonl").read_text()
+    (reading,) = BENCHMARK.parse(Output(text))
+    assert (reading.value, reading.complete) == ({"0->1": True, "1->0": True}, True)
+    assert len(reading.lines) == 2 * 2 * 2 * 3
+
+
 def test_pairs_that_were_tried_in_every_way_are_right() -> None:
     reading = _read(*_whole("0->1"), *_whole("1->0"), {"end": True})
     assert (reading.value, reading.complete) == ({"0->1": True, "1->0": True}, True)

@@ -1,0 +1,72 @@
+"""All-reduces over all GPUs, values checked, with P2P and without: one reading for each arm.
+
+Device time is that inside a CUDA graph: eager all-reduces of 12 KiB read about 40 µs with P2P and without,
+where the devices need 7.5 and 12.9 µs (two H200, 2026).
+"""
+
+from __future__ import annotations
+
+from agents.benchmark import Benchmark
+from agents.facts import Reading
+from agents.facts.bench import ALLREDUCE, AllReduceResult
+from agents.parsing import allreduce_lines
+from agents.parsing.allreduce_lines import AllReduceLines, Arm
+from agents.probe import Output, Readings, Signature
+
+
+def parse(output: Output) -> Readings:
+    if output.tool_missing:
+        return (ALLREDUCE.unsupported("python3 was not found on the machine"),)
+    found = allreduce_lines.parse(output.stdout)
+    said = found.said
+    if found.played:
+        return (ALLREDUCE.not_run(f"no GPU was measured: {found.played}"),)
+    if found.arms:
+        cut = () if said.ended else (f"the end: {said.why_cut(timed_out=output.timed_out)}",)
+        return tuple(_reading(arm, cut) for arm in found.arms)
+    if said.error:
+        return (ALLREDUCE.unsupported(said.error),)
+    if found.verdict == "unusable":
+        return (ALLREDUCE.unsupported(found.why),)
+    return (ALLREDUCE.unreadable(_nothing(found, output)),)
+
+
+def _reading(arm: Arm, cut: tuple[str, ...]) -> Reading[AllReduceResult]:
+    """Rows of an arm that broke off are no evidence that its sums are right."""
+    if arm.outcome in {"failed", "unusable"}:
+        return ALLREDUCE.unreadable(f"{arm.name}: {arm.outcome}, {arm.why}", lines=arm.lines[-1:])
+    if not arm.result.rows and arm.outcome != "hang":
+        return ALLREDUCE.unreadable(f"{arm.name}: no row", lines=arm.lines[-1:])
+    unfinished = () if arm.outcome else (f"{arm.name}: how it ended",)
+    return ALLREDUCE.known(arm.result, lines=arm.lines, missing=(*unfinished, *cut))
+
+
+def _nothing(found: AllReduceLines, output: Output) -> str:
+    if found.said.lost or found.said.stopped:
+        return f"nothing could be measured: {'; '.join([*found.said.lost, found.said.stopped])}"[
+            :400
+        ]
+    lines = (*output.lines, *output.stderr.splitlines())
+    first = next((line for line in lines if line.strip()), "")
+    return f"no measurement in the output: {first[:120]}"
+
+
+benchmark = Benchmark(
+    __name__,
+    title="All-reduce, with P2P and without",
+    supplies=(ALLREDUCE,),
+    parse=parse,
+    signature=Signature(
+        typed=r"\bpayloads/allreduce\b",
+        starts=(
+            r'^\{"schema": ?"peerpath\.allreduce/1"',
+            r'^\{"arm": ?"\w+", ?"(?:size_bytes|outcome)":',
+        ),
+        belongs=r"^\{",
+    ),
+    payload="allreduce",
+    argv=("--limit", "280"),
+    duration_s=60,
+    timeout_s=300,
+    gpu_memory_mib=2000,
+)

@@ -1,0 +1,128 @@
+"""JSON lines of the all-reduce payload (schema peerpath.allreduce/1): a header, rows, a line an arm, an end.
+
+An arm is one run of fresh processes: "no_p2p" (the control), "default", and "p2p_forced" where NCCL took no
+P2P by itself. Whether P2P was on is what NCCL's log shows, not what was asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agents.facts.bench import AllReduceResult, AllReduceRow, Timing
+from agents.parsing import payload_lines
+from agents.parsing.payload_lines import PayloadLines, number_of, text_of
+
+SCHEMA = "peerpath.allreduce/1"
+CONTROL = "no_p2p"
+_ARMS = (CONTROL, "default", "p2p_forced")
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """outcome: right, wrong, hang, failed or unusable; "" when it was cut. lines: what the result
+    rests on."""
+
+    name: str
+    result: AllReduceResult
+    outcome: str
+    why: str
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllReduceLines:
+    """said: the frame around the rows. played: why they say nothing of GPUs, if they do not. verdict and
+    why: the payload's own, over all arms."""
+
+    arms: tuple[Arm, ...]
+    said: PayloadLines
+    played: str = ""
+    verdict: str = ""
+    why: str = ""
+
+
+def parse(text: str) -> AllReduceLines:
+    said = payload_lines.read(text, SCHEMA)
+    verdict, why = "", ""
+    for _, row in said.rows:
+        if "verdict" in row:
+            verdict, why = text_of(row["verdict"]), text_of(row.get("why", ""))
+    return AllReduceLines(tuple(_arms(said)), said, _played(said), verdict, why)
+
+
+def _arms(said: PayloadLines) -> Iterator[Arm]:
+    for name in _ARMS:
+        own = [(line, row) for line, row in said.rows if row.get("arm") == name]
+        if not own:
+            continue
+        rows = tuple(found for line, row in own for found in _row(row, line))
+        ending = next(((line, row) for line, row in own if "outcome" in row), (0, {}))
+        yield _arm(name, said.environment, rows, ending)
+
+
+def _arm(
+    name: str,
+    environment: Mapping[str, str],
+    rows: tuple[AllReduceRow, ...],
+    ending: tuple[int, Mapping[str, Any]],
+) -> Arm:
+    line, end = ending
+    said = {
+        key: text_of(end[key]) for key in ("outcome", "transport", "nccl", "settings") if key in end
+    }
+    here = {key: value for key, value in {**environment, "arm": name, **said}.items() if value}
+    p2p = _p2p(name, said.get("transport", ""), said.get("outcome", ""))
+    result = AllReduceResult(rows, p2p, Timing.DEVICE, here)
+    lines = tuple(row.line for row in rows) + ((line,) if line else ())
+    return Arm(name, result, said.get("outcome", ""), text_of(end.get("why", "")), lines)
+
+
+def _p2p(arm: str, transport: str, outcome: str) -> bool | None:
+    """As the log says; without a word of it only that P2P was off, or that it was allowed and hung."""
+    if transport.startswith("mixed"):
+        return None
+    if transport:
+        return transport.startswith("P2P")
+    if arm == CONTROL:
+        return False
+    return True if outcome == "hang" else None
+
+
+def _played(said: PayloadLines) -> str:
+    if any(
+        row.get("simulated") for _, row in said.rows
+    ) or "--simulate-fault" in said.environment.get("argv", ""):
+        return "a fault was simulated"
+    if said.environment.get("device") == "cpu":
+        return "gloo in the CPU's memory, to try the program"
+    return ""
+
+
+def _row(row: Mapping[str, Any], line: int) -> list[AllReduceRow]:
+    """The row, or nothing when a figure that every row has is not there."""
+    size, time_us, ranks = (number_of(row.get(k)) for k in ("size_bytes", "time_us", "ranks"))
+    if not size or not time_us or not ranks or min(size, time_us, ranks) <= 0:
+        return []
+    wrong, samples = number_of(row.get("wrong")), number_of(row.get("samples"))
+    method, timing = text_of(row.get("method", "")), row.get("timing")
+    unstable = row.get("unstable")
+    return [
+        AllReduceRow(
+            int(size),
+            time_us,
+            int(ranks),
+            in_place=row.get("in_place") is True,
+            wrong=None if wrong is None else int(wrong),
+            graph=method == "graph",
+            timing=Timing(timing) if timing in set(Timing) else None,
+            method=method,
+            p95_us=number_of(row.get("p95_us")),
+            ci_low_us=number_of(row.get("ci_low_us")),
+            ci_high_us=number_of(row.get("ci_high_us")),
+            samples=None if samples is None else int(samples),
+            unstable=unstable if isinstance(unstable, bool) else None,
+            line=line,
+        )
+    ]
