@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -26,6 +26,9 @@ _HOST = re.compile(
     r"\d-pve\b|\bvfio|[Pp]roxmox|\bpve[-/]|/etc/pve|\bkvm_(?:amd|intel)\b|\bDMAR\b|\bAMD-Vi\b|\bvmbr\d"
 )
 _GUEST = re.compile(r"\bNVRM\b|\bQEMU\b|Hypervisor detected|\bvirtio|NVIDIA-SMI|\bBOCHS")
+
+# Readers asked together whether a line opens their output.
+_GROUP = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +58,14 @@ class Reader:
         return self.typed is not None and bool(self.typed.search(command))
 
     def is_started(self, line: Line) -> bool:
-        return any(
-            any(p.match(form) for p in self.anchored) or any(p.search(form) for p in self.floating)
-            for form in line.forms
-        )
+        for form in line.forms:
+            for anchored in self.anchored:
+                if anchored.match(form):
+                    return True
+            for floating in self.floating:
+                if floating.search(form):
+                    return True
+        return False
 
     def is_continued(self, line: Line) -> bool:
         if self.belongs is None:
@@ -69,13 +76,20 @@ class Reader:
         return False
 
     @staticmethod
-    def started_by(line: Line) -> list[Reader]:
-        """Readers whose output this line opens, best score first."""
+    def started_by(line: Line, without: Collection[str] = ()) -> list[Reader]:
+        """Readers whose output this line opens, best score first. without: ids not to ask."""
         first, anywhere = _prefilter()
         anchored = first is not None and any(first.match(form) for form in line.forms)
         if not anchored and not any(p.search(line.forms[0]) for p in anywhere):
             return []
-        return [reader for reader in all_readers() if reader.is_started(line)]
+        readers = all_readers()
+        found: list[Reader] = []
+        for number, starts in enumerate(_group_starts()):
+            some = readers[number * _GROUP : (number + 1) * _GROUP]
+            if not any(starts.match(form) for form in line.forms):
+                some = tuple(reader for reader in some if reader.floating)
+            found += [r for r in some if r.id not in without and r.is_started(line)]
+        return found
 
 
 @cache
@@ -116,6 +130,15 @@ def _prefilter() -> tuple[re.Pattern[str] | None, tuple[re.Pattern[str], ...]]:
     anchored = [f"(?:{p.pattern})" for reader in readers for p in reader.anchored]
     floating = tuple(p for reader in readers for p in reader.floating)
     return (re.compile("|".join(anchored)) if anchored else None), floating
+
+
+@cache
+def _group_starts() -> tuple[re.Pattern[str], ...]:
+    """All anchored starts of the first few readers in one pattern, of the next few, and so on."""
+    readers = all_readers()
+    groups = (readers[n : n + _GROUP] for n in range(0, len(readers), _GROUP))
+    starts = ([f"(?:{p.pattern})" for reader in some for p in reader.anchored] for some in groups)
+    return tuple(re.compile("|".join(some) or r"(?!)") for some in starts)
 
 
 def _is_anchored(pattern: str) -> bool:

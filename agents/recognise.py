@@ -149,8 +149,8 @@ class _Recogniser:
         line = self.lines[position]
         if line.kind in {Kind.BLANK, Kind.PROMPT, Kind.PAGER}:
             return []
-        readers = [r for r in Reader.started_by(line) if self._may_try(r, position)]
-        readers = [r for r in readers if self._may_speak(r)]
+        failed = {name for name, until in self.failed_until.items() if position < until}
+        readers = [r for r in Reader.started_by(line, failed) if self._may_speak(r)]
         candidates = [
             _Candidate(
                 r,
@@ -195,9 +195,6 @@ class _Recogniser:
         if self.role or reader.role is not View.GUEST or not reader.any_machine:
             return False
         return says_host_only("\n".join(self.raw[candidate.first : candidate.last][:2000]))
-
-    def _may_try(self, reader: Reader, position: int) -> bool:
-        return position >= self.failed_until.get(reader.id, 0)
 
     def _first_of_started(self, reader: Reader, position: int) -> int:
         """The line above too, where it is the name of what begins here."""
