@@ -122,7 +122,7 @@ def make(folder: Path, python: Path, requirements: list[str], optional: list[str
             "Check the network or proxy and start again; nothing half-made is kept in use."
         )
     for package in optional:
-        if subprocess.call([*pip, package], stdout=subprocess.DEVNULL):
+        if subprocess.run([*pip, package], capture_output=True, check=False).returncode:
             say(f"{package} could not be installed; the tests that need it will be skipped.")
 
 

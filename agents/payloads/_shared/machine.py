@@ -4,6 +4,7 @@ import hashlib
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 from lines import Refusal, say
@@ -39,6 +40,8 @@ def refuse_when_busy():
 
 
 def load_torch():
+    # A torch without NumPy says so at its first tensor; nothing here uses NumPy.
+    warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
     try:
         import torch
     except (ImportError, OSError) as error:  # OSError: a library it needs is missing

@@ -68,4 +68,4 @@ def test_one_thing_repeated_is_soon_searched(unit: str) -> None:
         for text, pattern in _patterns().items():
             began = time.process_time()
             pattern.search(line)
-            assert time.process_time() - began < 0.1, text
+            assert time.process_time() - began < 1, text
