@@ -33,6 +33,14 @@ _BENCHMARK_OUTPUTS = {
     b"---------------Time to First Token----------------\nMean TTFT (ms):      1201.1\n"
     b"Median TPOT (ms):                        31.20\n"
     b"==================================================\n",
+    "bench.delivery": b'{"schema": "peerpath.delivery/1", "environment": {"device": "cuda"}}\n'
+    b'{"source": "0", "destination": "1", "mapping": "one_process", "method": "copy_engine", '
+    b'"size_bytes": 12288, "verdict": "right"}\n{"source": "1", "destination": "0", "mapping": '
+    b'"one_process", "method": "kernel_stores", "size_bytes": 12288, "verdict": "hang", "why": "x"}\n',
+    "bench.allreduce": b'{"schema": "peerpath.allreduce/1", "environment": {"device": "cuda"}}\n'
+    b'{"arm": "default", "size_bytes": 12288, "ranks": 2, "in_place": true, "wrong": 0, "timing": '
+    b'"device", "method": "graph", "time_us": 7.5, "samples": 40, "unstable": false}\n'
+    b'{"arm": "default", "outcome": "right", "transport": "P2P/CUMEM"}\n{"end": true}\n',
     "bench.copy": b"size  time  GB/s\n12 KB: 13.7 us (0.90 GB/s)\n4 MB: 32.6 GB/s, 128.7 us\n",
 }
 

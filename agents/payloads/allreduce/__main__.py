@@ -123,7 +123,8 @@ def main(argv):
         for number in SIGNALS:
             signal.signal(number, end_by_signal)
         before = memory_used() if watching else {}
-        with tempfile.TemporaryDirectory(prefix="peerpath.") as chosen.folder:
+        mark = os.environ.get("PEERPATH_RUN", "")  # what is left of a killed run is found by it
+        with tempfile.TemporaryDirectory(prefix=f"peerpath.{mark}") as chosen.folder:
             code = measure(chosen, argv, deadline)
         if before:
             say_what_is_left(before)

@@ -127,9 +127,9 @@ def test_what_two_gpus_gave_is_read_whole() -> None:
         )
         assert set(device) == set(host)
         assert all(device[size].time_us < host[size].time_us for size in device)
-    at = {(arm.p2p, row.size_bytes): row for arm in (off, on) for row in arm.rows if row.graph}
-    for size in (12288, 786432):
-        assert at[True, size].ci_high_us < at[False, size].ci_low_us / 1.5
+    slow = {row.size_bytes: row.ci_low_us or 0.0 for row in off.rows if row.graph}
+    fast = {row.size_bytes: row.ci_high_us or 0.0 for row in on.rows if row.graph}
+    assert all(0 < fast[size] < slow[size] / 1.5 for size in slow)
 
 
 def _known(reading: Reading[Any]) -> AllReduceResult:

@@ -114,6 +114,8 @@ def path(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         targets=session.targets.filter(role="guest"),
         runs=session.runs.filter(kind="benchmark").select_related("target")[:3],
         benchmark=all_benchmarks()["bench.copy"],
+        delivery=all_benchmarks()["bench.delivery"],
+        allreduce=all_benchmarks()["bench.allreduce"],
         copies=facts.all(COPY),
         best=facts.best(COPY),
     )
