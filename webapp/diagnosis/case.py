@@ -148,12 +148,13 @@ class NextTest:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """comm_ms per token at concurrency 1. fits None: weights or memory unknown."""
+    """comm_ms per token at concurrency 1. fits None: weights or memory unknown. restart: what moving to it costs."""
 
     id: str
     comm_ms: Range | None
     fits: bool | None
     why: str
+    restart: Restart = Restart.ENGINE
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from agents.facts.workload import MODEL, PARALLELISM, Model, Parallelism
 from webapp.diagnosis.bound import step_tokens
-from webapp.diagnosis.case import Case, Layout
+from webapp.diagnosis.case import Case, Layout, Restart
 from webapp.diagnosis.claim import Range
 from webapp.diagnosis.communication import PER_LAYER, all_reduce_us, gpu_link, message_bytes
 from webapp.diagnosis.copy_curve import copy_curve
@@ -28,7 +28,7 @@ def layouts(case: Case) -> tuple[Layout, ...]:
     now = facts.value(PARALLELISM)
     if now is None:
         return ()
-    found = [_layout(facts, now, "as served")]
+    found = [replace(_layout(facts, now, "as served"), restart=Restart.NONE)]
     if now.tp % 2 == 0 and now.tp > 1:
         found += [_two_stages(facts, now), _subset(facts, now)]
     found += _other(facts, now)

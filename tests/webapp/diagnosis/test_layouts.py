@@ -89,3 +89,9 @@ def test_what_fits_one_fits_more_and_never_without_a_reserve(
 def test_an_unknown_size_is_not_a_verdict() -> None:
     assert fit(facts(), 8).fits is None
     assert fit(facts(GPUS.known((Gpu(0, "Unheard of"),)), MODEL.known(Model())), 1).fits is None
+
+
+def test_moving_to_another_layout_restarts_the_engine() -> None:
+    costs = {name: layout.restart for name, layout in found(Parallelism(tp=8)).items()}
+    assert costs.pop("tp8") == "none"
+    assert set(costs.values()) == {"engine"}
