@@ -148,7 +148,10 @@ class NextTest:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """comm_ms per token at concurrency 1. fits None: weights or memory unknown. restart: what moving to it costs."""
+    """comm_ms per token at concurrency 1. fits None: weights or memory unknown.
+
+    restart: what moving to it restarts.
+    """
 
     id: str
     comm_ms: Range | None
