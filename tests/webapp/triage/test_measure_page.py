@@ -1,0 +1,36 @@
+"""The measure step: each benchmark with its own button, and what it loads said beside it."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from agents.benchmark import all_benchmarks
+from webapp.accounts.models import User
+from webapp.triage.sessions import session_open
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def browser(client: Client, alice: User) -> Client:
+    client.force_login(alice)
+    return client
+
+
+@pytest.mark.parametrize("name", ["bench.copy", "bench.delivery", "bench.allreduce"])
+def test_every_benchmark_can_be_started_on_a_target(
+    browser: Client, alice: User, name: str
+) -> None:
+    session = session_open(owner=alice, title="measure")
+    session.targets.create(role="guest", agent="ssh", host="gpu-vm", port=22, user="root")
+    page = browser.get(f"/sessions/{session.pk}/path").content.decode()
+    benchmark = all_benchmarks()[name]
+    assert f'name="benchmark" value="{name}"' in page
+    assert f"for about {benchmark.duration_s} s" in page
+
+
+def test_without_a_machine_nothing_can_be_started(browser: Client, alice: User) -> None:
+    session = session_open(owner=alice, title="measure")
+    page = browser.get(f"/sessions/{session.pk}/path").content.decode()
+    assert 'name="benchmark"' not in page
