@@ -23,7 +23,7 @@ def test_every_benchmark_can_be_started_on_a_target(
     browser: Client, alice: User, name: str
 ) -> None:
     session = session_open(owner=alice, title="measure")
-    session.targets.create(role="guest", agent="ssh", host="gpu-vm", port=22, user="root")
+    session.targets.create(role="guest", agent="ssh", host="gpu-vm", created_by=alice)
     page = browser.get(f"/sessions/{session.pk}/path").content.decode()
     benchmark = all_benchmarks()[name]
     assert f'name="benchmark" value="{name}"' in page
