@@ -34,3 +34,18 @@ def test_without_a_machine_nothing_can_be_started(browser: Client, alice: User) 
     session = session_open(owner=alice, title="measure")
     page = browser.get(f"/sessions/{session.pk}/path").content.decode()
     assert 'name="benchmark"' not in page
+
+
+def test_sums_and_deliveries_that_were_pasted_are_shown(client: Client, alice: User) -> None:
+    client.force_login(alice)
+    session = session_open(owner=alice, title="sums")
+    text = (
+        "$ NCCL_P2P_DISABLE=1 ./all_reduce_perf -g 2\n"
+        "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+        "# (B) (elements) (us) (GB/s) (GB/s) (us) (GB/s) (GB/s)\n"
+        "  12288 3072 float sum -1 20.21 0.61 0.61 0 20.05 0.61 0.61 0\n"
+    )
+    client.post(f"/sessions/{session.pk}/paste/path", {"text": text})
+    page = client.get(f"/sessions/{session.pk}/path").content.decode()
+    assert "without P2P" in page
+    assert "20.21" in page

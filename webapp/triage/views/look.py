@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from agents.benchmark import all_benchmarks
 from agents.collector import PreviewLine, preview
 from agents.facts import ReadingKind, View, all_facts
-from agents.facts.bench import COPY
+from agents.facts.bench import ALLREDUCE, COPY, DELIVERY
 from agents.probes import probes_for
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.triage.case_facts import facts_of
@@ -117,7 +117,8 @@ def path(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         delivery=all_benchmarks()["bench.delivery"],
         allreduce=all_benchmarks()["bench.allreduce"],
         copies=facts.all(COPY),
-        best=facts.best(COPY),
+        sums=facts.all(ALLREDUCE),
+        deliveries=facts.all(DELIVERY),
     )
     return TemplateResponse(request, "triage/path.html", context)
 
