@@ -65,6 +65,8 @@ def test(arguments: list[str]) -> int:
         ROOT / ".venv-test", ["requirements.txt", "requirements-test.txt"], [TORCH]
     )
     os.environ["PEERPATH_DATA"] = str(ROOT / ".venv-test" / "data")
+    # Without bytecode every run compiles and rewrites all tests anew, which takes half its time.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if fast:
         pure = "not service and not browser and not database and not thorough"
         return subprocess.call(

@@ -20,6 +20,8 @@ from agents.parsing import allreduce_lines
 from agents.probe import Output
 from tests.agents.payloads.running import all_gone, descendants, finish, start
 
+pytestmark = pytest.mark.thorough  # they start processes
+
 BENCHMARK = all_benchmarks()["bench.allreduce"]
 SMALL = ("--device", "cpu", "--sizes", "4K,64K", "--row-seconds", "0.02", "--stall-seconds", "5")
 

@@ -184,6 +184,8 @@ sys.path.insert(0, sys.argv[1])
 from lines import report, row_of, say
 from processes import ENOUGH, GO_ON, REFUSED, Stopped, run_all
 
+pytestmark = pytest.mark.thorough  # they start processes
+
 def crash(): os.kill(os.getpid(), signal.SIGSEGV)
 def hang(): time.sleep(60)
 def good(): report(row_of("same", 0, 0, 12), "device", "graph", [1.0] * 20); return GO_ON

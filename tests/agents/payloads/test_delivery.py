@@ -17,6 +17,8 @@ from agents.facts import Reading, ReadingKind
 from agents.probe import Output
 from tests.agents.payloads.running import all_gone, descendants, finish, start
 
+pytestmark = pytest.mark.thorough  # they start processes
+
 BENCHMARK = all_benchmarks()["bench.delivery"]
 SMALL = ("--device", "cpu", "--sizes", "12K,64K")
 
