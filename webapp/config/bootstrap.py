@@ -29,6 +29,7 @@ TEST_PROGRAMS = {
 # torch is only for the tests that run the benchmark payloads for real, and large elsewhere.
 TORCH = "torch==2.13.0"
 # Tests of one file share its fixtures, so a file stays with one process.
+PURE = ("tests/agents", "tests/webapp/diagnosis", "tests/architecture")
 SIDE_BY_SIDE = ("-n", "auto", "--dist", "loadfile")
 
 

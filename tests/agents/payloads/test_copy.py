@@ -21,6 +21,7 @@ from agents.facts import Reading, ReadingKind
 from agents.facts.bench import CopyPath, Timing
 from agents.probe import Output
 
+pytestmark = pytest.mark.thorough  # they start processes
 SHARED = Path(__file__).resolve().parents[3] / "agents" / "payloads" / "_shared"
 BENCHMARK = all_benchmarks()["bench.copy"]
 
@@ -184,7 +185,6 @@ sys.path.insert(0, sys.argv[1])
 from lines import report, row_of, say
 from processes import ENOUGH, GO_ON, REFUSED, Stopped, run_all
 
-pytestmark = pytest.mark.thorough  # they start processes
 
 def crash(): os.kill(os.getpid(), signal.SIGSEGV)
 def hang(): time.sleep(60)
