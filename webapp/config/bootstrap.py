@@ -70,8 +70,9 @@ def test(arguments: list[str]) -> int:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if fast:
         pure = "not service and not browser and not database and not thorough"
+        chosen = extra or PURE
         return subprocess.call(
-            [python, "-m", "pytest", *SIDE_BY_SIDE, "-m", pure, *extra], cwd=ROOT
+            [python, "-m", "pytest", *SIDE_BY_SIDE, "-m", pure, *chosen], cwd=ROOT
         )
     for check in (
         ["ruff", "check", "."],
