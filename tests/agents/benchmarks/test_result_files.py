@@ -29,6 +29,8 @@ from agents.parsing.kernels import Kernel, Kind
 from agents.probe import Output
 from agents.read import read_raw
 
+pytestmark = pytest.mark.thorough
+
 MINE = [f"bench.{name}" for name in ("nvbandwidth_json", "simple_p2p", "serving_json")]
 MINE += ["bench.profile_trace", "bench.profile_nsys"]
 

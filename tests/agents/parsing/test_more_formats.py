@@ -29,6 +29,8 @@ from agents.probes import all_probes
 from agents.read import read_raw
 from tests.agents.probes import test_cases
 
+pytestmark = pytest.mark.thorough
+
 MINE = [f"guest.{n}" for n in ("driver_params", "driver_module", "module_config", "pcie_links")]
 MINE += [f"guest.{n}" for n in ("software", "nccl_conf", "nccl_topology", "engine_containers")]
 MINE += [f"guest.{n}" for n in ("engine_log", "gpu_monitor", "gpu_process_monitor")]

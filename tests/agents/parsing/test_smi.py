@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,8 @@ from agents.parsing import (
     topo_matrix,
     topo_p2p,
 )
+
+pytestmark = pytest.mark.thorough
 
 CODES = [code.value for code in P2pCode]
 LINKS = ["SYS", "NODE", "PHB", "PXB", "PIX", "NV4", "NV18"]

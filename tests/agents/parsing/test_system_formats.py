@@ -14,6 +14,8 @@ from agents.parsing import cpuinfo, dmesg, dmi, lscpu, lspci, numa, sysfs_pci
 from agents.probe import Output
 from agents.probes import all_probes
 
+pytestmark = pytest.mark.thorough
+
 _MINE = [
     "virt_kind",
     "container",
