@@ -19,6 +19,8 @@ from agents.parsing import copy_table
 from agents.probe import Output
 from tests.corpus import CORPUS, MEASUREMENTS, needs_corpus
 
+pytestmark = pytest.mark.thorough
+
 BENCHMARKS = all_benchmarks()
 SETUP = "# nThread 1 nGpus 4 minBytes 8192 maxBytes 8192 step: 2(factor) warmup iters: 5 iters: 20"
 SIDE = "  time   algbw   busbw #wrong"

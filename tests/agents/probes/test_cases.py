@@ -72,6 +72,7 @@ def test_no_text_makes_a_probe_raise_or_forget_a_fact(text: str, exit_code: int 
         assert {r.fact_id for r in readings} == {f.id for f in probe.supplies}, probe.id
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("probe", PROBES, ids=lambda p: p.id)
 @pytest.mark.parametrize("how", ["half", "crlf", "junk"])
 def test_a_damaged_case_still_reads_to_something(probe: Probe, how: str) -> None:

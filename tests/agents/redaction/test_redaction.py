@@ -17,6 +17,8 @@ from agents.probes import all_probes
 from agents.redaction import all_redactors, redact
 from tests.agents.redaction.planted import HARMLESS, PLANTED, Planted
 
+pytestmark = pytest.mark.thorough
+
 # XML's text holds no brackets, so a domain's name is not read again; everything else is.
 CASES = sorted(
     case

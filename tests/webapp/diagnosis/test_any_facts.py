@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,8 @@ from webapp.diagnosis.contradictions import find
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.ladder import judge_ladder
 from webapp.diagnosis.matching import with_vm
+
+pytestmark = pytest.mark.thorough
 
 GIVEN = [
     item

@@ -16,6 +16,8 @@ from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.explain import for_an_engineer, provenance
 from webapp.diagnosis.ladder import GATES
 
+pytestmark = pytest.mark.thorough
+
 
 def _modules(package: str) -> list[str]:
     path = importlib.import_module(f"webapp.diagnosis.{package}").__path__

@@ -18,6 +18,8 @@ from webapp.diagnosis.diagnosis import Diagnosis, diagnose
 from webapp.diagnosis.explain import for_a_manager, for_an_engineer
 from webapp.diagnosis.ranking import ORDER, top_verdict
 
+pytestmark = pytest.mark.thorough
+
 STAGES = ("first", "guest", "host", "after")
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 NAMES = [*BY_NAME, *STAGES]
