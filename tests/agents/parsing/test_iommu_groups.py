@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from agents.parsing import iommu_groups
 
+pytestmark = pytest.mark.thorough
+
 ADDRESS = st.builds(
     lambda bus, slot, function: f"0000:{bus:02x}:{slot:02x}.{function}",
     st.integers(0, 255),

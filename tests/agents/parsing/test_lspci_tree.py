@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.facts.platform import MachineType
 from agents.parsing import lspci_tree
+
+pytestmark = pytest.mark.thorough
 
 Place = tuple[str, str, tuple[str, ...], str]
 

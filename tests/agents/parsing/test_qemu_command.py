@@ -18,6 +18,8 @@ from agents.parsing import qemu_command
 from agents.probe import Output
 from agents.probes.host import qemu_running
 
+pytestmark = pytest.mark.thorough
+
 SHELL_WORD = st.text(string.ascii_letters + string.digits + " '\"\\,=-", min_size=1, max_size=15)
 DEVICE = "-device vfio-pci,host=0000:1b:00.0,id=gpu0"
 

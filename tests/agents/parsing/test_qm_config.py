@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from agents.parsing import qm_config
 
+pytestmark = pytest.mark.thorough
+
 KEYS = ("machine", "memory", "cores", "cpu", "bios", "ostype", "scsihw", "hostpci0", "numa", "args")
 WORD = st.text(string.ascii_letters + string.digits + ",=.-", min_size=1, max_size=20)
 CONFIG = st.dictionaries(st.sampled_from(KEYS), WORD, min_size=1)

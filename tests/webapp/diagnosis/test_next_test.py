@@ -14,6 +14,8 @@ from webapp.diagnosis.case import Actor, Restart, VerdictKind
 from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.facts import Facts, Sourced
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize("stage", ["first", "guest", "host", "after"])
 def test_what_it_decides_is_open(stage: str) -> None:
