@@ -52,11 +52,12 @@ class Nccl:
 
 
 class Gloo:
-    """The same on the CPU, over torch's gloo: shows that the program runs."""
+    """The same on the CPU, over torch's gloo: shows that the program runs. meeting: a file of this arm's
+    own, because the ranks of an arm that ended may leave their addresses in theirs."""
 
-    def __init__(self, torch, rank, ranks, folder):
+    def __init__(self, torch, rank, ranks, meeting):
         self.distributed = torch.distributed
-        store = torch.distributed.FileStore(f"{folder}/gloo", ranks)
+        store = torch.distributed.FileStore(meeting, ranks)
         self.distributed.init_process_group("gloo", store=store, rank=rank, world_size=ranks)
 
     def version(self):

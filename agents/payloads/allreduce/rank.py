@@ -60,7 +60,8 @@ class Rank:
         if cuda:
             self.comm = Nccl(torch, self.rank, self.links, chosen.dtype)
         else:
-            self.comm = Gloo(torch, self.rank, chosen.ranks, chosen.folder)
+            meeting = f"{chosen.folder}/{self.arm}.gloo"
+            self.comm = Gloo(torch, self.rank, chosen.ranks, meeting)
         self.show(library=self.comm.version())
         word = torch.zeros(4, dtype=self.dtype, device=self.device)
         self.clock = Clock(torch, cuda, self.comm, self.links, chosen.row_seconds, word)
