@@ -167,7 +167,7 @@ def test_two_people_see_and_dispute_the_same_finding(
     page.goto(server.url)
     page.get_by_role("button", name="Open it").click()
     page.get_by_placeholder("name of a person").fill(name)
-    page.get_by_role("button", name="Add to this session").click()
+    page.get_by_role("button", name="Add", exact=True).click()
     address = page.url.rsplit("/", 1)[0] + "/diagnosis"
     other.goto(address)
     finding = other.locator("#hypothesis-compute_bound")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login, logout
@@ -16,8 +18,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from webapp.accounts import throttle
+from webapp.accounts.changing import OUT, account_change
 from webapp.accounts.forms import WelcomeForm
-from webapp.accounts.models import OneTimeLink, User
+from webapp.accounts.models import GIVEN, OneTimeLink, Role, User
 
 
 @login_not_required
@@ -87,20 +90,42 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "POST"])
 def people(request: HttpRequest) -> HttpResponse:
-    """Administrators see who has an account and make invitations; the link is shown once."""
+    """Administrators see who has an account, change what they may do, and make invitations."""
     if not request.user.is_staff:
         raise PermissionDenied
     made = ""
+    if request.method == "POST" and request.POST.get("person"):
+        _change(request)
+        return redirect("accounts:people")
     if request.method == "POST":
-        _, token = OneTimeLink.make(
-            makes_admin=request.POST.get("admin") == "on", invited_by=request.user
-        )
-        made = f"{settings.PUBLIC_URL}/welcome/{token}"
+        made = f"{settings.PUBLIC_URL}/welcome/{_invitation(request)}"
         messages.success(request, "The invitation is below; it is shown only now.")
     context = {
         "nav": "people",
         "people": User.objects.order_by("username"),
+        "roles": Role.choices,
         "made": made,
         "only_here": "127.0.0.1" in settings.PUBLIC_URL or "localhost" in settings.PUBLIC_URL,
     }
     return TemplateResponse(request, "accounts/people.html", context)
+
+
+def _invitation(request: HttpRequest) -> str:
+    role = request.POST.get("role", "")
+    _, token = OneTimeLink.make(
+        makes_admin=role == Role.ADMINISTRATOR,
+        role=role if role in dict(GIVEN) else Role.OPERATOR,
+        invited_by=cast(User, request.user),
+    )
+    return token
+
+
+def _change(request: HttpRequest) -> None:
+    name, asked = request.POST.get("person", ""), request.POST.get("role", "")
+    person = User.objects.filter(username=name).first()
+    if person is None or asked not in {*Role.values, OUT}:
+        messages.error(request, "There is no such person or role; reload the page.")
+    elif account_change(person, asked):
+        messages.success(request, f"{name}: {'no way in any more' if asked == OUT else asked}.")
+    else:
+        messages.error(request, "Somebody has to stay an administrator; make another one first.")

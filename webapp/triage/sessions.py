@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 
-from webapp.accounts.models import User
+from webapp.accounts.models import Role, User
 from webapp.triage.models import DiagnosisSession, Event, SessionMember
 
 
@@ -18,6 +18,13 @@ class EditedMeanwhileError(Exception):
     def __init__(self, current: DiagnosisSession) -> None:
         super().__init__("This page was saved by someone else while you were typing.")
         self.current = current
+
+
+class LastOperatorError(Exception):
+    """A session keeps one operator."""
+
+    def __init__(self) -> None:
+        super().__init__("A session keeps at least one operator; make someone else one first.")
 
 
 def session_open(*, owner: User, title: str, symptom: str = "") -> DiagnosisSession:
@@ -46,10 +53,38 @@ def session_save(
     return session
 
 
-def member_add(session: DiagnosisSession, *, user: User, added_by: User) -> bool:
-    """True when the person was not a member before."""
+def member_add(
+    session: DiagnosisSession, *, user: User, added_by: User, role: str = Role.OPERATOR
+) -> bool:
+    """Makes the person a member in that role, or changes their role. False when nothing changed.
+
+    Raises LastOperatorError when nobody could change the session any more.
+    """
     with transaction.atomic():
-        _, made = SessionMember.objects.get_or_create(session=session, user=user)
-        if made:
-            Event.record(session, "member_added", added_by, name=user.username)
-    return made
+        DiagnosisSession.objects.select_for_update().get(pk=session.pk)
+        before = SessionMember.objects.filter(session=session, user=user).first()
+        if before and before.role == role:
+            return False
+        if before and role != Role.OPERATOR:
+            _keep_an_operator(session, without=user)
+        SessionMember.objects.update_or_create(session=session, user=user, defaults={"role": role})
+        kind = "member_role_changed" if before else "member_added"
+        Event.record(session, kind, added_by, name=user.username, role=role)
+    return True
+
+
+def member_remove(session: DiagnosisSession, *, user: User, removed_by: User) -> bool:
+    """False when the person was no member. Raises LastOperatorError as `member_add` does."""
+    with transaction.atomic():
+        DiagnosisSession.objects.select_for_update().get(pk=session.pk)
+        _keep_an_operator(session, without=user)
+        gone, _ = SessionMember.objects.filter(session=session, user=user).delete()
+        if gone:
+            Event.record(session, "member_removed", removed_by, name=user.username)
+    return bool(gone)
+
+
+def _keep_an_operator(session: DiagnosisSession, *, without: User) -> None:
+    others = SessionMember.objects.filter(session=session, role=Role.OPERATOR).exclude(user=without)
+    if not others.exists():
+        raise LastOperatorError

@@ -9,8 +9,13 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
-from webapp.accounts.models import OneTimeLink, User
-from webapp.triage.sessions import member_add, session_open
+from webapp.accounts.models import OneTimeLink, Role, User
+from webapp.triage.sessions import (
+    LastOperatorError,
+    member_add,
+    member_remove,
+    session_open,
+)
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"
@@ -103,3 +108,57 @@ def test_only_administrators_invite(client: Client) -> None:
     client.force_login(User.objects.create_user("bob", password=PASSWORD))
     assert client.post("/people").status_code == 403
     assert not OneTimeLink.objects.exists()
+
+
+def test_an_invitation_carries_a_role(client: Client) -> None:
+    _, token = OneTimeLink.make(makes_admin=False, role=Role.REVIEWER)
+    client.post(f"/welcome/{token}", {"username": "bob", "password": PASSWORD})
+    assert User.objects.get(username="bob").role == Role.REVIEWER
+
+
+@pytest.fixture
+def root(client: Client) -> User:
+    user = User.objects.create_user("root", password=PASSWORD, is_staff=True, is_superuser=True)
+    client.force_login(user)
+    return user
+
+
+def test_an_administrator_changes_what_an_account_may(client: Client, root: User) -> None:
+    bob = User.objects.create_user("bob", password=PASSWORD)
+    client.post("/people", {"person": "bob", "role": "administrator"})
+    bob.refresh_from_db()
+    assert bob.is_staff
+    client.post("/people", {"person": "bob", "role": "viewer"})
+    bob.refresh_from_db()
+    assert (bob.is_staff, bob.role, bob.may_open_sessions) == (False, "viewer", False)
+
+
+def test_a_closed_account_is_out_at_once_and_can_come_back(client: Client, root: User) -> None:
+    User.objects.create_user("bob", password=PASSWORD)
+    theirs = Client()
+    theirs.login(username="bob", password=PASSWORD)
+    client.post("/people", {"person": "bob", "role": "out"})
+    assert theirs.get("/").status_code == 302
+    assert not Client().login(username="bob", password=PASSWORD)
+    client.post("/people", {"person": "bob", "role": "operator"})
+    assert Client().login(username="bob", password=PASSWORD)
+
+
+@pytest.mark.parametrize("asked", ["viewer", "out"])
+def test_the_last_administrator_stays_one(client: Client, root: User, asked: str) -> None:
+    page = client.post("/people", {"person": "root", "role": asked}, follow=True)
+    assert "has to stay an administrator" in page.content.decode()
+    root.refresh_from_db()
+    assert root.is_staff
+    assert root.is_active
+
+
+def test_a_session_keeps_an_operator(root: User) -> None:
+    bob = User.objects.create_user("bob")
+    session = session_open(owner=bob, title="t")
+    with pytest.raises(LastOperatorError):
+        member_add(session, user=bob, added_by=root, role=Role.VIEWER)
+    with pytest.raises(LastOperatorError):
+        member_remove(session, user=bob, removed_by=root)
+    member_add(session, user=root, added_by=bob)
+    assert member_remove(session, user=bob, removed_by=root)

@@ -8,16 +8,17 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
+from webapp.accounts.models import Role
 from webapp.review.models import Comment
 from webapp.triage.models import DiagnosisSession, Event
-from webapp.triage.views.shell import acting, on_session
+from webapp.triage.views.shell import acting, on_session_for
 
 LONGEST = 10_000  # every page of the session shows it
 STANCES = ("agree", "dispute", "")
 
 
 @require_POST
-@on_session
+@on_session_for(Role.REVIEWER)
 def comment(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     text = request.POST.get("text", "").strip()
     stance = request.POST.get("stance", "")

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.db import models
+from django.db.models import F, Value
 from django.urls import reverse
+
+from webapp.accounts.models import GIVEN, Role
 
 if TYPE_CHECKING:
     from webapp.accounts.models import User
@@ -16,12 +19,12 @@ if TYPE_CHECKING:
 
 class SessionQuerySet(models.QuerySet["DiagnosisSession"]):
     def visible_to(self, user: User | AnonymousUser) -> SessionQuerySet:
-        """Administrators see every session, others those they are a member of."""
+        """Administrators see every session, others those they are a member of; each with `my_role`."""
         if not user.is_authenticated:
             return self.none()
         if user.is_staff:
-            return self
-        return self.filter(members=user)
+            return self.annotate(role_of_asker=Value(str(Role.ADMINISTRATOR)))
+        return self.filter(members=user).annotate(role_of_asker=F("sessionmember__role"))
 
 
 class DiagnosisSession(models.Model):
@@ -58,6 +61,11 @@ class DiagnosisSession(models.Model):
     def __str__(self) -> str:
         return self.title
 
+    @property
+    def my_role(self) -> str:
+        """What the person may do here who asked by `visible_to`; a viewer's role for everybody else."""
+        return str(getattr(self, "role_of_asker", Role.VIEWER))
+
     def get_absolute_url(self) -> str:
         return reverse("triage:session", args=[self.pk])
 
@@ -65,6 +73,7 @@ class DiagnosisSession(models.Model):
 class SessionMember(models.Model):
     session = models.ForeignKey(DiagnosisSession, on_delete=models.CASCADE)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    role = models.CharField(max_length=10, choices=GIVEN, default=Role.OPERATOR)
     added_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

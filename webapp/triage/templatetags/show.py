@@ -61,7 +61,9 @@ STATES = {
 EVENTS = {
     "session_opened": "opened this session",
     "step_saved": "saved “{step}”",
-    "member_added": "added {name}",
+    "member_added": "added {name} as {role}",
+    "member_role_changed": "made {name} {role}",
+    "member_removed": "removed {name}",
     "host_key_accepted": "accepted host key {fingerprint} of {host}",
     "host_key_forgotten": "forgot the host key of {host}",
     "host_key_changed": "was stopped: the host key of {host} changed",
@@ -112,6 +114,11 @@ class _Missing(dict[str, Any]):
 def event_text(event: Any) -> str:
     text = EVENTS.get(event.kind, event.kind.replace("_", " "))
     return str(text.format_map(_Missing(event.data)))
+
+
+@register.filter
+def with_article(noun: str) -> str:
+    return f"{'an' if noun[:1] in 'aeio' else 'a'} {noun}"
 
 
 @register.filter

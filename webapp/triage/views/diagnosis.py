@@ -1,16 +1,14 @@
-"""Step 6: what the evidence carries. And the session's front door, members and topology."""
+"""Step 6: what the evidence carries. And the session's front door, and topology."""
 
 from __future__ import annotations
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET
 
 from agents.facts.host import PLATFORM
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pMatrix
-from webapp.accounts.models import User
 from webapp.diagnosis.case import Verdict, VerdictKind
 from webapp.diagnosis.catalogue import all_hypotheses
 from webapp.diagnosis.diagnosis import Diagnosis
@@ -22,10 +20,9 @@ from webapp.triage.diagnoses import moments, session_diagnosis, session_pivots
 from webapp.triage.figures import ladder_rows, time_bar
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.pair_map import pair_map
-from webapp.triage.sessions import member_add
 from webapp.triage.topology_figure import figure, link_in_words
 from webapp.triage.views.reasoning import what_if_context
-from webapp.triage.views.shell import acting, on_session, shell
+from webapp.triage.views.shell import on_session, shell
 
 
 @require_GET
@@ -108,20 +105,3 @@ def _matrices(facts: Facts) -> list[tuple[str, P2pMatrix]]:
         return [(f"{P2P_READ.title}; writes are the same", read)]
     found = ((P2P_READ.title, read), (P2P_WRITE.title, write))
     return [(title, matrix) for title, matrix in found if matrix]
-
-
-@require_POST
-@on_session
-def add_member(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    name = request.POST.get("username", "").strip()[:150]
-    user = User.objects.filter(username__iexact=name, is_active=True).first()
-    if user is None:
-        messages.error(
-            request, f"Nobody here is called “{name}”. An administrator can invite people."
-        )
-    elif member_add(session, user=user, added_by=acting(request)):
-        messages.success(request, f"{user.username} can see this session now.")
-    back = request.POST.get("back", "")
-    return redirect(
-        back if back.startswith(f"/sessions/{session.pk}/") else session.get_absolute_url()
-    )

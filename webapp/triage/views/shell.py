@@ -8,11 +8,12 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
 from uuid import UUID
 
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
-from webapp.accounts.models import User
+from webapp.accounts.models import GIVEN, Role, User
 from webapp.triage.models import DiagnosisSession, Event, StoredReading
 
 P = ParamSpec("P")
@@ -70,20 +71,38 @@ def acting(request: HttpRequest) -> User:
     return cast(User, request.user)
 
 
-def on_session(
-    view: Callable[Concatenate[HttpRequest, DiagnosisSession, P], HttpResponse],
-) -> Callable[..., HttpResponse]:
-    """Gives the view its session, or answers 404 to those who may not see it."""
+View = Callable[Concatenate[HttpRequest, DiagnosisSession, P], HttpResponse]
 
-    @wraps(view)
-    def wrapped(
-        request: HttpRequest, session_id: UUID, *args: P.args, **kwargs: P.kwargs
-    ) -> HttpResponse:
-        visible = DiagnosisSession.objects.visible_to(acting(request))
-        session = get_object_or_404(visible.select_related("owner"), pk=session_id)
-        return view(request, session, *args, **kwargs)
 
-    return wrapped
+def on_session_for(least: Role) -> Callable[[View[P]], Callable[..., HttpResponse]]:
+    """Gives the view its session. Answers 404 to those who may not see it, and 403 to those whose role
+    there is below `least` and who want more than to read."""
+
+    def decorated(view: View[P]) -> Callable[..., HttpResponse]:
+        @wraps(view)
+        def wrapped(
+            request: HttpRequest, session_id: UUID, *args: P.args, **kwargs: P.kwargs
+        ) -> HttpResponse:
+            visible = DiagnosisSession.objects.visible_to(acting(request))
+            session = get_object_or_404(visible.select_related("owner"), pk=session_id)
+            if request.method not in READING and not Role(session.my_role).covers(least):
+                raise PermissionDenied(_refusal(session, least))
+            return view(request, session, *args, **kwargs)
+
+        return wrapped
+
+    return decorated
+
+
+on_session = on_session_for(Role.OPERATOR)
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def _refusal(session: DiagnosisSession, least: Role) -> str:
+    return (
+        f"You are a {session.my_role} of this session; this needs a {least}. "
+        f"{session.owner.username} or an administrator can change your role."
+    )
 
 
 def shell(session: DiagnosisSession, step_id: str, **more: Any) -> dict[str, Any]:
@@ -111,6 +130,8 @@ def shell(session: DiagnosisSession, step_id: str, **more: Any) -> dict[str, Any
         "previous": rail[here - 1] if here else None,
         "following": rail[here + 1] if here is not None and here + 1 < len(rail) else None,
         "labels": _labels(session),
+        "members": session.sessionmember_set.select_related("user").order_by("user__username"),
+        "roles": GIVEN,
         "events": _folded(list(session.events.select_related("actor")[:60]))[:12],
         "comments": session.comments.select_related("author").order_by("-created_at")[:20],
         **more,

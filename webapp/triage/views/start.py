@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.samples import load
+from webapp.accounts.models import User
 from webapp.diagnosis.explain import provenance
 from webapp.diagnosis.ladder import GATES
 from webapp.diagnosis.reference.glossary import GLOSSARY
@@ -29,8 +31,17 @@ def start(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "triage/start.html", {"nav": "sessions", "sessions": sessions})
 
 
+def _may_open(user: User) -> None:
+    if not user.may_open_sessions:
+        raise PermissionDenied(
+            f"Your account is a {user.role}'s: you see the sessions you were added to. An administrator "
+            "can make you an operator."
+        )
+
+
 @require_POST
 def open_session(request: HttpRequest) -> HttpResponse:
+    _may_open(acting(request))
     title = request.POST.get("title", "").strip()[:200] or "A machine that is slower than expected"
     session = session_open(owner=acting(request), title=title)
     return redirect("triage:symptom", session.pk)
@@ -39,6 +50,7 @@ def open_session(request: HttpRequest) -> HttpResponse:
 @require_POST
 def read_outputs(request: HttpRequest) -> HttpResponse:
     """The second door: paste or upload anything, get an answer."""
+    _may_open(acting(request))
     uploads = given(request)
     if not uploads:
         return redirect("triage:start")
@@ -63,6 +75,7 @@ def read_outputs(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def sample(request: HttpRequest) -> HttpResponse:
+    _may_open(acting(request))
     stage = request.POST.get("stage", "after")
     try:
         load(f"kpro6@{stage}")

@@ -1,0 +1,50 @@
+"""Who may see a session, and as what."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from webapp.accounts.models import GIVEN, User
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.sessions import LastOperatorError, member_add, member_remove
+from webapp.triage.views.shell import acting, on_session
+
+REMOVE = "remove"
+
+
+@require_POST
+@on_session
+def change(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """Adds a person in a role, changes their role, or removes them; without a role, the account's own."""
+    name = request.POST.get("username", "").strip()[:150]
+    user = User.objects.filter(username__iexact=name, is_active=True).first()
+    if user is None:
+        messages.error(
+            request, f"Nobody here is called “{name}”. An administrator can invite people."
+        )
+    else:
+        _change(request, session, user, request.POST.get("role", "") or user.role)
+    back = request.POST.get("back", "")
+    inside = back.startswith(f"/sessions/{session.pk}/")
+    return redirect(back if inside else session.get_absolute_url())
+
+
+def _change(request: HttpRequest, session: DiagnosisSession, user: User, role: str) -> None:
+    if role != REMOVE and role not in dict(GIVEN):
+        messages.error(request, f"There is no role “{role[:20]}”.")
+        return
+    try:
+        if role == REMOVE:
+            done = member_remove(session, user=user, removed_by=acting(request))
+            said = f"{user.username} does not see this session any more."
+        else:
+            done = member_add(session, user=user, added_by=acting(request), role=role)
+            said = f"{user.username} is a {role} of this session now."
+    except LastOperatorError as error:
+        messages.error(request, str(error))
+        return
+    if done:
+        messages.success(request, said)
