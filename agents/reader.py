@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -23,9 +23,13 @@ _P2P_LETTERS = {
     "prop": "pcie",
 }
 _HOST = re.compile(
-    r"\d-pve\b|\bvfio|[Pp]roxmox|\bpve[-/]|/etc/pve|\bkvm_(?:amd|intel)\b|\bDMAR\b|\bAMD-Vi\b|\bvmbr\d"
+    r"\d-pve\b|\bvfio|[Pp]roxmox|\bpve[-/]|/etc/pve|\bkvm_(?:amd|intel)\b|\bvmbr\d|on bare hardware"
 )
-_GUEST = re.compile(r"\bNVRM\b|\bQEMU\b|Hypervisor detected|\bvirtio|NVIDIA-SMI|\bBOCHS")
+_GUEST = re.compile(
+    r"\bNVRM\b|\bQEMU\b|Hypervisor detected|\b[Vv]irtio|NVIDIA-SMI|\bBOCHS|\bVMware\b|\bHyper-V\b|kvm-clock"
+)
+# A host's, unless a guest's words stand beside them: some VMs have an emulated IOMMU.
+_PROBABLY_HOST = re.compile(r"\bDMAR\b|\bAMD-Vi\b")
 
 # Readers asked together whether a line opens their output.
 _GROUP = 8
@@ -43,7 +47,7 @@ class Reader:
     role: View | None
     parse: Callable[[Output], Readings]
     typed: re.Pattern[str] | None
-    anchored: tuple[re.Pattern[str], ...]
+    anchored: re.Pattern[str]
     floating: tuple[re.Pattern[str], ...]
     belongs: re.Pattern[str] | None
     above: re.Pattern[str] | None
@@ -58,14 +62,16 @@ class Reader:
         return self.typed is not None and bool(self.typed.search(command))
 
     def is_started(self, line: Line) -> bool:
-        for form in line.forms:
-            for anchored in self.anchored:
-                if anchored.match(form):
-                    return True
-            for floating in self.floating:
-                if floating.search(form):
-                    return True
+        return self._opens(line) or self._holds(line)
+
+    def _opens(self, line: Line) -> bool:
+        for form in line.forms:  # noqa: SIM110 - asked of every line, and any() costs twice as much
+            if self.anchored.match(form):
+                return True
         return False
+
+    def _holds(self, line: Line) -> bool:
+        return any(floating.search(line.forms[0]) for floating in self.floating)
 
     def is_continued(self, line: Line) -> bool:
         if self.belongs is None:
@@ -79,17 +85,19 @@ class Reader:
     def started_by(line: Line, without: Collection[str] = ()) -> list[Reader]:
         """Readers whose output this line opens, best score first. without: ids not to ask."""
         first, anywhere = _prefilter()
-        anchored = first is not None and any(first.match(form) for form in line.forms)
-        if not anchored and not any(p.search(line.forms[0]) for p in anywhere):
+        opens = any(first.match(form) for form in line.forms)
+        holds = any(pattern.search(line.forms[0]) for pattern in anywhere)
+        if not opens and not holds:
             return []
-        readers = all_readers()
-        found: list[Reader] = []
-        for number, starts in enumerate(_group_starts()):
-            some = readers[number * _GROUP : (number + 1) * _GROUP]
-            if not any(starts.match(form) for form in line.forms):
-                some = tuple(reader for reader in some if reader.floating)
-            found += [r for r in some if r.id not in without and r.is_started(line)]
-        return found
+        found = set(_opened_by(line) if opens else ())
+        found |= {r for r in all_readers() if holds and r.floating and r._holds(line)}
+        return [r for r in all_readers() if r in found and r.id not in without]
+
+
+def _opened_by(line: Line) -> Iterator[Reader]:
+    for starts, readers in _groups():
+        if any(starts.match(form) for form in line.forms):
+            yield from (reader for reader in readers if reader._opens(line))
 
 
 @cache
@@ -113,7 +121,7 @@ def _reader(
         role,
         parse,
         re.compile(signature.typed) if signature.typed else None,
-        tuple(re.compile(start) for start in signature.starts if _is_anchored(start)),
+        _any_of(start for start in signature.starts if _is_anchored(start)),
         tuple(re.compile(start) for start in signature.starts if not _is_anchored(start)),
         re.compile(signature.belongs) if signature.belongs else None,
         re.compile(signature.above) if signature.above else None,
@@ -123,22 +131,24 @@ def _reader(
 
 
 @cache
-def _prefilter() -> tuple[re.Pattern[str] | None, tuple[re.Pattern[str], ...]]:
+def _prefilter() -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...]]:
     """All anchored starts in one pattern, and the others one by one: most lines open nothing, and
     an alternation searched for at every position would cost more than all of its members."""
-    readers = all_readers()
-    anchored = [f"(?:{p.pattern})" for reader in readers for p in reader.anchored]
-    floating = tuple(p for reader in readers for p in reader.floating)
-    return (re.compile("|".join(anchored)) if anchored else None), floating
+    floating = tuple(p for reader in all_readers() for p in reader.floating)
+    return _any_of(reader.anchored.pattern for reader in all_readers()), floating
 
 
 @cache
-def _group_starts() -> tuple[re.Pattern[str], ...]:
-    """All anchored starts of the first few readers in one pattern, of the next few, and so on."""
+def _groups() -> tuple[tuple[re.Pattern[str], tuple[Reader, ...]], ...]:
+    """The anchored starts of the first few readers in one pattern, of the next few, and so on."""
     readers = all_readers()
     groups = (readers[n : n + _GROUP] for n in range(0, len(readers), _GROUP))
-    starts = ([f"(?:{p.pattern})" for reader in some for p in reader.anchored] for some in groups)
-    return tuple(re.compile("|".join(some) or r"(?!)") for some in starts)
+    return tuple((_any_of(r.anchored.pattern for r in some), some) for some in groups)
+
+
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    """One pattern of all; with none, it matches nothing."""
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns) or r"(?!)")
 
 
 def _is_anchored(pattern: str) -> bool:
@@ -179,8 +189,14 @@ def role_of_text(text: str) -> View | None:
     """By words that only one side prints; the host's first, since its logs name guests too."""
     if _HOST.search(text):
         return View.HOST
-    return View.GUEST if _GUEST.search(text) else None
+    if _GUEST.search(text):
+        return View.GUEST
+    return View.HOST if _PROBABLY_HOST.search(text) else None
 
 
-def says_host_only(text: str) -> bool:
-    return bool(_HOST.search(text)) and not _GUEST.search(text)
+def says_only(text: str, role: View) -> bool:
+    """Whether words of this side stand in the text, and none of the other's."""
+    host, guest = _HOST.search(text), _GUEST.search(text)
+    if role is View.GUEST:
+        return bool(guest and not host)
+    return not guest and bool(host or _PROBABLY_HOST.search(text))

@@ -21,7 +21,7 @@ from agents.reader import (
     hinted,
     role_of_text,
     role_of_words,
-    says_host_only,
+    says_only,
 )
 
 # Output of other lines inside one part (a warning, a cut) that does not end it.
@@ -110,7 +110,7 @@ class _Recogniser:
             return []
         self.placed.add(position)
         found = [c for c in (self._typed(r, position, readers) for r in readers) if c]
-        return [self._part(c) for c in self._of_one_role(self._without_the_hosts(found))]
+        return [self._part(c) for c in self._of_one_role(self._without_the_others(found))]
 
     def _typed(self, reader: Reader, position: int, rivals: list[Reader]) -> _Candidate | None:
         last = self._end_of_typed(reader, position + 1, rivals)
@@ -160,7 +160,7 @@ class _Recogniser:
             )
             for r in readers
         ]
-        candidates = self._without_the_hosts(candidates)
+        candidates = self._without_the_others(candidates)
         candidates.sort(key=self._preference, reverse=True)
         for candidate in candidates:
             if found := self._confirmed(candidate, typed=False):
@@ -179,22 +179,24 @@ class _Recogniser:
         return max(reader.score, _HINTED) if hinted(reader, self.hint) else reader.score
 
     def _may_speak(self, reader: Reader) -> bool:
-        """Not for the guest about lines that were said to be the host's and could be any machine's."""
+        """Not for one machine about lines that were said to be the other's and could be any's."""
         if self.role is None or reader.role in {None, self.role} or reader.id in self.hint:
             return True
         return not reader.any_machine
 
-    def _without_the_hosts(self, candidates: list[_Candidate]) -> list[_Candidate]:
-        kept = [c for c in candidates if not self._is_the_hosts(c)]
+    def _without_the_others(self, candidates: list[_Candidate]) -> list[_Candidate]:
+        kept = [c for c in candidates if not self._is_the_others(c)]
         self.failed_until |= {c.reader.id: c.last for c in candidates if c not in kept}
         return kept
 
-    def _is_the_hosts(self, candidate: _Candidate) -> bool:
-        """Nobody said whose output it is, any machine could have printed it, and the words are a host's."""
+    def _is_the_others(self, candidate: _Candidate) -> bool:
+        """Nobody said whose output it is, any machine could have printed it, and the words are those of
+        the machine that this reader is not for."""
         reader = candidate.reader
-        if self.role or reader.role is not View.GUEST or not reader.any_machine:
+        if self.role or reader.role is None or not reader.any_machine:
             return False
-        return says_host_only("\n".join(self.raw[candidate.first : candidate.last][:2000]))
+        other = View.GUEST if reader.role is View.HOST else View.HOST
+        return says_only("\n".join(self.raw[candidate.first : candidate.last][:2000]), other)
 
     def _first_of_started(self, reader: Reader, position: int) -> int:
         """The line above too, where it is the name of what begins here."""

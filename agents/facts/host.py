@@ -107,6 +107,15 @@ class ConfiguredCmdline:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldRegion:
+    """A memory region of a device that somebody on the host holds, so that VFIO cannot have it; for a
+    GPU usually the boot framebuffer. bar: 0 to 5."""
+
+    pci_address: str
+    bar: int
+
+
+@dataclass(frozen=True, slots=True)
 class LxcContainer:
     """One LXC container of Proxmox. gpu_devices: device nodes of NVIDIA that it is given."""
 
@@ -153,6 +162,9 @@ ACS: Fact[tuple[AcsPort, ...]] = Fact("host.acs", "ACS on the bridges", tuple[Ac
 VFIO_BACKEND: Fact[VfioBackend] = Fact("host.vfio_backend", "VFIO backend", VfioBackend)
 VFIO_ERRORS: Fact[tuple[VfioError, ...]] = Fact(
     "host.vfio_errors", "VFIO mapping errors in the VM's start log", tuple[VfioError, ...]
+)
+HELD_REGIONS: Fact[tuple[HeldRegion, ...]] = Fact(
+    "host.held_regions", "Device regions the host itself holds", tuple[HeldRegion, ...]
 )
 BOOT_LOADER: Fact[BootLoader] = Fact("host.boot_loader", "Boot loader", BootLoader)
 PVE_VERSION: Fact[str] = Fact("host.pve_version", "Proxmox VE version", str)

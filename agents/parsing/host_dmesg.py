@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from agents.facts.host import VfioBackend, VfioError
+from agents.facts.host import HeldRegion, VfioBackend, VfioError
 from agents.parsing.lines_with import lines_with
+from agents.parsing.lspci import full_address
 
 LINE_CAP = 2000
 
@@ -26,7 +27,11 @@ _DMA_MAP = re.compile(
 _OTHER = re.compile(
     r"VFIO_MAP_DMA\b.{0,40}(?:failed|: )|IOMMU_IOAS_MAP(?:_FILE)? failed|"
     r"PCI peer-to-peer transactions on BARs are not supported|"
-    r"vfio-pci \S{1,20}: BAR \d: can't reserve"
+    r"vfio-pci \S{1,20}: BAR \d\b.{0,120}can't reserve"
+)
+_HELD = re.compile(
+    r"(?P<address>[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]): BAR (?P<bar>[0-5])\b.{0,120}can't reserve",
+    re.IGNORECASE,
 )
 _START_LOG = re.compile(r"^#{2,} start log of VM (\d{1,9})\b")
 _SECTION = re.compile(r"^#{2,} ")
@@ -100,6 +105,18 @@ def vfio_backend(text: str) -> tuple[VfioBackend, int, bool] | None:
         return None
     backend = VfioBackend.IOMMUFD if VfioBackend.IOMMUFD in found else VfioBackend.TYPE1
     return backend, found[backend], len(found) == 1
+
+
+def held_regions(text: str) -> tuple[tuple[HeldRegion, ...], tuple[int, ...]]:
+    """Regions that could not be reserved, each once, with the line it first stands on.
+
+    Kernels since 6.10 put the region before the colon (drivers/pci/pci.c)."""
+    found: dict[HeldRegion, int] = {}
+    for number, line in lines_with(text, ("can't reserve",)):
+        if held := _HELD.search(line[:LINE_CAP]):
+            region = HeldRegion(full_address(held["address"]), int(held["bar"]))
+            found.setdefault(region, number)
+    return tuple(found), tuple(found.values())
 
 
 def is_mapping_error(error: VfioError) -> bool:

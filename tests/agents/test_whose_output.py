@@ -32,7 +32,7 @@ def _readers(text: str, role: View | None, hint: str = "") -> set[str]:
 @pytest.mark.parametrize("role", [None, View.HOST])
 @pytest.mark.parametrize("log", [HOST_LOG, HOST_LOG.partition("\n")[2]], ids=["typed", "bare"])
 def test_a_hosts_log_says_nothing_of_the_guest(role: View | None, log: str) -> None:
-    assert _readers(log, role) == {"host.iommu"}
+    assert _readers(log, role) == {"host.kernel_log"}
 
 
 @pytest.mark.parametrize("role", [None, View.GUEST])
@@ -65,4 +65,23 @@ def test_what_only_a_guest_prints_is_read_wherever_it_was_pasted() -> None:
     ],
 )
 def test_a_command_line_right_below_the_log_is_not_a_part_of_it(line: str, reader: str) -> None:
-    assert {"host.iommu", reader} <= _readers(HOST_LOG + line + "\n", None)
+    assert {"host.kernel_log", reader} <= _readers(HOST_LOG + line + "\n", None)
+
+
+PORT = """\
+00:1c.0 PCI bridge: {vendor} (prog-if 00 [Normal decode])
+	Capabilities: [148 v1] Access Control Services
+		ACSCap:	SrcValid+ TransBlk+ ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans+
+		ACSCtl:	SrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans-
+"""
+
+
+def test_an_emulated_port_says_nothing_of_the_hosts_bridges() -> None:
+    emulated = PORT.format(vendor="Red Hat, Inc. QEMU PCIe Root port")
+    assert "host.acs" not in _readers(emulated, None)
+    assert "host.acs" not in _readers(PORT.format(vendor="Intel Corporation"), View.GUEST)
+
+
+def test_whose_bridges_these_are_is_asked() -> None:
+    (item,) = read_raw(PORT.format(vendor="Intel Corporation").encode(), role=None).items
+    assert (item.reader, item.unsure) == ("host.acs", True)

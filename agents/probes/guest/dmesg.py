@@ -33,6 +33,17 @@ _SUMMARY = re.compile(
 )
 # "-- No entries --" is all that journalctl says to a user without rights.
 _EMPTY_LINES = 3
+# How a kernel's log looks, whichever machine's; the first three open any.
+STARTS = (
+    r"^\s*(?:[>|] ?)*\[ *\d+\.\d{6}\] \S",
+    r"^\s*\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ [\d:]{8} \d{4}\] \S",
+    r"^\s*\S{3,9} +\d+ [\d:]{8} \S+ kernel: ",
+    r"\bNVRM: (?:Xid|BAR\d|GPU|This PCI|loading|_kgsp|Rm)",
+    r"^\s*pci [0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]: (?:BAR|bridge window)",
+)
+BELONGS = (
+    r"^\s*(?:[>|] ?)*\[[^\]]{6,40}\] |\bkernel: |\bNVRM: |^kernel log: |^sysfs iommu: |^\s*pci "
+)
 _FACTS = (BAR_FAILURES, XID_EVENTS, GUEST_IOMMU, KVM_VISIBLE)
 
 
@@ -102,14 +113,8 @@ probe = Probe(
     parse=parse,
     signature=Signature(
         typed=r"\bdmesg\b|journalctl\b.*(?:-\w*k|--dmesg)|kern\.log",
-        starts=(
-            r"^\s*(?:[>|] ?)*\[ *\d+\.\d{6}\] \S",
-            r"^\s*\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ [\d:]{8} \d{4}\] \S",
-            r"^\s*\S{3,9} +\d+ [\d:]{8} \S+ kernel: ",
-            r"\bNVRM: (?:Xid|BAR\d|GPU|This PCI|loading|_kgsp|Rm)",
-            r"^\s*pci [0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]: (?:BAR|bridge window)",
-        ),
-        belongs=r"^\s*(?:[>|] ?)*\[[^\]]{6,40}\] |\bkernel: |\bNVRM: |^kernel log: |^sysfs iommu: |^\s*pci ",
+        starts=STARTS,
+        belongs=BELONGS,
         score=0.85,
         any_machine=True,
     ),

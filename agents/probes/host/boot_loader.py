@@ -59,6 +59,7 @@ probe = Probe(
             r"^Boot[0-9A-FN]|^Timeout: |ESP|is configured with: |booted with |espmounts|proxmox-boot|"
             r"^\s+dmesg\(1\)|^mount |^\s+\w[\w ]*: |^EFI variables"
         ),
+        any_machine=True,
     ),
     timeout_s=30,
     slow=True,

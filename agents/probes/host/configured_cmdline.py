@@ -113,5 +113,6 @@ probe = Probe(
         ),
         belongs=r"^\s*#?\s*GRUB_|^### |^root=|^\s*#",
         score=0.92,
+        any_machine=True,
     ),
 )

@@ -92,6 +92,7 @@ probe = Probe(
         belongs=r"^(?!\s*(?:GRUB_CMDLINE_|BOOT_IMAGE=|initrd=|root=))"
         r".*(?:DMAR|AMD-Vi|AMD IOMMU|[iI][oO][mM][mM][uU]|remapping)",
         score=0.7,
+        any_machine=True,
     ),
     timeout_s=20,
     root_adds="the kernel log",

@@ -57,6 +57,7 @@ probe = Probe(
             r"(?i)^\s*(?:IOMMU )?group\b|^\s*(?:\d{1,4} )?(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7]|"
             r"iommu_groups/|^[\s┌├└╞│]|^\.{3}$|^total 0$|^l\w{9}|^\s*$"
         ),
+        any_machine=True,
     ),
     timeout_s=15,
 )

@@ -50,5 +50,6 @@ probe = Probe(
             r"^\s*GRUB_CMDLINE_LINUX",
         ),
         belongs=r"^\s*GRUB_",
+        any_machine=True,
     ),
 )

@@ -21,5 +21,5 @@ probe = Probe(
     commands=(Command(SH),),
     supplies=(HOST_MODULE_CONFIG,),
     parse=parse,
-    signature=Signature(TYPED, STARTS, BELONGS),
+    signature=Signature(TYPED, STARTS, BELONGS, any_machine=True),
 )

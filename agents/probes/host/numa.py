@@ -43,5 +43,6 @@ probe = Probe(
         typed=r"numactl\s+(?:-H|--hardware)|lscpu\b",
         starts=(r"^available: \d+ nodes?\b", r"^node ?\d+ (?:cpus|cpulist): "),
         belongs=r"^node\b|^Node \d|^\s*\d+:\s+\d|^available: ",
+        any_machine=True,
     ),
 )

@@ -125,6 +125,7 @@ probe = Probe(
             r"^/sys/devices/pci[0-9a-f]{4}:[0-9a-f]{2}/",
         ),
         belongs=r"^[\s|]*[-+\\|]|^\.{3}$|/sys/devices/pci|\bvendor=0x",
+        any_machine=True,
     ),
     timeout_s=30,
     slow=True,

@@ -76,5 +76,6 @@ probe = Probe(
             r"^Architektur: ",
         ),
         score=0.6,
+        any_machine=True,
     ),
 )

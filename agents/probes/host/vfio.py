@@ -8,7 +8,14 @@ start task's log and in the journal under the name QEMU.
 from __future__ import annotations
 
 from agents.facts import Reading
-from agents.facts.host import VFIO_BACKEND, VFIO_ERRORS, VfioBackend, VfioError
+from agents.facts.host import (
+    HELD_REGIONS,
+    VFIO_BACKEND,
+    VFIO_ERRORS,
+    HeldRegion,
+    VfioBackend,
+    VfioError,
+)
 from agents.parsing import host_dmesg, libvirt
 from agents.probe import Command, Output, Probe, Readings, Signature
 
@@ -48,9 +55,11 @@ if command -v journalctl >/dev/null && journalctl -b -n 1 >/dev/null 2>&1; then
 fi
 exit 0"""
 
+_KERNEL = "### journal of the kernel since boot"
+
 
 def parse(output: Output) -> Readings:
-    return (_errors(output), _backend(output))
+    return (_errors(output), _backend(output), _held(output))
 
 
 def _errors(output: Output) -> Reading[tuple[VfioError, ...]]:
@@ -70,6 +79,15 @@ def _errors(output: Output) -> Reading[tuple[VfioError, ...]]:
     if output.refused:
         return VFIO_ERRORS.not_run("reading the logs was refused; root may")
     return VFIO_ERRORS.not_run("no log of a VM start in the output")
+
+
+def _held(output: Output) -> Reading[tuple[HeldRegion, ...]]:
+    found, lines = host_dmesg.held_regions(output.stdout)
+    if found:
+        return HELD_REGIONS.known(found, lines=lines)
+    if _KERNEL in output.stdout and not output.truncated:
+        return HELD_REGIONS.absent("nobody on the host held a region of a passed-through device")
+    return HELD_REGIONS.not_run("the kernel's journal is not in the output")
 
 
 def _backend(output: Output) -> Reading[VfioBackend]:
@@ -93,7 +111,7 @@ probe = Probe(
     __name__,
     title="VFIO backend and errors",
     commands=(Command(_SH, root=True),),
-    supplies=(VFIO_ERRORS, VFIO_BACKEND),
+    supplies=(VFIO_ERRORS, VFIO_BACKEND, HELD_REGIONS),
     parse=parse,
     signature=Signature(
         typed=r"journalctl\b.*(?:-t\s+QEMU|vfio)|dmesg\b.*vfio|lsmod\b.*vfio|qm\s+start\b|/pve/tasks/",

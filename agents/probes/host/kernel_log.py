@@ -1,0 +1,61 @@
+"""A host's kernel log, pasted whole: its IOMMU, and device regions that the host itself holds.
+
+The collector asks for these lines alone (host.iommu, host.vfio); people paste everything.
+"""
+
+from __future__ import annotations
+
+from agents.facts import Reading, ReadingKind
+from agents.facts.host import HELD_REGIONS, HOST_IOMMU, HeldRegion
+from agents.facts.platform import Iommu
+from agents.parsing import dmesg, host_dmesg
+from agents.probe import Command, Output, Probe, Readings, Signature
+from agents.probes.guest.dmesg import BELONGS, STARTS
+from agents.probes.host import iommu
+
+
+def parse(output: Output) -> Readings:
+    return (_iommu(output), _held(output))
+
+
+def _iommu(output: Output) -> Reading[Iommu]:
+    """An excerpt without a line about one says nothing."""
+    (reading,) = iommu.parse(output)
+    if reading.kind is ReadingKind.UNREADABLE:
+        return HOST_IOMMU.not_run(
+            "no line about an IOMMU, but this log does not hold the whole boot"
+        )
+    return reading
+
+
+def _held(output: Output) -> Reading[tuple[HeldRegion, ...]]:
+    found, lines = host_dmesg.held_regions(output.stdout)
+    if found:
+        return HELD_REGIONS.known(found, lines=lines)
+    if output.tool_missing:
+        return HELD_REGIONS.unsupported("neither dmesg nor journalctl")
+    if dmesg.is_whole(output.stdout) and not output.truncated:
+        return HELD_REGIONS.absent("the host held no region of a device")
+    return HELD_REGIONS.not_run("no such line, but this log does not hold the whole boot")
+
+
+probe = Probe(
+    __name__,
+    title="Kernel log of the host",
+    commands=(
+        Command("dmesg", needs=("dmesg",), root=True),
+        Command("journalctl -k -b --no-pager", needs=("journalctl",), root=True),
+    ),
+    supplies=(HOST_IOMMU, HELD_REGIONS),
+    parse=parse,
+    signature=Signature(
+        typed=r"^(?!.*(?:iommu|IOMMU|DMAR|AMD-Vi|dmar|vfio|QEMU))"
+        r".*(?:\bdmesg\b|journalctl\b.*(?:-\w*k|--dmesg)|kern\.log)",
+        starts=STARTS[:3],
+        belongs=BELONGS,
+        score=0.85,
+        any_machine=True,
+    ),
+    root_adds="the kernel log",
+    on_demand=True,
+)
