@@ -3,6 +3,7 @@
 #   sh FILE > answers.txt     runs it; hand answers.txt back
 #   sh FILE --list            prints every command it would run and runs none
 #   sh FILE --only ID,ID      asks only these probes
+#   sh FILE --redact          replaces names, addresses, serials and UUIDs before it prints
 # Each command gets no standard input, a time limit, an output limit and its own process group;
 # its output goes through a private folder that is removed at the end.
 # The commands stand in single quotes because an inner sh expands them (SC2016, SC2089, SC2090);
@@ -110,6 +111,71 @@ answer() { # id pace seconds kib title (needs who command)...
   echo "exit=$code ms=$((took * 10)) alternative=$alternative timed_out=$timed_out" >"$folder/$id.end"
 }
 
+# Replaces, in a file, what names people and machines; the same name by the same word in every file.
+# UUIDs get numbers of this run alone: a guest cannot be matched to its VM by them any more.
+hide_names() { # file
+  awk -v map="$folder/hidden" -v own="$(uname -n)" -v run="$nonce" '
+    function word_for(kind, secret) {
+      if (!((kind, secret) in words)) {
+        words[kind, secret] = "<" kind "-" ++count[kind] ">"
+        if (kind == "uuid")
+          words[kind, secret] = sprintf("%s-0000-4000-8000-%012d", run, count[kind])
+        printf "%s\t%s\t%s\n", kind, secret, words[kind, secret] >>map
+      }
+      return words[kind, secret]
+    }
+    # before: what must stand before the secret, and stays. A word that goes on is another word.
+    function hide(kind, before, pattern, done, lead, secret, rest) {
+      done = ""
+      while (match($0, before pattern)) {
+        done = done substr($0, 1, RSTART - 1)
+        secret = substr($0, RSTART, RLENGTH)
+        rest = substr($0, RSTART + RLENGTH)
+        match(secret, "^" before)
+        lead = substr(secret, 1, RLENGTH)
+        secret = substr(secret, RLENGTH + 1)
+        if (rest !~ /^[0-9A-Za-z]/ && secret !~ /^<|^(127|0|255)\./) secret = word_for(kind, secret)
+        done = done lead secret
+        $0 = rest
+      }
+      $0 = done $0
+    }
+    BEGIN {
+      while ((getline line <map) > 0) {
+        split(line, part, "\t")
+        words[part[1], part[2]] = part[3]
+        count[part[1]]++
+      }
+      gsub(/[^0-9a-f]/, "", run)
+      run = substr(run "00000000", 1, 8)
+      gsub(/[.]/, "[.]", own)
+      edge = "(^|[^0-9A-Za-z_.-])"
+      x = "[0-9A-Fa-f]"; x2 = x x; x4 = x2 x2; byte = "[0-9][0-9]?[0-9]?"
+      name = "[^][ \t,;:\"<>/=]+"
+    }
+    {
+      hide("uuid", "(^|[^0-9A-Za-z])", x4 x4 "-" x4 "-" x4 "-" x4 "-" x4 x4 x4)
+      hide("mac", "(^|[^0-9A-Za-z:])", x2 "[:-]" x2 "[:-]" x2 "[:-]" x2 "[:-]" x2 "[:-]" x2)
+      hide("ip", "(^|[^0-9A-Za-z_.+~-])", byte "[.]" byte "[.]" byte "[.]" byte)
+      hide("ip", "(^|[^0-9A-Za-z:.])", "[23f]" x x x ":[0-9A-Fa-f:]*:[0-9A-Fa-f:]+")
+      hide("serial", "([Ss]erial|[Ss]erial[ _][Nn]umber|[Aa]sset [Tt]ag)[ \t]*[:=]? ?", "[0-9A-Z][0-9A-Za-z._/-][0-9A-Za-z._/-]+")
+      hide("serial", "/by-id/", "[^ ,]+")
+      hide("email", edge, "[0-9A-Za-z._%+-]+@[0-9A-Za-z-]+[.][0-9A-Za-z.-]*[0-9A-Za-z]")
+      hide("user", "(/home/|ciuser: )", "[^ /,:]+")
+      hide("credential", "(api-key|api_key|[Pp]assword|[Ss]ecret|_token|-token)[ =:]+", "[^ ,;<]+")
+      hide("storage", "^(scsi|virtio|sata|ide|efidisk|tpmstate|unused|mp|rootfs)[0-9]*: ", name)
+      hide("storage", "(file|filename)=", "[/][^ ,]+")
+      hide("host", "^(name|hostname|tags|searchdomain): ", "[^ ]+")
+      hide("host", "(node=|/libvirt/qemu/|<name>|guest=)", name)
+      if ($0 ~ /^ *([0-9]+|-) +[^ ]+ +(running|stopped|shut off|paused)/)
+        hide("host", "^ *([0-9]+|-) +", "[^ ]+")
+      if (named) hide("host", "^", name)
+      named = $0 == "-name"
+      hide("host", edge, own)
+      print
+    }' "$1" >"$1.hidden" && mv "$1.hidden" "$1"
+}
+
 # Prints a file with every line prefixed. One newline is added first: the last line then always ends,
 # and a missing final newline can still be told. Under the limit, the same write shows a full file.
 show_stream() { # prefix file kib
@@ -123,6 +189,7 @@ show_stream() { # prefix file kib
     truncated=yes full=no
     printf '\n' >>"$2"
   fi
+  [ "$redact" = no ] || hide_names "$2"
   sed "s/^/$1 /" "$2"
 }
 
@@ -138,7 +205,7 @@ show() { # id kib
 
 # Slow probes all start first and are shown last; the others run and show one after the other.
 probe() { # id pace seconds kib title (needs who command)...
-  case ",$only," in ,, | *",$1,"*) ;; *) return 0 ;; esac
+  case ",$only," in ,, | *",$1,"*) asked=$((asked + 1)) ;; *) return 0 ;; esac
   case $pass-$2 in
     list-*) describe "$@" ;;
     start-slow)
@@ -209,10 +276,17 @@ look_around() {
   file_limit=$(ulimit -S -f)
 }
 
+# The hash of the file that runs, taken as the first lines say; none when it came over a wire.
+own_sha256() {
+  grep -qx "nonce=$nonce" "$0" 2>/dev/null || return 0
+  sum=$(sed 's/^script_sha256=.*/script_sha256=/' "$0" | sha256sum 2>/dev/null)
+  printf '%s' "${sum%% *}"
+}
+
 header() {
   printf '\n'
   mark begin peerpath.collector/1 "role=$role"
-  mark about "script=$script_sha256"
+  mark about "script=$script_sha256 ran=$(own_sha256) redacted=$redact"
   mark about "time=$(date -u +%Y-%m-%dT%H:%M:%SZ) uid=$uid sudo=$by_sudo limit=$limit"
   mark about "pid=$$ group=$group session=$session folder=$folder"
 }
@@ -223,11 +297,12 @@ footer() {
 }
 
 main() {
-  only='' pass='' watching=no watcher='' shown=0 full=no
+  only='' pass='' watching=no watcher='' shown=0 full=no redact=no asked=0
   while [ $# -gt 0 ]; do
     case $1 in
       --list) pass=list ;;
       --only) only=${2-} && shift ;;
+      --redact) redact=yes ;;
       --watch-stdin) watching=yes ;;
       *) echo "peerpath: unknown option $1" >&2 && exit 2 ;;
     esac
@@ -237,9 +312,12 @@ main() {
   POSIXLY_CORRECT=1
   PATH=${PATH:-/usr/bin:/bin}:/usr/local/sbin:/usr/sbin:/sbin LC_ALL=C TERM=dumb
 @arguments@
-  if [ "$pass" = list ]; then
-    probes
-    exit 0
+  probes
+  [ "$asked" -gt 0 ] || { echo "peerpath: no probe is called $only" >&2 && exit 2; }
+  [ "$pass" != list ] || exit 0
+  if [ "$redact" = yes ]; then
+    command -v awk >/dev/null || { echo 'peerpath: --redact needs awk' >&2 && exit 2; }
+    echo 'peerpath: replaced by words like <host-1>; UUIDs no longer tell which VM a guest is' >&2
   fi
   exec 3<&0 </dev/null
   make_folder

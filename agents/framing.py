@@ -40,7 +40,11 @@ def clean(raw: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Who answered. Every value is what the text says, unchecked; "" or None where it does not."""
+    """Who answered. Every value is what the text says, unchecked; "" or None where it does not.
+
+    script_sha256: as the script states it; ran_sha256: of the file that ran, "" when it came over a
+    wire. redacted: the script replaced names, addresses, serials and UUIDs.
+    """
 
     nonce: str
     schema: str
@@ -52,6 +56,8 @@ class Header:
     process_group: int | None = None
     session: str = ""
     folder: str = ""
+    ran_sha256: str = ""
+    redacted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +312,8 @@ def _header(nonce: str, said: dict[str, str]) -> Header:
     return Header(
         nonce=nonce,
         script_sha256=said.get("script", ""),
+        ran_sha256=said.get("ran", ""),
+        redacted=said.get("redacted") == "yes",
         process_group=_integer(said.get("group")),
         **{name: said.get(name, "") for name in names},
     )
