@@ -24,15 +24,37 @@ _PAYLOADS = Path(__file__).parent / "payloads"
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """One argument of a payload that a person may set: "--name value".
+
+    default: what the page offers; "hidden", "batch" and "concurrency" are filled in from what the
+    session says of its model and its observed points. pattern: what a value must match as a whole.
+    """
+
+    name: str
+    title: str
+    default: str = ""
+    hint: str = ""
+    pattern: str = r"[\w.,:/@~+-]{0,300}"
+
+
+NUMBERS = r"[0-9]{1,7}(?:,[0-9]{1,7}){0,15}|"
+HIDDEN = Choice("hidden", "Hidden size", hint="adds the sizes this model sends", pattern=NUMBERS)
+BATCH = Choice("batch", "Tokens in a step", "1", hint="as in 1,64", pattern=NUMBERS)
+
+
+@dataclass(frozen=True, slots=True)
 class Benchmark:
     """One measurement.
 
     supplies and parse: as for a probe; one output may hold several results, then a fact has several
     readings. payload: folder in agents/payloads that the target's Python runs (its __main__.py),
-    shipped with the modules of _shared; None: only pasted output is read. argv: the payload's arguments
-    when nobody chose others.
+    shipped with the modules of _shared and of the folders that it names besides; None: only pasted output
+    is read. argv: the payload's arguments when nobody chose others.
     duration_s: how long it takes on two GPUs. timeout_s: when it is ended.
-    gpu_memory_mib: what it needs free on each GPU.
+    gpu_memory_mib: what it needs free on each GPU. engine_runs: it asks the serving engine, which has to
+    run and be idle; else it wants the GPUs for itself. choices: arguments a person may set.
+    about: what it does, for the person who decides whether to run it.
     """
 
     module: str
@@ -41,11 +63,15 @@ class Benchmark:
     parse: Callable[[Output], Readings]
     signature: Signature
     payload: str | None = None
+    besides: tuple[str, ...] = ()
     argv: tuple[str, ...] = ()
     duration_s: int = 0
     timeout_s: int = 0
     gpu_memory_mib: int = 0
     loads_machine: bool = True
+    engine_runs: bool = False
+    choices: tuple[Choice, ...] = ()
+    about: str = ""
 
     @property
     def id(self) -> str:
@@ -59,14 +85,14 @@ class Benchmark:
             raise ValueError(f"{self.id} has no program to run")
         shipped = io.BytesIO()
         with zipfile.ZipFile(shipped, "w") as archive:
-            for module in _modules(self.payload):
+            for module in _modules(self.payload, *self.besides):
                 archive.writestr(zipfile.ZipInfo(module.name), module.read_bytes())
         return shipped.getvalue()
 
 
-def _modules(payload: str) -> list[Path]:
-    """The payload's own files and those that all payloads share, in order of their names."""
-    found = [*(_PAYLOADS / payload).glob("*.py"), *(_PAYLOADS / "_shared").glob("*.py")]
+def _modules(*folders: str) -> list[Path]:
+    """The payload's own files and those that payloads share, in order of their names."""
+    found = [path for name in (*folders, "_shared") for path in (_PAYLOADS / name).glob("*.py")]
     return sorted(found, key=lambda path: path.name)
 
 

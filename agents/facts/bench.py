@@ -112,6 +112,48 @@ class AllReduceResult:
 
 
 @dataclass(frozen=True, slots=True)
+class SweepArm:
+    """One choice of NCCL's settings. outcome: right, wrong, hang, failed or unusable; the worst of its
+    tries, with the reason. transport: what NCCL's log named, "" if nothing."""
+
+    name: str
+    settings: Mapping[str, str]
+    outcome: str
+    why: str = ""
+    transport: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRow:
+    """One try of one arm at one size: the median all-reduce, in place. block: from 1."""
+
+    arm: str
+    block: int
+    size_bytes: int
+    time_us: float
+    unstable: bool | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SweepResult:
+    """Every arm once in each block, in an order drawn by `seed`; rows are of whole blocks only.
+
+    arms: the first is the baseline, which sets nothing. weights: (bytes, share of the all-reduces), the
+    shares adding up to 1.
+    """
+
+    arms: tuple[SweepArm, ...]
+    rows: tuple[SweepRow, ...]
+    weights: tuple[tuple[int, float], ...]
+    blocks: int
+    ranks: int
+    seed: int | None = None
+    timing: Timing = Timing.DEVICE
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class PairMatrix:
     """A printed matrix between GPUs, e.g. of p2pBandwidthLatencyTest.
 
@@ -127,11 +169,32 @@ class PairMatrix:
 
 @dataclass(frozen=True, slots=True)
 class ServingRow:
+    """One operating point. Throughputs over all its requests together, in tokens a second; total counts
+    input tokens as well. time_per_output_token_ms, ttft_ms and itl_ms are medians where there is one.
+
+    ttft: until the first text came. itl: between two events of a stream; tokens_per_event: how many
+    tokens one held. errors: requests that brought no whole answer. power_w: of all GPUs of the machine.
+    """
+
     concurrency: int | None
     output_tokens_per_s: float | None = None
     total_tokens_per_s: float | None = None
     time_per_output_token_ms: float | None = None
     requests: int | None = None
+    tpot_p95_ms: float | None = None
+    tpot_p99_ms: float | None = None
+    ttft_ms: float | None = None
+    ttft_p95_ms: float | None = None
+    ttft_p99_ms: float | None = None
+    itl_ms: float | None = None
+    itl_p95_ms: float | None = None
+    itl_p99_ms: float | None = None
+    tokens_per_event: float | None = None
+    prompt_tokens: float | None = None
+    completion_tokens: float | None = None
+    errors: int | None = None
+    power_w: float | None = None
+    tokens_per_joule: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +263,7 @@ class GpuTelemetry:
 
 COPY: Fact[CopyResult] = Fact("bench.copy", "Copy benchmark", CopyResult)
 ALLREDUCE: Fact[AllReduceResult] = Fact("bench.allreduce", "All-reduce benchmark", AllReduceResult)
+NCCL_SWEEP: Fact[SweepResult] = Fact("bench.nccl_sweep", "NCCL settings compared", SweepResult)
 DELIVERY: Fact[Mapping[str, bool]] = Fact(
     "bench.delivery", "Bytes checked on the destination, by pair", dict[str, bool]
 )

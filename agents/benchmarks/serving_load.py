@@ -1,0 +1,81 @@
+"""Our own load on a serving engine, through its OpenAI-compatible endpoint, from the machine it runs on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agents.benchmark import NUMBERS, Benchmark, Choice
+from agents.facts.bench import SERVING
+from agents.parsing import serving_lines
+from agents.probe import Output, Readings, Signature
+
+_TOKENS = r"[1-9][0-9]{0,5}"
+
+
+def parse(output: Output) -> Readings:
+    if output.tool_missing:
+        return (SERVING.unsupported("python3 was not found on the machine"),)
+    found = serving_lines.parse(output.stdout)
+    said = found.said
+    if not found.rows:
+        why = said.error or "; ".join(said.lost) or said.stopped
+        if why:
+            return (SERVING.not_run(why),)
+        return (SERVING.unreadable("no rung of the ladder in the output"),)
+    end = () if said.ended else (f"the end: {said.why_cut(timed_out=output.timed_out)}",)
+    reading = SERVING.known(
+        found.rows, lines=found.lines, missing=(*found.failures, *said.lost, *end)
+    )
+    return (replace(reading, detail=_circumstances(said.environment, said.notes)),)
+
+
+def _circumstances(environment: dict[str, str], notes: list[str]) -> str:
+    shown = [
+        f"{title} {environment[name][:200]}"
+        for name, title in (
+            ("model", "model"),
+            ("engine", "engine"),
+            ("endpoint", "at"),
+            ("input_tokens", "prompts of about"),
+            ("output_tokens", "tokens, answers of"),
+            ("seed", "tokens, seed"),
+        )
+        if environment.get(name)
+    ]
+    return "; ".join([" ".join(shown), *notes]).strip("; ")
+
+
+benchmark = Benchmark(
+    __name__,
+    title="Load on the serving engine",
+    supplies=(SERVING,),
+    parse=parse,
+    signature=Signature(
+        typed=r"\bpayloads/serving_load\b",
+        starts=(r'^\{"schema": ?"peerpath\.serving_load/1"',),
+        belongs=r"^\{",
+    ),
+    payload="serving_load",
+    argv=("--limit", "900"),
+    duration_s=240,
+    timeout_s=960,
+    engine_runs=True,
+    choices=(
+        Choice("concurrency", "Requests at once", "1,4,16,64", "one rung each", NUMBERS),
+        Choice("input-tokens", "Prompt (tokens)", "512", pattern=_TOKENS),
+        Choice("output-tokens", "Answer (tokens)", "128", pattern=_TOKENS),
+        Choice(
+            "url",
+            "Endpoint",
+            hint="as that machine reaches it; empty: ports 30000 and 8000 there",
+            pattern=r"(?:https?://)?[\w.:\[\]/-]{1,200}|",
+        ),
+        Choice("key-file", "Key file", hint="a path there, if the endpoint wants a key"),
+        Choice("seed", "Seed", hint="repeats an earlier run's prompts", pattern=r"[0-9]{0,12}"),
+    ),
+    about=(
+        "Sends prompts to the engine from the machine it runs on, a few at a time and then more: time to the "
+        "first token, time per token, gaps between tokens, output and total tokens a second kept apart, and "
+        "tokens per joule where nvidia-smi answers. Tokens are those that the engine itself counts."
+    ),
+)

@@ -1,0 +1,120 @@
+"""One streamed completion: when its text came, and how many tokens the server says it was."""
+
+import random
+import time
+
+from endpoint import PATHS, WHOLE_LENGTH, Failed
+from lines import Refusal
+
+WORDS = "river stone window market letter garden winter engine paper bridge silver morning"
+
+
+class Answer:
+    """Times by time.perf_counter. arrivals: of every event that brought text. prompt_tokens and
+    completion_tokens as the server's usage says; None: it sent none, and events are no tokens."""
+
+    def __init__(self, started):
+        self.started = started
+        self.arrivals = []
+        self.prompt_tokens = self.completion_tokens = self.cached_tokens = None
+
+    @property
+    def ttft_ms(self):
+        return (self.arrivals[0] - self.started) * 1e3
+
+    @property
+    def tpot_ms(self):
+        """Milliseconds for each token after the first; None where it cannot be told."""
+        if not self.completion_tokens or self.completion_tokens < 2 or len(self.arrivals) < 2:
+            return None
+        return (self.arrivals[-1] - self.arrivals[0]) * 1e3 / (self.completion_tokens - 1)
+
+    @property
+    def gaps_ms(self):
+        return [
+            (self.arrivals[i] - self.arrivals[i - 1]) * 1e3 for i in range(1, len(self.arrivals))
+        ]
+
+
+class Caller:
+    """How completions are asked of this endpoint: which path, and which extra fields it takes."""
+
+    def __init__(self, endpoint, model, path=PATHS[0], extra=WHOLE_LENGTH):
+        self.endpoint, self.model, self.path, self.extra = endpoint, model, path, extra
+
+    def __call__(self, prompt, tokens):
+        """Raises Failed."""
+        chat = self.path == PATHS[1]
+        asked = {"messages": [{"role": "user", "content": prompt}]} if chat else {"prompt": prompt}
+        body = {
+            "model": self.model,
+            "max_tokens": tokens,
+            "temperature": 0,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            **asked,
+            **self.extra,
+        }
+        answer = Answer(time.perf_counter())
+        for arrival, said in self.endpoint.stream(self.path, body):
+            if _has_text(said):
+                answer.arrivals.append(arrival)
+            _note_usage(answer, said.get("usage"))
+        if not answer.arrivals:
+            raise Failed("an answer without text")
+        return answer
+
+
+def _has_text(said):
+    choices = said.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, dict):
+        return False
+    delta = choice.get("delta") if isinstance(choice.get("delta"), dict) else {}
+    texts = (
+        choice.get("text"),
+        *(delta.get(k) for k in ("content", "reasoning_content", "reasoning")),
+    )
+    return any(isinstance(text, str) and text for text in texts)
+
+
+def _note_usage(answer, usage):
+    if not isinstance(usage, dict):
+        return
+    for name in ("prompt_tokens", "completion_tokens"):
+        if isinstance(usage.get(name), int):
+            setattr(answer, name, usage[name])
+    details = usage.get("prompt_tokens_details")
+    if isinstance(details, dict) and isinstance(details.get("cached_tokens"), int):
+        answer.cached_tokens = details["cached_tokens"]
+
+
+def caller_for(endpoint, model):
+    """(Caller, its first answer): the first way of asking that this endpoint takes.
+
+    Raises Refusal when none brings an answer.
+    """
+    problem = ""
+    for path in PATHS:
+        for extra in (WHOLE_LENGTH, {}):
+            caller = Caller(endpoint, model, path, extra)
+            try:
+                return caller, caller(prompt_of(200, 0, 0), 16)
+            except Failed as failed:
+                problem = problem if path != PATHS[0] else str(failed)
+                if str(failed) not in ("HTTP 400", "HTTP 404", "HTTP 405", "HTTP 422"):
+                    raise Refusal(f"a first short request failed: {failed}", _fix(failed)) from None
+    raise Refusal(f"a first short request failed: {problem}", "look at the engine's own log")
+
+
+def _fix(failed):
+    if str(failed) in ("HTTP 401", "HTTP 403"):
+        return "give --key-file with a file on this machine that holds the engine's key"
+    return "look at the engine's own log"
+
+
+def prompt_of(words, seed, number):
+    """The same text for the same seed and number; another one from its first word on for others, so
+    that no cache of prefixes answers for the engine."""
+    draw = random.Random(f"{seed}/{number}")
+    return " ".join([f"{seed}.{number}", *draw.choices(WORDS.split(), k=max(1, words))])

@@ -1,0 +1,43 @@
+"""What the GPUs do while the engine is loaded: every look is a line of telemetry, and its power is kept."""
+
+import threading
+import time
+
+from lines import elapsed_s, say
+from nvml import COLUMNS, Nvml
+
+EVERY_SECONDS = 0.4
+FEWEST = 3  # looks in a window that a mean is made of
+
+
+class Power:
+    """All GPUs of the machine, whether they serve or not. Without NVML there are no samples, and no
+    tokens per joule."""
+
+    def __init__(self):
+        self.samples = []  # (time.perf_counter, watts of all GPUs together)
+        try:
+            nvml = Nvml()
+        except (OSError, AttributeError) as error:
+            say(note=f"no telemetry: {str(error)[:200]}")
+            return
+        say(telemetry=list(COLUMNS), every_s=EVERY_SECONDS)
+        threading.Thread(target=self._look, args=(nvml,), daemon=True).start()
+
+    def _look(self, nvml):
+        """Ends with its process. The library waits outside the interpreter, so no stream waits for it."""
+        while True:
+            at_s, seen, gpus = elapsed_s(), time.perf_counter(), nvml.sample()
+            say(at_s=at_s, gpus=gpus)
+            self.add(seen, [row[COLUMNS.index("power_w")] for row in gpus])
+            time.sleep(EVERY_SECONDS)
+
+    def add(self, seen, watts):
+        """A look in which a GPU does not say what it draws is none."""
+        if watts and None not in watts:
+            self.samples.append((seen, sum(watts)))
+
+    def mean_w(self, first, last):
+        """Mean of all GPUs together over [first, last]; None with too few looks in it."""
+        inside = [watts for seen, watts in list(self.samples) if first <= seen <= last]
+        return sum(inside) / len(inside) if len(inside) >= FEWEST else None
