@@ -4,6 +4,10 @@ import json
 import os
 import random
 import statistics
+import time
+
+BEGAN = time.monotonic()  # of the process that watches: the others are forked from it
+MARKS = {}  # what is true of every row of this run
 
 
 class Refusal(Exception):  # noqa: N818
@@ -12,6 +16,10 @@ class Refusal(Exception):  # noqa: N818
     def __init__(self, error, fix):
         super().__init__(error)
         self.line = {"error": error, "fix": fix}
+
+
+def elapsed_s():
+    return round(time.monotonic() - BEGAN, 2)
 
 
 def say(**line):
@@ -57,9 +65,11 @@ def row_of(path, source, destination, size, **more):
     return {"path": path, **ends, "size_bytes": size, **more}
 
 
-def report(row, timing, method, samples_us):
-    row = {**row, "timing": timing, "method": method}
+def report(row, timing, method, samples_us, flows=1):
+    """flows: how many copies of size_bytes one time stands for. at_s: when it was done, on the clock of
+    the telemetry's lines."""
+    row = {**row, **MARKS, "timing": timing, "method": method, "at_s": elapsed_s()}
     row.update(summary([max(s, 1e-3) for s in samples_us]))
     if row["size_bytes"]:
-        row["gb_per_s"] = round(row["size_bytes"] / row["time_us"] / 1e3, 4)
+        row["gb_per_s"] = round(flows * row["size_bytes"] / row["time_us"] / 1e3, 4)
     say(**row)

@@ -1,16 +1,31 @@
 """The machine it runs on: whether it can be measured, and what the figures depend on."""
 
 import hashlib
+import json
+import os
+import platform
 import subprocess
 import sys
 import time
 import warnings
 from pathlib import Path
 
-from lines import Refusal, say
+from lines import MARKS, Refusal, say
 
 BUSY_MIB = 2048  # memory in use without a visible process: another container's
 LEFT_MIB = 64  # more than before, once everything has ended: something was left behind
+COMPARABLE = (
+    "payload_sha256",
+    "device",
+    "gpus",
+    "gpu_uuids",
+    "driver",
+    "cuda",
+    "torch",
+    "nccl",
+    "settings",
+)
+UNMEASURED = ("--limit", "--telemetry-seconds")
 
 
 def gpu_nodes():
@@ -28,15 +43,35 @@ def smi(query):
     return [[cell.strip() for cell in line.split(",")] for line in lines]
 
 
-def refuse_when_busy():
-    rows = smi("--query-compute-apps=pid,gpu_uuid")
-    holders = [f"process {row[0]}" for row in rows if row[0].isdigit()]
+def holders():
+    """Who uses the GPUs: processes, and memory of processes that are not visible here."""
+    numbers = {row[1]: row[0] for row in smi("--query-gpu=index,uuid") if len(row) == 2}
+    found, seen = [], set()
+    for row in smi("--query-compute-apps=pid,gpu_uuid,used_memory,process_name"):
+        if len(row) < 4 or not row[0].isdigit():
+            continue
+        gpu = numbers.get(row[1], "?")
+        size = f"{row[2]} MiB on " if row[2].isdigit() else ""
+        name = Path(",".join(row[3:])).name
+        found.append(f"process {row[0]} ({name}, {size}GPU {gpu})")
+        seen.add(gpu)
     for gpu, mib in memory_used().items():
-        if mib > BUSY_MIB:
-            holders.append(f"{mib} MiB in use on GPU {gpu}")
-    if holders:
+        if mib > BUSY_MIB and gpu not in seen:
+            found.append(f"{mib} MiB in use on GPU {gpu}")
+    return found
+
+
+def refuse_when_busy(found=None, force=False):
+    """Refuses, or with force says in every row that it was measured beside other work."""
+    found = holders() if found is None else found
+    if not found:
+        return
+    who = ", ".join(found[:8])
+    if not force:
         fix = "stop what uses the GPUs, or give --force and accept figures beside other work"
-        raise Refusal("the GPUs are busy: " + ", ".join(holders[:8]), fix)
+        raise Refusal(f"the GPUs are busy: {who}", fix)
+    MARKS["beside_other_work"] = True
+    say(note=f"measured beside other work, which the figures depend on: {who}")
 
 
 def load_torch():
@@ -66,20 +101,38 @@ def device_of(torch, chosen):
     return "cuda"
 
 
-def header(torch, device, argv, schema):
+def header(torch, device, argv, schema, **more):
     """The first line of a program that measures with torch."""
-    names = []
+    names, uuids = [], []
     if device == "cuda":
-        names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+        every = [torch.cuda.get_device_properties(i) for i in range(torch.cuda.device_count())]
+        names = [gpu.name for gpu in every]
+        uuids = [f"GPU-{gpu.uuid}" for gpu in every if hasattr(gpu, "uuid")]
     environment = {
         "device": device,
         "driver": driver_version() if names else "",
         "torch": torch.__version__,
         "cuda": torch.version.cuda or "",
+        "nccl": nccl_version(torch),
         "gpus": ", ".join(names),
+        "gpu_uuids": ", ".join(uuids),
         **program(argv),
+        **more,
     }
+    say_header(schema, environment, argv)
+
+
+def say_header(schema, environment, argv):
+    """environment: text by name."""
+    environment = {**environment, **MARKS, **fingerprint(schema, environment, argv)}
     say(schema=schema, environment=environment)
+
+
+def nccl_version(torch):
+    try:
+        return ".".join(map(str, torch.cuda.nccl.version()))
+    except (AttributeError, RuntimeError):  # a torch without NCCL
+        return ""
 
 
 def driver_version():
@@ -87,11 +140,41 @@ def driver_version():
 
 
 def program(argv):
-    """What ran: the interpreter, the arguments, and the hash of the one file that was shipped."""
+    """What ran and on what: the interpreter, the arguments, the hash of the one file that was shipped,
+    the kernel, and the settings that CUDA and NCCL read."""
     path = Path(sys.argv[0])
     digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-    version = sys.version.split()[0]
-    return {"python": version, "argv": " ".join(argv), "payload_sha256": digest}
+    version, settings = sys.version.split()[0], sorted(os.environ.items())
+    return {
+        "python": version,
+        "argv": " ".join(argv),
+        "payload_sha256": digest,
+        "kernel": platform.release(),
+        "settings": " ".join(f"{k}={v}" for k, v in settings if k.startswith(("NCCL_", "CUDA_"))),
+    }
+
+
+def fingerprint(schema, environment, argv):
+    """One short hash over what has to be equal before a difference between two runs means anything.
+
+    The kernel and the interpreter are left out: what is changed between two runs may change them.
+    """
+    values = {"schema": schema, "measuring": measuring(argv)}
+    values.update({name: environment.get(name, "") for name in COMPARABLE})
+    text = json.dumps(values, sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return {"fingerprint": digest, "fingerprint_of": ", ".join(values)}
+
+
+def measuring(argv):
+    """The arguments that change what is measured or how."""
+    kept, words = [], iter(argv)
+    for word in words:
+        if word in UNMEASURED:
+            next(words, None)
+        elif word != "--force" and not word.startswith(tuple(f"{name}=" for name in UNMEASURED)):
+            kept.append(word)
+    return " ".join(kept)
 
 
 def memory_used():
@@ -101,7 +184,10 @@ def memory_used():
 
 
 def say_what_is_left(before):
-    """Whether the GPUs hold more than before; drivers take a moment to free a killed process's."""
+    """Whether the GPUs hold more than before, if it was asked; drivers take a moment to free a killed
+    process's."""
+    if not before:
+        return
     for _ in range(5):
         kept = {g: mib - before[g] for g, mib in memory_used().items() if g in before}
         if max(kept.values(), default=0) <= LEFT_MIB:

@@ -1,7 +1,7 @@
 """Times copies inside a GPU, between GPUs and over the host: as the device and as a caller sees them.
 
 Runs on the target by itself: Python 3.8 or newer with torch, nothing else. One JSON line a row as soon
-as it is measured, first a header, last {"end": true}.
+as it is measured, first a header, last {"end": true}; between them what the GPUs did meanwhile.
 
 The process that was started only watches. Every part is measured in a process of its own, because peer
 access is a state of a whole process, and so that a part that fails, crashes or hangs costs its own rows
@@ -10,32 +10,34 @@ alone: it becomes a note. All of them are killed at --limit, when standard input
 
 import argparse
 import functools
-import os
-import signal
-import sys
+import time
 
 from copies import Bench, run_on_cpu
+from device_time import WARM_UP
 from lines import Refusal, lost, say
-from machine import device_of, gpu_nodes, header, load_torch, refuse_when_busy
-from processes import ENOUGH, GO_ON, REFUSED, SIGNALS, STOPPED, Stopped, end_by_signal, run_all
+from machine import device_of, header, load_torch
+from processes import ENOUGH, GO_ON, PART_SECONDS, REFUSED, run_all
 from sizes import KIB, sizes_of
+from startup import add_options, leave
 
-LADDER = [12 * KIB, 48 * KIB, 192 * KIB, 768 * KIB, 4096 * KIB, 16384 * KIB]
+LADDER = [size * KIB for size in (12, 48, 192, 768, 4096, 16384, 65536)]
 
-PARTS = (  # the one most likely to hang last
-    ("copies inside one GPU", Bench.inside),
-    ("copies by hand over the host", Bench.staged),
-    ("copies without peer access", lambda bench: bench.peer(False)),
-    ("copies with peer access", lambda bench: bench.peer(True)),
-)
+PARTS = {  # the one most likely to hang last
+    "inside": ("copies inside one GPU", Bench.inside),
+    "staged": ("copies by hand over the host", Bench.staged),
+    "no_peer": ("copies without peer access", lambda bench: bench.peer(False)),
+    "peer": ("copies with peer access", lambda bench: bench.peer(True)),
+}
+MARGIN_SECONDS = 5
 
 OPTIONS = (
-    ("--sizes", str, "", "bytes or 12K,4M (1024); default 12K to 16M"),
+    ("--sizes", str, "", "bytes or 12K,4M (1024); default 12K to 64M"),
     ("--hidden", int, 0, "adds hidden x batch x bytes"),
     ("--batch", str, "1", "with --hidden: tokens in a step, as in 1,64"),
     ("--bytes", int, 2, "with --hidden: bytes of an activation"),
-    ("--row-seconds", float, 0.0, "time for one row"),
-    ("--limit", float, 150.0, "seconds until it is killed"),
+    ("--row-seconds", float, 0.12, "time for one row"),
+    ("--pairs", str, "auto", "auto, first, all, or 0-1,1-0"),
+    ("--only", str, "", f"parts, of {','.join(PARTS)}"),
 )
 
 
@@ -43,31 +45,32 @@ def options(argv):
     ask = argparse.ArgumentParser(description="Times copies inside and between GPUs.")
     for name, kind, default, text in OPTIONS:
         ask.add_argument(name, type=kind, default=default, help=text)
-    ask.add_argument("--pairs", choices=("first", "all"), default="first")
-    ask.add_argument("--device", choices=("auto", "cpu"), default="auto")
-    ask.add_argument("--force", action="store_true", help="measure beside other GPU processes")
+    add_options(ask, limit=150.0)
     chosen = ask.parse_args(argv)
-    chosen.row_seconds = chosen.row_seconds or (0.4 if chosen.pairs == "first" else 0.1)
     chosen.sizes = sizes_of(chosen.sizes, LADDER, chosen.hidden, chosen.batch, chosen.bytes)
+    chosen.parts = [part for part in PARTS if part in (chosen.only or ",".join(PARTS)).split(",")]
+    if not chosen.parts:
+        raise Refusal(f"{chosen.only} names no part", f"give --only {','.join(PARTS)}")
     return chosen
 
 
-def measured(index, chosen, argv):
+def measured(part, chosen, argv, seconds):
     """One part, in its own process. Returns the exit code; what goes wrong is one line."""
-    name, measure = PARTS[index]
+    (name, measure), first = PARTS[part], part == chosen.parts[0]
+    until = time.monotonic() + seconds - MARGIN_SECONDS
     try:
         torch = load_torch()
         device = device_of(torch, chosen)
-        if index == 0:
-            header(torch, device, argv, "peerpath.copy/1")
+        if first:
+            header(torch, device, argv, "peerpath.copy/1", warm_up=WARM_UP)
         if device == "cpu":
             run_on_cpu(torch, chosen)
             return ENOUGH
-        bench = Bench(torch, chosen)
+        bench = Bench(torch, chosen, until)
         measure(bench)
-        return GO_ON if bench.pairs else ENOUGH
+        return GO_ON if bench.whole else ENOUGH
     except Refusal as refusal:
-        if index == 0:
+        if first:
             say(**refusal.line)
             return REFUSED
         lost(name, refusal)
@@ -76,31 +79,14 @@ def measured(index, chosen, argv):
     return GO_ON
 
 
-def main(argv):
-    try:
-        chosen = options(argv)
-        if chosen.device == "auto" and gpu_nodes() and not chosen.force:
-            refuse_when_busy()
-        for number in SIGNALS:
-            signal.signal(number, end_by_signal)
-        tasks = [
-            (name, functools.partial(measured, index, chosen, argv))
-            for index, (name, _) in enumerate(PARTS)
-        ]
-        code = run_all(tasks, chosen.limit)
-    except Refusal as refusal:
-        say(**refusal.line)
-        return 2
-    except Stopped as stopped:
-        say(stopped=str(stopped))
-        return STOPPED
-    if code == 0:
-        say(end=True)
-    return code
+def measure(chosen, argv, deadline):
+    seconds = max(PART_SECONDS, chosen.limit / len(chosen.parts))
+    tasks = [
+        (PARTS[part][0], functools.partial(measured, part, chosen, argv, seconds))
+        for part in chosen.parts
+    ]
+    return run_all(tasks, deadline - time.monotonic())
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except BrokenPipeError:
-        os._exit(5)
+    leave(options, measure)

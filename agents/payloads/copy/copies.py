@@ -2,55 +2,49 @@
 
 import ctypes
 import functools
+import time
 
-from lines import Refusal, lost, report, row_of, say
-from runtime import Cuda, raw
-from timing import NOTHING, Clock, call_times
-
-MEMCPY_DEFAULT = 4  # the runtime's cudaMemcpyDefault: it tells from the addresses
+from device_time import NOTHING, Clock, call_times
+from gpus import Gpus
+from lines import lost, report, row_of, say
+from plan import between, representative, swept_sizes
+from runtime import raw
 
 
 class Bench:
-    """Buffers and streams of the GPUs, and the rows they give."""
+    """The rows of one process. until: when it should have ended, by the monotonic clock."""
 
-    def __init__(self, torch, chosen):
-        self.torch, self.cuda, self.seconds = torch, Cuda(), chosen.row_seconds
-        self.clock = Clock(torch, self.cuda, self.seconds)
-        count = torch.cuda.device_count()
-        gpus = range(count if chosen.pairs == "all" else min(count, 2))
-        every = [(a, b) for a in gpus for b in gpus if a != b]
-        self.pairs = every if chosen.pairs == "all" else every[:1]
-        free = min(torch.cuda.mem_get_info(gpu)[0] for gpu in gpus)
-        self.sizes = [size for size in chosen.sizes if size <= free // 4]
-        self.too_large = chosen.sizes[len(self.sizes) :]
-        if not self.sizes:
-            raise Refusal("no size fits in the GPUs' free memory", "stop what fills them")
-        new = functools.partial(torch.zeros, self.sizes[-1], dtype=torch.uint8)
-        self.buffers = [[new(device=f"cuda:{gpu}") for _ in range(2)] for gpu in gpus]
-        self.pinned = new(pin_memory=True)
-        self.streams = [torch.cuda.Stream(gpu) for gpu in gpus]
+    def __init__(self, torch, chosen, until):
+        self.torch, self.seconds, self.until = torch, chosen.row_seconds, until
+        self.count = torch.cuda.device_count()
+        self.whole, self.swept = between(chosen.pairs, self.count)
+        # A process loads what it needs: a context on each of eight GPUs takes seconds.
+        used = [gpu for pair in (*self.whole, *self.swept) for gpu in pair]
+        self.gpus = Gpus(torch, max(used, default=0) + 1, chosen.sizes)
+        self.clock = Clock(torch, self.gpus.cuda, self.seconds)
+        self.sizes, self.streams = self.gpus.sizes, self.gpus.streams
+        self.some_sizes = swept_sizes(self.sizes)
+
+    def row(self, row, gpu, timing, times, flows=1):
+        """times(): the method and its samples. A row that fails costs itself alone."""
+        try:
+            self.torch.cuda.set_device(gpu)
+            report(row, timing, *times(), flows=flows)
+        except (OSError, RuntimeError) as error:
+            names = "{path} {source} to {destination}, {size_bytes} bytes".format(**row)
+            lost(f"{names}, {timing}", error)
 
     def both(self, row, gpu, copy, device):
-        """One copy, timed by the device in this way and by a caller who waits for each. A copy that
-        fails costs its own rows."""
-        for timing, times in (("device", device), ("host_sync", self.clock.calls)):
-            try:
-                self.torch.cuda.set_device(gpu)
-                report(row, timing, *times(copy, self.streams[gpu]))
-            except (OSError, RuntimeError) as error:
-                names = "{path} {source} to {destination}, {size_bytes} bytes".format(**row)
-                lost(f"{names}, {timing}", error)
-
-    def copy(self, target, source, size, gpu):
-        to, what = raw(target.data_ptr()), raw(source.data_ptr())
-        args = (to, what, ctypes.c_size_t(size), MEMCPY_DEFAULT, raw(self.streams[gpu].cuda_stream))
-        return functools.partial(self.cuda, "cudaMemcpyAsync", *args)
+        """One copy, timed by the device in this way and by a caller who waits for each."""
+        stream = self.streams[gpu]
+        self.row(row, gpu, "device", lambda: device(copy, stream))
+        self.row(row, gpu, "host_sync", lambda: self.clock.calls(copy, stream))
 
     def controls(self):
         """What a caller pays for waiting and for queueing alone."""
-        stream, word = self.streams[0], raw(self.buffers[0][0].data_ptr())
+        stream, word = self.streams[0], raw(self.gpus.buffers[0][0].data_ptr())
         args = (word, 0, ctypes.c_size_t(4), raw(stream.cuda_stream))
-        launch = functools.partial(self.cuda, "cudaMemsetAsync", *args)
+        launch = functools.partial(self.gpus.cuda, "cudaMemsetAsync", *args)
         self.torch.cuda.set_device(0)
         waits = call_times(NOTHING, stream.synchronize, self.seconds)
         report(row_of("synchronise", 0, 0, 0), "host_sync", "call", waits)
@@ -59,33 +53,45 @@ class Bench:
         stream.synchronize()
 
     def inside(self):
-        for size in self.too_large:
+        """Every size on the first GPU, the links of all others to the host at two sizes."""
+        for size in self.gpus.too_large:
             say(note=f"{size} bytes left out: more than a quarter of a GPU's free memory")
-        if not self.pairs:
+        if not self.whole:
             say(note="one GPU: copies inside it and to and from the host only")
         self.controls()
-        one, two = self.buffers[0]
         for size in self.sizes:
-            for path, source, destination, to, what in (
-                ("same", 0, 0, two, one),
-                ("host_to_device", "cpu", 0, one, self.pinned),
-                ("device_to_host", 0, "cpu", self.pinned, one),
-            ):
-                row, copy = row_of(path, source, destination, size), self.copy(to, what, size, 0)
+            for row, copy in self.of_one(0, size):
                 self.both(row, 0, copy, self.clock.graph)
+        for gpu in range(1, self.gpus.count):
+            for size in self.some_sizes:
+                for row, copy in self.of_one(gpu, size):
+                    one = functools.partial(self.clock.graph, copy, self.streams[gpu])
+                    self.row(row, gpu, "device", one)
+
+    def of_one(self, gpu, size):
+        """Rows and copies of a GPU alone: inside it, from the host, to the host."""
+        one, two = self.gpus.buffers[gpu]
+        for path, source, destination, to, what in (
+            ("same", gpu, gpu, two, one),
+            ("host_to_device", "cpu", gpu, one, self.gpus.pinned[0]),
+            ("device_to_host", gpu, "cpu", self.gpus.pinned[0], one),
+        ):
+            copy = self.gpus.copy(to, what, size, self.streams[gpu])
+            yield row_of(path, source, destination, size), copy
 
     def staged(self):
         """Down to pinned memory on one GPU's stream, then up on the other's."""
         for size in self.sizes:
-            for a, b in self.pairs:
+            for a, b in self.whole[:1]:
                 copy = self.staged_copy(a, b, size)
                 self.both(row_of("staged", a, b, size), a, copy, self.clock.queued)
 
     def staged_copy(self, a, b, size):
         down, up = self.streams[a], self.streams[b]
         arrived, done = self.torch.cuda.Event(), self.torch.cuda.Event()
-        first = self.copy(self.pinned, self.buffers[a][0], size, a)
-        second = self.copy(self.buffers[b][1], self.pinned, size, b)
+        pinned, buffers = self.gpus.pinned[0], self.gpus.buffers
+        first = self.gpus.copy(pinned, buffers[a][0], size, down)
+        second = self.gpus.copy(buffers[b][1], pinned, size, up)
 
         def copy():
             first()
@@ -99,26 +105,48 @@ class Bench:
 
     def peer(self, access):
         """The runtime's own copy between GPUs; without peer access it goes over the host."""
-        pairs = [pair for pair in self.pairs if not access or self.reachable(*pair)]
+        whole, swept = self.whole, self.swept
         if access:
-            for a, b in {*pairs, *((b, a) for a, b in pairs)}:
-                self.torch.cuda.set_device(a)
-                self.cuda("cudaDeviceEnablePeerAccess", b, 0)
+            reachable = set(self.gpus.reachable([*whole, *swept]))
+            whole, swept = ([p for p in pairs if p in reachable] for pairs in (whole, swept))
+            self.gpus.enable([*whole, *swept])
         for size in self.sizes:
-            for a, b in pairs:
-                copy, row = self.peer_copy(a, b, size), row_of("peer", a, b, size)
-                self.both({**row, "peer_access": access}, a, copy, self.clock.queued)
+            for number, (a, b) in enumerate(whole):
+                row = {**row_of("peer", a, b, size), "peer_access": access}
+                copy = self.gpus.peer_copy(a, b, size)
+                if number == 0:
+                    self.both(row, a, copy, self.clock.queued)
+                else:
+                    self.one_way(row, a, copy)
+            for a, b in representative(whole):
+                self.both_ways(a, b, size, access)
+        self.sweep(swept, access)
 
-    def peer_copy(self, a, b, size):
-        to, what = raw(self.buffers[b][1].data_ptr()), raw(self.buffers[a][0].data_ptr())
-        args = (to, b, what, a, ctypes.c_size_t(size), raw(self.streams[a].cuda_stream))
-        return functools.partial(self.cuda, "cudaMemcpyPeerAsync", *args)
+    def sweep(self, pairs, access):
+        """The other pairs at two sizes, as many as there is time for."""
+        for number, (a, b) in enumerate(pairs):
+            if time.monotonic() > self.until:
+                left = ", ".join(f"{a} to {b}" for a, b in pairs[number:])
+                lost(f"peer copies with access {'on' if access else 'off'}", f"no time for {left}")
+                return
+            for size in self.some_sizes:
+                row = {**row_of("peer", a, b, size), "peer_access": access}
+                self.one_way(row, a, self.gpus.peer_copy(a, b, size))
+            if a < b:
+                self.both_ways(a, b, self.some_sizes[-1], access)
 
-    def reachable(self, a, b):
-        if self.torch.cuda.can_device_access_peer(a, b):
-            return True
-        say(note=f"GPU {a} cannot reach GPU {b}: no peer access to measure")
-        return False
+    def one_way(self, row, gpu, copy):
+        queued = functools.partial(self.clock.queued, copy, self.streams[gpu])
+        self.row(row, gpu, "device", queued)
+
+    def both_ways(self, a, b, size, access):
+        """One copy in each direction at once; the bandwidth counts both."""
+        flows = [
+            (self.gpus.peer_copy(a, b, size), self.streams[a]),
+            (self.gpus.peer_copy(b, a, size), self.streams[b]),
+        ]
+        row = {**row_of("peer_both_ways", a, b, size), "peer_access": access}
+        self.row(row, a, "device", lambda: self.clock.together(flows), flows=2)
 
 
 def run_on_cpu(torch, chosen):
@@ -128,9 +156,13 @@ def run_on_cpu(torch, chosen):
     report(row_of("synchronise", "cpu", "cpu", 0), "host_sync", "call", waits)
     seconds = min(chosen.row_seconds, 0.1)
     for size in chosen.sizes:
-        one, two = (torch.zeros(size, dtype=torch.uint8) for _ in range(2))
+        row = row_of("same", "cpu", "cpu", size)
+        try:
+            one, two = (torch.zeros(size, dtype=torch.uint8) for _ in range(2))
+        except RuntimeError as error:
+            lost(f"{size} bytes", error)
+            continue
         copy = functools.partial(ctypes.memmove, two.data_ptr(), one.data_ptr(), size)
         loop = functools.partial(lambda copy: [copy() for _ in range(10)], copy)
-        row = row_of("same", "cpu", "cpu", size)
         report(row, "device", "queued", [us / 10 for us in call_times(loop, NOTHING, seconds)])
         report(row, "host_sync", "call", call_times(copy, NOTHING, seconds))

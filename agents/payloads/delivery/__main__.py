@@ -14,23 +14,14 @@ import argparse
 import functools
 import mmap
 import os
-import signal
-import sys
 import time
 
 from lines import Refusal, lost, say
-from machine import (
-    driver_version,
-    gpu_nodes,
-    memory_used,
-    program,
-    refuse_when_busy,
-    say_what_is_left,
-    smi,
-)
+from machine import driver_version, gpu_nodes, program, say_header, smi
 from pair import MAPPINGS, Pair, driver_of
-from processes import SIGNALS, STOPPED, Stopped, answer_of, end_by_signal, started, watched
+from processes import Stopped, answer_of, started, watched
 from sizes import KIB, sizes_of
+from startup import add_options, leave
 
 SIZES = [12 * KIB, KIB**2, 64 * KIB**2]
 LOOK_SECONDS = 60  # for starting CUDA on every GPU
@@ -41,11 +32,9 @@ def options(argv):
     ask = argparse.ArgumentParser(description="Checks on the destination what GPUs write to it.")
     ask.add_argument("--sizes", default="", help="bytes or 12K,4M; default 12K,1M,64M")
     ask.add_argument("--pair-seconds", type=float, default=25.0, help="then a pair hangs")
-    ask.add_argument("--limit", type=float, default=280.0, help="seconds until it is killed")
-    ask.add_argument("--device", choices=("auto", "cpu"), default="auto")
     ask.add_argument("--gpus", type=int, default=2, help="with --device cpu: how many are played")
-    ask.add_argument("--force", action="store_true", help="check beside other GPU processes")
     ask.add_argument("--simulate-fault", choices=FAULTS, default="", help="to see that it is found")
+    add_options(ask, limit=280.0)
     chosen = ask.parse_args(argv)
     chosen.sizes, chosen.nonce = sizes_of(chosen.sizes, SIZES), os.urandom(8).hex()
     if chosen.device == "auto":
@@ -84,7 +73,7 @@ def header(chosen, gpus, argv):
         "simulated_fault": chosen.simulate_fault,
         **program(argv),
     }
-    say(schema="peerpath.delivery/1", environment=environment)
+    say_header("peerpath.delivery/1", environment, argv)
     if chosen.device == "cpu":
         say(note="no GPU: memory of the CPU plays them, which says nothing of any GPU")
 
@@ -133,32 +122,5 @@ def watch(pair, mapping, deadline):
         lost(what, f"the process ended with {code}")
 
 
-def main(argv):
-    os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # as nvidia-smi counts
-    try:
-        chosen = options(argv)
-        deadline = time.monotonic() + chosen.limit
-        if chosen.device == "cuda" and not chosen.force:
-            refuse_when_busy()
-        for number in SIGNALS:
-            signal.signal(number, end_by_signal)
-        before = memory_used() if chosen.device == "cuda" else {}
-        code = measure(chosen, argv, deadline)
-        if before:
-            say_what_is_left(before)
-    except Refusal as refusal:
-        say(**refusal.line)
-        return 2
-    except Stopped as stopped:
-        say(stopped=str(stopped))
-        return STOPPED
-    if code == 0:
-        say(end=True)
-    return code
-
-
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except BrokenPipeError:
-        os._exit(5)
+    leave(options, measure)

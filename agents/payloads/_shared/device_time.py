@@ -1,4 +1,4 @@
-"""How long a copy takes: as a caller sees it, and as the device does.
+"""How long a copy takes: as a caller sees it, and as the device does; alone and beside others.
 
 Device time comes from a CUDA graph where one GPU copies. Copies that touch two GPUs are queued instead,
 behind a kernel that holds the stream until all of them are there: capturing one failed on two H200
@@ -12,6 +12,11 @@ from runtime import raw
 
 NOTHING = int  # a call that does nothing
 LEAST_SAMPLES, MOST_SAMPLES = 20, 200
+MOST_QUEUED = 1200  # copies in all streams that are queued while the device is held
+WARM_UP = (
+    "a tenth of a second of copies on every GPU before a process's first row; before each row 3 to 5 "
+    "single copies and one whole batch, or 5 calls, none of which is in the row"
+)
 CYCLES_PER_US, MOST_HOLD_CYCLES = 2000, 20_000_000  # about 10 ms
 
 
@@ -64,6 +69,43 @@ class Clock:
 
     def once_us(self, copy, stream):
         return max(1.0, min(self.elapsed_us(copy, stream) for _ in range(5)))
+
+    def round_us(self, flows, count=1, hold_cycles=0):
+        """Device time until every flow has done `count` copies. flows: (copy, stream), which start at the
+        same event."""
+        lead = flows[0][1]
+        start, stop = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
+        if hold_cycles:
+            with self.torch.cuda.stream(lead):
+                self.torch.cuda._sleep(hold_cycles)
+        start.record(lead)
+        for _, stream in flows[1:]:
+            stream.wait_event(start)
+        for _ in range(count):
+            for copy, _ in flows:
+                copy()
+        for _, stream in flows[1:]:
+            done = self.torch.cuda.Event()
+            done.record(stream)
+            lead.wait_event(done)
+        stop.record(lead)
+        stop.synchronize()
+        return start.elapsed_time(stop) * 1e3
+
+    def together(self, flows):
+        """Copies on several streams at once: the microseconds until each of them has done one."""
+        once = max(1.0, min(self.round_us(flows) for _ in range(3)))
+        count = max(5, min(200, int(20_000 / once), MOST_QUEUED // len(flows)))
+        start = time.perf_counter_ns()
+        for _ in range(count):
+            for copy, _ in flows:
+                copy()
+        queueing_us = (time.perf_counter_ns() - start) / 1e3
+        for _, stream in flows:
+            stream.synchronize()
+        hold = min(MOST_HOLD_CYCLES, int(2 * queueing_us * CYCLES_PER_US))
+        samples = taken(lambda: self.round_us(flows, count, hold) / count, self.seconds)
+        return "queued", samples
 
     def graph(self, copy, stream):
         """Captured once, launched as a whole. For copies of one GPU only."""

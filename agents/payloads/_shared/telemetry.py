@@ -1,0 +1,40 @@
+"""What the GPUs do while they are measured: a process of its own looks at them a few times a second.
+
+One line names the columns, then one line a look. It touches no GPU: the driver answers from what it knows.
+"""
+
+import contextlib
+import time
+
+from lines import elapsed_s, say
+from nvml import COLUMNS, Nvml
+from processes import GO_ON, kill, started
+
+EVERY_SECONDS = 0.4
+
+
+@contextlib.contextmanager
+def sampled(every_seconds):
+    """Looks every so often while the block runs; 0: never. The process dies with this one."""
+    child = started(lambda: watch(every_seconds)) if every_seconds > 0 else None
+    try:
+        yield
+    finally:
+        if child:
+            kill(child)
+
+
+def watch(every_seconds):
+    """Looks until it is killed. Without NVML it says so and ends."""
+    try:
+        nvml = Nvml()
+    except (OSError, AttributeError) as error:
+        say(note=f"no telemetry: {str(error)[:200]}")
+        return GO_ON
+    say(telemetry=list(COLUMNS), every_s=every_seconds)
+    due = time.monotonic()
+    while True:
+        at_s = elapsed_s()
+        say(at_s=at_s, gpus=nvml.sample())
+        due = max(due + every_seconds, time.monotonic())
+        time.sleep(max(0.0, due - time.monotonic()))
