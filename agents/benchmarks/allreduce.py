@@ -65,6 +65,7 @@ benchmark = Benchmark(
         belongs=r"^\{",
     ),
     payload="allreduce",
+    besides=("_nccl",),
     argv=("--limit", "280"),
     duration_s=60,
     timeout_s=300,

@@ -49,7 +49,7 @@ def parse(text: str) -> AllReduceLines:
     for _, row in said.rows:
         if "verdict" in row:
             verdict, why = text_of(row["verdict"]), text_of(row.get("why", ""))
-    return AllReduceLines(tuple(_arms(said)), said, _played(said), verdict, why)
+    return AllReduceLines(tuple(_arms(said)), said, payload_lines.played(said), verdict, why)
 
 
 def _arms(said: PayloadLines) -> Iterator[Arm]:
@@ -88,16 +88,6 @@ def _p2p(arm: str, transport: str, outcome: str) -> bool | None:
     if arm == CONTROL:
         return False
     return True if outcome == "hang" else None
-
-
-def _played(said: PayloadLines) -> str:
-    if any(
-        row.get("simulated") for _, row in said.rows
-    ) or "--simulate-fault" in said.environment.get("argv", ""):
-        return "a fault was simulated"
-    if said.environment.get("device") == "cpu":
-        return "gloo in the CPU's memory, to try the program"
-    return ""
 
 
 def _row(row: Mapping[str, Any], line: int) -> list[AllReduceRow]:

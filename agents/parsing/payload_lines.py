@@ -49,6 +49,16 @@ def read(text: str, schema: str) -> PayloadLines:
     return found
 
 
+def played(said: PayloadLines) -> str:
+    """Why what it printed says nothing of any GPU; "" when it does."""
+    simulated = any(row.get("simulated") for _, row in said.rows)
+    if simulated or "--simulate-fault" in said.environment.get("argv", ""):
+        return "a fault was simulated"
+    if said.environment.get("device") == "cpu":
+        return "gloo in the CPU's memory, to try the program"
+    return ""
+
+
 def number_of(value: Any) -> float | None:
     """A finite number; never a bool."""
     if isinstance(value, bool) or not isinstance(value, int | float):

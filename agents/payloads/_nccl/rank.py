@@ -17,8 +17,9 @@ SHARE_OF_FREE = 16  # a buffer and what it takes to check it
 class Rank:
     """rank 0 speaks for all of them: rows on standard output, progress on the board."""
 
-    def __init__(self, chosen, arm, rank, links, board):
-        self.chosen, self.arm, self.rank, self.links, self.board = chosen, arm, rank, links, board
+    def __init__(self, attempt, rank, links):
+        self.attempt, self.chosen, self.board = attempt, attempt.chosen, attempt.board
+        self.rank, self.links = rank, links
 
     def work(self):
         try:
@@ -30,10 +31,10 @@ class Rank:
             self.comm.close()
         except Refusal as refusal:
             if self.rank == 0:
-                lost(self.arm, refusal)
+                lost(self.attempt.name, refusal)
             return REFUSED
         except Exception as error:  # a process's last line of defence: a line, never a traceback
-            lost(f"{self.arm}, rank {self.rank}", error)
+            lost(f"{self.attempt.name}, rank {self.rank}", error)
             return 1
         return GO_ON
 
@@ -60,7 +61,7 @@ class Rank:
         if cuda:
             self.comm = Nccl(torch, self.rank, self.links, chosen.dtype)
         else:
-            meeting = f"{chosen.folder}/{self.arm}.gloo"
+            meeting = f"{chosen.folder}/{self.attempt.name}.gloo"
             self.comm = Gloo(torch, self.rank, chosen.ranks, meeting)
         self.show(library=self.comm.version())
         word = torch.zeros(4, dtype=self.dtype, device=self.device)
@@ -68,14 +69,22 @@ class Rank:
         largest = self.sizes[-1] // WIDTHS[chosen.dtype]
         self.values = Values(torch, largest, chosen.ranks, self.device)
         self.buffer = torch.zeros(largest, dtype=self.dtype, device=self.device)
+        if self.attempt.fault == "slow":
+            self.comm.reduce = slowed(self.comm.reduce, torch.zeros_like(self.buffer))
 
     def measure(self, size, number):
         self.show(doing=f"{size} bytes")
         buffer = self.buffer[: size // WIDTHS[self.chosen.dtype]]
-        wrong = self.checked(buffer, lambda: self.comm.reduce(buffer), fault=number == 1)
+        second = number == min(1, len(self.sizes) - 1)
+        wrong = self.checked(buffer, lambda: self.comm.reduce(buffer), fault=second)
         buffer.zero_()  # sums of nothing stay what they are, however often
-        if self.chosen.device == "cuda":
+        cuda = self.chosen.device == "cuda"
+        if cuda:
             wrong += self.on_the_device(buffer, size, wrong)
+        if not cuda or self.chosen.all_ways:
+            self.called(buffer, size, wrong)
+
+    def called(self, buffer, size, wrong):
         self.settle()
         eager = self.clock.eager(buffer)
         again = self.checked(buffer, lambda: self.comm.reduce(buffer))
@@ -92,7 +101,8 @@ class Rank:
             self.settle()
             samples = self.clock.graph(graph)
             self.row(size, "graph", "device", samples, wrong + more)
-            self.row(size, "queued", "device", self.clock.queued(buffer), wrong)
+            if self.chosen.all_ways:
+                self.row(size, "queued", "device", self.clock.queued(buffer), wrong)
             return more
         finally:
             self.comm.wait()
@@ -103,21 +113,15 @@ class Rank:
         """Wrong elements on all ranks. fault: where a simulated one belongs."""
         self.values.fill(buffer, self.rank)
         self.settle()
-        if fault and self.rank == 1 and self.simulated() == "hang":
+        if fault and self.rank == 1 and self.attempt.fault == "hang":
             time.sleep(3600)
         reduce()
         self.comm.wait()
-        if fault and self.rank == 1 and self.simulated() == "wrong":
+        if fault and self.rank == 1 and self.attempt.fault == "wrong":
             buffer[:1] += 1
         found = sum(self.links.all(self.values.wrong(buffer, times)))
         self.show(wrong=self.board.said["wrong"] + found)
         return found
-
-    def simulated(self):
-        fault, control = self.chosen.simulate_fault, self.arm == "no_p2p"
-        if fault == "control":
-            return "wrong" if control else ""
-        return "" if control else fault
 
     def settle(self):
         """torch writes on its own stream; NCCL's must not start before that is done."""
@@ -128,7 +132,18 @@ class Rank:
         every = self.links.all(samples)
         if self.rank == 0:
             slowest = [max(of_one) for of_one in zip(*every)]  # noqa: B905 (Python 3.8)
-            what = {"arm": self.arm, "size_bytes": size, "ranks": self.chosen.ranks}
+            what = {**self.attempt.label, "size_bytes": size, "ranks": self.chosen.ranks}
             what.update(dtype=self.chosen.dtype, in_place=True, wrong=wrong)
             report(what, timing, method, slowest)
             self.show(rows=self.board.said.get("rows", 0) + 1)
+
+
+def slowed(reduce, scratch):
+    """A simulated slow arm: with every sum come ten that nobody wants."""
+
+    def slow(buffer):
+        for _ in range(10):
+            reduce(scratch[: buffer.numel()])
+        reduce(buffer)
+
+    return slow

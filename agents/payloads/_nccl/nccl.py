@@ -8,6 +8,15 @@ SUM = 0  # ncclSum
 TYPES = {"fp32": 7, "bf16": 9}  # ncclFloat32, ncclBfloat16
 
 
+def version_of(library):
+    """As NCCL writes it: "2.28.9". Starts nothing on any GPU."""
+    found = ctypes.c_int()
+    library.ncclGetVersion(ctypes.byref(found))
+    major = 10_000 if found.value >= 10_000 else 1000  # 2.9 changed how it is put together
+    minor, patch = divmod(found.value % major, 100)
+    return f"{found.value // major}.{minor}.{patch}"
+
+
 class UniqueId(ctypes.Structure):
     _fields_ = (("internal", ctypes.c_byte * 128),)
 
@@ -32,11 +41,7 @@ class Nccl:
             raise OSError(f"{function}: {self.library.ncclGetErrorString(code).decode()}")
 
     def version(self):
-        found = ctypes.c_int()
-        self("ncclGetVersion", ctypes.byref(found))
-        major = 10_000 if found.value >= 10_000 else 1000  # 2.9 changed how it is put together
-        minor, patch = divmod(found.value % major, 100)
-        return f"{found.value // major}.{minor}.{patch}"
+        return version_of(self.library)
 
     def reduce(self, buffer):
         place, count = raw(buffer.data_ptr()), ctypes.c_size_t(buffer.numel())

@@ -1,0 +1,61 @@
+"""NCCL's settings tried against each other at the model's message sizes, as an experiment.
+
+Fresh processes for every try, every arm once in each block, in an order drawn anew: what the machine does
+meanwhile falls on all arms alike. Which arms really differ is for webapp/diagnosis/compare/sweep.py.
+"""
+
+from __future__ import annotations
+
+from agents.benchmark import Benchmark
+from agents.facts.bench import NCCL_SWEEP
+from agents.parsing import nccl_sweep_lines
+from agents.parsing.nccl_sweep_lines import SweepLines
+from agents.probe import Output, Readings, Signature
+
+
+def parse(output: Output) -> Readings:
+    if output.tool_missing:
+        return (NCCL_SWEEP.unsupported("python3 was not found on the machine"),)
+    found = nccl_sweep_lines.parse(output.stdout)
+    said = found.said
+    if found.played:
+        return (NCCL_SWEEP.not_run(f"no GPU was measured: {found.played}"),)
+    if found.unusable or said.error:
+        return (NCCL_SWEEP.unsupported((found.unusable or said.error)[:400]),)
+    if found.result:
+        cut = () if said.ended else (f"the end: {said.why_cut(timed_out=output.timed_out)}",)
+        return (NCCL_SWEEP.known(found.result, lines=found.lines, missing=(*said.lost, *cut)),)
+    return (NCCL_SWEEP.unreadable(_nothing(found, output)),)
+
+
+def _nothing(found: SweepLines, output: Output) -> str:
+    said = found.said
+    if said.rows or said.lost or said.stopped:
+        why = "; ".join(filter(None, [*said.lost, said.why_cut(timed_out=output.timed_out)]))
+        return f"no whole block: {why}"[:400]
+    lines = (*output.lines, *output.stderr.splitlines())
+    first = next((line for line in lines if line.strip()), "")
+    return f"no measurement in the output: {first[:120]}"
+
+
+benchmark = Benchmark(
+    __name__,
+    title="NCCL settings against each other",
+    supplies=(NCCL_SWEEP,),
+    parse=parse,
+    signature=Signature(
+        typed=r"\bpayloads/nccl_sweep\b",
+        starts=(
+            r'^\{"schema": ?"peerpath\.nccl_sweep/1"',
+            r'^\{"plan": ?\{"arms":',
+            r'^\{"arm": ?"\w+", ?"block":',
+        ),
+        belongs=r"^\{",
+    ),
+    payload="nccl_sweep",
+    besides=("_nccl",),
+    argv=("--limit", "270", "--repeats", "7"),
+    duration_s=180,
+    timeout_s=300,
+    gpu_memory_mib=1500,
+)

@@ -1,0 +1,136 @@
+"""JSON lines of the sweep over NCCL's settings (schema peerpath.nccl_sweep/1): header, plan, rows, tries.
+
+A block is whole once its own line says so; rows of a block that was cut are left out, because some arms had
+their turn in it and others had not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agents.facts.bench import SweepArm, SweepResult, SweepRow, Timing
+from agents.parsing import payload_lines
+from agents.parsing.payload_lines import PayloadLines, number_of, text_of
+
+SCHEMA = "peerpath.nccl_sweep/1"
+BASELINE = "baseline"
+_MOST = 10**6
+_WORST_LAST = ("right", "unusable", "failed", "wrong", "hang")
+
+
+@dataclass(frozen=True, slots=True)
+class SweepLines:
+    """result: None without a plan or a row of the baseline. played: why the rows say nothing of GPUs, if they
+    do not. unusable: why nothing can be compared. lines: what the result rests on."""
+
+    said: PayloadLines
+    result: SweepResult | None = None
+    played: str = ""
+    unusable: str = ""
+    lines: tuple[int, ...] = ()
+
+
+def parse(text: str) -> SweepLines:
+    said = payload_lines.read(text, SCHEMA)
+    plans = [(line, row["plan"]) for line, row in said.rows if isinstance(row.get("plan"), dict)]
+    verdicts = [row for _, row in said.rows if row.get("verdict") == "unusable"]
+    unusable = text_of(verdicts[-1].get("why", "")) if verdicts else ""
+    played = payload_lines.played(said)
+    if not plans:
+        return SweepLines(said, None, played, unusable)
+    line, plan = plans[0]
+    result = _result(said, plan)
+    lines = (line, *(row.line for row in result.rows))
+    measured = any(row.arm == BASELINE for row in result.rows)
+    return SweepLines(said, result if measured else None, played, unusable, lines)
+
+
+def _result(said: PayloadLines, plan: Mapping[str, Any]) -> SweepResult:
+    whole = {_count(row.get("block")) for _, row in said.rows if row.get("whole") is True} - {0}
+    named = plan.get("arms")
+    arms = {
+        str(name): {str(k): text_of(v) for k, v in settings.items()}
+        for name, settings in (named.items() if isinstance(named, dict) else ())
+        if isinstance(settings, dict)
+    }
+    weights = _weights(plan)
+    rows = tuple(
+        row
+        for row in _rows(said)
+        if row.block in whole and row.arm in arms and row.size_bytes in dict(weights)
+    )
+    ordered = sorted(arms, key=lambda name: name != BASELINE)
+    seed = plan.get("seed")
+    return SweepResult(
+        tuple(_arm(said, name, arms[name]) for name in ordered),
+        rows,
+        weights,
+        len({row.block for row in rows}),
+        _count(plan.get("ranks")),
+        seed
+        if isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**63
+        else None,
+        Timing.DEVICE,
+        {**said.environment, **({"nccl": text_of(plan["nccl"])} if plan.get("nccl") else {})},
+    )
+
+
+def _weights(plan: Mapping[str, Any]) -> tuple[tuple[int, float], ...]:
+    """Shares of 1; nothing when sizes and weights do not belong together."""
+    sizes, weights = plan.get("sizes"), plan.get("weights")
+    if not isinstance(sizes, list) or not isinstance(weights, list) or len(sizes) != len(weights):
+        return ()
+    found = {
+        _count(size, 2**50): number_of(weight) for size, weight in zip(sizes, weights, strict=True)
+    }
+    kept = {
+        size: weight
+        for size, weight in found.items()
+        if size and weight is not None and weight >= 0
+    }
+    total = sum(kept.values())
+    if not 0 < total < 1e12:
+        return ()
+    return tuple(sorted((size, weight / total) for size, weight in kept.items()))
+
+
+def _rows(said: PayloadLines) -> Iterator[SweepRow]:
+    """Device-timed rows, the first of each arm, block and size: a log pasted twice is one run."""
+    seen = set()
+    for line, row in said.rows:
+        time_us, block, size = (
+            number_of(row.get("time_us")),
+            _count(row.get("block")),
+            _count(row.get("size_bytes"), 2**50),
+        )
+        key = (text_of(row.get("arm", "")), block, size)
+        if not time_us or time_us <= 0 or not block or not size or key in seen:
+            continue
+        if row.get("timing") != Timing.DEVICE:
+            continue
+        seen.add(key)
+        unstable = row.get("unstable")
+        yield SweepRow(*key, time_us, unstable if isinstance(unstable, bool) else None, line)
+
+
+def _arm(said: PayloadLines, name: str, settings: Mapping[str, str]) -> SweepArm:
+    tries = [
+        row for _, row in said.rows if row.get("arm") == name and row.get("outcome") in _WORST_LAST
+    ]
+    worst = max(tries, key=lambda row: _WORST_LAST.index(row["outcome"]), default={})
+    transports = [text_of(row["transport"]) for row in tries if row.get("transport")]
+    return SweepArm(
+        name,
+        settings,
+        text_of(worst.get("outcome", "")),
+        text_of(worst.get("why", "")),
+        transports[-1] if transports else "",
+    )
+
+
+def _count(value: Any, most: int = _MOST) -> int:
+    """A whole number from 1, else 0."""
+    number = number_of(value)
+    return int(number) if number is not None and 1 <= number <= most else 0

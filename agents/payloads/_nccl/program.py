@@ -1,0 +1,111 @@
+"""What programs that sum over all GPUs have in common: options, a first look, and the frame around it."""
+
+import argparse
+import functools
+import os
+import signal
+import tempfile
+import time
+
+from lines import Refusal, say
+from machine import (
+    device_of,
+    gpu_nodes,
+    header,
+    load_torch,
+    memory_used,
+    refuse_when_busy,
+    say_what_is_left,
+)
+from processes import SIGNALS, STOPPED, Stopped, answer_of, end_by_signal
+from rank import WIDTHS
+from sizes import sizes_of
+
+LOOK_SECONDS = 90
+
+
+def asked(about, limit, row_seconds, stall_seconds):
+    """The options that all of them take; times in seconds."""
+    ask = argparse.ArgumentParser(description=about)
+    ask.add_argument("--sizes", default="", help="bytes or 12K,4M (1024)")
+    ask.add_argument(
+        "--hidden", type=int, default=0, help="adds hidden x batch x bytes of the type"
+    )
+    ask.add_argument("--batch", default="1", help="with --hidden: tokens in a step, as in 1,64")
+    ask.add_argument("--dtype", choices=tuple(WIDTHS), default="bf16")
+    ask.add_argument(
+        "--gpus", type=int, default=0, help="the first so many; default all (2 on a CPU)"
+    )
+    ask.add_argument("--row-seconds", type=float, default=row_seconds, help="time for one row")
+    ask.add_argument("--stall-seconds", type=float, default=stall_seconds, help="then an arm hangs")
+    ask.add_argument("--limit", type=float, default=limit, help="seconds until it is killed")
+    ask.add_argument("--device", choices=("auto", "cpu"), default="auto")
+    ask.add_argument("--force", action="store_true", help="measure beside other GPU processes")
+    return ask
+
+
+def message_sizes(chosen, ladder):
+    """Whole elements, each size once and in order."""
+    width = WIDTHS[chosen.dtype]
+    found = sizes_of(chosen.sizes, ladder, chosen.hidden, chosen.batch, width)
+    return sorted({max(width, size - size % width) for size in found})
+
+
+def look(chosen, argv, schema):
+    """Prints the header, and answers with the kind of device and how many there are."""
+    try:
+        torch = load_torch()
+        device = device_of(torch, chosen)
+        header(torch, device, argv, schema)
+    except Refusal as refusal:
+        return refusal.line
+    return {"device": device, "gpus": torch.cuda.device_count() if device == "cuda" else 2}
+
+
+def find_ranks(chosen, argv, schema, deadline):
+    """Sets chosen.device and chosen.ranks. The exit code when it cannot be measured, else None."""
+    until = min(deadline, time.monotonic() + LOOK_SECONDS)
+    code, found = answer_of(functools.partial(look, chosen, argv, schema), until)
+    if not found or "error" in found:
+        why = "torch did not come back" if code is None else f"torch's process ended with {code}"
+        say(**(found or {"error": why, "fix": "look at nvidia-smi and at the kernel log"}))
+        return 2
+    chosen.device = found["device"]
+    chosen.ranks = chosen.gpus or found["gpus"]
+    if chosen.device == "cuda":
+        chosen.ranks = min(chosen.ranks, found["gpus"])
+    else:
+        say(note="no GPU: gloo in the CPU's memory, which says nothing of any GPU")
+    if chosen.simulate_fault:
+        say(note=f"simulated: {chosen.simulate_fault}", simulated=True)
+    if chosen.ranks < 2:
+        say(verdict="unusable", why="one GPU: there is nothing to sum over")
+        return 0
+    return None
+
+
+def run(argv, options, measure):
+    """options(argv) -> chosen; measure(chosen, argv, deadline) -> exit code. Returns the exit code."""
+    try:
+        chosen = options(argv)
+        deadline = time.monotonic() + chosen.limit
+        watching = chosen.device == "auto" and gpu_nodes()
+        if watching and not chosen.force:
+            refuse_when_busy()
+        for number in SIGNALS:
+            signal.signal(number, end_by_signal)
+        before = memory_used() if watching else {}
+        mark = os.environ.get("PEERPATH_RUN", "")  # what is left of a killed run is found by it
+        with tempfile.TemporaryDirectory(prefix=f"peerpath.{mark}") as chosen.folder:
+            code = measure(chosen, argv, deadline)
+        if before:
+            say_what_is_left(before)
+    except Refusal as refusal:
+        say(**refusal.line)
+        return 2
+    except Stopped as stopped:
+        say(stopped=str(stopped))
+        return STOPPED
+    if code == 0:
+        say(end=True)
+    return code

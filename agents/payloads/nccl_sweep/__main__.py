@@ -1,0 +1,128 @@
+"""Tries NCCL's settings against each other: all-reduces at a model's message sizes, checked and timed.
+
+Runs on the target by itself: Python 3.8 or newer with torch, nothing else. An arm is one choice of NCCL's,
+the baseline is none; NCCL reads them once, so every try gets fresh processes, one a GPU. They come in
+blocks: each block tries every arm once, in an order that is drawn anew (--seed). An arm that hangs, fails or
+sums wrong is out, and the others go on. A block that would not fit in --limit is not begun.
+
+JSON lines: a header, the plan, a row for each size, for each try how it ended and which transport NCCL's
+log names, a line after each whole block, last {"end": true}. The process that was started only watches; it
+has loaded torch, so that no try has to, and never touches a GPU. All is killed at --limit, when standard
+input closes, or on a signal.
+"""
+
+import os
+import random
+import sys
+import time
+
+from attempt import Attempt
+from lines import Refusal, say
+from machine import load_torch
+from nccl import version_of
+from processes import Stopped
+from program import asked, find_ranks, message_sizes, run
+from runtime import library
+from settings import BASELINE, arms_of
+from sizes import KIB
+
+SCHEMA = "peerpath.nccl_sweep/1"
+SIZES = [12 * KIB, 192 * KIB, 3 * KIB**2]  # 1, 16 and 256 tokens of a hidden size of 6144
+FAULTS = ("slow", "wrong", "hang")
+SLACK = 1.2  # a block may take so much longer than the one before it
+
+
+def options(argv):
+    ask = asked("Tries NCCL's settings against each other.", 280.0, 0.05, 15.0)
+    ask.add_argument(
+        "--weights", default="", help="how often each size comes, as in 8,1; else alike"
+    )
+    ask.add_argument("--repeats", type=int, default=5, help="blocks, each with every arm once")
+    ask.add_argument("--arms", default="", help="only these, with the baseline")
+    ask.add_argument("--seed", type=int, default=None, help="of the order; else drawn, and said")
+    ask.add_argument("--simulate-fault", default="", help="slow:ARM,wrong:ARM,hang:ARM")
+    chosen = ask.parse_args(argv)
+    chosen.all_ways = False
+    chosen.sizes = message_sizes(chosen, [] if chosen.hidden else SIZES)
+    chosen.weights = weights_of(chosen.weights, len(chosen.sizes))
+    chosen.faults = faults_of(chosen.simulate_fault)
+    if chosen.seed is None:
+        chosen.seed = int.from_bytes(os.urandom(4), "big")
+    return chosen
+
+
+def weights_of(named, count):
+    try:
+        found = [float(word) for word in named.split(",")] if named else [1.0] * count
+    except ValueError:
+        found = []
+    if len(found) != count or min(found, default=-1) < 0 or not 0 < sum(found) < 1e12:
+        fix = f"give {count} numbers, one a size in rising order"
+        raise Refusal("the weights do not fit the sizes", fix)
+    return [weight / sum(found) for weight in found]
+
+
+def faults_of(named):
+    """{arm: fault}."""
+    pairs = [word.split(":") for word in named.split(",") if word]
+    if any(len(pair) != 2 or pair[0] not in FAULTS for pair in pairs):
+        raise Refusal("no such fault", "give --simulate-fault slow:algo_ring")
+    return {arm: fault for fault, arm in pairs}
+
+
+def measure(chosen, argv, deadline):
+    code = find_ranks(chosen, argv, SCHEMA, deadline)
+    if code is not None:
+        return code
+    load_torch()  # found by the look above, so it comes back
+    inherited = [name for name in os.environ if name.startswith("NCCL_")]
+    for name in inherited:
+        del os.environ[name]
+    if inherited:
+        say(note=f"left out, so that the baseline is NCCL's own: {', '.join(sorted(inherited))}")
+    version = version_of(library("libnccl")) if chosen.device == "cuda" else ""
+    arms = arms_of(version, chosen.arms)
+    plan = {"arms": arms, "sizes": chosen.sizes, "weights": chosen.weights, "seed": chosen.seed}
+    say(plan={**plan, "repeats": chosen.repeats, "ranks": chosen.ranks, "nccl": version})
+    sweep(chosen, arms, deadline)
+    return 0
+
+
+def sweep(chosen, arms, deadline):
+    """One try of the baseline first, which counts for nothing: it wakes the GPUs and fills the caches."""
+    start = time.monotonic()
+    first = tried(chosen, arms, BASELINE, 0, deadline)
+    if first.outcome != "right":
+        say(verdict="unusable", why=f"without any setting: {first.outcome}, {first.why}")
+        return
+    took = (time.monotonic() - start) * len(arms)
+    draw, left = random.Random(chosen.seed), list(arms)
+    for block in range(1, chosen.repeats + 1):
+        if time.monotonic() + took * SLACK > deadline:
+            say(note=f"{block - 1} of {chosen.repeats} repeats fit in the time", lost=True)
+            return
+        start = time.monotonic()
+        for name in draw.sample(left, len(left)):
+            if tried(chosen, arms, name, block, deadline).outcome != "right":
+                left.remove(name)
+        took = time.monotonic() - start
+        say(block=block, whole=True, seconds=round(took, 1))
+        if BASELINE not in left:
+            say(verdict="unusable", why="the baseline is not right every time")
+            return
+
+
+def tried(chosen, arms, name, block, deadline):
+    label = {"arm": name, "block": block}
+    attempt = Attempt(chosen, label, arms[name], chosen.faults.get(name, "")).run(deadline)
+    if time.monotonic() >= deadline:
+        raise Stopped("the time limit was reached")
+    say(**attempt.line())
+    return attempt
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(run(sys.argv[1:], options, measure))
+    except BrokenPipeError:
+        os._exit(5)
