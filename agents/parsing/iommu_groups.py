@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from agents.facts.host import IommuGroup
+from agents.parsing.lines_with import lines_with
 from agents.parsing.lspci import LINE_CAP, full_address
 
 _BDF = re.compile(
@@ -21,12 +23,15 @@ _HEADER = re.compile(r"^[\s>|*-]*(?:IOMMU[ _-]*)?Group(?:\s*#|\s*:)?\s*(\d{1,6})
 _PAIR = re.compile(
     r"^[\s>|]*(\d{1,6})\s*:?\s+(?=(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.)", re.I
 )
+# By far the most lines: a device below its group's header.
+_PLAIN = re.compile(
+    r"\s+((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7])(?![0-9a-fA-F.:])(.*)"
+)
 _OWN = re.compile(r"\b(?:iommu_?)?group[=: ]\s*(\d{1,6})\b", re.IGNORECASE)
 _CUT = re.compile(r"^[\s>|#]*(?:\.{3,}|…|\[\.\.\.\]|-- ?more ?--)\s*$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
+class _Member(NamedTuple):
     group: int
     address: str
     name: str
@@ -49,12 +54,16 @@ def parse(text: str) -> Groups | None:
     if not members:
         return None
     by_group: dict[int, dict[str, str]] = {}
-    for member in members:
-        names = by_group.setdefault(member.group, {})
-        names[member.address] = names.get(member.address) or member.name
+    for group, address, name, _ in members:
+        names = by_group.setdefault(group, {})
+        names[address] = names.get(address) or name
     groups = tuple(_group(number, names) for number, names in sorted(by_group.items()))
     used = tuple(sorted({member.line for member in members}))
-    return Groups(groups, used, any(_CUT.match(line[:80]) for line in lines))
+    return Groups(groups, used, _is_cut(text))
+
+
+def _is_cut(text: str) -> bool:
+    return any(_CUT.match(line[:80]) for _, line in lines_with(text, ("...", "…", "--")))
 
 
 def _group(number: int, names: dict[str, str]) -> IommuGroup:
@@ -76,7 +85,10 @@ def _members(lines: list[str]) -> Iterator[_Member]:
     above = _Above()
     for number, raw in enumerate(lines, 1):
         line = raw[:LINE_CAP]
-        if "│" in line:
+        plain = _PLAIN.match(line) if above.group is not None else None
+        if plain and "roup" not in line:
+            member: _Member | None = _named(above.group or 0, plain[1], plain[2], number)
+        elif "│" in line:
             member = _table_row(line, above, number)
         else:
             member = _alone(line, number) or _below(line, above, number)
@@ -139,9 +151,12 @@ def _is_member(line: str, address: re.Match[str]) -> bool:
 
 
 def _member(group: int, line: str, address: re.Match[str], number: int) -> _Member:
-    name = line[address.end() :].strip()
-    is_link = name.startswith("->")
-    return _Member(group, full_address(address[0]), "" if is_link else name, number)
+    return _named(group, address[0], line[address.end() :], number)
+
+
+def _named(group: int, address: str, after: str, number: int) -> _Member:
+    name = after.strip()
+    return _Member(group, full_address(address), "" if name.startswith("->") else name, number)
 
 
 def _table_row(line: str, above: _Above, number: int) -> _Member | None:

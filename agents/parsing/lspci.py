@@ -7,8 +7,9 @@ belongs to it until the next address.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 LINE_CAP = 2000
 
@@ -29,11 +30,28 @@ _DISPLAY = {"0300": "VGA compatible controller", "0302": "3D controller"}
 
 
 @dataclass(frozen=True, slots=True)
+class Details:
+    """The lines below a device's header, as (1-based number, text). They share one list: pairs made
+    for every line of a log of megabytes would cost more than reading it."""
+
+    lines: Sequence[str] = ()
+    first: int = 0
+    last: int = 0
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        for number in range(self.first, self.last):
+            yield number + 1, self.lines[number]
+
+    def __len__(self) -> int:
+        return self.last - self.first
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
     """One PCI function. address: full, lower case ("0000:01:00.0"). name: text after the class.
 
-    vendor_device "10de:2bb5" and class_code "0302": None where the paste has names only. details: the
-    (1-based line, text) pairs below the header. revision "ff": the device no longer answers.
+    vendor_device "10de:2bb5" and class_code "0302": None where the paste has names only. revision "ff": the
+    device no longer answers.
     """
 
     address: str
@@ -44,7 +62,7 @@ class Device:
     name: str = ""
     revision: str | None = None
     driver: str | None = None
-    details: tuple[tuple[int, str], ...] = ()
+    details: Details = Details()
 
     @property
     def is_nvidia(self) -> bool:
@@ -67,6 +85,7 @@ class Device:
         return self.name.startswith("Red Hat") or "QEMU" in self.name
 
 
+@lru_cache(maxsize=4096)  # the same few devices stand in many lines
 def full_address(text: str) -> str:
     """ "0000:01:00.0" from "01:00.0", "00000000:01:00.0" (nvidia-smi) or "0000:01:00" (Xid lines)."""
     parts = text.lower().split(":")
@@ -77,22 +96,19 @@ def full_address(text: str) -> str:
 
 def parse(text: str) -> tuple[Device, ...]:
     """Every device in print order; empty when no line opens one."""
-    found: list[Device] = []
-    details: list[tuple[int, str]] = []
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = raw[:LINE_CAP]
-        if ">" in line[:9] or "|" in line[:9]:
-            line = _QUOTE.sub("", line)
-        # Most lines tell a capability; only an address has a dot this early.
-        opened = _device(line, number) if "." in line[:_ADDRESS_ENDS] else None
-        if opened is None:
-            details.append((number, line))
-            continue
-        _close(found, details)
-        details = []
-        found.append(opened)
-    _close(found, details)
-    return tuple(found)
+    lines = [_unquoted(raw[:LINE_CAP]) for raw in text.splitlines()]
+    # Most lines tell a capability; only an address has a dot this early.
+    heads = (_device(line, n) for n, line in enumerate(lines, 1) if "." in line[:_ADDRESS_ENDS])
+    opened = [device for device in heads if device]
+    ends = [*(device.line - 1 for device in opened[1:]), len(lines)]
+    return tuple(
+        _with_details(device, Details(lines, device.line, end))
+        for device, end in zip(opened, ends, strict=False)
+    )
+
+
+def _unquoted(line: str) -> str:
+    return _QUOTE.sub("", line) if ">" in line[:9] or "|" in line[:9] else line
 
 
 def gpus(devices: Iterable[Device]) -> tuple[Device, ...]:
@@ -124,12 +140,10 @@ def _unnamed_nvidia(rest: str) -> str | None:
     return f"10de:{unnamed[1]}" if unnamed and rest.startswith("NVIDIA") else None
 
 
-def _close(found: list[Device], details: list[tuple[int, str]]) -> None:
-    if not found or not details:
-        return
+def _with_details(device: Device, details: Details) -> Device:
     drivers = (
         match[1]
         for _, line in details
         if "driver in use" in line and (match := _DRIVER.match(line))
     )
-    found[-1] = replace(found[-1], driver=next(drivers, None), details=tuple(details))
+    return replace(device, driver=next(drivers, None), details=details)

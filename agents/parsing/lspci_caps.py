@@ -19,7 +19,8 @@ STANDARD_HEADER_BYTES = 64
 CONFIG_BYTES = 256
 
 # Address, 1-based line of its opening, and the numbered lines below.
-Block = tuple[str, int, tuple[tuple[int, str], ...]]
+Numbered = Iterable[tuple[int, str]]
+Block = tuple[str, int, Numbered]
 
 _CONFIG_OF = re.compile(r"^config of ([0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7])$")
 _ROW = re.compile(
@@ -49,6 +50,8 @@ class CliqueCapability:
 
 def dumps(text: str) -> Iterator[Block]:
     """The blocks that our loop prints, each opened by "config of <address>"."""
+    if "config of " not in text:
+        return
     address, line = "", 0
     block: list[tuple[int, str]] = []
     for number, raw in enumerate(text.splitlines(), 1):
@@ -95,7 +98,7 @@ def clique_in_config(space: bytes) -> CliqueCapability | None:
 def clique_in_text(lines: Iterable[tuple[int, str]]) -> CliqueCapability | None:
     """An 8-byte vendor-specific capability at one of QEMU's two offsets."""
     for number, line in lines:
-        found = _CAPABILITY.search(line[:LINE_CAP])
+        found = _CAPABILITY.search(line[:LINE_CAP]) if "Vendor Specific" in line else None
         if found and found[1].lower() in _CLIQUE_OFFSETS and _CLIQUE.match(found[2]):
             return CliqueCapability(int(found[1], 16), None, number)
     return None
@@ -107,12 +110,12 @@ def lists_all_standard(lines: Iterable[tuple[int, str]]) -> bool:
     for _, line in lines:
         if begun and _BEHIND.search(line[:LINE_CAP]):
             return True
-        begun = begun or bool(_CAPABILITY.search(line[:LINE_CAP]))
+        begun = begun or "Capabilities: [" in line
     return False
 
 
 def access_denied(lines: Iterable[tuple[int, str]]) -> bool:
-    return any("<access denied>" in line[:LINE_CAP] for _, line in lines)
+    return any("<access denied>" in line for _, line in lines)
 
 
 def bars(device: Device) -> tuple[tuple[Bar, ...], tuple[int, ...]]:
@@ -120,7 +123,7 @@ def bars(device: Device) -> tuple[tuple[Bar, ...], tuple[int, ...]]:
     found: list[Bar] = []
     lines: list[int] = []
     for number, line in device.details:
-        region = _REGION.match(line[:LINE_CAP])
+        region = _REGION.match(line[:LINE_CAP]) if "emory at" in line else None
         if region is None:
             continue
         size = _SIZE.search(region["rest"])

@@ -7,20 +7,19 @@ by its own key below its section, and pastes that lost their indentation still r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from agents.facts.gpu import Fabric, Gpu
 from agents.parsing import smi_lost
 from agents.parsing.lspci import full_address
-from agents.parsing.smi_value import number, said, switch, unquoted, whole
+from agents.parsing.smi_value import LINE_CAP, number, said, switch, unquoted, whole
 
 _BLOCK = re.compile(
     r"^\s*GPU\s?(?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\b"
 )
-_PAIR = re.compile(r"^\s*(?P<key>[A-Z][\w ./()-]{1,60}?)\s*: (?P<value>.*)$")
-_SECTION = re.compile(r"^\s*(?P<name>[A-Z][\w ./()-]{1,60}?)\s*$")
+_KEY = re.compile(r"[A-Z][\w ./()-]{1,60}")
 _BLOCK_KEYS = frozenset(("Product Name", "GPU UUID", "Persistence Mode", "Virtualization Mode"))
 _POWER = ("GPU Power Readings", "Power Readings")
 
@@ -36,7 +35,10 @@ class Block:
 
     def get(self, *places: tuple[str, str]) -> str | None:
         """The first of these places that holds a value."""
-        return next((t for p in places if (t := said(self.values.get(p, ""))) is not None), None)
+        for place in places:
+            if place in self.values and (text := said(self.values[place])) is not None:
+                return text
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +58,20 @@ def parse(text: str) -> SmiQuery | None:
     head: dict[str, tuple[str, int]] = {}
     blocks: list[Block] = []
     section = ""
-    for number_, line in _numbered(text):
+    for number_, raw in enumerate(text.splitlines(), 1):
+        line = unquoted(raw) if ">" in raw or "[" in raw else raw[:LINE_CAP]
         if "GPU" in line and (opened := _BLOCK.match(line)):
             blocks.append(Block(full_address(opened["address"]), number_))
             section = ""
-        elif ": " in line and (pair := _PAIR.match(line)):
-            _store(pair["key"], pair["value"], number_, section, head, blocks)
-        elif titled := _SECTION.match(line):
-            section = titled["name"]
+            continue
+        key, is_pair, value = line.partition(": ")
+        key = key.strip()
+        if not _is_key(key):
+            continue
+        if is_pair:
+            _store(key, value, number_, section, head, blocks)
+        else:
+            section = key
     handles = smi_lost.find(text)
     gpus = smi_lost.with_lost([_gpu(i, b, head) for i, b in enumerate(blocks)], handles)
     count = head.get("Attached GPUs")
@@ -75,11 +83,9 @@ def parse(text: str) -> SmiQuery | None:
     return SmiQuery(tuple(blocks), gpus, lines, head.get("Driver Version"), cuda, attached)
 
 
-def _numbered(text: str) -> Iterator[tuple[int, str]]:
-    for number_, raw in enumerate(text.splitlines(), 1):
-        line = unquoted(raw)
-        if line.strip():
-            yield number_, line
+@lru_cache(maxsize=1024)  # every GPU's block has the same
+def _is_key(text: str) -> bool:
+    return bool(_KEY.fullmatch(text))
 
 
 def _store(
@@ -144,7 +150,12 @@ def _texts(block: Block) -> dict[str, Any]:
 
 
 def _is_lost(block: Block) -> bool:
-    return any("gpu is lost" in value.lower() for value in block.values.values())
+    return any(map(_says_lost, block.values.values()))
+
+
+@lru_cache(maxsize=1024)
+def _says_lost(value: str) -> bool:
+    return "gpu is lost" in value.lower()
 
 
 def gaps(query: SmiQuery) -> tuple[str, ...]:

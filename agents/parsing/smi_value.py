@@ -53,6 +53,7 @@ def is_error(cell: str) -> bool:
     return bool(_ERROR.fullmatch(cell.strip().lower()))
 
 
+@lru_cache(maxsize=1024)
 def number(cell: str) -> float | None:
     """94.68 from "94.68 W"."""
     text = said(cell)

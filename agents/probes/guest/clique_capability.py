@@ -10,7 +10,7 @@ from __future__ import annotations
 from agents.facts import Reading
 from agents.facts.gpu import BARS, CLIQUE_CAPABILITY, PCI_GPUS, Bar, Clique, PciGpu
 from agents.parsing import lspci, lspci_caps
-from agents.parsing.lspci_caps import CliqueCapability
+from agents.parsing.lspci_caps import Block, CliqueCapability, Numbered
 from agents.probe import Command, Output, Probe, Readings, Signature
 from agents.probes.guest.pci_devices import pci_gpu
 
@@ -37,7 +37,10 @@ def parse(output: Output) -> Readings:
 
 
 def _cliques(output: Output, devices: tuple[lspci.Device, ...]) -> Reading[tuple[Clique, ...]]:
-    blocks = [*lspci_caps.dumps(output.stdout), *((d.address, d.line, d.details) for d in devices)]
+    blocks: list[Block] = [
+        *lspci_caps.dumps(output.stdout),
+        *((d.address, d.line, d.details) for d in devices),
+    ]
     if not blocks and lspci_caps.config_space(numbered := tuple(enumerate(output.lines, 1))):
         blocks = [("unknown", 1, numbered)]
     if not blocks:
@@ -65,7 +68,7 @@ def _cliques(output: Output, devices: tuple[lspci.Device, ...]) -> Reading[tuple
     return CLIQUE_CAPABILITY.known(tuple(found), lines=tuple(lines), missing=tuple(missing))
 
 
-def _look(text: tuple[tuple[int, str], ...]) -> tuple[bool, CliqueCapability | None, str]:
+def _look(text: Numbered) -> tuple[bool, CliqueCapability | None, str]:
     """Whether the capability list could be read at all, what was found, and why not."""
     space = lspci_caps.config_space(text)
     if space and space[:2] != _NVIDIA:
