@@ -56,7 +56,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
             for value in vars(importlib.import_module(info.name)).values():
                 found |= {pattern.pattern: pattern for pattern in _of_values(value)}
     for reader in all_readers():
-        signature = (reader.typed, reader.belongs, *reader.anchored, *reader.floating)
+        signature = (reader.typed, reader.belongs, reader.anchored, *reader.floating)
         found |= {pattern.pattern: pattern for pattern in signature if pattern}
     return found
 
