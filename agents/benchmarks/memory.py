@@ -1,0 +1,37 @@
+"""How fast each GPU's memory really is, on buffers of at least four times its L2.
+
+A step that reads weights cannot be faster than this; datasheets give the peak, of which streaming reads
+reach about nine tenths.
+"""
+
+from __future__ import annotations
+
+from agents.benchmark import Benchmark
+from agents.facts.kernels import MEMORY, MemoryResult
+from agents.parsing import kernel_lines
+from agents.parsing.kernel_reading import reading
+from agents.probe import Output, Readings, Signature
+
+
+def parse(output: Output) -> Readings:
+    found = kernel_lines.memory(output.stdout)
+    result = MemoryResult(found.rows, found.environment)
+    return (reading(MEMORY, result, found, output),)
+
+
+benchmark = Benchmark(
+    __name__,
+    title="Memory of each GPU",
+    supplies=(MEMORY,),
+    parse=parse,
+    signature=Signature(
+        typed=r"\bpayloads/kernels\b.*\bmemory\b",
+        starts=(r'^\{"schema": ?"peerpath\.memory/1"', r'^\{"kernel": ?"\w+", ?"gpu":'),
+        belongs=r"^\{",
+    ),
+    payload="kernels",
+    argv=("--measure", "memory", "--limit", "110"),
+    duration_s=20,
+    timeout_s=130,
+    gpu_memory_mib=2500,
+)

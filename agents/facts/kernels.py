@@ -1,0 +1,109 @@
+"""What a decode step is made of on one GPU: memory reads, launches, small matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from agents.facts.bench import Timing
+from agents.facts.fact import Fact
+
+BEYOND_L2 = 4  # a buffer of so many times the L2 is served by memory
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """time_us: median of `samples`; ci_*: its 95 % bootstrap interval. unstable: they spread or drift too
+    far to compare. method: "queued" and "graph" (device), "call" (a caller who waits), "no_wait" (the
+    host's time to queue one)."""
+
+    time_us: float
+    timing: Timing
+    method: str = ""
+    p95_us: float | None = None
+    p99_us: float | None = None
+    ci_low_us: float | None = None
+    ci_high_us: float | None = None
+    cv: float | None = None
+    samples: int | None = None
+    unstable: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRow:
+    """One streaming kernel. kernel: read, copy, triad. size_bytes: one buffer. moved_bytes: read and
+    written in all. gb_per_s: 10⁹ of them a second."""
+
+    gpu: str
+    kernel: str
+    size_bytes: int
+    moved_bytes: int
+    l2_bytes: int
+    gb_per_s: float
+    figures: Figures
+    line: int = 0
+
+    @property
+    def beyond_l2(self) -> bool:
+        return self.size_bytes >= BEYOND_L2 * self.l2_bytes > 0
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryResult:
+    rows: tuple[MemoryRow, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+class Work(StrEnum):
+    """synchronise: a wait for nothing. kernel: one that does nothing. operation: torch adding to one
+    number. graph: a CUDA graph of `kernels` empty ones. gemm, grouped_gemm: few tokens with a layer's
+    weights, and with those of `experts`."""
+
+    SYNCHRONISE = "synchronise"
+    KERNEL = "kernel"
+    OPERATION = "operation"
+    GRAPH = "graph"
+    GEMM = "gemm"
+    GROUPED_GEMM = "grouped_gemm"
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchRow:
+    """weight_bytes: what one product reads of weights. beyond_l2: its weights came from memory, not from
+    the cache; None: no product."""
+
+    what: Work
+    gpu: str
+    figures: Figures
+    batch: int | None = None
+    hidden: int | None = None
+    intermediate: int | None = None
+    dtype: str = ""
+    experts: int | None = None
+    kernels: int | None = None
+    weight_bytes: int | None = None
+    beyond_l2: bool | None = None
+    gb_per_s: float | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchResult:
+    rows: tuple[LaunchRow, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def time_us(self, what: Work, method: str) -> float | None:
+        """The median of that work on the first GPU, timed in that way."""
+        return next(
+            (
+                row.figures.time_us
+                for row in self.rows
+                if row.what is what and row.figures.method == method
+            ),
+            None,
+        )
+
+
+MEMORY: Fact[MemoryResult] = Fact("bench.memory", "Memory bandwidth reached", MemoryResult)
+LAUNCH: Fact[LaunchResult] = Fact("bench.launch", "Launches and small products", LaunchResult)
