@@ -133,7 +133,7 @@ def test_from_symptom_to_a_verified_decision(
     page.locator("#option-engine_profile input").check()
     page.get_by_label("Why these, and why now").fill("Most of the step is unexplained.")
     see("7-decide")
-    page.get_by_role("button", name="Record the decision").click()
+    page.get_by_role("button", name="Propose it").click()
     expect(page.get_by_role("heading", name="Evidence it rests on")).to_be_visible()
     see("7-decision")
     with page.expect_download() as download:
@@ -166,7 +166,7 @@ def test_two_people_see_and_dispute_the_same_finding(
 
     page.goto(server.url)
     page.get_by_role("button", name="Open it").click()
-    page.get_by_placeholder("name of a person").fill(name)
+    page.get_by_placeholder("their name").fill(name)
     page.get_by_role("button", name="Add", exact=True).click()
     address = page.url.rsplit("/", 1)[0] + "/diagnosis"
     other.goto(address)

@@ -386,7 +386,7 @@ def test_an_export_that_cannot_be_redacted_is_not_given_at_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Decision.objects.create(
-        session=session_of_alice, number=1, title="secret title", decided_by=alice
+        session=session_of_alice, number=1, title="secret title", proposed_by=alice
     )
     intake.take_text(session_of_alice, b"$ uname -r\n6.8\n", user=alice)
 

@@ -27,9 +27,10 @@ FOR_ADMINISTRATORS = {"accounts:people"}
 # The answers to GET of those that only take POST; everything else answers GET.
 ONLY_POST = {
     "accounts:sign_out",
-    "review:applied",
     "review:close",
     "review:comment",
+    "review:judge",
+    "review:move",
     "triage:add_target",
     "triage:assignment",
     "triage:cancel_run",
@@ -76,7 +77,7 @@ def arguments_of(session: DiagnosisSession, owner: User) -> dict[str, Any]:
     )
     # A number of its own, so that no other session has a decision of the same one.
     number = 1 + Decision.objects.count()
-    Decision.objects.create(session=session, number=number, title="t", decided_by=owner)
+    Decision.objects.create(session=session, number=number, title="t", proposed_by=owner)
     taken = intake.take_text(session, f"$ uname -r\n{session.pk}\n".encode(), user=owner)
     return {
         "session_id": session.pk,
@@ -215,7 +216,7 @@ def test_people_are_for_administrators(
 
 # What a role below an operator's may do besides reading; a new address that changes something is the
 # operators' until it is named here.
-FOR_REVIEWERS = {"review:comment"}
+FOR_REVIEWERS = {"review:comment", "review:judge"}
 ALSO_NEED_AN_ADMINISTRATOR = {"triage:add_target", "triage:host_key", "triage:forget_key"}
 
 

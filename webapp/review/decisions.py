@@ -1,12 +1,12 @@
-"""Recording a decision with its evidence pinned, and moving its state."""
+"""What a decision record holds: the options as they stood, and the evidence by its hash."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Max
 
 from agents.facts import ReadingKind
 from webapp.accounts.models import User
@@ -18,57 +18,106 @@ from webapp.review.models import Decision, DecisionState
 from webapp.triage.diagnosis_json import as_dict
 from webapp.triage.models import DiagnosisSession, Event, Evidence
 
-CLOSED = frozenset({DecisionState.VERIFIED, DecisionState.NO_EFFECT, DecisionState.REVERTED})
-
 
 class DecisionError(Exception):
     """What is wrong with a proposed decision, in words for the page."""
 
 
-def decision_record(
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What a person writes into a record. unsafe_understood: read why unsafe options are unsafe."""
+
+    chosen: tuple[str, ...]
+    reason: str
+    title: str = ""
+    drivers: str = ""
+    consequences: str = ""
+    unsafe_understood: bool = False
+
+
+def decision_draft(
     session: DiagnosisSession,
     *,
     user: User,
-    title: str,
-    chosen: Sequence[str],
-    reason: str,
-    unsafe_understood: bool,
+    wording: Wording,
     result: Diagnosis,
+    supersedes: Decision | None = None,
 ) -> Decision:
-    """Stores the record with every considered option as it stood. Raises DecisionError."""
-    _check(chosen, reason, unsafe_understood, result)
+    """Stores a draft with every considered option as it stands now. Raises DecisionError."""
+    _check(wording, result)
     with transaction.atomic():
         DiagnosisSession.objects.select_for_update().get(pk=session.pk)
-        number = session.decisions.count() + 1
-        names = ", ".join(option.title for option in all_options() if option.id in chosen)
-        decision = Decision.objects.create(
-            session=session,
-            number=number,
-            title=title or names[:200],
-            context=f"{result.headline} {result.summary}",
-            options=as_dict(result)["options"],
-            chosen=list(chosen),
-            reason=reason,
-            pins=pins(session, result.facts),
-            epoch=session.epoch,
-            decided_by=user,
-        )
-        Event.record(session, "decision_recorded", user, number=number, chosen=list(chosen))
+        number = (session.decisions.aggregate(last=Max("number"))["last"] or 0) + 1
+        decision = Decision(session=session, number=number, proposed_by=user, supersedes=supersedes)
+        _fill(decision, wording, result)
+        decision.save(force_insert=True)
+        Event.record(session, "decision_drafted", user, number=number, chosen=list(wording.chosen))
     return decision
 
 
-def _check(chosen: Sequence[str], reason: str, unsafe_understood: bool, result: Diagnosis) -> None:
-    if not chosen:
+def draft_save(
+    decision: Decision, *, user: User, version: int, wording: Wording, result: Diagnosis
+) -> None:
+    """Raises DecisionError, and DraftChangedError when somebody saved or proposed it since `version`."""
+    _check(wording, result)
+    _fill(decision, wording, result)
+    with transaction.atomic():
+        won = Decision.objects.filter(
+            pk=decision.pk, version=version, state=DecisionState.DRAFT
+        ).update(version=version + 1, proposed_by=user, **_content(decision))
+        if not won:
+            raise DraftChangedError(Decision.objects.get(pk=decision.pk))
+        Event.record(decision.session, "decision_drafted", user, number=decision.number)
+    decision.refresh_from_db()
+
+
+class DraftChangedError(Exception):
+    """Somebody else saved or proposed the draft meanwhile; nothing was overwritten."""
+
+    def __init__(self, current: Decision) -> None:
+        super().__init__("Somebody else changed this draft while you were writing.")
+        self.current = current
+
+
+CONTENT = (
+    "title", "context", "options", "chosen", "reason", "drivers", "consequences", "pins", "epoch",
+)  # fmt: skip
+
+
+def _content(decision: Decision) -> dict[str, Any]:
+    return {name: getattr(decision, name) for name in CONTENT}
+
+
+def _fill(decision: Decision, wording: Wording, result: Diagnosis) -> None:
+    names = ", ".join(o.title for o in all_options() if o.id in wording.chosen)
+    decision.title = (wording.title or names)[:200]
+    decision.chosen = list(wording.chosen)
+    decision.reason = wording.reason
+    decision.drivers = wording.drivers
+    decision.consequences = wording.consequences
+    pin(decision, result)
+
+
+def pin(decision: Decision, result: Diagnosis) -> None:
+    """The options, the answer and the evidence as they are now. Not saved."""
+    decision.context = f"{result.headline} {result.summary}"
+    decision.options = as_dict(result)["options"]
+    decision.pins = pins(decision.session, result.facts)
+    decision.epoch = decision.session.epoch
+
+
+def _check(wording: Wording, result: Diagnosis) -> None:
+    if not wording.chosen:
         raise DecisionError("Choose at least one option; “do nothing yet” is one of P0 or P1.")
-    if not reason.strip():
+    if not wording.reason.strip():
         raise DecisionError("Say why, in a sentence; the next reader has only this record.")
-    for name in chosen:
+    for name in wording.chosen:
         advice = result.advice.get(name)
         if advice is None:
             raise DecisionError(f"There is no option {name}.")
         if advice.status is OptionStatus.BLOCKED:
             raise DecisionError(f"{name} cannot work here: {advice.why[0].text}")
-        if advice.status is OptionStatus.UNSAFE and not unsafe_understood:
+        if advice.status is OptionStatus.UNSAFE and not wording.unsafe_understood:
             raise DecisionError(f"{name} is unsafe: {advice.why[0].text} Tick that you read this.")
 
 
@@ -105,32 +154,3 @@ def superseded_pins(decision: Decision, facts: Facts) -> list[str]:
         for fact_id in pin["facts"]
         if fact_id not in counting.get(pin["name"], set())
     )
-
-
-def decision_apply(decision: Decision, *, user: User) -> bool:
-    """Marks it applied and opens a new epoch: evidence from now on is “after”. False if it was not open."""
-    with transaction.atomic():
-        won = Decision.objects.filter(pk=decision.pk, state=DecisionState.ACCEPTED).update(
-            state=DecisionState.APPLIED
-        )
-        if won:
-            DiagnosisSession.objects.filter(pk=decision.session_id).update(epoch=F("epoch") + 1)
-            Event.record(decision.session, "changes_applied", user, number=decision.number)
-    return bool(won)
-
-
-def decision_close(decision: Decision, *, user: User, state: str, outcome: str) -> bool:
-    """Ends an applied decision as verified, no effect or reverted. Raises DecisionError."""
-    if state not in CLOSED:
-        raise DecisionError("Close it as verified, no effect or reverted.")
-    if not outcome.strip():
-        raise DecisionError("Say what was seen, in a sentence.")
-    with transaction.atomic():
-        won = Decision.objects.filter(pk=decision.pk, state=DecisionState.APPLIED).update(
-            state=state, outcome=outcome
-        )
-        if won:
-            Event.record(
-                decision.session, "decision_closed", user, number=decision.number, state=state
-            )
-    return bool(won)

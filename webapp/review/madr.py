@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from webapp.review.models import Decision
+from webapp.review.workflow import counting
 
 # What ends a line or starts markup in Markdown, when it comes from outside.
 _SPECIAL = "\\`*_[]<>#|"
 
 
 def as_markdown(decision: Decision, hide: Callable[[str], str] | None = None) -> str:
-    """hide: redacts a text; then the record does not say who decided either."""
+    """hide: redacts a text; then the record does not say who proposed or approved it either."""
     return "\n".join(_lines(decision, hide)) + "\n"
 
 
@@ -23,16 +24,25 @@ def _lines(decision: Decision, hide: Callable[[str], str] | None) -> Iterator[st
     chosen = [option for option in decision.options if option["id"] in decision.chosen]
     yield f"# {decision.number}. {plain(decision.title)}"
     yield ""
-    yield f"- Status: {decision.get_state_display()}"
-    yield f"- Date: {decision.decided_at:%Y-%m-%d}"
+    yield f"- Status: {decision.get_state_display().lower()}"
+    yield f"- Date: {decision.created_at:%Y-%m-%d}"
     if not hide:
-        yield f"- Decided by: {plain(decision.decided_by.username)}"
+        yield f"- Proposed by: {plain(decision.proposed_by.username)}"
+        for approval in counting(decision):
+            word = "Approved" if approval.approves else "Rejected"
+            yield f"- {word} by: {plain(approval.who)} {approval.at:%Y-%m-%d}"
+    if decision.supersedes:
+        yield f"- Supersedes: {decision.supersedes.number}"
     yield f"- Session: {plain(decision.session.title)}"
     yield from ("", "## Context", "", plain(decision.context))
+    if decision.drivers:
+        yield from ("", "## Decision drivers", "", plain(decision.drivers))
     yield from ("", "## Decision", "", plain(decision.reason), "")
     for option in chosen:
         yield f"- **{plain(option['title'])}** ({option['phase']}, by the {option['actor']})"
     yield from ("", "## Consequences", "")
+    if decision.consequences:
+        yield from (plain(decision.consequences), "")
     for option in chosen:
         yield f"- {plain(option['title'])}: restarts {option['downtime']}"
         yield f"  - isolation given up: {plain(option['isolation_cost'])}"

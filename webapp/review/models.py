@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 from django.conf import settings
 from django.db import models
 
+from webapp.diagnosis.case import Actor
 from webapp.triage.models import DiagnosisSession
 
 
@@ -26,7 +30,12 @@ class Comment(models.Model):
 
 
 class DecisionState(models.TextChoices):
-    ACCEPTED = "accepted"
+    """draft → proposed → approved | rejected → applied → verified | no effect | reverted; superseded."""
+
+    DRAFT = "draft"
+    PROPOSED = "proposed"
+    APPROVED = "approved"
+    REJECTED = "rejected"
     APPLIED = "applied"
     VERIFIED = "verified"
     NO_EFFECT = "no_effect", "no effect"
@@ -36,9 +45,11 @@ class DecisionState(models.TextChoices):
 
 class Decision(models.Model):
     """A decision record. options: the whole considered list with status and reasons, as JSON, as it
-    stood; chosen: option ids. pins: [{"name", "sha256"}] of the evidence it rests on.
+    stood; chosen: option ids. pins: [{"name", "sha256", "facts"}] of the evidence it rests on.
+    drivers: what the choice has to serve; consequences: what follows, good and bad.
 
-    The record's content is never edited; its state moves, and a later record may supersede it.
+    Only a draft's content is edited. version: counts its saves, so that two people editing never lose a
+    word. supersedes: the record that this one takes the place of, from when it is proposed.
     """
 
     session = models.ForeignKey(
@@ -52,15 +63,58 @@ class Decision(models.Model):
     reason = models.TextField()
     pins = models.JSONField(default=list)
     epoch = models.PositiveIntegerField(default=0)
-    state = models.CharField(max_length=12, choices=DecisionState, default=DecisionState.ACCEPTED)
+    drivers = models.TextField(blank=True)
+    consequences = models.TextField(blank=True)
+    version = models.PositiveIntegerField(default=0)
+    supersedes = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="superseded_by"
+    )
+    state = models.CharField(max_length=12, choices=DecisionState, default=DecisionState.DRAFT)
     outcome = models.TextField(blank=True)
-    decided_by = models.ForeignKey(
+    proposed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
     )
-    decided_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ("number",)
         constraints = (
             models.UniqueConstraint(fields=("session", "number"), name="one_decision_number"),
         )
+
+    @property
+    def content_sha256(self) -> str:
+        """Hash of what an approval is of; it changes when the evidence is pinned anew."""
+        content = [self.title, self.context, self.drivers, self.options, self.chosen, self.reason]
+        body = json.dumps([*content, self.consequences, self.pins], sort_keys=True)
+        return hashlib.sha256(body.encode()).hexdigest()
+
+    @property
+    def affects_host(self) -> bool:
+        """Whether someone other than the operator has to act for a chosen option."""
+        return any(
+            option["id"] in self.chosen and option["actor"] != Actor.OPERATOR
+            for option in self.options
+        )
+
+
+class Approval(models.Model):
+    """One person's yes or no to a record as it stood. by: None when it came by a host admin's link,
+    which `label` names. content_sha256: what was approved; it counts only while that is the record's."""
+
+    decision = models.ForeignKey(Decision, on_delete=models.CASCADE, related_name="approvals")
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
+    )
+    label = models.CharField(max_length=120, blank=True)
+    approves = models.BooleanField()
+    reason = models.TextField(blank=True)
+    content_sha256 = models.CharField(max_length=64)
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("id",)
+
+    @property
+    def who(self) -> str:
+        return self.by.username if self.by else self.label

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from django.urls import path
 
-from webapp.review.views import comments, decide, verify
+from webapp.review.views import comments, decide, record, verify
 
 app_name = "review"
 S = "sessions/<uuid:session_id>/"
 urlpatterns = [
-    path("decisions", decide.decisions, name="decisions"),
+    path("decisions", record.decisions, name="decisions"),
     path(S + "comment", comments.comment, name="comment"),
     path(S + "decide", decide.decide, name="decide"),
-    path(S + "decisions/<int:number>", decide.decision, name="decision"),
-    path(S + "decisions/<int:number>/applied", verify.applied, name="applied"),
-    path(S + "decisions/<int:number>/close", verify.close, name="close"),
+    path(S + "decisions/<int:number>", record.decision, name="decision"),
+    path(S + "decisions/<int:number>/move", record.move, name="move"),
+    path(S + "decisions/<int:number>/judge", record.judge, name="judge"),
+    path(S + "decisions/<int:number>/close", record.close, name="close"),
     path(S + "verify", verify.verify, name="verify"),
 ]

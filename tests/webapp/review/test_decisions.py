@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import pytest
 from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
 
 from webapp.accounts.models import User
-from webapp.review.decisions import (
-    DecisionError,
+from webapp.review.decisions import DecisionError, Wording, decision_draft, superseded_pins
+from webapp.review.madr import as_markdown
+from webapp.review.models import Decision, DecisionState
+from webapp.review.workflow import (
+    CLOSED,
+    MOVES,
+    counting,
     decision_apply,
     decision_close,
-    decision_record,
-    superseded_pins,
+    decision_judge,
+    decision_propose,
+    decision_renew,
+    decision_withdraw,
 )
-from webapp.review.madr import as_markdown
-from webapp.review.models import Decision
+from webapp.triage import intake
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.samples import open_sample
+from webapp.triage.sessions import member_add
 
 pytestmark = pytest.mark.django_db
 
@@ -29,26 +38,40 @@ def alice() -> User:
 
 
 @pytest.fixture
+def bob() -> User:
+    return User.objects.create_user("bob", password="correct horse battery")
+
+
+@pytest.fixture
 def session(alice: User) -> DiagnosisSession:
     return open_sample("kpro6@host", owner=alice)
 
 
-def record(session: DiagnosisSession, user: User, *chosen: str, unsafe: bool = False) -> Decision:
-    return decision_record(
-        session,
-        user=user,
+def draft(session: DiagnosisSession, user: User, *chosen: str, unsafe: bool = False) -> Decision:
+    wording = Wording(
         title="Profile first",
         chosen=chosen,
         reason="Most of it is unexplained.",
         unsafe_understood=unsafe,
-        result=session_diagnosis(session),
     )
+    return decision_draft(session, user=user, wording=wording, result=session_diagnosis(session))
+
+
+def proposed(session: DiagnosisSession, user: User, *chosen: str) -> Decision:
+    decision = draft(session, user, *chosen)
+    decision_propose(decision, user=user)
+    return decision
+
+
+def newer_evidence(session: DiagnosisSession, user: User) -> None:
+    text = b"$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n"
+    intake.take_text(session, text, user=user, hint="guest")
 
 
 def test_a_record_holds_every_option_as_it_stood_and_pins_its_evidence(
     session: DiagnosisSession, alice: User
 ) -> None:
-    decision = record(session, alice, "engine_profile", "gpudirect_clique")
+    decision = draft(session, alice, "engine_profile", "gpudirect_clique")
     statuses = {option["id"]: option["status"] for option in decision.options}
     assert statuses["engine_profile"] == "recommended"
     assert statuses["pcie_without_q35"] == "blocked"
@@ -71,47 +94,159 @@ def test_what_cannot_be_chosen_says_why(
     session: DiagnosisSession, alice: User, chosen: tuple[str, ...], problem: str
 ) -> None:
     with pytest.raises(DecisionError, match=problem):
-        record(session, alice, *chosen)
+        draft(session, alice, *chosen)
     assert not session.decisions.exists()
 
 
 def test_an_unsafe_option_needs_that_its_reason_was_read(
     session: DiagnosisSession, alice: User
 ) -> None:
-    assert record(session, alice, "acs_override", unsafe=True).number == 1
+    assert draft(session, alice, "acs_override", unsafe=True).number == 1
+
+
+def test_what_only_the_operator_does_needs_nobody_else(
+    session: DiagnosisSession, alice: User
+) -> None:
+    decision = proposed(session, alice, "engine_profile")
+    assert decision.state == DecisionState.APPROVED
+    assert not decision.approvals.exists()
+
+
+def test_what_touches_the_host_needs_somebody_else(
+    session: DiagnosisSession, alice: User, bob: User
+) -> None:
+    facts = facts_of(session)
+    decision = proposed(session, alice, "gpudirect_clique")
+    assert decision.state == DecisionState.PROPOSED
+    with pytest.raises(DecisionError, match="somebody else"):
+        decision_judge(decision, user=alice, approves=True, reason="", facts=facts)
+    with pytest.raises(DecisionError, match="already"):
+        decision_apply(decision, user=alice, facts=facts)
+    decision_judge(decision, user=bob, approves=True, reason="", facts=facts)
+    assert decision.state == DecisionState.APPROVED
+
+
+def test_a_quorum_of_two_counts_people_not_clicks(
+    session: DiagnosisSession, alice: User, bob: User
+) -> None:
+    DiagnosisSession.objects.filter(pk=session.pk).update(quorum=2)
+    session.refresh_from_db()
+    facts, decision = facts_of(session), proposed(session, alice, "gpudirect_clique")
+    for _ in range(2):
+        decision_judge(decision, user=bob, approves=True, reason="", facts=facts)
+    assert decision.state == DecisionState.PROPOSED
+    decision_judge(decision, label="host admin's link", approves=True, reason="", facts=facts)
+    assert decision.state == DecisionState.APPROVED
+
+
+def test_a_rejection_needs_words_and_can_be_answered(
+    session: DiagnosisSession, alice: User, bob: User
+) -> None:
+    facts, decision = facts_of(session), proposed(session, alice, "gpudirect_clique")
+    with pytest.raises(DecisionError, match="why not"):
+        decision_judge(decision, user=bob, approves=False, reason=" ", facts=facts)
+    decision_judge(decision, user=bob, approves=False, reason="not in December", facts=facts)
+    assert decision.state == DecisionState.REJECTED
+    decision_withdraw(decision, user=alice)
+    decision_propose(decision, user=alice)
+    assert decision.state == DecisionState.PROPOSED
 
 
 def test_applying_opens_an_epoch_and_closing_needs_words(
     session: DiagnosisSession, alice: User
 ) -> None:
-    decision = record(session, alice, "engine_profile")
+    decision, facts = proposed(session, alice, "engine_profile"), facts_of(session)
     with pytest.raises(DecisionError, match="what was seen"):
         decision_close(decision, user=alice, state="verified", outcome=" ")
-    assert not decision_close(decision, user=alice, state="verified", outcome="faster")
-    assert decision_apply(decision, user=alice)
-    assert not decision_apply(decision, user=alice)
+    with pytest.raises(DecisionError, match="already"):
+        decision_close(decision, user=alice, state="verified", outcome="faster")
+    decision_apply(decision, user=alice, facts=facts)
+    with pytest.raises(DecisionError, match="already"):
+        decision_apply(decision, user=alice, facts=facts)
     session.refresh_from_db()
     assert session.epoch == 1
-    assert decision_close(decision, user=alice, state="no_effect", outcome="still NS")
+    decision_close(decision, user=alice, state="no_effect", outcome="still NS")
     decision.refresh_from_db()
     assert decision.outcome == "still NS"
 
 
-def test_newer_evidence_makes_a_record_stale(session: DiagnosisSession, alice: User) -> None:
-    decision = record(session, alice, "engine_profile")
-    client = Client()
-    client.force_login(alice)
-    text = "$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n"
-    client.post(f"/sessions/{session.pk}/paste/guest", {"text": text})
+def test_newer_evidence_makes_a_record_stale_and_asks_for_approval_again(
+    session: DiagnosisSession, alice: User, bob: User, client: Client
+) -> None:
+    decision, facts = proposed(session, alice, "gpudirect_clique"), facts_of(session)
+    decision_judge(decision, user=bob, approves=True, reason="go", facts=facts)
+    newer_evidence(session, alice)
     assert "guest.p2p_read" in superseded_pins(decision, facts_of(session))
+    client.force_login(alice)
     page = client.get(f"/sessions/{session.pk}/decisions/{decision.number}").content.decode()
     assert "stale" in page
+    with pytest.raises(DecisionError, match="renew the record first"):
+        decision_apply(decision, user=alice, facts=facts_of(session))
+    decision_renew(decision, user=alice, result=session_diagnosis(session))
+    assert decision.state == DecisionState.PROPOSED
+    assert superseded_pins(decision, facts_of(session)) == []
+    assert counting(decision) == []
+    decision_judge(decision, user=bob, approves=True, reason="still", facts=facts_of(session))
+    assert decision.state == DecisionState.APPROVED
+
+
+def test_a_record_takes_the_place_of_another_when_it_is_proposed(
+    session: DiagnosisSession, alice: User
+) -> None:
+    first = proposed(session, alice, "gpudirect_clique")
+    wording = Wording(chosen=("engine_profile",), reason="first things first")
+    second = decision_draft(
+        session, user=alice, wording=wording, result=session_diagnosis(session), supersedes=first
+    )
+    first.refresh_from_db()
+    assert first.state == DecisionState.PROPOSED
+    decision_propose(second, user=alice)
+    first.refresh_from_db()
+    assert first.state == DecisionState.SUPERSEDED
+
+
+def test_two_people_writing_one_draft_lose_no_word(
+    session: DiagnosisSession, alice: User, bob: User, client: Client
+) -> None:
+    decision = draft(session, alice, "engine_profile")
+    member_add(session, user=bob, added_by=alice)
+    typed = {"chosen": "engine_profile", "version": decision.version, "then": "keep"}
+    address = f"/sessions/{session.pk}/decide?draft={decision.number}"
+    client.force_login(bob)
+    assert client.post(address, {**typed, "reason": "Bob's reason"}).status_code == 302
+    client.force_login(alice)
+    refused = client.post(address, {**typed, "reason": "Alice's reason"})
+    assert refused.status_code == 409
+    both = refused.content.decode()
+    assert "Bob&#x27;s reason" in both
+    assert "Alice&#x27;s reason" in both
+    again = {**typed, "version": refused.context["typed"]["version"], "reason": "Alice's reason"}
+    assert client.post(address, again).status_code == 302
+    decision.refresh_from_db()
+    assert decision.reason == "Alice's reason"
+
+
+STATES = st.sampled_from(list(DecisionState))
+
+
+@given(st.lists(STATES, max_size=12))
+def test_a_record_never_moves_but_along_its_moves(path: list[DecisionState]) -> None:
+    """What was applied is never a draft again, and what is over stays so."""
+    state, seen = DecisionState.DRAFT, [DecisionState.DRAFT]
+    for wanted in path:
+        if wanted in MOVES[state]:
+            state = wanted
+            seen.append(state)
+    if DecisionState.APPLIED in seen:
+        later = seen[seen.index(DecisionState.APPLIED) :]
+        assert set(later) <= {DecisionState.APPLIED, *CLOSED}
+        assert DecisionState.APPROVED in seen[: seen.index(DecisionState.APPLIED)]
 
 
 def test_the_export_is_markdown_that_nobody_can_break_out_of(
     session: DiagnosisSession, alice: User
 ) -> None:
-    decision = record(session, alice, "engine_profile")
+    decision = draft(session, alice, "engine_profile")
     decision.reason = "because\n# not a heading <script>alert(1)</script>"
     text = as_markdown(decision)
     assert "\n# not" not in text

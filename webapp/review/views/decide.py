@@ -1,61 +1,117 @@
-"""Step 7: which changes, and why. And the records themselves."""
+"""Step 7: which changes, and why. A draft is written here; the record's own page moves it on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods
 
 from webapp.diagnosis.case import Advice, OptionStatus
 from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.option import Option
 from webapp.diagnosis.phases import PHASES
-from webapp.review.decisions import DecisionError, decision_record, superseded_pins
-from webapp.review.madr import as_markdown
-from webapp.review.models import Decision
-from webapp.triage.case_facts import facts_of
+from webapp.review.decisions import (
+    DecisionError,
+    DraftChangedError,
+    Wording,
+    decision_draft,
+    draft_save,
+)
+from webapp.review.models import Decision, DecisionState
+from webapp.review.workflow import decision_propose
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
-from webapp.triage.redacting import RedactionError, hiding
 from webapp.triage.views.shell import acting, on_session, shell
+
+WORDS = ("title", "reason", "drivers", "consequences")
 
 
 @require_http_methods(["GET", "POST"])
 @on_session
 def decide(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """?draft=N goes on with a draft, ?instead=N starts one that takes the place of a record."""
     result = session_diagnosis(session)
-    problem = ""
-    if request.method == "POST":
-        try:
-            decision = decision_record(
-                session,
-                user=acting(request),
-                title=request.POST.get("title", "").strip()[:200],
-                chosen=request.POST.getlist("chosen"),
-                reason=request.POST.get("reason", ""),
-                unsafe_understood="unsafe_understood" in request.POST,
-                result=result,
-            )
-            return redirect("review:decision", session.pk, decision.number)
-        except DecisionError as error:
-            problem = str(error)
-    chosen = request.POST.getlist("chosen")
+    draft, instead = _named(request, session, "draft"), _named(request, session, "instead")
+    if request.method == "GET":
+        return _page(request, session, result, draft, instead, _typed_before(draft or instead))
+    try:
+        decision = _written(request, session, result, draft, instead)
+        if request.POST.get("then") != "keep":
+            decision_propose(decision, user=acting(request))
+    except (DecisionError, DraftChangedError) as error:
+        typed = {**request.POST.dict(), "chosen": request.POST.getlist("chosen")}
+        return _page(request, session, result, draft, instead, typed, error)
+    return redirect("review:decision", session.pk, decision.number)
+
+
+def _named(request: HttpRequest, session: DiagnosisSession, what: str) -> Decision | None:
+    number = request.GET.get(what, "")
+    if not number.isdecimal():
+        return None
+    return get_object_or_404(session.decisions, number=int(number[:9]))
+
+
+def _typed_before(decision: Decision | None) -> dict[str, Any]:
+    if decision is None:
+        return {"chosen": []}
+    words = {name: getattr(decision, name) for name in WORDS}
+    return {**words, "chosen": decision.chosen, "version": decision.version}
+
+
+def _written(
+    request: HttpRequest,
+    session: DiagnosisSession,
+    result: Diagnosis,
+    draft: Decision | None,
+    instead: Decision | None,
+) -> Decision:
+    wording = Wording(
+        chosen=tuple(request.POST.getlist("chosen")),
+        unsafe_understood="unsafe_understood" in request.POST,
+        **{name: request.POST.get(name, "").strip() for name in WORDS},
+    )
+    user = acting(request)
+    if draft is None:
+        return decision_draft(
+            session, user=user, wording=wording, result=result, supersedes=instead
+        )
+    version = request.POST.get("version", "")
+    seen = int(version) if version.isdecimal() else -1
+    draft_save(draft, user=user, version=seen, wording=wording, result=result)
+    return draft
+
+
+def _page(
+    request: HttpRequest,
+    session: DiagnosisSession,
+    result: Diagnosis,
+    draft: Decision | None,
+    instead: Decision | None,
+    typed: dict[str, Any],
+    error: DecisionError | DraftChangedError | None = None,
+) -> HttpResponse:
+    current = error.current if isinstance(error, DraftChangedError) else None
     context = shell(
         session,
         "decide",
         result=result,
-        phases=_phases(result, chosen),
-        problem=problem,
-        typed=request.POST,
-        chosen=chosen,
-        decisions=session.decisions.all(),
+        phases=_phases(result, typed["chosen"]),
+        problem=str(error or ""),
+        typed={**typed, "version": current.version} if current else typed,
+        chosen=typed["chosen"],
+        theirs=current,
+        draft=draft if draft and draft.state == DecisionState.DRAFT else None,
+        instead=instead,
+        decisions=session.decisions.select_related("proposed_by"),
     )
-    return TemplateResponse(request, "review/decide.html", context, status=422 if problem else 200)
+    status = 200 if error is None else 409 if current else 422
+    return TemplateResponse(request, "review/decide.html", context, status=status)
 
 
 Judged = tuple[Option, Advice]
@@ -74,44 +130,3 @@ def _phases(
         rest = [pair for pair in judged if pair not in worth]
         found.append((phase, PHASES[phase], worth, rest))
     return found
-
-
-@require_GET
-@on_session
-def decision(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
-    found = get_object_or_404(session.decisions.select_related("decided_by"), number=number)
-    if request.GET.get("format") == "md":
-        return _exported(found, raw=bool(request.GET.get("raw")))
-    context = shell(
-        session,
-        "",
-        decision=found,
-        chosen=[o for o in found.options if o["id"] in found.chosen],
-        others=[o for o in found.options if o["id"] not in found.chosen],
-        stale=superseded_pins(found, facts_of(session)),
-    )
-    return TemplateResponse(request, "review/decision.html", context)
-
-
-def _exported(decision: Decision, *, raw: bool) -> HttpResponse:
-    try:
-        text = as_markdown(decision, None if raw else hiding(decision.session))
-    except RedactionError as error:
-        return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
-    response = HttpResponse(text, content_type="text/markdown; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="decision-{decision.number}.md"'
-    return response
-
-
-@require_GET
-def decisions(request: HttpRequest) -> HttpResponse:
-    """Every decision of the sessions this person may see, newest first."""
-    visible = DiagnosisSession.objects.visible_to(acting(request))
-    found = (
-        Decision.objects.filter(session__in=visible)
-        .select_related("session", "decided_by")
-        .order_by("-decided_at")[:200]
-    )
-    return TemplateResponse(
-        request, "review/decisions.html", {"nav": "decisions", "decisions": found}
-    )

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET
 
 from agents.facts import Fact, ReadingKind
 from agents.facts.bench import COPY, CopyResult
@@ -22,11 +20,10 @@ from webapp.diagnosis.compare.copies import Comparison, compare_copies
 from webapp.diagnosis.compare.p2p_status import p2p_status
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.matching import with_vm
-from webapp.review.decisions import DecisionError, decision_apply, decision_close
 from webapp.review.models import DecisionState
 from webapp.triage.case_facts import facts_of
 from webapp.triage.models import DiagnosisSession
-from webapp.triage.views.shell import acting, on_session, shell
+from webapp.triage.views.shell import on_session, shell
 
 # What a person wants to see beside the copies: did the change arrive, and did anything else move?
 WATCHED: tuple[Fact[Any], ...] = (
@@ -68,7 +65,7 @@ def verify(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         status=p2p_status(facts),
         beside=_beside(facts, session.epoch),
         decision=applied,
-        waiting=session.decisions.filter(state=DecisionState.ACCEPTED),
+        waiting=session.decisions.filter(state=DecisionState.APPROVED),
         typed=request.GET.get("outcome", ""),
     )
     return TemplateResponse(request, "review/verify.html", context)
@@ -97,29 +94,3 @@ def _beside(facts: Facts, epoch: int) -> list[Beside]:
         if before is not None:
             found.append(Beside(fact.title, before, after))
     return found
-
-
-@require_POST
-@on_session
-def applied(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
-    decision = get_object_or_404(session.decisions, number=number)
-    if not decision_apply(decision, user=acting(request)):
-        messages.info(request, "That was said before.")
-    return redirect("review:verify", session.pk)
-
-
-@require_POST
-@on_session
-def close(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
-    decision = get_object_or_404(session.decisions, number=number)
-    try:
-        decision_close(
-            decision,
-            user=acting(request),
-            state=request.POST.get("state", ""),
-            outcome=request.POST.get("outcome", ""),
-        )
-    except DecisionError as error:
-        messages.error(request, str(error))
-        return redirect("review:verify", session.pk)
-    return redirect("review:decision", session.pk, number)

@@ -33,6 +33,7 @@ class DiagnosisSession(models.Model):
     first_hypothesis: the operator's pick (a hypothesis id), with their own words in `own_words`.
     epoch: how many changes were applied to the machine so far; new evidence is taken in this epoch.
     version: counts saves of the forms, so that two people editing never lose a word.
+    quorum: how many other people have to approve a decision that somebody else carries out.
     sample: the founding case's stage, when this session is a walk through it.
     """
 
@@ -49,6 +50,7 @@ class DiagnosisSession(models.Model):
     vmid = models.PositiveIntegerField(null=True, blank=True)
     epoch = models.PositiveIntegerField(default=0)
     version = models.PositiveIntegerField(default=0)
+    quorum = models.PositiveSmallIntegerField(default=1)
     sample = models.CharField(max_length=40, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)

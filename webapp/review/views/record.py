@@ -1,0 +1,151 @@
+"""A decision record: its page, its way from proposal to outcome, its export, and the list of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_GET, require_POST
+
+from webapp.accounts.models import Role
+from webapp.review import workflow
+from webapp.review.decisions import DecisionError, superseded_pins
+from webapp.review.madr import as_markdown
+from webapp.review.models import Decision, DecisionState
+from webapp.triage.case_facts import facts_of
+from webapp.triage.diagnoses import session_diagnosis
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.redacting import RedactionError, hiding
+from webapp.triage.views.shell import acting, on_session, on_session_for, shell
+
+PER_PAGE = 50
+
+
+@require_GET
+@on_session
+def decision(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
+    found = get_object_or_404(session.decisions.select_related("proposed_by"), number=number)
+    if request.GET.get("format") == "md":
+        return _exported(found, raw=bool(request.GET.get("raw")))
+    counting = workflow.counting(found)
+    context = shell(
+        session,
+        "",
+        decision=found,
+        chosen=[o for o in found.options if o["id"] in found.chosen],
+        others=[o for o in found.options if o["id"] not in found.chosen],
+        stale=superseded_pins(found, facts_of(session)),
+        approvals=found.approvals.select_related("by"),
+        counting=counting,
+        needed=workflow.needed(found),
+        given=sum(approval.approves for approval in counting),
+        replaced_by=found.superseded_by.first(),
+        mine=found.proposed_by_id == acting(request).pk,
+    )
+    return TemplateResponse(request, "review/decision.html", context)
+
+
+def _exported(decision: Decision, *, raw: bool) -> HttpResponse:
+    try:
+        text = as_markdown(decision, None if raw else hiding(decision.session))
+    except RedactionError as error:
+        return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
+    response = HttpResponse(text, content_type="text/markdown; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="decision-{decision.number}.md"'
+    return response
+
+
+def _done(request: HttpRequest, act: Callable[[], None]) -> bool:
+    """False after a refusal, which the page says."""
+    try:
+        act()
+    except DecisionError as error:
+        messages.error(request, str(error))
+        return False
+    return True
+
+
+@require_POST
+@on_session
+def move(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
+    """An operator's acts on a record: propose, withdraw, renew, and saying that it was carried out."""
+    found, user = get_object_or_404(session.decisions, number=number), acting(request)
+    acts: dict[str, Callable[[], None]] = {
+        "propose": lambda: workflow.decision_propose(found, user=user),
+        "withdraw": lambda: workflow.decision_withdraw(found, user=user),
+        "renew": lambda: workflow.decision_renew(
+            found, user=user, result=session_diagnosis(session)
+        ),
+        "apply": lambda: workflow.decision_apply(found, user=user, facts=facts_of(session)),
+    }
+    asked = request.POST.get("do", "")
+    if asked not in acts:
+        messages.error(request, "There is no such step; reload the page.")
+    elif _done(request, acts[asked]) and asked == "apply":
+        return redirect("review:verify", session.pk)
+    return redirect("review:decision", session.pk, number)
+
+
+@require_POST
+@on_session_for(Role.REVIEWER)
+def judge(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
+    """A second person's yes or no."""
+    found = get_object_or_404(session.decisions, number=number)
+    approves = request.POST.get("approves", "") == "yes"
+    _done(
+        request,
+        lambda: workflow.decision_judge(
+            found,
+            approves=approves,
+            reason=request.POST.get("reason", "").strip(),
+            facts=facts_of(session),
+            user=acting(request),
+        ),
+    )
+    return redirect("review:decision", session.pk, number)
+
+
+@require_POST
+@on_session
+def close(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
+    found = get_object_or_404(session.decisions, number=number)
+    done = _done(
+        request,
+        lambda: workflow.decision_close(
+            found,
+            user=acting(request),
+            state=request.POST.get("state", ""),
+            outcome=request.POST.get("outcome", ""),
+        ),
+    )
+    if not done:
+        return redirect("review:verify", session.pk)
+    return redirect("review:decision", session.pk, number)
+
+
+@require_GET
+def decisions(request: HttpRequest) -> HttpResponse:
+    """Every decision of the sessions this person may see, newest first; ?q= searches, ?state= narrows."""
+    visible = DiagnosisSession.objects.visible_to(acting(request))
+    found = (
+        Decision.objects.filter(session__in=visible.values("pk"))
+        .select_related("session", "proposed_by")
+        .defer("options", "pins", "context")
+        .order_by("-created_at")
+    )
+    q, state = request.GET.get("q", "").strip()[:100], request.GET.get("state", "")
+    if q:
+        words = Q(title__icontains=q) | Q(reason__icontains=q) | Q(session__title__icontains=q)
+        found = found.filter(words | Q(outcome__icontains=q) | Q(chosen__icontains=q))
+    if state in DecisionState.values:
+        found = found.filter(state=state)
+    page = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
+    context = {"nav": "decisions", "decisions": page, "q": q, "state": state}
+    return TemplateResponse(
+        request, "review/decisions.html", {**context, "states": DecisionState.choices}
+    )
