@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from agents.facts.gpu import GPUS, PCI_GPUS
 from agents.facts.host import ACS, GPU_PATHS, IOMMU_GROUPS, PCI_MAPPINGS, PCI_TREE, GpuPath
 from agents.facts.p2p import TOPOLOGY
-from agents.facts.platform import MACHINE_TYPE, VIRT_KIND
-from agents.facts.vm import VM_HOSTPCI, VM_QEMU_ARGS
+from agents.facts.platform import VIRT_KIND
+from agents.facts.vm import VM_HOSTPCI
+from webapp.diagnosis.device_matching import EXPECTED, match_devices, slots_of
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.vm_board import vm_board
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,9 @@ class GuestGpu:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """matches: (index in host, index in guest) of the same device. emulated: the guest's tree is drawn
-    by a hypervisor and says nothing about the wiring. notes: what limits the picture."""
+    """matches: (index in host, index in guest) of the same device. matched_by: how that is known, and
+    expected: whether only the next start would make it so. emulated: the guest's tree is drawn by a
+    hypervisor and says nothing about the wiring. notes: what limits the picture."""
 
     host: tuple[HostGpu, ...]
     guest: tuple[GuestGpu, ...]
@@ -53,22 +56,45 @@ class Topology:
     emulated: bool
     board: str
     notes: tuple[str, ...]
+    matched_by: str = ""
+
+    @property
+    def expected(self) -> bool:
+        return self.matched_by == EXPECTED
 
 
 def draw(facts: Facts) -> Topology:
     host = _host(facts)
     guest = _guest(facts)
-    matches, note = _matches(facts, host, guest)
-    virt = facts.value(VIRT_KIND)
-    notes = [note] if note else []
-    if not host:
-        notes.append("The host's side is unknown: only the host can say how the GPUs are wired.")
-    if not guest:
-        notes.append("The guest's GPUs are unknown.")
-    board = facts.value(MACHINE_TYPE)
+    found = match_devices(facts, [gpu.address for gpu in host], [gpu.address for gpu in guest])
+    rows = {gpu.address: i for i, gpu in enumerate(host)}
+    board = vm_board(facts)
     return Topology(
-        host, guest, matches, virt not in (None, "none"), board.value if board else "", tuple(notes)
+        host,
+        guest,
+        tuple((rows[address], i) for address, i in found.pairs),
+        facts.value(VIRT_KIND) not in (None, "none"),
+        board.value if board else "",
+        tuple(_notes(facts, host, guest, matched=bool(found.pairs))),
+        found.how,
     )
+
+
+def _notes(
+    facts: Facts, host: tuple[HostGpu, ...], guest: tuple[GuestGpu, ...], *, matched: bool
+) -> Iterator[str]:
+    pooled = any(slot.mapping for slot in facts.value(VM_HOSTPCI) or ())
+    if host and guest and not matched and pooled:
+        pool = facts.value(PCI_MAPPINGS)
+        count = f" of {len(pool)} devices" if pool else ""
+        yield (
+            f"The VM takes its GPUs from a mapping pool{count}: which slot got which GPU is decided at "
+            "each start. The running QEMU command line would tell."
+        )
+    if not host:
+        yield "The host's side is unknown: only the host can say how the GPUs are wired."
+    if not guest:
+        yield "The guest's GPUs are unknown."
 
 
 def _host(facts: Facts) -> tuple[HostGpu, ...]:
@@ -121,11 +147,9 @@ def _guest(facts: Facts) -> tuple[GuestGpu, ...]:
     else:
         on_bus = facts.value(PCI_GPUS) or ()
         found = [(f"GPU at {short(gpu.pci_address)}", gpu.pci_address) for gpu in on_bus]
-    slots = facts.value(VM_HOSTPCI) or ()
-    # Proxmox gives hostpci0, hostpci1 … ascending guest addresses, so equal counts match in order.
-    same = len(slots) == len(found)
+    slots = slots_of(facts, [address for _, address in found])
     return tuple(
-        GuestGpu(name, address, f"hostpci{slots[i].slot}" if same else "", bridges.get(i, ""))
+        GuestGpu(name, address, f"hostpci{slots[i].slot}" if i in slots else "", bridges.get(i, ""))
         for i, (name, address) in enumerate(found)
     )
 
@@ -155,40 +179,6 @@ def _joined(name: str, near: set[tuple[str, str]]) -> set[str]:
         reached |= found
         ahead += found
     return reached
-
-
-def _matches(
-    facts: Facts, host: tuple[HostGpu, ...], guest: tuple[GuestGpu, ...]
-) -> tuple[tuple[tuple[int, int], ...], str]:
-    slots = facts.value(VM_HOSTPCI) or ()
-    running = facts.value(VM_QEMU_ARGS)
-    where: dict[str, str] = {}
-    for slot in slots:
-        if slot.addresses:
-            where[f"hostpci{slot.slot}"] = slot.addresses[0]
-    if running is not None and running.running:
-        for device in running.devices:
-            if device.id and device.host_address:
-                where[device.id.partition(".")[0]] = device.host_address
-    rows = {_bus(gpu.address): i for i, gpu in enumerate(host)}
-    matches = tuple(
-        (rows[_bus(where[gpu.slot])], i)
-        for i, gpu in enumerate(guest)
-        if gpu.slot in where and _bus(where[gpu.slot]) in rows
-    )
-    if host and guest and not matches and any(slot.mapping for slot in slots):
-        pool = facts.value(PCI_MAPPINGS)
-        count = f" of {len(pool)} devices" if pool else ""
-        return (), (
-            f"The VM takes its GPUs from a mapping pool{count}: which slot got which GPU is decided at "
-            "each start. The running QEMU command line would tell."
-        )
-    return matches, ""
-
-
-def _bus(address: str) -> str:
-    """ "01:00" of "0000:01:00.0"."""
-    return re.sub(r"^0{4,8}:", "", address.lower()).partition(".")[0]
 
 
 def short(address: str) -> str:

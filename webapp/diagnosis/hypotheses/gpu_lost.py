@@ -6,13 +6,17 @@ Xid 79: the GPU has fallen off the bus (NVIDIA Xid catalogue). Revision ff: its 
 from __future__ import annotations
 
 from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS, PCI_GPUS, XID_EVENTS
+from agents.facts.vm import VM_HOSTPCI
+from webapp.diagnosis.advising import because
 from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.device_matching import host_device
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
 
 FALLEN_OFF = 79
+SOURCE = "qemu-server, PCI.pm, address map"
 
 
 def assess(case: Case) -> Verdict:
@@ -46,10 +50,26 @@ def _off_the_bus(facts: Facts) -> list[Claim]:
     if gone:
         text = f"config space of {', '.join(gone)} reads all ones (revision ff)"
         found.append(Claim(text, facts.refs(PCI_GPUS), None, Basis.MEASURED))
+        found += _on_the_host(facts, gone)
     if any(event.code == FALLEN_OFF for event in facts.value(XID_EVENTS) or ()):
         text = f"the kernel log has Xid {FALLEN_OFF}: a GPU has fallen off the bus"
         found.append(Claim(text, facts.refs(XID_EVENTS), None, Basis.MEASURED))
     return found
+
+
+def _on_the_host(facts: Facts, gone: list[str]) -> list[Claim]:
+    """Which card to look at, where the VM's configuration tells."""
+    known = [(address, device) for address in gone if (device := host_device(facts, address))]
+    refs = facts.refs(PCI_GPUS, VM_HOSTPCI)
+    return [
+        because(
+            f"{address} is hostpci{slot.slot}, the host's {where}: look at that card's seat, riser and "
+            "power",
+            SOURCE,
+            refs,
+        )
+        for address, (slot, where) in known
+    ]
 
 
 hypothesis = Hypothesis(__name__, "GPUs that should be there do not answer.", assess)
