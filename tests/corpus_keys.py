@@ -735,6 +735,7 @@ def vfio_addresses(want: Any, read: Read) -> Verdict:
     found |= {
         d.host_address for cs in read.known("host.qemu_commands") for c in cs for d in c.devices
     }
+    found |= {r.pci_address for rs in read.known("host.held_regions") for r in rs}
     return found == set(want) if found else None
 
 

@@ -33,6 +33,9 @@ _CPU_LIST = re.compile(r"^\d+(?:[-,]\d+)*$")
 class Lscpu:
     """None: the text does not say. hypervisor_flag: from the Flags line, whole or not at all.
 
+    past_hypervisor: the place where a hypervisor would be named is there, between the processor's own
+    virtualisation feature and its caches (util-linux sys-utils/lscpu.c, print_summary).
+
     lines: the 1-based line of each field that was found, by its name here.
     """
 
@@ -40,6 +43,7 @@ class Lscpu:
     phys_bits: int | None
     hypervisor_vendor: str | None
     hypervisor_flag: bool | None
+    past_hypervisor: bool
     numa_nodes: tuple[NumaNode, ...]
     lines: dict[str, int]
 
@@ -67,6 +71,7 @@ def parse(text: str) -> Lscpu:
         int(bits[1]) if bits else None,
         found.get("hypervisor_vendor"),
         None if flags is None else "hypervisor" in flags.split(),
+        "feature" in found and lines.get("cache", 0) > lines["feature"],
         tuple(NumaNode(i, cpus) for i, cpus in sorted(nodes.items())),
         lines,
     )
@@ -79,6 +84,10 @@ def _field(label: str, value: str) -> str | None:
         return "hypervisor_vendor"
     if value.startswith("fpu "):
         return "hypervisor_flag"
+    if value in ("AMD-V", "VT-x"):
+        return "feature"
+    if label.startswith("L1d") and "B" in value:
+        return "cache"
     if label.startswith("BIOS"):
         return None
     if label.lower() in _MODEL_LABELS or _PROCESSOR.search(value[:200]):

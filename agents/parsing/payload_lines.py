@@ -15,9 +15,10 @@ from typing import Any
 class PayloadLines:
     """rows: (1-based line, object) of what is no frame. error: why it refused, with what to do about it.
     ended: it reached its last line. stopped: its watchdog ended it, and why. lost: what could not be
-    measured, and why."""
+    measured, and why. looks: (1-based line, object) of the telemetry among the rows."""
 
     rows: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    looks: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
@@ -42,6 +43,8 @@ def read(text: str, schema: str) -> PayloadLines:
             found.error = "; ".join(filter(None, words))
         elif "note" in said:
             (found.lost if said.get("lost") is True else found.notes).append(text_of(said["note"]))
+        elif "telemetry" in said or ("gpus" in said and "at_s" in said):
+            found.looks.append((number, said))
         elif said and not {"stopped", "end"} & said.keys():
             found.rows.append((number, said))
         found.stopped = text_of(said.get("stopped", found.stopped))

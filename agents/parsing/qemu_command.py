@@ -208,7 +208,7 @@ def _command(words: Sequence[str], draft: _Draft) -> QemuCommand | None:
     return QemuCommand(
         vm_id=_vm_id(values, draft.vm_id),
         running=draft.running,
-        machine=values.get("-machine", values.get("-M")),
+        machine=values.get("-machine", values.get("-M")) or _machine_by_ports(devices),
         uuid=_uuid(options),
         cpu=values.get("-cpu"),
         devices=tuple(devices),
@@ -225,6 +225,12 @@ def _options(words: Sequence[str]) -> list[tuple[str, str]]:
             option = word[1:] if word.startswith("--") else word
             found.append((option, "" if following.startswith("-") else following))
     return found
+
+
+def _machine_by_ports(devices: Sequence[QemuDevice]) -> str | None:
+    """Of a part without -machine: Proxmox puts devices behind these ports on q35 only (qemu-server,
+    PCI.pm, get_pci_addr_map)."""
+    return "q35" if any((d.bus or "").startswith("ich9-pcie-port-") for d in devices) else None
 
 
 def _vm_id(values: dict[str, str], typed: int | None) -> int | None:

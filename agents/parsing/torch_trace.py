@@ -8,6 +8,7 @@ GPU's time line. ts and dur are microseconds, also where displayTimeUnit says ms
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +67,16 @@ def _read(events: list[Any], line: int, rank: int | None) -> Trace:
             work[device].append(Kernel(name, start, took))
         elif steps.is_mark(name):
             marks[device, str(event.get("tid"))].append(Mark(name, start))
+    return trace_of(work, marks, line, rank)
+
+
+def trace_of(
+    work: Mapping[str, list[Kernel]],
+    marks: Mapping[tuple[str, str], list[Mark]],
+    line: int,
+    rank: int | None,
+) -> Trace:
+    """work: by device. marks: by device and the stream they stand on."""
     rows = [(k.name, k.duration_us, 1) for found in work.values() for k in found]
     device = max(work, key=lambda d: len(work[d]), default="")
     best = max((m for (d, _), m in marks.items() if d == device), key=len, default=[])

@@ -53,6 +53,10 @@ def _kind(read: lscpu.Lscpu, alternative: int) -> Reading[str]:
     if alternative < 0 and read.hypervisor_flag is False:
         line = read.lines["hypervisor_flag"]
         return VIRT_KIND.known("none", lines=(line,), missing=missing)
+    if alternative < 0 and read.past_hypervisor and read.hypervisor_flag is None:
+        line = read.lines["feature"]
+        missing = ("the processor's flags", *missing)
+        return VIRT_KIND.known("none", lines=(line,), missing=missing)
     return VIRT_KIND.not_run("guest.virt_kind decides")
 
 
