@@ -8,9 +8,12 @@ Source: roofline model, Williams et al. 2009; NVIDIA datasheets; streaming reads
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from agents.facts import Fact
 from agents.facts.bench import COPY, CopyPath, Timing
 from agents.facts.gpu import GPUS
+from agents.facts.kernels import MEMORY
 from agents.facts.workload import MODEL, PARALLELISM, Model, Parallelism
 from webapp.diagnosis.claim import Basis, EvidenceRef, Range
 from webapp.diagnosis.facts import Facts
@@ -36,19 +39,19 @@ def step_floor(facts: Facts, tokens: float) -> Floor:
     model = facts.value(MODEL) or Model()
     parallel = facts.value(PARALLELISM) or Parallelism()
     read = bytes_read(model, tokens)
-    measured = _measured_gb_per_s(facts)
+    measured = measured_bandwidth(facts)
     peak = _specified_gb_per_s(facts)
     missing = _missing(model, tokens, has_bandwidth=bool(measured or peak))
-    bandwidth = measured or (peak or 0) * REACHED_OF_PEAK
+    bandwidth = measured.gb_per_s if measured else (peak or 0) * REACHED_OF_PEAK
     if read is None or not bandwidth:
         return Floor(None, missing=missing)
     low, high = (size / parallel.tp / bandwidth / 1e6 for size in read)
     source = (
-        f"memory at {bandwidth:.0f} GB/s, measured on a copy larger than four times the L2"
+        f"memory at {bandwidth:.0f} GB/s, {measured.how}"
         if measured
         else f"memory at {REACHED_OF_PEAK} × {peak:.0f} GB/s (specification)"
     )
-    refs = facts.refs(COPY) if measured else facts.refs(GPUS)
+    refs = facts.refs(measured.fact if measured else GPUS)
     basis = Basis.ESTIMATED if measured else Basis.LITERATURE
     assumes = (f"floor: weight reads only, {source}; KV-cache reads come on top",)
     return Floor((low, high), basis, assumes, missing, refs + facts.refs(MODEL))
@@ -95,7 +98,36 @@ def _specified_gb_per_s(facts: Facts) -> float | None:
     return max((spec.bandwidth_gb_per_s for spec in specs if spec), default=None)
 
 
-def _measured_gb_per_s(facts: Facts) -> float | None:
+@dataclass(frozen=True, slots=True)
+class Bandwidth:
+    """What memory gave. fact: where it was read. how: in words, for the floor's assumptions."""
+
+    gb_per_s: float
+    fact: Fact[Any]
+    how: str
+
+
+def measured_bandwidth(facts: Facts) -> Bandwidth | None:
+    """Beyond four times the L2: kernels made for it if they were run, else a large copy. None: neither.
+
+    The fastest kernel on the fastest GPU, so that the floor stays a floor.
+    """
+    memory = facts.value(MEMORY)
+    rows = [
+        row
+        for row in (memory.rows if memory else ())
+        if row.beyond_l2 and row.figures.timing is Timing.DEVICE and not row.figures.unstable
+    ]
+    if rows:
+        best = max(rows, key=lambda row: row.gb_per_s)
+        how = f"measured by a {best.kernel} kernel on buffers of at least four times the L2"
+        return Bandwidth(best.gb_per_s, MEMORY, how)
+    rate = _copied_gb_per_s(facts)
+    how = "measured on a copy larger than four times the L2"
+    return Bandwidth(rate, COPY, how) if rate else None
+
+
+def _copied_gb_per_s(facts: Facts) -> float | None:
     """A copy inside one GPU reads and writes every byte."""
     result = facts.value(COPY)
     rates = [

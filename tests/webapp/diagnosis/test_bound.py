@@ -21,6 +21,7 @@ from agents.facts.bench import (
     Timing,
 )
 from agents.facts.gpu import GPUS, Gpu
+from agents.facts.kernels import MEMORY, Figures, MemoryResult, MemoryRow
 from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
 from agents.facts.workload import (
     GOAL,
@@ -265,3 +266,43 @@ def test_an_unknown_gpu_leaves_the_floor_unknown_and_says_so() -> None:
     assert found.floor_ms is None
     assert found.unexplained_ms is None
     assert any("memory bandwidth" in missing for missing in found.missing)
+
+
+# --- memory that was measured -------------------------------------------------------------------------
+
+
+def memory(rate: float, *, l2_mib: int = 60, unstable: bool = False) -> Reading[Any]:
+    size = 512 * 2**20
+    figures = Figures(size / rate / 1e3, Timing.DEVICE, "queued", unstable=unstable)
+    row = MemoryRow("0", "read", size, size, l2_mib * 2**20, rate, figures)
+    return MEMORY.known(MemoryResult((row,)), lines=(7,))
+
+
+def test_measured_memory_makes_the_floor() -> None:
+    found = only(memory(1500.0), base=readings(11))
+    assert found.floor_ms == pytest.approx((23.2 / 8 / 1500 * 1e3, 72 / 8 / 1500 * 1e3))
+    assert found.basis["floor_ms"] is Basis.ESTIMATED
+    assert any("read kernel" in text and "1500 GB/s" in text for text in found.assumes)
+
+
+@pytest.mark.parametrize(
+    "doubtful",
+    [memory(9999.0, l2_mib=200), memory(9999.0, l2_mib=0), memory(9999.0, unstable=True)],
+    ids=["served by the L2", "no L2 told", "unstable"],
+)
+def test_memory_that_may_not_have_been_measured_leaves_the_specification(
+    doubtful: Reading[Any],
+) -> None:
+    found = only(doubtful, base=readings(11))
+    assert found.basis["floor_ms"] is Basis.LITERATURE
+    assert found.floor_ms == only(base=readings(11)).floor_ms
+
+
+def test_memory_counts_before_a_copy_that_was_large_enough() -> None:
+    size = 1024 * 2**20
+    row = CopyRow(CopyPath.SAME, "0", "0", size, 2 * size / 1400 / 1e3, Timing.DEVICE)
+    copied = COPY.known(CopyResult((row,)))
+    with_copy = only(copied, base=readings(11))
+    assert any("1400 GB/s" in text for text in with_copy.assumes)
+    both = only(copied, memory(1500.0), base=readings(11))
+    assert any("1500 GB/s" in text for text in both.assumes)

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from agents.facts import Reading
-from agents.facts.bench import ALLREDUCE, PROFILE, AllReduceResult, Profile
+from agents.facts.bench import ALLREDUCE, PROFILE, AllReduceResult, Profile, Timing
 from agents.facts.gpu import GPUS
+from agents.facts.kernels import LAUNCH, Figures, LaunchResult, LaunchRow, Work
 from agents.facts.nccl import ENGINE, Engine
 from agents.facts.workload import MODEL, OBSERVED, Model, Observed
 from tests.webapp.diagnosis.building import EIGHT
@@ -138,6 +139,26 @@ def test_graphs_off_speak_for_launches_but_prove_nothing() -> None:
     assert got.for_[0].basis is Basis.MEASURED
     off = ENGINE.known(Engine("sglang", flags={"disable_cuda_graph": "False"}), lines=(4,))
     assert len(verdict("launch_bound", off).for_) == 0
+
+
+def test_measured_launches_say_how_many_it_would_take() -> None:
+    operation = tuple(
+        LaunchRow(Work.OPERATION, "0", Figures(time_us, timing, method))
+        for time_us, timing, method in (
+            (5.0, Timing.HOST_SYNC, "no_wait"),
+            (1.5, Timing.DEVICE, "graph"),
+        )
+    )
+    launch = LAUNCH.known(LaunchResult(operation), lines=(2,))
+    model = MODEL.known(Model(layers=87), lines=(1,))
+    got = verdict("launch_bound", SEEN, SINGLE, launch, model)
+    assert got.kind == "open"
+    assert "bench.launch" not in got.missing
+    claim = got.for_[-1]
+    assert "5.0 µs of this processor, and 1.5 µs of the GPU in a CUDA graph" in claim.text
+    assert "starts 200 a layer" in claim.text  # 87 ms ÷ 5 µs ÷ 87 layers
+    assert claim.evidence
+    assert "bench.launch" in verdict("launch_bound", SEEN, SINGLE, model).missing
 
 
 def test_an_all_reduce_that_did_not_come_back_is_a_hang() -> None:

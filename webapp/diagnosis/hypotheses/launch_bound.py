@@ -8,8 +8,9 @@ Source: SGLang and vLLM server arguments; CUDA programming guide, CUDA graphs.
 from __future__ import annotations
 
 from agents.facts.bench import PROFILE
+from agents.facts.kernels import LAUNCH, Work
 from agents.facts.nccl import ENGINE
-from agents.facts.workload import OBSERVED
+from agents.facts.workload import MODEL, OBSERVED
 from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
@@ -41,7 +42,28 @@ def assess(case: Case) -> Verdict:
         )
         refs = bound.evidence or facts.refs(OBSERVED)
         for_.append(Claim(text, refs, bound.unexplained_ms, Basis.ESTIMATED))
-    return Verdict(VerdictKind.OPEN, tuple(for_), (), asks(facts, PROFILE, ENGINE), share_ms)
+        for_ += _started_a_layer(case, share_ms[1])
+    return Verdict(
+        VerdictKind.OPEN, tuple(for_), (), asks(facts, PROFILE, ENGINE, LAUNCH), share_ms
+    )
+
+
+def _started_a_layer(case: Case, unexplained_ms: float) -> list[Claim]:
+    """How many operations the processor can start in that time: what launches alone would need. How many
+    the engine does start, only its profile tells."""
+    launches, model = case.facts.value(LAUNCH), case.facts.value(MODEL)
+    one_us = launches.time_us(Work.OPERATION, "no_wait") if launches else None
+    if not launches or not one_us or not model or not model.layers:
+        return []
+    count = unexplained_ms * 1e3 / one_us / model.layers
+    graph_us = launches.time_us(Work.OPERATION, "graph")
+    graph = f", and {graph_us:.1f} µs of the GPU in a CUDA graph" if graph_us else ""
+    text = (
+        f"starting one small operation takes {one_us:.1f} µs of this processor{graph}: launches alone "
+        f"explain {unexplained_ms:.1f} ms only if the engine starts {count:.0f} a layer without graphs"
+    )
+    refs = case.facts.refs(LAUNCH, MODEL)
+    return [Claim(text, refs, (0.0, unexplained_ms), Basis.ESTIMATED)]
 
 
 def _graphs_off(case: Case) -> list[Claim]:
