@@ -23,6 +23,7 @@ _HEADER = re.compile(r"^[\s>|*-]*(?:IOMMU[ _-]*)?Group(?:\s*#|\s*:)?\s*(\d{1,6})
 _PAIR = re.compile(
     r"^[\s>|]*(\d{1,6})\s*:?\s+(?=(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.)", re.I
 )
+_BARE_HEADER = re.compile(r"(?:IOMMU )?Group (\d{1,6}):?\s*$", re.IGNORECASE)
 # By far the most lines: a device below its group's header.
 _PLAIN = re.compile(
     r"\s+((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7])(?![0-9a-fA-F.:])(.*)"
@@ -88,6 +89,8 @@ def _members(lines: list[str]) -> Iterator[_Member]:
         plain = _PLAIN.match(line) if above.group is not None else None
         if plain and "roup" not in line:
             member: _Member | None = _named(above.group or 0, plain[1], plain[2], number)
+        elif (bare := _BARE_HEADER.match(line)) and not line[0].isspace():
+            above.group, above.device, member = int(bare[1]), None, None
         elif "│" in line:
             member = _table_row(line, above, number)
         else:
