@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from webapp.accounts.models import GIVEN, Role, User
+from webapp.handoff.models import Link
 from webapp.review.models import Decision
 from webapp.triage import intake
 from webapp.triage.models import DiagnosisSession, Run, Target
@@ -21,12 +22,23 @@ pytestmark = pytest.mark.django_db
 
 # What each argument of an address is made from; an address with another one fails this test, so that
 # nobody forgets it here.
-ARGUMENTS = {"session_id", "role", "target_id", "run_id", "name", "number", "token"}
-OPEN_TO_ALL = {"accounts:sign_in", "accounts:welcome"}
+ARGUMENTS = {
+    *("session_id", "role", "target_id", "run_id", "name", "number", "token", "link_id", "sha256")
+}
+# Those of a link ask for the link instead of an account: tests/webapp/handoff.
+OPEN_TO_ALL = {
+    *("accounts:sign_in", "accounts:welcome", "handoff:enter", "handoff:asked", "handoff:answer"),
+    *("handoff:questions", "handoff:fetch"),
+}
 FOR_ADMINISTRATORS = {"accounts:people"}
 # The answers to GET of those that only take POST; everything else answers GET.
 ONLY_POST = {
     "accounts:sign_out",
+    "handoff:accept_link",
+    "handoff:answer",
+    "handoff:make_link",
+    "handoff:questions",
+    "handoff:revoke_link",
     "review:close",
     "review:comment",
     "review:judge",
@@ -58,7 +70,9 @@ PATTERNS = dict(patterns())
 CONVERTERS = {name: set(entry.pattern.converters) for name, entry in PATTERNS.items()}
 OF_A_SESSION = sorted(name for name, taken in CONVERTERS.items() if "session_id" in taken)
 OF_ITS_PARTS = sorted(
-    name for name in OF_A_SESSION if CONVERTERS[name] & {"target_id", "run_id", "name", "number"}
+    name
+    for name in OF_A_SESSION
+    if CONVERTERS[name] & {"target_id", "run_id", "name", "number", "link_id"}
 )
 
 
@@ -79,7 +93,12 @@ def arguments_of(session: DiagnosisSession, owner: User) -> dict[str, Any]:
     number = 1 + Decision.objects.count()
     Decision.objects.create(session=session, number=number, title="t", proposed_by=owner)
     taken = intake.take_text(session, f"$ uname -r\n{session.pk}\n".encode(), user=owner)
+    link, _ = Link.make(
+        session, made_by=owner, person="the admin", purpose="why", hours=1, phases=[]
+    )
     return {
+        "link_id": link.pk,
+        "sha256": "0" * 64,
         "session_id": session.pk,
         "role": "guest",
         "target_id": target.pk,

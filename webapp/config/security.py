@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from django.contrib.auth import SESSION_KEY
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+
+from webapp.handoff.models import OPENED, Link
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -16,6 +19,7 @@ POLICY = (
 # Files are written to a temporary folder before any view looks at them, so the limit stands in front.
 LARGEST_REQUEST_BYTES = 100 * 2**20
 LARGEST_ANONYMOUS_REQUEST_BYTES = 2**16
+_LINK_PAGE = re.compile(r"/asked/([0-9a-f-]{36})/answer\Z")
 
 
 def content_security_policy(
@@ -36,14 +40,26 @@ def content_security_policy(
 def limited_requests(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Refuses what is too large unread; who is not signed in has nothing large to send."""
+    """Refuses what is too large unread; who is neither signed in nor came by a link has nothing large
+    to send."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         length = request.META.get("CONTENT_LENGTH") or "0"
         size = int(length) if length.isdecimal() and len(length) < 20 else LARGEST_REQUEST_BYTES + 1
         too_large = size > LARGEST_REQUEST_BYTES or (
-            size > LARGEST_ANONYMOUS_REQUEST_BYTES and SESSION_KEY not in request.session
+            size > LARGEST_ANONYMOUS_REQUEST_BYTES and not _is_known(request)
         )
         return render(request, "413.html", status=413) if too_large else get_response(request)
 
     return middleware
+
+
+def _is_known(request: HttpRequest) -> bool:
+    """Signed in, or sending to the page of a link that this browser opened and that is still open."""
+    if SESSION_KEY in request.session:
+        return True
+    sent_to = _LINK_PAGE.match(request.path)
+    if not sent_to or sent_to[1] not in request.session.get(OPENED, []):
+        return False
+    link = Link.objects.filter(pk=sent_to[1]).first()
+    return link is not None and link.is_open

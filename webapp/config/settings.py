@@ -128,7 +128,10 @@ EMBEDDED_WORKER = not REDIS_URL
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
+    "filters": {"tokens": {"()": "webapp.config.logs.WithoutTokens"}},
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["tokens"]}
+    },
     "root": {"handlers": ["stderr"], "level": environment.text("PEERPATH_LOG_LEVEL", "WARNING")},
 }

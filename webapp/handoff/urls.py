@@ -1,12 +1,22 @@
-"""Addresses of the scripts for other hands."""
+"""Addresses of links, of the scripts for other hands, and of the plan."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from webapp.handoff import views
+from webapp.handoff.views import asked, collecting, links
 
 app_name = "handoff"
+S = "sessions/<uuid:session_id>/"
 urlpatterns = [
-    path("sessions/<uuid:session_id>/script/<str:role>", views.script, name="script"),
+    path(S + "script/<str:role>", collecting.script, name="script"),
+    path(S + "links", links.links, name="links"),
+    path(S + "links/make", links.make, name="make_link"),
+    path(S + "links/<uuid:link_id>/revoke", links.revoke, name="revoke_link"),
+    path(S + "links/<uuid:link_id>/accept", links.accept, name="accept_link"),
+    path("link/<str:token>", asked.enter, name="enter"),
+    path("asked/<uuid:link_id>", asked.asked, name="asked"),
+    path("asked/<uuid:link_id>/answer", asked.answer, name="answer"),
+    path("asked/<uuid:link_id>/questions", asked.questions, name="questions"),
+    path("fetch/<str:sha256>", asked.fetch, name="fetch"),
 ]

@@ -59,7 +59,7 @@ def fact_rows(facts: Facts, *prefixes: str) -> list[FactRow]:
     return sorted(rows, key=lambda row: row.best.reading.kind is not ReadingKind.KNOWN)
 
 
-def _preview(role: View) -> list[tuple[PreviewLine, list[PreviewLine]]]:
+def preview_of(role: View) -> list[tuple[PreviewLine, list[PreviewLine]]]:
     """Every command by probe: the probe's first line, and all its alternatives."""
     lines = preview(probes_for(role))
     return [
@@ -95,7 +95,7 @@ def _look(
             :3
         ],
         rows=fact_rows(facts, f"{role.value}.", "vm." if role is View.HOST else f"{role.value}."),
-        commands=_preview(role),
+        commands=preview_of(role),
         answers=ANSWERS,
         host_answers=session.workload.get("host", {}),
     )

@@ -1,0 +1,141 @@
+"""Makes the scripts that are handed out, keeps them, and knows again what they print."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.http import HttpResponse
+
+from agents.collector import build_script, script_sha256
+from agents.facts import View
+from agents.framing import Bundle, Header, read_bundles
+from agents.probe import Probe
+from agents.probes import all_probes
+from webapp.accounts.models import User
+from webapp.handoff.models import Download, HandedScript, Link, Step
+from webapp.triage.intake import BUNDLE
+from webapp.triage.models import DiagnosisSession, Event, Evidence
+
+# An answer this old is told to be: the machine may have changed since.
+OLD = timedelta(hours=24)
+
+
+def collector_for(
+    session: DiagnosisSession, role: View, probes: Sequence[Probe], link: Link | None = None
+) -> HandedScript:
+    """The collector of these probes; one made before, when today's would be the same."""
+    names = [probe.id for probe in probes]
+    before = HandedScript.objects.filter(
+        session=session, link=link, role=role.value, names=names, phase=""
+    ).first()
+    if before and _built_again(before, probes) == before.text:
+        return before
+    nonce = secrets.token_hex(16)
+    text = build_script(probes, role=role, nonce=nonce)
+    short = "" if len(names) > 1 and len(names) == _all_of(role) else "-rest"
+    return _keep(
+        session, link, f"peerpath-{role.value}{short}.sh", role, text, names=names, nonce=nonce
+    )
+
+
+def handed(
+    session: DiagnosisSession,
+    link: Link | None,
+    *,
+    phase: str,
+    act: str,
+    role: View,
+    vmid: int | None,
+    text: str,
+) -> HandedScript:
+    """A phase's script as it is shown and downloaded; kept once for the same text."""
+    name = "-".join(["peerpath", phase.lower(), *([f"vm{vmid}"] if vmid else []), act]) + ".sh"
+    return _keep(session, link, name, role, text, phase=phase, act=act, vmid=vmid)
+
+
+def _keep(
+    session: DiagnosisSession, link: Link | None, name: str, role: View, text: str, **more: object
+) -> HandedScript:
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    known = HandedScript.objects.filter(session=session, link=link, name=name, sha256=sha256)
+    return known.first() or HandedScript.objects.create(
+        session=session,
+        link=link,
+        name=name,
+        role=role.value,
+        text=text,
+        sha256=sha256,
+        **more,
+    )
+
+
+def _all_of(role: View) -> int:
+    return sum(p.role is role and not p.on_demand for p in all_probes().values())
+
+
+def _built_again(script: HandedScript, probes: Sequence[Probe]) -> str:
+    return build_script(probes, role=View(script.role), nonce=script.nonce)
+
+
+def download(script: HandedScript, *, by: User | None, show: bool = False) -> HttpResponse:
+    """Plain text that no browser runs; to look at it is not to download it."""
+    response = HttpResponse(script.text, content_type="text/plain; charset=utf-8")
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "no-store"
+    if show:
+        return response
+    response["Content-Disposition"] = f'attachment; filename="{script.name}"'
+    Download.objects.create(script=script, by=by)
+    if script.link and by is None:
+        script.link.reach(Step.DOWNLOADED)
+    else:
+        Event.record(script.session, "script_downloaded", by, role=script.role, name=script.name)
+    return response
+
+
+def marks_of(evidence: Evidence) -> list[str]:
+    """What is odd about where a collector's answer comes from, each a sentence. It is read all the same."""
+    if evidence.reader != BUNDLE:
+        return []
+    found = (_marks(evidence, bundle) for _, bundle in read_bundles(bytes(evidence.body)))
+    return list(dict.fromkeys(mark for marks in found for mark in marks))
+
+
+def _marks(evidence: Evidence, bundle: Bundle) -> list[str]:
+    header = bundle.header
+    if header is None:
+        return ["The beginning is missing, so it does not say which script printed it."]
+    marks = _script_marks(evidence.session, header)
+    if not bundle.complete:
+        marks.append("The end is missing: the output was cut.")
+    elif bundle.edited:
+        marks.append("The output was changed after the script printed it.")
+    age = _age(header.time, evidence.created_at)
+    if age and age > OLD:
+        marks.append(f"It was printed {age.days} day{'s' * (age.days > 1)} before it was given.")
+    return marks
+
+
+def _script_marks(session: DiagnosisSession, header: Header) -> list[str]:
+    script = HandedScript.objects.filter(session=session, nonce=header.nonce).first()
+    if script is None:
+        known = HandedScript.objects.filter(nonce=header.nonce).exists()
+        where = "from another session" if known else "not from a script that was handed out here"
+        return [f"It is {where}."]
+    ran = header.ran_sha256 or header.script_sha256
+    if {header.script_sha256, ran} != {script_sha256(script.text)}:
+        return ["The script was changed before it ran."]
+    probes = [all_probes()[name] for name in script.names if name in all_probes()]
+    if _built_again(script, probes) != script.text:
+        return ["It is from an older script: the one of today asks more or otherwise."]
+    return []
+
+
+def _age(printed: str, given: datetime) -> timedelta | None:
+    try:
+        return given - datetime.fromisoformat(printed)
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,146 @@
+"""What comes back through a link: stored, read, and told to both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Q, Sum
+from django.db.models.functions import Length
+
+from agents.facts import ReadingKind, View
+from agents.probe import Probe
+from agents.probes import probes_for
+from webapp.handoff import throttle
+from webapp.handoff.models import Answer, Link, Step
+from webapp.handoff.scripts import marks_of
+from webapp.triage.models import DiagnosisSession, Event, Evidence, StoredReading
+from webapp.triage.templatetags.show import reading_words
+from webapp.triage.uploads import Received, Upload, receive
+
+_SAYS_SOMETHING = {ReadingKind.KNOWN, ReadingKind.UNREADABLE}
+
+
+class RefusedError(Exception):
+    """Nothing was taken; the message says why."""
+
+
+def take(link: Link, uploads: Sequence[Upload], *, label: str, hide: bool) -> Received:
+    """Raises RefusedError when the link brought too much already."""
+    size = sum(len(upload.raw) for upload in uploads)
+    if not throttle.may_answer(link.pk):
+        raise RefusedError("That was sent very often. Wait ten minutes and send it again.")
+    if size + _taken_bytes(link) > throttle.LARGEST_TOTAL_BYTES:
+        raise RefusedError("This link has taken all it may; ask for a new one.")
+    received = receive(
+        link.session, uploads, user=None, view=View.HOST, label=f"{link.person}: {label}", hide=hide
+    )
+    if received.takes:
+        _keep(link, received)
+    return received
+
+
+def _keep(link: Link, received: Received) -> None:
+    Link.objects.filter(pk=link.pk).update(accepted_at=None, accepted_by=None)
+    link.reach(Step.RECEIVED)
+    for taken in received.takes:
+        Answer.objects.update_or_create(
+            link=link,
+            evidence=taken.evidence,
+            defaults={
+                "understood": len(taken.understood),
+                "marks": marks_of(taken.evidence),
+                "notes": list(taken.notes),
+            },
+        )
+    if received.understood:
+        link.reach(Step.READ)
+
+
+def _taken_bytes(link: Link) -> int:
+    given = Evidence.objects.filter(pk__in=link.given.values("evidence"))
+    return int(given.aggregate(total=Sum(Length("body")))["total"] or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One question of the host script, and what this link brought for it.
+
+    state: "read", "nothing" (it looked, and there is nothing of the kind), "refused" (it needs root) or
+    "missing". said: its answers in a few words.
+    """
+
+    probe: Probe
+    state: str
+    said: tuple[str, ...] = ()
+
+
+def rows_of(link: Link) -> list[Row]:
+    """Every question of the host script. Answers that came another way count as read, unsaid."""
+    own: dict[str, list[StoredReading]] = {}
+    for reading in StoredReading.objects.filter(evidence__in=_evidence_of(link)):
+        own.setdefault(reading.reader, []).append(reading)
+    missing = {probe.id for probe in still_missing(link.session, View.HOST)}
+    return [_row(probe, own.get(probe.id, []), missing) for probe in probes_for(View.HOST)]
+
+
+def _row(probe: Probe, readings: list[StoredReading], missing: set[str]) -> Row:
+    said = tuple(text for reading in readings if (text := _said(reading)))
+    if probe.id in missing:
+        return Row(probe, "refused" if readings else "missing", said)
+    nothing = readings and not any(reading.kind in _SAYS_SOMETHING for reading in readings)
+    return Row(probe, "nothing" if nothing else "read", said)
+
+
+def is_elsewhere(rows: Sequence[Row]) -> bool:
+    """Whether the script ran where there are neither VMs nor GPUs: it was not the host, most likely."""
+    looked = {row.probe.id for row in rows if row.state == "nothing"}
+    return {"host.vms", "host.qemu_running", "host.pcie_links"} <= looked
+
+
+def _said(reading: StoredReading) -> str:
+    if reading.kind != ReadingKind.KNOWN:
+        return reading.detail[:140]
+    return reading_words(reading)
+
+
+def _evidence_of(link: Link) -> Any:
+    """What the link brought: the texts, and the frames of the collectors' answers among them."""
+    given = list(link.given.values_list("evidence_id", "evidence__sha256"))
+    return Evidence.objects.filter(
+        Q(pk__in=[pk for pk, _ in given]) | Q(meta__bundle__in=[sha256 for _, sha256 in given]),
+        session=link.session_id,
+    )
+
+
+def still_missing(session: DiagnosisSession, role: View) -> tuple[Probe, ...]:
+    """The probes that would still tell something: never answered, or refused for lack of rights."""
+    answered = set(
+        StoredReading.objects.filter(evidence__session=session)
+        .exclude(kind=ReadingKind.NOT_RUN)
+        .values_list("reader", flat=True)
+    )
+    return tuple(probe for probe in probes_for(role) if probe.id not in answered)
+
+
+def say_of_host(link: Link, answers: Mapping[str, Any]) -> None:
+    """Keeps what the person says of the host, as the operator's own answers are kept."""
+    with transaction.atomic():
+        session = DiagnosisSession.objects.select_for_update().get(pk=link.session_id)
+        host = {**session.workload.get("host", {}), **answers}
+        if root := answers.get("host_root"):
+            host["host_root"] = _root(session, root)
+        session.workload = {**session.workload, "host": host}
+        session.version = F("version") + 1
+        session.save(update_fields=["workload", "version", "updated_at"])
+        link.answers = {**link.answers, **answers}
+        link.save(update_fields=["answers"])
+        Event.record(session, "link_answered", None, person=link.person)
+
+
+def _root(session: DiagnosisSession, said: str) -> str:
+    """What root of the admin's is to the operator: someone who can be asked. Their own goes on counting."""
+    own = session.workload.get("host", {}).get("host_root")
+    return "yes" if own == "yes" else "no" if said == "no" else "ask admin"

@@ -1,0 +1,189 @@
+"""The pages behind a link: for a person without an account, who has the host and we have not.
+
+The token stands in one address, which only keeps the link in the browser's session and leads on; the
+pages themselves carry none, so that neither a Referer nor a log of theirs can give it away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+from agents.facts import View
+from agents.probes import probes_for
+from webapp.handoff import scripts, throttle
+from webapp.handoff.models import OPENED, HandedScript, Link, Step
+from webapp.handoff.taking import (
+    RefusedError,
+    is_elsewhere,
+    rows_of,
+    say_of_host,
+    still_missing,
+    take,
+)
+from webapp.handoff.views.links import only_here
+from webapp.triage.uploads import Received
+from webapp.triage.views.look import ANSWERS, preview_of
+from webapp.triage.views.start import given
+
+P = ParamSpec("P")
+LONGEST_WHY = 300
+ROOT_ANSWERS = (("yes", "Yes"), ("colleague", "No, but a colleague has"), ("no", "No"))
+
+
+@login_not_required
+@never_cache
+@require_GET
+def enter(request: HttpRequest, token: str) -> HttpResponse:
+    """The address that was sent: from here on the browser's session stands for the token."""
+    address = request.META.get("REMOTE_ADDR", "")
+    if not throttle.may_guess(address):
+        return _closed(request, 429)
+    link = Link.find(token)
+    if link is None:
+        throttle.guessed_wrong(address)
+        return _closed(request, 410)
+    opened = request.session.get(OPENED, [])
+    request.session[OPENED] = [*(i for i in opened if i != str(link.pk)), str(link.pk)][-20:]
+    response = redirect("handoff:asked", link.pk)
+    response["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+def _closed(request: HttpRequest, status: int) -> HttpResponse:
+    context = {"too_often": status == 429}
+    response = TemplateResponse(request, "handoff/closed.html", context, status=status)
+    response["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+def through_link(
+    view: Callable[Concatenate[HttpRequest, Link, P], HttpResponse],
+) -> Callable[..., HttpResponse]:
+    """Gives the view its link, when this browser opened it with its token and it is still open."""
+
+    @login_not_required
+    @never_cache
+    @wraps(view)
+    def wrapped(
+        request: HttpRequest, link_id: UUID, *args: P.args, **kwargs: P.kwargs
+    ) -> HttpResponse:
+        if str(link_id) not in request.session.get(OPENED, []):
+            return _closed(request, 410)
+        link = Link.objects.select_related("session", "made_by").filter(pk=link_id).first()
+        if link is None or not link.is_open:
+            return _closed(request, 410)
+        return view(request, link, *args, **kwargs)
+
+    return wrapped
+
+
+@require_GET
+@through_link
+def asked(request: HttpRequest, link: Link) -> HttpResponse:
+    link.reach(Step.OPENED)
+    session, rows = link.session, rows_of(link)
+    collector = scripts.collector_for(session, View.HOST, probes_for(View.HOST), link)
+    answers = list(link.given.select_related("evidence"))
+    missing = still_missing(session, View.HOST) if answers else ()
+    context = {
+        "link": link,
+        "collector": collector,
+        "lines": collector.text.count("\n"),
+        "commands": preview_of(View.HOST),
+        "rows": rows,
+        "answers": answers,
+        "read": sum(row.state == "read" for row in rows),
+        "missing": [row for row in rows if row.state in {"missing", "refused"}],
+        "elsewhere": is_elsewhere(rows),
+        "rest": scripts.collector_for(session, View.HOST, missing, link) if missing else None,
+        "refused": any(row.state == "refused" for row in rows),
+        "questions": ANSWERS,
+        "roots": ROOT_ANSWERS,
+        "base": _base(request),
+        "phases": _phases(link),
+    }
+    return TemplateResponse(request, "handoff/asked.html", context)
+
+
+def _base(request: HttpRequest) -> str:
+    """Where curl finds us: the public address, or the one this page was reached at while that is local."""
+    return request.build_absolute_uri("/").rstrip("/") if only_here() else settings.PUBLIC_URL
+
+
+def _phases(link: Link) -> list[Any]:
+    return []
+
+
+@require_POST
+@through_link
+def answer(request: HttpRequest, link: Link) -> HttpResponse:
+    """Takes a paste or files. The page then says what was understood, and a reload sends nothing again."""
+    uploads = given(request)
+    if uploads:
+        about = request.POST.get("about", "")[:60] or "host script"
+        try:
+            hide = bool(request.POST.get("hide"))
+            _tell(request, take(link, uploads, label=about, hide=hide))
+        except RefusedError as error:
+            messages.error(request, str(error))
+    return redirect(f"/asked/{link.pk}#understood")
+
+
+def _tell(request: HttpRequest, received: Received) -> None:
+    count = len(received.understood)
+    if received.duplicate:
+        messages.info(request, "The same output was given before; it counts once.")
+    elif count:
+        messages.success(request, f"Thank you. {count} answer{'s' * (count > 1)} understood.")
+    elif received.takes:
+        messages.warning(request, "It is kept, but nothing in it was recognised.")
+    for note in received.notes:
+        messages.warning(request, note)
+
+
+@require_POST
+@through_link
+def questions(request: HttpRequest, link: Link) -> HttpResponse:
+    roots = dict(ROOT_ANSWERS)
+    changes = dict(ANSWERS["may_change"])
+    answers: dict[str, Any] = {
+        "host_root": root if (root := request.POST.get("host_root", "")) in roots else "",
+        "why_vm": request.POST.get("why_vm", "").strip()[:LONGEST_WHY],
+        "may_change": [c for c in request.POST.getlist("may_change") if c in changes],
+    }
+    kept = {name: value for name, value in answers.items() if value}
+    if kept:
+        say_of_host(link, kept)
+        messages.success(request, "Kept, and told to the person who asked. Thank you.")
+    return redirect(f"/asked/{link.pk}#questions")
+
+
+@login_not_required
+@never_cache
+@require_GET
+def fetch(request: HttpRequest, sha256: str) -> HttpResponse:
+    """A script of an open link, by its own hash: nobody knows that who was not shown the script."""
+    address = request.META.get("REMOTE_ADDR", "")
+    if not throttle.may_guess(address):
+        return HttpResponse("Too many wrong addresses; wait a minute.\n", status=429)
+    script = (
+        HandedScript.objects.select_related("link", "session")
+        .filter(sha256=sha256, link__isnull=False)
+        .first()
+    )
+    if script is None or script.link is None or not script.link.is_open:
+        throttle.guessed_wrong(address)
+        raise Http404
+    return scripts.download(script, by=None, show="show" in request.GET)

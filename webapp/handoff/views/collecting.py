@@ -1,0 +1,27 @@
+"""The collector script as a download, for a machine that nobody here can reach."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.views.decorators.http import require_GET
+
+from agents.facts import View
+from agents.probes import probes_for
+from webapp.handoff.scripts import collector_for, download
+from webapp.handoff.taking import still_missing
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.views.shell import acting, on_session
+
+
+@require_GET
+@on_session
+def script(request: HttpRequest, session: DiagnosisSession, role: str) -> HttpResponse:
+    """The read-only script of one role; with `missing`, only what the session has no answer to."""
+    if role not in {View.GUEST, View.HOST}:
+        raise Http404
+    view = View(role)
+    probes = probes_for(view)
+    if request.GET.get("missing"):
+        probes = still_missing(session, view) or probes
+    made = collector_for(session, view, probes)
+    return download(made, by=acting(request), show=bool(request.GET.get("show")))

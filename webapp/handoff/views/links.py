@@ -1,0 +1,119 @@
+"""The operator's side of links: make one, see how far it got, revoke it, accept what came."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+from webapp.handoff.models import Link
+from webapp.handoff.purpose import purpose
+from webapp.triage.diagnoses import session_diagnosis
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.views.shell import acting, on_session, shell
+
+HOURS = ((24, "1 day"), (72, "3 days"), (168, "1 week"), (336, "2 weeks"))
+LONGEST_PURPOSE = 2000
+
+
+@require_GET
+@on_session
+def links(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """The links and how far each got, with the form for a new one; 204 when nothing is new."""
+    found = list(session.links.select_related("made_by", "accepted_by"))
+    seen = _seen(found)
+    live = request.headers.get("HX-Request") and "seen" in request.GET
+    if live and request.GET["seen"] == seen:
+        return HttpResponse(status=204)
+    context: dict[str, Any] = {"links": _rows(found), "seen": seen}
+    if live:
+        return TemplateResponse(
+            request, "handoff/_links.html#live", {"session": session, **context}
+        )
+    context |= {
+        "purpose": purpose(session_diagnosis(session), session.vmid),
+        "hours": HOURS,
+        "phases": _offered(session),
+        "only_here": only_here(),
+    }
+    if request.headers.get("HX-Request"):
+        return TemplateResponse(request, "handoff/_links.html", {"session": session, **context})
+    return TemplateResponse(request, "handoff/links.html", shell(session, "", **context))
+
+
+def _rows(found: list[Link]) -> list[dict[str, Any]]:
+    """Each link with what came by it, the newest first."""
+    return [
+        {"link": link, "answers": link.given.select_related("evidence").order_by("-at")[:8]}
+        for link in found
+    ]
+
+
+def _seen(found: list[Link]) -> str:
+    """Changes whenever the fragment would."""
+    parts = (
+        f"{sum(at is not None for _, at in link.steps)}{'o' if link.is_open else 'c'}"
+        f"{link.given.count()}"
+        for link in found
+    )
+    return "-".join(parts) or "none"
+
+
+def _offered(session: DiagnosisSession) -> list[Any]:
+    return []
+
+
+def only_here() -> bool:
+    """Whether links lead to this machine alone."""
+    return any(name in settings.PUBLIC_URL for name in ("127.0.0.1", "localhost", "[::1]"))
+
+
+@never_cache
+@require_POST
+@on_session
+def make(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """The address is on the answer to this request and nowhere else."""
+    text = request.POST.get("purpose", "").strip()[:LONGEST_PURPOSE]
+    hours = request.POST.get("hours", "")
+    phases = [phase for phase in request.POST.getlist("phases") if phase in _ids(session)]
+    link, token = Link.make(
+        session,
+        made_by=acting(request),
+        person=request.POST.get("person", "").strip()[:80] or "the host’s admin",
+        purpose=text or purpose(session_diagnosis(session), session.vmid),
+        hours=int(hours) if hours in {str(n) for n, _ in HOURS} else HOURS[1][0],
+        phases=phases,
+    )
+    address = f"{settings.PUBLIC_URL}/link/{token}"
+    context = shell(session, "", link=link, address=address, only_here=only_here())
+    return TemplateResponse(request, "handoff/made.html", context)
+
+
+def _ids(session: DiagnosisSession) -> set[str]:
+    return {phase.id for phase in _offered(session)}
+
+
+@require_POST
+@on_session
+def revoke(request: HttpRequest, session: DiagnosisSession, link_id: UUID) -> HttpResponse:
+    get_object_or_404(session.links, pk=link_id).revoke(acting(request))
+    return _back(request, session, "The link is closed; what came by it stays.")
+
+
+@require_POST
+@on_session
+def accept(request: HttpRequest, session: DiagnosisSession, link_id: UUID) -> HttpResponse:
+    get_object_or_404(session.links, pk=link_id).accept(acting(request))
+    return _back(request, session, "Accepted; the link’s page says so.")
+
+
+def _back(request: HttpRequest, session: DiagnosisSession, text: str) -> HttpResponse:
+    messages.success(request, text)
+    return redirect(f"/sessions/{session.pk}/host#links")
