@@ -21,6 +21,11 @@ def parse(output: Output) -> Readings:
     if found is None:
         why = "no whole trace: the file is cut, or it is none"
         return (PROFILE.unreadable(why), KERNEL_TIMES.unreadable(why))
+    return readings_of(found)
+
+
+def readings_of(found: Trace) -> Readings:
+    """What a recording of one rank gives: its step if it can be told, and its kernels' times."""
     if not found.devices:
         why = "this trace holds no work of a GPU: CUDA activities were not recorded"
         return (PROFILE.not_run(why), KERNEL_TIMES.not_run(why))

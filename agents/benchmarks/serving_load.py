@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agents.benchmark import NUMBERS, Benchmark, Choice
-from agents.facts.bench import SERVING
+from agents.facts.bench import SERVING, TELEMETRY
 from agents.parsing import serving_lines
 from agents.probe import Output, Readings, Signature
+from agents.telemetry import with_telemetry
 
 _TOKENS = r"[1-9][0-9]{0,5}"
 
@@ -42,14 +43,15 @@ def _circumstances(environment: dict[str, str], notes: list[str]) -> str:
         )
         if environment.get(name)
     ]
-    return "; ".join([" ".join(shown), *notes]).strip("; ")
+    told = [note for note in notes if not note.startswith("no telemetry:")]
+    return "; ".join(filter(None, [" ".join(shown), *told]))
 
 
 benchmark = Benchmark(
     __name__,
     title="Load on the serving engine",
-    supplies=(SERVING,),
-    parse=parse,
+    supplies=(SERVING, TELEMETRY),
+    parse=with_telemetry(parse, serving_lines.SCHEMA),
     signature=Signature(
         typed=r"\bpayloads/serving_load\b",
         starts=(r'^\{"schema": ?"peerpath\.serving_load/1"',),
@@ -74,8 +76,9 @@ benchmark = Benchmark(
         Choice("seed", "Seed", hint="repeats an earlier run's prompts", pattern=r"[0-9]{0,12}"),
     ),
     about=(
-        "Sends prompts to the engine from the machine it runs on, a few at a time and then more: time to the "
-        "first token, time per token, gaps between tokens, output and total tokens a second kept apart, and "
-        "tokens per joule where nvidia-smi answers. Tokens are those that the engine itself counts."
+        "Sends prompts to the engine from the machine it runs on, one at a time and then more at once: time"
+        " to the first token, time per token, gaps between tokens, output and total tokens a second kept"
+        " apart, and tokens per joule where the driver says what the GPUs draw. Tokens are those that the"
+        " engine itself counts."
     ),
 )

@@ -43,7 +43,21 @@ class Caller:
         self.endpoint, self.model, self.path, self.extra = endpoint, model, path, extra
 
     def __call__(self, prompt, tokens):
-        """Raises Failed."""
+        """The whole answer. Raises Failed."""
+        answer = Answer(time.perf_counter())
+        for arrival, said in self.events(prompt, tokens):
+            if _has_text(said):
+                answer.arrivals.append(arrival)
+            _note_usage(answer, said.get("usage"))
+        if not answer.arrivals:
+            raise Failed("an answer without text")
+        return answer
+
+    def arrivals(self, prompt, tokens):
+        """When each event that brings text came. Raises Failed."""
+        return (arrival for arrival, said in self.events(prompt, tokens) if _has_text(said))
+
+    def events(self, prompt, tokens):
         chat = self.path == PATHS[1]
         asked = {"messages": [{"role": "user", "content": prompt}]} if chat else {"prompt": prompt}
         body = {
@@ -55,14 +69,7 @@ class Caller:
             **asked,
             **self.extra,
         }
-        answer = Answer(time.perf_counter())
-        for arrival, said in self.endpoint.stream(self.path, body):
-            if _has_text(said):
-                answer.arrivals.append(arrival)
-            _note_usage(answer, said.get("usage"))
-        if not answer.arrivals:
-            raise Failed("an answer without text")
-        return answer
+        return self.endpoint.stream(self.path, body)
 
 
 def _has_text(said):

@@ -29,6 +29,7 @@ class Engine:
     busy: int | None = None
     text: str = "w"
     trace: dict[str, Any] | None = None
+    hides: Path | None = None  # where it writes traces although it was asked for another folder
     trace_folder: Path | None = None
     port: int = 0
     prompts: list[str] = field(default_factory=list)
@@ -90,8 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path in ("/v1/completions", "/v1/chat/completions"):
             self._complete(asked)
         elif self.engine.trace is not None and self.path == "/start_profile":
-            if "output_dir" in asked:
-                self.engine.trace_folder = Path(asked["output_dir"])
+            self.engine.trace_folder = self.engine.hides or Path(asked["output_dir"])
             self._answer(200, "Start profiling.\n")
         elif self.engine.trace is not None and self.path == "/stop_profile":
             self._write_traces()
@@ -101,9 +101,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _write_traces(self) -> None:
         assert self.engine.trace_folder
+        self.engine.trace_folder.mkdir(exist_ok=True)
         for rank in (1, 0):
             name = f"1700000000.5-TP-{rank}.trace.json.gz"
-            said = {**(self.engine.trace or {}), "distributedInfo": {"rank": rank}}
+            said = {"distributedInfo": {"rank": rank}, **(self.engine.trace or {})}
+            said["distributedInfo"] = {"rank": rank}
             path = self.engine.trace_folder / name
             path.write_bytes(gzip.compress(json.dumps(said, indent=1).encode()))
 

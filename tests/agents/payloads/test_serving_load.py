@@ -36,7 +36,7 @@ def load(program: Path, engine: Engine, *argv: str) -> tuple[list[dict[str, Any]
     arguments = (*SHORT, "--url", engine.url, *(argv or ("--concurrency", "2")))
     lines, out, err = finish(start(program, *arguments, isolated=True))
     assert err == ""
-    (reading,) = BENCHMARK.parse(Output(out))
+    reading, _ = BENCHMARK.parse(Output(out))
     return lines, reading
 
 
@@ -184,7 +184,7 @@ def test_through_a_real_sshd_it_reaches_what_only_that_machine_reaches(sshd: Ssh
     with serving(Engine(step_s=0.002)) as engine:
         url = ("--url", engine.url, "--concurrency", "2")
         assert asyncio.run(work(time.monotonic() + 30, *url, *SHORT)) is Reason.FINISHED
-        (reading,) = BENCHMARK.parse(Output(out.decode()))
+        reading, _ = BENCHMARK.parse(Output(out.decode()))
         rows: Any = reading.value
         assert rows[0].requests == 4
         engine.step_s = 0.5

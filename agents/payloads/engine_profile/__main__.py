@@ -1,0 +1,137 @@
+"""Lets a serving engine record its own GPU work during real requests, and tells one rank's part of it.
+
+Runs on the target by itself: Python 3.8 or newer, nothing else. The trace is read where it lies, in bounded
+memory, and only what the GPU did is told. First a header, last {"end": true}.
+"""
+
+import argparse
+import contextlib
+import functools
+import os
+import secrets
+import signal
+import sys
+import time
+from pathlib import Path
+
+from completion import caller_for
+from endpoint import find, read_key, running
+from lines import Refusal, lost, say
+from machine import driver_version, program
+from places import configured, new_traces, remove, seen_from_here, traces
+from processes import GO_ON, REFUSED, SIGNALS, STOPPED, Stopped, end_by_signal, run_all
+from recorded import tell
+from recording import record, switch_off
+
+SCHEMA = "peerpath.engine_profile/1"
+OPTIONS = (
+    ("--url", str, "", "the endpoint as this machine reaches it; default: ports 30000 and 8000"),
+    ("--key-file", str, "", "a file on this machine that holds the endpoint's key"),
+    ("--concurrency", int, 1, "requests at once"),
+    ("--steps", int, 24, "how many events of each request are recorded"),
+    (
+        "--trace-dir",
+        str,
+        "",
+        "where the engine writes its traces, if its command line does not say",
+    ),
+    ("--write-seconds", float, 300.0, "how long the engine may take to write them"),
+    ("--limit", float, 600.0, "seconds until it is killed"),
+)
+
+
+def options(argv):
+    ask = argparse.ArgumentParser(description="Records an engine's GPU work during real requests.")
+    for name, kind, default, text in OPTIONS:
+        ask.add_argument(name, type=kind, default=default, help=text)
+    ask.add_argument("--force", action="store_true", help="record beside other requests")
+    chosen = ask.parse_args(argv)
+    if not (1 <= chosen.concurrency <= 256 and 3 <= chosen.steps <= 500):
+        raise Refusal("nothing to record", "give --concurrency up to 256 and --steps from 3 to 500")
+    return chosen
+
+
+def measured(chosen, argv):
+    try:
+        endpoint, model, engine = find(chosen.url, read_key(chosen.key_file), 120)
+        busy = running(endpoint)
+        if busy and not chosen.force:
+            fix = "wait until the engine is idle, or give --force and accept a record of other work"
+            raise Refusal(f"the engine is working on {busy:.0f} requests", fix)
+        call, _ = caller_for(endpoint, model)
+        environment = {
+            "endpoint": endpoint.url,
+            "model": model,
+            "engine": engine,
+            "driver": driver_version(),
+            "concurrency": str(chosen.concurrency),
+            **program(argv),
+        }
+        say(schema=SCHEMA, environment=environment)
+        _record_and_tell(chosen, endpoint, call)
+    except Refusal as refusal:
+        say(**refusal.line)
+        return REFUSED
+    except Exception as error:  # a process's last line of defence: a line, never a traceback
+        lost("the recording", error)
+    return GO_ON
+
+
+def _record_and_tell(chosen, endpoint, call):
+    ours = f"/tmp/peerpath-profile-{secrets.token_hex(8)}"
+
+    def folders():
+        named = [Path(chosen.trace_dir)] if chosen.trace_dir else []
+        return [*seen_from_here(ours), *named, *configured()]
+
+    before = set(traces(folders()))
+    try:
+        record(endpoint, call, chosen, ours, time.monotonic() + chosen.write_seconds)
+        found = new_traces(folders, before, time.monotonic() + chosen.write_seconds)
+        if not found:
+            fix = (
+                "look in its log where it wrote the trace, and upload that file on the measure page"
+            )
+            raise Refusal("the engine's trace was not found where this account can read", fix)
+        _tell_first(found)
+    finally:
+        if not remove(ours):
+            say(note=f"{ours} could not be removed")
+
+
+def _tell_first(found):
+    """The first file with GPU work in it; vLLM writes one of its front end beside those of the ranks."""
+    for path in found:
+        try:
+            if tell(path):
+                return
+        except (OSError, EOFError, ValueError) as error:
+            lost(path.name, error)
+    lost("the GPU's work", "none of the traces holds any")
+
+
+def main(argv):
+    try:
+        chosen = options(argv)
+        for number in SIGNALS:
+            signal.signal(number, end_by_signal)
+        task = functools.partial(measured, chosen, argv)
+        code = run_all([("the recording", task)], chosen.limit)
+    except Refusal as refusal:
+        say(**refusal.line)
+        return 2
+    except Stopped as stopped:
+        with contextlib.suppress(Refusal):
+            switch_off(find(chosen.url, read_key(chosen.key_file), 1)[0])
+        say(stopped=str(stopped))
+        return STOPPED
+    if code == 0:
+        say(end=True)
+    return code
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except BrokenPipeError:
+        os._exit(5)

@@ -1,0 +1,90 @@
+"""Where an engine writes its traces, and which of them are new. It may live in a container."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import time
+from pathlib import Path
+
+ENGINES = re.compile(rb"sglang|vllm", re.IGNORECASE)
+# Rank 0 of whatever the engine counts, as SGLang and vLLM name their files.
+FIRST_RANK = re.compile(r"(?:TP-0(?:\D|$)|rank[-_]?0(?:\D|$))")
+QUIET_SECONDS = 2.0  # without growth: then a file is written to its end
+
+
+def engines():
+    """(root, working folder, environment, arguments) of each engine process that may be looked into."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            argv = (process / "cmdline").read_bytes().split(b"\0")
+            if int(process.name) == os.getpid() or not ENGINES.search(b" ".join(argv)):
+                continue
+            environment = (process / "environ").read_bytes().split(b"\0")
+            cwd = os.readlink(str(process / "cwd"))  # noqa: PTH115, Python 3.8 has no Path.readlink
+            yield process / "root", cwd, environment, argv
+        except OSError:  # it has ended, or is another account's
+            continue
+
+
+def configured():
+    """Folders that running engines were told to write traces to, as this machine reaches them."""
+    for root, cwd, environment, argv in engines():
+        for folder in _told(environment, argv):
+            yield root / str(Path(cwd) / folder).lstrip("/")
+
+
+def _told(environment, argv):
+    words = [word.decode("utf-8", "replace") for word in argv]
+    for line in environment:
+        name, _, value = line.decode("utf-8", "replace").partition("=")
+        if name in ("VLLM_TORCH_PROFILER_DIR", "SGLANG_TORCH_PROFILER_DIR") and value:
+            yield value
+    for i, word in enumerate(words):
+        name, _, value = word.partition("=")
+        if not name.startswith("--profiler-config"):
+            continue
+        value = value or (words[i + 1] if i + 1 < len(words) else "")
+        if name.endswith(".torch_profiler_dir"):
+            yield value
+        with contextlib.suppress(ValueError, TypeError, KeyError):
+            yield str(json.loads(value)["torch_profiler_dir"])
+
+
+def seen_from_here(folder):
+    """The folder itself, and as each engine's container has it."""
+    return [Path(folder), *(root / folder.lstrip("/") for root, *_ in engines())]
+
+
+def traces(folders):
+    """{(device, inode): path}: each file once, though several processes share their root."""
+    found = {}
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            for path in folder.iterdir():
+                if path.name.endswith((".json", ".json.gz")):
+                    about = path.stat()
+                    found.setdefault((about.st_dev, about.st_ino), path)
+    return found
+
+
+def new_traces(folders, before, until):
+    """Files that were not there before, written to their end, rank 0 first; none came: []."""
+    sizes, quiet = {}, time.monotonic()
+    while time.monotonic() < until:
+        found = {k: p for k, p in traces(folders()).items() if k not in before}
+        now = {key: path.stat().st_size for key, path in found.items()}
+        if now != sizes:
+            sizes, quiet = now, time.monotonic()
+        elif now and time.monotonic() - quiet >= QUIET_SECONDS:
+            return sorted(found.values(), key=lambda p: (not FIRST_RANK.search(p.name), p.name))
+        time.sleep(0.2)
+    return []
+
+
+def remove(folder):
+    """True when nothing of it is left."""
+    for path in seen_from_here(folder):
+        shutil.rmtree(str(path), ignore_errors=True)
+    return not any(path.exists() for path in seen_from_here(folder))

@@ -1,0 +1,119 @@
+"""The GPU's work out of a torch profiler's trace, however large the file: it is never whole in memory.
+
+Kineto writes {…, "distributedInfo": {"rank": 0, …}, …, "traceEvents": [{…}, …]}. Of the events only those on
+the GPU's time line are kept: kernels, copies, and the ranges that mark steps.
+"""
+
+import gzip
+import json
+import re
+
+from lines import lost, say
+
+CHUNK = 1 << 22  # characters
+MOST_EVENT = 1 << 26  # characters of what is not yet whole
+MOST_KERNELS = 400_000  # over a hundred steps of a large model, and some 10 MiB of lines
+BATCH = 200
+WORK = {"kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset"}
+MARK = re.compile(r"^(?:ProfilerStep#|execute_)")
+RANK = re.compile(r'"distributedInfo"\s*:\s*\{[^{}]{0,2000}?"rank"\s*:\s*(\d+)')
+NEXT = re.compile(r"[\s,]*")
+
+
+def events(path, head):
+    """Each event of the file. head: called with the text before them. ValueError: no whole trace."""
+    opened = gzip.open if path.suffix == ".gz" else open
+    decoder = json.JSONDecoder()
+    with opened(str(path), "rt", encoding="utf-8", errors="replace") as file:
+        text, at = "", -1
+        while at < 0:
+            more = file.read(CHUNK)
+            if not more or len(text) > MOST_EVENT:
+                raise ValueError("no events in it")
+            text += more
+            found = re.search(r'"traceEvents"\s*:\s*\[', text)
+            at = found.end() if found else -1
+        head(text[:at])
+        whole = False
+        while True:
+            at = NEXT.match(text, at).end()
+            if at < len(text) and text[at] == "]":
+                return
+            if len(text) - at < CHUNK // 8 and not whole:
+                more = file.read(CHUNK)
+                whole, text, at = not more, text[at:] + more, 0
+            try:
+                event, at = decoder.raw_decode(text, NEXT.match(text, at).end())
+            except ValueError:
+                if whole or len(text) - at > MOST_EVENT:
+                    raise ValueError("it is cut, or an event in it is malformed") from None
+                more = file.read(CHUNK)
+                whole, text, at = not more, text[at:] + more, 0
+                continue
+            yield event
+
+
+class Told:
+    """Says the GPU's events as lines: names once each, then kernels by the number of their name."""
+
+    def __init__(self):
+        self.names, self.rows, self.marks = {}, [], []
+        self.kernels, self.base, self.rank = 0, None, None
+
+    def head(self, text):
+        found = RANK.search(text)
+        self.rank = int(found[1]) if found else None
+
+    def take(self, event):
+        """False when there are enough."""
+        category = event.get("cat") if isinstance(event, dict) else None
+        if category in WORK or category == "gpu_user_annotation":
+            self._keep(event, category)
+        return self.kernels < MOST_KERNELS
+
+    def _keep(self, event, category):
+        start, took = event.get("ts"), event.get("dur")
+        name = str(event.get("name", ""))
+        if event.get("ph") != "X" or not _figure(start) or not _figure(took):
+            return
+        self.base = float(start) if self.base is None else self.base
+        start_us = round(float(start) - self.base, 3)
+        if category in WORK:
+            args = event.get("args") if isinstance(event.get("args"), dict) else {}
+            self.rows.append(
+                [self._number(name), str(args.get("device")), start_us, round(took, 3)]
+            )
+            self.kernels += 1
+            if len(self.rows) >= BATCH:
+                self.flush()
+        elif MARK.match(name):
+            self.marks.append([name[:200], str(event.get("pid")), str(event.get("tid")), start_us])
+
+    def _number(self, name):
+        if name not in self.names:
+            self.names[name] = len(self.names)
+            say(kernel_name=self.names[name], text=name[:600])
+        return self.names[name]
+
+    def flush(self):
+        if self.rows:
+            say(kernels=self.rows)
+        if self.marks:
+            say(marks=self.marks)
+        self.rows, self.marks = [], []
+
+
+def _figure(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
+
+
+def tell(path):
+    """Says what the GPU did in this recording; how many kernels that are."""
+    told = Told()
+    for event in events(path, told.head):
+        if not told.take(event):
+            lost("the rest of the recording", f"only its first {MOST_KERNELS} kernels are read")
+            break
+    told.flush()
+    say(trace=path.name, size_bytes=path.stat().st_size, kernels_read=told.kernels, rank=told.rank)
+    return told.kernels

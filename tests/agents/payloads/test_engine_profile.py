@@ -1,0 +1,115 @@
+"""An engine is asked for its own profile in the middle of requests; the trace is read where it lies."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.benchmark import all_benchmarks
+from agents.facts import ReadingKind
+from agents.facts.bench import Profile
+from agents.probe import Output
+from tests.agents.payloads.engine_server import Engine, serving
+from tests.agents.payloads.running import finish, start
+
+pytestmark = pytest.mark.thorough  # they start processes
+BENCHMARK = all_benchmarks()["bench.engine_profile"]
+# One decode step: name, microseconds, and what passes until the next one begins.
+LAYER = (("rmsnorm", 5, 6), ("flash_fwd_splitkv", 20, 22), ("ncclDevKernel_AllReduce_Sum", 30, 30))
+MOE = (("fused_moe_kernel", 40, 45), ("ncclDevKernel_AllReduce_Sum", 30, 32))
+STEP = (*LAYER, *MOE, *LAYER, *MOE, ("argmax_kernel", 3, 53))
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("shipped") / "program"
+    path.write_bytes(BENCHMARK.payload_source())
+    return path
+
+
+def trace(steps: int, *, padding: int = 0) -> dict[str, Any]:
+    """As Kineto writes it. padding: work of the CPU beside each kernel, which is most of a real file."""
+    at, events = 1_700_000_000_000.0, []
+    for name, took, gap in STEP * steps:
+        about = {"ph": "X", "cat": "kernel", "name": name, "ts": at, "dur": took}
+        events.append({**about, "pid": 0, "tid": 7, "args": {"device": 0, "stream": 7}})
+        op = {"ph": "X", "cat": "cpu_op", "name": "aten::mm}],", "ts": at, "dur": 1, "args": {}}
+        events += [op] * padding
+        at += gap
+    return {"schemaVersion": 1, "distributedInfo": {"rank": 0}, "traceEvents": events}
+
+
+def run(program: Path, engine: Engine, *argv: str) -> tuple[list[dict[str, Any]], tuple[Any, Any]]:
+    arguments = ("--url", engine.url, "--steps", "5", "--write-seconds", "8", *argv)
+    lines, out, err = finish(start(program, *arguments, isolated=True))
+    assert err == ""
+    profile, times = BENCHMARK.parse(Output(out))
+    return lines, (profile, times)
+
+
+def test_a_step_gets_its_parts_and_nothing_stays_behind(program: Path) -> None:
+    with serving(Engine(trace=trace(6), step_s=0.01)) as engine:
+        lines, (profile, times) = run(program, engine, "--concurrency", "2")
+        folder = engine.trace_folder
+    assert profile.kind is ReadingKind.KNOWN
+    # 2 × (20) attention, 2 × 40 MoE, 4 × 30 NCCL, 2 × 5 + 3 other; the rest of 323 µs are gaps.
+    parts: Profile = profile.value
+    us = [1000 * ms for ms in (parts.attention_ms, parts.moe_ms, parts.nccl_ms, parts.other_ms)]
+    assert us == pytest.approx([40, 80, 120, 13])
+    assert 1000 * parts.gaps_ms == pytest.approx(323 - 40 - 80 - 120 - 13)
+    assert "of rank 0; at 2 at once" in profile.detail
+    assert times.value.kernels == 6 * len(STEP)
+    assert engine.asked.index("/start_profile") > 1  # in the middle of requests
+    assert engine.asked[-1] == "/stop_profile"
+    assert folder
+    assert not folder.exists()
+    assert lines[-1] == {"end": True}
+
+
+def test_a_trace_larger_than_a_piece_is_read_piece_by_piece(program: Path) -> None:
+    whole = trace(40, padding=150)
+    with serving(Engine(trace=whole, step_s=0.01)) as engine:
+        _, (profile, times) = run(program, engine)
+    assert times.value.kernels == 40 * len(STEP)
+    assert 1000 * profile.value.nccl_ms == pytest.approx(120)
+
+
+def test_an_engine_without_its_profiler_says_how_to_start_it(program: Path) -> None:
+    with serving(Engine(step_s=0.01)) as engine:
+        lines, (profile, _) = run(program, engine)
+    assert profile.kind is ReadingKind.NOT_RUN
+    assert "--profiler-config" in lines[-1]["fix"]
+    assert engine.asked.count("/stop_profile") == 0
+
+
+def test_a_trace_that_cannot_be_found_says_how_to_bring_it(program: Path, tmp_path: Path) -> None:
+    with serving(Engine(trace=trace(6), step_s=0.01, hides=tmp_path)) as engine:
+        lines, _ = run(program, engine, "--write-seconds", "2")
+    assert "upload" in lines[-1]["fix"]
+
+
+def test_the_folder_that_a_person_names_is_read_and_left(program: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old.trace.json"
+    old.write_text("{}")
+    with serving(Engine(trace=trace(6), step_s=0.01, hides=tmp_path)) as engine:
+        _, (profile, _) = run(program, engine, "--trace-dir", str(tmp_path))
+    assert profile.kind is ReadingKind.KNOWN
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_the_profiler_is_switched_off_when_nobody_listens_any_more(program: Path) -> None:
+    with serving(Engine(trace=trace(6), step_s=0.05)) as engine:
+        process = start(program, "--url", engine.url, "--steps", "500")
+        deadline = time.monotonic() + 15
+        while "/start_profile" not in engine.asked and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert process.stdin
+        process.stdin.close()
+        process.wait(10)
+        assert engine.asked[-1] == "/stop_profile"
+    for stream in (process.stdout, process.stderr):
+        assert stream
+        stream.close()
