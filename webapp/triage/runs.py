@@ -159,6 +159,14 @@ def _machine_is_measuring(target: Target) -> bool:
     return Run.objects.filter(target__in=machine, kind=BENCHMARK, state__in=ACTIVE).exists()
 
 
+def waits_for(run: Run) -> Run | None:
+    """The benchmark, of whatever session, that a queued benchmark waits for; None: it waits for none."""
+    if run.kind != BENCHMARK or run.state != RunState.QUEUED:
+        return None
+    machine = _same_machine(run.target).values("pk")
+    return Run.objects.filter(target__in=machine, kind=BENCHMARK, state__in=ACTIVE).first()
+
+
 def _same_machine(target: Target) -> QuerySet[Target]:
     if target.agent == "local":
         return Target.objects.filter(agent="local").order_by("pk")

@@ -6,7 +6,9 @@ import pytest
 from django.test import Client
 
 from agents.benchmark import all_benchmarks
+from tests.webapp.triage.conftest import gpu_vm
 from webapp.accounts.models import User
+from webapp.triage import runs
 from webapp.triage.sessions import session_open
 
 pytestmark = pytest.mark.django_db
@@ -49,3 +51,18 @@ def test_sums_and_deliveries_that_were_pasted_are_shown(client: Client, alice: U
     page = client.get(f"/sessions/{session.pk}/path").content.decode()
     assert "without P2P" in page
     assert "20.21" in page
+
+
+def test_a_benchmark_that_waits_says_for_which_run(browser: Client, alice: User, bob: User) -> None:
+    session = session_open(owner=alice, title="measure")
+    target = gpu_vm(session, alice)
+    first, second = (runs.queue_benchmark(session, target, alice, "bench.copy") for _ in range(2))
+    where = f"/sessions/{session.pk}/runs/{second.pk}"
+    assert "Waiting for a worker" in browser.get(where).content.decode()
+    assert runs.claim(first.pk)
+    assert f"Waits for run {first.number}:" in browser.get(where).content.decode()
+    other = session_open(owner=bob, title="somebody else's")
+    third = runs.queue_benchmark(other, gpu_vm(other, bob), bob, "bench.copy")
+    browser.force_login(bob)
+    page = browser.get(f"/sessions/{other.pk}/runs/{third.pk}").content.decode()
+    assert "another session&#x27;s run on this machine" in page

@@ -184,9 +184,13 @@ def test_a_second_benchmark_waits_for_its_machine_across_sessions(
     claim = runs.claim(first.pk)
     assert claim
     assert runs.claim(second.pk) is None
+    assert runs.waits_for(second) == first
+    assert runs.waits_for(elsewhere) is None
+    assert runs.waits_for(probes) is None
     assert runs.claim(elsewhere.pk)
     assert runs.claim(probes.pk)
     assert runs.finish(claim, RunState.SUCCEEDED)
+    assert runs.waits_for(second) is None
     assert sent() == [str(second.pk)]
     assert runs.claim(second.pk)
 

@@ -18,7 +18,13 @@ from agents.probe import Output
 from agents.read import read_output
 from webapp.triage.models import DiagnosisSession, Run
 from webapp.triage.read_apart import LARGE_BYTES
-from webapp.triage.runs import BENCHMARK, queue_benchmark, queue_probes, request_cancel
+from webapp.triage.runs import (
+    BENCHMARK,
+    queue_benchmark,
+    queue_probes,
+    request_cancel,
+    waits_for,
+)
 from webapp.triage.views.shell import acting, on_session, shell
 
 
@@ -76,7 +82,17 @@ def measured_so_far(run: Run) -> CopyResult | None:
 def seen_of(run: Run) -> str:
     """Changes whenever the fragment would."""
     counts = f"{run.evidence.count()}-{run.chunks.count()}"
-    return f"{run.state}-{counts}-{bool(run.cancel_requested_at)}"
+    return f"{run.state}-{counts}-{bool(run.cancel_requested_at)}-{waiting(run)}"
+
+
+def waiting(run: Run) -> str:
+    """What a queued benchmark waits for, "" for nothing. Another session's run is not named: who reads
+    this may not see that one."""
+    other = waits_for(run)
+    if other is None:
+        return ""
+    own = other.session_id == run.session_id
+    return f"run {other.number}" if own else "another session's run on this machine"
 
 
 def run_context(session: DiagnosisSession, run: Run) -> dict[str, Any]:
@@ -87,6 +103,7 @@ def run_context(session: DiagnosisSession, run: Run) -> dict[str, Any]:
         "seen": seen_of(run),
         "expected": len(run.names),
         "so_far": measured_so_far(run),
+        "waiting": waiting(run),
     }
 
 
