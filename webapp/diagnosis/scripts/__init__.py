@@ -1,1 +1,12 @@
-"""Scripts for the host admin: apply, verify, roll back."""
+"""Scripts for the machines' own people: apply a phase, verify it, roll it back. Pure: facts in, sh out.
+
+`phase_script` makes one; every value in it is checked against its type (`values`) and stands quoted at
+the top, the rest are constant files (`sh/`).
+"""
+
+from __future__ import annotations
+
+from webapp.diagnosis.scripts.model import Do, PhaseScript, ScriptError
+from webapp.diagnosis.scripts.phase_script import phase_script
+
+__all__ = ["Do", "PhaseScript", "ScriptError", "phase_script"]

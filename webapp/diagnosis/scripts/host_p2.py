@@ -1,0 +1,144 @@
+"""P2 on a Proxmox host: CPU type, visible KVM, clique or its removal, and room for the GPUs' BARs.
+
+One VM stop and start. What the options call unsafe, blocked or without effect is left out, with their
+own reason (webapp.diagnosis.options).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from webapp.diagnosis import qemu_args
+from webapp.diagnosis.case import Advice, OptionStatus, Restart
+from webapp.diagnosis.scripts.cliques import explicit, gpu_slots, with_cliques, without_cliques
+from webapp.diagnosis.scripts.model import Change, Plan, ScriptError
+from webapp.diagnosis.scripts.values import checked, hostpci
+from webapp.diagnosis.scripts.vm_plan import vm_plan
+from webapp.diagnosis.scripts.vm_state import VmState
+
+GIB_A_GPU = 256
+"""Address space a q35 root port spends on a GPU of 128 GiB BAR1 (tried on QEMU 7.2, SeaBIOS)."""
+
+_GO = {OptionStatus.RECOMMENDED, OptionStatus.DONE}
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """new: the wanted value by key, in the order the script names them."""
+
+    new: dict[str, str] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+
+
+def plan(vm: VmState, advice: Mapping[str, Advice]) -> Plan:
+    """Raises ScriptError where no part of the phase applies to this VM."""
+    slots = gpu_slots(vm)
+    if not slots:
+        raise ScriptError(
+            f"VM {vm.id} has no passed-through GPU, so P2 has nothing to change in it."
+        )
+    wanted = _Wanted()
+    _cpu(vm, advice, wanted)
+    removal = advice["remove_clique"].status is OptionStatus.RECOMMENDED
+    if removal:
+        wanted.new["args"] = without_cliques(vm)
+    elif _clique_wanted(vm, advice, wanted):
+        _visible(vm, slots, wanted)
+        wanted.new["args"] = with_cliques(vm, slots)
+    _window(vm, advice, slots, wanted)
+    if not wanted.new:
+        raise ScriptError("P2 has nothing to change in this VM. " + " ".join(wanted.left_out))
+    found = qemu_args.cliques(
+        qemu_args.split(wanted.new.get("args", "")) or (), [] if removal else slots
+    )
+    return vm_plan(
+        vm,
+        title="Remove the clique" if removal else "CPU type, visible KVM and clique",
+        changes=tuple(Change(key, vm.get(key), new) for key, new in wanted.new.items()),
+        values={"cliques": " ".join(f"{s}={i}" for s, i in found.items() if s in slots)},
+        left_out=tuple(wanted.left_out),
+        downtime=Restart.VM,
+        risk=_REMOVED if removal else _RISK,
+        predicted_effect=None if removal else advice["gpudirect_clique"].predicted_effect,
+    )
+
+
+_RISK = (
+    "The VM is down for some minutes. A clique is a promise to the guest's driver: if the board does not "
+    "keep it, GPUs hang or data are silently wrong. Gates 4 to 7 are checked in the guest before the "
+    "engine serves anyone, and the rollback takes minutes."
+)
+_REMOVED = "The VM is down for some minutes. Afterwards NCCL goes over shared memory again."
+
+
+def _clique_wanted(vm: VmState, advice: Mapping[str, Advice], wanted: _Wanted) -> bool:
+    judged = advice["gpudirect_clique"]
+    set_already = qemu_args.PROPERTY in vm.get("args")
+    if judged.status in _GO or (set_already and judged.status is OptionStatus.POSSIBLE):
+        return True
+    wanted.left_out.append(f"No clique is set: {judged.why[0].text}.")
+    return False
+
+
+def _cpu(vm: VmState, advice: Mapping[str, Advice], wanted: _Wanted) -> None:
+    """CPU type host without hidden=1; other properties of the line stay."""
+    now = vm.get("cpu")
+    if now:
+        checked("a CPU type", now)
+    name, *rest = now.split(",") if now else [""]
+    name = name.removeprefix("cputype=")
+    if name.startswith("custom-"):
+        wanted.left_out.append(f"The CPU model {name} is the admin's own and stays.")
+        return
+    if advice["cpu_host"].status is OptionStatus.NO_EFFECT:
+        return
+    kept = [
+        word
+        for word in rest
+        if not word.startswith("hidden=") and not word.removeprefix("phys-bits=").isdecimal()
+    ]
+    wanted.new["cpu"] = ",".join([name if name in {"host", "max"} else "host", *kept])
+
+
+def _visible(vm: VmState, slots: tuple[str, ...], wanted: _Wanted) -> None:
+    """Whole hostpci lines restated: explicit function, no x-vga=1. Unchanged ones are not named."""
+    if "kvm=off" in vm.get("args") or "-hypervisor" in vm.get("args"):
+        raise ScriptError(
+            "The VM's args hide KVM from the guest (kvm=off), and then a clique is ignored. Take that "
+            f"out by hand first: `qm set {vm.id} --args '…'`."
+        )
+    for slot in slots:
+        new = _without_vga(explicit(vm, slot))
+        if new != vm.get(slot):
+            wanted.new[slot] = new
+
+
+def _without_vga(line: str) -> str:
+    hostpci(line)
+    return ",".join(word for word in line.split(",") if not word.startswith("x-vga="))
+
+
+def _window(
+    vm: VmState, advice: Mapping[str, Advice], slots: tuple[str, ...], wanted: _Wanted
+) -> None:
+    """The MMIO window, once the address bits are there and GPUs still go without."""
+    if advice["mmio_window"].status is not OptionStatus.RECOMMENDED:
+        return
+    if wanted.new.get("cpu", vm.get("cpu")) != vm.get("cpu"):
+        wanted.left_out.append(
+            "The MMIO window stays as it is: address bits come first (CPU type host). If GPUs still get "
+            "no address space afterwards, give the session new answers and make this script again."
+        )
+        return
+    args = wanted.new.get("args", vm.get("args"))
+    if "pci-hole64-size" in args or "X-PciMmio64Mb" in args:
+        return
+    gib = 1 << (max(1024, GIB_A_GPU * len(slots)) - 1).bit_length()
+    board = "q35" if "q35" in vm.get("machine") else "i440FX"
+    word = (
+        f"-fw_cfg name=opt/ovmf/X-PciMmio64Mb,string={gib * 1024}"
+        if vm.get("bios") == "ovmf"
+        else f"-global {board}-pcihost.pci-hole64-size={gib}G"
+    )
+    wanted.new["args"] = f"{args} {word}".strip()

@@ -1,0 +1,103 @@
+"""Makes the script of one phase for one machine, from the facts at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from agents.facts import View
+from agents.facts.vm import VM_ID
+from webapp.diagnosis.case import Restart
+from webapp.diagnosis.diagnosis import Diagnosis, diagnose
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.phases import PHASES
+from webapp.diagnosis.scripts import host_p0, host_p2, host_p3, host_p4
+from webapp.diagnosis.scripts.model import Do, PhaseScript, Plan, ScriptError
+from webapp.diagnosis.scripts.vm_plan import READS, ROLLBACK_REFUSALS
+from webapp.diagnosis.scripts.vm_state import VmState, vm_state
+from webapp.diagnosis.scripts.writing import write
+
+_GUEST_FIRST = "P1 changes nothing on the host. Its script is for the guest: `./run script guest`."
+_GROUND = (
+    "P5 is other ground (without a VM, a container, another board): the machine is set up anew, which no "
+    "script does safely. Its steps stand with each of its options."
+)
+
+
+def phase_script(
+    found: Diagnosis | Facts,
+    phase: str,
+    do: Do | str,
+    vmid: int | None = None,
+    *,
+    role: View | str = View.HOST,
+) -> PhaseScript:
+    """The script that applies, verifies or rolls back one phase ("P0" … "P5") on the host or in the guest.
+
+    vmid: the VM, where the facts do not tell. Raises ScriptError, in whole sentences, when nothing of
+    the phase applies, something needed is not known, or a value in the facts is not what it should be.
+    """
+    if phase not in PHASES:
+        raise ScriptError(f"There is no phase {phase[:20]!r}: {', '.join(PHASES)}.")
+    try:
+        action, view = Do(do), View(role)
+    except ValueError:
+        raise ScriptError(
+            "A phase is applied, verified or rolled back, on host or guest."
+        ) from None
+    result = found if isinstance(found, Diagnosis) else diagnose(found, vmid=vmid)
+    if vmid is not None and result.facts.value(VM_ID) != vmid:
+        result = diagnose(result.facts, vmid=vmid)
+    vm = vm_state(result.facts, vmid)
+    plan = _host_plan(phase, action, vm, result)
+    return write(plan, phase, action, view, vm.id, _host_parts(phase, action))
+
+
+def _host_plan(phase: str, do: Do, vm: VmState, result: Diagnosis) -> Plan:
+    plans: dict[str, Callable[[], Plan]] = {
+        "P0": lambda: host_p0.plan(vm, do),
+        "P2": lambda: host_p2.plan(vm, result.advice),
+        "P3": lambda: host_p3.plan(vm),
+        "P4": lambda: host_p4.plan(vm, result.advice),
+    }
+    if phase not in plans:
+        raise ScriptError(_GUEST_FIRST if phase == "P1" else _GROUND)
+    if do is Do.ROLLBACK and phase != "P0":
+        return _rollback_plan(vm, plans[phase])
+    plan = plans[phase]()
+    if do is Do.APPLY and not plan.effects:
+        raise ScriptError(
+            f"{phase} is done: the VM is configured like this already. Its verify script checks it."
+        )
+    return plan
+
+
+def _rollback_plan(vm: VmState, plan_of: Callable[[], Plan]) -> Plan:
+    """It goes by what the apply script recorded on the host, so it can be made whatever is known now."""
+    try:
+        plan = plan_of()
+    except ScriptError:
+        plan = Plan("what its script changed", {}, downtime=Restart.VM)
+    return replace(
+        plan,
+        values=vm.values,
+        effects=("every line that the apply script changed, back to what it found and recorded",),
+        vm_changes=(),
+        reads=READS,
+        refusals=ROLLBACK_REFUSALS,
+        left_out=(),
+        risk="The VM is down for some minutes. Lines that were changed by hand since are refused.",
+    )
+
+
+def _host_parts(phase: str, do: Do) -> tuple[str, ...]:
+    """The files of sh/ that make up a host script, in order."""
+    if phase == "P0":
+        return ("base", "vm", "vm_power", "saved", f"p0_{do}")
+    host = "host_boot" if phase == "P4" else "no_host"
+    parts = {
+        Do.APPLY: ("vm_power", "network" if phase == "P3" else "no_network", host, "vm_apply"),
+        Do.VERIFY: ("vm_verify",),
+        Do.ROLLBACK: ("vm_power", host, "vm_rollback"),
+    }
+    return ("base", "vm", *parts[do])

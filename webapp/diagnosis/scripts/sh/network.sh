@@ -1,0 +1,15 @@
+# The new board moves the network card to another place on the guest's bus, and so to another name.
+warn_first() {
+  [ -n "$nics" ] || return 0
+  say 'BEFORE this, fix the network name inside the guest: run there the guest script of this phase, or write'
+  number=0
+  for nic in $nics; do
+    say "  /etc/systemd/network/10-peerpath-$number.link:"
+    type_this '[Match]'
+    type_this "MACAddress=$nic"
+    type_this '[Link]'
+    type_this "Name=(its name today: ip -br link | grep -i $nic)"
+    number=$((number + 1))
+  done
+  say 'Without that the guest comes up without a network; its console still works.'
+}

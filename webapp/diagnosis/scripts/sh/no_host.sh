@@ -1,0 +1,2 @@
+prepare_host() { :; }
+undo_host() { :; }

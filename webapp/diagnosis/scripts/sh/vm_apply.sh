@@ -1,0 +1,66 @@
+# Which lines this phase changed, and how they were and became: what the rollback goes by.
+record() {
+  had_record=no
+  if [ -f "$store/$phase.keys" ]; then had_record=yes; else cp "$backup" "$store/$phase.before"; fi
+  changes note_key
+  cp "$conf" "$store/$phase.after"
+}
+
+note_key() {
+  printf '%s\n' "$1" >>"$store/$phase.keys"
+}
+
+drop_record() {
+  [ "${had_record-yes}" = yes ] || rm -f "$store/$phase.keys" "$store/$phase.before" "$store/$phase.after"
+}
+
+prove() {
+  read_config || undo "the configuration cannot be read any more: $config"
+  todo=0
+  changes holds
+  [ "$todo" = 0 ] || undo 'the configuration is not as it was to become'
+  shown=$(qm showcmd "$vmid" --pretty 2>&1 </dev/null) || undo "the VM would not start: $shown"
+  for pair in $cliques; do
+    printf '%s\n' "$shown" | grep -Fq "device.${pair%=*}.x-nv-gpudirect-clique=${pair#*=}" ||
+      undo "the QEMU command line has no clique for ${pair%=*}"
+    printf '%s\n' "$shown" | grep -Eq "id=${pair%=*}([,' \\]|\$)" ||
+      undo "the QEMU command line has no device with the id ${pair%=*}"
+  done
+  if [ -n "$cliques" ] && printf '%s\n' "$shown" | grep -q 'kvm=off'; then
+    undo 'the QEMU command line hides KVM (kvm=off), and then a clique is ignored'
+  fi
+  say 'proved: qm showcmd builds the command line as wanted'
+}
+
+apply() {
+  find_vm
+  free_to_change
+  changes compare
+  never_pcie_without_q35
+  check_gpus
+  warn_first
+  stop_if_problems
+  say "VM $vmid $vm_name:"
+  changes show_change
+  if [ "$todo" = 0 ]; then
+    say 'Nothing to do: the configuration is like this already. A VM that ran before that still needs a stop and a start.'
+    exit 0
+  fi
+  prepare_host
+  stop_if_problems
+  say 'steps: backup, qm shutdown, qm set, qm showcmd, qm start, wait for the guest'
+  dry_run_ends
+  open_log "$store"
+  hold_on
+  back_up
+  stop_vm
+  stage=changed
+  say 'changing the configuration (qm set)'
+  answer=$(write_changes 2>&1) || undo "qm set failed: $answer"
+  prove
+  record
+  start_vm
+  warn_of_unmapped_bars "${started-}"
+  wait_for_guest
+  say "$title: done. Check it with the verify script; the rollback script undoes it."
+}

@@ -1,0 +1,94 @@
+"""The VM as the session knows it: what a host script is made for and refuses to differ from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agents.facts.host import BOOT_LOADER, BootLoader
+from agents.facts.vm import VM_ID, VMS, Vm
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.ground import Ground, ground
+from webapp.diagnosis.matching import with_vm
+from webapp.diagnosis.scripts.model import ScriptError
+from webapp.diagnosis.scripts.values import checked
+from webapp.diagnosis.vm_readings import whole
+
+_OUTSIDE = {
+    Ground.BARE_METAL: "The machine is not a VM, so there is no VM configuration to change.",
+    Ground.OTHER_HYPERVISOR: "The hypervisor is not KVM; these scripts are for Proxmox.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VmState:
+    """One Proxmox VM whose whole configuration was read. config: every key, as written.
+
+    facts: the session's, with `vm.*` of this VM.
+    """
+
+    facts: Facts
+    id: int
+    name: str
+    uuid: str
+    config: Mapping[str, str]
+
+    def get(self, key: str) -> str:
+        """ "" when the configuration has no such line."""
+        return self.config.get(key, "")
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """ "hostpci0", … in order of number."""
+        return tuple(sorted((k for k in self.config if _is_slot(k)), key=lambda key: int(key[7:])))
+
+    @property
+    def loader(self) -> BootLoader:
+        return self.facts.value(BOOT_LOADER) or BootLoader.UNKNOWN
+
+    @property
+    def values(self) -> dict[str, str]:
+        """What every host script compares before it does anything."""
+        return {"vmid": str(self.id), "vm_name": self.name, "vm_uuid": self.uuid}
+
+
+def vm_state(facts: Facts, vmid: int | None) -> VmState:
+    """The VM under diagnosis. Raises ScriptError where it is unknown, not whole or not Proxmox's."""
+    if vmid is not None:
+        checked("a VM id", str(vmid))
+    facts = with_vm(facts, vmid)
+    found = facts.value(VM_ID)
+    if found is None:
+        raise ScriptError(_OUTSIDE.get(ground(facts)) or _which(facts))
+    vm = _whole(facts, found)
+    if vm is None:
+        raise ScriptError(
+            f"The whole configuration of VM {found} has not been read, so it is not known what a change "
+            "would replace. Give the session the host's answers: `./run script host`."
+        )
+    name, uuid = vm.name or "", vm.uuid or ""
+    return VmState(
+        facts,
+        int(checked("a VM id", str(found))),
+        checked("a VM name", name) if name else "",
+        checked("a UUID", uuid) if uuid else "",
+        {**vm.config},
+    )
+
+
+def _which(facts: Facts) -> str:
+    asked = facts.best(VM_ID)
+    why = f": {asked.reading.detail}" if asked and asked.reading.detail else ""
+    return (
+        f"No Proxmox VM is known to be the one under diagnosis{why}. Run the collector on the host "
+        "(`./run script host`), or name the VM with --vmid."
+    )
+
+
+def _whole(facts: Facts, vmid: int) -> Vm | None:
+    known = (s.reading.value or () for s in facts.all(VMS))
+    return next((vm for vms in known for vm in vms if vm.id == vmid and whole(vm)), None)
+
+
+def _is_slot(key: str) -> bool:
+    return key.startswith("hostpci") and key[7:].isdecimal() and len(key) < 10 and int(key[7:]) < 16
