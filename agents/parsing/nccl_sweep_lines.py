@@ -6,6 +6,7 @@ their turn in it and others had not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,10 @@ from agents.parsing.payload_lines import PayloadLines, number_of, text_of
 SCHEMA = "peerpath.nccl_sweep/1"
 BASELINE = "baseline"
 _MOST = 10**6
+_MOST_ARMS = 100
+_LONGEST_US = 1e10
+_VARIABLE = re.compile(r"NCCL_[A-Z0-9_]{1,60}")
+_PLAIN = re.compile(r"[A-Za-z0-9_.,:^+-]{1,80}")
 _WORST_LAST = ("right", "unusable", "failed", "wrong", "hang")
 
 
@@ -49,12 +54,7 @@ def parse(text: str) -> SweepLines:
 
 def _result(said: PayloadLines, plan: Mapping[str, Any]) -> SweepResult:
     whole = {_count(row.get("block")) for _, row in said.rows if row.get("whole") is True} - {0}
-    named = plan.get("arms")
-    arms = {
-        str(name): {str(k): text_of(v) for k, v in settings.items()}
-        for name, settings in (named.items() if isinstance(named, dict) else ())
-        if isinstance(settings, dict)
-    }
+    arms = _arms(plan.get("arms"))
     weights = _weights(plan)
     rows = tuple(
         row
@@ -75,6 +75,20 @@ def _result(said: PayloadLines, plan: Mapping[str, Any]) -> SweepResult:
         Timing.DEVICE,
         {**said.environment, **({"nccl": text_of(plan["nccl"])} if plan.get("nccl") else {})},
     )
+
+
+def _arms(named: Any) -> dict[str, dict[str, str]]:
+    """Settings by arm. People paste them into a shell, so nothing but NCCL's variables and plain values."""
+    found = {
+        str(name): {str(key): text_of(value) for key, value in settings.items()}
+        for name, settings in (named.items() if isinstance(named, dict) else ())
+        if isinstance(settings, dict)
+    }
+    return {
+        name: settings
+        for name, settings in list(found.items())[:_MOST_ARMS]
+        if all(_VARIABLE.fullmatch(key) and _PLAIN.fullmatch(v) for key, v in settings.items())
+    }
 
 
 def _weights(plan: Mapping[str, Any]) -> tuple[tuple[int, float], ...]:
@@ -106,7 +120,7 @@ def _rows(said: PayloadLines) -> Iterator[SweepRow]:
             _count(row.get("size_bytes"), 2**50),
         )
         key = (text_of(row.get("arm", "")), block, size)
-        if not time_us or time_us <= 0 or not block or not size or key in seen:
+        if not time_us or not 0 < time_us < _LONGEST_US or not block or not size or key in seen:
             continue
         if row.get("timing") != Timing.DEVICE:
             continue

@@ -10,10 +10,11 @@ from __future__ import annotations
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.p2p import TOPOLOGY, WORST_LINK
 from webapp.diagnosis.asking import asks
-from webapp.diagnosis.case import Case, GateState, Verdict, VerdictKind
+from webapp.diagnosis.case import Case, GateState, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.nccl_choice import nccl_choice
 from webapp.diagnosis.pairs import gpu_count
 
 FAR = frozenset({"PHB", "NODE", "SYS"})
@@ -22,15 +23,18 @@ REACHES_FAR = frozenset({"PHB", "SYS", "3", "4", "5"})
 
 def assess(case: Case) -> Verdict:
     facts, driver, used = case.facts, case.gate("driver"), case.gate("used")
+    off = _switched_off(case)
+    if off:
+        return Verdict(VerdictKind.SUPPORTED, off)
     if driver and driver.state in {GateState.FAIL, GateState.NOT_APPLICABLE} and driver.evidence:
         text = "the level matters only where the driver allows P2P over PCIe"
         return Verdict(VerdictKind.REFUTED, (), (Claim(text, driver.evidence),))
     if used and used.state is GateState.PASS:
         claim = Claim(used.why, used.evidence, None, Basis.MEASURED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
-    off = _switched_off(case)
-    if off:
-        return Verdict(VerdictKind.SUPPORTED, off)
+    tried = _tried(facts)
+    if tried:
+        return Verdict(VerdictKind.SUPPORTED, tried)
     level = (facts.value(NCCL_ENV) or {}).get("NCCL_P2P_LEVEL", "").upper()
     if level in REACHES_FAR:
         text = f"NCCL_P2P_LEVEL={level} reaches across host bridges"
@@ -53,13 +57,29 @@ def assess(case: Case) -> Verdict:
 
 
 def _switched_off(case: Case) -> tuple[Claim, ...]:
-    """NCCL_P2P_DISABLE=1, where the driver allows what it leaves unused."""
-    facts, driver = case.facts, case.gate("driver")
-    disabled = (facts.value(NCCL_ENV) or {}).get("NCCL_P2P_DISABLE", "0") not in {"", "0"}
-    if not disabled or driver is None or driver.state is not GateState.PASS:
+    """NCCL_P2P_DISABLE=1, where the driver allows what it leaves unused, NVLink or PCIe."""
+    gates = (case.gate("driver", path) for path in Path)
+    driver = next((gate for gate in gates if gate and gate.state is GateState.PASS), None)
+    disabled = (case.facts.value(NCCL_ENV) or {}).get("NCCL_P2P_DISABLE", "0") not in {"", "0"}
+    if not disabled or driver is None:
         return ()
-    text = "NCCL_P2P_DISABLE=1 is set, though the driver allows P2P"
-    return (Claim(text, facts.refs(NCCL_ENV) + driver.evidence, None, Basis.MEASURED),)
+    over = "NVLink" if driver.path is Path.NVLINK else "PCIe"
+    text = f"NCCL_P2P_DISABLE=1 is set, though the driver allows P2P over {over}"
+    refs = case.facts.refs(NCCL_ENV) + driver.evidence
+    return (Claim(text, refs, None, Basis.MEASURED),)
+
+
+def _tried(facts: Facts) -> tuple[Claim, ...]:
+    """A sweep in which NCCL took P2P with the level raised, and sums were right, but not by itself."""
+    found = nccl_choice(facts)
+    arms = {arm.name: arm for arm in found.result.arms} if found else {}
+    own, raised = arms.get("baseline"), arms.get("p2p_any_distance")
+    if not found or not own or not raised or raised.outcome != "right":
+        return ()
+    if own.transport.startswith(("P2P", "mixed")) or not raised.transport.startswith("P2P"):
+        return ()
+    text = f"by itself NCCL took {own.transport}, with NCCL_P2P_LEVEL=SYS {raised.transport}"
+    return (Claim(text, found.evidence, None, Basis.MEASURED),)
 
 
 def _far_links(facts: Facts) -> list[str]:

@@ -9,8 +9,10 @@ from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.p2p import P2P_READ
 from webapp.diagnosis.advising import advise, because, p2p_effect
 from webapp.diagnosis.case import Actor, Advice, Case, GateState, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.compare.sweep import Standing
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypotheses.nccl_level_too_low import REACHES_FAR
+from webapp.diagnosis.nccl_choice import swept
 from webapp.diagnosis.option import Option
 
 _KEEPS_OFF = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL")
@@ -29,7 +31,11 @@ def judge(case: Case) -> Advice:
         return advise(
             OptionStatus.RECOMMENDED, because(text, SOURCE, refs), effect=p2p_effect(case)
         )
-    driver = case.gate("driver")
+    driver, measured = case.gate("driver"), swept(facts, "p2p_any_distance")
+    if measured and driver and driver.state is GateState.PASS:
+        effect, claim = measured
+        gains = effect.standing is Standing.FASTER
+        return advise(OptionStatus.RECOMMENDED if gains else OptionStatus.NO_EFFECT, claim)
     if driver and driver.state is GateState.FAIL:
         text = "no effect while the driver refuses P2P; it costs nothing, and is needed afterwards"
         return advise(OptionStatus.POSSIBLE, because(text, SOURCE, driver.evidence))

@@ -1,16 +1,20 @@
 """NCCL's own choices tried one by one: algorithm, protocol, channels, buffers.
 
-All are read when a communicator is made, so each try restarts the engine or runs in nccl-tests.
+All are read when a communicator is made, so each try needs fresh processes, and the engine a restart.
 """
 
 from __future__ import annotations
 
 from agents.facts.gpu import GPUS
+from agents.facts.nccl import NCCL_ENV
 from agents.facts.workload import PARALLELISM
 from webapp.diagnosis.advising import advise, because, communication_effect, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
+from webapp.diagnosis.claim import Range
+from webapp.diagnosis.nccl_choice import NcclChoice, nccl_choice
 from webapp.diagnosis.option import Option
 from webapp.diagnosis.pairs import gpu_count
+from webapp.diagnosis.wording import span
 
 SOURCE = "NCCL 2.30 environment variables"
 
@@ -22,6 +26,9 @@ def judge(case: Case) -> Advice:
         return advise(OptionStatus.NO_EFFECT, seen(text, facts.refs(PARALLELISM), SOURCE))
     if gpu_count(facts) == 1:
         return advise(OptionStatus.NO_EFFECT, seen("there is one GPU", facts.refs(GPUS), SOURCE))
+    found = nccl_choice(facts)
+    if found and found.compared.told:
+        return _swept(case, found)
     effect, bound = communication_effect(case), case.single_stream
     text = (
         "channels (NCCL_MIN_NCHANNELS 16 to 32) raise the bandwidth of large messages, protocol LL suits "
@@ -32,14 +39,51 @@ def judge(case: Case) -> Advice:
     return advise(status, claim, effect=effect)
 
 
+def _swept(case: Case, found: NcclChoice) -> Advice:
+    """What was measured decides: an arm that is faster beyond chance is the advice, else there is none."""
+    claim = seen(found.says, found.evidence, SOURCE)
+    if found.compared.recommended is None:
+        text = "measured at this session's message sizes; another NCCL, driver or layout can differ"
+        return advise(OptionStatus.NO_EFFECT, claim, because(text, SOURCE, found.evidence))
+    running = case.facts.value(NCCL_ENV) or {}
+    if found.compared.recommended.arm.settings.items() <= running.items():
+        text = "the engine's log shows that it is set"
+        return advise(OptionStatus.DONE, claim, seen(text, case.facts.refs(NCCL_ENV), SOURCE))
+    effect = _effect(case, found)
+    text = f"set it where the engine is started, and restart the engine{_saved(found)}"
+    return advise(
+        OptionStatus.RECOMMENDED, claim, because(text, SOURCE, found.evidence), effect=effect
+    )
+
+
+def _saved(found: NcclChoice) -> str:
+    best, step_ms = found.compared.recommended, found.compared.step_ms
+    if not best or step_ms is None or best.low is None or best.high is None:
+        return ""
+    saved = span((step_ms * (1 - best.high), step_ms * (1 - best.low)))
+    return f": {saved} of {step_ms:.2f} ms a step less in all-reduces"
+
+
+def _effect(case: Case, found: NcclChoice) -> Range | None:
+    """Factor on single-stream throughput: what the all-reduces lose, the step loses."""
+    bound, best, comm_ms = case.single_stream, found.compared.recommended, found.compared.step_ms
+    if not bound or not bound.step_ms or not best or comm_ms is None:
+        return None
+    slow, fast = bound.step_ms[1], bound.step_ms[0]
+    saved = (comm_ms * (1 - (best.high or 1)), comm_ms * (1 - (best.low or 1)))
+    if saved[1] >= fast:  # the observed step and the sweep do not belong together
+        return None
+    return slow / (slow - saved[0]), fast / (fast - saved[1])
+
+
 option = Option(
     __name__,
-    title="Sweep NCCL settings with nccl-tests, then the best in the engine",
+    title="Sweep NCCL's settings, then the best in the engine",
     phase="P1",
     actor=Actor.OPERATOR,
     downtime=Restart.ENGINE,
     isolation_cost="none",
     rollback="unset the variables and restart the engine",
-    verified_by="bench.allreduce at the message sizes of a step, then bench.serving",
+    verified_by="bench.nccl_sweep at the message sizes of a step, then bench.serving",
     judge=judge,
 )
