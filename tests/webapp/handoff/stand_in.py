@@ -1,0 +1,86 @@
+"""A stand-in for a Proxmox host: a handed script runs on this machine, in a mount namespace of its own
+that has an /etc/pve and the tools of one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+# As `qm config` and pmxcfs keep them; addresses from the ranges for documentation.
+VM = """\
+agent: 1
+bios: ovmf
+boot: order=scsi0
+cores: 64
+cpu: x86-64-v2-AES
+hostpci0: mapping=pro6000,pcie=0
+hostpci1: mapping=pro6000b
+machine: pc-i440fx-9.2
+memory: 524288
+name: llm-customer-one
+net0: virtio=BC:24:11:AA:BB:CC,bridge=vmbr0
+numa: 0
+ostype: l26
+scsi0: acme-store:vm-128-disk-0,size=800G
+smbios1: uuid=6c0b4c6a-7a39-4d3a-9f0b-0d6b1a2c3d4e
+ipconfig0: ip=192.0.2.17/24,gw=192.0.2.1
+"""
+MAPPING = """\
+pro6000
+\tmap id=10de:2bb1,iommugroup=41,node=pve-acme,path=0000:41:00.0,subsystem-id=10de:204b
+
+pro6000b
+\tmap id=10de:2bb1,iommugroup=42,node=pve-acme,path=0000:81:00.0,subsystem-id=10de:204b
+"""
+TOOLS = {
+    "qm": """[ "$1" = list ] && printf '%10s %-20s %-10s %-10s\\n' VMID NAME STATUS 'MEM(MB)' &&
+printf '%10s %-20s %-10s %-10s\\n' 128 llm-customer-one running 524288""",
+    "pveversion": "echo 'proxmox-ve: 9.0.0 (running kernel: 6.14.8-2-pve)'; "
+    "echo 'pve-manager: 9.0.3 (running version: 9.0.3/025864202ebb6109)'; "
+    "echo 'pve-qemu-kvm: 10.0.2-4'; echo 'qemu-server: 9.0.16'",
+    "proxmox-boot-tool": "echo 'System currently booted with uefi'; echo 'WARN: /dev/disk/by-uuid/'",
+}
+_INSIDE = """
+mount -t overlay overlay -o "lowerdir=/etc,upperdir=$1/upper,workdir=$1/work" /etc || exit 90
+cp -r "$1/pve" /etc/pve
+shift
+exec "$@"
+"""
+INSIDE = ["unshare", "-m", "sh", "-c", _INSIDE, "sh"]
+
+
+def on_the_stand_in(folder: Path, script: Path, *options: str, shell: str = "sh") -> bytes:
+    """What the script prints there. Skips where no mount namespace can be made."""
+    if shutil.which("unshare") is None or os.geteuid() != 0:
+        pytest.skip("a stand-in host needs root and unshare")
+    base = _made(folder)
+    done = subprocess.run(
+        [*INSIDE, str(base), *shell.split(), str(script), *options],
+        capture_output=True,
+        check=False,
+        timeout=60,
+        env={**os.environ, "PATH": f"{base}/bin:{os.environ['PATH']}"},
+    )
+    if done.returncode == 90:
+        pytest.skip("no overlay can be mounted here")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def _made(folder: Path) -> Path:
+    base = folder / "stand-in"
+    if base.exists():
+        return base
+    for name in ("upper", "work", "bin", "pve/qemu-server", "pve/mapping", "pve/lxc"):
+        (base / name).mkdir(parents=True)
+    (base / "pve/qemu-server/128.conf").write_text(VM)
+    (base / "pve/mapping/pci.cfg").write_text(MAPPING)
+    for name, body in TOOLS.items():
+        tool = base / "bin" / name
+        tool.write_text(f"#!/bin/sh\n{body}\n")
+        tool.chmod(0o755)
+    return base

@@ -1,0 +1,138 @@
+"""Handed scripts run on a stand-in host, and what is told of where their output comes from."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from agents.facts import View
+from agents.probes import probes_for
+from tests.webapp.handoff.conftest import Sent
+from tests.webapp.handoff.stand_in import on_the_stand_in
+from webapp.accounts.models import User
+from webapp.handoff.models import Answer, HandedScript
+from webapp.handoff.scripts import collector_for
+from webapp.triage.models import StoredReading
+from webapp.triage.sessions import session_open
+
+pytestmark = [pytest.mark.django_db, pytest.mark.service]
+
+
+@pytest.fixture
+def script(sent: Sent, erika: Client, tmp_path: Path) -> Path:
+    """The script as her browser downloads it."""
+    erika.get(sent.page)
+    handed = sent.link.scripts.latest("id")
+    path = tmp_path / handed.name
+    path.write_bytes(erika.get(f"/fetch/{handed.sha256}").content)
+    return path
+
+
+def marks(sent: Sent, erika: Client, output: bytes) -> list[str]:
+    """What her page and the operator are told of this output. It is read all the same."""
+    page = erika.post(f"{sent.page}/answer", {"text": output.decode()}, follow=True)
+    answer = Answer.objects.filter(link=sent.link).latest("at")
+    assert answer.understood
+    for mark in answer.marks:
+        assert mark.replace("'", "&#x27;") in page.content.decode()
+    return list(answer.marks)
+
+
+def test_from_the_script_to_evidence(
+    sent: Sent, erika: Client, script: Path, tmp_path: Path
+) -> None:
+    output = on_the_stand_in(tmp_path, script)
+    assert marks(sent, erika, output) == []
+    page = erika.get(sent.page).content.decode()
+    assert "llm-customer-one" in page
+    assert "No question is open" in page
+    readings = StoredReading.objects.filter(evidence__session=sent.link.session)
+    vms = readings.get(fact_id="host.vms").value
+    assert [vm["id"] for vm in vms] == [128]
+    assert readings.get(fact_id="host.pve_version").kind == "known"
+    assert {r.kind for r in readings.filter(fact_id="host.pci_mappings")} == {"known"}
+    assert all(e.created_by is None for e in sent.link.session.evidence.all())
+
+
+def test_an_unchanged_output_is_not_doubted_and_a_changed_one_is(
+    sent: Sent, erika: Client, script: Path, tmp_path: Path
+) -> None:
+    output = on_the_stand_in(tmp_path, script)
+    assert marks(sent, erika, output) == []
+    edited = output.replace(b"machine: pc-i440fx-9.2", b"machine: q35")
+    assert edited != output
+    assert marks(sent, erika, edited) == ["The output was changed after the script printed it."]
+    cut = output[: output.index(b"host.vms")]
+    assert marks(sent, erika, cut) == ["The end is missing: the output was cut."]
+    headless = output[output.index(b" probe ") - 40 :].partition(b"\n")[2]
+    assert marks(sent, erika, headless)[0].startswith("The beginning is missing")
+
+
+def test_a_changed_script_is_told(sent: Sent, erika: Client, script: Path, tmp_path: Path) -> None:
+    script.write_text(script.read_text().replace("cat /proc/cmdline", "echo root=/dev/sda1 ro"))
+    assert marks(sent, erika, on_the_stand_in(tmp_path, script)) == [
+        "The script was changed before it ran."
+    ]
+
+
+def test_another_sessions_script_and_a_strangers_are_told(
+    sent: Sent, erika: Client, bob: User, tmp_path: Path
+) -> None:
+    other = collector_for(session_open(owner=bob, title="other"), View.HOST, probes_for(View.HOST))
+    path = tmp_path / "other.sh"
+    path.write_text(other.text)
+    output = on_the_stand_in(tmp_path, path)
+    assert marks(sent, erika, output) == ["It is from another session."]
+    unknown = output.replace(other.nonce.encode(), b"0" * 32)
+    assert marks(sent, erika, unknown)[0] == "It is not from a script that was handed out here."
+
+
+def test_an_older_script_and_an_old_output_are_told(
+    sent: Sent, erika: Client, script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = on_the_stand_in(tmp_path, script)
+    printed = re.search(rb"time=(\S+)", output)
+    assert printed
+    old = (datetime.now(UTC) - timedelta(days=3)).strftime("%Y-%m-%dT%H:%M:%SZ").encode()
+    assert marks(sent, erika, output.replace(printed[1], old)) == [
+        "It was printed 3 days before it was given."
+    ]
+    monkeypatch.setattr("webapp.handoff.scripts._built_again", lambda *_: "what is made today")
+    assert marks(sent, erika, output + b"\n")[0].startswith("It is from an older script")
+
+
+def test_a_page_hands_out_the_same_script_until_it_would_be_another(
+    sent: Sent, erika: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    erika.get(sent.page)
+    erika.get(sent.page)
+    assert HandedScript.objects.count() == 1
+    monkeypatch.setattr("webapp.handoff.scripts._built_again", lambda *_: "what is made today")
+    erika.get(sent.page)
+    assert HandedScript.objects.count() == 2
+    assert len({s.nonce for s in HandedScript.objects.all()}) == 2
+
+
+def test_run_on_the_wrong_machine_is_asked_about(sent: Sent, erika: Client, script: Path) -> None:
+    """This machine has neither VMs nor GPUs, like the inside of most VMs."""
+    done = subprocess.run(["sh", str(script)], capture_output=True, check=True, timeout=60)
+    marks(sent, erika, done.stdout)
+    assert "is this the host?" in erika.get(sent.page).content.decode()
+
+
+def test_redacted_output_names_nobody_and_still_says_what_matters(
+    sent: Sent, erika: Client, script: Path, tmp_path: Path
+) -> None:
+    output = on_the_stand_in(tmp_path, script, "--redact").decode()
+    for secret in ("llm-customer-one", "BC:24:11", "192.0.2", "acme", "6c0b4c6a", "vm-128-disk"):
+        assert secret not in output, secret
+    assert marks(sent, erika, output.encode()) == []
+    readings = StoredReading.objects.filter(evidence__session=sent.link.session)
+    vm = readings.get(fact_id="host.vms").value[0]
+    assert (vm["id"], len(vm["hostpci"])) == (128, 2)
+    assert readings.get(fact_id="host.pci_mappings").kind == "known"
