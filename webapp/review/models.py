@@ -13,20 +13,40 @@ from webapp.triage.models import DiagnosisSession
 
 
 class Comment(models.Model):
-    """anchor: what it is about, "finding:…", "hypothesis:…", "option:…", "run:…" or "" for the session.
+    """Something a person said; never changed afterwards, only answered.
 
-    stance: "agree", "dispute" or "".
+    anchor: what it is about: "finding:<id>", "hypothesis:<id>", "option:<id>", "run:<number>",
+    "line:<evidence>:<number>", "decision:<number>" or "" for the session.
+    stance: "agree", "dispute", "resolve", "reopen" or "". reply_to: the first comment of its thread.
     """
 
     session = models.ForeignKey(DiagnosisSession, on_delete=models.CASCADE, related_name="comments")
     anchor = models.CharField(max_length=120, blank=True)
     stance = models.CharField(max_length=10, blank=True)
+    reply_to = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.CASCADE, related_name="replies"
+    )
     text = models.TextField()
     author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        ordering = ("created_at",)
+        ordering = ("created_at", "id")
+
+
+class Mention(models.Model):
+    """A person was named with @ in a comment; seen_at when they opened their list since."""
+
+    comment = models.ForeignKey(Comment, on_delete=models.CASCADE, related_name="mentions")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="mentions"
+    )
+    seen_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("comment", "user"), name="one_mention_each"),
+        )
 
 
 class DecisionState(models.TextChoices):

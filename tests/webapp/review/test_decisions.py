@@ -252,16 +252,3 @@ def test_the_export_is_markdown_that_nobody_can_break_out_of(
     assert "\n# not" not in text
     assert "<script>" not in text
     assert all(pin["sha256"] in text for pin in decision.pins)
-
-
-def test_a_comment_disputes_a_hypothesis_in_sight_of_all(
-    session: DiagnosisSession, alice: User
-) -> None:
-    client = Client()
-    client.force_login(alice)
-    anchor = {"anchor": "hypothesis:compute_bound", "stance": "dispute"}
-    client.post(f"/sessions/{session.pk}/comment", {**anchor, "text": "330 W is normal for decode"})
-    page = client.get(f"/sessions/{session.pk}/diagnosis").content.decode()
-    assert "330 W is normal for decode" in page
-    client.post(f"/sessions/{session.pk}/comment", {**anchor, "text": "  "})
-    assert session.comments.count() == 1

@@ -1,40 +1,83 @@
-"""Saying something about a session, a finding or a hypothesis."""
+"""Saying something about a session or a thing in it, and reading what was said."""
 
 from __future__ import annotations
 
+import re
+
 from django.contrib import messages
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.views.decorators.http import require_GET, require_POST
 
 from webapp.accounts.models import Role
-from webapp.review.models import Comment
-from webapp.triage.models import DiagnosisSession, Event
-from webapp.triage.views.shell import acting, on_session_for
+from webapp.review.models import Decision, DecisionState, Mention
+from webapp.review.threads import ANCHOR, CommentError, comment_add, threads_of
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.views.shell import acting, on_session, on_session_for, shell
 
-LONGEST = 10_000  # every page of the session shows it
-STANCES = ("agree", "dispute", "")
+MENTIONS_SHOWN = 100
 
 
 @require_POST
 @on_session_for(Role.REVIEWER)
 def comment(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    text = request.POST.get("text", "").strip()
-    stance = request.POST.get("stance", "")
-    if not text:
-        messages.error(request, "Write the reason too; it is what the others read.")
-    elif len(text) > LONGEST:
-        messages.error(
-            request, f"A comment has at most {LONGEST:,} characters; paste outputs instead."
+    first = None
+    if request.POST.get("reply_to", ""):
+        number = request.POST["reply_to"]
+        first = get_object_or_404(
+            session.comments, pk=int(number) if number.isdecimal() else 0, reply_to=None
         )
-    elif stance in STANCES:
-        anchor = request.POST.get("anchor", "")[:120]
-        with transaction.atomic():
-            Comment.objects.create(
-                session=session, author=acting(request), text=text, stance=stance, anchor=anchor
-            )
-            Event.record(session, "commented", acting(request), anchor=anchor, stance=stance)
-    back = request.POST.get("back", "")
-    inside = back.startswith(f"/sessions/{session.pk}/")
-    return redirect(back if inside else session.get_absolute_url())
+    try:
+        comment_add(
+            session,
+            author=acting(request),
+            text=request.POST.get("text", ""),
+            stance=request.POST.get("stance", ""),
+            anchor=request.POST.get("anchor", ""),
+            reply_to=first,
+        )
+    except CommentError as error:
+        messages.error(request, str(error))
+    return redirect(_back(request, session))
+
+
+def _back(request: HttpRequest, session: DiagnosisSession) -> str:
+    back, spot = request.POST.get("back", ""), request.POST.get("spot", "")
+    if not back.startswith(f"/sessions/{session.pk}/"):
+        return session.get_absolute_url()
+    return f"{back}#{spot}" if re.fullmatch(r"[\w-]+", spot) else back
+
+
+@require_GET
+@on_session
+def discussion(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """?about= an anchor shows its threads first, with a form."""
+    about = request.GET.get("about", "")
+    resolved = [thread for thread in reversed(threads_of(session)) if thread.resolved]
+    about = about if ANCHOR.fullmatch(about) else ""
+    context = shell(session, "", about=about, resolved=resolved)
+    return TemplateResponse(request, "review/discussion.html", context)
+
+
+@require_GET
+def for_me(request: HttpRequest) -> HttpResponse:
+    """Where somebody named this person, and which records wait for their word."""
+    user = acting(request)
+    visible = DiagnosisSession.objects.visible_to(user).values("pk")
+    mentions = (
+        Mention.objects.filter(user=user, comment__session__in=visible)
+        .select_related("comment__author", "comment__session")
+        .order_by("-pk")[:MENTIONS_SHOWN]
+    )
+    waiting = (
+        Decision.objects.filter(session__in=visible, state=DecisionState.PROPOSED)
+        .exclude(proposed_by=user)
+        .exclude(approvals__by=user)
+        .select_related("session", "proposed_by")
+        .defer("options", "pins")
+    )
+    context = {"nav": "for_me", "mentions": list(mentions), "waiting": waiting[:MENTIONS_SHOWN]}
+    Mention.objects.filter(user=user, seen_at=None).update(seen_at=timezone.now())
+    return TemplateResponse(request, "review/for_me.html", context)

@@ -7,6 +7,7 @@ from webapp.triage.models.pseudonym import Pseudonym
 from webapp.triage.models.run import OutputChunk, Run, RunState
 from webapp.triage.models.session import DiagnosisSession, SessionMember
 from webapp.triage.models.target import PinnedHostKey, Target
+from webapp.triage.models.visit import Visit
 
 __all__ = [
     "Assignment",
@@ -21,4 +22,5 @@ __all__ = [
     "SessionMember",
     "StoredReading",
     "Target",
+    "Visit",
 ]

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 class SessionQuerySet(models.QuerySet["DiagnosisSession"]):
     def visible_to(self, user: User | AnonymousUser) -> SessionQuerySet:
-        """Administrators see every session, others those they are a member of; each with `my_role`."""
+        """Administrators see every session, others those they are a member of; each with
+        `my_role` and `asked_by`."""
         if not user.is_authenticated:
             return self.none()
+        found = self.annotate(asker_id=Value(user.pk))
         if user.is_staff:
-            return self.annotate(role_of_asker=Value(str(Role.ADMINISTRATOR)))
-        return self.filter(members=user).annotate(role_of_asker=F("sessionmember__role"))
+            return found.annotate(role_of_asker=Value(str(Role.ADMINISTRATOR)))
+        return found.filter(members=user).annotate(role_of_asker=F("sessionmember__role"))
 
 
 class DiagnosisSession(models.Model):
@@ -67,6 +69,11 @@ class DiagnosisSession(models.Model):
     def my_role(self) -> str:
         """What the person may do here who asked by `visible_to`; a viewer's role for everybody else."""
         return str(getattr(self, "role_of_asker", Role.VIEWER))
+
+    @property
+    def asked_by(self) -> int | None:
+        """Key of the person who asked by `visible_to`."""
+        return getattr(self, "asker_id", None)
 
     def get_absolute_url(self) -> str:
         return reverse("triage:session", args=[self.pk])

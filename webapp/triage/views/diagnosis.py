@@ -47,7 +47,6 @@ def diagnosis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         moments=moments(session_pivots(session, result.facts)),
         **what_if_context(result.facts, {}),
         unplaced=[e for e in session.evidence.defer("body", "stderr") if e.unplaced],
-        disputes=session.comments.filter(stance="dispute"),
     )
     return TemplateResponse(request, "triage/diagnosis.html", context)
 

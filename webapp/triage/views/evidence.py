@@ -49,6 +49,7 @@ def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> Http
         evidence=found,
         lines=shown,
         total=len(lines),
+        asked=marked[:3],
         readings=found.readings.all(),
         assigned=found.assignments.exists(),
         errors=_shortened(clean(bytes(found.stderr))),

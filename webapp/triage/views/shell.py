@@ -9,12 +9,16 @@ from typing import Any, Concatenate, ParamSpec, cast
 from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
+from django.db.models import prefetch_related_objects
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.views.decorators.http import require_GET
 
 from webapp.accounts.models import GIVEN, Role, User
 from webapp.triage.models import DiagnosisSession, Event, StoredReading
+from webapp.triage.visits import look, others_here
 
 P = ParamSpec("P")
 
@@ -107,6 +111,7 @@ def _refusal(session: DiagnosisSession, least: Role) -> str:
 
 def shell(session: DiagnosisSession, step_id: str, **more: Any) -> dict[str, Any]:
     """Context of a session page: its rail with what is done, its activity, and the page's own."""
+    prefetch_related_objects([session], "comments__author")
     done = _done(session)
     rail = [
         {
@@ -132,10 +137,31 @@ def shell(session: DiagnosisSession, step_id: str, **more: Any) -> dict[str, Any
         "labels": _labels(session),
         "members": session.sessionmember_set.select_related("user").order_by("user__username"),
         "roles": GIVEN,
-        "events": _folded(list(session.events.select_related("actor")[:60]))[:12],
-        "comments": session.comments.select_related("author").order_by("-created_at")[:20],
+        **activity_of(session),
         **more,
     }
+
+
+def activity_of(session: DiagnosisSession) -> dict[str, Any]:
+    """What happened lately, what of it is new to who asks, and who else looks at it now."""
+    newest = list(session.events.select_related("actor")[:60])
+    found: dict[str, Any] = {"events": _folded(newest)[:12], "new_after": None, "others": []}
+    if session.asked_by is not None:
+        visit = look(session, session.asked_by)
+        found["new_after"] = visit.new_after
+        found["others"] = others_here(session, session.asked_by)
+    last = newest[0].number if newest else 0
+    return {**found, "seen_activity": f"{last}:{','.join(found['others'])}"}
+
+
+@require_GET
+@on_session
+def activity(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """The feed's live fragment; 204 when nothing is new since `seen`."""
+    context = {"session": session, **activity_of(session)}
+    if request.GET.get("seen") == context["seen_activity"]:
+        return HttpResponse(status=204)
+    return TemplateResponse(request, "triage/_events.html", context)
 
 
 def _folded(events: list[Event]) -> list[tuple[Event, int]]:

@@ -1,0 +1,102 @@
+"""Threads beside what they are about, and in a list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+from django.urls import reverse
+
+from webapp.diagnosis.catalogue import all_hypotheses, all_options
+from webapp.review.models import Mention
+from webapp.review.threads import Thread, threads_of
+from webapp.triage.models import DiagnosisSession, Run
+
+register = template.Library()
+
+
+def _all(context: template.Context) -> list[Thread]:
+    return threads_of(context["session"])
+
+
+@register.inclusion_tag("review/_threads.html", takes_context=True)
+def threads_at(context: template.Context, kind: str, name: Any) -> dict[str, Any]:
+    """The threads about one thing, with a form for another."""
+    return _shown(context, f"{kind}:{name}")
+
+
+@register.inclusion_tag("review/_threads.html", takes_context=True)
+def threads_about(context: template.Context, anchor: str) -> dict[str, Any]:
+    return _shown(context, anchor)
+
+
+def _shown(context: template.Context, anchor: str) -> dict[str, Any]:
+    here = [thread for thread in _all(context) if thread.first.anchor == anchor]
+    return {
+        "session": context["session"],
+        "request": context["request"],
+        "csrf_token": context.get("csrf_token"),
+        "threads": here,
+        "anchor": anchor,
+        "spot": anchor.replace(":", "-").replace(".", "-").replace("@", "-"),
+    }
+
+
+@register.simple_tag(takes_context=True)
+def open_disputes(context: template.Context) -> list[Thread]:
+    return [thread for thread in _all(context) if thread.disputes]
+
+
+@register.simple_tag(takes_context=True)
+def open_threads(context: template.Context) -> list[Thread]:
+    """Newest first."""
+    return [thread for thread in reversed(_all(context)) if not thread.resolved]
+
+
+@register.simple_tag(takes_context=True)
+def threads_count(context: template.Context, kind: str, name: Any) -> int:
+    anchor = f"{kind}:{name}"
+    return sum(not t.resolved for t in _all(context) if t.first.anchor == anchor)
+
+
+@register.simple_tag(takes_context=True)
+def unseen_mentions(context: template.Context) -> int:
+    return Mention.objects.filter(user=context["user"], seen_at=None).count()
+
+
+@register.filter
+def of_evidence(line: int, name: str) -> str:
+    return f"{name}:{line}"
+
+
+@register.filter
+def anchor_words(anchor: str) -> str:
+    """What a thread is about, for people."""
+    kind, _, name = anchor.partition(":")
+    if kind == "hypothesis":
+        return next((h.claim for h in all_hypotheses() if h.id == name), name)
+    if kind == "option":
+        return next((o.title for o in all_options() if o.id == name), name)
+    if kind == "line":
+        evidence, _, line = name.rpartition(":")
+        return f"line {line} of {evidence}"
+    return f"{kind} {name.replace('_', ' ')}" if anchor else "the session"
+
+
+@register.simple_tag
+def anchor_url(session: DiagnosisSession, anchor: str) -> str:
+    """Where a thread can be read beside what it is about."""
+    kind, _, name = anchor.partition(":")
+    spot = f"#{kind}-{name}"
+    if kind in {"hypothesis", "finding"}:
+        return reverse("triage:diagnosis", args=[session.pk]) + spot
+    if kind == "option":
+        return reverse("review:decide", args=[session.pk]) + spot
+    if kind == "decision":
+        return reverse("review:decision", args=[session.pk, name])
+    if kind == "line":
+        evidence, _, line = name.rpartition(":")
+        return f"{reverse('triage:evidence', args=[session.pk, evidence])}?line={line}#L{line}"
+    if kind == "run" and (run := Run.objects.filter(session=session, number=name).first()):
+        return reverse("triage:run", args=[session.pk, run.pk])
+    return reverse("review:discussion", args=[session.pk])
