@@ -72,6 +72,10 @@ class Link:
     def share(self) -> float:
         return link_share(self.gen, self.width)
 
+    def __str__(self) -> str:
+        """ "Gen4 x16"; the fastest where it was not read, as in `link_share`."""
+        return f"Gen{self.gen or 5} x{self.width or 16}"
+
 
 def communication(facts: Facts, tokens: float, per_layer: float = PER_LAYER) -> Communication:
     """tokens: in one step of one replica. per_layer: all-reduces a layer."""

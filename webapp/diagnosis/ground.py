@@ -15,6 +15,10 @@ CONTAINER_KINDS = frozenset(
 )
 
 
+# Clouds whose guests run on KVM that they own (systemd-detect-virt's names), by what people call them.
+RENTED = {"amazon": "Amazon", "google": "Google"}
+
+
 class Ground(StrEnum):
     KVM = "kvm"
     OTHER_HYPERVISOR = "other hypervisor"
@@ -32,6 +36,11 @@ def ground(facts: Facts) -> Ground:
     if not kind or kind in CONTAINER_KINDS:
         return Ground.UNKNOWN
     return Ground.OTHER_HYPERVISOR
+
+
+def rented_from(facts: Facts) -> str | None:
+    """Whose cloud this is, where its hypervisor is KVM and its settings are not the operator's."""
+    return RENTED.get((facts.value(VIRT_KIND) or "").lower())
 
 
 def ground_refs(facts: Facts) -> tuple[EvidenceRef, ...]:

@@ -35,6 +35,14 @@ _AMISS = {
     "pcie_link_degraded": "A GPU's PCIe link runs below what it can do.",
     "nccl_level_too_low": "The driver allows peer-to-peer, and NCCL does not use it.",
     "acs_detour": "Traffic between GPUs of one switch takes a detour over the root port.",
+    "kvm_hidden": "KVM is hidden from the guest, so its driver would ignore a clique.",
+}
+# Gates that fail without an answer of the driver: what they say about peer-to-peer.
+_FAILED = {
+    "fabric": "Without a VM, copies between the GPUs did not arrive.",
+    "mapped": "At its start the VM could not map its GPUs' memory for each other.",
+    "granted": "Nothing grants the VM's GPUs peer-to-peer; what their driver says was not read.",
+    "used": "The engine's log shows connections that are not peer-to-peer.",
 }
 
 
@@ -55,12 +63,18 @@ def _supported(case: Case, texts: dict[str, str]) -> str:
 
 
 def _known(case: Case) -> str:
-    """Without a speed to explain: what the driver says of the GPUs, if anything."""
+    """Without a speed to explain: what the driver says of the GPUs, or the gate that fails, if any."""
     if not any(_passes(case, "driver", path) for path in Path):
-        return "Not enough evidence yet: say what speed was observed, and look at the guest."
+        failed = (_FAILED.get(g.gate, "") for g in case.ladder if g.state is GateState.FAIL)
+        return next(filter(None, failed), _not_enough(case))
     checked = any(_passes(case, "delivered", path) for path in Path)
     rest = "the bytes arrive" if checked else "whether the bytes arrive was not checked"
     return f"The driver allows the GPUs to reach each other directly; {rest}."
+
+
+def _not_enough(case: Case) -> str:
+    asked = "say which model is served" if case.bounds else "say what speed was observed"
+    return f"Not enough evidence yet: {asked}, and look at the guest."
 
 
 def _passes(case: Case, name: str, path: Path) -> bool:

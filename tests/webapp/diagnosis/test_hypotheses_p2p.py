@@ -209,3 +209,32 @@ def test_an_nvlink_guest_is_not_denied_anything() -> None:
     assert verdict("p2p_denied_no_clique", *guest).kind == "refuted"
     assert verdict("p2p_denied_other", *guest).kind == "refuted"
     assert verdict("nvlink_fabric_down", *guest).kind == "refuted"
+
+
+def test_p2p_switched_off_counts_on_nvlink_as_well() -> None:
+    links = TOPOLOGY.known(topology(8, "NV18"), lines=(4,))
+    guest = _with(kvm_guest(OK), links)
+    off = NCCL_ENV.known({"NCCL_P2P_DISABLE": "1"}, lines=(1,))
+    assert verdict("nccl_level_too_low", *guest).kind != "supported"
+    found = verdict("nccl_level_too_low", *guest, off)
+    assert found.kind == "supported"
+    assert "over NVLink" in found.for_[0].text
+
+
+@pytest.mark.parametrize("name", ["NVIDIA GB200", "NVIDIA B300", "Tesla T4"])
+def test_a_model_nobody_showed_with_p2p_over_pcie_stays_open(name: str) -> None:
+    assert verdict("p2p_unsupported_gpu", _gpus(name=name)).kind == "open"
+
+
+@pytest.mark.parametrize(("kind", "refuted"), [("amazon", False), ("google", False), ("xen", True)])
+def test_a_cloud_on_kvm_may_well_lack_the_clique(kind: str, refuted: bool) -> None:
+    """Amazon's and Google's hypervisors are KVM: that they grant none cannot be ruled out by their name."""
+    readings = [
+        TOPOLOGY.known(topology(8, "PHB")),
+        P2P_READ.known(matrix(8, NS)),
+        _gpus(name="L40S"),
+    ]
+    found = verdict("p2p_denied_no_clique", VIRT_KIND.known(kind, lines=(1,)), *readings)
+    assert (found.kind == "refuted") is refuted
+    other = verdict("p2p_denied_other", VIRT_KIND.known(kind, lines=(1,)), *readings)
+    assert "hypervisor that grants its guests no P2P" in other.for_[0].text

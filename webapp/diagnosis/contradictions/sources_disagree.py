@@ -5,14 +5,23 @@ Source: what does not change between two boots reads the same twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Any
 
 from agents.facts import Fact, ReadingKind
 from agents.facts.gpu import CLIQUE_CAPABILITY, GPU_COUNT_PCI, GPU_COUNT_SMI
 from agents.facts.host import BOOT_LOADER, HOST_CMDLINE, PVE_VERSION, VFIO_BACKEND
-from agents.facts.p2p import P2P_NVLINK, P2P_PCIE, P2P_READ, P2P_WRITE, TOPOLOGY
+from agents.facts.p2p import (
+    P2P_NVLINK,
+    P2P_PCIE,
+    P2P_READ,
+    P2P_WRITE,
+    TOPOLOGY,
+    P2pMatrix,
+    TopologyMatrix,
+)
 from agents.facts.platform import (
     DRIVER_VERSION,
     KERNEL_CMDLINE,
@@ -79,7 +88,18 @@ def _differ(fact: Fact[Any], first: Sourced, second: Sourced) -> bool:
 
 def _short(item: Sourced) -> str:
     value = item.reading.value
+    if isinstance(value, P2pMatrix):
+        return _counted(map(str, value.pairs().values()))
+    if isinstance(value, TopologyMatrix):
+        return _counted(value.gpu_links().values())
     return str(value)[:80] if isinstance(value, str | int | bool) else "one value"
+
+
+def _counted(codes: Iterable[str]) -> str:
+    """ "NS on 12 of 12 pairs"."""
+    counts = Counter(codes)
+    total = sum(counts.values())
+    return ", ".join(f"{code} on {n} of {total} pairs" for code, n in counts.most_common())
 
 
 rule = Rule(__name__, check)

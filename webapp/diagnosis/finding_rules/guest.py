@@ -21,6 +21,9 @@ from webapp.diagnosis.reference.gpus import gpu_spec
 
 PVE_MAP = "qemu-server 9.2.6, PCI.pm, address map"
 MIB = 2**20
+RAW_GEN5_X16_GB_PER_S = 63
+# What a synchronised call reads inside one GPU: beside ten times that it no longer matters.
+SYNCHRONISED_US = 17
 
 
 def pix_is_emulated(case: Case) -> Finding | None:
@@ -29,9 +32,11 @@ def pix_is_emulated(case: Case) -> Finding | None:
     if item is None or ground(case.facts) is not Ground.KVM:
         return None
     gpus = sorted(_near(item.reading.value), key=lambda name: int(name.removeprefix("GPU")))
+    now = item is case.facts.best(TOPOLOGY)
     text = (
-        f"PIX among {gpus[0]} to {gpus[-1]} is an artefact of the address map that Proxmox gives an i440FX "
-        "guest: one emulated bridge holds them. It says nothing about the wiring"
+        f"PIX among {gpus[0]} to {gpus[-1]}{'' if now else ', as read before,'} is an artefact of the "
+        "address map that Proxmox gives an i440FX guest: one emulated bridge holds them. It says nothing "
+        "about the wiring"
     )
     refs = item.refs[:2] + case.facts.refs(MACHINE_TYPE)
     return Finding("pix_is_emulated", "info", (because(text, PVE_MAP, refs),))
@@ -49,10 +54,13 @@ def wrong_baseline(case: Case) -> Finding | None:
         return None
     refs = case.facts.refs(COPY)
     rate = inside.size_bytes / inside.time_us / 1e3
-    share = gpu_link(case.facts).share
+    link = gpu_link(case.facts)
+    share = link.share
+    if rate < RAW_GEN5_X16_GB_PER_S * share:
+        return None
     text = (
-        f"{rate:.0f} GB/s inside one GPU is the wrong baseline for copies between GPUs: the link gives "
-        f"{63 * share:.0f} GB/s raw, {50 * share:.0f}–{56 * share:.0f} with P2P"
+        f"{rate:.0f} GB/s inside one GPU is the wrong baseline for copies between GPUs: a {link} link gives "
+        f"{RAW_GEN5_X16_GB_PER_S * share:.0f} GB/s raw, {50 * share:.0f}–{56 * share:.0f} with P2P"
     )
     claims = [because(text, "PCI Express rates; public P2P measurements, 2026", refs)]
     spec = next((s for gpu in case.facts.value(GPUS) or () if (s := gpu_spec(gpu.name))), None)
@@ -123,9 +131,11 @@ def host_synchronised(case: Case) -> Finding | None:
     if curve is None or curve.device_timed:
         return None
     size, us = curve.points[0]
+    if us > 10 * SYNCHRONISED_US:
+        return None
     text = (
         f"{us:.1f} µs for {_size(size)} alone prove nothing: timed with a synchronise for each call, which "
-        "reads 17 µs even inside one GPU"
+        f"reads {SYNCHRONISED_US} µs even inside one GPU"
     )
     source = "measured on two H200, 2026: 17 µs synchronised, 0.9 µs on the device"
     claim = because(text, source, curve.evidence, (us, us))
@@ -140,6 +150,29 @@ def level_is_set(case: Case) -> Finding | None:
     text = f"NCCL_P2P_LEVEL={level} costs nothing now and will be needed once the driver allows P2P"
     refs = case.facts.refs(NCCL_ENV)
     return Finding("level_is_set", "info", (because(text, "NCCL 2.30, src/graph", refs),))
+
+
+def geforce_allowed(case: Case) -> Finding | None:
+    """The stock driver gives these cards no P2P over PCIe, so an OK has another cause."""
+    driver, specs = case.gate("driver"), [gpu_spec(g.name) for g in case.facts.value(GPUS) or ()]
+    geforce = bool(specs) and all(spec and spec.geforce for spec in specs)
+    if not geforce or driver is None or driver.state is not GateState.PASS:
+        return None
+    refs = case.facts.refs(GPUS) + driver.evidence
+    if ground(case.facts) is Ground.KVM:
+        text = (
+            "on GeForce cards in a VM a clique was accepted while data never arrived: check the bytes at "
+            "their destination before anything uses P2P"
+        )
+        return Finding(
+            "geforce_allowed", "warning", (because(text, "NVIDIA/nccl issue 2335", refs),)
+        )
+    text = (
+        "the stock driver gives GeForce cards no P2P over PCIe, so an OK points to a patched module: "
+        "nobody supports it, and only a check of the bytes shows that it works"
+    )
+    source = "public topo -p2p outputs of GeForce cards, 2024 to 2026"
+    return Finding("geforce_allowed", "warning", (because(text, source, refs),))
 
 
 def rejected_rows(case: Case) -> Finding | None:
@@ -159,6 +192,8 @@ def rejected_rows(case: Case) -> Finding | None:
 
 
 def _size(size_bytes: int) -> str:
+    if size_bytes >= 1024 * MIB:
+        return f"{size_bytes / (1024 * MIB):.3g} GiB"
     return f"{size_bytes / MIB:.3g} MiB" if size_bytes >= MIB else f"{size_bytes / 1024:.3g} KiB"
 
 
@@ -171,4 +206,5 @@ RULES = (
     numa_not_available,
     no_iommu_in_guest,
     level_is_set,
+    geforce_allowed,
 )

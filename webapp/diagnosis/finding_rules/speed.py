@@ -51,7 +51,7 @@ def total_is_not_output(case: Case) -> Finding | None:
     refs = case.facts.refs(OBSERVED)
     claims = tuple(
         Claim(
-            f"at concurrency {row.concurrency} {_span(row.total_tokens_per_s)} tok/s count input and "
+            f"at concurrency {row.concurrency}, {_span(row.total_tokens_per_s)} tok/s count input and "
             f"output; output was {_span(row.output_tokens_per_s)} tok/s, and only that is the speed",
             refs,
             row.output_tokens_per_s,

@@ -28,6 +28,7 @@ _NS_IN_KVM = (
     "driver policy in a KVM guest without a clique (or with MIG or mixed chips), "
     "not a measurement of the PCIe path"
 )
+_NOT_GRANTED = ", or a hypervisor that grants its guests no P2P"
 
 
 def judge(facts: Facts, path: Path) -> Gate:
@@ -46,7 +47,8 @@ def judge(facts: Facts, path: Path) -> Gate:
             why = f"OK so far, but {name} was seen on {len(found)} of {len(every)} ordered pairs"
             return Gate(GATE, path, GateState.UNKNOWN, why, refs)
     why = f"read and write OK on {len(every)} of {len(every)} ordered pairs"
-    why += "; in a VM a promise, not a measurement" if ground(facts) is Ground.KVM else ""
+    promised = path is Path.PCIE and ground(facts) is Ground.KVM
+    why += "; in a VM a promise, not a measurement" if promised else ""
     return Gate(GATE, path, GateState.PASS, why, refs)
 
 
@@ -60,16 +62,21 @@ def _why(facts: Facts, path: Path, refused: dict[Pair, P2pCode], seen: set[Pair]
     total = len(pairs(facts).on(path))
     counts = Counter(refused.values())
     parts = [
-        f"{code} on {count} of {len(seen)} ordered pairs: {_meaning(facts, path, code)}"
+        f"{code} on {count} of {len(seen)} ordered pairs: {meaning(facts, path, code)}"
         for code, count in counts.most_common()
     ]
     cut = f" ({len(seen)} of {total} pairs were read)" if len(seen) < total else ""
     return "; ".join(parts) + cut
 
 
-def _meaning(facts: Facts, path: Path, code: P2pCode) -> str:
-    kvm = ground(facts) is Ground.KVM and kvm_hidden(facts) is not True
-    return _NS_IN_KVM if code is P2pCode.NS and kvm and path is Path.PCIE else MEANING[code]
+def meaning(facts: Facts, path: Path, code: P2pCode) -> str:
+    """What a code says on this ground and path."""
+    where = ground(facts)
+    if code is not P2pCode.NS or path is not Path.PCIE:
+        return MEANING[code]
+    if where is Ground.KVM and kvm_hidden(facts) is not True:
+        return _NS_IN_KVM
+    return MEANING[code] + (_NOT_GRANTED if where is Ground.OTHER_HYPERVISOR else "")
 
 
 def _expected(facts: Facts, path: Path) -> str | None:

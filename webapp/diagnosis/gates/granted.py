@@ -11,12 +11,13 @@ from typing import Any
 
 from agents.facts import Fact, ReadingKind
 from agents.facts.gpu import CLIQUE_CAPABILITY, GPU_COUNT_PCI
+from agents.facts.host import GPU_PATHS, PCI_MAPPINGS
 from agents.facts.p2p import P2pCode
 from agents.facts.vm import VM_ARGS, VM_CLIQUE, VM_HOSTPCI, VM_ID, VM_QEMU_ARGS
 from webapp.diagnosis import vm_readings
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.ground import Ground, ground
+from webapp.diagnosis.ground import Ground, ground, rented_from
 from webapp.diagnosis.pairs import codes, gpu_count
 
 GATE = "granted"
@@ -29,7 +30,9 @@ def judge(facts: Facts, path: Path) -> Gate:
             GATE, path, GateState.NOT_APPLICABLE, "the clique is about PCIe; this is NVLink"
         )
     if where in {Ground.BARE_METAL, Ground.OTHER_HYPERVISOR}:
-        return Gate(GATE, path, GateState.NOT_APPLICABLE, f"not a KVM guest: {where}")
+        cloud = rented_from(facts)
+        why = f"{cloud}'s hypervisor: its settings are not this operator's" if cloud else ""
+        return Gate(GATE, path, GateState.NOT_APPLICABLE, why or f"not a KVM guest: {where}")
     return next((gate for gate in _looked(facts) if gate), None) or _not_looked(facts)
 
 
@@ -96,6 +99,11 @@ def _in_the_config(facts: Facts) -> Gate | None:
     number = facts.value(VM_ID)
     name = "the VM" if number is None else f"VM {number}"
     refs = facts.refs(VM_CLIQUE)
+    if kind is ReadingKind.ABSENT and not _gpus_passed(facts):
+        why = f"{name}'s configuration has no clique; whether the devices it passes are GPUs was not read"
+        return Gate(
+            GATE, Path.PCIE, GateState.UNKNOWN, why, refs, "absent: no clique is configured"
+        )
     if kind is ReadingKind.ABSENT:
         what = "no args" if facts.kind(VM_ARGS) is ReadingKind.ABSENT else "no clique in its args"
         why = f"{name}'s configuration has {what}; the running command line was not read"
@@ -114,9 +122,25 @@ def _in_the_config(facts: Facts) -> Gate | None:
     return Gate(GATE, Path.PCIE, GateState.UNKNOWN, why, refs, expected)
 
 
+def _gpus_passed(facts: Facts) -> bool:
+    """Whether anything shows that this is about GPUs; a mapping's name or an address does not tell.
+
+    A configuration that names addresses was given as a GPU machine's; only mappings need be looked up.
+    """
+    devices = facts.value(VM_HOSTPCI) or ()
+    vendors = {m.mapping: m.vendor_device or "" for m in facts.value(PCI_MAPPINGS) or ()}
+    seen = gpu_count(facts) or facts.value(GPU_PATHS)
+    return bool(seen) or any(
+        not device.mapping or vendors.get(device.mapping, "").startswith("10de")
+        for device in devices
+    )
+
+
 def _devices(facts: Facts) -> int:
-    devices = facts.value(VM_HOSTPCI)
-    return len(devices) if devices else 0
+    """Functions of one device are one; what a mapping draws is a device of its own."""
+    devices = facts.value(VM_HOSTPCI) or ()
+    named = {a.partition(".")[0] for device in devices for a in device.addresses}
+    return len(named) + sum(not device.addresses for device in devices)
 
 
 def _not_looked(facts: Facts) -> Gate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
+from agents.facts.p2p import P2P_NVLINK, TOPOLOGY
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates import driver
@@ -19,7 +20,7 @@ def judge(facts: Facts, path: Path) -> Gate:
         expected = "SHM: NCCL decides once, at start, by the driver's answer" if refused else None
         why = "no NCCL log with transports was read"
         return Gate(GATE, path, GateState.UNKNOWN, why, (), expected)
-    counts = _counts(seen)
+    counts = _counts(seen) + _over(facts, seen)
     mixed_paths = bool(pairs(facts).nvlink and pairs(facts).pcie)
     if seen.p2p and ((path is Path.NVLINK and mixed_paths) or not (seen.shm or seen.net)):
         return Gate(GATE, path, GateState.PASS, f"the NCCL log shows {counts}", refs)
@@ -29,4 +30,14 @@ def judge(facts: Facts, path: Path) -> Gate:
 def _counts(seen: NcclTransports) -> str:
     """ "48 connections by SHM, 8 by P2P"."""
     found = [("P2P", seen.p2p), ("SHM", seen.shm), ("NET", seen.net)]
-    return ", ".join(f"{count} connections by {name}" for name, count in found if count)
+    return ", ".join(
+        f"{count} {'connection' if count == 1 else 'connections'} by {name}"
+        for name, count in found
+        if count
+    )
+
+
+def _over(facts: Facts, seen: NcclTransports) -> str:
+    """The log does not name the path, so without the topology a P2P connection may be NVLink's."""
+    unknown = facts.value(TOPOLOGY) is None and facts.value(P2P_NVLINK) is None
+    return "; over PCIe or NVLink, the topology was not read" if seen.p2p and unknown else ""

@@ -13,7 +13,7 @@ from agents.facts.vm import QEMU_COMMANDS
 from webapp.diagnosis.asking import asks, tells
 from webapp.diagnosis.case import Bound, Case, GateState, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim, Range
-from webapp.diagnosis.ground import Ground, ground, ground_refs, kvm_hidden
+from webapp.diagnosis.ground import Ground, ground, ground_refs, kvm_hidden, rented_from
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.pairs import codes
 
@@ -42,6 +42,8 @@ def assess(case: Case) -> Verdict:
 
 def _against(case: Case) -> Claim | None:
     facts, driver, granted = case.facts, case.gate("driver"), case.gate("granted")
+    if rented_from(facts):
+        return None
     if ground(facts) in {Ground.BARE_METAL, Ground.OTHER_HYPERVISOR}:
         return Claim(f"this is not a KVM guest but {ground(facts)}", ground_refs(facts))
     if driver and driver.state in {GateState.PASS, GateState.NOT_APPLICABLE} and driver.evidence:

@@ -13,7 +13,7 @@ from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
 from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Gate, GateState, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
-from webapp.diagnosis.gates.driver import MEANING
+from webapp.diagnosis.gates.driver import meaning
 from webapp.diagnosis.ground import Ground, ground, ground_refs
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.pairs import codes
@@ -69,7 +69,12 @@ def _by_code(case: Case, path: Path) -> list[Claim]:
     bare = ground(case.facts) in {Ground.BARE_METAL, Ground.OTHER_HYPERVISOR} or path is Path.NVLINK
     refs = case.facts.refs(P2P_READ, P2P_WRITE) + ground_refs(case.facts)
     return [
-        Claim(f"the driver answers {code}: {MEANING[code]}", refs, None, Basis.MEASURED)
+        Claim(
+            f"the driver answers {code}: {meaning(case.facts, path, code)}",
+            refs,
+            None,
+            Basis.MEASURED,
+        )
         for code in sorted(seen)
         if code is not P2pCode.NS or bare
     ]

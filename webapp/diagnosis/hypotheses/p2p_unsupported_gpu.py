@@ -1,7 +1,8 @@
 """This GPU model has no P2P over PCIe with the stock driver.
 
-GeForce 30, 40 and 50 answer CNS on bare metal too; RTX PRO, RTX Ada and data-center cards support it
-(NVIDIA open kernel modules 595.45.04; public topo outputs of these cards).
+GeForce 30, 40 and 50 answer CNS on bare metal too; of RTX PRO 6000, RTX 6000 Ada, L40S, A100, H100 and
+H200 public topo outputs show OK (NVIDIA open kernel modules 595.45.04; those outputs). Other models stay
+open.
 """
 
 from __future__ import annotations
@@ -16,9 +17,7 @@ from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.pairs import codes
 
-_SUPPORTED = re.compile(
-    r"RTX PRO 6000|RTX 6000 Ada|\b(?:L40S?|A100|A800|H100|H200|H800|B200|GB200)\b"
-)
+_SUPPORTED = re.compile(r"RTX PRO 6000|RTX 6000 Ada|\b(?:L40S|A100|H100|H200)\b")
 
 
 def assess(case: Case) -> Verdict:

@@ -10,21 +10,17 @@ from agents.facts.bench import ALLREDUCE, DELIVERY
 from agents.facts.gpu import GPUS
 from agents.facts.host import VFIO_BACKEND, VFIO_ERRORS, VfioBackend
 from agents.facts.p2p import P2P_READ
-from agents.facts.platform import VIRT_KIND
 from agents.facts.vm import VM_ARGS
 from webapp.diagnosis.advising import advise, because, no_vm, p2p_effect, seen
 from webapp.diagnosis.case import Actor, Advice, Case, GateState, OptionStatus, Restart, VerdictKind
 from webapp.diagnosis.claim import Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates.mapped import mapping_errors
-from webapp.diagnosis.ground import Ground, ground, ground_refs
+from webapp.diagnosis.ground import Ground, ground, ground_refs, rented_from
 from webapp.diagnosis.option import Option
 from webapp.diagnosis.reference.gpus import gpu_spec
 
 SOURCE = "NVIDIA open kernel modules 595.45, p2p_caps.c; QEMU hw/vfio/pci-quirks.c"
-
-# Names by systemd-detect-virt of clouds that run KVM.
-_RENTED = {"amazon": "Amazon", "google": "Google"}
 
 
 def judge(case: Case) -> Advice:
@@ -32,13 +28,13 @@ def judge(case: Case) -> Advice:
     outside = no_vm(case)
     if outside:
         return outside
-    if granted is None or ground(facts) is Ground.OTHER_HYPERVISOR:
-        text = "the clique is for PCIe in KVM/QEMU guests"
-        return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, ground_refs(facts)))
-    cloud = _RENTED.get(facts.value(VIRT_KIND) or "")
+    cloud = rented_from(facts)
     if cloud:
         text = f"the hypervisor is {cloud}'s: ask for an instance whose GPUs may reach each other"
         return advise(OptionStatus.BLOCKED, because(text, SOURCE, ground_refs(facts)))
+    if granted is None or ground(facts) is Ground.OTHER_HYPERVISOR:
+        text = "the clique is for PCIe in KVM/QEMU guests"
+        return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, ground_refs(facts)))
     danger = [*_seen_here(case), *_known_of_product(facts)]
     if danger:
         return advise(OptionStatus.UNSAFE, *danger)

@@ -22,7 +22,9 @@ def judge(case: Case) -> Advice:
     if facts.value(VM_CLIQUE) or (granted and granted.state is GateState.PASS):
         text = "a clique is set; it stays as long as gates 4 to 7 hold"
         return advise(OptionStatus.POSSIBLE, because(text, SOURCE, facts.refs(VM_CLIQUE) or where))
-    return advise(OptionStatus.NO_EFFECT, because("no clique was seen", SOURCE, where))
+    looked = granted is not None and granted.state is not GateState.UNKNOWN
+    text = "no clique was seen" if looked else "no clique was seen, and nobody looked for one"
+    return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, where))
 
 
 option = Option(

@@ -20,7 +20,10 @@ SOURCE = "Megatron-LM, Narayanan et al. 2021"
 
 def judge(case: Case) -> Advice:
     facts, parallel = case.facts, case.facts.value(PARALLELISM)
-    if parallel is None or parallel.tp < 4 or parallel.tp % 2:
+    if parallel is None:
+        text = "the tensor-parallel size in use was not given, so it is not known whether it can be halved"
+        return advise(OptionStatus.POSSIBLE, because(text, SOURCE))
+    if parallel.tp < 4 or parallel.tp % 2:
         text = "needs a tensor-parallel size that can be halved"
         return advise(OptionStatus.BLOCKED, because(text, SOURCE, facts.refs(PARALLELISM)))
     room = fit(facts, parallel.tp * parallel.pp)

@@ -17,7 +17,10 @@ NVFP4_BITS = 4.5
 
 def judge(case: Case) -> Advice:
     facts, parallel = case.facts, case.facts.value(PARALLELISM)
-    if parallel is None or parallel.tp < 2 or parallel.tp % 2:
+    if parallel is None:
+        text = "the tensor-parallel size in use was not given, so it is not known whether it can be halved"
+        return advise(OptionStatus.POSSIBLE, because(text, SOURCE))
+    if parallel.tp < 2 or parallel.tp % 2:
         text = "needs a tensor-parallel size that can be halved"
         return advise(OptionStatus.BLOCKED, because(text, SOURCE, facts.refs(PARALLELISM)))
     room = fit(facts, parallel.tp // 2 * parallel.pp)
