@@ -1,21 +1,28 @@
-"""Prints the read-only collector script of one role."""
+"""Prints a script: the read-only collector of one role, or one that applies, verifies or undoes a phase."""
 
 from __future__ import annotations
 
 import secrets
-from typing import Any
+from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from agents.agent import AgentError
 from agents.collector import build_script
 from agents.facts import View
 from agents.probes import all_probes, probes_for
+from webapp.diagnosis.phases import PHASES
+from webapp.diagnosis.scripts import Do, PhaseScript, ScriptError
+from webapp.triage.phase_scripts import script_from_sources, script_of_session
+from webapp.triage.sources import SourceError
 
 
 class Command(BaseCommand):
     help = (
         "Print the collector script for a guest or a host: run it there as root, give back what it "
-        "prints (`./run diagnose FILE`). It only reads; `sh script.sh --list` says what."
+        "prints (`./run diagnose FILE`). It only reads; `sh script.sh --list` says what. With --phase and "
+        "--do: the script that applies, verifies or rolls back a phase, from what --from or --session "
+        "knows; it is a dry run until it is told --yes."
     )
     requires_system_checks = ()
 
@@ -27,12 +34,21 @@ class Command(BaseCommand):
             "--probe", action="append", metavar="ID", help="only this probe; may be given again"
         )
         parser.add_argument("--nccl-log", metavar="PATH", help="also read this NCCL log (guest)")
-        parser.add_argument("--phase", help="not in this version: only the collector is generated")
+        parser.add_argument("--phase", choices=list(PHASES), help="a script for this phase")
+        parser.add_argument(
+            "--do", choices=[do.value for do in Do], help="what it does: dry run first"
+        )
+        known = parser.add_mutually_exclusive_group()
+        known.add_argument(
+            "--from", nargs="+", dest="sources", metavar="SOURCE", help="as for diagnose"
+        )
+        known.add_argument("--session", metavar="ID", help="a session that is stored here")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["phase"]:
-            self._stop("Scripts that apply a phase are not part of this version; only collect is.")
         role = View(options["role"])
+        if options["phase"] or options["do"]:
+            self.stdout.write(self._phase_script(role, options).text, ending="")
+            return
         chosen = list(probes_for(role))
         if options["probe"]:
             known = {p.id: p for p in all_probes().values() if p.role is role}
@@ -50,6 +66,23 @@ class Command(BaseCommand):
             self._stop(str(error))
         self.stdout.write(text, ending="")
 
-    def _stop(self, message: str) -> None:
+    def _phase_script(self, role: View, options: dict[str, Any]) -> PhaseScript:
+        if not (options["phase"] and options["do"]):
+            self._stop("--phase and --do belong together: --phase P2 --do apply.")
+        given = {"role": role, **{name: options[name] for name in ("phase", "do", "vmid")}}
+        try:
+            if options["session"]:
+                script = script_of_session(options["session"], **given)
+            elif options["sources"]:
+                script = script_from_sources(options["sources"], **given)
+            else:
+                self._stop("Say what is known of the machine: --from SOURCE… or --session ID.")
+        except (ScriptError, SourceError, AgentError) as error:
+            self._stop(str(error))
+        for sentence in script.left_out:
+            self.stderr.write(f"Left out: {sentence}")
+        return script
+
+    def _stop(self, message: str) -> NoReturn:
         self.stderr.write(message)
         raise SystemExit(2)
