@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agents.facts.bench import COPY, CopyResult
+from agents.facts.bench import ALLREDUCE, COPY, AllReduceResult, CopyResult
+from agents.parsing.allreduce_lines import CONTROL
 from agents.read import read_raw
+from webapp.diagnosis.compare.allreduces import compare_allreduces
 from webapp.diagnosis.compare.copies import Comparison, compare_copies
 
 
 class Command(BaseCommand):
-    help = "Compare the copies in BEFORE and AFTER (a file, or a folder with one file a run)."
+    help = "Compare the copies, else the all-reduces, of BEFORE and AFTER: a file, or a folder of runs."
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -24,32 +26,49 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        before, after = (self._runs(options[name]) for name in ("before", "after"))
-        found = compare_copies(before[0], after[0], more_before=before[1:], more_after=after[1:])
+        before, after = (_results(options[name]) for name in ("before", "after"))
+        found = _compared(before, after)
+        if found is None:
+            self._stop(3, "no benchmark of one kind could be read in both BEFORE and AFTER")
         if options["json"]:
             plain = json.loads(msgspec.json.encode(found))
             self.stdout.write(json.dumps(plain, sort_keys=True, ensure_ascii=False, indent=1))
         else:
             self.stdout.write(as_text(found))
 
-    def _runs(self, path: Path) -> list[CopyResult]:
-        if not path.exists():
-            self._stop(2, f"{path}: no such file or folder")
-        files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
-        runs: list[CopyResult] = [
-            reading.value
-            for file in files
-            for item in read_raw(file.read_bytes(), role=None, hint=file.name).items
-            for reading in item.readings
-            if reading.fact_id == COPY.id and isinstance(reading.value, CopyResult)
-        ]
-        if not runs:
-            self._stop(3, f"{path} holds no copy benchmark that could be read")
-        return runs
-
-    def _stop(self, code: int, message: str) -> None:
+    def _stop(self, code: int, message: str) -> NoReturn:
         self.stderr.write(message)
         raise SystemExit(code)
+
+
+def _results(path: Path) -> list[Any]:
+    """Every benchmark result of a file, or of the files of a folder in order of their names."""
+    if not path.exists():
+        raise CommandError(f"{path}: no such file or folder", returncode=2)
+    files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
+    return [
+        reading.value
+        for file in files
+        for item in read_raw(file.read_bytes(), role=None, hint=file.name).items
+        for reading in item.readings
+        if reading.fact_id in {COPY.id, ALLREDUCE.id}
+    ]
+
+
+def _compared(before: list[Any], after: list[Any]) -> Comparison | None:
+    old, new = ([r for r in runs if isinstance(r, CopyResult)] for runs in (before, after))
+    if old and new:
+        return compare_copies(old[0], new[0], more_before=old[1:], more_after=new[1:])
+    was, now = _sums(before), _sums(after)
+    if was and now:
+        return compare_allreduces(was[0], now[0], more_before=was[1:], more_after=now[1:])
+    return None
+
+
+def _sums(runs: list[Any]) -> list[AllReduceResult]:
+    """Without the control arms of runs that have one: the engine would not run like that."""
+    found = [r for r in runs if isinstance(r, AllReduceResult)]
+    return [r for r in found if r.environment.get("arm") != CONTROL] or found
 
 
 def as_text(found: Comparison) -> str:

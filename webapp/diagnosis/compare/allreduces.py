@@ -1,0 +1,78 @@
+"""Did all-reduces get faster: the same question as for copies, of what was timed in a CUDA graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents.facts.bench import AllReduceResult, AllReduceRow, Timing
+from webapp.diagnosis.compare.effects import (
+    Comparison,
+    differs,
+    effects_of,
+    excluded,
+    judge,
+    spread,
+    unknown,
+)
+
+Times = dict[tuple[str, int], list[float]]
+_TRANSPORT = {None: "not told", True: "on", False: "off"}
+
+
+def compare_allreduces(
+    before: AllReduceResult,
+    after: AllReduceResult,
+    *,
+    more_before: Sequence[AllReduceResult] = (),
+    more_after: Sequence[AllReduceResult] = (),
+) -> Comparison:
+    """more_*: further runs of the same state. Eager rows cannot tell P2P from none (DESIGN.md, 7), so they
+    count only when neither state has any other."""
+    runs = ((before, *more_before), (after, *more_after))
+    timed = [any(_on_device(result, row) for result in s for row in result.rows) for s in runs]
+    times = [_times(state, device=all(timed)) for state in runs]
+    effects = effects_of(times[0], times[1])
+    clash = timed[0] != timed[1]
+    outcome, why = judge(effects, clash=clash)
+    here, there = _environment(before), _environment(after)
+    return Comparison(
+        outcome,
+        why,
+        "" if clash else excluded(effects),
+        effects,
+        (len(runs[0]), len(runs[1])),
+        spread(times),
+        bool(effects) and not clash,
+        differs(here, there),
+        unknown(here, there),
+        (),
+        sum(row.unstable is True for state in runs for result in state for row in result.rows),
+    )
+
+
+def _on_device(result: AllReduceResult, row: AllReduceRow) -> bool:
+    """Inside a graph; queued rows are what launching costs where messages are small."""
+    return bool(row.graph) or (row.graph is None and result.timing is Timing.DEVICE)
+
+
+def _times(results: Sequence[AllReduceResult], *, device: bool) -> Times:
+    """One entry a run, by place and size; sums that are wrong and unstable rows do not count."""
+    found: Times = {}
+    for result in results:
+        own: dict[tuple[str, int], float] = {}
+        for row in result.rows:
+            wanted = _on_device(result, row) is device
+            if wanted and row.time_us > 0 and row.unstable is not True and not row.wrong:
+                own.setdefault((_what(row), row.size_bytes), row.time_us)
+        for key, time in own.items():
+            found.setdefault(key, []).append(time)
+    return found
+
+
+def _what(row: AllReduceRow) -> str:
+    place = "in place" if row.in_place else "out of place"
+    return f"{row.ranks} GPUs, {place}"
+
+
+def _environment(result: AllReduceResult) -> dict[str, str]:
+    return {**result.environment, "P2P": _TRANSPORT[result.p2p]}
