@@ -77,6 +77,7 @@ class Signature:
     section's name, which alone could be anything.
     any_machine: the same tool prints the same about every machine (lspci, dmesg), so that such output
     said to be another machine's is not this role's.
+    between: ids of the readers whose lines stand among this output's and are read, too.
     """
 
     typed: str | None = None
@@ -85,6 +86,7 @@ class Signature:
     score: float = 0.9
     above: str | None = None
     any_machine: bool = False
+    between: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ _P2P_LETTERS = {
     "n": "nvlink",
     "a": "atomics",
     "p": "pcie",
+    "rw": "read",
     "prop": "pcie",
 }
 _HOST = re.compile(
@@ -53,6 +54,7 @@ class Reader:
     above: re.Pattern[str] | None
     score: float
     any_machine: bool = False
+    between: tuple[str, ...] = ()
 
     @property
     def reads_command(self) -> bool:
@@ -127,6 +129,7 @@ def _reader(
         re.compile(signature.above) if signature.above else None,
         signature.score,
         signature.any_machine,
+        signature.between,
     )
 
 
@@ -163,6 +166,12 @@ def _is_anchored(pattern: str) -> bool:
     return all(part.startswith("^") for part in plain.split("|"))
 
 
+@cache
+def by_id(reader_id: str) -> Reader:
+    """Raises StopIteration for an id that no reader has."""
+    return next(reader for reader in all_readers() if reader.id == reader_id)
+
+
 def by_name(hint: str) -> Reader | None:
     """The reader that a hint names outright: "guest.topo_p2p_write", also inside a file's name."""
     return next((r for r in all_readers() if r.id in re.split(r"[/\s]|\.txt\b", hint)), None)
@@ -174,7 +183,7 @@ def hinted(reader: Reader, hint: str) -> bool:
         return True
     if reader.is_typed(hint):  # a report's file is named after the command
         return True
-    letter = re.search(r"p2p[-_. ]+(?:\w*[-_. ])?(r|w|n|a|p|prop)\b", hint.replace("_", " "))
+    letter = re.search(r"p2p[-_. ]+(?:\w*[-_. ])?(rw|r|w|n|a|p|prop)\b", hint.replace("_", " "))
     return letter is not None and reader.id == f"guest.topo_p2p_{_P2P_LETTERS[letter[1]]}"
 
 

@@ -17,6 +17,7 @@ from agents.probe import Output, Readings
 from agents.reader import (
     Reader,
     all_readers,
+    by_id,
     by_name,
     hinted,
     role_of_text,
@@ -26,6 +27,8 @@ from agents.reader import (
 
 # Output of other lines inside one part (a warning, a cut) that does not end it.
 _GAP_LINES = 3
+# How far above an output its heading may stand, blank lines and a fence between.
+_HEADING_LINES = 4
 # What the same-looking twins of one role may claim when nothing says which of them it is.
 _AMBIGUOUS = 0.6
 _ROLE_GUESSED = 0.7
@@ -94,6 +97,7 @@ class _Recogniser:
         position = 0
         while position < len(self.lines):
             found = self._place_typed(position) or self._place_started(position)
+            found += self._between(found)
             self.parts += found
             position = max([position, *(part.last - 1 for part in found)]) + 1
         if named := by_name(self.hint):
@@ -111,6 +115,17 @@ class _Recogniser:
         self.placed.add(position)
         found = [c for c in (self._typed(r, position, readers) for r in readers) if c]
         return [self._part(c) for c in self._of_one_role(self._without_the_others(found))]
+
+    def _between(self, found: list[Part]) -> list[Part]:
+        """What other readers get out of lines that stand among these parts' own."""
+        taken = {part.reader for part in found}
+        more = [
+            _Candidate(reader, part.first - 1, part.last, reader.score)
+            for part in found
+            for reader in all_readers()
+            if reader.id in by_id(part.reader).between and reader.id not in taken
+        ]
+        return [self._part(c) for c in more if self._confirmed(c, typed=False)]
 
     def _typed(self, reader: Reader, position: int, rivals: list[Reader]) -> _Candidate | None:
         last = self._end_of_typed(reader, position + 1, rivals)
@@ -156,7 +171,7 @@ class _Recogniser:
                 r,
                 self._first_of_started(r, position),
                 self._end_of_started(r, position, readers),
-                self._score(r),
+                self._score(r, position),
             )
             for r in readers
         ]
@@ -175,8 +190,21 @@ class _Recogniser:
         output = Output(self._text(candidate), "", None, -1)
         return all(r.kind is ReadingKind.NOT_RUN for r in candidate.reader.parse(output))
 
-    def _score(self, reader: Reader) -> float:
-        return max(reader.score, _HINTED) if hinted(reader, self.hint) else reader.score
+    def _score(self, reader: Reader, position: int) -> float:
+        return max(reader.score, _HINTED) if self._is_hinted(reader, position) else reader.score
+
+    def _is_hinted(self, reader: Reader, first: int) -> bool:
+        """By the file's name, or by the words right above, as "Peer access (topo -p2p w)"."""
+        return hinted(reader, self.hint) or hinted(reader, self._heading(first))
+
+    def _heading(self, first: int) -> str:
+        for position in range(first - 1, max(-1, first - _HEADING_LINES), -1):
+            line = self.lines[position]
+            if position in self.placed:
+                break
+            if line.text and not line.text.startswith(("```", "~~~")):
+                return line.text
+        return ""
 
     def _may_speak(self, reader: Reader) -> bool:
         """Not for one machine about lines that were said to be the other's and could be any's."""
@@ -238,7 +266,7 @@ class _Recogniser:
         return (
             reader.id in self.hint,
             reader.role in {None, self._role(candidate)},
-            hinted(reader, self.hint),
+            self._is_hinted(reader, candidate.first),
             candidate.confidence,
             candidate.last - candidate.first,
         )
@@ -254,7 +282,7 @@ class _Recogniser:
         """Less sure when another reader would take the same lines and nothing but habit chose."""
         twins = [c for c in rivals if c.reader.id != found.reader.id and c.last == found.last]
         twins = [c for c in twins if c.confidence == found.confidence]
-        if hinted(found.reader, self.hint) or not twins:
+        if self._is_hinted(found.reader, found.first) or not twins:
             return found
         if any(c.reader.role is found.reader.role and self._confirmed(c, False) for c in twins):
             return replace(found, confidence=min(found.confidence, _AMBIGUOUS))

@@ -37,6 +37,7 @@ benchmark = Benchmark(
             r"^\s*\d+\s+\d+\s+(?:u?int\d+|float\d*|half|double|bfloat16|fp8\w*)\s+\w+\s+-?\d+\s+[\d.]+",
             r'^\{"version":\d+,"start_time":.*"args":\[".*_perf',
         ),
-        belongs=r"^#|^\s*\d+\s+\d+\s+[a-z]\w+\s|^\S+_perf\b|NCCL_P2P_DISABLE=",
+        belongs=r"^#|^\s*\d+\s+\d+\s+[a-z]\w+\s|^\S+_perf\b|NCCL_P2P_DISABLE=|\bNCCL (?:INFO|WARN|version)\b",
+        between=("guest.nccl_log",),
     ),
 )

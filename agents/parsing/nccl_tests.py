@@ -32,6 +32,9 @@ _COMMAND_GRAPH = re.compile(r"_perf\b.*\s(?:-G|--cudagraph)[ =]?(\d+)")
 _COMMAND_GPUS = re.compile(r"_perf\b.*\s(?:-g|--ngpus)[ =]?(\d+)")
 _P2P = re.compile(r"\bNCCL_P2P_(?:DISABLE=([01])|LEVEL=(LOC)\b)")
 _AVERAGE = re.compile(r"^# Avg bus bandwidth\s*:\s*([\d.]+)")
+# With NCCL_DEBUG the library writes between the rows.
+_NCCL_SAYS = re.compile(r"\bNCCL (?:INFO|WARN|version)\b")
+_DISABLED = re.compile(r"\bNCCL_P2P_DISABLE set by environment to ([01])\b")
 _VERSION = re.compile(r"nccl-library=(\d+)")
 # From here two printed decimals tell the ratio of the two bandwidth columns within 1 %.
 _PRECISE_GB_PER_S = 1.0
@@ -76,20 +79,33 @@ def _text_tables(text: str) -> Iterator[Table]:
     for number, raw in enumerate(text.splitlines(), 1):
         line = _QUOTE.sub("", raw)
         row = _ROW.match(line)
-        if closed and (row or _opens(line)):
+        if not row and _NCCL_SAYS.search(line):
+            _read_setting(table, line)
+            continue
+        if (row and (closed or _starts_over(table, row))) or (table.rows and _opens(line)):
             yield table
             table, closed = Table(), False
         if row:
             _add_row(table, row, number)
-        elif table.rows and (_opens(line) or not line.startswith("#")):
-            closed = True
-            if _opens(line):
-                yield table
-                table, closed = Table(), False
-                _read_heading(table, line)
         else:
             _read_heading(table, line)
+            closed = bool(table.rows) and (closed or _ends(line))
     yield table
+
+
+def _read_setting(table: Table, line: str) -> None:
+    if disabled := _DISABLED.search(line):
+        table.p2p = disabled[1] == "0"
+
+
+def _ends(line: str) -> bool:
+    """What stands below a run's rows: its sums, or anything that is not a comment of the program."""
+    return not line.startswith("#") or bool(_AVERAGE.match(line)) or "Out of bounds" in line
+
+
+def _starts_over(table: Table, row: re.Match[str]) -> bool:
+    """A run's sizes grow; a smaller one is another run's, whose heading was not pasted."""
+    return bool(table.rows) and int(row[1]) < table.rows[-1][0]
 
 
 def _opens(line: str) -> bool:

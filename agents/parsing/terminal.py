@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 # Longer lines are matched on their beginning only, so that one line of 100 MB costs what others do.
 _SHOWN = 2000
 _QUOTE = re.compile(r"^(?:\s?[>|](?:\s|$))+")
 _PAGER = re.compile(r"^(?:--More--.*|\(END\)|:|lines \d+-\d+.*|\.{3,}|…|\[(?:\.{3,}|…)\])$")
-_BREAK = re.compile(r"^(?:`{3,}\w*|~{3,}\w*|={2,} .* =*|-{3,} .*-{3,}|#{2,6} .*|\*{3,})$")
+_BREAK = re.compile(
+    r"^(?:`{3,}\w*|~{3,}\w*|={2,} .* =*|-{3,} .*-{3,}|#{2,6} .*|\*{3,}"
+    r"|(?:</?(?:details|summary|pre|code|p|br)(?: [^>]*)?/?>\s*)+(?:[^<>]*</summary>)?)$"
+)
 _PROMPT = re.compile(
     r"^(?:\([\w.-]+\) ?)?"
     r"(?:(?:[\w.-]+@[\w.-]+[: ]?[^\s$#%>]*|\[[\w.-]+@[\w.-]+ [^\]]*\]|bash-[\d.]+|sh-[\d.]+|PS [A-Z]:\S*)"
@@ -26,7 +29,7 @@ _PREFIX = re.compile(
 _QUOTES = (">", "|")
 # A log's line: "[   12.345678] …", "host:4121:4188 [0] NCCL INFO …". Most of a long paste.
 _STAMPED = re.compile(r"\[ *\d+\.\d+\] |\S+:\d+:\d+ \[\d+\] NCCL ")
-_PAGER_OR_BREAK = frozenset("-(:l.…[`~=#*")
+_PAGER_OR_BREAK = frozenset("-(:l.…[`~=#*<")
 _SIGN = re.compile(r"[$#%>❯➜]")
 _DECORATIONS = "#=*>+-`\"' \t0123456789.)"
 _BEFORE_TOOLS = frozenset({"sudo", "doas", "time", "nohup", "watch", "timeout", "env"})
@@ -71,7 +74,17 @@ class Line:
 
 
 def read(raw: list[str]) -> list[Line]:
-    return [_line(line) for line in raw]
+    lines = [_line(line) for line in raw]
+    for at, line in enumerate(lines):
+        if line.kind is Kind.PROMPT and line.text == "#" and _in_comment(lines, at):
+            lines[at] = replace(line, kind=Kind.BLANK)
+    return lines
+
+
+def _in_comment(lines: list[Line], at: int) -> bool:
+    """Programs open every line of a heading with "#", also the empty ones: no root's prompt."""
+    beside = lines[max(at - 1, 0) : at + 2]
+    return any(line.kind is Kind.TEXT and line.text.startswith("#") for line in beside)
 
 
 def says_cut(line: Line) -> bool:

@@ -81,7 +81,7 @@ def parse(text: str) -> Topology | None:
             found.nics.append((legend[1], legend[2]))
             continue
         words = [word for word in _SEPARATOR.split(line) if word.strip("-:")]
-        if _repeats(found, words):
+        if _repeats(found, words) or _is_of_p2p(words):
             break
         _take(found, words, number)
     return _topology(found)
@@ -99,11 +99,14 @@ def _repeats(found: _Found, words: list[str]) -> bool:
     return len(words) > 1 and words[0] in found.rows and bool(_LINK.fullmatch(words[1]))
 
 
+def _is_of_p2p(words: list[str]) -> bool:
+    """A row of `topo -p2p`: another matrix, with the same header."""
+    after = next((word for word in words[1:] if not _LINK.fullmatch(word)), "")
+    return bool(words) and bool(_GPU.fullmatch(words[0])) and after in _PEER_CODES
+
+
 def _take(found: _Found, words: list[str], number: int) -> None:
     if len(words) > 1 and _DEVICE.fullmatch(words[0]) and _LINK.fullmatch(words[1]):
-        after = next((word for word in words[1:] if not _LINK.fullmatch(word)), "")
-        if after in _PEER_CODES:
-            return  # a row of `topo -p2p`
         found.rows[words[0]] = found.open_row = _split(words[1:], number, found.cells_after)
         found.head_open = False
     elif found.open_row is not None and words and not found.open_row.closed:

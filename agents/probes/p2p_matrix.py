@@ -13,7 +13,11 @@ STARTS = (
     r"^[\s>|`]*(?:\x1b?\[4m)?GPU\d+(?:[\s|]+GPU\d+)*[\s|]*(?:\x1b?\[0?m)?\s*$",
     r"^[\s>|`]*GPU\d+[\s|]+(?:X|OK|CNS|GNS|TNS|DR|NS|U)(?:[\s|]+(?:X|OK|CNS|GNS|TNS|DR|NS|U))*[\s|]*$",
 )
-BELONGS = r"^[\s>|`]*(?:GPU\d+[\s|]|(?:X|OK|CNS|GNS|TNS|DR|NS|U)\b|Legend:|Unknown Error|$)"
+# A line with a path type or an affinity column is of `topo -m`.
+BELONGS = (
+    r"^[\s>|`]*(?:GPU\d+[\s|](?!.*\b(?:SYS|NODE|PHB|PXB|PIX|SOC|NV\d+|Affinity)\b)"
+    r"|(?:X|OK|CNS|GNS|TNS|DR|NS|U)\b|Legend:|Unknown Error|$)"
+)
 
 
 def read_matrix(fact: Fact[P2pMatrix], output: Output) -> Readings:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agents.facts import View
 from agents.framing import clean
+from agents.read import read_raw
 from agents.recognise import Recognition, recognise
 from tests.corpus import CORPUS, needs_corpus
 
@@ -184,11 +185,11 @@ KINDS = {
     "pvesh-hardware-pci": ("host.iommu_groups",),
     "pveversion": ("host.pve_version",),
     "status.": ("host.boot_loader",),
-    "dmesg-iommu": ("host.iommu",),
-    "dmesg-host": ("host.iommu",),
-    "dmesg.host": ("host.vfio",),
-    "dmesg-T.host": ("host.vfio",),
-    "journalctl-k.host": ("host.vfio",),
+    "dmesg-iommu": ("host.iommu", "host.kernel_log"),
+    "dmesg-host": ("host.iommu", "host.kernel_log"),
+    "dmesg.host": ("host.vfio", "host.kernel_log"),
+    "dmesg-T.host": ("host.vfio", "host.kernel_log"),
+    "journalctl-k.host": ("host.kernel_log",),
     "dmesg-qemu": ("guest.dmi",),
     "dmesg-hyperv": ("guest.dmi",),
     "dmesg-wpr2": ("guest.dmesg",),
@@ -221,3 +222,49 @@ def _real() -> list[tuple[Path, tuple[str, ...]]]:
 def test_real_outputs_find_their_reader(path: Path, readers: tuple[str, ...], hinted: bool) -> None:
     found = recognise(clean(path.read_bytes()), None, path.name if hinted else "")
     assert set(_readers(found)) & set(readers), (_readers(found), found.unrecognised)
+
+
+NCCL_TESTS = """\
+# nThread 1 nGpus 4 minBytes 8 maxBytes 1024 step: 2(factor) warmup iters: 1 iters: 20 agg iters: 1 graph: 1
+#
+# Using devices
+#  Rank  0 Group  0 Pid   3120 on      box device  0 [0000:01:00] NVIDIA L40S
+box:3120:3150 [0] NCCL INFO NCCL_P2P_DISABLE set by environment to 1
+box:3120:3150 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via SHM/direct/direct
+#
+#       size         count      type   redop    root     time   algbw   busbw #wrong
+           8             2     float     sum      -1    16.42    0.00    0.00      0
+box:3120:3150 [0] NCCL INFO threadThresholds 8/8/64
+        1024           256     float     sum      -1    17.02    0.06    0.09      0
+# Avg bus bandwidth    : 0.04
+"""
+
+
+@pytest.mark.parametrize("typed", ["", "$ ./build/all_reduce_perf -g 4\n"])
+def test_what_the_library_says_between_the_rows_of_a_run_is_read_too(typed: str) -> None:
+    items = {item.reader: item for item in read_raw((typed + NCCL_TESTS).encode(), role=None).items}
+    assert items.keys() == {"bench.nccl_tests", "guest.nccl_log"}
+    (reading,) = items["bench.nccl_tests"].readings
+    assert [row.size_bytes for row in reading.value.rows] == [8, 1024]
+    assert reading.value.p2p is False
+    assert all(row.graph and row.ranks == 4 for row in reading.value.rows)
+
+
+def test_rows_below_another_run_do_not_get_its_settings() -> None:
+    row = "        2048           512     float     sum      -1    99.00    0.02    0.03      0\n"
+    text = f"$ all_reduce_perf -g 4\n{NCCL_TESTS}\n{row}"
+    (item, *_) = read_raw(text.encode(), role=None).items
+    first, second = (reading.value for reading in item.readings)
+    assert {row.ranks for row in first.rows} == {4}
+    assert [(row.size_bytes, row.ranks, row.graph) for row in second.rows] == [(2048, 0, None)]
+
+
+def test_two_matrices_under_one_kind_of_header_stay_apart() -> None:
+    text = (
+        "<details><summary>Peer access (topo -p2p w)</summary>\n\n"
+        " \tGPU0\tGPU1\n GPU0\tX\tGNS\n GPU1\tGNS\tX\n\nLegend:\n\n  X    = Self\n</details>\n"
+        "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tPHB\t0-23\nGPU1\tPHB\t X \t0-23\n"
+    )
+    found = recognise(text)
+    assert [part.reader for part in found.parts] == ["guest.topo_p2p_write", "guest.topo_matrix"]
+    assert found.unrecognised == ()

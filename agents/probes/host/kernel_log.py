@@ -52,9 +52,10 @@ probe = Probe(
         typed=r"^(?!.*(?:iommu|IOMMU|DMAR|AMD-Vi|dmar|vfio|QEMU))"
         r".*(?:\bdmesg\b|journalctl\b.*(?:-\w*k|--dmesg)|kern\.log)",
         starts=STARTS[:3],
-        belongs=BELONGS,
+        belongs=BELONGS + r"|\bQEMU\[\d+\]: |\bvfio",
         score=0.85,
         any_machine=True,
+        between=("host.vfio",),
     ),
     root_adds="the kernel log",
     on_demand=True,
