@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from agents.facts.platform import KERNEL_CMDLINE
 from tests.agents.conftest import Sshd
 from tests.browser.conftest import Server, sign_in
 
@@ -107,12 +108,16 @@ def test_first_contact_then_readings_as_they_come(
     expect(run.locator(".pill").first).to_contain_text("running")
     expect(run).not_to_contain_text("guest.p2p_read")
     shot(page, "ssh-2-live")
+    facts = page.locator("#facts")
+    expect(facts).to_contain_text("Nothing yet")
     held.touch()
     expect(run.locator(".pill").first).to_contain_text(
         re.compile("succeeded|partly"), timeout=60_000
     )
     expect(run).to_contain_text("guest.p2p_read")
     expect(run.get_by_role("button", name="Cancel")).to_have_count(0)
+    expect(facts).to_contain_text(KERNEL_CMDLINE.title)
+    expect(facts).not_to_contain_text("Nothing yet")
     assert _entered(tmp_path) == 1, "one script over one channel"
 
 

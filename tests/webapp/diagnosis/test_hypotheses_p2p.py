@@ -229,7 +229,7 @@ def test_a_model_nobody_showed_with_p2p_over_pcie_stays_open(name: str) -> None:
 @pytest.mark.parametrize(("kind", "refuted"), [("amazon", False), ("google", False), ("xen", True)])
 def test_a_cloud_on_kvm_may_well_lack_the_clique(kind: str, refuted: bool) -> None:
     """Amazon's and Google's hypervisors are KVM: that they grant none cannot be ruled out by their name."""
-    readings = [
+    readings: list[Reading[Any]] = [
         TOPOLOGY.known(topology(8, "PHB")),
         P2P_READ.known(matrix(8, NS)),
         _gpus(name="L40S"),

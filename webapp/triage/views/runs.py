@@ -51,14 +51,20 @@ def start(request: HttpRequest, session: DiagnosisSession, target_id: int) -> Ht
 @require_GET
 @on_session
 def watch(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> HttpResponse:
-    """The live fragment of a run; 204 when nothing is new since `seen`."""
+    """The live fragment of a run; 204 when nothing is new since `seen`.
+
+    Tells a page that watched the run that it has ended, so that its facts are asked for again.
+    """
     run = get_object_or_404(session.runs.select_related("target"), pk=run_id)
     if request.GET.get("seen") == seen_of(run):
         return HttpResponse(status=204)
     context = run_context(session, run)
     if not request.headers.get("HX-Request"):
         return TemplateResponse(request, "triage/run.html", shell(session, "", **context))
-    return TemplateResponse(request, "triage/_run.html", {"session": session, **context})
+    response = TemplateResponse(request, "triage/_run.html", {"session": session, **context})
+    if run.ended and request.GET.get("seen"):
+        response["HX-Trigger"] = "run-ended"
+    return response
 
 
 def measured_so_far(run: Run) -> CopyResult | None:
