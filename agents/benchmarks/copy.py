@@ -6,10 +6,12 @@ takes 0.9 µs of device time and 17 µs with a synchronise per call), so every r
 
 from __future__ import annotations
 
-from agents.benchmark import Benchmark
-from agents.facts.bench import COPY
+from agents.benchmark import BATCH, BYTES, HIDDEN, PAIRS, Benchmark
+from agents.facts.bench import COPY, TELEMETRY
 from agents.parsing import copy_lines
+from agents.parsing.copy_lines import SCHEMA
 from agents.probe import Output, Readings, Signature
+from agents.telemetry import with_telemetry
 
 
 def parse(output: Output) -> Readings:
@@ -38,8 +40,8 @@ def _why_cut(found: copy_lines.CopyLines, output: Output) -> str:
 benchmark = Benchmark(
     __name__,
     title="Copies between the GPUs",
-    supplies=(COPY,),
-    parse=parse,
+    supplies=(COPY, TELEMETRY),
+    parse=with_telemetry(parse, SCHEMA),
     signature=Signature(
         typed=r"\bpayloads/copy\b",
         starts=(r'^\{"schema": ?"peerpath\.copy/1"', r'^\{.*"size_bytes":.*"time_us":'),
@@ -49,5 +51,17 @@ benchmark = Benchmark(
     argv=("--limit", "150"),
     duration_s=60,
     timeout_s=180,
-    gpu_memory_mib=800,
+    gpu_memory_mib=1200,
+    choices=(
+        HIDDEN,
+        BATCH,
+        BYTES,
+        PAIRS,
+    ),
+    about=(
+        "Copies between GPUs at the sizes your model sends, timed twice: on the device, and as a program that"
+        " waits for each copy sees it. The second reads 10–20 µs even inside one GPU, so it alone proves"
+        " nothing; controls for that are measured along. Peer access is tried on and off in processes of"
+        " their own."
+    ),
 )

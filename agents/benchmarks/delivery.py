@@ -10,10 +10,11 @@ from collections.abc import Mapping
 
 from agents.benchmark import Benchmark
 from agents.facts import Reading
-from agents.facts.bench import DELIVERY
+from agents.facts.bench import DELIVERY, TELEMETRY
 from agents.parsing import delivery_lines
-from agents.parsing.delivery_lines import DeliveryLines
+from agents.parsing.delivery_lines import SCHEMA, DeliveryLines
 from agents.probe import Output, Readings, Signature
+from agents.telemetry import with_telemetry
 
 
 def parse(output: Output) -> Readings:
@@ -47,8 +48,8 @@ def _nothing(found: DeliveryLines) -> Reading[Mapping[str, bool]]:
 benchmark = Benchmark(
     __name__,
     title="Do the bytes arrive",
-    supplies=(DELIVERY,),
-    parse=parse,
+    supplies=(DELIVERY, TELEMETRY),
+    parse=with_telemetry(parse, SCHEMA),
     signature=Signature(
         typed=r"\bpayloads/delivery\b",
         starts=(r'^\{"schema": ?"peerpath\.delivery/1"', r'^\{.*"mapping":.*"verdict":'),
@@ -59,4 +60,10 @@ benchmark = Benchmark(
     duration_s=20,
     timeout_s=300,
     gpu_memory_mib=1000,
+    about=(
+        "Every GPU writes a pattern to every other, by the copy engine and by a kernel's stores, within one"
+        " process and between two. The GPU that receives reads its own memory back and compares: a driver"
+        " that allows P2P and a fast copy do not show that bytes arrive. A pair in which nothing comes back"
+        " is a result, and the next one is tried."
+    ),
 )

@@ -19,11 +19,12 @@ class Timing(StrEnum):
 
 
 class CopyPath(StrEnum):
-    """same: inside one GPU. peer: GPU to GPU as the runtime does it. staged: by hand over the host.
-    synchronise, launch: controls that copy nothing."""
+    """same: inside one GPU. peer: GPU to GPU as the runtime does it. peer_both_ways: one copy in each
+    direction at once. staged: by hand over the host. synchronise, launch: controls that copy nothing."""
 
     SAME = "same"
     PEER = "peer"
+    PEER_BOTH_WAYS = "peer_both_ways"
     STAGED = "staged"
     HOST_TO_DEVICE = "host_to_device"
     DEVICE_TO_HOST = "device_to_host"
@@ -37,7 +38,8 @@ class CopyRow:
 
     gb_per_s: 10⁹ bytes a second, as printed where it was printed. source/destination: "0", "cpu",
     "?" where the output does not say. unstable: the samples spread or drift too far to compare.
-    method: how the device was timed ("graph", "queued"), or the host ("call").
+    method: how the device was timed ("graph", "queued"), or the host ("call"). Of copies both ways
+    size_bytes is what one of them moves, gb_per_s what both move.
     """
 
     path: CopyPath
@@ -75,6 +77,56 @@ class CopyResult:
 
     rows: tuple[CopyRow, ...]
     rejected: tuple[RejectedRow, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+class Pattern(StrEnum):
+    """Which GPUs copy at once. alone, from_host, to_host: one copy, what the others stand beside.
+    many_to_one, one_to_many: between the first GPU and every other."""
+
+    ALONE = "alone"
+    ALL_TO_ALL = "all_to_all"
+    MANY_TO_ONE = "many_to_one"
+    ONE_TO_MANY = "one_to_many"
+    FROM_HOST = "from_host"
+    TO_HOST = "to_host"
+    ALL_FROM_HOST = "all_from_host"
+    ALL_TO_HOST = "all_to_host"
+
+
+@dataclass(frozen=True, slots=True)
+class ContentionRow:
+    """Copies of one size that start together. time_us: until each of the `flows` has done one, device
+    time, median; alone_us: the same of one copy alone in this process, None when that was not measured.
+
+    gb_per_s: what all flows move, 10⁹ bytes a second. peer_access: None for copies with the host.
+    """
+
+    pattern: Pattern
+    flows: int
+    size_bytes: int
+    time_us: float
+    gb_per_s: float
+    alone_us: float | None = None
+    ci_low_us: float | None = None
+    ci_high_us: float | None = None
+    p95_us: float | None = None
+    p99_us: float | None = None
+    cv: float | None = None
+    samples: int | None = None
+    peer_access: bool | None = None
+    unstable: bool | None = None
+    line: int = 0
+
+    @property
+    def slowdown(self) -> float | None:
+        """How many times as long a copy takes as alone; None without that figure."""
+        return self.time_us / self.alone_us if self.alone_us else None
+
+
+@dataclass(frozen=True, slots=True)
+class ContentionResult:
+    rows: tuple[ContentionRow, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -241,6 +293,9 @@ class GpuTelemetry:
 
     busy_percent: time in which any kernel ran. sm_active_percent, tensor_percent and dram_percent are
     DCGM's profiling figures, which say how much of the chip worked. *_gb_per_s: 10⁹ bytes a second.
+    pcie_gen and pcie_width: the best that was seen, because an idle link goes down by itself.
+    throttle_reasons: what slowed the clocks in any sample; throttled_percent: in how many of them.
+    every_s: between two samples.
     """
 
     gpu: str
@@ -259,11 +314,20 @@ class GpuTelemetry:
     memory_used_mib: float | None = None
     sm_clock_mhz: int | None = None
     temperature_celsius: int | None = None
+    memory_clock_mhz: int | None = None
+    pcie_gen: int | None = None
+    pcie_width: int | None = None
+    throttle_reasons: tuple[str, ...] = ()
+    throttled_percent: float | None = None
+    every_s: float | None = None
 
 
 COPY: Fact[CopyResult] = Fact("bench.copy", "Copy benchmark", CopyResult)
 ALLREDUCE: Fact[AllReduceResult] = Fact("bench.allreduce", "All-reduce benchmark", AllReduceResult)
 NCCL_SWEEP: Fact[SweepResult] = Fact("bench.nccl_sweep", "NCCL settings compared", SweepResult)
+CONTENTION: Fact[ContentionResult] = Fact(
+    "bench.contention", "Copies beside other copies", ContentionResult
+)
 DELIVERY: Fact[Mapping[str, bool]] = Fact(
     "bench.delivery", "Bytes checked on the destination, by pair", dict[str, bool]
 )

@@ -38,7 +38,7 @@ def test_a_benchmark_is_stored_and_read(
     assert (run.state, run.problem) == (RunState.SUCCEEDED, "")
     evidence = run.evidence.get()
     assert evidence.reader == "bench.copy"
-    reading = evidence.readings.get()
+    reading = evidence.readings.get(fact_id="bench.copy")
     assert reading.kind == "known"
     assert reading.value is not None
     assert reading.value["rows"][0]["time_us"] == 0.9
@@ -54,7 +54,7 @@ def test_a_benchmark_that_breaks_keeps_what_it_measured_and_says_so(
     assert run.state == RunState.PARTLY
     assert "exit code 7" in run.problem
     assert "out of memory" in run.problem
-    assert run.evidence.get().readings.get().missing
+    assert run.evidence.get().readings.get(fact_id="bench.copy").missing
 
 
 def test_a_cancelled_benchmark_is_ended_there_and_the_next_one_starts(
@@ -77,7 +77,7 @@ def test_a_cancelled_benchmark_is_ended_there_and_the_next_one_starts(
     thread.join(15)
     hanging.refresh_from_db()
     assert hanging.state == RunState.CANCELLED
-    assert hanging.evidence.get().readings.get().kind == "known"
+    assert hanging.evidence.get().readings.get(fact_id="bench.copy").kind == "known"
     wait_until(lambda: not alive(int(mark.read_text())), 3)
     tasks.run(str(waiting.pk))
     assert Run.objects.get(pk=waiting.pk).state == RunState.SUCCEEDED

@@ -8,24 +8,24 @@ from lines import Refusal, say
 from runtime import Cuda, raw
 
 MEMCPY_DEFAULT = 4  # the runtime's cudaMemcpyDefault: it tells from the addresses
-SHARE_OF_FREE = 4  # two buffers, and as much again for whatever else is there
+BUFFERS = 2
 WARM_SECONDS = 0.1
 
 
 class Gpus:
-    """Two buffers of the largest size on each GPU, pinned memory, and a stream each. sizes: those that
-    fit. Raises Refusal when none does."""
+    """Two buffers of the largest size on each GPU, pinned memory, and a stream each. sizes: those of which
+    the two and `more` buffers fill no more than half of what is free. Raises Refusal when none is."""
 
-    def __init__(self, torch, count, sizes):
+    def __init__(self, torch, count, sizes, more=0):
         self.torch, self.cuda, self.count = torch, Cuda(), count
         free = min(torch.cuda.mem_get_info(gpu)[0] for gpu in range(count))
-        self.sizes = [size for size in sizes if size <= free // SHARE_OF_FREE]
+        self.sizes = [size for size in sizes if 2 * (BUFFERS + more) * size <= free]
         self.too_large = sizes[len(self.sizes) :]
         if not self.sizes:
             raise Refusal("no size fits in the GPUs' free memory", "stop what fills them")
         new = functools.partial(torch.zeros, self.sizes[-1], dtype=torch.uint8)
-        self.buffers = [[new(device=f"cuda:{gpu}") for _ in range(2)] for gpu in range(count)]
-        self.pinned = [new(pin_memory=True) for _ in range(2)]
+        self.buffers = [[new(device=f"cuda:{gpu}") for _ in range(BUFFERS)] for gpu in range(count)]
+        self.pinned = new(pin_memory=True)
         self.streams = [torch.cuda.Stream(gpu) for gpu in range(count)]
         for gpu in range(count):  # torch wrote on its own streams
             torch.cuda.synchronize(gpu)
@@ -46,8 +46,9 @@ class Gpus:
         args = (to, what, ctypes.c_size_t(size), MEMCPY_DEFAULT, raw(stream.cuda_stream))
         return functools.partial(self.cuda, "cudaMemcpyAsync", *args)
 
-    def peer_copy(self, a, b, size, stream=None):
-        to, what = raw(self.buffers[b][1].data_ptr()), raw(self.buffers[a][0].data_ptr())
+    def peer_copy(self, a, b, size, stream=None, target=None):
+        target = self.buffers[b][1] if target is None else target
+        to, what = raw(target.data_ptr()), raw(self.buffers[a][0].data_ptr())
         stream = raw((stream or self.streams[a]).cuda_stream)
         args = (to, b, what, a, ctypes.c_size_t(size), stream)
         return functools.partial(self.cuda, "cudaMemcpyPeerAsync", *args)

@@ -52,7 +52,7 @@ def holders():
             continue
         gpu = numbers.get(row[1], "?")
         size = f"{row[2]} MiB on " if row[2].isdigit() else ""
-        name = Path(",".join(row[3:])).name
+        name = Path(", ".join(row[3:])).name
         found.append(f"process {row[0]} ({name}, {size}GPU {gpu})")
         seen.add(gpu)
     for gpu, mib in memory_used().items():

@@ -73,8 +73,8 @@ class Bench:
         one, two = self.gpus.buffers[gpu]
         for path, source, destination, to, what in (
             ("same", gpu, gpu, two, one),
-            ("host_to_device", "cpu", gpu, one, self.gpus.pinned[0]),
-            ("device_to_host", gpu, "cpu", self.gpus.pinned[0], one),
+            ("host_to_device", "cpu", gpu, one, self.gpus.pinned),
+            ("device_to_host", gpu, "cpu", self.gpus.pinned, one),
         ):
             copy = self.gpus.copy(to, what, size, self.streams[gpu])
             yield row_of(path, source, destination, size), copy
@@ -89,7 +89,7 @@ class Bench:
     def staged_copy(self, a, b, size):
         down, up = self.streams[a], self.streams[b]
         arrived, done = self.torch.cuda.Event(), self.torch.cuda.Event()
-        pinned, buffers = self.gpus.pinned[0], self.gpus.buffers
+        pinned, buffers = self.gpus.pinned, self.gpus.buffers
         first = self.gpus.copy(pinned, buffers[a][0], size, down)
         second = self.gpus.copy(buffers[b][1], pinned, size, up)
 

@@ -156,12 +156,12 @@ def _lines(*objects: object) -> Output:
 
 
 def test_a_cut_run_keeps_its_rows_and_says_that_it_was_cut() -> None:
-    (whole,) = _read("bench.copy", _lines(ROW, {"end": True}))
+    whole, _ = _read("bench.copy", _lines(ROW, {"end": True}))
     assert whole.complete
-    (cut,) = _read("bench.copy", _lines(ROW, {"stopped": "the time limit was reached"}))
+    cut, _ = _read("bench.copy", _lines(ROW, {"stopped": "the time limit was reached"}))
     assert cut.value.rows == whole.value.rows
     assert cut.missing == ("the end: the time limit was reached",)
-    (refused,) = _read("bench.copy", _lines({"error": "busy", "fix": "wait"}))
+    refused, _ = _read("bench.copy", _lines({"error": "busy", "fix": "wait"}))
     assert (refused.kind, refused.detail) == (ReadingKind.UNSUPPORTED, "busy; wait")
 
 

@@ -20,6 +20,7 @@ from agents.benchmark import all_benchmarks
 from agents.facts import Reading, ReadingKind
 from agents.facts.bench import CopyPath, Timing
 from agents.probe import Output
+from tests.agents.payloads.running import all_gone
 
 pytestmark = pytest.mark.thorough  # they start processes
 SHARED = Path(__file__).resolve().parents[3] / "agents" / "payloads" / "_shared"
@@ -71,14 +72,6 @@ def _worker_of(process: subprocess.Popen[bytes]) -> int:
     raise AssertionError("no worker was started")
 
 
-def _gone(pid: int) -> bool:
-    for _ in range(100):
-        if not Path(f"/proc/{pid}").exists():
-            return True
-        time.sleep(0.02)
-    return False
-
-
 def test_without_torch_it_says_so_in_one_line(program: Path) -> None:
     lines, _, err = _finish(_start(program, "--device", "cpu", isolated=True))
     assert len(lines) == 1
@@ -111,7 +104,7 @@ def test_on_a_cpu_every_size_gets_both_timings(program: Path) -> None:
         )
     )
     assert err == ""
-    (reading,) = BENCHMARK.parse(Output(out))
+    reading, _ = BENCHMARK.parse(Output(out))
     assert reading.kind is ReadingKind.KNOWN
     assert reading.complete
     assert reading.value
@@ -143,7 +136,7 @@ def test_nothing_is_left_when_it_is_ended(program: Path, how: str) -> None:
     elif how == "watcher killed":
         os.kill(process.pid, signal.SIGKILL)
     lines, _, err = _finish(process)
-    assert _gone(worker)
+    assert all_gone({worker})
     assert err == ""
     if how != "watcher killed":
         assert "stopped" in lines[-1]
@@ -151,7 +144,7 @@ def test_nothing_is_left_when_it_is_ended(program: Path, how: str) -> None:
 
 def test_what_two_gpus_gave_is_read_whole() -> None:
     """Printed by this program on two H200 with NVLink: driver 580.159, torch 2.11."""
-    (reading,) = BENCHMARK.parse(Output(Path(__file__).with_name("two_h200.jsonl").read_text()))
+    reading, _ = BENCHMARK.parse(Output(Path(__file__).with_name("two_h200.jsonl").read_text()))
     assert reading.complete
     assert reading.value
     device, host = (
@@ -175,6 +168,60 @@ def test_what_two_gpus_gave_is_read_whole() -> None:
             )
         )
         assert same < on < off / 3
+
+
+@pytest.mark.service
+def test_a_size_without_room_costs_its_own_rows_alone(program: Path) -> None:
+    pytest.importorskip("torch")
+    sizes = ("--sizes", "12K,400000G", "--row-seconds", "0.02")
+    lines, out, err = _finish(_start(program, "--device", "cpu", *sizes))
+    assert (err, lines[-1]) == ("", {"end": True})
+    reading, _ = BENCHMARK.parse(Output(out))
+    assert reading.value
+    assert {row.size_bytes for row in reading.value.rows} == {0, 12288}
+    (missing,) = reading.missing
+    assert "429496729600000 bytes" in missing
+
+
+def test_parts_that_are_none_are_refused(program: Path) -> None:
+    lines, _, err = _finish(_start(program, "--only", "pear", isolated=True))
+    assert "peer" in lines[0]["fix"]
+    assert err == ""
+
+
+# --- which pairs --------------------------------------------------------------------------------------
+
+PLAN = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from plan import between, representative, swept_sizes
+whole, swept = between(sys.argv[2], int(sys.argv[3]))
+print(json.dumps([whole, swept, representative(whole), swept_sizes([12288, 2**24, 2**26])]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("chosen", "gpus", "whole", "swept", "both_ways"),
+    [
+        ("auto", 1, [], 0, []),
+        ("auto", 2, [[0, 1], [1, 0]], 0, [[0, 1]]),
+        ("auto", 8, [[0, 1], [1, 0], [0, 7]], 53, [[0, 1], [0, 7]]),
+        ("first", 8, [[0, 1]], 0, [[0, 1]]),
+        ("2-1,1-2,2-1", 3, [[2, 1], [1, 2]], 0, [[2, 1]]),
+    ],
+)
+def test_every_ordered_pair_is_measured_and_few_of_them_whole(
+    program: Path, chosen: str, gpus: int, whole: Any, swept: int, both_ways: Any
+) -> None:
+    process = _run(["-I", "-c", PLAN, str(program), chosen, str(gpus)])
+    out, err = process.communicate(timeout=30)
+    assert err == b""
+    plan = json.loads(out)
+    assert (plan[0], len(plan[1]), plan[2]) == (whole, swept, both_ways)
+    if chosen == "auto":
+        pairs = [*map(tuple, plan[0]), *map(tuple, plan[1])]
+        assert sorted(pairs) == [(a, b) for a in range(gpus) for b in range(gpus) if a != b]
+    assert plan[3] == [12288, 2**24]
 
 
 # --- a part that goes wrong ---------------------------------------------------------------------------
@@ -207,7 +254,7 @@ def _parts(limit_s: float, *parts: str) -> tuple[int, list[dict[str, Any]], Read
     process = _run(["-I", "-c", PARTS, str(SHARED), str(limit_s), *parts])
     lines, out, err = _finish(process)
     assert err == ""
-    (reading,) = BENCHMARK.parse(Output(out))
+    reading, _ = BENCHMARK.parse(Output(out))
     return process.returncode, lines, reading
 
 

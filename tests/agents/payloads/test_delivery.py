@@ -35,7 +35,7 @@ def _checks(program: Path, *argv: str) -> list[dict[str, Any]]:
     lines, out, err = finish(start(program, *SMALL, *argv, isolated=True))
     assert err == ""
     assert lines[-1] == {"end": True}
-    (reading,) = BENCHMARK.parse(Output(out))
+    reading, _ = BENCHMARK.parse(Output(out))
     assert reading.kind is ReadingKind.NOT_RUN  # no GPU was there
     return [line for line in lines if "verdict" in line]
 
@@ -125,14 +125,14 @@ def _whole(pair: str, **more: Any) -> list[dict[str, Any]]:
 
 
 def _read(*objects: object, header: object = HEADER) -> Reading[Any]:
-    (reading,) = BENCHMARK.parse(Output("\n".join(json.dumps(o) for o in (header, *objects))))
+    reading, _ = BENCHMARK.parse(Output("\n".join(json.dumps(o) for o in (header, *objects))))
     return reading
 
 
 def test_what_two_gpus_gave_is_read_whole() -> None:
     """Printed by this program on two H200 with NVLink: driver 580.159."""
     text = Path(__file__).with_name("two_h200_delivery.jsonl").read_text()
-    (reading,) = BENCHMARK.parse(Output(text))
+    reading, _ = BENCHMARK.parse(Output(text))
     assert (reading.value, reading.complete) == ({"0->1": True, "1->0": True}, True)
     assert len(reading.lines) == 2 * 2 * 2 * 3
 

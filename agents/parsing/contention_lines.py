@@ -1,0 +1,78 @@
+"""JSON lines of the contention payload (schema peerpath.contention/1): a header, one line a pattern and size.
+
+What one copy takes alone is the mean of its rows of the same size and peer access: one is measured before
+the patterns and one after.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from statistics import fmean
+from typing import Any
+
+from agents.facts.bench import ContentionResult, ContentionRow, Pattern
+from agents.parsing import payload_lines
+from agents.parsing.payload_lines import PayloadLines, number_of
+
+SCHEMA = "peerpath.contention/1"
+_BASE = {
+    Pattern.ALL_FROM_HOST: Pattern.FROM_HOST,
+    Pattern.FROM_HOST: Pattern.FROM_HOST,
+    Pattern.ALL_TO_HOST: Pattern.TO_HOST,
+    Pattern.TO_HOST: Pattern.TO_HOST,
+}
+_MOST_FLOWS = 10_000
+
+
+def parse(text: str) -> tuple[ContentionResult, PayloadLines]:
+    said = payload_lines.read(text, SCHEMA)
+    rows = [row for number, line in said.rows for row in _row(line, number)]
+    environment = dict(said.environment)
+    if said.notes:
+        environment["notes"] = "; ".join(said.notes)
+    return ContentionResult(_beside_alone(rows), environment), said
+
+
+def _beside_alone(rows: list[ContentionRow]) -> tuple[ContentionRow, ...]:
+    alone: dict[tuple[Pattern, int, bool | None], list[float]] = defaultdict(list)
+    for row in rows:
+        if row.flows == 1:
+            alone[_key(row)].append(row.time_us)
+    means = {key: fmean(times) for key, times in alone.items()}
+    return tuple(replace(row, alone_us=means.get(_key(row))) for row in rows)
+
+
+def _key(row: ContentionRow) -> tuple[Pattern, int, bool | None]:
+    """What the row is held against."""
+    return _BASE.get(row.pattern, Pattern.ALONE), row.size_bytes, row.peer_access
+
+
+def _row(line: Mapping[str, Any], number: int) -> list[ContentionRow]:
+    """The row, or nothing when a figure that every row has is not there."""
+    flows, size, time_us = (number_of(line.get(k)) for k in ("flows", "size_bytes", "time_us"))
+    if line.get("pattern") not in set(Pattern) or not flows or not size or not time_us:
+        return []
+    if not 1 <= flows <= _MOST_FLOWS or min(size, time_us) <= 0:
+        return []
+    rate, samples = number_of(line.get("gb_per_s")), number_of(line.get("samples"))
+    peer, unstable = line.get("peer_access"), line.get("unstable")
+    return [
+        ContentionRow(
+            Pattern(line["pattern"]),
+            int(flows),
+            int(size),
+            time_us,
+            rate if rate is not None else int(flows) * int(size) / time_us / 1e3,
+            ci_low_us=number_of(line.get("ci_low_us")),
+            ci_high_us=number_of(line.get("ci_high_us")),
+            p95_us=number_of(line.get("p95_us")),
+            p99_us=number_of(line.get("p99_us")),
+            cv=number_of(line.get("cv")),
+            samples=None if samples is None else int(samples),
+            peer_access=peer if isinstance(peer, bool) else None,
+            unstable=unstable if isinstance(unstable, bool) else None,
+            line=number,
+        )
+    ]

@@ -1,0 +1,36 @@
+"""What the GPUs did while one of our programs measured, beside what it measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from agents.facts import Reading
+from agents.facts.bench import TELEMETRY, GpuTelemetry
+from agents.parsing import payload_lines, telemetry_lines
+from agents.probe import Output, Readings
+
+_NOTE = "no telemetry:"
+
+
+def with_telemetry(
+    parse: Callable[[Output], Readings], schema: str
+) -> Callable[[Output], Readings]:
+    """The readings of a program with this schema, and one of the telemetry among its lines."""
+
+    def both(output: Output) -> Readings:
+        return (*parse(output), reading(output, schema))
+
+    return both
+
+
+def reading(output: Output, schema: str) -> Reading[tuple[GpuTelemetry, ...]]:
+    said = payload_lines.read(output.stdout, schema)
+    gpus, lines = telemetry_lines.parse(said)
+    if gpus:
+        shown = (*lines[:2], *lines[-1:]) if len(lines) > 3 else lines
+        cut = () if said.ended else (f"the end: {said.why_cut(timed_out=output.timed_out)}",)
+        return TELEMETRY.known(gpus, lines=shown, missing=cut)
+    why = next((note for note in said.notes if note.startswith(_NOTE)), "")
+    if why:
+        return TELEMETRY.unsupported(why)
+    return TELEMETRY.not_run("the program looked at no GPU")
