@@ -47,16 +47,21 @@ class Diagnosis:
     summary: str
 
 
-def diagnose(facts: Facts, *, vmid: int | None = None) -> Diagnosis:
-    """vmid: the VM under diagnosis, where the evidence names several and does not tell which."""
+def judge(facts: Facts, *, vmid: int | None = None) -> Case:
+    """Gates, bounds and verdicts, without what is advised."""
     facts = with_vm(facts, vmid)
     case = Case(facts, judge_ladder(facts), bounds(facts))
-    found = contradictions.find(facts, case.bounds)
-    case = replace(case, verdicts={h.id: h.assess(case) for h in all_hypotheses()})
+    return replace(case, verdicts={h.id: h.assess(case) for h in all_hypotheses()})
+
+
+def diagnose(facts: Facts, *, vmid: int | None = None) -> Diagnosis:
+    """vmid: the VM under diagnosis, where the evidence names several and does not tell which."""
+    case = judge(facts, vmid=vmid)
+    facts = case.facts
     advice = {option.id: option.judge(case) for option in all_options()}
     return Diagnosis(
         facts=facts,
-        contradictions=found,
+        contradictions=contradictions.find(facts, case.bounds),
         ladder=case.ladder,
         verdicts=case.verdicts,
         bounds=case.bounds,

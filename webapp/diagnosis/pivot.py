@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from webapp.diagnosis.diagnosis import diagnose
+from webapp.diagnosis.diagnosis import judge
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.headline import headline
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +43,15 @@ def pivots(stages: Sequence[Stage], *, vmid: int | None = None) -> tuple[Pivot, 
     found: list[Pivot] = []
     before: dict[str, str] = {}
     for stage in stages:
-        result = diagnose(stage.facts, vmid=vmid)
-        after = {name: verdict.kind.value for name, verdict in result.verdicts.items()}
-        after |= {f"gate {g.gate} ({g.path})": g.state.value for g in result.ladder}
+        case = judge(stage.facts, vmid=vmid)
+        after = {name: verdict.kind.value for name, verdict in case.verdicts.items()}
+        after |= {f"gate {g.gate} ({g.path})": g.state.value for g in case.ladder}
         changes = tuple(
             Change(name, before.get(name, ""), state)
             for name, state in sorted(after.items())
             if state != before.get(name, _quiet(name))
         )
-        found.append(Pivot(stage.title, stage.at, result.headline, changes))
+        found.append(Pivot(stage.title, stage.at, headline(case), changes))
         before = after
     return tuple(found)
 
