@@ -11,8 +11,11 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
+from agents.facts import View
+from agents.probes import probes_for
 from webapp.accounts.models import GIVEN, Role, User
 from webapp.handoff.models import Link
+from webapp.handoff.scripts import collector_for
 from webapp.review.models import Decision
 from webapp.triage import intake
 from webapp.triage.models import DiagnosisSession, Run, Target
@@ -23,7 +26,8 @@ pytestmark = pytest.mark.django_db
 # What each argument of an address is made from; an address with another one fails this test, so that
 # nobody forgets it here.
 ARGUMENTS = {
-    *("session_id", "role", "target_id", "run_id", "name", "number", "token", "link_id", "sha256")
+    *("session_id", "role", "target_id", "run_id", "name", "number", "token", "link_id", "sha256"),
+    *("phase", "act"),
 }
 # Those of a link ask for the link instead of an account: tests/webapp/handoff.
 OPEN_TO_ALL = {
@@ -72,7 +76,7 @@ OF_A_SESSION = sorted(name for name, taken in CONVERTERS.items() if "session_id"
 OF_ITS_PARTS = sorted(
     name
     for name in OF_A_SESSION
-    if CONVERTERS[name] & {"target_id", "run_id", "name", "number", "link_id"}
+    if CONVERTERS[name] & {"target_id", "run_id", "name", "number", "link_id", "sha256"}
 )
 
 
@@ -98,7 +102,9 @@ def arguments_of(session: DiagnosisSession, owner: User) -> dict[str, Any]:
     )
     return {
         "link_id": link.pk,
-        "sha256": "0" * 64,
+        "phase": "P0",
+        "act": "apply",
+        "sha256": collector_for(session, View.GUEST, probes_for(View.GUEST)).sha256,
         "session_id": session.pk,
         "role": "guest",
         "target_id": target.pk,

@@ -15,6 +15,7 @@ from agents.framing import Bundle, Header, read_bundles
 from agents.probe import Probe
 from agents.probes import all_probes
 from webapp.accounts.models import User
+from webapp.diagnosis.scripts import PhaseScript
 from webapp.handoff.models import Download, HandedScript, Link, Step
 from webapp.triage.intake import BUNDLE
 from webapp.triage.models import DiagnosisSession, Event, Evidence
@@ -41,19 +42,10 @@ def collector_for(
     )
 
 
-def handed(
-    session: DiagnosisSession,
-    link: Link | None,
-    *,
-    phase: str,
-    act: str,
-    role: View,
-    vmid: int | None,
-    text: str,
-) -> HandedScript:
+def handed(session: DiagnosisSession, link: Link | None, made: PhaseScript) -> HandedScript:
     """A phase's script as it is shown and downloaded; kept once for the same text."""
-    name = "-".join(["peerpath", phase.lower(), *([f"vm{vmid}"] if vmid else []), act]) + ".sh"
-    return _keep(session, link, name, role, text, phase=phase, act=act, vmid=vmid)
+    about = {"phase": made.phase, "act": made.do.value, "vmid": made.vmid}
+    return _keep(session, link, made.file_name, made.role, made.text, **about)
 
 
 def _keep(

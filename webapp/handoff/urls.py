@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from django.urls import path
 
-from webapp.handoff.views import asked, collecting, links
+from webapp.handoff.views import asked, collecting, links, plan
 
 app_name = "handoff"
 S = "sessions/<uuid:session_id>/"
 urlpatterns = [
     path(S + "script/<str:role>", collecting.script, name="script"),
+    path(S + "plan", plan.plan, name="plan"),
+    path(S + "plan/<str:phase>/<str:act>", plan.phase_file, name="phase_file"),
+    path(S + "handed/<str:sha256>", plan.kept_file, name="kept_file"),
     path(S + "links", links.links, name="links"),
     path(S + "links/make", links.make, name="make_link"),
     path(S + "links/<uuid:link_id>/revoke", links.revoke, name="revoke_link"),

@@ -22,8 +22,10 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents.facts import View
 from agents.probes import probes_for
+from webapp.diagnosis.scripts import PhaseScript
 from webapp.handoff import scripts, throttle
 from webapp.handoff.models import OPENED, HandedScript, Link, Step
+from webapp.handoff.plan import Phase, phases
 from webapp.handoff.taking import (
     RefusedError,
     is_elsewhere,
@@ -33,6 +35,7 @@ from webapp.handoff.taking import (
     take,
 )
 from webapp.handoff.views.links import only_here
+from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.uploads import Received
 from webapp.triage.views.look import ANSWERS, preview_of
 from webapp.triage.views.start import given
@@ -122,8 +125,16 @@ def _base(request: HttpRequest) -> str:
     return request.build_absolute_uri("/").rstrip("/") if only_here() else settings.PUBLIC_URL
 
 
-def _phases(link: Link) -> list[Any]:
-    return []
+def _phases(link: Link) -> list[tuple[Phase, list[tuple[PhaseScript, HandedScript]]]]:
+    """The phases that the operator asked for, with their scripts as they are kept for this link."""
+    if not link.phases:
+        return []
+    session = link.session
+    return [
+        (phase, [(made, scripts.handed(session, link, made)) for made in phase.scripts])
+        for phase in phases(session_diagnosis(session), session.vmid)
+        if phase.id in link.phases
+    ]
 
 
 @require_POST
@@ -178,12 +189,12 @@ def fetch(request: HttpRequest, sha256: str) -> HttpResponse:
     address = request.META.get("REMOTE_ADDR", "")
     if not throttle.may_guess(address):
         return HttpResponse("Too many wrong addresses; wait a minute.\n", status=429)
-    script = (
-        HandedScript.objects.select_related("link", "session")
-        .filter(sha256=sha256, link__isnull=False)
-        .first()
-    )
-    if script is None or script.link is None or not script.link.is_open:
+    # Links may offer the very same script: it counts for the one that this browser came by.
+    opened = request.session.get(OPENED, [])
+    found = HandedScript.objects.filter(sha256=sha256, link__isnull=False)
+    offered = [s for s in found.select_related("link", "session") if s.link and s.link.is_open]
+    script = max(offered, key=lambda s: str(s.link_id) in opened, default=None)
+    if script is None:
         throttle.guessed_wrong(address)
         raise Http404
     return scripts.download(script, by=None, show="show" in request.GET)

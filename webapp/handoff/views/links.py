@@ -13,7 +13,9 @@ from django.template.response import TemplateResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
+from agents.facts import View
 from webapp.handoff.models import Link
+from webapp.handoff.plan import Phase, phases
 from webapp.handoff.purpose import purpose
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
@@ -66,8 +68,10 @@ def _seen(found: list[Link]) -> str:
     return "-".join(parts) or "none"
 
 
-def _offered(session: DiagnosisSession) -> list[Any]:
-    return []
+def _offered(session: DiagnosisSession) -> list[Phase]:
+    """The host's phases that could be applied by what is known now."""
+    found = phases(session_diagnosis(session), session.vmid)
+    return [phase for phase in found if phase.apply and phase.role is View.HOST]
 
 
 def only_here() -> bool:

@@ -1,0 +1,56 @@
+"""The plan: what each phase would do, cost and risk, and its scripts to read and to hand over."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_GET
+
+from webapp.handoff.models import HandedScript
+from webapp.handoff.plan import phases
+from webapp.handoff.scripts import download, handed
+from webapp.triage.diagnoses import session_diagnosis
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.views.shell import acting, on_session, shell
+
+SHOWN = 40
+
+
+@require_GET
+@on_session
+def plan(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    kept = session.scripts.defer("text").select_related("link").prefetch_related("downloads__by")
+    context = shell(
+        session,
+        "",
+        phases=phases(session_diagnosis(session), session.vmid),
+        kept=[script for script in kept[:SHOWN] if script.downloads.all()],
+    )
+    return TemplateResponse(request, "handoff/plan.html", context)
+
+
+@require_GET
+@on_session
+def phase_file(
+    request: HttpRequest, session: DiagnosisSession, phase: str, act: str
+) -> HttpResponse:
+    """One phase's script as it is made now, kept as it was handed; the plan says why there is none."""
+    found = phases(session_diagnosis(session), session.vmid)
+    scripts = {(one.id, made.do.value): made for one in found for made in one.scripts}
+    made = scripts.get((phase, act))
+    if made is None:
+        return redirect("handoff:plan", session.pk)
+    return download(
+        handed(session, None, made), by=acting(request), show=bool(request.GET.get("show"))
+    )
+
+
+@require_GET
+@on_session
+def kept_file(request: HttpRequest, session: DiagnosisSession, sha256: str) -> HttpResponse:
+    """A script as it was handed out, whatever would be made today."""
+    script = HandedScript.objects.filter(session=session, sha256=sha256).first()
+    if script is None:
+        raise Http404
+    return download(script, by=acting(request), show=bool(request.GET.get("show")))
