@@ -6,6 +6,7 @@ from django.urls import path
 
 from webapp.triage.views import (
     assignment,
+    audit,
     diagnosis,
     evidence,
     look,
@@ -36,6 +37,7 @@ urlpatterns = [
     path(S + "what-if", reasoning.what_if, name="what_if"),
     path(S + "summary", reasoning.summary, name="summary"),
     path(S + "topology", diagnosis.topology, name="topology"),
+    path(S + "log", audit.audit, name="log"),
     path(S + "activity", shell.activity, name="activity"),
     path(S + "members", members.change, name="members"),
     path(S + "paste/<str:role>", look.paste, name="paste"),
