@@ -3,21 +3,13 @@
 import argparse
 import functools
 import os
-import signal
 import tempfile
 import time
 
+import startup
 from lines import Refusal, say
-from machine import (
-    device_of,
-    gpu_nodes,
-    header,
-    load_torch,
-    memory_used,
-    refuse_when_busy,
-    say_what_is_left,
-)
-from processes import SIGNALS, STOPPED, Stopped, answer_of, end_by_signal
+from machine import device_of, header, load_torch
+from processes import answer_of
 from rank import WIDTHS
 from sizes import sizes_of
 
@@ -38,9 +30,7 @@ def asked(about, limit, row_seconds, stall_seconds):
     )
     ask.add_argument("--row-seconds", type=float, default=row_seconds, help="time for one row")
     ask.add_argument("--stall-seconds", type=float, default=stall_seconds, help="then an arm hangs")
-    ask.add_argument("--limit", type=float, default=limit, help="seconds until it is killed")
-    ask.add_argument("--device", choices=("auto", "cpu"), default="auto")
-    ask.add_argument("--force", action="store_true", help="measure beside other GPU processes")
+    startup.add_options(ask, limit)
     return ask
 
 
@@ -86,26 +76,10 @@ def find_ranks(chosen, argv, schema, deadline):
 
 def run(argv, options, measure):
     """options(argv) -> chosen; measure(chosen, argv, deadline) -> exit code. Returns the exit code."""
-    try:
-        chosen = options(argv)
-        deadline = time.monotonic() + chosen.limit
-        watching = chosen.device == "auto" and gpu_nodes()
-        if watching and not chosen.force:
-            refuse_when_busy()
-        for number in SIGNALS:
-            signal.signal(number, end_by_signal)
-        before = memory_used() if watching else {}
-        mark = os.environ.get("PEERPATH_RUN", "")  # what is left of a killed run is found by it
-        with tempfile.TemporaryDirectory(prefix=f"peerpath.{mark}") as chosen.folder:
-            code = measure(chosen, argv, deadline)
-        if before:
-            say_what_is_left(before)
-    except Refusal as refusal:
-        say(**refusal.line)
-        return 2
-    except Stopped as stopped:
-        say(stopped=str(stopped))
-        return STOPPED
-    if code == 0:
-        say(end=True)
-    return code
+    return startup.run(argv, options, functools.partial(in_folder, measure))
+
+
+def in_folder(measure, chosen, argv, deadline):
+    mark = os.environ.get("PEERPATH_RUN", "")  # what is left of a killed run is found by it
+    with tempfile.TemporaryDirectory(prefix=f"peerpath.{mark}") as chosen.folder:
+        return measure(chosen, argv, deadline)
