@@ -16,9 +16,15 @@ from typing import Protocol
 
 from agents.agent import MOST_OUTPUT, MOST_STDERR, Reason
 from agents.collector import quote
+from agents.interpreter import Interpreter, interpreter_of
 
-SWEEP = Path(__file__).with_name("sweep.sh").read_text(encoding="utf-8")
-_PAYLOAD = Path(__file__).with_name("payload.sh").read_text(encoding="utf-8")
+
+def _script(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
+SWEEP, _PAYLOAD = _script("sweep.sh"), _script("payload.sh")
+_CONTAINER, _CONTAINER_SWEEP = _script("container.sh"), _script("container_sweep.sh")
 _TICK_S = 0.1  # how often `cancelled` is asked
 _HELD_OPEN_S = 1.0  # how long output may stay open after the script's own end
 
@@ -44,21 +50,41 @@ def whole_lines(script: str) -> bytes:
 
 
 def wrap_payload(program: bytes, argv: Sequence[str], *, interpreter: str, timeout_s: float) -> str:
-    """The sh script that carries a program to a target and runs it there."""
-    words = [quote(interpreter), "./program", *(quote(word) for word in argv)]
+    """The sh script that carries a program to a target, into a container there if the interpreter is
+    in one, and runs it. Raises ValueError as interpreter_of does."""
+    python = interpreter_of(interpreter)
+    words = [quote(python.path), "./program", *(quote(word) for word in argv)]
     values = {
         "program": base64.encodebytes(program).decode("ascii").rstrip("\n"),
         "sha256": hashlib.sha256(program).hexdigest(),
         "seconds": str(math.ceil(timeout_s)),
         "command": " ".join(words),
     }
-    return re.sub(r"@(program|sha256|seconds|command)@", lambda hole: values[hole[1]], _PAYLOAD)
+    script = re.sub(r"@(program|sha256|seconds|command)@", lambda hole: values[hole[1]], _PAYLOAD)
+    return _filled(_CONTAINER, python, script) if python.engine else script
 
 
-def read_sweep(raw: bytes, mark: str) -> bool | None:
-    """Whether the sweep left something alive; None when it did not say."""
-    said = re.search(rf"(?m)^={mark}= left ([0-9]+)$", raw.decode("utf-8", "replace"))
-    return int(said[1]) > 0 if said else None
+def sweep_script(interpreter: str = "") -> str:
+    """What ends whatever a payload left, in its container first if it ran in one."""
+    python = interpreter_of(interpreter)
+    return (_filled(_CONTAINER_SWEEP, python, SWEEP) if python.engine else "") + SWEEP
+
+
+def _filled(template: str, python: Interpreter, script: str) -> str:
+    values = {
+        "engine": quote(python.engine),
+        "container": quote(python.container),
+        "script": base64.encodebytes(script.encode()).decode("ascii").rstrip("\n"),
+    }
+    return re.sub(r"@(engine|container|script)@", lambda hole: values[hole[1]], template)
+
+
+def read_sweep(raw: bytes, mark: str, script: str) -> bool | None:
+    """Whether the sweep left something alive; None when it did not say so of every place it was for."""
+    said = re.findall(rf"(?m)^={mark}= left ([0-9]+)$", raw.decode("utf-8", "replace"))
+    if any(int(count) for count in said):
+        return True
+    return None if len(said) < (1 if script == SWEEP else 2) else False
 
 
 async def follow(

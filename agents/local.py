@@ -10,7 +10,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from agents.agent import Ending, Reason
-from agents.following import SWEEP, follow, new_mark, read_sweep, whole_lines, wrap_payload
+from agents.following import (
+    SWEEP,
+    follow,
+    new_mark,
+    read_sweep,
+    sweep_script,
+    whole_lines,
+    wrap_payload,
+)
 
 _CHUNK = 65536
 _SWEEP_S = 15.0
@@ -27,6 +35,7 @@ class LocalAgent:
         on_output: Callable[[bytes], None],
         cancelled: Callable[[], bool],
         timeout_s: float,
+        sweep: str = SWEEP,
     ) -> Ending:
         mark = new_mark()
         process = await _start(mark, "--watch-stdin")
@@ -39,12 +48,12 @@ class LocalAgent:
                 timeout_s=timeout_s,
             )
         except BaseException:
-            await _sweep(mark)
+            await _sweep(mark, sweep)
             raise
         finally:
             if process.stdin:
                 process.stdin.close()
-        leftover = False if reason is Reason.FINISHED else await _sweep(mark)
+        leftover = False if reason is Reason.FINISHED else await _sweep(mark, sweep)
         code = process.returncode if reason is Reason.FINISHED else None
         return Ending(code, reason, stderr, leftover)
 
@@ -59,7 +68,13 @@ class LocalAgent:
         timeout_s: float,
     ) -> Ending:
         script = wrap_payload(program, argv, interpreter=interpreter, timeout_s=timeout_s)
-        return await self.run(script, on_output=on_output, cancelled=cancelled, timeout_s=timeout_s)
+        return await self.run(
+            script,
+            on_output=on_output,
+            cancelled=cancelled,
+            timeout_s=timeout_s,
+            sweep=sweep_script(interpreter),
+        )
 
 
 async def _start(mark: str, *arguments: str) -> Process:
@@ -89,17 +104,17 @@ async def _send(process: Process, script: str) -> None:
         await process.stdin.drain()
 
 
-async def _sweep(mark: str) -> bool | None:
+async def _sweep(mark: str, sweep: str) -> bool | None:
     """Ends what is left of a run; whether something could not be ended."""
     process = await asyncio.create_subprocess_exec(
         "sh", "-s", "--", mark, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True
     )
     try:
-        stdout, _ = await asyncio.wait_for(process.communicate(SWEEP.encode()), _SWEEP_S)
+        stdout, _ = await asyncio.wait_for(process.communicate(sweep.encode()), _SWEEP_S)
     except TimeoutError:
         process.kill()
         return None
-    return read_sweep(stdout, mark)
+    return read_sweep(stdout, mark, sweep)
 
 
 @dataclass(frozen=True, slots=True)

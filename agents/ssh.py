@@ -23,7 +23,15 @@ from agents.agent import (
     Reason,
     Unreachable,
 )
-from agents.following import SWEEP, follow, new_mark, read_sweep, whole_lines, wrap_payload
+from agents.following import (
+    SWEEP,
+    follow,
+    new_mark,
+    read_sweep,
+    sweep_script,
+    whole_lines,
+    wrap_payload,
+)
 from agents.host_keys import ALGORITHMS, HostKey, from_key, why
 
 _CHUNK = 65536
@@ -68,6 +76,7 @@ class SshAgent:
         on_output: Callable[[bytes], None],
         cancelled: Callable[[], bool],
         timeout_s: float,
+        sweep: str = SWEEP,
     ) -> Ending:
         mark = new_mark()
         async with connect(self.spec) as connection:
@@ -81,13 +90,13 @@ class SshAgent:
                     timeout_s=timeout_s,
                 )
             except BaseException:
-                await _sweep(connection, mark)
+                await _sweep(connection, mark, sweep)
                 raise
             if reason is Reason.FINISHED:
                 return Ending(_exit_code(process), reason, stderr)
             if reason is not Reason.LOST:
-                return Ending(None, reason, stderr, await _sweep(connection, mark))
-        return Ending(None, reason, stderr, await self._sweep_anew(mark))
+                return Ending(None, reason, stderr, await _sweep(connection, mark, sweep))
+        return Ending(None, reason, stderr, await self._sweep_anew(mark, sweep))
 
     async def run_payload(
         self,
@@ -100,13 +109,19 @@ class SshAgent:
         timeout_s: float,
     ) -> Ending:
         script = wrap_payload(program, argv, interpreter=interpreter, timeout_s=timeout_s)
-        return await self.run(script, on_output=on_output, cancelled=cancelled, timeout_s=timeout_s)
+        return await self.run(
+            script,
+            on_output=on_output,
+            cancelled=cancelled,
+            timeout_s=timeout_s,
+            sweep=sweep_script(interpreter),
+        )
 
-    async def _sweep_anew(self, mark: str) -> bool | None:
+    async def _sweep_anew(self, mark: str, sweep: str) -> bool | None:
         """After a lost connection: one try over a new one."""
         try:
             async with asyncio.timeout(_RECONNECT_S), connect(self.spec) as connection:
-                return await _sweep(connection, mark)
+                return await _sweep(connection, mark, sweep)
         except (AgentError, TimeoutError):
             return None
 
@@ -211,16 +226,16 @@ async def _start(
         raise Unreachable(f"The server opened no session: {why(error)}.") from error
 
 
-async def _sweep(connection: asyncssh.SSHClientConnection, mark: str) -> bool | None:
+async def _sweep(connection: asyncssh.SSHClientConnection, mark: str, sweep: str) -> bool | None:
     """Ends what is left of a run, over a second channel; whether something could not be ended."""
     assert re.fullmatch(r"[0-9a-f]+", mark)
     try:
         answer = await connection.run(
-            f"exec sh -s -- {mark}", input=SWEEP.encode(), encoding=None, timeout=_SWEEP_S
+            f"exec sh -s -- {mark}", input=sweep.encode(), encoding=None, timeout=_SWEEP_S
         )
     except (OSError, asyncssh.Error, TimeoutError):
         return None
-    return read_sweep(answer.stdout if isinstance(answer.stdout, bytes) else b"", mark)
+    return read_sweep(answer.stdout if isinstance(answer.stdout, bytes) else b"", mark, sweep)
 
 
 def _exit_code(process: asyncssh.SSHClientProcess[bytes]) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from agents.agent import Agent, Ending
@@ -10,8 +9,10 @@ from agents.benchmark import Benchmark, all_benchmarks
 from agents.facts import ReadingKind
 from agents.facts.platform import PYTHON_WITH_TORCH
 from agents.framing import clean
+from agents.interpreter import chosen_of
 from webapp.triage import intake, runs
 from webapp.triage.models import Run, RunState, StoredReading
+from webapp.triage.offering import argv_of
 from worker.listening import Work
 
 _COPY_DAMAGED = 3  # the agents' wrapper says so by this exit code
@@ -30,7 +31,7 @@ class Measuring:
         program, interpreter = benchmark.payload_source(), self._interpreter()
         return lambda on_output, cancelled: agent.run_payload(
             program,
-            benchmark.argv,
+            (*benchmark.argv, *argv_of(self.run.arguments)),
             interpreter=interpreter,
             on_output=on_output,
             cancelled=cancelled,
@@ -46,14 +47,14 @@ class Measuring:
         return self.run.arguments.get("INTERPRETER", "") or self._found() or "python3"
 
     def _found(self) -> str:
-        """Only what this very machine answered: a paste must not name a program that is run."""
+        """Only what this very machine answered last: a paste must not name a program that is run."""
         stored = StoredReading.objects.filter(
             evidence__run__target=self.run.target,
             fact_id=PYTHON_WITH_TORCH.id,
             kind=ReadingKind.KNOWN,
-        ).last()
-        path = str(stored.value).rpartition(" ")[0] if stored else ""
-        return path if re.fullmatch(r"/\S*/python[0-9.]*", path) else ""
+        ).order_by("pk")
+        newest = dict(stored.values_list("evidence__reader", "value"))
+        return chosen_of(str(value) for value in newest.values())
 
     def take(self, piece: bytes) -> None:
         self.output += piece

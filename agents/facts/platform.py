@@ -91,6 +91,7 @@ CPU_MODEL: Fact[str] = Fact("guest.cpu_model", "Processor", str)
 MEMORY_MIB: Fact[int] = Fact("guest.memory_mib", "Memory", int)
 SHM: Fact[SharedMemory] = Fact("guest.shm", "Shared memory (/dev/shm)", SharedMemory)
 GUEST_IOMMU: Fact[Iommu] = Fact("guest.iommu", "IOMMU as the guest sees it", Iommu)
+# "PYTHON VERSION", PYTHON as agents.interpreter reads it: a path, or docker:NAME:PATH in a container.
 PYTHON_WITH_TORCH: Fact[str] = Fact("guest.python_with_torch", "Python that has torch", str)
 MODULE_CONFIG: Fact[ModuleConfig] = Fact(
     "guest.module_config", "Options of kernel modules", ModuleConfig

@@ -1,7 +1,8 @@
 """An interpreter that has torch, found without importing it: benchmarks run with that one.
 
 importlib.util.find_spec of a top-level name imports nothing; the version comes from the package's
-metadata. Only usual places are tried, never what the process list names.
+metadata. Tried are running engines' own, then usual places; never a program that another user can change,
+as whoever asks may be root.
 """
 
 from __future__ import annotations
@@ -12,11 +13,18 @@ from agents.facts.platform import PYTHON_WITH_TORCH
 from agents.probe import Command, Output, Probe, Readings, Signature
 
 _SH = r"""cd / || exit 1
+me=$(id -u)
+# What another user can change is not run: the one who asks may be root.
+ours() {
+  owner=$(stat -c %u "$1" 2>/dev/null) || return 1
+  [ "$owner" = 0 ] || [ "$owner" = "$me" ]
+}
 try() {
   [ -x "$1" ] || return 0
   case " $seen " in *" $1 "*) return 0 ;; esac
   seen="$seen $1"
   [ "$(echo "$seen" | wc -w)" -le 24 ] || return 0
+  ours "$1" && ours "${1%/*}" || { echo "$1 ~"; return 0; }
   timeout 5 "$1" -c '
 import importlib.metadata, importlib.util, sys
 sys.path[:] = [p for p in sys.path if p]
@@ -28,20 +36,37 @@ if importlib.util.find_spec("torch"):
         version = "?"
 print(sys.executable, version)' 2>/dev/null || echo "$1 !"
 }
+# An engine of ours or of root: the word it was started with, which keeps its venv, and what it runs.
+engines() {
+  for file in $(grep -lsE 'vllm|sglang' /proc/[0-9]*/cmdline); do
+    pid=${file#/proc/} pid=${pid%/cmdline}
+    [ "$pid" != $$ ] && ours "/proc/$pid" || continue
+    for p in "$(tr '\0' '\n' 2>/dev/null <"$file" | head -n 1)" "$(readlink "/proc/$pid/exe")"; do
+      case $p in
+        *[!A-Za-z0-9_./+-]*) ;;
+        /*/python | /*/python[0-9]*) echo "$p" ;;
+      esac
+    done
+  done | sort -u | head -n 4
+}
 seen=
-for p in "$VIRTUAL_ENV/bin/python" "$CONDA_PREFIX/bin/python" "$(command -v python3)" \
+for p in $(engines) "$VIRTUAL_ENV/bin/python" "$CONDA_PREFIX/bin/python" "$(command -v python3)" \
     "$(command -v python)" /opt/conda/bin/python /opt/venv/bin/python /venv/bin/python \
-    /usr/local/bin/python3 /usr/bin/python3 /workspace/venv/bin/python /workspace/.venv/bin/python \
+    /venv/*/bin/python /usr/local/bin/python3 /usr/bin/python3 /workspace/venv/bin/python \
+    /workspace/.venv/bin/python /workspace/*/.venv/bin/python /workspace/*/venv/bin/python \
     "$HOME"/.venv/bin/python "$HOME"/venv/bin/python "$HOME"/*/.venv/bin/python \
-    "$HOME"/*/venv/bin/python "$HOME"/miniconda3/bin/python "$HOME"/anaconda3/bin/python \
-    "$HOME"/miniforge3/bin/python "$HOME"/*conda3/envs/*/bin/python "$HOME"/miniforge3/envs/*/bin/python \
-    /opt/conda/envs/*/bin/python /opt/*/bin/python /opt/*/venv/bin/python; do
+    "$HOME"/*/venv/bin/python "$HOME"/*conda3/bin/python "$HOME"/miniforge3/bin/python \
+    "$HOME"/*conda3/envs/*/bin/python "$HOME"/miniforge3/envs/*/bin/python \
+    /opt/conda/envs/*/bin/python /opt/*/bin/python /opt/*/venv/bin/python /opt/*/.venv/bin/python \
+    /root/.venv/bin/python /root/venv/bin/python /root/*/.venv/bin/python /root/*conda3/bin/python \
+    /home/*/.venv/bin/python /home/*/venv/bin/python /home/*/*conda3/bin/python \
+    /home/*/miniforge3/bin/python /home/*/*/.venv/bin/python /home/*/*/venv/bin/python; do
   try "$p"
 done
 echo 'interpreters tried'
 exit 0"""
 
-_FOUND = re.compile(r"^(/\S{1,400}) (\d[\w.+!-]{0,60}|\?|-|!)$")
+_FOUND = re.compile(r"^(/\S{1,400}) (\d[\w.+!-]{0,60}|\?|-|!|~)$")
 
 
 def parse(output: Output) -> Readings:
@@ -50,13 +75,17 @@ def parse(output: Output) -> Readings:
         for number, line in enumerate(output.lines, 1)
         if (found := _FOUND.match(line[:500].strip()))
     ]
-    having = [item for item in tried if item[2] not in ("-", "!")]
+    having = [item for item in tried if item[2] not in ("-", "!", "~")]
     if having:
         number, path, version = min(having, key=lambda item: item[2].endswith("+cpu"))
         return (PYTHON_WITH_TORCH.known(f"{path} {version}", lines=(number,)),)
     failed = [path for _, path, version in tried if version == "!"]
     if failed or output.truncated or output.timed_out:
         return (PYTHON_WITH_TORCH.not_run(f"no answer from {', '.join(failed) or 'all'}"),)
+    others = [path for _, path, version in tried if version == "~"]
+    if others:
+        why = f"not tried, as another user can change it: {', '.join(others)}"
+        return (PYTHON_WITH_TORCH.not_run(why[:400]),)
     if "interpreters tried" in output.stdout:
         why = f"none of {len(tried)} has torch" if tried else "no Python in the usual places"
         return (PYTHON_WITH_TORCH.absent(why),)

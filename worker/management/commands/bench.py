@@ -21,6 +21,7 @@ from agents.collector import build_script
 from agents.facts import Reading, ReadingKind, View, all_facts
 from agents.facts.platform import PYTHON_WITH_TORCH
 from agents.framing import clean
+from agents.interpreter import chosen_of, interpreter_of
 from agents.probe import Output
 from agents.probes import all_probes
 from agents.read import read_output, read_raw
@@ -43,7 +44,11 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print result lines as measured")
         parser.add_argument("--identity", type=Path, metavar="FILE", help="private key for ssh://")
         parser.add_argument("--known-hosts", type=Path, metavar="FILE", help="host keys to trust")
-        parser.add_argument("--python", metavar="PATH", help="interpreter; default: one with torch")
+        parser.add_argument(
+            "--python",
+            metavar="PATH",
+            help="interpreter, docker:NAME:PATH inside a container; default: one that has torch",
+        )
         parser.add_argument(
             "--options", metavar="TEXT", help='the program\'s own, --options="--sizes 12K"'
         )
@@ -53,6 +58,7 @@ class Command(BaseCommand):
             agent = agent_of(target, Keys(options["identity"], options["known_hosts"]))
             benchmarks = [_named(name) for name in names]
             extra = shlex.split(options["options"] or "")
+            interpreter_of(options["python"] or "")
         except ValueError as error:
             self._stop(USAGE, str(error))
         except AgentError as error:
@@ -144,13 +150,13 @@ def _named(name: str) -> Benchmark:
 
 
 def _python_with_torch(agent: Agent) -> str:
-    """The interpreter the guest's own probe finds torch in; python3 when it finds none."""
-    probe = all_probes()["guest.python_with_torch"]
-    script = build_script([probe], role=View.GUEST, nonce=secrets.token_hex(8))
+    """The interpreter the guest's own probes find torch in; python3 when they find none."""
+    probes = [probe for probe in all_probes().values() if PYTHON_WITH_TORCH in probe.supplies]
+    script = build_script(probes, role=View.GUEST, nonce=secrets.token_hex(8))
     found = read_raw(collect(agent, script), role=View.GUEST)
     readings = (r for item in found.items for r in item.readings)
     values = (r.value for r in readings if r.fact_id == PYTHON_WITH_TORCH.id)
-    return next((value.rpartition(" ")[0] for value in values if value), "python3")
+    return chosen_of(value for value in values if value) or "python3"
 
 
 def _how(ending: Ending) -> str:

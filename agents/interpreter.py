@@ -1,0 +1,62 @@
+"""Which Python runs a payload: one on the machine, or one in a container that runs there.
+
+As text: a path or name ("/opt/venv/bin/python", "python3"), or "docker:NAME:/usr/bin/python3", with podman in
+docker's place. A container's name comes from the target: only what container runtimes themselves allow in a
+name is taken (moby, daemon/names: [a-zA-Z0-9][a-zA-Z0-9_.-]+).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_CONTAINER = re.compile(
+    r"(?P<engine>docker|podman):(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]{0,127}):"
+    r"(?P<path>/[\w./+-]{0,400}/python[0-9.]*)",
+    re.ASCII,
+)
+_HERE = re.compile(r"/\S{0,400}/python[0-9.]*", re.ASCII)
+_FOUND = re.compile(r"(?P<python>\S{1,600}) (?P<version>\d[\w.+!-]{0,60}|\?)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """path: as the machine, or the container, names it. engine, container: "" for the machine's own."""
+
+    path: str
+    engine: str = ""
+    container: str = ""
+
+
+def interpreter_of(text: str) -> Interpreter:
+    """Raises ValueError for a container that has no safe form."""
+    if not text.startswith(("docker:", "podman:")):
+        return Interpreter(text)
+    found = _CONTAINER.fullmatch(text)
+    if not found:
+        raise ValueError(
+            "A Python in a container is written docker:NAME:/path/to/python3 (or podman:…), with the "
+            "container's name as `docker ps` prints it."
+        )
+    return Interpreter(found["path"], found["engine"], found["name"])
+
+
+def chosen_of(values: Iterable[str]) -> str:
+    """The one to use among what probes found ("PYTHON VERSION"), newest last; "" when there is none.
+
+    One on the machine before one in a container, and any before a torch without CUDA.
+    """
+    found = [
+        match for value in values if (match := _FOUND.fullmatch(value)) and _known(match["python"])
+    ]
+    best = min(reversed(found), key=_rank, default=None)
+    return best["python"] if best else ""
+
+
+def _rank(found: re.Match[str]) -> tuple[bool, bool]:
+    return found["version"].endswith("+cpu"), ":" in found["python"]
+
+
+def _known(text: str) -> bool:
+    return bool(_HERE.fullmatch(text) or _CONTAINER.fullmatch(text))
