@@ -20,6 +20,7 @@ from django.utils import timezone
 from agents.benchmark import all_benchmarks
 from agents.collector import build_script
 from agents.facts import View
+from agents.interpreter import interpreter_of
 from agents.probes import all_probes, probes_for
 from webapp.accounts.models import User
 from webapp.triage import queue
@@ -73,12 +74,14 @@ def queue_benchmark(
 ) -> Run:
     """A run of one benchmark. It loads the GPUs, so the caller has asked a person first.
 
-    arguments: {"INTERPRETER": path of the Python to use}. Raises ValueError for a benchmark that is
-    unknown or only reads pastes, PermissionDenied as for probes.
+    arguments: {"INTERPRETER": the Python to use, as in agents.interpreter}. Raises ValueError for a
+    benchmark that is unknown or only reads pastes and for an interpreter that has no safe form,
+    PermissionDenied as for probes.
     """
     benchmark = all_benchmarks().get(name)
     if benchmark is None or benchmark.payload is None:
         raise ValueError(f"no such benchmark to run: {name}")
+    interpreter_of((arguments or {}).get("INTERPRETER", ""))
     return _queue(session, target, user, BENCHMARK, [name], dict(arguments or {}))
 
 
