@@ -12,24 +12,14 @@ closes, or on a signal.
 
 import argparse
 import functools
-import os
-import signal
-import sys
 import time
 
 from gemms import Gemms
 from launches import measure_launches
 from lines import Refusal, lost, say
-from machine import (
-    device_of,
-    gpu_nodes,
-    header,
-    load_torch,
-    memory_used,
-    refuse_when_busy,
-    say_what_is_left,
-)
-from processes import GO_ON, SIGNALS, STOPPED, Stopped, answer_of, end_by_signal, run_all
+from machine import device_of, header, load_torch
+from processes import GO_ON, answer_of, run_all
+from startup import add_options, leave
 from stopwatch import Stopwatch
 from streams import measure_memory
 
@@ -42,7 +32,6 @@ OPTIONS = (
     ("--experts", int, 32, "experts on this GPU"),
     ("--active", int, 8, "experts that a token goes to"),
     ("--row-seconds", float, 0.1, "time for one row"),
-    ("--limit", float, 110.0, "seconds until it is killed"),
 )
 
 
@@ -54,8 +43,7 @@ def options(argv):
     ask.add_argument("--batch", default="1,2,4,8,16,32,64", help="tokens in a step")
     ask.add_argument("--dtype", choices=("bf16", "fp16", "fp32"), default="bf16")
     ask.add_argument("--gpus", choices=("first", "all"), default="", help="memory: all")
-    ask.add_argument("--device", choices=("auto", "cpu"), default="auto")
-    ask.add_argument("--force", action="store_true", help="measure beside other GPU processes")
+    add_options(ask, limit=110.0)
     chosen = ask.parse_args(argv)
     chosen.gpus = chosen.gpus or ("all" if chosen.measure == "memory" else "first")
     chosen.batch = batches(chosen.batch)
@@ -146,32 +134,5 @@ def run(chosen, argv, deadline):
     return run_all(tasks, deadline - time.monotonic())
 
 
-def main(argv):
-    try:
-        chosen = options(argv)
-        deadline = time.monotonic() + chosen.limit
-        watching = chosen.device == "auto" and gpu_nodes()
-        if watching and not chosen.force:
-            refuse_when_busy()
-        for number in SIGNALS:
-            signal.signal(number, end_by_signal)
-        before = memory_used() if watching else {}
-        code = run(chosen, argv, deadline)
-        if before:
-            say_what_is_left(before)
-    except Refusal as refusal:
-        say(**refusal.line)
-        return 2
-    except Stopped as stopped:
-        say(stopped=str(stopped))
-        return STOPPED
-    if code == 0:
-        say(end=True)
-    return code
-
-
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except BrokenPipeError:
-        os._exit(5)
+    leave(options, run)
