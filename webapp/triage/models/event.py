@@ -15,7 +15,11 @@ from webapp.triage.models.session import DiagnosisSession
 
 
 class Event(models.Model):
-    """kind: past participle, "run_finished". data: small JSON. hash: over this row and the one before."""
+    """kind: past participle, "run_finished". data: small JSON. hash: over this row and the one before.
+
+    actor_name: as the person was called then, "" for Peerpath itself; the log means the same on another
+    instance, where the account is not.
+    """
 
     session = models.ForeignKey(DiagnosisSession, on_delete=models.CASCADE, related_name="events")
     number = models.PositiveIntegerField()
@@ -23,6 +27,7 @@ class Event(models.Model):
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
     )
+    actor_name = models.CharField(max_length=150, blank=True)
     data = models.JSONField(default=dict)
     at = models.DateTimeField()
     hash = models.CharField(max_length=64)
@@ -41,15 +46,26 @@ class Event(models.Model):
             last = cls.objects.filter(session=session).order_by("-number").first()
             number = last.number + 1 if last else 1
             event = cls(
-                session=session, number=number, kind=kind, actor=actor, data=data, at=timezone.now()
+                session=session,
+                number=number,
+                kind=kind,
+                actor=actor,
+                actor_name=actor.username if actor else "",
+                data=data,
+                at=timezone.now(),
             )
             event.hash = event.chained_to(last.hash if last else "")
             event.save(force_insert=True)
             return event
 
+    @property
+    def who(self) -> str:
+        """Whose act it was, for people; a host admin's by the name the link was made for."""
+        return self.actor_name or str(self.data.get("person", "")) or "Peerpath"
+
     def chained_to(self, hash_before: str) -> str:
         """The hash this row must have after a row of that hash; "" for the first."""
-        row = [str(self.session_id), self.number, self.kind, self.actor_id, self.data]
+        row = [str(self.session_id), self.number, self.kind, self.actor_name, self.data]
         body = json.dumps([*row, self.at.astimezone(UTC).isoformat()], sort_keys=True)
         return hashlib.sha256((hash_before + body).encode()).hexdigest()
 

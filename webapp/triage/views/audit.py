@@ -24,7 +24,7 @@ def audit(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         return _download(session)
     kind, actor = request.GET.get("kind", "")[:60], request.GET.get("actor", "")[:150]
     found = filtered(session, kind=kind, actor=actor)
-    names = session.events.exclude(actor=None).values_list("actor__username", flat=True)
+    names = session.events.exclude(actor_name="").values_list("actor_name", flat=True)
     context = shell(
         session,
         "",

@@ -144,7 +144,7 @@ def shell(session: DiagnosisSession, step_id: str, **more: Any) -> dict[str, Any
 
 def activity_of(session: DiagnosisSession) -> dict[str, Any]:
     """What happened lately, what of it is new to who asks, and who else looks at it now."""
-    newest = list(session.events.select_related("actor")[:60])
+    newest = list(session.events.all()[:60])
     found: dict[str, Any] = {"events": _folded(newest)[:12], "new_after": None, "others": []}
     if session.asked_by is not None:
         visit = look(session, session.asked_by)
