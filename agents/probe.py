@@ -77,6 +77,7 @@ class Signature:
     section's name, which alone could be anything.
     any_machine: the same tool prints the same about every machine (lspci, dmesg), so that such output
     said to be another machine's is not this role's.
+    with_command: the parser learns from the typed command, too (which VM, which file).
     between: ids of the readers whose lines stand among this output's and are read, too.
     """
 
@@ -87,6 +88,7 @@ class Signature:
     above: str | None = None
     any_machine: bool = False
     between: tuple[str, ...] = ()
+    with_command: bool = False
 
 
 @dataclass(frozen=True, slots=True)

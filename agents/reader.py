@@ -25,6 +25,7 @@ _P2P_LETTERS = {
 }
 _HOST = re.compile(
     r"\d-pve\b|\bvfio|[Pp]roxmox|\bpve[-/]|/etc/pve|\bkvm_(?:amd|intel)\b|\bvmbr\d|on bare hardware"
+    r'|"iommugroup"'
 )
 _GUEST = re.compile(
     r"\bNVRM\b|\bQEMU\b|Hypervisor detected|\b[Vv]irtio|NVIDIA-SMI|\bBOCHS|\bVMware\b|\bHyper-V\b|kvm-clock"
@@ -41,7 +42,7 @@ class Reader:
     """role None: either's output. Patterns are tried on a line as it is, unquoted, and dedented.
 
     any_machine: its tool prints the same about either. reads_command: its parser learns from the
-    command line too (a benchmark's settings).
+    command line too (a benchmark's settings, a VM's number).
     """
 
     id: str
@@ -55,10 +56,7 @@ class Reader:
     score: float
     any_machine: bool = False
     between: tuple[str, ...] = ()
-
-    @property
-    def reads_command(self) -> bool:
-        return self.role is None
+    reads_command: bool = False
 
     def is_typed(self, command: str) -> bool:
         return self.typed is not None and bool(self.typed.search(command))
@@ -130,6 +128,7 @@ def _reader(
         signature.score,
         signature.any_machine,
         signature.between,
+        signature.with_command or role is None,
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from agents.facts.host import IommuGroup
+from agents.parsing import pvesh
 from agents.parsing.lines_with import lines_with
 from agents.parsing.lspci import LINE_CAP, full_address
 
@@ -51,7 +52,7 @@ class Groups:
 def parse(text: str) -> Groups | None:
     """Every group the text names with at least one device; None when there is none."""
     lines = text.splitlines()
-    members = list(_members(lines))
+    members = list(_objects(text)) or list(_members(lines))
     if not members:
         return None
     by_group: dict[int, dict[str, str]] = {}
@@ -61,6 +62,17 @@ def parse(text: str) -> Groups | None:
     groups = tuple(_group(number, names) for number, names in sorted(by_group.items()))
     used = tuple(sorted({member.line for member in members}))
     return Groups(groups, used, _is_cut(text))
+
+
+def _objects(text: str) -> Iterator[_Member]:
+    """`pvesh get /nodes/NODE/hardware/pci --output-format json`; -1 is no group."""
+    if '"iommugroup"' not in text:
+        return
+    for number, _, value in pvesh.objects(text):
+        group, address = value.get("iommugroup"), str(value.get("id"))
+        if isinstance(group, int) and group >= 0 and _BDF.fullmatch(address):
+            name = value.get("device_name")
+            yield _Member(group, full_address(address), str(name or ""), number)
 
 
 def _is_cut(text: str) -> bool:

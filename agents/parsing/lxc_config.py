@@ -11,7 +11,9 @@ import re
 
 from agents.facts.host import LxcContainer
 
-_FILE = re.compile(r"^#+ (?:\S*/)?lxc/(?P<id>\d{1,9})\.conf$|\bpct config (?P<typed>\d{1,9})\b")
+_FILE = re.compile(
+    r"(?:^#+ |\bcat )(?:\S*/)?lxc/(?P<id>\d{1,9})\.conf$|\bpct config (?P<typed>\d{1,9})\b"
+)
 _PAIR = re.compile(r"^[\s>|]*(?P<key>[a-z][\w.]{1,60}): (?P<value>\S.*)$")
 _NODE = re.compile(r"(?<![\w/])/dev/nvidia[\w/-]{0,40}")
 # Keys that only a container has.

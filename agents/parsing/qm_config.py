@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from agents.facts.vm import HostPci, Vm
+from agents.parsing import pvesh
 
 LINE_CAP = 16_384
 
@@ -19,6 +20,7 @@ _PREFIX = re.compile(r"^\s{0,16}(?:>\s?){0,3}(?:\d{1,5}[:-]\s{0,8}(?=[a-z#\[]))?
 _PROMPT = r"(?:^|[#$%>]\s*)(?:sudo\s+(?:-\S+\s+)*)?"
 _FILE = re.compile(r"^(?:#{2,}|==>|\S+[#$]\s+cat|cat)\s.*?/qemu-server/(\d{1,9})\.conf")
 _TYPED = re.compile(_PROMPT + r"qm\s+(config|pending|list|status)\b\s*(\d{1,9})?")
+_PVESH = re.compile(r"\bpvesh\s+get\s+\S{0,80}/qemu/(\d{1,9})/(?:config|pending)\b")
 _NAMED = re.compile(r"^(?:#+\s*)?VM(?:ID)?[ :#]+(\d{1,9})\b")
 _KEY = re.compile(r"^(?:(cur|new|del)!?\s+)?([a-z][a-z0-9_-]{1,40})(?::(?:\s+(.*))?)?$")
 _SECTION = re.compile(r"^\[([^\]]{1,200})\]\s*$")
@@ -75,7 +77,7 @@ def parse(text: str) -> tuple[Vm, ...]:
     """Every VM the text names, in order; empty when no line is a VM's."""
     drafts: list[_Draft] = []
     rows: dict[int, _Row] = {}
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in pvesh.lines(text):
         line = raw[:LINE_CAP]
         row = _LIST_ROW.match(line)
         if row:
@@ -128,6 +130,9 @@ def _opens(drafts: list[_Draft], line: str) -> bool:
     """Whether the line is a header, or a typed command, that starts another configuration."""
     if match := _FILE.match(line.strip()):
         drafts.append(_Draft(int(match[1]), whole="grep" not in line))
+        return True
+    if match := _PVESH.search(line):
+        drafts.append(_Draft(int(match[1])))
         return True
     if match := _TYPED.search(line):
         if match[1] in ("config", "pending"):

@@ -245,6 +245,7 @@ def test_what_the_library_says_between_the_rows_of_a_run_is_read_too(typed: str)
     items = {item.reader: item for item in read_raw((typed + NCCL_TESTS).encode(), role=None).items}
     assert items.keys() == {"bench.nccl_tests", "guest.nccl_log"}
     (reading,) = items["bench.nccl_tests"].readings
+    assert reading.value is not None
     assert [row.size_bytes for row in reading.value.rows] == [8, 1024]
     assert reading.value.p2p is False
     assert all(row.graph and row.ranks == 4 for row in reading.value.rows)
@@ -254,7 +255,7 @@ def test_rows_below_another_run_do_not_get_its_settings() -> None:
     row = "        2048           512     float     sum      -1    99.00    0.02    0.03      0\n"
     text = f"$ all_reduce_perf -g 4\n{NCCL_TESTS}\n{row}"
     (item, *_) = read_raw(text.encode(), role=None).items
-    first, second = (reading.value for reading in item.readings)
+    first, second = (reading.value for reading in item.readings if reading.value)
     assert {row.ranks for row in first.rows} == {4}
     assert [(row.size_bytes, row.ranks, row.graph) for row in second.rows] == [(2048, 0, None)]
 

@@ -46,7 +46,7 @@ def _kvm(read: lscpu.Lscpu) -> Reading[bool]:
 
 def _kind(read: lscpu.Lscpu, alternative: int) -> Reading[str]:
     """Only for a paste: on a target guest.virt_kind weighs this against firmware names."""
-    missing = ("firmware names: clouds are told apart by them",)
+    missing: tuple[str, ...] = ("firmware names: clouds are told apart by them",)
     if alternative < 0 and read.hypervisor_vendor:
         line = read.lines["hypervisor_vendor"]
         return VIRT_KIND.known(read.hypervisor_vendor.lower(), lines=(line,), missing=missing)

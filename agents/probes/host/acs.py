@@ -86,6 +86,7 @@ probe = Probe(
         belongs=r"^\s+\S|ACSC|^(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7] |^\.{3,}$",
         score=0.8,
         any_machine=True,
+        with_command=True,
     ),
     timeout_s=40,
     slow=True,

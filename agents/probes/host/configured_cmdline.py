@@ -114,5 +114,6 @@ probe = Probe(
         belongs=r"^\s*#?\s*GRUB_|^### |^root=|^\s*#",
         score=0.92,
         any_machine=True,
+        with_command=True,
     ),
 )

@@ -52,11 +52,14 @@ probe = Probe(
             r"^/sys/kernel/iommu_groups/\d+/devices",
             r"^\d{1,4} [0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]",
             r"^│ class .*│ iommugroup ",
+            r'^\s*\[?\{.*"iommugroup" ?: ?-?\d',
+            r'^\s*"class" : "0x0[0-9a-f]{5}"',
         ),
         belongs=(
             r"(?i)^\s*(?:IOMMU )?group\b|^\s*(?:\d{1,4} )?(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7]|"
-            r"iommu_groups/|^[\s┌├└╞│]|^\.{3}$|^total 0$|^l\w{9}|^\s*$"
+            r"iommu_groups/|^[\s┌├└╞│]|^\.{3}$|^total 0$|^l\w{9}|^\s*$|^\s*[\[\]{}\"]"
         ),
+        above=r"^\s*\{\s*$",
         any_machine=True,
     ),
     timeout_s=15,

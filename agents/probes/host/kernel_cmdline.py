@@ -42,7 +42,7 @@ probe = Probe(
     supplies=(HOST_CMDLINE,),
     parse=parse,
     signature=Signature(
-        typed=r"/proc/cmdline|/etc/kernel/cmdline|/etc/default/grub",
+        typed=r"/proc/cmdline",
         starts=(
             r"^BOOT_IMAGE=\S",
             r"^initrd=\S.* root=",

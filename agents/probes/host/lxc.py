@@ -49,6 +49,7 @@ probe = Probe(
             r"^(?:unprivileged: [01]|rootfs: \S+|lxc\.[\w.]+: |dev\d+: /dev/|mp\d+: )",
         ),
         belongs=r"^[a-z][\w.]*: |^\[[^\]]+\]$|^### |^\s*#",
+        with_command=True,
     ),
     root_adds="the containers' configurations",
 )

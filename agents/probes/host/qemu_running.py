@@ -71,6 +71,7 @@ probe = Probe(
             r"^\S*/(?:kvm|qemu-kvm|qemu-system-[\w-]+)$",
         ),
         belongs=r"^\s*(?:\d+[:-]\s*)?['\"]?-{1,2}[a-z]|\\$|^[\w./{}\[\]\"=,:+-]+$",
+        with_command=True,
     ),
     cap_kib=1024,
     root_adds="the processes of other users, where the host hides them",

@@ -81,18 +81,21 @@ probe = Probe(
     supplies=(VMS,),
     parse=parse,
     signature=Signature(
-        typed=r"qm\s+(?:config|pending|list|status)\b|qemu-server/\d+\.conf|virsh\s+(?:dumpxml|list)\b",
+        typed=r"qm\s+(?:config|pending|list|status)\b|qemu-server/\d+\.conf|virsh\s+(?:dumpxml|list)\b"
+        r"|pvesh\s+get\s+\S+/qemu(?:/\d+/(?:config|pending))?(?:\s|$)",
         starts=(
             rf"^\s*(?:(?:cur|new|del) )?(?:{_KEYS}): \S",
             r"^\s*VMID\s+NAME\s+STATUS",
             r"^\s*<(?:domain|hostdev|qemu:commandline|qemu:override)\b",
+            r'^\s*\{"[a-z].*"(?:hostpci\d+|scsihw|smbios1|vmgenid)" ?:',
             r"^#+ /etc/pve/qemu-server/\d+\.conf",
         ),
         belongs=(
             rf"^\s*$|^\s*#|^\s*<|^\[[^\]]+\]$|^\s*(?:(?:cur|new|del) )?(?:{_KEYS})\b|"
             r"^\s*(?:(?:cur|new|del) )?[a-z][a-z0-9_-]+: |^\s*(?:\d+|-)\s+\S+\s+(?:running|stopped|shut)|"
-            r"^\s*Id\s+Name|^-{5,}"
+            r"^\s*Id\s+Name|^-{5,}|^\s*[│┌├└╞]|^\s*[\[\]{}\"]"
         ),
+        with_command=True,
     ),
     timeout_s=30,
     slow=True,
