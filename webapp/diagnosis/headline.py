@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agents.facts.bench import PROFILE
+from agents.facts.workload import MODEL
 from webapp.diagnosis.case import Bound, Case, Gate, GateState, Path, VerdictKind
 from webapp.diagnosis.claim import Basis, Range
 
@@ -73,8 +74,10 @@ def _known(case: Case) -> str:
 
 
 def _not_enough(case: Case) -> str:
-    asked = "say which model is served" if case.bounds else "say what speed was observed"
-    return f"Not enough evidence yet: {asked}, and look at the guest."
+    """What is asked for is what the operator can say; a look at the guest is always wanted."""
+    asked = "" if case.facts.value(MODEL) else "say which model is served, and "
+    asked = asked if case.bounds else "say what speed was observed, and "
+    return f"Not enough evidence yet: {asked}look at the guest."
 
 
 def _passes(case: Case, name: str, path: Path) -> bool:

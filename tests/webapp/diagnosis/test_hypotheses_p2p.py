@@ -116,7 +116,7 @@ def test_a_case_decides(hypothesis_id: str, kind: str) -> None:
 def test_what_was_not_excluded_is_named() -> None:
     got = verdict("p2p_denied_no_clique", *_with(kvm_guest(NS), _gpus(virtualisation_mode=None)))
     assert got.kind == "supported"
-    assert any("no vGPU is assumed" in claim.text for claim in got.for_)
+    assert any("these are no vGPUs is assumed" in claim.text for claim in got.for_)
     assert got.missing, "the capability itself was not looked for"
 
 

@@ -44,7 +44,7 @@ from webapp.triage.models import DiagnosisSession, Evidence, StoredReading
 from webapp.triage.pair_map import pair_map
 from webapp.triage.samples import open_sample
 from webapp.triage.sessions import session_open
-from webapp.triage.templatetags.why import SAID_AS, with_terms
+from webapp.triage.templatetags.why import SAID_AS, titled, with_terms
 from webapp.triage.topology_figure import Box, Figure, Text, figure, link_in_words
 from webapp.triage.what_if import SCALES, Outcome, outcome, sliders
 
@@ -527,3 +527,16 @@ def test_a_stored_switch_machine_is_drawn_and_told_in_words(browser: Client, ali
     assert "switch 10:00.0, ACS redirects 2 of 4" in page
     assert page.count('class="match"') == 17  # sixteen and the legend
     assert "GPU0 to GPU1: path PIX, read CNS, write OK" in page
+
+
+@pytest.mark.parametrize(
+    ("identifier", "words"),
+    [
+        ("nccl_log, a_b", "NCCL log, A/B"),
+        ("tp8+dp_attention", "TP8 + DP attention"),
+        ("gate driver (pcie), p2p_matrix", "gate driver (PCIe), P2P matrix"),
+        ("data_bound", "data bound"),
+    ],
+)
+def test_an_id_in_words(identifier: str, words: str) -> None:
+    assert titled(identifier) == words

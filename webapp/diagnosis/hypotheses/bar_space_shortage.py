@@ -31,7 +31,7 @@ def assess(case: Case) -> Verdict:
         refs = facts.refs(GPU_COUNT_SMI, GPU_COUNT_PCI)
         for_.append(Claim(text, refs, None, Basis.INFERRED))
     if _failures(facts) or (lost and _too_few_bits(facts)):
-        return Verdict(VerdictKind.SUPPORTED, tuple(for_), (), missing)
+        return Verdict(VerdictKind.SUPPORTED, tuple(for_), _all_listed(facts), missing)
     regions = facts.value(BARS)
     clean = facts.kind(BAR_FAILURES) is ReadingKind.ABSENT or bool(regions)
     if clean and not for_:
@@ -39,6 +39,16 @@ def assess(case: Case) -> Verdict:
         claim = Claim(text, facts.refs(BAR_FAILURES, BARS), None, Basis.MEASURED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
     return Verdict(VerdictKind.OPEN, tuple(for_), (), missing)
+
+
+def _all_listed(facts: Facts) -> tuple[Claim, ...]:
+    """A log speaks of the moment it was written: the GPUs may have their space by now."""
+    listed, on_bus = facts.value(GPU_COUNT_SMI), facts.value(GPU_COUNT_PCI)
+    if not listed or listed != on_bus:
+        return ()
+    text = f"all {listed} GPUs on the bus are listed by the driver now"
+    refs = facts.refs(GPU_COUNT_SMI, GPU_COUNT_PCI)
+    return (Claim(text, refs, None, Basis.MEASURED),)
 
 
 def _failures(facts: Facts) -> list[Claim]:

@@ -71,8 +71,8 @@ def _others_excluded(gpus: tuple[Gpu, ...]) -> str | None:
     modes = {(gpu.virtualisation_mode or "").lower() for gpu in gpus}
     if modes - {"", "pass-through", "none"}:
         return None
-    vgpu = "" if modes <= {"pass-through"} else " and no vGPU"
-    return f"MIG is off and all GPUs are {names.pop()}; confidential mode is off{vgpu} is assumed"
+    vgpu = "" if modes <= {"pass-through"} else " and these are no vGPUs"
+    return f"MIG is off and all GPUs are {names.pop()}; that confidential mode is off{vgpu} is assumed"
 
 
 def _share(bound: Bound | None) -> Range | None:

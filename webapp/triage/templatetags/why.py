@@ -40,6 +40,13 @@ SAID_AS = {
 }
 
 
+# How an id's parts are written for people; tp8 is TP8.
+WRITTEN = {
+    name.lower(): name
+    for name in "ACS BAR GPU KVM NCCL NUMA NVLink P2P PCIe QEMU TP PP EP DP".split()
+}
+
+
 # Why an input has no value, in words of a sentence.
 NO_VALUE = {
     ReadingKind.ABSENT: "looked for and absent",
@@ -47,6 +54,13 @@ NO_VALUE = {
     ReadingKind.UNREADABLE: "unreadable",
     ReadingKind.NOT_RUN: "not read",
 }
+
+
+@register.filter
+def titled(identifiers: str) -> str:
+    """ "nccl_log, a_b" as "NCCL log, A/B", "tp4+pp2" as "TP4 + PP2"."""
+    text = re.sub(r"\ba_b\b", "A/B", identifiers).replace("_", " ").replace("+", " + ")
+    return re.sub(r"[a-z]\w*?(?=\d*\b)", lambda word: WRITTEN.get(word[0], word[0]), text)
 
 
 @dataclass(frozen=True, slots=True)
