@@ -6,7 +6,7 @@ where the devices need 7.5 and 12.9 µs (two H200, 2026).
 
 from __future__ import annotations
 
-from agents.benchmark import Benchmark
+from agents.benchmark import BATCH, HIDDEN, Benchmark
 from agents.facts import Reading
 from agents.facts.bench import ALLREDUCE, AllReduceResult
 from agents.parsing import allreduce_lines
@@ -70,4 +70,14 @@ benchmark = Benchmark(
     duration_s=60,
     timeout_s=300,
     gpu_memory_mib=2000,
+    choices=(
+        HIDDEN,
+        BATCH,
+    ),
+    about=(
+        "NCCL itself sums over all GPUs, 4 KiB to 64 MiB. Every sum is checked, and timed inside a CUDA"
+        " graph, queued, and with a wait for each. It runs twice in fresh processes: without P2P as the"
+        " control, then as NCCL chooses; the transport is what NCCL's own log names. If P2P hangs, this"
+        " run hangs too: it is ended after 30 s and says so."
+    ),
 )

@@ -6,7 +6,7 @@ CUDA graphs pays for every kernel.
 
 from __future__ import annotations
 
-from agents.benchmark import Benchmark
+from agents.benchmark import BATCH, HIDDEN, Benchmark
 from agents.facts.kernels import LAUNCH, LaunchResult
 from agents.parsing import kernel_lines
 from agents.parsing.kernel_reading import reading
@@ -34,4 +34,12 @@ benchmark = Benchmark(
     duration_s=30,
     timeout_s=130,
     gpu_memory_mib=3500,
+    choices=(
+        HIDDEN,
+        BATCH,
+    ),
+    about=(
+        "What a kernel launch and a synchronise cost here, and small products at decode sizes: whether a"
+        " step can be bound by the CPU that launches it."
+    ),
 )

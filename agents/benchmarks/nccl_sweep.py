@@ -6,7 +6,7 @@ meanwhile falls on all arms alike. Which arms really differ is for webapp/diagno
 
 from __future__ import annotations
 
-from agents.benchmark import Benchmark
+from agents.benchmark import BATCH, HIDDEN, Benchmark
 from agents.facts.bench import NCCL_SWEEP
 from agents.parsing import nccl_sweep_lines
 from agents.parsing.nccl_sweep_lines import SweepLines
@@ -58,4 +58,13 @@ benchmark = Benchmark(
     duration_s=180,
     timeout_s=300,
     gpu_memory_mib=1500,
+    choices=(
+        HIDDEN,
+        BATCH,
+    ),
+    about=(
+        "NCCL's settings against each other on your message sizes: fresh processes for each, in mixed order"
+        " and repeated, so that only differences that are real are called so. Each setting that hangs is"
+        " ended and said."
+    ),
 )

@@ -11,6 +11,7 @@ from webapp.triage.views import (
     evidence,
     look,
     members,
+    observing,
     reasoning,
     runs,
     shell,
@@ -47,6 +48,7 @@ urlpatterns = [
     path(S + "targets/<int:target_id>/run", runs.start, name="start_run"),
     path(S + "runs/<uuid:run_id>", runs.watch, name="run"),
     path(S + "runs/<uuid:run_id>/cancel", runs.cancel, name="cancel_run"),
+    path(S + "observed", observing.use_observed, name="use_observed"),
     path(S + "assignment", assignment.assignment, name="assignment"),
     path(S + "evidence/<str:name>", evidence.evidence, name="evidence"),
 ]

@@ -12,7 +12,7 @@ from django import forms
 
 GB = 1e9
 BILLION = 1e9
-POINTS = 4
+POINTS, MOST_POINTS = 4, 8
 # In each field's own unit: far above every machine, and far below what arithmetic cannot hold.
 MOST = 10**9
 _NUMBER = r"\d+(?:[.,]\d+)?"
@@ -147,7 +147,7 @@ class PointForm(forms.Form):
         return data
 
 
-PointFormSet = forms.formset_factory(PointForm, extra=0, min_num=POINTS, max_num=POINTS)
+PointFormSet = forms.formset_factory(PointForm, extra=0, min_num=POINTS, max_num=MOST_POINTS)
 
 
 def initial(workload: dict[str, Any]) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def initial_points(workload: dict[str, Any]) -> list[dict[str, Any]]:
     fields = PointForm.base_fields
     points = [
         {key: field.show(point.get(key)) for key, field in fields.items()}  # type: ignore[attr-defined]
-        for point in workload.get("observed", [])[:POINTS]
+        for point in workload.get("observed", [])[:MOST_POINTS]
     ]
     return points + [{}] * (POINTS - len(points))
 

@@ -11,8 +11,9 @@ from django import forms, template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from webapp.triage import codec
-from webapp.triage.figures import copy_plot, size_text
+from webapp.triage import codec, figures
+from webapp.triage import measured_figures as drawn
+from webapp.triage.measured_figures import size_text
 from webapp.triage.summaries import summary
 
 register = template.Library()
@@ -219,11 +220,69 @@ def refs(context: Any, evidence: Any) -> dict[str, Any]:
     }
 
 
-@register.inclusion_tag("components/_plot.html")
+@register.inclusion_tag("components/_plots.html")
 def copy_figure(*results: Any) -> dict[str, Any]:
     """One result as it is, or two as before and after."""
     names = [""] if len(results) == 1 else ["before:", "after:"]
-    return {"plot": copy_plot(zip(names, results, strict=False))}
+    named = list(zip(names, results, strict=False))
+    plots = [drawn.copy_plot(named), drawn.bandwidth_plot(named)]
+    maps = drawn.copy_maps(results[0]) if len(results) == 1 else []
+    return {"plots": [plot for plot in plots if plot], "maps": maps}
+
+
+@register.inclusion_tag("components/_plots.html")
+def all_reduce_figure(result: Any) -> dict[str, Any]:
+    plot = drawn.all_reduce_plot(result)
+    return {"plots": [plot] if plot else []}
+
+
+@register.inclusion_tag("components/_plots.html")
+def serving_figure(rows: Any) -> dict[str, Any]:
+    return {"plots": drawn.serving_plots(rows)}
+
+
+@register.inclusion_tag("components/_plots.html")
+def matrix_figure(matrices: Any) -> dict[str, Any]:
+    return {"maps": [drawn.matrix_map(m) for m in matrices if m.unit != "access"]}
+
+
+@register.inclusion_tag("triage/_timebar.html")
+def profile_bar(profile: Any) -> dict[str, Any]:
+    return {"bar": figures.profile_bar(profile)}
+
+
+PART_TITLES = {
+    "nccl": "NCCL and other collectives",
+    "attention": "attention",
+    "moe": "experts",
+    "other": "other kernels: dense layers, norms, sampling",
+    "gaps": "gaps in which no kernel runs: launches and the host",
+}
+
+
+@register.filter
+def profile_parts(profile: Any) -> list[dict[str, Any]]:
+    found = []
+    for name, title in PART_TITLES.items():
+        ms = getattr(profile, f"{name}_ms")
+        found.append({"title": title, "ms": ms, "share": 100 * profile.share(ms)})
+    return found
+
+
+@register.filter
+def bar_parts(profiled_ms: Any) -> list[tuple[Any, str, str]]:
+    """(range, colour, name) of each part that the profile has, as the bar shows them."""
+    return [
+        (profiled_ms[name], kind, label)
+        for name, kind, label in figures.PARTS
+        if name in profiled_ms
+    ]
+
+
+@register.filter
+def figure(value: float | None, digits: int) -> str:
+    """ "–" where it was not measured."""
+    return "–" if value is None else f"{value:,.{digits}f}"
 
 
 @register.filter(name="bytes")

@@ -12,16 +12,18 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from agents.benchmark import all_benchmarks
 from agents.collector import PreviewLine, preview
 from agents.facts import ReadingKind, View, all_facts
-from agents.facts.bench import ALLREDUCE, COPY, DELIVERY
+from agents.facts.bench import ALLREDUCE, COPY
 from agents.probes import probes_for
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.nccl_choice import nccl_choice
 from webapp.triage.case_facts import facts_of
 from webapp.triage.credentials import may_use_own_keys
 from webapp.triage.forms.target import SshTargetForm
+from webapp.triage.measured import measured
 from webapp.triage.models import DiagnosisSession
+from webapp.triage.offering import offers
 from webapp.triage.sessions import EditedMeanwhileError, session_save
 from webapp.triage.uploads import receive
 from webapp.triage.views.shell import acting, on_session, shell
@@ -106,19 +108,18 @@ def _look(
 @on_session
 def path(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     facts = facts_of(session)
+    offered = offers(facts)
     context = shell(
         session,
         "path",
         role="guest",
-        target_form=SshTargetForm(),
         targets=session.targets.filter(role="guest"),
         runs=session.runs.filter(kind="benchmark").select_related("target")[:3],
-        benchmark=all_benchmarks()["bench.copy"],
-        delivery=all_benchmarks()["bench.delivery"],
-        allreduce=all_benchmarks()["bench.allreduce"],
-        copies=facts.all(COPY),
-        sums=facts.all(ALLREDUCE),
-        deliveries=facts.all(DELIVERY),
+        with_engine=[offer for offer in offered if offer.benchmark.engine_runs],
+        alone=[offer for offer in offered if not offer.benchmark.engine_runs],
+        results=measured(facts),
+        sweep=nccl_choice(facts),
+        bounded=facts.value(COPY) or facts.value(ALLREDUCE),
     )
     return TemplateResponse(request, "triage/path.html", context)
 

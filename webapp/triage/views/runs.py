@@ -12,14 +12,11 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET, require_POST
 
-from agents.facts.bench import CopyResult
-from agents.framing import clean
-from agents.probe import Output
-from agents.read import read_output
-from webapp.triage.models import DiagnosisSession, Run
-from webapp.triage.read_apart import LARGE_BYTES
+from agents.benchmark import all_benchmarks
+from webapp.triage.measured import live
+from webapp.triage.models import DiagnosisSession, Run, Target
+from webapp.triage.offering import arguments_of
 from webapp.triage.runs import (
-    BENCHMARK,
     queue_benchmark,
     queue_probes,
     request_cancel,
@@ -35,7 +32,7 @@ def start(request: HttpRequest, session: DiagnosisSession, target_id: int) -> Ht
     benchmark = request.POST.get("benchmark", "")
     try:
         if benchmark:
-            run = queue_benchmark(session, target, acting(request), benchmark)
+            run = _queue_measurement(request, session, target, benchmark)
         else:
             arguments = (
                 {"nccl_log": path} if (path := request.POST.get("nccl_log", "").strip()) else None
@@ -46,6 +43,19 @@ def start(request: HttpRequest, session: DiagnosisSession, target_id: int) -> Ht
         return redirect("triage:path" if benchmark else f"triage:{target.role}", session.pk)
     back = "path" if benchmark else target.role
     return redirect(f"/sessions/{session.pk}/{back}#run-{run.number}")
+
+
+def _queue_measurement(
+    request: HttpRequest, session: DiagnosisSession, target: Target, name: str
+) -> Run:
+    """Raises ValueError without a person's yes, and for arguments that are none."""
+    benchmark = all_benchmarks().get(name)
+    arguments = arguments_of(benchmark, request.POST.dict()) if benchmark else {}
+    if python := request.POST.get("interpreter", "").strip():
+        arguments["INTERPRETER"] = python
+    if not request.POST.get("yes"):
+        raise ValueError("It loads the machine: tick that it may, then start it.")
+    return queue_benchmark(session, target, acting(request), name, arguments)
 
 
 @require_GET
@@ -65,24 +75,6 @@ def watch(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> Http
     if run.ended and request.GET.get("seen"):
         response["HX-Trigger"] = "run-ended"
     return response
-
-
-def measured_so_far(run: Run) -> CopyResult | None:
-    """The rows of a benchmark that still runs, from its raw output as far as it came.
-
-    None when it is more than a poll may read each time: a machine may print without end.
-    """
-    if run.kind != BENCHMARK or run.ended:
-        return None
-    raw = b""
-    for body in run.chunks.values_list("body", flat=True).iterator(chunk_size=1):
-        raw += bytes(body)
-        if len(raw) > LARGE_BYTES:
-            return None
-    for reading in read_output(run.names[0], Output(clean(raw), truncated=True)):
-        if isinstance(reading.value, CopyResult):
-            return reading.value
-    return None
 
 
 def seen_of(run: Run) -> str:
@@ -108,7 +100,7 @@ def run_context(session: DiagnosisSession, run: Run) -> dict[str, Any]:
         "evidence": evidence,
         "seen": seen_of(run),
         "expected": len(run.names),
-        "so_far": measured_so_far(run),
+        "so_far": live(run),
         "waiting": waiting(run),
     }
 

@@ -1,0 +1,109 @@
+"""What was measured, and which part of the page shows it: once a run has ended, and while it lasts.
+
+A new kind of result is one line in SHOWN; its template gets the reading as `item` and its value as `result`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from agents.facts import Fact, Reading, ReadingKind
+from agents.facts.bench import (
+    ALLREDUCE,
+    CONTENTION,
+    COPY,
+    DELIVERY,
+    KERNEL_TIMES,
+    NCCL_SWEEP,
+    PAIR_MATRICES,
+    PROFILE,
+    SERVING,
+    TELEMETRY,
+)
+from agents.facts.kernels import LAUNCH, MEMORY
+from agents.framing import clean
+from agents.probe import Output
+from agents.read import read_output
+from webapp.diagnosis.facts import Facts, Sourced
+from webapp.triage.models import Run
+from webapp.triage.runs import BENCHMARK
+
+SHOWN: tuple[tuple[Fact[Any], str], ...] = (
+    (SERVING, "triage/_serving.html"),
+    (PROFILE, "triage/_profile.html"),
+    (KERNEL_TIMES, "triage/_kernel_times.html"),
+    (COPY, "triage/_copies.html"),
+    (PAIR_MATRICES, "triage/_pair_matrices.html"),
+    (ALLREDUCE, "triage/_all_reduce.html"),
+    (DELIVERY, "triage/_delivery.html"),
+    (CONTENTION, "triage/_contention.html"),
+    (NCCL_SWEEP, "triage/_nccl_sweep.html"),
+    (MEMORY, "triage/_memory.html"),
+    (LAUNCH, "triage/_launch.html"),
+    (TELEMETRY, "triage/_telemetry.html"),
+)
+LIVE_BYTES = 1 << 19  # more than a poll may read each time: a machine may print without end
+TAIL_LINES = 12
+MOST_EACH = 6  # results of one kind on the page; all are among the evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """templates: the first that exists shows it."""
+
+    title: str
+    templates: tuple[str, ...]
+    item: Sourced
+
+    @property
+    def result(self) -> Any:
+        return self.item.reading.value
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """A benchmark that still runs, as far as it came. lines: the last ones it printed."""
+
+    results: tuple[Measured, ...]
+    lines: tuple[str, ...]
+
+
+def measured(facts: Facts) -> list[Measured]:
+    """Every known result, kind by kind, newest first within each."""
+    return [
+        _shown(fact, template, item) for fact, template in SHOWN for item in _known(facts.all(fact))
+    ]
+
+
+def _known(items: Iterable[Sourced]) -> list[Sourced]:
+    return [item for item in items if item.reading.kind is ReadingKind.KNOWN][:MOST_EACH]
+
+
+def _shown(fact: Fact[Any], template: str, item: Sourced) -> Measured:
+    return Measured(fact.title, (template, "triage/_measured.html"), item)
+
+
+def live(run: Run) -> Live | None:
+    """None when it is no benchmark, or has ended, or has printed nothing yet."""
+    if run.kind != BENCHMARK or run.ended:
+        return None
+    raw = b""
+    for body in run.chunks.values_list("body", flat=True).iterator(chunk_size=1):
+        raw += bytes(body)
+        if len(raw) > LIVE_BYTES:
+            break
+    if not raw:
+        return None
+    text = clean(raw)
+    lines = [line for line in text.splitlines() if not line.startswith('{"at_s"')]
+    readings = read_output(run.names[0], Output(text, truncated=True))
+    return Live(tuple(_in_order(readings)), tuple(line[:300] for line in lines[-TAIL_LINES:]))
+
+
+def _in_order(readings: Iterable[Reading[Any]]) -> Iterable[Measured]:
+    known = {r.fact_id: r for r in readings if r.kind is ReadingKind.KNOWN}
+    for fact, template in SHOWN:
+        if fact.id in known:
+            yield _shown(fact, template, Sourced(known[fact.id], "live@"))
