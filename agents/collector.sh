@@ -134,7 +134,7 @@ hide_names() { # file
         match(secret, "^" before)
         lead = substr(secret, 1, RLENGTH)
         secret = substr(secret, RLENGTH + 1)
-        if (rest !~ /^[0-9A-Za-z]/ && secret !~ /^<|^(127|0|255)\./) secret = word_for(kind, secret)
+        if (rest !~ /^[0-9A-Za-z]/ && secret !~ nobodys) secret = word_for(kind, secret)
         done = done lead secret
         $0 = rest
       }
@@ -148,17 +148,21 @@ hide_names() { # file
       }
       gsub(/[^0-9a-f]/, "", run)
       run = substr(run "00000000", 1, 8)
+      # A host that is called like a tool or a folder has no name to hide.
+      if (length(own) < 4 || index(" debian host linux localhost node proxmox qemu ", " " own " ")) own = "\001"
       gsub(/[.]/, "[.]", own)
+      nobodys = "^<|^(127|0|255)[.]|^0*-0000-|^03000200-0400-|^(None|none|Not|N/A|0+)$"
       edge = "(^|[^0-9A-Za-z_.-])"
       x = "[0-9A-Fa-f]"; x2 = x x; x4 = x2 x2; byte = "[0-9][0-9]?[0-9]?"
       name = "[^][ \t,;:\"<>/=]+"
     }
     {
       hide("uuid", "(^|[^0-9A-Za-z])", x4 x4 "-" x4 "-" x4 "-" x4 "-" x4 x4 x4)
+      hide("serial", "Device Serial Number ", "[0-9a-f-]+")
       hide("mac", "(^|[^0-9A-Za-z:])", x2 "[:-]" x2 "[:-]" x2 "[:-]" x2 "[:-]" x2 "[:-]" x2)
       hide("ip", "(^|[^0-9A-Za-z_.+~-])", byte "[.]" byte "[.]" byte "[.]" byte)
-      hide("ip", "(^|[^0-9A-Za-z:.])", "[23f]" x x x ":[0-9A-Fa-f:]*:[0-9A-Fa-f:]+")
-      hide("serial", "([Ss]erial|[Ss]erial[ _][Nn]umber|[Aa]sset [Tt]ag)[ \t]*[:=]? ?", "[0-9A-Z][0-9A-Za-z._/-][0-9A-Za-z._/-]+")
+      hide("ip", "(^|[^0-9A-Za-z:.])", "[23f]" x x x ":(:|[0-9A-Fa-f]*:[0-9A-Fa-f]*:)[0-9A-Fa-f:]*")
+      hide("serial", "([Ss]erial|[Ss]erial[ _][Nn]umber|[Aa]sset [Tt]ag)[ \t]*[:=] *", "[0-9A-Z][0-9A-Za-z._/-]+")
       hide("serial", "/by-id/", "[^ ,]+")
       hide("email", edge, "[0-9A-Za-z._%+-]+@[0-9A-Za-z-]+[.][0-9A-Za-z.-]*[0-9A-Za-z]")
       hide("user", "(/home/|ciuser: )", "[^ /,:]+")

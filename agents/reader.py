@@ -29,6 +29,8 @@ _HOST = re.compile(
 )
 _GUEST = re.compile(
     r"\bNVRM\b|\bQEMU\b|Hypervisor detected|\b[Vv]irtio|NVIDIA-SMI|\bBOCHS|\bVMware\b|\bHyper-V\b|kvm-clock"
+    r"|[:：] +KVM$",
+    re.MULTILINE,
 )
 # A host's, unless a guest's words stand beside them: some VMs have an emulated IOMMU.
 _PROBABLY_HOST = re.compile(r"\bDMAR\b|\bAMD-Vi\b")

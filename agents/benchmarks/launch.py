@@ -7,10 +7,12 @@ CUDA graphs pays for every kernel.
 from __future__ import annotations
 
 from agents.benchmark import BATCH, HIDDEN, Benchmark
+from agents.facts.bench import TELEMETRY
 from agents.facts.kernels import LAUNCH, LaunchResult
 from agents.parsing import kernel_lines
 from agents.parsing.kernel_reading import reading
 from agents.probe import Output, Readings, Signature
+from agents.telemetry import with_telemetry
 
 
 def parse(output: Output) -> Readings:
@@ -22,8 +24,8 @@ def parse(output: Output) -> Readings:
 benchmark = Benchmark(
     __name__,
     title="Launches and small products",
-    supplies=(LAUNCH,),
-    parse=parse,
+    supplies=(LAUNCH, TELEMETRY),
+    parse=with_telemetry(parse, kernel_lines.LAUNCH_SCHEMA),
     signature=Signature(
         typed=r"\bpayloads/kernels\b.*\blaunch\b",
         starts=(r'^\{"schema": ?"peerpath\.launch/1"', r'^\{"what": ?"\w+", ?"gpu":'),

@@ -7,10 +7,12 @@ reach about nine tenths.
 from __future__ import annotations
 
 from agents.benchmark import Benchmark
+from agents.facts.bench import TELEMETRY
 from agents.facts.kernels import MEMORY, MemoryResult
 from agents.parsing import kernel_lines
 from agents.parsing.kernel_reading import reading
 from agents.probe import Output, Readings, Signature
+from agents.telemetry import with_telemetry
 
 
 def parse(output: Output) -> Readings:
@@ -22,8 +24,8 @@ def parse(output: Output) -> Readings:
 benchmark = Benchmark(
     __name__,
     title="Memory of each GPU",
-    supplies=(MEMORY,),
-    parse=parse,
+    supplies=(MEMORY, TELEMETRY),
+    parse=with_telemetry(parse, kernel_lines.MEMORY_SCHEMA),
     signature=Signature(
         typed=r"\bpayloads/kernels\b.*\bmemory\b",
         starts=(r'^\{"schema": ?"peerpath\.memory/1"', r'^\{"kernel": ?"\w+", ?"gpu":'),

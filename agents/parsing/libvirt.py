@@ -23,7 +23,19 @@ _LIST_ROW = re.compile(
     r"(running|shut off|paused|idle|in shutdown|crashed|pmsuspended)\s*$"
 )
 _VALUES = frozenset(
-    ("name", "uuid", "type", "cpu", "loader", "memory", "hugepages", "cell", "domain", "hidden")
+    (
+        "name",
+        "uuid",
+        "type",
+        "cpu",
+        "loader",
+        "memory",
+        "hugepages",
+        "cell",
+        "domain",
+        "hidden",
+        "os",
+    )
 )
 _UNITS_KIB = {"b": 1 / 1024, "bytes": 1 / 1024, "kib": 1.0, "k": 1.0, "mib": 1024.0, "m": 1024.0}
 _UNITS_KIB |= {"gib": 1024.0**2, "g": 1024.0**2, "tib": 1024.0**3, "t": 1024.0**3}
@@ -146,6 +158,7 @@ def _take_value(draft: _Draft, tag: _Tag) -> None:
         "loader": tag.text,
         "memory": _mib(tag),
         "hugepages": "any",
+        "os": tag.attributes.get("firmware", ""),
         "cell": tag.attributes.get("cpus", ""),
     }.get(tag.name, "")
     if value and tag.name not in draft.values:
@@ -204,6 +217,8 @@ def _vm(draft: _Draft) -> Vm:
 def _firmware(values: dict[str, str], whole: bool) -> str | None:
     if "loader" in values:
         return "ovmf" if re.search(r"OVMF|edk2|AAVMF", values["loader"]) else values["loader"]
+    if "os" in values:  # libvirt chooses the file itself
+        return "ovmf" if values["os"] == "efi" else "seabios"
     return "seabios" if whole else None
 
 

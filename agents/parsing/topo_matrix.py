@@ -133,7 +133,11 @@ def _split(words: list[str], number: int, cells_after: int) -> _Row:
 
 def _continue_row(found: _Found, row: _Row, words: list[str]) -> None:
     """A wrapped row goes on in a line of links and affinity cells alone."""
-    rest = _split([*row.links, *row.affinity, *words], row.line, found.cells_after)
+    cells = [*row.links, *row.affinity]
+    if row.affinity and (words[0][0] in "-," or row.affinity[-1][-1] in "-,"):
+        cells[-1] += words[0]  # the break fell into a list of CPUs
+        words = words[1:]
+    rest = _split([*cells, *words], row.line, found.cells_after)
     short = len(row.links) < len(found.header) or len(row.affinity) < found.affinity_columns
     if rest.closed or not short:
         if short:

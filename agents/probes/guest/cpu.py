@@ -85,7 +85,7 @@ probe = Probe(
     signature=Signature(
         typed=r"lscpu\b|/proc/cpuinfo",
         starts=(
-            r"^(?:Architecture|Architektur|Architecture |Arquitectura|架构|アーキテクチャ)\s*[:：]\s+\S+$",
+            r"^[^\W\d_]{2,20}\s*[:：]\s+(?:x86_64|aarch64|i686|ppc64le)$",
             r"^(?:Socket\(s\)|Sockel|CPU\(s\)|NUMA node\(s\)|NUMA-Knoten|Hypervisor vendor)\s*: +\S",
             r"^processor\s+: 0$",
             r"^(?:Model name|Modellname|Nom de modèle|model name)\s*: ",

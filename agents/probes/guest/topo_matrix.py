@@ -81,11 +81,13 @@ probe = Probe(
         starts=(
             r"^[\s>|`]*(?:\x1b?\[4m)?GPU\d+[\s|].*(?:\bCPU Affinity|\bNIC\d+|\bmlx\d_\d+|\.\.\.)",
             # A header of GPUs alone, as a narrow terminal wraps it; the parser tells what follows.
-            r"^[\s>|`]*GPU\d+(?:[\s|]+GPU\d+)+[\s|]*$",
+            r"^[\s>|`]*GPU\d+(?:[\s|]+GPU\d+)+[\s|]*(?:C|CP|CPU|CPU Af?f?i?n?i?t?)?$",
             r"^[\s>|`]*GPU\d+[\s|]+(?:X[\s|]+)?(?:SYS|NODE|PHB|PXB|PIX|SOC|NV\d+)\b",
         ),
         belongs=r"^[\s>|`]*(?:(?:GPU|NIC)\d+\b|mlx\d_|Legend:|NIC Legend:|Affinity\b"
-        r"|(?:X|SYS|NODE|PHB|PXB|PIX|SOC|NV\d+|NV#)(?:\s|$)|$)",
+        r"|(?:X|SYS|NODE|PHB|PXB|PIX|SOC|NV\d+|NV#)(?:\s|$)|$)"
+        # What a narrow terminal put on the next line.
+        r"|^[a-z]{1,8}\s+NUMA |^[-,\d]+(?:\s+[-,\d]+|\s+N/A)*\s*$",
     ),
     timeout_s=20,
     slow=True,
