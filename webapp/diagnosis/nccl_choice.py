@@ -23,7 +23,6 @@ class NcclChoice:
     compared: SweepComparison
     says: str
     evidence: tuple[EvidenceRef, ...]
-    missing: tuple[str, ...]
 
 
 def step_sizes(facts: Facts) -> tuple[int, ...]:
@@ -57,11 +56,18 @@ def _choice(facts: Facts) -> NcclChoice | None:
     best = facts.best(NCCL_SWEEP)
     if best is None or best.reading.kind is not ReadingKind.KNOWN or best.reading.value is None:
         return None
-    result: SweepResult = best.reading.value
+    return choice(best.reading.value, facts, best.refs[:3])
+
+
+def choice(
+    result: SweepResult, facts: Facts | None = None, evidence: tuple[EvidenceRef, ...] = ()
+) -> NcclChoice:
+    """facts: what is known of the session; without any, the sweep's own sizes and no step."""
+    known = facts or Facts({})
     compared = compare_sweep(
-        result, weights=_weights(facts, result), all_reduces=_all_reduces(facts, result)
+        result, weights=_weights(known, result), all_reduces=_all_reduces(known, result)
     )
-    return NcclChoice(result, compared, _says(compared), best.refs[:3], best.reading.missing)
+    return NcclChoice(result, compared, _says(compared), evidence)
 
 
 def _weights(facts: Facts, result: SweepResult) -> tuple[tuple[int, float], ...]:
@@ -86,9 +92,9 @@ def _says(found: SweepComparison) -> str:
     if best and best.ratio and best.low and best.high:
         span = percent((1 - best.high, 1 - best.low))
         settings = " ".join(f"{name}={value}" for name, value in best.arm.settings.items())
-        return f"{settings} takes {1 - best.ratio:.0%} ({span}) off the time of the all-reduces"
+        return f"{settings} takes {(1 - best.ratio) * 100:.0f} % ({span}) off the time of the all-reduces"
     seen = (
-        f"; a change of about {found.detectable:.0%} would have shown" if found.detectable else ""
+        f"; a change of about {found.detectable * 100:.0f} % would have shown" if found.detectable else ""
     )
     if any(effect.ratio and effect.ratio < 1 for effect in found.differing):
         return f"no setting gains more than 2 %{seen}"
