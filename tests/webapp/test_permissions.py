@@ -47,6 +47,7 @@ ONLY_POST = {
     "review:comment",
     "review:judge",
     "review:move",
+    "review:open_bundle",
     "triage:add_target",
     "triage:assignment",
     "triage:cancel_run",

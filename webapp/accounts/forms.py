@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib.auth.password_validation import validate_password
 
-from webapp.accounts.models import User
+from webapp.accounts.models import ELSEWHERE, User
 
 
 class WelcomeForm(forms.Form):
@@ -27,6 +27,8 @@ class WelcomeForm(forms.Form):
             raise forms.ValidationError(
                 "What Peerpath does by itself is signed so; choose another."
             )
+        if name.casefold().endswith(ELSEWHERE):
+            raise forms.ValidationError(f"Names that end with “{ELSEWHERE.strip()}” are kept.")
         if User.objects.filter(username__iexact=name).exists():
             raise forms.ValidationError("That name is taken here; choose another.")
         return name

@@ -28,6 +28,7 @@ class Role(models.TextChoices):
 
 
 _RANKS = (Role.VIEWER, Role.REVIEWER, Role.OPERATOR, Role.ADMINISTRATOR)
+ELSEWHERE = " (elsewhere)"  # ends the name of an account that stands for another instance's person
 GIVEN = [(role.value, role.label) for role in _RANKS[:-1]]  # administrators are made by is_staff
 
 

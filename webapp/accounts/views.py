@@ -20,7 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from webapp.accounts import throttle
 from webapp.accounts.changing import OUT, account_change
 from webapp.accounts.forms import WelcomeForm
-from webapp.accounts.models import GIVEN, OneTimeLink, Role, User
+from webapp.accounts.models import ELSEWHERE, GIVEN, OneTimeLink, Role, User
 
 
 @login_not_required
@@ -102,7 +102,7 @@ def people(request: HttpRequest) -> HttpResponse:
         messages.success(request, "The invitation is below; it is shown only now.")
     context = {
         "nav": "people",
-        "people": User.objects.order_by("username"),
+        "people": User.objects.exclude(username__endswith=ELSEWHERE).order_by("username"),
         "roles": Role.choices,
         "made": made,
         "only_here": "127.0.0.1" in settings.PUBLIC_URL or "localhost" in settings.PUBLIC_URL,

@@ -1,0 +1,185 @@
+"""Export → open → export gives the same bytes; what was tampered with or is no bundle is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from webapp.accounts.models import User
+from webapp.review.bundle.export import bundle
+from webapp.review.bundle.format import BundleError
+from webapp.review.bundle.opening import open_bundle
+from webapp.review.bundle.sharing import shareable
+from webapp.review.decisions import Wording, decision_draft
+from webapp.review.threads import comment_add
+from webapp.review.workflow import counting, decision_judge, decision_propose
+from webapp.triage.audit import broken
+from webapp.triage.case_facts import facts_of
+from webapp.triage.diagnoses import session_diagnosis
+from webapp.triage.models import DiagnosisSession, Event
+from webapp.triage.samples import open_sample
+from webapp.triage.sessions import member_add
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create_user("alice", password="correct horse battery")
+
+
+@pytest.fixture
+def session(alice: User) -> DiagnosisSession:
+    """With evidence, a thread, and a decision of two people."""
+    made = open_sample("kpro6@host", owner=alice)
+    bob = User.objects.create_user("bob")
+    member_add(made, user=bob, added_by=alice)
+    first = comment_add(made, author=bob, text="at 10.1.2.3?", stance="dispute", anchor="run:1")
+    comment_add(made, author=alice, text="yes, bob", reply_to=first)
+    wording = Wording(chosen=("gpudirect_clique",), reason="it is the setting")
+    result = session_diagnosis(made)
+    decision = decision_draft(made, user=alice, wording=wording, result=result)
+    decision_propose(decision, user=alice)
+    decision_judge(decision, user=bob, approves=True, reason="go", facts=facts_of(made))
+    return made
+
+
+def elsewhere(session: DiagnosisSession) -> None:
+    """The instance forgets the session, as one that never had it."""
+    session.decisions.all().delete()
+    session.delete()
+
+
+def test_export_open_export_gives_the_same_bytes(session: DiagnosisSession, alice: User) -> None:
+    before = bundle(session)
+    assert bundle(session) == before
+    elsewhere(session)
+    opened = open_bundle(before, user=alice)
+    assert opened.same
+    assert bundle(opened.session) == before
+    assert broken(opened.session) == ""
+
+
+def test_nobody_here_said_what_a_bundle_says(session: DiagnosisSession, alice: User) -> None:
+    raw = bundle(session)
+    elsewhere(session)
+    opened = open_bundle(raw, user=alice).session
+    comment = opened.comments.first()
+    assert comment
+    assert comment.author.username == "bob (elsewhere)"
+    assert not comment.author.is_active
+    assert not comment.author.has_usable_password()
+    assert list(opened.members.all()) == [alice]
+
+
+def test_a_bundle_is_opened_once(session: DiagnosisSession, alice: User) -> None:
+    with pytest.raises(BundleError, match="here already"):
+        open_bundle(bundle(session), user=alice)
+
+
+def changed(raw: bytes, name: str, change: Callable[[bytes], bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(raw)) as old, zipfile.ZipFile(buffer, "w") as new:
+        for entry in old.infolist():
+            data = old.read(entry)
+            new.writestr(entry.filename, change(data) if entry.filename == name else data)
+    return buffer.getvalue()
+
+
+def test_a_tampered_output_is_refused(session: DiagnosisSession, alice: User) -> None:
+    raw = changed(bundle(session), "evidence/00003", lambda data: data + b"NS")
+    elsewhere(session)
+    with pytest.raises(BundleError, match="hashes differ"):
+        open_bundle(raw, user=alice)
+    assert not DiagnosisSession.objects.exists()
+
+
+def test_a_tampered_event_is_found(session: DiagnosisSession, alice: User) -> None:
+    raw = changed(bundle(session), "events.jsonl", lambda d: d.replace(b'"alice"', b'"mallo"', 1))
+    elsewhere(session)
+    assert broken(open_bundle(raw, user=alice).session) == (
+        "event 1 was altered, or one before it is missing"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "problem"),
+    [
+        ("manifest.json", lambda d: b"{", "cannot be read"),
+        ("manifest.json", lambda d: d.replace(b"bundle/1", b"bundle/9"), "opens"),
+        ("session.json", lambda d: d.replace(b'"epoch": 0', b'"epoch": "x"'), "cannot be read"),
+        ("session.json", lambda d: d.replace(b'"reply_to": 0', b'"reply_to": 7'), "do not fit"),
+        ("events.jsonl", lambda d: b"[]\n", "cannot be read"),
+    ],
+)
+def test_what_is_no_bundle_is_refused_whole(
+    session: DiagnosisSession,
+    alice: User,
+    name: str,
+    change: Callable[[bytes], bytes],
+    problem: str,
+) -> None:
+    raw = changed(bundle(session), name, change)
+    elsewhere(session)
+    with pytest.raises(BundleError, match=problem):
+        open_bundle(raw, user=alice)
+    assert not DiagnosisSession.objects.exists()
+    assert not Event.objects.exists()
+
+
+def test_other_files_are_refused(alice: User) -> None:
+    with pytest.raises(BundleError, match="no zip"):
+        open_bundle(b"topo -p2p", user=alice)
+    bomb = io.BytesIO()
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("manifest.json", b"0" * 10_000_000)
+    with pytest.raises(BundleError, match="compressed"):
+        open_bundle(bomb.getvalue(), user=alice)
+
+
+def test_a_shared_bundle_holds_no_name_and_gives_the_same_verdicts(
+    session: DiagnosisSession, alice: User
+) -> None:
+    raw = shareable(session)
+    assert shareable(session) == raw
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        texts = {name: archive.read(name).decode() for name in archive.namelist()}
+    assert "events.jsonl" not in texts
+    assert json.loads(texts["redaction.json"])
+    for secret in ("alice", "bob", "10.1.2.3"):
+        assert not [name for name, text in texts.items() if secret in text], secret
+    opened = open_bundle(raw, user=alice)  # beside the original: it is another session
+    assert opened.same
+    before, after = session_diagnosis(session), session_diagnosis(opened.session)
+    assert {k: v.kind for k, v in after.verdicts.items()} == {
+        k: v.kind for k, v in before.verdicts.items()
+    }
+    (decision,) = opened.session.decisions.all()
+    assert [approval.approves for approval in counting(decision)] == [True]
+    stored = {e.name for e in opened.session.evidence.all()}
+    assert {pin["name"] for pin in decision.pins} <= stored
+    assert shareable(session) == raw
+
+
+def test_a_browser_takes_it_away_and_opens_it(session: DiagnosisSession, alice: User) -> None:
+    client = Client()
+    client.force_login(alice)
+    address = f"/sessions/{session.pk}/bundle"
+    raw = client.get(address, {"raw": "1"}).content
+    assert raw == bundle(session)
+    shared = client.get(address).content
+    assert b"alice" not in shared
+    elsewhere(session)
+    given = SimpleUploadedFile("b.zip", raw)
+    page = client.post("/sessions/bundle", {"bundle": given}, follow=True).content.decode()
+    assert "the same diagnosis" in page
+    refused = client.post(
+        "/sessions/bundle", {"bundle": SimpleUploadedFile("b.zip", raw)}, follow=True
+    )
+    assert "here already" in refused.content.decode()

@@ -1,0 +1,1 @@
+"""A session as one file: taken away whole, or redacted, and opened on another instance."""

@@ -1,0 +1,177 @@
+"""Writes a session into a bundle; the same session gives the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from webapp.review.bundle import format as f
+from webapp.review.bundle.people import name_of
+from webapp.review.models import Comment, Decision
+from webapp.triage.audit import exported
+from webapp.triage.diagnoses import session_diagnosis
+from webapp.triage.diagnosis_json import as_json
+from webapp.triage.intake import parsers_version
+from webapp.triage.models import Assignment, DiagnosisSession, Evidence, Run
+
+
+def bundle(session: DiagnosisSession) -> bytes:
+    """The whole session, as it is."""
+    parts = {
+        "session.json": encoded(session_record(session)),
+        "events.jsonl": "".join(json.dumps(e, sort_keys=True) + "\n" for e in _events(session)),
+        "diagnosis.json": diagnosis_json(session),
+    }
+    files: dict[str, bytes] = {name: text.encode() for name, text in parts.items()}
+    for number, evidence in enumerate(session.evidence.order_by("pk").iterator(chunk_size=1)):
+        files |= raw_parts(number, bytes(evidence.body), bytes(evidence.stderr))
+    files["manifest.json"] = encoded(_manifest(session, files)).encode()
+    return zipped(files)
+
+
+def raw_parts(number: int, body: bytes, stderr: bytes) -> dict[str, bytes]:
+    return {f"evidence/{number:05}": body} | (
+        {f"evidence/{number:05}.err": stderr} if stderr else {}
+    )
+
+
+def _manifest(session: DiagnosisSession, files: dict[str, bytes]) -> f.Manifest:
+    digest = hashlib.sha256(files["diagnosis.json"]).hexdigest()
+    return f.Manifest(f.SCHEMA, str(session.pk), False, digest, parsers_version())
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    """Stored, without times: no compressor of another version changes the bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name in sorted(files):
+            archive.writestr(zipfile.ZipInfo(name), files[name])
+    return buffer.getvalue()
+
+
+def encoded(record: Any) -> str:
+    plain = json.loads(msgspec.json.encode(record))
+    return json.dumps(plain, sort_keys=True, ensure_ascii=False, indent=1) + "\n"
+
+
+def diagnosis_json(session: DiagnosisSession) -> str:
+    return as_json(session_diagnosis(session)) + "\n"
+
+
+def session_record(session: DiagnosisSession) -> f.Session:
+    evidence = session.evidence.order_by("pk").defer("body", "stderr")
+    comments = list(session.comments.select_related("author"))
+    places = {comment.pk: place for place, comment in enumerate(comments)}
+    decisions = session.decisions.select_related("proposed_by", "supersedes")
+    return f.Session(
+        title=session.title,
+        owner=name_of(session.owner),
+        symptom=session.symptom,
+        workload=session.workload,
+        first_hypothesis=session.first_hypothesis,
+        own_words=session.own_words,
+        vmid=session.vmid,
+        epoch=session.epoch,
+        quorum=session.quorum,
+        sample=session.sample,
+        created_at=_time(session.created_at),
+        runs=[_run(run) for run in session.runs.select_related("target").order_by("number")],
+        evidence=[_evidence(item) for item in evidence.select_related("run", "created_by")],
+        comments=[_comment(comment, places) for comment in comments],
+        decisions=[_decision(decision) for decision in decisions],
+    )
+
+
+def _events(session: DiagnosisSession) -> Iterator[dict[str, Any]]:
+    for row in exported(session):
+        del row["session"]
+        yield row
+
+
+def _run(run: Run) -> f.Run:
+    target = run.target
+    return f.Run(
+        number=run.number,
+        kind=run.kind,
+        names=run.names,
+        state=run.state,
+        epoch=run.epoch,
+        problem=run.problem,
+        role=target.role,
+        host=target.host,
+        port=target.port,
+        user=target.user,
+        created_by=name_of(run.created_by),
+        created_at=_time(run.created_at),
+    )
+
+
+def _evidence(item: Evidence) -> f.Evidence:
+    return f.Evidence(
+        run=item.run.number if item.run else None,
+        reader=item.reader,
+        view=item.view,
+        origin=item.origin,
+        label=item.label,
+        sha256=item.sha256,
+        meta=item.meta,
+        epoch=item.epoch,
+        created_by=name_of(item.created_by),
+        created_at=_time(item.created_at),
+        assignments=[_assignment(row) for row in item.assignments.select_related("created_by")],
+    )
+
+
+def _assignment(row: Assignment) -> f.Assignment:
+    return f.Assignment(
+        row.first, row.last, row.reader, row.view, name_of(row.created_by), _time(row.created_at)
+    )
+
+
+def _comment(comment: Comment, places: dict[int, int]) -> f.Comment:
+    return f.Comment(
+        anchor=comment.anchor,
+        stance=comment.stance,
+        reply_to=places[comment.reply_to_id] if comment.reply_to_id else None,
+        text=comment.text,
+        author=name_of(comment.author),
+        created_at=_time(comment.created_at),
+    )
+
+
+def _decision(item: Decision) -> f.Decision:
+    approvals = [
+        f.Approval(
+            name_of(row.by), row.label, row.approves, row.reason, row.content_sha256, _time(row.at)
+        )
+        for row in item.approvals.select_related("by")
+    ]
+    return f.Decision(
+        number=item.number,
+        title=item.title,
+        context=item.context,
+        options=item.options,
+        chosen=item.chosen,
+        reason=item.reason,
+        drivers=item.drivers,
+        consequences=item.consequences,
+        pins=item.pins,
+        epoch=item.epoch,
+        state=item.state,
+        outcome=item.outcome,
+        supersedes=item.supersedes.number if item.supersedes else None,
+        proposed_by=name_of(item.proposed_by),
+        created_at=_time(item.created_at),
+        approvals=approvals,
+    )
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat()

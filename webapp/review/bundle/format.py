@@ -1,0 +1,143 @@
+"""What a bundle holds, `peerpath.bundle/1`: a zip archive, stored, of JSON and raw outputs.
+
+manifest.json  Manifest: what this is, and the diagnosis it gave where it was made
+session.json   Session: all records, in order
+events.jsonl   the log with its hashes; not in a redacted bundle
+evidence/N and evidence/N.err   what evidence N printed, as it came or redacted
+redaction.json what was hidden; only in a redacted bundle
+
+People are names: accounts are another instance's. Keys are numbers in order, so that a bundle that was
+opened and taken away again is the same bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+SCHEMA = "peerpath.bundle/1"
+
+
+class BundleError(Exception):
+    """Why a file is not opened as a bundle, in words for people."""
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """session: the session's id. diagnosis_sha256: of the JSON in `diagnosis.json`."""
+
+    schema: str
+    session: str
+    redacted: bool
+    diagnosis_sha256: str
+    parsers: str
+
+
+class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """role, host, port, user: of its target. names: probe ids, or the benchmark's."""
+
+    number: int
+    kind: str
+    names: list[str]
+    state: str
+    epoch: int
+    problem: str
+    role: str
+    host: str
+    port: int
+    user: str
+    created_by: str
+    created_at: str
+
+
+class Assignment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    first: int
+    last: int
+    reader: str
+    view: str
+    created_by: str
+    created_at: str
+
+
+class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """run: its run's number. created_by: "" when nobody with an account gave it."""
+
+    run: int | None
+    reader: str
+    view: str
+    origin: str
+    label: str
+    sha256: str
+    meta: dict[str, Any]
+    epoch: int
+    created_by: str
+    created_at: str
+    assignments: list[Assignment]
+
+
+class Comment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """reply_to: place of its thread's first comment in the list."""
+
+    anchor: str
+    stance: str
+    reply_to: int | None
+    text: str
+    author: str
+    created_at: str
+
+
+class Approval(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    by: str
+    label: str
+    approves: bool
+    reason: str
+    content_sha256: str
+    at: str
+
+
+class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """supersedes: a decision's number."""
+
+    number: int
+    title: str
+    context: str
+    options: list[dict[str, Any]]
+    chosen: list[str]
+    reason: str
+    drivers: str
+    consequences: str
+    pins: list[dict[str, Any]]
+    epoch: int
+    state: str
+    outcome: str
+    supersedes: int | None
+    proposed_by: str
+    created_at: str
+    approvals: list[Approval]
+
+
+class Session(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    title: str
+    owner: str
+    symptom: str
+    workload: dict[str, Any]
+    first_hypothesis: str
+    own_words: str
+    vmid: int | None
+    epoch: int
+    quorum: int
+    sample: str
+    created_at: str
+    runs: list[Run]
+    evidence: list[Evidence]
+    comments: list[Comment]
+    decisions: list[Decision]
+
+
+class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    number: int
+    kind: str
+    actor: str
+    data: dict[str, Any]
+    at: str
+    hash: str

@@ -1,0 +1,125 @@
+"""A session that may be shown in public: every text redacted with the same tokens, people as numbers,
+and a report of what was hidden.
+
+The outputs are others then, with other hashes, so that names of evidence change everywhere; the log of
+acts is left out, because its hashes are over what was hidden.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4, uuid5
+
+import msgspec
+from django.db import transaction
+
+from webapp.review.bundle import format as f
+from webapp.review.bundle.export import (
+    diagnosis_json,
+    encoded,
+    raw_parts,
+    session_record,
+    zipped,
+)
+from webapp.review.bundle.opening import Opening
+from webapp.review.models import Decision
+from webapp.triage.intake import parsers_version
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.redacting import hiding, redacted
+
+PEOPLE = frozenset({"owner", "created_by", "author", "proposed_by", "by"})
+# What Peerpath itself wrote and parses again; a redactor has no business in it.
+OURS = frozenset({
+    "created_at", "at", "sha256", "content_sha256", "reader", "view", "origin", "stance", "state",
+    "kind", "names", "first_hypothesis", "sample", "id", "phase", "chosen", "facts", "bundle", "role",
+})  # fmt: skip
+_CITED = re.compile(r"(?<=@)[0-9a-f]{12}(?![0-9a-f])")
+
+
+def shareable(session: DiagnosisSession) -> bytes:
+    """Raises RedactionError; then nothing may leave."""
+    hiding_place = _Hiding(hiding(session))
+    files: dict[str, bytes] = {}
+    report: list[dict[str, Any]] = []
+    for number, evidence in enumerate(session.evidence.order_by("pk").iterator(chunk_size=1)):
+        result = redacted(evidence)
+        errors = bytes(evidence.stderr).decode(errors="replace")
+        body = result.text.encode()
+        files |= raw_parts(number, body, hiding_place.hide(errors).encode())
+        hiding_place.renamed[evidence.sha256] = hashlib.sha256(body).hexdigest()
+        report += [
+            {"evidence": number, "kind": e.kind, "count": e.count, "lines": list(e.lines)}
+            for e in result.report
+        ]
+    record = hiding_place.record(session_record(session))
+    files["session.json"] = encoded(record).encode()
+    files["redaction.json"] = (json.dumps(report, sort_keys=True, indent=1) + "\n").encode()
+    return _with_diagnosis(session, record, files)
+
+
+def _with_diagnosis(session: DiagnosisSession, record: f.Session, files: dict[str, bytes]) -> bytes:
+    """The diagnosis of what is in the bundle: it is opened here for a moment."""
+    with transaction.atomic():
+        made = Opening(files, record, str(uuid4()), session.owner).session()
+        files["diagnosis.json"] = diagnosis_json(made).encode()
+        transaction.set_rollback(True)
+    digest = hashlib.sha256(files["diagnosis.json"]).hexdigest()
+    key = str(uuid5(session.pk, "redacted"))
+    manifest = f.Manifest(f.SCHEMA, key, True, digest, parsers_version())
+    files["manifest.json"] = encoded(manifest).encode()
+    return zipped(files)
+
+
+class _Hiding:
+    """One document's redaction. renamed: an output's hash before -> after."""
+
+    def __init__(self, hide: Callable[[str], str]) -> None:
+        self.hide = hide
+        self.renamed: dict[str, str] = {}
+        self.people: dict[str, str] = {}
+
+    def record(self, record: f.Session) -> f.Session:
+        plain = self._walk(json.loads(msgspec.json.encode(record)), "")
+        for before, after in zip(record.decisions, plain["decisions"], strict=True):
+            self._approved(before, after)
+        return msgspec.convert(plain, f.Session)
+
+    def _approved(self, before: f.Decision, after: dict[str, Any]) -> None:
+        """An approval of the record as it stood is one of the redacted record as it stands."""
+        old = _decision(json.loads(msgspec.json.encode(before))).content_sha256
+        for approval in after["approvals"]:
+            if approval["content_sha256"] == old:
+                approval["content_sha256"] = _decision(after).content_sha256
+
+    def _walk(self, value: Any, key: str) -> Any:
+        if isinstance(value, dict):
+            return {k: self._walk(v, k) for k, v in value.items()}
+        if isinstance(value, list):
+            return [self._walk(v, key) for v in value]
+        return self._text(value, key) if isinstance(value, str) and value else value
+
+    def _text(self, text: str, key: str) -> str:
+        if key in PEOPLE:
+            return self.people.setdefault(text, f"person {len(self.people) + 1}")
+        if key in {"sha256", "bundle"}:
+            return self.renamed.get(text, text)
+        if key in OURS:
+            return text
+        named = re.compile("|".join(map(re.escape, self.people))) if self.people else None
+        hidden = self.hide(named.sub(lambda m: self.people[m[0]], text) if named else text)
+        return _CITED.sub(self._digest, hidden)
+
+    def _digest(self, match: re.Match[str]) -> str:
+        found = (new for old, new in self.renamed.items() if old.startswith(match[0]))
+        return next(found, match[0])[:12]
+
+
+def _decision(plain: dict[str, Any]) -> Decision:
+    content = (
+        "title", "context", "drivers", "options", "chosen", "reason", "consequences", "pins",
+    )  # fmt: skip
+    return Decision(**{name: plain[name] for name in content})

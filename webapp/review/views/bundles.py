@@ -1,0 +1,57 @@
+"""Taking a session away as one file, and opening one from elsewhere."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET, require_POST
+
+from webapp.review.bundle.export import bundle
+from webapp.review.bundle.format import BundleError
+from webapp.review.bundle.opening import LARGEST_BYTES, open_bundle
+from webapp.review.bundle.sharing import shareable
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.redacting import RedactionError
+from webapp.triage.views.shell import acting, on_session
+
+
+@require_GET
+@on_session
+def take_away(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """Redacted unless ?raw=1."""
+    raw = bool(request.GET.get("raw"))
+    try:
+        body = bundle(session) if raw else shareable(session)
+    except RedactionError as error:
+        return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
+    response = HttpResponse(body, content_type="application/zip")
+    name = f"peerpath-{str(session.pk)[:8]}{'' if raw else '-redacted'}.zip"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+@require_POST
+def open_elsewhere(request: HttpRequest) -> HttpResponse:
+    user = acting(request)
+    if not user.may_open_sessions:
+        raise PermissionDenied("Opening a bundle opens a session; your account may not do that.")
+    file = request.FILES.get("bundle")
+    if file is None or (file.size or 0) > LARGEST_BYTES:
+        messages.error(request, "Choose the zip file that “Take away” gave, of at most 200 MiB.")
+        return redirect("triage:start")
+    try:
+        opened = open_bundle(file.read(), user=user)
+    except BundleError as error:
+        messages.error(request, f"{file.name}: {error}")
+        return redirect("triage:start")
+    if opened.same:
+        messages.success(request, "Opened; today's reasoning gives the same diagnosis here.")
+    else:
+        messages.warning(
+            request,
+            "Opened. This version of Peerpath reads or reasons differently from the one it was made "
+            "with: the diagnosis shown is this one's.",
+        )
+    return redirect("triage:diagnosis", opened.session.pk)
