@@ -152,7 +152,10 @@ def _take_header(found: _Found, words: list[str]) -> None:
     """Device names up to the affinity columns, behind whatever stands before them on the line."""
     if found.head_open and _goes_on(found, words):
         found.header += [word for word in words if _DEVICE.fullmatch(word)]
-        found.tail += [word for word in words if not _DEVICE.fullmatch(word)]
+        rest = [word for word in words if not _DEVICE.fullmatch(word)]
+        if found.tail and rest and found.tail[-1] + rest[0] in _HEAD_WORDS:
+            found.tail[-1] += rest.pop(0)
+        found.tail += rest
         return
     start = next((at for at, word in enumerate(words) if _GPU.fullmatch(word)), len(words))
     end = start
