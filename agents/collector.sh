@@ -29,7 +29,7 @@ describe() { # id pace seconds kib title (needs who command)...
   printf '%s  %s (at most %s s)\n' "$1" "$5" "$3"
   shift 5
   while [ $# -ge 3 ]; do
-    printf '    %s\n' "$3"
+    printf '%s\n' "$3" | sed 's/^/    /'
     [ "$2" = user ] || printf '      as root, where sudo -n allows it\n'
     [ -z "$1" ] || printf '      needs: %s\n' "$1"
     shift 3

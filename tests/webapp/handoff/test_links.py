@@ -10,7 +10,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.core.serializers import serialize
 from django.test import Client
 from django.utils import timezone
@@ -314,7 +313,3 @@ def test_a_download_is_text_that_no_browser_runs(sent: Sent, erika: Client) -> N
     assert downloaded.headers["Content-Disposition"] == 'attachment; filename="peerpath-host.sh"'
     assert downloaded.content.decode() == script.text
     assert [d.by for d in script.downloads.all()] == [None, None]
-
-
-def test_log_settings_carry_the_filter() -> None:
-    assert settings.LOGGING["handlers"]["stderr"]["filters"] == ["tokens"]
