@@ -40,13 +40,15 @@ class Plan:
     """What one phase does to one machine, before it is written as sh.
 
     values: assignments at the top of the script. vm_changes: every line of the VM that the phase sets,
-    also where it holds already. effects: what `--yes` changes, for people. left_out: sentences on what
-    belongs to the phase and is not in the script.
+    also where it holds already. settings: environment variables. effects: what `--yes` changes, for
+    people. left_out: sentences on what belongs to the phase and is not in the script. arguments: what
+    the script is told beside --yes, one of them each time.
     """
 
     title: str
     values: Mapping[str, str]
     vm_changes: tuple[Change, ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
     effects: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from webapp.diagnosis.case import Restart
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.phases import PHASES
-from webapp.diagnosis.scripts import host_p0, host_p2, host_p3, host_p4
+from webapp.diagnosis.scripts import guest, host_p0, host_p2, host_p3, host_p4
 from webapp.diagnosis.scripts.model import Do, PhaseScript, Plan, ScriptError
 from webapp.diagnosis.scripts.vm_plan import READS, ROLLBACK_REFUSALS
 from webapp.diagnosis.scripts.vm_state import VmState, vm_state
@@ -48,6 +48,10 @@ def phase_script(
     result = found if isinstance(found, Diagnosis) else diagnose(found, vmid=vmid)
     if vmid is not None and result.facts.value(VM_ID) != vmid:
         result = diagnose(result.facts, vmid=vmid)
+    if view is View.GUEST:
+        known = result.facts.value(VM_ID)
+        plan = guest.plan(phase, action, result)
+        return write(plan, phase, action, view, known, guest.parts(phase, action))
     vm = vm_state(result.facts, vmid)
     plan = _host_plan(phase, action, vm, result)
     return write(plan, phase, action, view, vm.id, _host_parts(phase, action))

@@ -38,11 +38,12 @@ def write(
     """parts: names of files in sh/, in order. Raises ScriptError for a value that may not be written."""
     machine = f"VM {vmid}" if vmid is not None else f"the {role}"
     title = f"Peerpath {phase} {do}, {machine}: {plan.title}"
-    values = {"title": title, "phase": phase, **_EMPTY, **plan.values, **_numbered(plan.vm_changes)}
+    values = {"title": title, "phase": phase, **_EMPTY, **plan.values, **_numbered(plan)}
     pieces = [
         _HEAD.format(title=title, alone=_ALONE[do], yes="" if do is Do.VERIFY else _YES),
         "# Values of the session, each checked against its type.\n" + assignments(values),
         *(_functions(plan.vm_changes) if plan.vm_changes else ()),
+        *((_settings(plan.settings),) if "drop_flags" in plan.values else ()),
         *(_part(name) for name in parts),
         f'{{ begin "$@"; {do}; exit; }}\n',
     ]
@@ -65,13 +66,13 @@ def write(
     return _with_commands(script, plan.arguments)
 
 
-def _numbered(changes: Sequence[Change]) -> dict[str, str]:
+def _numbered(plan: Plan) -> dict[str, str]:
     found: dict[str, str] = {}
-    for number, change in enumerate(changes, 1):
+    for number, change in enumerate(plan.vm_changes, 1):
         if _KEY.fullmatch(change.key) is None:
             raise ScriptError(f"{change.key!r} is not a line of a VM's configuration.")
         found |= {f"was_{number}": change.was, f"new_{number}": change.new}
-    return found
+    return found | {f"value_{n}": value for n, (_, value) in enumerate(plan.settings, 1)}
 
 
 def _functions(changes: Sequence[Change]) -> tuple[str, str]:
@@ -85,6 +86,12 @@ def _functions(changes: Sequence[Change]) -> tuple[str, str]:
         "changes() { # function that takes key, old and new value\n" + "\n".join(lines) + "\n}",
         "write_changes() {\n " + command + "\n}",
     )
+
+
+def _settings(settings: Sequence[tuple[str, str]]) -> str:
+    """Names every environment variable, and its value, to the function it is given."""
+    lines = [f'  "$1" {name} "$value_{n}"' for n, (name, _) in enumerate(settings, 1)] or ["  :"]
+    return "settings() { # function that takes name and value\n" + "\n".join(lines) + "\n}"
 
 
 @cache

@@ -20,7 +20,7 @@ need() {
 }
 
 usage() {
-  echo "usage: sh $0 [--yes] [--with-snapshots]" >&2
+  echo "usage: sh $0 $options" >&2
   exit 2
 }
 
@@ -38,14 +38,13 @@ rehearse() {
 
 begin() {
   umask 077
-  yes=no with_snapshots=no log='' root='' problems=0 todo=0 stage=untouched
+  yes=no log='' root='' problems=0 todo=0
+  settings_before
   while [ $# -gt 0 ]; do
-    case $1 in
-      --yes) yes=yes ;;
-      --with-snapshots) with_snapshots=yes ;;
-      *) usage ;;
-    esac
-    shift
+    took=0
+    if [ "$1" = --yes ]; then yes=yes took=1; else option "$@"; fi
+    [ "$took" -gt 0 ] && [ $# -ge "$took" ] || usage
+    shift "$took"
   done
   LC_ALL=C
   PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin

@@ -132,22 +132,25 @@ prepare_host() {
   open_log "$store"
   trap '' HUP PIPE
   trap 'boot_fail "it was stopped by a signal"' INT TERM
-  echo "$hugepages_gib" >"$store/$phase.boot"
+  echo "$hugepages_gib $loader" >"$store/$phase.boot"
   write_boot_file "$new"
   say 'Now reboot the host when it suits, then run this script again: it will change the VM.'
   exit 4
 }
 
-undo_host() {
-  hugepages_gib=$(sed 1q "$store/$phase.boot" 2>/dev/null)
-  case $hugepages_gib in *[!0-9]* | '') return 0 ;; esac
+# What the apply script reserved, and in whose file, as it recorded.
+look_at_host() {
+  reserved=no
+  read -r hugepages_gib boot_loader 2>/dev/null <"$store/$phase.boot" || return 0
+  case $hugepages_gib in *[!0-9]* | '') problem "$store/$phase.boot is damaged" && return 0 ;; esac
   set_words
   pick_boot_file
   stop_if_problems
-  if ! grep -q " $words" "$boot_file"; then
-    say "$boot_file does not reserve pages for this VM: nothing to do there."
-    return 0
-  fi
+  grep -q " $words" "$boot_file" && reserved=yes
+}
+
+undo_host() {
+  [ "$reserved" = yes ] || return 0
   new=$(without_words)
   say "$boot_file ($loader):"
   show_boot_change "$new"

@@ -1,2 +1,3 @@
 prepare_host() { :; }
+look_at_host() { :; }
 undo_host() { :; }

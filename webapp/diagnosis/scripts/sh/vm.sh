@@ -1,9 +1,19 @@
+options='[--yes] [--with-snapshots]'
+
+settings_before() {
+  with_snapshots=no stage=untouched
+}
+
+option() {
+  [ "$1" != --with-snapshots ] || with_snapshots=yes took=1
+}
+
 read_config() {
   config=$(qm config "$vmid" --current 2>&1 </dev/null)
 }
 
 value_of() { # key
-  printf '%s\n' "$config" | sed -n "s/^$1: //p" | sed 1q
+  printf '%s\n' "$config" | sed -n "/^$1: /{s///p;q;}"
 }
 
 # Order of a property string, and "host=" before an address, mean nothing to Proxmox.
@@ -97,11 +107,11 @@ holds() { # counts what is not as wanted
 never_pcie_without_q35() {
   will_be machine
   case $wanted in *q35*) return 0 ;; esac
-  for number in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
-    will_be "hostpci$number"
+  for key in $(printf '%s\n' "$config" | sed -n 's/^\(hostpci[0-9]*\): .*/\1/p'); do
+    will_be "$key"
     case ",$wanted," in
       *,pcie=1,* | *,pcie=on,* | *,pcie=yes,* | *,pcie=true,*)
-        problem "hostpci$number has pcie=1 and the machine is not q35: the VM would not start"
+        problem "$key has pcie=1 and the machine is not q35: the VM would not start"
         ;;
     esac
   done
@@ -136,6 +146,9 @@ check_gpu() { # hostpci key
   found=$(addresses_of "$wanted")
   [ -n "$found" ] || problem "$1 ($wanted) names no device of this node"
   for address in $found; do
+    # All slots of one mapping draw from the same devices.
+    case " $seen " in *" $address "*) continue ;; esac
+    seen="$seen $address"
     case $address in
       *';'* | *:??) problem "$1 passes more than one function ($address): name one function, ….0" ;;
     esac
@@ -150,5 +163,6 @@ check_gpu() { # hostpci key
 }
 
 check_gpus() {
+  seen=''
   for pair in $cliques; do check_gpu "${pair%=*}"; done
 }

@@ -1,7 +1,7 @@
 drop_record() { :; }
 
 old_value() { # file key: from the part of a configuration before its snapshots
-  sed -n -e '/^\[/q' -e "s/^$2: //p" "$1" | sed 1q
+  sed -n -e '/^\[/q' -e "/^$2: /{s///p;q;}" "$1"
 }
 
 # Each line of this phase goes back, whatever else was changed meanwhile. One that is neither as it was
@@ -48,9 +48,11 @@ old_is_startable() {
 rollback() {
   find_vm
   free_to_change
+  look_at_host
   stop_if_problems
   if [ ! -f "$store/$phase.keys" ]; then
-    say "Nothing to roll back: $store has no record that $phase was applied with its script."
+    say "Nothing to roll back: $store has no record that $phase was applied to VM $vmid with its script."
+    undo_host
     exit 0
   fi
   keys=$(sort -u "$store/$phase.keys" | tr '\n' ' ')

@@ -1,0 +1,150 @@
+"""Scripts for the guest's own people: NCCL's environment and engine flags, and what the VM's phases need.
+
+NCCL reads its variables once, when a communicator is made (NCCL 2.30 environment variables), so every
+change restarts the engine. Only settings that an option recommends are written.
+"""
+
+from __future__ import annotations
+
+from agents.facts.nccl import ENGINE, NCCL_ENV, NCCL_TRANSPORTS
+from agents.facts.p2p import TOPOLOGY
+from agents.facts.workload import PARALLELISM
+from webapp.diagnosis.case import GateState, OptionStatus, Path, Restart
+from webapp.diagnosis.diagnosis import Diagnosis
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.options.cuda_graphs_on import OFF
+from webapp.diagnosis.pairs import gpu_count
+from webapp.diagnosis.scripts.model import Do, Plan, ScriptError
+from webapp.diagnosis.scripts.values import checked
+
+_LOG = {
+    "NCCL_DEBUG": "INFO",
+    "NCCL_DEBUG_SUBSYS": "INIT,P2P,SHM,GRAPH,TUNING",
+    "NCCL_DEBUG_FILE": "/tmp/nccl.%h.%p",  # noqa: S108 - on the guest, and read by its owner
+}
+_WHERE = ("--unit NAME.service", "--compose FILE --service NAME", "--file START-SCRIPT")
+_RISK = (
+    "The engine is restarted, and serves nobody meanwhile; if it does not come up, the old settings are "
+    "put back."
+)
+_NONE = {
+    "P0": "In the guest, P0 is evidence alone: the collector, `./run script guest`. The later scripts each "
+    "keep what they change.",
+    "P4": "P4 changes the VM from outside; the guest has nothing to change. `./run script host`.",
+    "P5": "P5 is other ground: the machine is set up anew, which no script does safely. Its steps stand with "
+    "each of its options.",
+}
+_VM_FACTS = ("it is not run as root",)
+
+
+def plan(phase: str, do: Do, result: Diagnosis) -> Plan:
+    """Raises ScriptError where the phase has nothing for the guest, or P1 nothing to set."""
+    if phase in _NONE:
+        raise ScriptError(_NONE[phase])
+    return {"P1": _settings_plan, "P2": _grant_plan, "P3": _name_plan}[phase](do, result)
+
+
+def parts(phase: str, do: Do) -> tuple[str, ...]:
+    """The files of sh/ that make up a guest script, in order."""
+    if phase == "P1":
+        return ("base", "guest_target", f"guest_{do}")
+    family = "guest_p2" if phase == "P2" else "guest_nic"
+    return ("base", "guest_plain", family, f"{family}_{do}")
+
+
+def _settings_plan(do: Do, result: Diagnosis) -> Plan:
+    settings, flags = _settings(result), _flags(result.facts)
+    if not settings and not flags and do is not Do.ROLLBACK:
+        raise ScriptError(
+            "P1 has no setting to write: no option recommends one from what is known. Profile the engine "
+            "first; it says where the time goes."
+        )
+    effects = tuple(f"{name}={value}" for name, value in settings.items())
+    return Plan(
+        title="NCCL's environment and engine flags",
+        values={"drop_flags": " ".join(flags)},
+        settings=tuple((checked("an environment variable", n), v) for n, v in settings.items()),
+        effects=(*effects, *(f"without {flag}" for flag in flags)),
+        reads=("the unit, compose file or start script that you name", "whether the engine runs"),
+        refusals=(
+            "it is not run as root",
+            "what is named is not there, is a container started by a unit, or has such a file already",
+        ),
+        left_out=(
+            "Channels, protocol and algorithm are tried in nccl-tests first; only a measured winner is "
+            "worth a setting.",
+        ),
+        downtime=Restart.ENGINE,
+        risk=_RISK,
+        predicted_effect=result.advice["nccl_p2p_level"].predicted_effect,
+        arguments=_WHERE,
+    )
+
+
+def _settings(result: Diagnosis) -> dict[str, str]:
+    facts, parallel = result.facts, result.facts.value(PARALLELISM)
+    if gpu_count(facts) == 1 or (parallel is not None and parallel.tp == 1):
+        return {}
+    log = {} if facts.value(NCCL_TRANSPORTS) else _LOG
+    if result.advice["nccl_p2p_disable"].status is OptionStatus.RECOMMENDED:
+        return {"NCCL_P2P_DISABLE": "1", **log}
+    return {**_level(result), **log}
+
+
+def _level(result: Diagnosis) -> dict[str, str]:
+    """Needed now, or once the driver allows P2P; it costs nothing until then."""
+    status = result.advice["nccl_p2p_level"].status
+    refused = any(
+        gate.gate == "driver" and gate.path is Path.PCIE and gate.state is GateState.FAIL
+        for gate in result.ladder
+    )
+    if status is not OptionStatus.RECOMMENDED and not (status is OptionStatus.POSSIBLE and refused):
+        return {}
+    switched_off = (result.facts.value(NCCL_ENV) or {}).get("NCCL_P2P_DISABLE", "0") != "0"
+    return {"NCCL_P2P_LEVEL": _distance(result.facts)} | (
+        {"NCCL_P2P_DISABLE": "0"} if switched_off else {}
+    )
+
+
+def _distance(facts: Facts) -> str:
+    matrix = facts.value(TOPOLOGY)
+    links = {cell for row in matrix.links for cell in row} if matrix else set()
+    return "SYS" if links & {"SYS", "NODE"} else "PHB"
+
+
+def _flags(facts: Facts) -> list[str]:
+    """Flags that switch CUDA graphs off, as the engine was started with them."""
+    engine = facts.value(ENGINE)
+    names = engine.flags if engine else ()
+    return sorted(
+        {"--" + name for raw in names if (name := raw.lstrip("-")).replace("_", "-") in OFF}
+    )
+
+
+def _grant_plan(do: Do, result: Diagnosis) -> Plan:
+    return Plan(
+        title="What the driver grants now, and vLLM's old answers",
+        values={},
+        effects=("vLLM's files gpu_p2p_access_cache_for_*.json: renamed, with .peerpath after it",),
+        reads=("nvidia-smi topo -p2p r and w", "~/.cache/vllm of root and of /home"),
+        refusals=_VM_FACTS,
+        left_out=(
+            "Caches inside containers are not found: remove them with the container. NCCL_P2P_LEVEL is "
+            "written by P1's script.",
+        ),
+        risk="None: vLLM asks again at its next start, which takes it some seconds.",
+    )
+
+
+def _name_plan(do: Do, result: Diagnosis) -> Plan:
+    return Plan(
+        title="Network cards keep their names",
+        values={},
+        effects=(
+            "/etc/systemd/network/10-peerpath-NAME.link for each network card",
+            "the initial RAM disk is made anew (update-initramfs -u)",
+        ),
+        reads=("/sys/class/net: name and hardware address of each card",),
+        refusals=(*_VM_FACTS, "no network card with a device behind it is found"),
+        risk="None now: it counts from the next boot on. Do it before P3 on the host.",
+    )

@@ -1,0 +1,5 @@
+options='[--yes]'
+
+settings_before() { :; }
+
+option() { :; }
