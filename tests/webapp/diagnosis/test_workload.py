@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.facts.workload import Goal, Model, Observed
-from webapp.diagnosis.reference.models import PRESETS, preset
+from webapp.diagnosis.reference.models import PRESETS
 from webapp.diagnosis.workload import read_workload
 
 
@@ -95,11 +95,3 @@ def test_a_preset_is_a_workload(name: str) -> None:
     model = values({"model": PRESETS[name].fields})["user.model"]
     assert model.active_params <= model.total_params
     assert PRESETS[name].source
-
-
-def test_a_preset_is_found_by_the_name_a_model_is_served_under() -> None:
-    found = preset("zai-org/GLM-5-NVFP4")
-    assert found
-    assert found.title == "GLM-5"
-    assert preset("something else") is None
-    assert preset(None) is None

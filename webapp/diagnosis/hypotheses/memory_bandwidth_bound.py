@@ -1,6 +1,6 @@
 """Reading weights from GPU memory fills the step: the bound's floor against the measured step.
 
-Source: roofline model, Williams et al. 2009; bandwidths from NVIDIA datasheets.
+Source: roofline model, Williams et al. 2009; public bandwidths of the GPUs.
 """
 
 from __future__ import annotations

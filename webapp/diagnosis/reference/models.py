@@ -1,6 +1,5 @@
-"""Shapes of common models, from the config.json each is published with (read November 2026).
-
-Bytes depend on the quantisation served, so the operator gives them.
+"""Shapes of common models, as public copies of their config.json and model cards give them (November
+2026). Bytes depend on the quantisation served, so the operator gives them.
 """
 
 from __future__ import annotations
@@ -60,10 +59,3 @@ PRESETS: dict[str, Preset] = {
         _preset("Mixtral-8x22B", 56, 6144, 141e9, 39e9, 8, 2),
     )
 }
-
-
-def preset(name: str | None) -> Preset | None:
-    """The preset whose name the given one starts with ("GLM-5-NVFP4" is a GLM-5); None otherwise."""
-    wanted = (name or "").rpartition("/")[2].lower()
-    matching = [key for key in PRESETS if wanted.startswith(key)]
-    return PRESETS[max(matching, key=len)] if matching else None
