@@ -6,7 +6,9 @@ CUDA graphs pays for every kernel.
 
 from __future__ import annotations
 
-from agents.benchmark import BATCH, HIDDEN, Benchmark
+from dataclasses import replace
+
+from agents.benchmark import BATCH, HIDDEN, Benchmark, Choice
 from agents.facts.bench import TELEMETRY
 from agents.facts.kernels import LAUNCH, LaunchResult
 from agents.parsing import kernel_lines
@@ -20,6 +22,8 @@ def parse(output: Output) -> Readings:
     result = LaunchResult(found.rows, found.environment)
     return (reading(LAUNCH, result, found, output),)
 
+
+_NUMBER = "[0-9]{1,6}|"
 
 benchmark = Benchmark(
     __name__,
@@ -37,8 +41,17 @@ benchmark = Benchmark(
     timeout_s=130,
     gpu_memory_mib=3500,
     choices=(
-        HIDDEN,
-        BATCH,
+        replace(HIDDEN, hint="6144 where it is empty", pattern=_NUMBER),
+        Choice(
+            "intermediate",
+            "Intermediate size",
+            hint="of a layer or expert, over the ranks; 2048 where it is empty",
+            pattern=_NUMBER,
+        ),
+        Choice("experts", "Experts on a GPU", hint="32 where it is empty", pattern=_NUMBER),
+        Choice("active", "Experts of a token", hint="8 where it is empty", pattern=_NUMBER),
+        Choice("dtype", "Type", "bf16", "bf16, fp16 or fp32", "bf16|fp16|fp32"),
+        replace(BATCH, hint="1 to 64 where it is empty"),
     ),
     about=(
         "What a kernel launch and a synchronise cost here, and small products at decode sizes: whether a"

@@ -79,6 +79,7 @@ class _Machine:
         self.gpus: dict[str, Gpu] = {str(gpu.index): gpu for gpu in facts.value(GPUS) or ()}
         topology = facts.value(TOPOLOGY)
         self.links = topology.gpu_links() if topology else {}
+        self.names = {gpu.name for gpu in self.gpus.values()} or _names_measured(facts)
 
     def name(self, gpu: str) -> str | None:
         found = self.gpus.get(gpu)
@@ -87,8 +88,7 @@ class _Machine:
     @property
     def any_name(self) -> str | None:
         """The one name that all GPUs have."""
-        names = {gpu.name for gpu in self.gpus.values()}
-        return names.pop() if len(names) == 1 else None
+        return next(iter(self.names)) if len(self.names) == 1 else None
 
     def link(self, *gpus: str) -> tuple[int | None, int | None]:
         """Generation and width of the slowest of these GPUs' links; None: not read."""
@@ -111,6 +111,13 @@ class _Machine:
         if not self.links:
             return None
         return all(_NVLINKS.fullmatch(link) for link in self.links.values())
+
+
+def _names_measured(facts: Facts) -> set[str | None]:
+    """As the programs that measured wrote them into their headers."""
+    results = (facts.value(MEMORY), facts.value(COPY), facts.value(ALLREDUCE))
+    texts = (result.environment.get("gpus", "") for result in results if result)
+    return {name for text in texts for name in text.split(", ") if name}
 
 
 def _memory(facts: Facts, machine: _Machine) -> Iterator[Figure]:

@@ -20,7 +20,7 @@ from lines import Refusal, lost, say
 from machine import device_of, header, load_torch
 from processes import GO_ON, answer_of, run_all
 from startup import add_options, leave
-from stopwatch import Stopwatch
+from stopwatch import WARM_UP, Stopwatch
 from streams import measure_memory
 
 LOOK_SECONDS = 90
@@ -69,7 +69,7 @@ def look(chosen, argv):
     try:
         torch = load_torch()
         device = device_of(torch, chosen)
-        header(torch, device, argv, f"peerpath.{chosen.measure}/1")
+        header(torch, device, argv, f"peerpath.{chosen.measure}/1", warm_up=WARM_UP)
     except Refusal as refusal:
         return refusal.line
     return {"device": device, "gpus": torch.cuda.device_count() if device == "cuda" else 0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -191,3 +192,12 @@ def test_a_scaled_range_says_so_and_every_range_has_a_source() -> None:
     assert "scaled from Gen5 x16 to Gen4 x16" in scaled.source
     assert "scaled" not in whole.source
     assert (scaled.low, scaled.high) == (whole.low / 2, whole.high / 2)
+
+
+def test_a_card_that_only_the_measurement_names_is_known() -> None:
+    result = memory(4300).value
+    assert result
+    named = MEMORY.known(replace(result, environment={"gpus": f"{H200}, {H200}"}))
+    mixed = MEMORY.known(replace(result, environment={"gpus": f"{H200}, NVIDIA L4"}))
+    assert only(named).standing is Standing.WITHIN
+    assert only(mixed).standing is Standing.NO_BASELINE

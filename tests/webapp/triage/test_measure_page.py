@@ -66,3 +66,32 @@ def test_a_benchmark_that_waits_says_for_which_run(browser: Client, alice: User,
     browser.force_login(bob)
     page = browser.get(f"/sessions/{other.pk}/runs/{third.pk}").content.decode()
     assert "another session&#x27;s run on this machine" in page
+
+
+MEMORY = """{"schema": "peerpath.memory/1", "environment": {"device": "cuda"}}
+{"kernel": "read", "gpu": "0", "size_bytes": 536870912, "l2_bytes": 62914560, "moved_bytes": 536870912,\
+ "timing": "device", "method": "queued", "time_us": 125.0, "ci_low_us": 124.5, "ci_high_us": 125.5}
+{"end": true}
+"""
+LAUNCH = """{"schema": "peerpath.launch/1", "environment": {"device": "cuda"}}
+{"what": "operation", "gpu": "0", "timing": "host_sync", "method": "no_wait", "time_us": 4.21}
+{"what": "gemm", "gpu": "0", "batch": 8, "hidden": 6144, "intermediate": 2048, "dtype": "bf16",\
+ "weight_bytes": 25165824, "beyond_l2": false, "timing": "device", "method": "graph", "time_us": 6.2}
+{"end": true}
+"""
+SMI_LIST = "GPU 0: NVIDIA H200 (UUID: GPU-aaaa0000-1111-2222-3333-000000000000)\n"
+
+
+def test_memory_and_launches_stand_beside_what_is_expected(browser: Client, alice: User) -> None:
+    session = session_open(owner=alice, title="kernels")
+    for text in (MEMORY, LAUNCH):
+        browser.post(f"/sessions/{session.pk}/paste/path", {"text": text})
+    page = browser.get(f"/sessions/{session.pk}/path").content.decode()
+    assert "4295" in page
+    assert "one small torch operation" in page
+    assert "may be served by the cache" in page
+    assert "no baseline known" in page  # which card it is was not read yet
+    browser.post(f"/sessions/{session.pk}/paste/guest", {"text": f"$ nvidia-smi -L\n{SMI_LIST}"})
+    page = browser.get(f"/sessions/{session.pk}/path").content.decode()
+    assert "3552.0–4800.0 GB/s" in page
+    assert "within" in page

@@ -16,6 +16,7 @@ from agents.collector import PreviewLine, preview
 from agents.facts import ReadingKind, View, all_facts
 from agents.facts.bench import ALLREDUCE, COPY
 from agents.probes import probes_for
+from webapp.diagnosis.expected import figures
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.nccl_choice import nccl_choice
 from webapp.triage.case_facts import facts_of
@@ -118,6 +119,7 @@ def path(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         with_engine=[offer for offer in offered if offer.benchmark.engine_runs],
         alone=[offer for offer in offered if not offer.benchmark.engine_runs],
         results=measured(facts),
+        expected=figures(facts),
         sweep=nccl_choice(facts),
         bounded=facts.value(COPY) or facts.value(ALLREDUCE),
     )
