@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from django.urls import path
 
-from webapp.review.views import bundles, comments, decide, record, verify
+from webapp.review.views import bundles, comments, decide, record, report, verify
 
 app_name = "review"
 S = "sessions/<uuid:session_id>/"
 urlpatterns = [
     path("decisions", record.decisions, name="decisions"),
     path("sessions/bundle", bundles.open_elsewhere, name="open_bundle"),
+    path(S + "report.<str:form>", report.report, name="report"),
     path(S + "bundle", bundles.take_away, name="bundle"),
     path("for-me", comments.for_me, name="for_me"),
     path(S + "discussion", comments.discussion, name="discussion"),

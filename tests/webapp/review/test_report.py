@@ -1,0 +1,76 @@
+"""The report needs nothing else, says what the diagnosis says, and names nobody unless asked."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from django.test import Client
+
+from webapp.accounts.models import User
+from webapp.review.threads import comment_add
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.samples import open_sample
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def session() -> DiagnosisSession:
+    alice = User.objects.create_user("alice")
+    made = open_sample("kpro6@host", owner=alice)
+    comment_add(made, author=alice, text="<script>alert(1)</script> at 10.9.8.7", stance="dispute")
+    return made
+
+
+def get(session: DiagnosisSession, form: str, **asked: str) -> str:
+    client = Client()
+    client.force_login(session.owner)
+    answer = client.get(f"/sessions/{session.pk}/report.{form}", asked)
+    assert answer.status_code == 200
+    assert "attachment" in answer["Content-Disposition"]
+    return answer.content.decode()
+
+
+def test_the_page_fetches_nothing_and_runs_nothing(session: DiagnosisSession) -> None:
+    page = get(session, "html", raw="1")
+    assert not re.findall(r"(?:src|href)=\"(?!#)", page)
+    assert "<script" not in page
+    assert not re.findall(r"url\((?!#)", page)
+    assert "NS on 56 of 56" in page
+
+
+def test_every_citation_leads_to_lines_in_the_file(session: DiagnosisSession) -> None:
+    page = get(session, "html")
+    cited = set(re.findall(r'href="#source-(\d+)"', page))
+    assert cited
+    assert cited == set(re.findall(r'id="source-(\d+)"', page))
+
+
+@pytest.mark.parametrize("form", ["html", "md", "json"])
+def test_nobody_is_named_unless_asked(session: DiagnosisSession, form: str) -> None:
+    hidden, raw = get(session, form), get(session, form, raw="1")
+    assert "10.9.8.7" in raw
+    assert "10.9.8.7" not in hidden
+    assert "alice" not in hidden
+
+
+def test_markdown_is_text_that_nobody_can_break_out_of(session: DiagnosisSession) -> None:
+    text = get(session, "md", raw="1")
+    assert "<script>" not in text
+    assert text.startswith("# Sample: GLM")
+
+
+def test_json_holds_the_diagnosis_when_nothing_is_hidden(session: DiagnosisSession) -> None:
+    raw, hidden = json.loads(get(session, "json", raw="1")), json.loads(get(session, "json"))
+    assert raw["diagnosis"]["schema"] == "peerpath.diagnosis/1"
+    assert "diagnosis" not in hidden
+    assert hidden["parts"]
+    assert hidden["redacted"]
+
+
+def test_other_forms_are_not_there(session: DiagnosisSession) -> None:
+    client = Client()
+    client.force_login(session.owner)
+    assert client.get(f"/sessions/{session.pk}/report.exe").status_code == 404

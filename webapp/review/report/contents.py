@@ -1,0 +1,145 @@
+"""What a report says, as plain values, already redacted if it has to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from agents.framing import clean
+from webapp.diagnosis.claim import Claim, EvidenceRef
+from webapp.diagnosis.diagnosis import Diagnosis
+from webapp.diagnosis.explain import for_a_manager, for_an_engineer
+from webapp.review.models import Decision
+from webapp.review.threads import Thread, threads_of
+from webapp.triage.models import DiagnosisSession
+
+Hide = Callable[[str], str]
+LINES_CITED, LONGEST_LINE = 12, 400
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One output that is cited. number: how the text names it. lines: (number, text) of those meant."""
+
+    number: int
+    name: str
+    label: str
+    sha256: str
+    lines: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """sources: numbers of the outputs it rests on."""
+
+    text: str
+    basis: str
+    sources: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    title: str
+    statements: tuple[Statement, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A thread: who said it (or "a person"), what about, and the answers."""
+
+    who: str
+    about: str
+    stance: str
+    text: str
+    resolved: bool
+    answers: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    title: str
+    opened: str
+    sample: bool
+    paragraph: str
+    parts: tuple[Part, ...]
+    decisions: tuple[str, ...]
+    remarks: tuple[Remark, ...]
+    sources: tuple[Source, ...]
+    redacted: bool
+
+
+def report_of(session: DiagnosisSession, result: Diagnosis, hide: Hide | None) -> Report:
+    """hide: redacts a text; then no person is named either."""
+    plain = hide or (lambda text: text)
+    sections = for_an_engineer(result)
+    cited = _numbered(ref for section in sections for c in section.claims for ref in c.evidence)
+    parts = tuple(
+        Part(
+            section.title,
+            tuple(_statement(claim, cited, plain) for claim in section.claims),
+            tuple(plain(note) for note in section.notes),
+        )
+        for section in sections
+    )
+    return Report(
+        title=plain(session.title),
+        opened=f"{session.created_at:%-d %B %Y}",
+        sample=bool(session.sample),
+        paragraph=plain(for_a_manager(result)),
+        parts=parts,
+        decisions=tuple(_decision(item, plain) for item in session.decisions.all()),
+        remarks=tuple(_remark(thread, plain, bool(hide)) for thread in threads_of(session)),
+        sources=tuple(_sources(session, cited, plain)),
+        redacted=hide is not None,
+    )
+
+
+def _numbered(refs: Iterable[EvidenceRef]) -> dict[str, tuple[int, list[int]]]:
+    """Source -> its number and the lines cited, in order of first mention."""
+    found: dict[str, tuple[int, list[int]]] = {}
+    for ref in refs:
+        found.setdefault(ref.source, (len(found) + 1, []))[1].append(ref.line)
+    return found
+
+
+def _statement(claim: Claim, cited: dict[str, tuple[int, list[int]]], plain: Hide) -> Statement:
+    numbers = sorted({cited[ref.source][0] for ref in claim.evidence})
+    return Statement(plain(claim.text), str(claim.basis), tuple(numbers))
+
+
+def _sources(
+    session: DiagnosisSession, cited: dict[str, tuple[int, list[int]]], plain: Hide
+) -> Iterable[Source]:
+    stored = {f"{e.reader}@{e.sha256[:12]}": e.pk for e in session.evidence.defer("body", "stderr")}
+    for name, (number, lines) in cited.items():
+        if name not in stored:
+            yield Source(number, name, "what the operator said", "", ())
+            continue
+        evidence = session.evidence.get(pk=stored[name])
+        texts = clean(bytes(evidence.body)).split("\n")
+        wanted = [n for n in sorted(set(lines)) if 0 < n <= len(texts)][:LINES_CITED]
+        shown = tuple((n, plain(texts[n - 1][:LONGEST_LINE])) for n in wanted)
+        yield Source(number, name, plain(evidence.label), evidence.sha256, shown)
+
+
+def _decision(item: Decision, plain: Hide) -> str:
+    chosen = ", ".join(o["title"] for o in item.options if o["id"] in item.chosen)
+    state = item.get_state_display().lower()
+    text = f"{item.number}. {item.title} ({state}): {chosen}. {item.reason}"
+    return plain(f"{text} Outcome: {item.outcome}" if item.outcome else text)
+
+
+def _remark(thread: Thread, plain: Hide, nameless: bool) -> Remark:
+    def who(name: str) -> str:
+        return "a person" if nameless else name
+
+    first = thread.first
+    return Remark(
+        who(first.author.username),
+        first.anchor.replace(":", " ").replace("_", " "),
+        first.stance,
+        plain(first.text),
+        thread.resolved,
+        tuple((who(r.author.username), plain(r.text)) for r in thread.replies),
+    )
