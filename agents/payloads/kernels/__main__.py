@@ -18,7 +18,7 @@ from gemms import Gemms
 from launches import measure_launches
 from lines import Refusal, lost, say
 from machine import device_of, header, load_torch
-from processes import GO_ON, answer_of, run_all
+from processes import GO_ON, Stopped, answer_of, run_all
 from startup import add_options, leave
 from stopwatch import WARM_UP, Stopwatch
 from streams import measure_memory
@@ -119,6 +119,8 @@ def measured(name, measure, chosen):
 def run(chosen, argv, deadline):
     until = min(deadline, time.monotonic() + LOOK_SECONDS)
     code, found = answer_of(functools.partial(look, chosen, argv), until)
+    if code is None and until == deadline:
+        raise Stopped("the time limit was reached")
     if not found or "error" in found:
         why = "torch did not come back" if code is None else f"torch's process ended with {code}"
         say(**(found or {"error": why, "fix": "look at nvidia-smi and at the kernel log"}))
