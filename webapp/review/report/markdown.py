@@ -33,7 +33,8 @@ def _lines(report: Report) -> Iterator[str]:
 
 def _statement(statement: Statement) -> str:
     numbers = "".join(f" [{n}]" for n in statement.sources)
-    return f"- {literal(statement.text)} ({statement.basis}){numbers}"
+    basis = "" if statement.basis in statement.text else f" ({statement.basis})"
+    return f"- {literal(statement.text)}{basis}{numbers}"
 
 
 def _remark(remark: Remark) -> str:
