@@ -16,6 +16,12 @@ nonce=@nonce@
 role=@role@
 asks_root=@asks_root@
 
+# Everything it asks; the rest of this file runs these commands and prints what they said.
+# probe ID slow|quick SECONDS KIB TITLE, then for each way to ask: NEEDED-TOOLS root|user COMMAND
+probes() {
+@probes@
+}
+
 mark() { printf '=%s= %s\n' "$nonce" "$*"; }
 
 # Hundredths of a second since boot, in $clock. Starts no process, as date would.
@@ -227,10 +233,6 @@ probe() { # id pace seconds kib title (needs who command)...
       show "$1" "$4"
       ;;
   esac
-}
-
-probes() {
-@probes@
 }
 
 # Ends what still runs and removes the folder; also on a signal and when the connection is gone.

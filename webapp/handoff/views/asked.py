@@ -104,6 +104,7 @@ def asked(request: HttpRequest, link: Link) -> HttpResponse:
         "link": link,
         "collector": collector,
         "lines": collector.text.count("\n"),
+        "commands_end": collector.text.partition("\nmark() {")[0].count("\n"),
         "commands": preview_of(View.HOST),
         "rows": rows,
         "answers": answers,
@@ -142,14 +143,16 @@ def _phases(link: Link) -> list[tuple[Phase, list[tuple[PhaseScript, HandedScrip
 def answer(request: HttpRequest, link: Link) -> HttpResponse:
     """Takes a paste or files. The page then says what was understood, and a reload sends nothing again."""
     uploads = given(request)
+    page = f"/asked/{link.pk}"  # what went wrong stands at its top
     if uploads:
         about = request.POST.get("about", "")[:60] or "host script"
         try:
-            hide = bool(request.POST.get("hide"))
-            _tell(request, take(link, uploads, label=about, hide=hide))
+            received = take(link, uploads, label=about, hide=bool(request.POST.get("hide")))
+            _tell(request, received)
+            page += "#understood" if received.takes else ""
         except RefusedError as error:
             messages.error(request, str(error))
-    return redirect(f"/asked/{link.pk}#understood")
+    return redirect(page)
 
 
 def _tell(request: HttpRequest, received: Received) -> None:
@@ -158,8 +161,6 @@ def _tell(request: HttpRequest, received: Received) -> None:
         messages.info(request, "The same output was given before; it counts once.")
     elif count:
         messages.success(request, f"Thank you. {count} answer{'s' * (count > 1)} understood.")
-    elif received.takes:
-        messages.warning(request, "It is kept, but nothing in it was recognised.")
     for note in received.notes:
         messages.warning(request, note)
 
@@ -175,9 +176,11 @@ def questions(request: HttpRequest, link: Link) -> HttpResponse:
         "may_change": [c for c in request.POST.getlist("may_change") if c in changes],
     }
     kept = {name: value for name, value in answers.items() if value}
-    if kept:
-        say_of_host(link, kept)
-        messages.success(request, "Kept, and told to the person who asked. Thank you.")
+    if not kept:
+        messages.error(request, "No question was answered.")
+        return redirect("handoff:asked", link.pk)
+    say_of_host(link, kept)
+    messages.success(request, "Kept, and told to the person who asked. Thank you.")
     return redirect(f"/asked/{link.pk}#questions")
 
 
