@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from agents.benchmark import BATCH, HIDDEN, Benchmark
 from agents.facts import Reading
-from agents.facts.bench import ALLREDUCE, AllReduceResult
+from agents.facts.bench import ALLREDUCE, TELEMETRY, AllReduceResult
 from agents.parsing import allreduce_lines
 from agents.parsing.allreduce_lines import AllReduceLines, Arm
 from agents.probe import Output, Readings, Signature
+from agents.telemetry import with_telemetry
 
 
 def parse(output: Output) -> Readings:
@@ -54,8 +55,8 @@ def _nothing(found: AllReduceLines, output: Output) -> str:
 benchmark = Benchmark(
     __name__,
     title="All-reduce, with P2P and without",
-    supplies=(ALLREDUCE,),
-    parse=parse,
+    supplies=(ALLREDUCE, TELEMETRY),
+    parse=with_telemetry(parse, allreduce_lines.SCHEMA),
     signature=Signature(
         typed=r"\bpayloads/allreduce\b",
         starts=(

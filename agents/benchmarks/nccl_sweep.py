@@ -7,10 +7,11 @@ meanwhile falls on all arms alike. Which arms really differ is for webapp/diagno
 from __future__ import annotations
 
 from agents.benchmark import BATCH, HIDDEN, Benchmark
-from agents.facts.bench import NCCL_SWEEP
+from agents.facts.bench import NCCL_SWEEP, TELEMETRY
 from agents.parsing import nccl_sweep_lines
 from agents.parsing.nccl_sweep_lines import SweepLines
 from agents.probe import Output, Readings, Signature
+from agents.telemetry import with_telemetry
 
 
 def parse(output: Output) -> Readings:
@@ -41,8 +42,8 @@ def _nothing(found: SweepLines, output: Output) -> str:
 benchmark = Benchmark(
     __name__,
     title="NCCL settings against each other",
-    supplies=(NCCL_SWEEP,),
-    parse=parse,
+    supplies=(NCCL_SWEEP, TELEMETRY),
+    parse=with_telemetry(parse, nccl_sweep_lines.SCHEMA),
     signature=Signature(
         typed=r"\bpayloads/nccl_sweep\b",
         starts=(

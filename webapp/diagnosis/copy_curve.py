@@ -10,6 +10,7 @@ from itertools import islice
 from agents.facts import ReadingKind
 from agents.facts.bench import COPY, CopyPath, CopyResult, CopyRow, Timing
 from webapp.diagnosis.claim import EvidenceRef
+from webapp.diagnosis.copy_fit import CopyFit, copy_fit
 from webapp.diagnosis.facts import Facts, Sourced
 
 # Below this a copy is still rising towards its plateau (4 MiB reads 80 % of 16 MiB on Gen5 x16).
@@ -36,6 +37,11 @@ class CopyCurve:
         """The best measured bandwidth from 16 MiB on; None when no such copy was measured."""
         large = [size / time / 1e3 for size, time in self.points if size >= PLATEAU_BYTES]
         return max(large, default=None)
+
+    @property
+    def fit(self) -> CopyFit | None:
+        """Latency, bandwidth and the knee between them; None where too few sizes were measured."""
+        return copy_fit(self.points)
 
     def time_us(self, size_bytes: float) -> float | None:
         return time_at(self.points, size_bytes)

@@ -23,6 +23,9 @@ __all__ = ["Comparison", "Outcome", "compare_copies", "minimum_detectable"]
 
 Times = dict[tuple[str, int], list[float]]
 
+# Of a header, what does not change a figure, or repeats what does.
+_ASIDE = frozenset({"notes", "warm_up", "fingerprint", "fingerprint_of"})
+
 _SIZE = re.compile(r"\b(\d{1,4}) ?([KMG])i?B\b(?!/)")
 
 
