@@ -11,7 +11,8 @@ from agents.facts.workload import PARALLELISM
 from webapp.diagnosis.advising import advise, because, communication_effect, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.claim import Range
-from webapp.diagnosis.nccl_choice import NcclChoice, nccl_choice
+from webapp.diagnosis.compare.sweep import compare_sweep
+from webapp.diagnosis.nccl_choice import NcclChoice, nccl_choice, step_sizes
 from webapp.diagnosis.option import Option
 from webapp.diagnosis.pairs import gpu_count
 from webapp.diagnosis.wording import span
@@ -65,12 +66,18 @@ def _saved(found: NcclChoice) -> str:
 
 
 def _effect(case: Case, found: NcclChoice) -> Range | None:
-    """Factor on single-stream throughput: what the all-reduces lose, the step loses."""
-    bound, best, comm_ms = case.single_stream, found.compared.recommended, found.compared.step_ms
-    if not bound or not bound.step_ms or not best or comm_ms is None:
+    """Factor on single-stream throughput: what the all-reduces of its size lose, the step loses."""
+    bound, sizes, best = case.single_stream, step_sizes(case.facts), found.compared.recommended
+    if not bound or not bound.step_ms or not sizes or not best:
         return None
-    slow, fast = bound.step_ms[1], bound.step_ms[0]
-    saved = (comm_ms * (1 - (best.high or 1)), comm_ms * (1 - (best.low or 1)))
+    alone = compare_sweep(
+        found.result, weights=((sizes[0], 1.0),), all_reduces=found.compared.all_reduces
+    )
+    same = next((e for e in alone.arms if e.arm.name == best.arm.name), best)
+    if alone.step_ms is None or same.low is None or same.high is None:
+        return None
+    fast, slow = bound.step_ms
+    saved = (alone.step_ms * (1 - same.high), alone.step_ms * (1 - same.low))
     if saved[1] >= fast:  # the observed step and the sweep do not belong together
         return None
     return slow / (slow - saved[0]), fast / (fast - saved[1])
