@@ -25,10 +25,11 @@ _P2P_LETTERS = {
 }
 _HOST = re.compile(
     r"\d-pve\b|\bvfio|[Pp]roxmox|\bpve[-/]|/etc/pve|\bkvm_(?:amd|intel)\b|\bvmbr\d|on bare hardware"
-    r'|"iommugroup"'
+    r'|"iommugroup"|\bhostpci\d|\b(?:qm|pct) (?:config|list|showcmd|pending|start|status)\b|\bvirsh |\bpvesh '
 )
 _GUEST = re.compile(
-    r"\bNVRM\b|\bQEMU\b|Hypervisor detected|\b[Vv]irtio|NVIDIA-SMI|\bBOCHS|\bVMware\b|\bHyper-V\b|kvm-clock"
+    r"\bNVRM\b|\bQEMU\b|Hypervisor detected|\b[Vv]irtio|NVIDIA-SMI|\bnvidia-smi\b"
+    r"|\bBOCHS|\bVMware\b|\bHyper-V\b|kvm-clock"
     r"|[:：] +KVM$",
     re.MULTILINE,
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from agents import whose
 from agents.facts.fact import ReadingKind, View
 from agents.parsing import terminal
 from agents.parsing.terminal import Kind, Line
@@ -27,8 +28,6 @@ from agents.reader import (
 
 # Output of other lines inside one part (a warning, a cut) that does not end it.
 _GAP_LINES = 3
-# How far above an output its heading may stand, blank lines and a fence between.
-_HEADING_LINES = 4
 # What the same-looking twins of one role may claim when nothing says which of them it is.
 _AMBIGUOUS = 0.6
 _ROLE_GUESSED = 0.7
@@ -87,7 +86,7 @@ class _Recogniser:
         self.lines = terminal.read(self.raw)
         self.hint = hint
         self.role = role or role_of_words(hint)
-        self.role_by_contents = role_of_text(text)
+        self.owners = whose.owners(self.raw, self.lines)
         self.failed_until: dict[str, int] = {}  # so that a failing reader is not tried on each line
         self.placed: set[int] = set()
         self.parsed: dict[tuple[_Candidate, int | None], Readings] = {}
@@ -133,8 +132,8 @@ class _Recogniser:
         whole = _Candidate(reader, position, last, confidence)
         if self.lines[position].glued or (reader.reads_command and last > position + 1):
             return self._confirmed(whole, typed=True)
-        below = replace(whole, first=position + 1)
-        return self._confirmed(below, typed=True) or self._confirmed(whole, typed=True)
+        below = self._confirmed(replace(whole, first=position + 1), typed=True)
+        return below or self._confirmed(whole, typed=True)
 
     def _end_of_typed(self, reader: Reader, first: int, rivals: list[Reader]) -> int:
         """Up to the next prompt; earlier where lines that do not belong open another reader's output."""
@@ -195,16 +194,9 @@ class _Recogniser:
 
     def _is_hinted(self, reader: Reader, first: int) -> bool:
         """By the file's name, or by the words right above, as "Peer access (topo -p2p w)"."""
-        return hinted(reader, self.hint) or hinted(reader, self._heading(first))
-
-    def _heading(self, first: int) -> str:
-        for position in range(first - 1, max(-1, first - _HEADING_LINES), -1):
-            line = self.lines[position]
-            if position in self.placed:
-                break
-            if line.text and not line.text.startswith(("```", "~~~")):
-                return line.text
-        return ""
+        return hinted(reader, self.hint) or hinted(
+            reader, whose.heading(self.lines, first, self.placed)
+        )
 
     def _may_speak(self, reader: Reader) -> bool:
         """Not for one machine about lines that were said to be the other's and could be any's."""
@@ -218,13 +210,15 @@ class _Recogniser:
         return kept
 
     def _is_the_others(self, candidate: _Candidate) -> bool:
-        """Nobody said whose output it is, any machine could have printed it, and the words are those of
-        the machine that this reader is not for."""
+        """Nobody said whose output it is, any machine could have printed it, and its words, or its prompt
+        or heading, are those of the machine that this reader is not for."""
         reader = candidate.reader
         if self.role or reader.role is None or not reader.any_machine:
             return False
         other = View.GUEST if reader.role is View.HOST else View.HOST
-        return says_only("\n".join(self.raw[candidate.first : candidate.last][:2000]), other)
+        text, owner = self._head(candidate), self.owners[candidate.first]
+        by_place = owner.named and owner.role is other and role_of_text(text) is None
+        return by_place or says_only(text, other)
 
     def _first_of_started(self, reader: Reader, position: int) -> int:
         """The line above too, where it is the name of what begins here."""
@@ -275,13 +269,13 @@ class _Recogniser:
         """Whose output this is: as told, else by the part's own words, else by the whole text's."""
         if self.role:
             return self.role
-        own = role_of_text("\n".join(self.raw[candidate.first : candidate.last][:2000]))
-        return own or self.role_by_contents or View.GUEST
+        own = role_of_text(self._head(candidate))
+        return own or self.owners[candidate.first].role or View.GUEST
 
     def _doubted(self, found: _Candidate, rivals: list[_Candidate]) -> _Candidate:
         """Less sure when another reader would take the same lines and nothing but habit chose."""
-        twins = [c for c in rivals if c.reader.id != found.reader.id and c.last == found.last]
-        twins = [c for c in twins if c.confidence == found.confidence]
+        same = [c for c in rivals if (c.last, c.confidence) == (found.last, found.confidence)]
+        twins = [c for c in same if c.reader.id != found.reader.id]
         if self._is_hinted(found.reader, found.first) or not twins:
             return found
         if any(c.reader.role is found.reader.role and self._confirmed(c, False) for c in twins):
@@ -289,8 +283,7 @@ class _Recogniser:
         return self._role_doubted(found)
 
     def _role_doubted(self, found: _Candidate) -> _Candidate:
-        text = "\n".join(self.raw[found.first : found.last][:2000])
-        if self.role or role_of_text(text) or self.role_by_contents:
+        if self.role or role_of_text(self._head(found)) or self.owners[found.first].role:
             return found
         return replace(found, confidence=round(found.confidence * _ROLE_GUESSED, 2))
 
@@ -347,18 +340,20 @@ class _Recogniser:
         )
 
     def _is_unsure(self, candidate: _Candidate) -> bool:
-        if not candidate.reader.any_machine or self.role or self.role_by_contents:
+        if not candidate.reader.any_machine or self.role or self.owners[candidate.first].role:
             return False
-        return role_of_text("\n".join(self.raw[candidate.first : candidate.last][:2000])) is None
+        return role_of_text(self._head(candidate)) is None
 
     def _is_cut(self, candidate: _Candidate) -> bool:
         beside = (range(candidate.first - 1, -1, -1), range(candidate.last, len(self.lines)))
         for positions in beside:
             near = (self.lines[p] for p in positions if self.lines[p].kind is not Kind.BLANK)
-            line = next(near, None)
-            if line and terminal.says_cut(line):
+            if (line := next(near, None)) and terminal.says_cut(line):
                 return True
         return False
+
+    def _head(self, candidate: _Candidate) -> str:
+        return "\n".join(self.raw[candidate.first : candidate.last][:2000])
 
     def _text(self, candidate: _Candidate) -> str:
         return "\n".join(self.raw[candidate.first : candidate.last])

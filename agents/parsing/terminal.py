@@ -16,7 +16,8 @@ _BREAK = re.compile(
 )
 _PROMPT = re.compile(
     r"^(?:\([\w.-]+\) ?)?"
-    r"(?:(?:[\w.-]+@[\w.-]+[: ]?[^\s$#%>]*|\[[\w.-]+@[\w.-]+ [^\]]*\]|bash-[\d.]+|sh-[\d.]+|PS [A-Z]:\S*)"
+    r"(?:(?:[\w.-]+@(?P<machine>[\w.-]+)[: ]?[^\s$#%>]*|\[[\w.-]+@(?P<boxed>[\w.-]+) [^\]]*\]"
+    r"|bash-[\d.]+|sh-[\d.]+|PS [A-Z]:\S*)"
     r" ?[$#%>❯]|[$%❯➜])(?:\s+|$)(?P<command>.*)$"
 )
 _DECORATED = re.compile(
@@ -63,7 +64,8 @@ class Kind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Line:
     """text: without quoting and indent. forms: the ways to match it, raw first. command: what was
-    typed. prompted: after a shell's prompt. glued: output follows the command on the same line."""
+    typed. prompted: after a shell's prompt. glued: output follows the command on the same line.
+    machine: the name in the prompt, "" where it has none."""
 
     text: str
     forms: tuple[str, ...]
@@ -71,6 +73,7 @@ class Line:
     command: str = ""
     prompted: bool = False
     glued: bool = False
+    machine: str = ""
 
 
 def read(raw: list[str]) -> list[Line]:
@@ -110,7 +113,8 @@ def _line(raw: str) -> Line:
     if prompt := _PROMPT.match(text) if _SIGN.search(text) else None:
         command = prompt["command"].strip()
         kind = Kind.COMMAND if command else Kind.PROMPT
-        return Line(text, forms, kind, command, True, _is_glued(command))
+        machine = prompt["machine"] or prompt["boxed"] or ""
+        return Line(text, forms, kind, command, True, _is_glued(command), machine)
     if text in {"#", ">", "%"}:
         return Line(text, forms, Kind.PROMPT)
     if command := _bare_command(text):

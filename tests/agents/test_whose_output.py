@@ -85,3 +85,32 @@ def test_an_emulated_port_says_nothing_of_the_hosts_bridges() -> None:
 def test_whose_bridges_these_are_is_asked() -> None:
     (item,) = read_raw(PORT.format(vendor="Intel Corporation").encode(), role=None).items
     assert (item.reader, item.unsure) == ("host.acs", True)
+
+
+NODES = "available: 1 nodes (0)\nnode 0 cpus: 0 1 2 3\nnode 0 size: 257000 MB\n"
+TWO_MACHINES = f"""\
+root@kpro6:~# qm config 128
+machine: q35
+memory: 262144
+root@kpro6:~# numactl -H
+{NODES}user@llm:~$ numactl -H
+{NODES}user@llm:~$ nvidia-smi -L
+GPU 0: NVIDIA L40S (UUID: GPU-5f2b9c1e-8d3a-4e7f-9b0c-1a2b3c4d5e6f)
+"""
+
+
+def test_prompts_tell_two_machines_in_one_paste_apart() -> None:
+    items = read_raw(TWO_MACHINES.encode(), role=None).items
+    assert [i.reader for i in items] == ["host.vms", "host.numa", "guest.numa", "guest.gpu_list"]
+    assert not any(item.unsure for item in items)
+
+
+def test_headings_tell_two_machines_in_one_paste_apart() -> None:
+    text = f"The Proxmox host:\n```\n{NODES}```\nInside the VM:\n```\n{NODES}```\n"
+    items = read_raw(text.encode(), role=None).items
+    assert [item.reader for item in items] == ["host.numa", "guest.numa"]
+
+
+def test_a_vms_number_is_in_the_typed_command() -> None:
+    vms = read_raw(TWO_MACHINES.encode(), role=None).items[0].readings[0].value
+    assert [vm.id for vm in vms or ()] == [128]
