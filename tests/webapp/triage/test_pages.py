@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -60,6 +61,16 @@ def test_the_diagnosis_page_says_what_the_case_must_say(browser: Client, alice: 
     assert "NS on 56 of 56" in page
     assert re.search(r"1\.02.1\.49", page)
     assert "not reachable by peer-to-peer alone" in page
+
+
+def test_a_page_asks_the_database_as_often_however_much_it_says(
+    browser: Client, alice: User, django_assert_max_num_queries: Any
+) -> None:
+    """Every claim of the last stage has its threads; the first stage has few claims."""
+    for stage in ("first", "after"):
+        session = open_sample(f"kpro6@{stage}", owner=alice)
+        with django_assert_max_num_queries(30):
+            text(browser, session, "diagnosis")
 
 
 def test_each_claim_leads_to_a_line_that_exists(browser: Client, alice: User) -> None:

@@ -16,7 +16,13 @@ register = template.Library()
 
 
 def _all(context: template.Context) -> list[Thread]:
-    return threads_of(context["session"])
+    """Read once a page, however many of its claims ask."""
+    session = context["session"]
+    known = vars(session)
+    if "_threads" not in known:
+        known["_threads"] = threads_of(session)
+    found: list[Thread] = known["_threads"]
+    return found
 
 
 @register.inclusion_tag("review/_threads.html", takes_context=True)
