@@ -21,6 +21,7 @@ from agents.facts.fact import Fact
 from agents.probe import Output, Readings, Signature
 
 _PAYLOADS = Path(__file__).parent / "payloads"
+_TOOL = Path(__file__).with_name("reference_tool.sh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +29,15 @@ class Choice:
     """One argument of a payload that a person may set: "--name value".
 
     default: what the page offers; "hidden", "batch" and "concurrency" are filled in from what the
-    session says of its model and its observed points. pattern: what a value must match as a whole.
+    session says of its model and its observed points. pattern: what a value must match as a whole, in a
+    form that browsers take too.
     """
 
     name: str
     title: str
     default: str = ""
     hint: str = ""
-    pattern: str = r"[\w.,:/@~+-]{0,300}"
+    pattern: str = r"[\w.,:\/@~+\-]{0,300}"
 
 
 NUMBERS = r"[0-9]{1,7}(?:,[0-9]{1,7}){0,15}|"
@@ -43,7 +45,11 @@ HIDDEN = Choice("hidden", "Hidden size", hint="adds the sizes this model sends",
 BATCH = Choice("batch", "Tokens in a step", hint="as in 1,64", pattern=NUMBERS)
 BYTES = Choice("bytes", "Bytes of an activation", "2", pattern="1|2|4")
 PAIRS = Choice(
-    "pairs", "Pairs of GPUs", "auto", "auto, first, all, or 0-1,1-0", r"auto|first|all|[\d,-]{3,99}"
+    "pairs",
+    "Pairs of GPUs",
+    "auto",
+    "auto, first, all, or 0-1,1-0",
+    r"auto|first|all|[\d,\-]{3,99}",
 )
 
 
@@ -54,7 +60,8 @@ class Benchmark:
     supplies and parse: as for a probe; one output may hold several results, then a fact has several
     readings. payload: folder in agents/payloads that the target's Python runs (its __main__.py),
     shipped with the modules of _shared and of the folders that it names besides; None: only pasted output
-    is read. argv: the payload's arguments when nobody chose others.
+    is read, or a reference tool is run that is on the machine. tool: its name, as the probe
+    guest.reference_tools finds it. argv: the program's arguments when nobody chose others.
     duration_s: how long it takes on two GPUs. timeout_s: when it is ended.
     gpu_memory_mib: what it needs free on each GPU. engine_runs: it asks the serving engine, which has to
     run and be idle; else it wants the GPUs for itself. choices: arguments a person may set.
@@ -68,6 +75,7 @@ class Benchmark:
     signature: Signature
     payload: str | None = None
     besides: tuple[str, ...] = ()
+    tool: str = ""
     argv: tuple[str, ...] = ()
     duration_s: int = 0
     timeout_s: int = 0
@@ -82,9 +90,17 @@ class Benchmark:
         """ "bench.copy" for agents.benchmarks.copy."""
         return f"bench.{self.module.rpartition('.')[2]}"
 
+    @property
+    def can_run(self) -> bool:
+        """Whether there is something to run; else only pasted output is read."""
+        return self.payload is not None or bool(self.tool)
+
     def payload_source(self) -> bytes:
         """The program to ship: one zip archive, which any Python runs as it is, and the same bytes for
-        the same source. Raises ValueError when this benchmark has none."""
+        the same source; for a reference tool the sh script that runs it. Raises ValueError when this
+        benchmark has none."""
+        if self.tool:
+            return _TOOL.read_bytes()
         if self.payload is None:
             raise ValueError(f"{self.id} has no program to run")
         shipped = io.BytesIO()

@@ -37,14 +37,14 @@ def _circumstances(environment: dict[str, str], notes: list[str]) -> str:
             ("model", "model"),
             ("engine", "engine"),
             ("endpoint", "at"),
-            ("input_tokens", "prompts of about"),
-            ("output_tokens", "tokens, answers of"),
-            ("seed", "tokens, seed"),
+            ("input_tokens", "tokens of a prompt about"),
+            ("output_tokens", "of an answer"),
+            ("seed", "seed"),
         )
         if environment.get(name)
     ]
     told = [note for note in notes if not note.startswith("no telemetry:")]
-    return "; ".join(filter(None, [" ".join(shown), *told]))
+    return "; ".join(filter(None, [", ".join(shown), *told]))
 
 
 benchmark = Benchmark(
@@ -70,7 +70,7 @@ benchmark = Benchmark(
             "url",
             "Endpoint",
             hint="as that machine reaches it; empty: ports 30000 and 8000 there",
-            pattern=r"(?:https?://)?[\w.:\[\]/-]{1,200}|",
+            pattern=r"(?:https?:\/\/)?[\w.:\[\]\/\-]{1,200}|",
         ),
         Choice("key-file", "Key file", hint="a path there, if the endpoint wants a key"),
         Choice("seed", "Seed", hint="repeats an earlier run's prompts", pattern=r"[0-9]{0,12}"),

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agents.benchmark import Benchmark, Choice, all_benchmarks
+from agents.facts.platform import REFERENCE_TOOLS
 from agents.facts.workload import MODEL
 from webapp.diagnosis.bound import observed_points, step_tokens
 from webapp.diagnosis.facts import Facts
@@ -42,7 +43,8 @@ class Offer:
 def offers(facts: Facts) -> list[Offer]:
     """Those that load the GPUs first, then those that ask the engine; the shortest first."""
     known = _from_workload(facts)
-    runnable = [b for b in all_benchmarks().values() if b.payload is not None]
+    tools = facts.value(REFERENCE_TOOLS) or {}
+    runnable = [b for b in all_benchmarks().values() if b.payload is not None or b.tool in tools]
     runnable.sort(key=lambda b: (b.engine_runs, b.duration_s, b.id))
     return [_offer(benchmark, known) for benchmark in runnable]
 
@@ -56,9 +58,12 @@ def _offer(benchmark: Benchmark, known: Mapping[str, str]) -> Offer:
 
 
 def cost(benchmark: Benchmark) -> str:
-    what = "the engine with requests" if benchmark.engine_runs else "all GPUs"
     ends = f"ended after {_duration(benchmark.timeout_s)} at the latest"
-    return f"Loads {what} for about {benchmark.duration_s} s on two GPUs, longer on more; {ends}."
+    if benchmark.engine_runs:
+        return f"Loads the engine with requests for about {benchmark.duration_s} s; {ends}."
+    return (
+        f"Loads all GPUs for about {benchmark.duration_s} s on two of them, longer on more; {ends}."
+    )
 
 
 def risk(benchmark: Benchmark) -> str:

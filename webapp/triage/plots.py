@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640.0, 260.0, 62.0, 30.0, 10.0, 30.0
-MOST_CURVES, MOST_TICKS = 8, 7
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 460.0, 230.0, 60.0, 30.0, 10.0, 20.0
+MOST_CURVES, MOST_TICKS = 8, 6
 
 Point = tuple[float, float]
 Say = Callable[[float], str]

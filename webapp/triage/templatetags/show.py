@@ -11,6 +11,7 @@ from django import forms, template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from agents.benchmark import all_benchmarks
 from webapp.triage import codec, figures
 from webapp.triage import measured_figures as drawn
 from webapp.triage.measured_figures import size_text
@@ -267,6 +268,13 @@ def profile_parts(profile: Any) -> list[dict[str, Any]]:
         ms = getattr(profile, f"{name}_ms")
         found.append({"title": title, "ms": ms, "share": 100 * profile.share(ms)})
     return found
+
+
+@register.filter
+def benchmark_title(name: str) -> str:
+    """Its id where it is none of today's."""
+    found = all_benchmarks().get(name)
+    return found.title if found else name
 
 
 @register.filter

@@ -18,7 +18,6 @@ from agents.facts.bench import ALLREDUCE, COPY
 from agents.probes import probes_for
 from webapp.diagnosis.expected import figures
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.nccl_choice import nccl_choice
 from webapp.triage.case_facts import facts_of
 from webapp.triage.credentials import may_use_own_keys
 from webapp.triage.forms.target import SshTargetForm
@@ -110,17 +109,18 @@ def _look(
 def path(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     facts = facts_of(session)
     offered = offers(facts)
+    runs = session.runs.filter(kind="benchmark").select_related("target")[:12]
     context = shell(
         session,
         "path",
         role="guest",
         targets=session.targets.filter(role="guest"),
-        runs=session.runs.filter(kind="benchmark").select_related("target")[:3],
+        active=[run for run in runs if not run.ended],
+        ended=[run for run in runs if run.ended][:3],
         with_engine=[offer for offer in offered if offer.benchmark.engine_runs],
         alone=[offer for offer in offered if not offer.benchmark.engine_runs],
         results=measured(facts),
         expected=figures(facts),
-        sweep=nccl_choice(facts),
         bounded=facts.value(COPY) or facts.value(ALLREDUCE),
     )
     return TemplateResponse(request, "triage/path.html", context)
