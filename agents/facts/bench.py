@@ -295,7 +295,7 @@ class GpuTelemetry:
     DCGM's profiling figures, which say how much of the chip worked. *_gb_per_s: 10⁹ bytes a second.
     pcie_gen and pcie_width: the best that was seen, because an idle link goes down by itself.
     throttle_reasons: what slowed the clocks in any sample; throttled_percent: in how many of them.
-    every_s: between two samples.
+    every_s: between two samples. temperature_celsius: of our own programs the highest.
     """
 
     gpu: str

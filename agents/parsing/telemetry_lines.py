@@ -28,8 +28,8 @@ Look = dict[str, float]
 
 
 def parse(said: PayloadLines) -> tuple[tuple[GpuTelemetry, ...], tuple[int, ...]]:
-    """One entry a GPU, in order, and the lines of the looks. Figures are of the looks in which a kernel
-    ran, if there are some."""
+    """One entry a GPU, in order, and the lines of the looks. Medians are of the looks in which a kernel
+    ran, if there are some; the highest temperature and link are of all."""
     columns: list[str] = []
     every_s: float | None = None
     looks: dict[int, list[Look]] = defaultdict(list)
@@ -74,7 +74,7 @@ def _summary(gpu: int, every: list[Look], every_s: float | None) -> GpuTelemetry
         memory_busy_percent=middle.get("memory_busy_percent"),
         memory_used_mib=middle.get("memory_used_mib"),
         sm_clock_mhz=_whole(middle.get("sm_clock_mhz")),
-        temperature_celsius=_whole(middle.get("temperature_celsius")),
+        temperature_celsius=_whole(most.get("temperature_celsius")),
         memory_clock_mhz=_whole(middle.get("memory_clock_mhz")),
         pcie_gen=_whole(most.get("pcie_gen")),
         pcie_width=_whole(most.get("pcie_width")),
