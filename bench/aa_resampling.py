@@ -126,10 +126,15 @@ COMPARISONS: dict[str, Callable[[Noise, random.Random, float], bool]] = {
 }
 
 
-def rate(differs: Callable[[Noise, random.Random, float], bool], noise: Noise, shift: float) -> int:
-    """In how many of 1,000 resamples a difference is called. shift: share by which one side is faster."""
+def rate(
+    differs: Callable[[Noise, random.Random, float], bool],
+    noise: Noise,
+    shift: float,
+    resamples: int = RESAMPLES,
+) -> int:
+    """In how many resamples a difference is called. shift: share by which one side is faster."""
     chance = random.Random(round(shift * 1000))
-    return sum(differs(noise, chance, 1 - shift) for _ in range(RESAMPLES))
+    return sum(differs(noise, chance, 1 - shift) for _ in range(resamples))
 
 
 def wilson(hits: int, of: int) -> tuple[float, float]:
