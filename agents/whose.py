@@ -19,7 +19,7 @@ _HEADING_CHARS = 60
 _HEADING_LINES = 4
 _HOSTS_NAME = re.compile(r"@(?:pve|proxmox|hypervisor)[\d-]*(?:\.|$)")
 # A machine's words stand early; a log of megabytes need not be searched whole.
-_SEARCHED = 2_000_000
+_SEARCHED = 300_000
 
 
 @dataclass(frozen=True, slots=True)

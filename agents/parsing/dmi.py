@@ -32,6 +32,8 @@ _LABELS = {
 }
 _FILES = frozenset((*_LABELS.values(), "product_version", "product_uuid", "board_vendor"))
 _FILES |= {"board_name", "bios_version", "chassis_vendor"}
+# `cat /sys/class/dmi/id/product_name` names the field only in the command.
+_TYPED = re.compile(r"/dmi/id/(?:(\w{4,20})(?=\s|$)|\{([\w,]{4,200})\})")
 _EMPTY = frozenset(("", "not specified", "to be filled by o.e.m.", "default string", "n/a", "none"))
 _QUOTE = re.compile(r"^\s{0,8}(?:[>|]\s?)*")
 _PAIR = re.compile(r"^\s*(?:dmi )?([A-Za-z][A-Za-z_ ]{2,40}?)\s*: ?(.*)$")
@@ -74,9 +76,16 @@ def parse(text: str) -> Names | None:
     lines: list[int] = []
     section: Mapping[str, str] = {}
     combined = ""
+    typed: list[str] = []
     for number, raw in enumerate(text.splitlines(), 1):
         line = _QUOTE.sub("", raw[:LINE_CAP], count=1)
         section = _SECTIONS.get(line.strip(), {} if line.startswith("Handle ") else section)
+        if "/dmi/id/" in line and (names := _TYPED.findall(line)):
+            asked = (name for pair in names for name in ",".join(pair).split(","))
+            typed = [name for name in asked if name in _FILES]
+            continue
+        if typed and not _PAIR.match(line):
+            line = f"{typed.pop(0)}: {line.strip()}"
         kernel, pair = _KERNEL.search(line), _PAIR.match(line)
         if kernel:
             combined, bios = _split(kernel[1])

@@ -37,13 +37,14 @@ _SIZES = {
 }
 _ATTENTION = (
     re.compile(
-        r"Using (?:AttentionBackendEnum\.)?(?P<name>[A-Z][\w -]{2,40}?) backend"
+        r"Using (?:AttentionBackendEnum\.)?(?P<name>[A-Z][\w -]{2,40}?)(?: attention)? backend"
         r"(?: on V\d engine)?[.,]?\s*(?:$|out of|from)"
     ),
     re.compile(r"[Uu]se (?P<name>\w{2,40}) (?:attention )?backend by default"),
     re.compile(r"\battention_backend['\"]?\s?[=:]\s?['\"](?P<name>\w{2,40})['\"]"),
 )
 _MOE = (
+    re.compile(r"Using (?P<name>[\w ()/-]{2,60}?) backend for (?:\w{2,8} )?MoE"),
     re.compile(
         r"Using (?P<name>[\w ()/-]{2,60}?) (?:(?:\w{2,8} )?MoE|fused moe) (?:backend|kernel)",
         re.IGNORECASE,

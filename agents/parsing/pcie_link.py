@@ -23,6 +23,9 @@ _LINK = re.compile(r"^[\s>|]*Lnk(?P<which>Cap|Sta):\s(?P<rest>.{0,300})")
 _WIDTH = re.compile(r"\bWidth x(\d{1,2})\b")
 _WORD = re.compile(r"\b(max_speed|max_width|speed|width)=(\S*)")
 _MOST_LANES = 32
+_TYPED = re.compile(
+    r"\blspci\b.{0,80}\s-s\s*((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7])\b", re.IGNORECASE
+)
 
 Found = tuple[tuple[PcieLink, ...], tuple[int, ...]]
 
@@ -74,11 +77,17 @@ def from_lspci(text: str) -> Found:
             links.append(link)
             lines += link_lines
     if not devices:
-        rows = ((n, line[:LINE_CAP]) for n, line in enumerate(text.splitlines(), 1))
-        for link, link_lines in _links(rows, None):
+        rows = [(n, line[:LINE_CAP]) for n, line in enumerate(text.splitlines(), 1)]
+        for link, link_lines in _links(rows, _typed_address(rows)):
             links.append(link)
             lines += link_lines
     return tuple(links), tuple(lines)
+
+
+def _typed_address(rows: list[tuple[int, str]]) -> str | None:
+    """`lspci -vvv -s 41:00.0 | grep Lnk` names its device only in the command."""
+    typed = _TYPED.search(rows[0][1][:400]) if rows else None
+    return lspci.full_address(typed[1]) if typed else None
 
 
 def _links(

@@ -269,3 +269,23 @@ def test_two_matrices_under_one_kind_of_header_stay_apart() -> None:
     found = recognise(text)
     assert [part.reader for part in found.parts] == ["guest.topo_p2p_write", "guest.topo_matrix"]
     assert found.unrecognised == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "fact", "said"),
+    [
+        ("$ cat /sys/class/dmi/id/{sys_vendor,product_name}\nQEMU\nStandard PC\n", "guest.dmi", "QEMU Standard"),
+        ("$ lspci -vv -s 41:00.0 | grep Lnk\n\t\tLnkSta:\tSpeed 8GT/s, Width x8\n", "guest.pcie_links", "0000:41:"),
+        ("# pct config 200\nhostname: llm\nunprivileged: 1\n", "host.lxc", "id=200"),
+    ],
+)  # fmt: skip
+def test_what_only_the_typed_command_says_is_read(text: str, fact: str, said: str) -> None:
+    readings = [r for item in read_raw(text.encode(), role=None).items for r in item.readings]
+    assert any(r.fact_id == fact and said in str(r.value) for r in readings)
+
+
+def test_an_attention_backend_is_named_without_the_word() -> None:
+    line = "(Worker_TP0 pid=1) INFO 11-20 10:10:20 [cuda.py:366] Using FLASHINFER attention backend out of "
+    (item,) = read_raw(f"{line}potential backends: ['FLASHINFER']\n".encode(), role=None).items
+    start = next(r.value for r in item.readings if r.fact_id == "guest.engine_start")
+    assert start and start.attention_backend == "FLASHINFER"

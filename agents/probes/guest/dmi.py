@@ -23,7 +23,10 @@ _FACTS = (DMI, MACHINE_TYPE, VIRT_KIND, PRODUCT_UUID)
 def parse(output: Output) -> Readings:
     names = dmi.parse(output.stdout)
     if names is not None:
-        described = _described(names, ("the names after the cut",) if output.truncated else ())
+        missing = ("the names after the cut",) if output.truncated else ()
+        if output.alternative < 0 and names.combined in names.fields.values():
+            missing = (*missing, "vendor or product: the text shows one of them")
+        described = _described(names, missing)
         return (described, _board(names), _kind(names, output.alternative), _uuid(names))
     if "no DMI tables" in output.stdout[:200]:
         why = "the kernel found no DMI tables, as in guests without firmware"
@@ -89,6 +92,7 @@ probe = Probe(
         ),
         score=0.95,
         any_machine=True,
+        with_command=True,
     ),
     root_adds="dmidecode's full tables; the names are readable without",
 )

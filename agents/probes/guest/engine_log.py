@@ -95,6 +95,10 @@ probe = Probe(
             r"LLM engine \(v[\w.+-]+\) with config: ",
             r"server_args=ServerArgs\(",
             r"non-default args: \{",
+            # Both engines' lines name their source file; a log may begin with any of them.
+            r"^(?:[\w.-]{1,40} +\| +)?(?:\(\w{1,40}(?: pid=\d+)?\) )?"
+            r"(?:INFO|WARNING|ERROR) [\d: -]{14} \[\w+\.py:\d+\]",
+            r"^\[\d{4}-\d\d-\d\d [\d:]{8}(?: [DTPE]{2}\d+)+\] ",
         ),
         belongs=(
             r"\b(?:INFO|WARNING|ERROR|DEBUG)\b|^\[?\d{4}-\d\d-\d\d[ T]|^\(\w+[ )]|NCCL (?:INFO|WARN|version)|"

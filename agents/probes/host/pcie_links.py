@@ -30,5 +30,6 @@ probe = Probe(
         belongs=r"^[0-9a-f]{4}:\S+ vendor=|^\s*Lnk\w+:|^devices seen$",
         score=0.7,
         any_machine=True,
+        with_command=True,
     ),
 )
