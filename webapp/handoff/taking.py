@@ -27,22 +27,22 @@ class RefusedError(Exception):
     """Nothing was taken; the message says why."""
 
 
-def take(link: Link, uploads: Sequence[Upload], *, label: str, hide: bool) -> Received:
-    """Raises RefusedError when the link brought too much already."""
+def take(link: Link, uploads: Sequence[Upload], *, phase: str, hide: bool) -> Received:
+    """phase: whose scripts printed it, "" for the collector. Raises RefusedError when the link brought
+    too much already."""
     size = sum(len(upload.raw) for upload in uploads)
     if not throttle.may_answer(link.pk):
         raise RefusedError("That was sent very often. Wait ten minutes and send it again.")
     if size + _taken_bytes(link) > throttle.LARGEST_TOTAL_BYTES:
         raise RefusedError("This link has taken all it may; ask for a new one.")
-    received = receive(
-        link.session, uploads, user=None, view=View.HOST, label=f"{link.person}: {label}", hide=hide
-    )
+    label = f"{link.person}: {f'output of {phase}' if phase else 'host script'}"
+    received = receive(link.session, uploads, user=None, view=View.HOST, label=label, hide=hide)
     if received.takes:
-        _keep(link, received)
+        _keep(link, received, phase)
     return received
 
 
-def _keep(link: Link, received: Received) -> None:
+def _keep(link: Link, received: Received, phase: str) -> None:
     Link.objects.filter(pk=link.pk).update(accepted_at=None, accepted_by=None)
     link.reach(Step.RECEIVED)
     for taken in received.takes:
@@ -51,6 +51,7 @@ def _keep(link: Link, received: Received) -> None:
             evidence=taken.evidence,
             defaults={
                 "understood": len(taken.understood),
+                "phase": phase,
                 "marks": marks_of(taken.evidence),
                 "notes": list(taken.notes),
             },

@@ -116,8 +116,8 @@ class Link(models.Model):
             Event.record(self.session, "link_revoked", by, person=self.person)
 
     def accept(self, by: User) -> None:
-        """Says that what came back is what was needed; without anything read there is nothing to accept."""
-        open_rows = Link.objects.filter(pk=self.pk, accepted_at=None, read_at__isnull=False)
+        """Says that what came back is what was needed; before anything came there is nothing to accept."""
+        open_rows = Link.objects.filter(pk=self.pk, accepted_at=None, received_at__isnull=False)
         if open_rows.update(accepted_at=timezone.now(), accepted_by=by):
             Event.record(self.session, "link_accepted", by, person=self.person)
 
@@ -125,7 +125,8 @@ class Link(models.Model):
 class Answer(models.Model):
     """One output given back through a link. marks: what is odd about where it comes from, in words.
 
-    notes: what the reader says of it. understood: how many outputs were recognised in it.
+    notes: what the reader says of it. understood: how many outputs were recognised in it. phase: whose
+    scripts printed it ("P2"), for people to read; "" for what the collector was to find out.
     """
 
     link = models.ForeignKey(Link, on_delete=models.CASCADE, related_name="given")
@@ -133,6 +134,7 @@ class Answer(models.Model):
     marks = models.JSONField(default=list)
     notes = models.JSONField(default=list)
     understood = models.PositiveIntegerField()
+    phase = models.CharField(max_length=8, blank=True)
     at = models.DateTimeField(auto_now=True)
 
     class Meta:

@@ -145,9 +145,10 @@ def answer(request: HttpRequest, link: Link) -> HttpResponse:
     uploads = given(request)
     page = f"/asked/{link.pk}"  # what went wrong stands at its top
     if uploads:
-        about = request.POST.get("about", "")[:60] or "host script"
+        said = request.POST.get("phase", "")
+        phase = said if said in link.phases else ""
         try:
-            received = take(link, uploads, label=about, hide=bool(request.POST.get("hide")))
+            received = take(link, uploads, phase=phase, hide=bool(request.POST.get("hide")))
             _tell(request, received)
             page += "#understood" if received.takes else ""
         except RefusedError as error:
