@@ -102,7 +102,7 @@ def _host(facts: Facts) -> tuple[HostGpu, ...]:
     groups = {
         device: group.group for group in facts.value(IOMMU_GROUPS) or () for device in group.devices
     }
-    redirects = _redirects(facts)
+    redirects = peer_redirects(facts)
     return tuple(
         HostGpu(
             path.pci_address,
@@ -118,7 +118,7 @@ def _host(facts: Facts) -> tuple[HostGpu, ...]:
     )
 
 
-def _redirects(facts: Facts) -> Callable[[GpuPath], bool | None]:
+def peer_redirects(facts: Facts) -> Callable[[GpuPath], bool | None]:
     """What the ports that a GPU's peer traffic could turn in do with it.
 
     PCI Express base specification, Access Control Services: below a switch its own ports decide, and

@@ -238,3 +238,12 @@ def test_a_cloud_on_kvm_may_well_lack_the_clique(kind: str, refuted: bool) -> No
     assert (found.kind == "refuted") is refuted
     other = verdict("p2p_denied_other", VIRT_KIND.known(kind, lines=(1,)), *readings)
     assert "hypervisor that grants its guests no P2P" in other.for_[0].text
+
+
+def test_a_redirect_elsewhere_is_no_detour() -> None:
+    """A root port of another device redirects, and the switch's own ports do not."""
+    elsewhere = AcsPort("0000:e0:01.1", True, "ReqRedir+")
+    own = AcsPort("0000:01:00.0", False, "ReqRedir-")
+    guest = [*kvm_guest(OK), SHARED]
+    assert verdict("acs_detour", *guest, ACS.known((elsewhere, own))).kind == "refuted"
+    assert verdict("acs_detour", *guest, ACS.known((elsewhere,))).kind == "open"

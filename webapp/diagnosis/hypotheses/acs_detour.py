@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter
 
 from agents.facts.host import ACS, GPU_PATHS
-from webapp.diagnosis.asking import asks
+from webapp.diagnosis.asking import asks, tells
 from webapp.diagnosis.case import Case, GateState, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.topology import peer_redirects
 
 
 def assess(case: Case) -> Verdict:
@@ -20,7 +21,7 @@ def assess(case: Case) -> Verdict:
     if driver and driver.state is GateState.FAIL:
         text = "the driver refuses P2P, so no traffic takes any path between peers"
         return Verdict(VerdictKind.REFUTED, (), (Claim(text, driver.evidence),))
-    paths, ports = facts.value(GPU_PATHS), facts.value(ACS)
+    paths = facts.value(GPU_PATHS)
     if paths is None:
         return Verdict(VerdictKind.OPEN, missing=asks(facts, GPU_PATHS, ACS))
     switches = Counter(path.switch for path in paths if path.switch)
@@ -31,17 +32,22 @@ def assess(case: Case) -> Verdict:
         return Verdict(VerdictKind.REFUTED, (), (claim,))
     text = f"GPUs share {len(shared)} PCIe switches on the host"
     together = Claim(text, facts.refs(GPU_PATHS), None, Basis.MEASURED)
-    if ports is None:
-        return Verdict(VerdictKind.OPEN, (together,), (), asks(facts, ACS))
-    redirecting = [port for port in ports if port.redirect]
-    if not redirecting:
-        claim = Claim("no bridge redirects by ACS", facts.refs(ACS), None, Basis.MEASURED)
+    redirects = peer_redirects(facts)
+    turned = [redirects(path) for path in paths if path.switch in shared]
+    if not any(turned) and None in turned:
+        missing = asks(facts, ACS) or (tells(ACS),)
+        return Verdict(VerdictKind.OPEN, (together,), (), missing)
+    if not any(turned):
+        text = "no port below the shared switches redirects by ACS"
+        claim = Claim(text, facts.refs(ACS), None, Basis.MEASURED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
-    text = f"ACS redirect is on at {len(redirecting)} bridges"
-    redirects = Claim(text, facts.refs(ACS), None, Basis.MEASURED)
+    text = (
+        f"ACS redirects {turned.count(True)} of these {len(turned)} GPUs' traffic to the root port"
+    )
+    detour = Claim(text, facts.refs(ACS), None, Basis.MEASURED)
     allowed = driver is not None and driver.state is GateState.PASS
     kind = VerdictKind.SUPPORTED if allowed else VerdictKind.OPEN
-    return Verdict(kind, (together, redirects), (), ("bench.copy",))
+    return Verdict(kind, (together, detour), (), ("bench.copy",))
 
 
 hypothesis = Hypothesis(__name__, "ACS on a shared switch makes P2P take a detour.", assess)
