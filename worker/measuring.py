@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
-from agents.agent import Agent, Ending
+from agents.agent import Agent, AgentError, Ending
 from agents.benchmark import Benchmark, all_benchmarks
-from agents.facts import ReadingKind
-from agents.facts.platform import PYTHON_WITH_TORCH
+from agents.facts import Fact, ReadingKind
+from agents.facts.platform import PYTHON_WITH_TORCH, REFERENCE_TOOLS
 from agents.framing import clean
 from agents.interpreter import chosen_of
 from webapp.triage import intake, runs
@@ -28,10 +30,12 @@ class Measuring:
 
     def work(self, agent: Agent) -> Work:
         benchmark = self._benchmark
-        program, interpreter = benchmark.payload_source(), self._interpreter()
+        program = benchmark.payload_source()
+        interpreter = "sh" if benchmark.tool else self._interpreter()
+        tool = (self._tool(benchmark.tool),) if benchmark.tool else ()
         return lambda on_output, cancelled: agent.run_payload(
             program,
-            (*benchmark.argv, *argv_of(self.run.arguments)),
+            (*tool, *benchmark.argv, *argv_of(self.run.arguments)),
             interpreter=interpreter,
             on_output=on_output,
             cancelled=cancelled,
@@ -47,14 +51,23 @@ class Measuring:
         return self.run.arguments.get("INTERPRETER", "") or self._found() or "python3"
 
     def _found(self) -> str:
-        """Only what this very machine answered last: a paste must not name a program that is run."""
+        return chosen_of(str(value) for value in self._answered(PYTHON_WITH_TORCH))
+
+    def _tool(self, name: str) -> str:
+        """Raises AgentError when no probe has found it on this very machine."""
+        for tools in self._answered(REFERENCE_TOOLS):
+            if isinstance(tools, dict) and name in tools:
+                return str(tools[name])
+        raise AgentError(
+            f"{name} was not found on this machine. Run the guest's probes there first."
+        )
+
+    def _answered(self, fact: Fact[Any]) -> Iterable[Any]:
+        """What each probe of this very machine said last: a paste must not name a program that is run."""
         stored = StoredReading.objects.filter(
-            evidence__run__target=self.run.target,
-            fact_id=PYTHON_WITH_TORCH.id,
-            kind=ReadingKind.KNOWN,
+            evidence__run__target=self.run.target, fact_id=fact.id, kind=ReadingKind.KNOWN
         ).order_by("pk")
-        newest = dict(stored.values_list("evidence__reader", "value"))
-        return chosen_of(str(value) for value in newest.values())
+        return dict(stored.values_list("evidence__reader", "value")).values()
 
     def take(self, piece: bytes) -> None:
         self.output += piece

@@ -40,4 +40,16 @@ benchmark = Benchmark(
         belongs=r"^#|^\s*\d+\s+\d+\s+[a-z]\w+\s|^\S+_perf\b|NCCL_P2P_DISABLE=|\bNCCL (?:INFO|WARN|version)\b",
         between=("guest.nccl_log",),
     ),
+    tool="all_reduce_perf",
+    argv=(
+        *("-b", "4K", "-e", "64M", "-f", "4", "-g", "@gpus"),
+        *("-G", "20", "-n", "20", "-w", "5"),
+    ),
+    duration_s=30,
+    timeout_s=180,
+    gpu_memory_mib=1000,
+    about=(
+        "NVIDIA's own all-reduce test, which is on this machine: without P2P, then as NCCL chooses, inside"
+        " CUDA graphs. It stands beside our figures, size by size."
+    ),
 )

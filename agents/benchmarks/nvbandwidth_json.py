@@ -44,4 +44,13 @@ benchmark = Benchmark(
         belongs=r"^\s*[\]\[{}\"\d-]|^\s*(?:true|false|null)",
         score=0.91,
     ),
+    tool="nvbandwidth",
+    argv=(
+        *("-j", "-t", "device_to_device_memcpy_read_ce", "-t", "device_to_device_memcpy_write_ce"),
+        *("-t", "host_to_device_memcpy_ce", "-t", "device_to_host_memcpy_ce"),
+    ),
+    duration_s=20,
+    timeout_s=120,
+    gpu_memory_mib=1200,
+    about="NVIDIA's own copy test, which is on this machine. Without peer access it measures no pair.",
 )

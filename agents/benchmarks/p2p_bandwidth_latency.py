@@ -43,4 +43,9 @@ benchmark = Benchmark(
             r"|^Built from|^Additional|^Waived|^ERROR"
         ),
     ),
+    tool="p2pBandwidthLatencyTest",
+    duration_s=20,
+    timeout_s=120,
+    gpu_memory_mib=1000,
+    about="The CUDA sample that is on this machine: all pairs with P2P and without.",
 )

@@ -105,3 +105,6 @@ HOST_NUMA_NODES: Fact[tuple[NumaNode, ...]] = Fact(
 SOFTWARE: Fact[Mapping[str, str]] = Fact(
     "guest.software", "Versions of torch, engines and CUDA libraries", dict[str, str]
 )
+REFERENCE_TOOLS: Fact[Mapping[str, str]] = Fact(
+    "guest.reference_tools", "Reference tools on the machine, with their paths", dict[str, str]
+)

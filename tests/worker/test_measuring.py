@@ -87,3 +87,29 @@ def test_a_benchmark_nobody_has_is_refused(here: Target, admin: User) -> None:
     for name in ("bench.no_such", "bench.serving"):
         with pytest.raises(ValueError, match="no such benchmark"):
             runs.queue_benchmark(here.session, here, admin, name)
+
+
+def test_a_reference_tool_runs_when_this_machines_probe_found_it(
+    here: Target, admin: User, tools: Callable[[str, str], Path]
+) -> None:
+    tools("nvidia-smi", "[ \"$1\" != -L ] || echo 'GPU 0: NVIDIA H200'")
+    tools(
+        "all_reduce_perf",
+        "echo '# nThread 1 nGpus 2 graph: 20'\n"
+        "echo '12288 6144 bfloat16 sum -1 7.50 1.64 1.64 0 7.48 1.64 1.64 0'",
+    )
+    early = runs.queue_benchmark(here.session, here, admin, "bench.nccl_tests")
+    tasks.run(str(early.pk))
+    early.refresh_from_db()
+    assert early.state == RunState.FAILED
+    assert "was not found on this machine" in early.problem
+    probing = runs.queue_probes(here.session, here, admin, ["guest.reference_tools"])
+    tasks.run(str(probing.pk))
+    run = runs.queue_benchmark(here.session, here, admin, "bench.nccl_tests")
+    tasks.run(str(run.pk))
+    run.refresh_from_db()
+    assert (run.state, run.problem) == (RunState.SUCCEEDED, "")
+    without, chosen = run.evidence.get().readings.order_by("pk")
+    assert without.value
+    assert chosen.value
+    assert (without.value["p2p"], chosen.value["p2p"]) == (False, None)

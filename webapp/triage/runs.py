@@ -79,7 +79,7 @@ def queue_benchmark(
     PermissionDenied as for probes.
     """
     benchmark = all_benchmarks().get(name)
-    if benchmark is None or benchmark.payload is None:
+    if benchmark is None or not benchmark.can_run:
         raise ValueError(f"no such benchmark to run: {name}")
     interpreter_of((arguments or {}).get("INTERPRETER", ""))
     return _queue(session, target, user, BENCHMARK, [name], dict(arguments or {}))

@@ -1,0 +1,69 @@
+"""Which reference tools are on the machine: nccl-tests, nvbandwidth, and two of the CUDA samples.
+
+They can be run beside our own measurements. Tried are PATH and where people build them; never a program that
+another user can change, as whoever asks may be root.
+"""
+
+from __future__ import annotations
+
+import re
+
+from agents.facts.platform import REFERENCE_TOOLS
+from agents.probe import Command, Output, Probe, Readings, Signature
+
+TOOLS = ("all_reduce_perf", "nvbandwidth", "p2pBandwidthLatencyTest", "simpleP2P")
+
+_SH = r"""cd / || exit 1
+me=$(id -u)
+ours() {
+  owner=$(stat -L -c %u "$1" 2>/dev/null) || return 1
+  [ "$owner" = 0 ] || [ "$owner" = "$me" ]
+}
+for tool in all_reduce_perf nvbandwidth p2pBandwidthLatencyTest simpleP2P; do
+  for p in "$(command -v "$tool")" /opt/*/build/"$tool" /opt/*/"$tool" /opt/*/bin/"$tool" \
+      /usr/local/bin/"$tool" /usr/local/cuda/bin/"$tool" /usr/local/cuda/extras/demo_suite/"$tool" \
+      /usr/local/cuda/samples/bin/*/*/*/"$tool" /usr/local/cuda/samples/*/"$tool"/"$tool" \
+      /workspace/*/build/"$tool" /workspace/*/"$tool" "$HOME"/"$tool" "$HOME"/*/"$tool" \
+      "$HOME"/*/build/"$tool" "$HOME"/*/bin/"$tool" "$HOME"/*/build/Samples/*/*/"$tool" \
+      "$HOME"/*/Samples/*/"$tool"/"$tool"; do
+    case $p in /*) ;; *) continue ;; esac
+    [ -f "$p" ] && [ -x "$p" ] && ours "$p" && ours "${p%/*}" || continue
+    echo "$tool $p"
+    break
+  done
+done
+echo 'tools looked for'
+exit 0"""
+
+_FOUND = re.compile(rf"^({'|'.join(TOOLS)}) (/[\w./+-]{{1,400}})$", re.ASCII)
+
+
+def parse(output: Output) -> Readings:
+    tools: dict[str, str] = {}
+    lines = []
+    for number, line in enumerate(output.lines, 1):
+        if (found := _FOUND.match(line[:600].strip())) and found[2].endswith(f"/{found[1]}"):
+            tools.setdefault(found[1], found[2])
+            lines.append(number)
+    if tools:
+        cut = ("the end of the output",) if output.truncated or output.timed_out else ()
+        return (REFERENCE_TOOLS.known(tools, lines=tuple(lines), missing=cut),)
+    if output.truncated or output.timed_out:
+        return (REFERENCE_TOOLS.not_run("the search did not come to its end"),)
+    if "tools looked for" in output.stdout:
+        return (REFERENCE_TOOLS.absent("none is on PATH or in the usual places"),)
+    return (REFERENCE_TOOLS.unreadable("no tool with its path in the output"),)
+
+
+probe = Probe(
+    __name__,
+    title="Reference tools",
+    commands=(Command(_SH),),
+    supplies=(REFERENCE_TOOLS,),
+    parse=parse,
+    signature=Signature(
+        starts=(rf"^(?:{'|'.join(TOOLS)}) /\S+$", r"^tools looked for$"),
+        belongs=r"^\w+ /\S+$|^tools looked for$",
+    ),
+    timeout_s=15,
+)
