@@ -37,12 +37,17 @@ def as_dict(result: Diagnosis, unrecognised: Sequence[dict[str, Any]] = ()) -> d
         "corrections": [_plain(item) for item in result.corrections],
         "unrecognised": list(unrecognised),
     }
-    rounded: dict[str, Any] = _rounded(found)
-    return rounded
+    plain: dict[str, Any] = rounded(found)
+    return plain
 
 
 def as_json(result: Diagnosis, unrecognised: Sequence[dict[str, Any]] = ()) -> str:
-    return json.dumps(as_dict(result, unrecognised), sort_keys=True, ensure_ascii=False, indent=1)
+    return as_text(as_dict(result, unrecognised))
+
+
+def as_text(plain: Any) -> str:
+    """Keys sorted; with `rounded` figures the same input gives the same bytes everywhere."""
+    return json.dumps(plain, sort_keys=True, ensure_ascii=False, indent=1)
 
 
 def _plain(value: Any) -> Any:
@@ -102,11 +107,11 @@ def _option(option: Option, advice: Advice) -> dict[str, Any]:
     }
 
 
-def _rounded(value: Any) -> Any:
+def rounded(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
     if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
+        return {key: rounded(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_rounded(item) for item in value]
+        return [rounded(item) for item in value]
     return value

@@ -17,6 +17,7 @@ import pytest
 
 from tests.browser import outputs
 from webapp.accounts.models import User
+from webapp.triage.diagnosis_json import DIGITS
 from webapp.triage.models import DiagnosisSession
 
 pytestmark = pytest.mark.service  # whole processes take seconds to start
@@ -298,6 +299,9 @@ def test_one_run_each_cannot_tell(peerpath: Peerpath, tmp_path: Path) -> None:
     found = json.loads(as_json.stdout)
     assert (found["outcome"], found["runs"]) == ("cannot_tell", [1, 1])
     assert {effect["size_bytes"] for effect in found["effects"]} >= {12288, 16777216}
+    figures = re.findall(r"\d+\.\d+", as_json.stdout)
+    assert figures
+    assert all(len(figure.replace(".", "").lstrip("0")) <= DIGITS for figure in figures)
 
 
 def test_compare_needs_two_results(peerpath: Peerpath, tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from agents.parsing.allreduce_lines import CONTROL
 from agents.read import read_raw
 from webapp.diagnosis.compare.allreduces import compare_allreduces
 from webapp.diagnosis.compare.copies import Comparison, compare_copies
+from webapp.triage.diagnosis_json import as_text as json_text
+from webapp.triage.diagnosis_json import rounded
 
 
 class Command(BaseCommand):
@@ -31,8 +33,7 @@ class Command(BaseCommand):
         if found is None:
             self._stop(3, "no benchmark of one kind could be read in both BEFORE and AFTER")
         if options["json"]:
-            plain = json.loads(msgspec.json.encode(found))
-            self.stdout.write(json.dumps(plain, sort_keys=True, ensure_ascii=False, indent=1))
+            self.stdout.write(json_text(rounded(json.loads(msgspec.json.encode(found)))))
         else:
             self.stdout.write(as_text(found))
 
