@@ -55,7 +55,8 @@ free_to_change() {
   [ -z "$(value_of lock)" ] ||
     problem "VM $vmid is locked ($(value_of lock)): wait until that ends"
   [ "$(value_of template)" != 1 ] || problem "VM $vmid is a template"
-  pending=$(qm pending "$vmid" 2>/dev/null </dev/null | grep -E '^(new|del)') &&
+  answer=$(qm pending "$vmid" 2>&1 </dev/null) || problem "what is pending cannot be read: $answer"
+  pending=$(printf '%s\n' "$answer" | grep -E '^(new|del)') &&
     problem "changes are pending and would be applied as well: $pending"
   snapshots=$(sed -n 's/^\[\(.*\)\]$/\1/p' "$conf" | grep -v -e '^PENDING$' -e '^special:')
   [ -z "$snapshots" ] || [ "$with_snapshots" = yes ] ||

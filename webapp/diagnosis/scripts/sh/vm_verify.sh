@@ -57,7 +57,8 @@ verify() {
   find_vm
   stop_if_problems
   changes check_holds
-  pending=$(qm pending "$vmid" 2>/dev/null </dev/null | grep -E '^(new|del)') &&
+  answer=$(qm pending "$vmid" 2>&1 </dev/null) || not_ok "what is pending cannot be read: $answer"
+  pending=$(printf '%s\n' "$answer" | grep -E '^(new|del)') &&
     not_ok "changes are pending: $pending"
   if [ "$(vm_status)" = running ]; then
     ok "VM $vmid runs"

@@ -1,0 +1,143 @@
+"""The clique without Proxmox: what to write where, each with its source. Texts to read, not scripts.
+
+Read and reviewed November 2026. The same warning goes with all of them: a clique is a promise, and gates
+4 to 7 of the ladder decide whether it is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """steps: what to do, in order. text: what to write, with capital words to be replaced.
+
+    untried: what nobody here has run; shown beside it.
+    """
+
+    id: str
+    title: str
+    steps: tuple[str, ...]
+    text: str
+    rollback: str
+    source: str
+    untried: str = "Written from the source named; not run here."
+
+
+_CHECK = "In the guest: nvidia-smi topo -p2p r and w, then whether bytes arrive, then a checked all-reduce."
+_LIBVIRT = """\
+<domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
+  …
+  <devices>
+    <hostdev mode='subsystem' type='pci' managed='yes'>
+      <source><address domain='0x0000' bus='0x01' slot='0x00' function='0x0'/></source>
+      <alias name='ua-gpu0'/>
+    </hostdev>
+    …
+  </devices>
+  <qemu:override>
+    <qemu:device alias='ua-gpu0'>
+      <qemu:frontend>
+        <qemu:property name='x-nv-gpudirect-clique' type='unsigned' value='0'/>
+      </qemu:frontend>
+    </qemu:device>
+    <qemu:device alias='ua-gpu1'>
+      <qemu:frontend>
+        <qemu:property name='x-nv-gpudirect-clique' type='unsigned' value='0'/>
+      </qemu:frontend>
+    </qemu:device>
+  </qemu:override>
+</domain>"""
+_LIBVIRT_OLD = """\
+<domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
+  …
+  <qemu:commandline>
+    <qemu:arg value='-set'/>
+    <qemu:arg value='device.hostdev0.x-nv-gpudirect-clique=0'/>
+    <qemu:arg value='-set'/>
+    <qemu:arg value='device.hostdev1.x-nv-gpudirect-clique=0'/>
+  </qemu:commandline>
+</domain>"""
+
+INSTRUCTIONS: tuple[Instruction, ...] = (
+    Instruction(
+        "libvirt",
+        "libvirt 8.2 or newer: qemu:override",
+        (
+            "virsh dumpxml NAME > NAME.xml.before",
+            "virsh edit NAME: the namespace on the first line, an alias on each GPU's hostdev, and one "
+            "qemu:device for each alias before </domain>",
+            "take <hidden state='on'/> out of <features><kvm> if it is there",
+            "virsh shutdown NAME, wait, virsh start NAME: a reboot inside the guest applies nothing",
+            "virsh qemu-monitor-command is not needed: `tr '\\0' ' ' </proc/PID/cmdline` shows the property",
+            _CHECK,
+        ),
+        _LIBVIRT,
+        "virsh shutdown NAME; virsh define NAME.xml.before; virsh start NAME",
+        "libvirt, QEMU driver documentation, “Overriding properties of QEMU devices” (since 8.2.0)",
+    ),
+    Instruction(
+        "libvirt-commandline",
+        "libvirt before 8.2: qemu:commandline",
+        (
+            "virsh dumpxml NAME > NAME.xml.before",
+            "virsh edit NAME: the namespace, and two qemu:arg for each GPU; the ids are those of the running "
+            "command line (hostdev0, hostdev1, … or the alias)",
+            "only where libvirt starts QEMU with -device KEY=VALUE: with -device {…JSON…} (QEMU 6.2 and "
+            "libvirt 8.1 or newer) -set finds no such device, and the VM does not start",
+            "virsh shutdown NAME, wait, virsh start NAME",
+            _CHECK,
+        ),
+        _LIBVIRT_OLD,
+        "virsh shutdown NAME; virsh define NAME.xml.before; virsh start NAME",
+        "libvirt, QEMU driver documentation, “Pass-through of arbitrary QEMU commands”",
+    ),
+    Instruction(
+        "qemu",
+        "QEMU by hand",
+        (
+            "add the property to the -device of each GPU, one function each",
+            "no kvm=off in -cpu",
+            "stop QEMU and start it again; read what it prints about vfio and dma_map",
+            _CHECK,
+        ),
+        "-device vfio-pci,host=0000:01:00.0,x-nv-gpudirect-clique=0",
+        "start QEMU with the old line",
+        "QEMU hw/vfio/pci-quirks.c: clique ids 0 to 15, NVIDIA display-class devices alone",
+    ),
+    Instruction(
+        "cloud-hypervisor",
+        "cloud-hypervisor",
+        (
+            "add x_nv_gpudirect_clique to each GPU's --device",
+            "with --iommufd the kernel must map peers' memory as dma-buf (Linux 6.19 or newer)",
+            "stop the VM and start it again",
+            _CHECK,
+        ),
+        "--device path=/sys/bus/pci/devices/0000:01:00.0/,x_nv_gpudirect_clique=0",
+        "start it with the old line",
+        "cloud-hypervisor docs/vfio.md; pull request 6235, issue 6305",
+    ),
+    Instruction(
+        "incus",
+        "incus: by QEMU's configuration override",
+        (
+            "incus config show NAME > NAME.yaml.before",
+            "newer versions have an option of the gpu device for it (pull request 4001): use that if "
+            "`incus` knows it",
+            "else override: the section's name is the device's id in the QEMU configuration, "
+            "/run/incus/NAME/qemu.conf (dev-incus_GPU for a device named GPU)",
+            "incus stop NAME; incus start NAME",
+            _CHECK,
+        ),
+        'incus config set NAME raw.qemu.conf - <<END\n[device "dev-incus_gpu0"]\n'
+        'x-nv-gpudirect-clique = "0"\nEND',
+        "incus config unset NAME raw.qemu.conf, or its old value; stop and start",
+        "incus documentation, instance option raw.qemu.conf; issue 3962",
+    ),
+)
+
+
+def instruction(id_: str) -> Instruction | None:
+    return next((one for one in INSTRUCTIONS if one.id == id_), None)
