@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.http import HttpResponse
@@ -88,11 +89,15 @@ def download(script: HandedScript, *, by: User | None, show: bool = False) -> Ht
     return response
 
 
-def marks_of(evidence: Evidence) -> list[str]:
-    """What is odd about where a collector's answer comes from, each a sentence. It is read all the same."""
+def marks_of(evidence: Evidence, *, hidden: bool = False) -> list[str]:
+    """What is odd about where a collector's answer comes from, each a sentence. It is read all the same.
+
+    hidden: names were replaced before it was stored, so that it is not as it was printed.
+    """
     if evidence.reader != BUNDLE:
         return []
-    found = (_marks(evidence, bundle) for _, bundle in read_bundles(bytes(evidence.body)))
+    bundles = (bundle for _, bundle in read_bundles(bytes(evidence.body)))
+    found = (_marks(evidence, replace(b, edited=False) if hidden else b) for b in bundles)
     return list(dict.fromkeys(mark for marks in found for mark in marks))
 
 

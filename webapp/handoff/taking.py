@@ -38,11 +38,11 @@ def take(link: Link, uploads: Sequence[Upload], *, phase: str, hide: bool) -> Re
     label = f"{link.person}: {f'output of {phase}' if phase else 'host script'}"
     received = receive(link.session, uploads, user=None, view=View.HOST, label=label, hide=hide)
     if received.takes:
-        _keep(link, received, phase)
+        _keep(link, received, phase, hide)
     return received
 
 
-def _keep(link: Link, received: Received, phase: str) -> None:
+def _keep(link: Link, received: Received, phase: str, hide: bool) -> None:
     Link.objects.filter(pk=link.pk).update(accepted_at=None, accepted_by=None)
     link.reach(Step.RECEIVED)
     for taken in received.takes:
@@ -52,7 +52,7 @@ def _keep(link: Link, received: Received, phase: str) -> None:
             defaults={
                 "understood": len(taken.understood),
                 "phase": phase,
-                "marks": marks_of(taken.evidence),
+                "marks": marks_of(taken.evidence, hidden=hide),
                 "notes": list(taken.notes),
             },
         )

@@ -14,7 +14,7 @@ from django.test import Client
 from agents.facts import View
 from agents.probes import probes_for
 from tests.webapp.handoff.conftest import Sent
-from tests.webapp.handoff.stand_in import on_the_stand_in
+from tests.webapp.handoff.stand_in import HOSTS, on_the_stand_in
 from webapp.accounts.models import User
 from webapp.handoff.models import Answer, HandedScript
 from webapp.handoff.scripts import collector_for
@@ -142,3 +142,29 @@ def test_redacted_output_names_nobody_and_still_says_what_matters(
     readings = StoredReading.objects.filter(evidence__session=sent.link.session)
     assert [(vm["id"], len(vm["hostpci"])) for vm in vms_of(sent)] == [(128, 2)]
     assert readings.get(fact_id="host.pci_mappings").kind == "known"
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_it_finds_the_vm_on_every_kind_of_host(
+    sent: Sent, erika: Client, script: Path, tmp_path: Path, host: str
+) -> None:
+    output = on_the_stand_in(tmp_path, script, host=host)
+    assert marks(sent, erika, output) == []
+    assert [(vm["name"], bool(vm["hostpci"])) for vm in vms_of(sent)] == [
+        ("llm-customer-one", True)
+    ]
+    kinds = StoredReading.objects.filter(evidence__session=sent.link.session)
+    version = kinds.get(fact_id="host.pve_version")
+    assert version.kind == ("unsupported" if host == "libvirt" else "known")
+    mappings = kinds.get(fact_id="host.pci_mappings").kind
+    assert (mappings == "known") == (host in {"pve8", "pve9"})
+
+
+def test_hiding_names_before_storing_is_not_taken_for_editing(
+    sent: Sent, erika: Client, script: Path, tmp_path: Path
+) -> None:
+    output = on_the_stand_in(tmp_path, script).decode()
+    erika.post(f"{sent.page}/answer", {"text": output, "hide": "1"})
+    answer = Answer.objects.get(link=sent.link)
+    assert b"llm-customer-one" not in bytes(answer.evidence.body)
+    assert (answer.marks, answer.understood > 10) == ([], True)
