@@ -452,3 +452,10 @@ def test_a_pass_or_fail_always_has_evidence(
     expected = GateState.PASS if reads is writes is P2pCode.OK else GateState.FAIL
     assert driver == {expected}
     assert msgspec.json.encode(ladder)
+
+
+@pytest.mark.parametrize(("kind", "expects"), [("kvm", True), ("vmware", False), ("docker", False)])
+def test_what_is_expected_of_vfio_is_expected_of_kvm_alone(kind: str, expects: bool) -> None:
+    gate = _gate("mapped", TP8, VIRT_KIND.known(kind, lines=(1,)))
+    assert gate.state is GateState.UNKNOWN
+    assert bool(gate.expected) is expects

@@ -30,7 +30,7 @@ def judge(facts: Facts, path: Path) -> Gate:
     if ground(facts) is Ground.BARE_METAL:
         return Gate(GATE, path, GateState.NOT_APPLICABLE, "bare metal: no VFIO in between")
     backend, log = _backend(facts), facts.best(VFIO_ERRORS)
-    expected = _IOMMUFD_EXPECTED if backend is VfioBackend.IOMMUFD else _TYPE1_EXPECTED
+    expected = _expected(facts, backend)
     if log is None or log.reading.kind is not ReadingKind.KNOWN:
         why = "the log of this VM's start was not read"
         return Gate(GATE, path, GateState.UNKNOWN, why, (), expected)
@@ -49,6 +49,13 @@ def judge(facts: Facts, path: Path) -> Gate:
     why = "the log of the VM's start shows no failed BAR mapping"
     why += f"; not read: {', '.join(lacking)}" if lacking else f"; the backend is {backend}"
     return Gate(GATE, path, GateState.UNKNOWN, why, refs, expected)
+
+
+def _expected(facts: Facts, backend: VfioBackend | None) -> str | None:
+    """Only QEMU's guests have VFIO below them; what another hypervisor maps is not known from here."""
+    if backend is VfioBackend.IOMMUFD:
+        return _IOMMUFD_EXPECTED
+    return _TYPE1_EXPECTED if backend or ground(facts) is Ground.KVM else None
 
 
 def mapping_errors(facts: Facts) -> tuple[VfioError, ...]:
