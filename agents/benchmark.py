@@ -26,7 +26,7 @@ _TOOL = Path(__file__).with_name("reference_tool.sh")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One argument of a payload that a person may set: "--name value".
+    """One argument of a payload that a person may set: "--name=value"; empty is left to the payload.
 
     default: what the page offers; "hidden", "batch" and "concurrency" are filled in from what the
     session says of its model and its observed points. pattern: what a value must match as a whole, in a
@@ -37,10 +37,10 @@ class Choice:
     title: str
     default: str = ""
     hint: str = ""
-    pattern: str = r"[\w.,:\/@~+\-]{0,300}"
+    pattern: str = r"[\w.,:\/@~+\-]{1,300}"
 
 
-NUMBERS = r"[0-9]{1,7}(?:,[0-9]{1,7}){0,15}|"
+NUMBERS = r"[0-9]{1,7}(?:,[0-9]{1,7}){0,15}"
 HIDDEN = Choice("hidden", "Hidden size", hint="adds the sizes this model sends", pattern=NUMBERS)
 BATCH = Choice("batch", "Tokens in a step", hint="as in 1,64", pattern=NUMBERS)
 BYTES = Choice("bytes", "Bytes of an activation", "2", pattern="1|2|4")

@@ -64,7 +64,7 @@ benchmark = Benchmark(
             "url",
             "Endpoint",
             hint="as that machine reaches it; empty: ports 30000 and 8000 there",
-            pattern=r"(?:https?:\/\/)?[\w.:\[\]\/\-]{1,200}|",
+            pattern=r"(?:https?:\/\/)?[\w.:\[\]\/\-]{1,200}",
         ),
         Choice("key-file", "Key file", hint="a path there, if the endpoint wants a key"),
         Choice(

@@ -70,10 +70,10 @@ benchmark = Benchmark(
             "url",
             "Endpoint",
             hint="as that machine reaches it; empty: ports 30000 and 8000 there",
-            pattern=r"(?:https?:\/\/)?[\w.:\[\]\/\-]{1,200}|",
+            pattern=r"(?:https?:\/\/)?[\w.:\[\]\/\-]{1,200}",
         ),
         Choice("key-file", "Key file", hint="a path there, if the endpoint wants a key"),
-        Choice("seed", "Seed", hint="repeats an earlier run's prompts", pattern=r"[0-9]{0,12}"),
+        Choice("seed", "Seed", hint="repeats an earlier run's prompts", pattern=r"[0-9]{1,12}"),
     ),
     about=(
         "Sends prompts to the engine from the machine it runs on, one at a time and then more at once: time"

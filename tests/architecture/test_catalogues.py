@@ -73,4 +73,6 @@ def _records(kind: typing.Any) -> list[typing.Any]:
 
 def _has_unit(name: str) -> bool:
     units = ("_us", "_ms", "_s", "_w", "_percent", "_gb_per_s", "_tokens_per_s", "_bytes", "_mib")
-    return name.endswith(units) or name in {"cv", "total_params", "active_params", "values"}
+    counted = {"tokens_per_event", "tokens_per_joule", "prompt_tokens", "completion_tokens"}
+    bare = {"cv", "total_params", "active_params", "values"}
+    return name.endswith(units) or name in counted | bare

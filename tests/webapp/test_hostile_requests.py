@@ -210,7 +210,7 @@ def test_cookies_are_out_of_reach_of_scripts_and_other_sites(client: Client, ali
 
 
 @pytest.mark.parametrize(
-    "name", ["alice\u200b", "\u202ealice", "ａｌｉｃｅ", "Alice", "a\x00b", " ", "PeerPath"]
+    "name", ["alice\u200b", "\u202ealice", "ａｌｉｃｅ", "Alice", "ali\x00ce", " ", "PeerPath"]
 )
 def test_nobody_takes_a_name_that_reads_like_another_ones(
     client: Client, alice: User, name: str
@@ -220,6 +220,13 @@ def test_nobody_takes_a_name_that_reads_like_another_ones(
     assert client.post(f"/welcome/{token}", typed).status_code == 200
     assert User.objects.count() == 1
     assert OneTimeLink.find(token)
+
+
+def test_nul_reaches_no_text_that_postgresql_would_refuse(browser: Client, alice: User) -> None:
+    answer = browser.post("/sessions/new?x=\0", {"title": "slow\0 machine", "te\0xt": "\0"})
+    assert answer.status_code == 302
+    assert DiagnosisSession.objects.get().title == "slow machine"
+    assert browser.get("/sessions/%00/").status_code == 404
 
 
 def test_a_new_name_signs_in_as_it_was_chosen(client: Client) -> None:
@@ -326,7 +333,7 @@ def test_a_machine_that_prints_without_end_does_not_keep_the_pages_busy(
     )
     run.chunks.create(number=0, body="\n".join([head, *[row] * rows, ""]).encode())
     page = browser.get(f"/sessions/{session_of_alice.pk}/runs/{run.pk}").content.decode()
-    assert ("rows so far" in page) is shown
+    assert ("Copy benchmark, so far" in page) is shown
     seen = seen_of(run)
     assert f"?seen={seen}" in page
     again = browser.get(f"/sessions/{session_of_alice.pk}/runs/{run.pk}", {"seen": seen})

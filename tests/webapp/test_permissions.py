@@ -58,6 +58,7 @@ ONLY_POST = {
     "triage:read_outputs",
     "triage:sample",
     "triage:start_run",
+    "triage:use_observed",
 }
 
 

@@ -44,7 +44,11 @@ SHOWN: tuple[tuple[Fact[Any], str], ...] = (
     (LAUNCH, "triage/_launch.html"),
     (TELEMETRY, "triage/_telemetry.html"),
 )
-LIVE_BYTES = 1 << 19  # more than a poll may read each time: a machine may print without end
+LIVE, MOST_PRINTED = (
+    1 << 17,
+    1 << 20,
+)  # characters that are parsed and bytes that are fetched, each poll
+_LOOK = '{"at_s"'  # a look of the telemetry, of which there are several a second
 TAIL_LINES = 12
 MOST_EACH = 6  # results of one kind on the page; all are among the evidence
 
@@ -86,20 +90,28 @@ def _shown(fact: Fact[Any], template: str, item: Sourced) -> Measured:
 
 
 def live(run: Run) -> Live | None:
-    """None when it is no benchmark, or has ended, or has printed nothing yet."""
+    """None when it is no benchmark, or has ended, or has printed nothing yet. Of more than a poll may
+    read each time only the last lines are shown: a machine may print without end."""
     if run.kind != BENCHMARK or run.ended:
         return None
-    raw = b""
-    for body in run.chunks.values_list("body", flat=True).iterator(chunk_size=1):
-        raw += bytes(body)
-        if len(raw) > LIVE_BYTES:
-            break
-    if not raw:
+    raw = _printed(run)
+    lines = [line for line in clean(raw).splitlines() if not line.startswith(_LOOK)]
+    if not lines:
         return None
-    text = clean(raw)
-    lines = [line for line in text.splitlines() if not line.startswith('{"at_s"')]
-    readings = read_output(run.names[0], Output(text, truncated=True))
+    text = "\n".join(lines)
+    readings = read_output(run.names[0], Output(text, truncated=True)) if len(text) <= LIVE else ()
     return Live(tuple(_in_order(readings)), tuple(line[:300] for line in lines[-TAIL_LINES:]))
+
+
+def _printed(run: Run) -> bytes:
+    """All of it; of what is too much a piece, longer than what is parsed."""
+    raw = b""
+    newest_first = run.chunks.order_by("-number").values_list("body", flat=True)
+    for body in newest_first.iterator(chunk_size=1):
+        raw = bytes(body) + raw
+        if len(raw) > MOST_PRINTED:
+            return raw[-LIVE - 1 :]
+    return raw
 
 
 def _in_order(readings: Iterable[Reading[Any]]) -> Iterable[Measured]:

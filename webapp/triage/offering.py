@@ -117,17 +117,19 @@ def _value(choice: Choice, known: Mapping[str, str]) -> str:
 
 
 def arguments_of(benchmark: Benchmark, given: Mapping[str, str]) -> dict[str, str]:
-    """A run's arguments from what the form sent. What was left empty is left out.
+    """A run's arguments from what the form sent. What was left empty is left to the
+    program.
 
     Raises ValueError, for people, for a value that its choice does not allow.
     """
     words: list[str] = []
     for choice in benchmark.choices:
         value = given.get(f"{PREFIX}{choice.name}", "").strip()
+        if not value:
+            continue
         if not re.fullmatch(choice.pattern, value):
             raise ValueError(f"{benchmark.title}: “{value[:60]}” is no value for “{choice.title}”.")
-        if value:
-            words.append(f"--{choice.name}={value}")
+        words.append(f"--{choice.name}={value}")
     return {ARGV: shlex.join(words)} if words else {}
 
 
