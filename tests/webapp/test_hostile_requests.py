@@ -222,13 +222,6 @@ def test_nobody_takes_a_name_that_reads_like_another_ones(
     assert OneTimeLink.find(token)
 
 
-def test_nul_reaches_no_text_that_postgresql_would_refuse(browser: Client, alice: User) -> None:
-    answer = browser.post("/sessions/new?x=\0", {"title": "slow\0 machine", "te\0xt": "\0"})
-    assert answer.status_code == 302
-    assert DiagnosisSession.objects.get().title == "slow machine"
-    assert browser.get("/sessions/%00/").status_code == 404
-
-
 def test_a_new_name_signs_in_as_it_was_chosen(client: Client) -> None:
     _, token = OneTimeLink.make(makes_admin=False)
     typed = {"username": " Zoë  Ｂ ", "password": "correct horse battery"}

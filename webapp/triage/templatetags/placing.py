@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django import template
 
 from agents.facts import View
+from agents.framing import clean
 from agents.read import title_of
 from webapp.triage.forms.assignment import reader_choices
 from webapp.triage.models import Evidence
@@ -15,6 +17,7 @@ from webapp.triage.models import Evidence
 register = template.Library()
 # An unknown log may leave hundreds of ranges; each has a form with every reader in it.
 SHOWN = 12
+QUOTED_BYTES = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +38,21 @@ def placing(context: Any, evidence: Evidence, sentence: str = "") -> dict[str, A
         "session": context["session"],
         "evidence": evidence,
         "sentence": sentence,
-        "unplaced": unplaced[:SHOWN],
+        "unplaced": _shown(evidence, unplaced[:SHOWN]),
         "more": max(0, len(unplaced) - SHOWN),
         "questions": [_question(*doubt) for doubt in evidence.doubts],
         "said": _said(evidence),
         "choices": reader_choices() if unplaced else (),
         "csrf_token": context.get("csrf_token"),
     }
+
+
+def _shown(evidence: Evidence, spans: Sequence[Sequence[int]]) -> list[tuple[int, int, str]]:
+    """Each range with the beginning of its first line; of an output of megabytes only the numbers."""
+    if not spans or len(evidence.body) > QUOTED_BYTES:
+        return [(first, last, "") for first, last in spans]
+    lines = clean(bytes(evidence.body)).split("\n")
+    return [(first, last, lines[first - 1].strip()[:80]) for first, last in spans]
 
 
 def _question(first: int, last: int, view: str, readers: list[str]) -> Question:

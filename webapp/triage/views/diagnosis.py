@@ -46,7 +46,7 @@ def diagnosis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         **_hypotheses(result),
         moments=moments(session_pivots(session, result.facts)),
         **what_if_context(result.facts, {}),
-        unplaced=[e for e in session.evidence.defer("body", "stderr") if e.unplaced],
+        to_say=[e for e in session.evidence.defer("body", "stderr") if e.unplaced or e.doubts],
     )
     return TemplateResponse(request, "triage/diagnosis.html", context)
 

@@ -62,15 +62,17 @@ def read_outputs(request: HttpRequest) -> HttpResponse:
         label="a paste on the first page",
         hide=bool(request.POST.get("hide")),
     )
+    for note in received.notes:
+        messages.warning(request, note)
+    answer = redirect("triage:diagnosis", session.pk)
     if received.to_say:
         messages.warning(
             request,
-            "Some lines could not be placed, or could be the guest's or the host's: open their output to "
-            "say what they are.",
+            "Some lines could not be placed, or could be the guest's or the host's: you can say below what "
+            "they are.",
         )
-    for note in received.notes:
-        messages.warning(request, note)
-    return redirect("triage:diagnosis", session.pk)
+        answer["Location"] += "#to-say"
+    return answer
 
 
 @require_POST
