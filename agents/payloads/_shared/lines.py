@@ -1,6 +1,7 @@
 """What the program prints: one JSON object a line, and the statistics in a row."""
 
 import json
+import mmap
 import os
 import random
 import statistics
@@ -8,6 +9,8 @@ import time
 
 BEGAN = time.monotonic()  # of the process that watches: the others are forked from it
 MARKS = {}  # what is true of every row of this run
+FIRST_NOTES = []  # said before the header could be, and printed behind it
+HEADED = mmap.mmap(-1, 1)  # shared by all processes of this run: whether the header was printed
 
 
 class Refusal(Exception):  # noqa: N818

@@ -10,7 +10,7 @@ import time
 import warnings
 from pathlib import Path
 
-from lines import MARKS, Refusal, say
+from lines import FIRST_NOTES, HEADED, MARKS, Refusal, say
 
 BUSY_MIB = 2048  # memory in use without a visible process: another container's
 LEFT_MIB = 64  # more than before, once everything has ended: something was left behind
@@ -71,7 +71,7 @@ def refuse_when_busy(found=None, force=False):
         fix = "stop what uses the GPUs, or give --force and accept figures beside other work"
         raise Refusal(f"the GPUs are busy: {who}", fix)
     MARKS["beside_other_work"] = True
-    say(note=f"measured beside other work, which the figures depend on: {who}")
+    FIRST_NOTES.append(f"measured beside other work, which the figures depend on: {who}")
 
 
 def load_torch():
@@ -126,6 +126,9 @@ def say_header(schema, environment, argv):
     """environment: text by name."""
     environment = {**environment, **MARKS, **fingerprint(schema, environment, argv)}
     say(schema=schema, environment=environment)
+    for note in FIRST_NOTES:
+        say(note=note)
+    HEADED[0] = 1
 
 
 def nccl_version(torch):

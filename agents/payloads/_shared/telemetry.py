@@ -6,7 +6,7 @@ One line names the columns, then one line a look. It touches no GPU: the driver 
 import contextlib
 import time
 
-from lines import elapsed_s, say
+from lines import HEADED, elapsed_s, say
 from nvml import COLUMNS, Nvml
 from processes import GO_ON, kill, started
 
@@ -25,7 +25,9 @@ def sampled(every_seconds):
 
 
 def watch(every_seconds):
-    """Looks until it is killed. Without NVML it says so and ends."""
+    """Looks from the header on, until it is killed. Without NVML it says so and ends."""
+    while not HEADED[0]:
+        time.sleep(0.02)
     try:
         nvml = Nvml()
     except (OSError, AttributeError) as error:

@@ -87,9 +87,10 @@ def _said(program: Path, code: str, **environment: str) -> list[dict[str, Any]]:
 
 BUSY = """
 from lines import Refusal, report, row_of, say
-from machine import refuse_when_busy
+from machine import refuse_when_busy, say_header
 try:
     refuse_when_busy(force=%s)
+    say_header("peerpath.copy/1", {}, [])
     report(row_of("same", 0, 0, 12), "device", "graph", [1.0] * 20)
 except Refusal as refusal:
     say(**refusal.line)
@@ -113,13 +114,14 @@ def test_busy_gpus_are_refused_with_who_holds_them(
     (refused,) = _said(program, BUSY % False, PATH=path)
     assert who in refused["error"]
     assert "--force" in refused["fix"]
-    note, row = _said(program, BUSY % True, PATH=path)
+    head, note, row = _said(program, BUSY % True, PATH=path)
+    assert head["environment"]["beside_other_work"] is True
     assert who in note["note"]
     assert row["beside_other_work"] is True
 
 
 def test_free_gpus_are_measured_without_a_word(program: Path, smi: Path) -> None:
-    (row,) = _said(program, BUSY % False, PATH=f"{smi}:{os.environ['PATH']}")
+    _, row = _said(program, BUSY % False, PATH=f"{smi}:{os.environ['PATH']}")
     assert "beside_other_work" not in row
 
 
@@ -128,8 +130,11 @@ def test_free_gpus_are_measured_without_a_word(program: Path, smi: Path) -> None
 WATCH = """
 import time
 from lines import say
+from machine import say_header
 from telemetry import sampled
 with sampled(0.05):
+    time.sleep(0.1)
+    say_header("peerpath.copy/1", {}, [])
     time.sleep(%s)
 say(end=True)
 """
@@ -139,6 +144,7 @@ def test_looks_at_the_gpus_come_between_the_rows(program: Path, nvml: Path) -> N
     said = _said(program, WATCH % 0.5, LD_LIBRARY_PATH=str(nvml))
     looks = [line for line in said if "gpus" in line]
     assert len(looks) >= 6
+    assert "schema" in said[0]
     assert said[-1] == {"end": True}
     at = [look["at_s"] for look in looks]
     assert at == sorted(at)
@@ -178,6 +184,7 @@ def test_without_nvml_it_says_so_and_goes_on(program: Path) -> None:
 def test_the_process_that_looks_dies_with_the_one_that_watches(program: Path, nvml: Path) -> None:
     process = _start(program, WATCH % 60, LD_LIBRARY_PATH=str(nvml))
     assert process.stdout
+    process.stdout.readline()
     assert "telemetry" in process.stdout.readline()
     looking = descendants(process.pid)
     assert len(looking) == 1
