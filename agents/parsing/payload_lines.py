@@ -43,7 +43,7 @@ def read(text: str, schema: str) -> PayloadLines:
             found.error = "; ".join(filter(None, words))
         elif "note" in said:
             (found.lost if said.get("lost") is True else found.notes).append(text_of(said["note"]))
-        elif "telemetry" in said or ("gpus" in said and "at_s" in said):
+        elif "telemetry" in said or (isinstance(said.get("gpus"), list) and "at_s" in said):
             found.looks.append((number, said))
         elif said and not {"stopped", "end"} & said.keys():
             found.rows.append((number, said))
