@@ -9,6 +9,7 @@ from typing import Any
 
 from agents.facts.bench import CopyResult
 from agents.facts.gpu import GpuNuma
+from agents.facts.kernels import LaunchResult, MemoryResult
 from agents.facts.p2p import P2pMatrix, TopologyMatrix
 from agents.facts.vm import HostPci, Vm
 
@@ -34,6 +35,13 @@ def _words(value: Any) -> str:
         return f"{len(value.rows)} rows" + (
             f", {len(value.rejected)} left out" if value.rejected else ""
         )
+    if isinstance(value, MemoryResult):
+        rates = {gpu: 0.0 for gpu in sorted({row.gpu for row in value.rows})}
+        for row in value.rows:
+            rates[row.gpu] = max(rates[row.gpu], row.gb_per_s)
+        return ", ".join(f"GPU {gpu} {rate:.0f} GB/s" for gpu, rate in rates.items())
+    if isinstance(value, LaunchResult):
+        return f"{len(value.rows)} rows"
     if isinstance(value, Mapping):
         return ", ".join(f"{k}={_words(v)}" for k, v in value.items()) or "none"
     if isinstance(value, tuple | list):

@@ -5,6 +5,7 @@ not allow that, the row says so. Experts are multiplied in one batched product, 
 """
 
 import functools
+import itertools
 import math
 
 from lines import lost, say
@@ -49,7 +50,8 @@ class Gemms:
             if self.on_gpu:
                 times = -(-LEAST_IN_GRAPH // len(actions))
                 tell(row, "device", "graph", self.watch.in_graph(actions * times), moved)
-            tell(row, "host_sync", "call", self.watch.calls(actions[0]), moved)
+            turn = itertools.cycle(actions)
+            tell(row, "host_sync", "call", self.watch.calls(lambda: next(turn)()), moved)
         except RuntimeError as error:
             lost("{what}, {batch} tokens".format(**row), error)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from agents.facts.bench import Timing
+from agents.facts.kernels import Figures, MemoryResult, MemoryRow
 from agents.facts.vm import HostPci, Vm
 from webapp.triage.summaries import LONGEST, summary
 
@@ -22,3 +24,12 @@ def test_a_vm_says_what_decides_about_p2p() -> None:
     assert summary((vm, Vm(id=129, name="other"))) == f"2: {words}"
     assert summary((Vm(id=1, name="a"), Vm(id=2, name="b"))) == "1 × a, 1 × b"
     assert len(summary((vm,) * 9)) <= LONGEST
+
+
+def test_memory_says_the_fastest_of_each_gpu() -> None:
+    figures = Figures(1.0, Timing.DEVICE, "queued")
+    rows = tuple(
+        MemoryRow(gpu, "read", 2**29, 2**29, 2**25, rate, figures)
+        for gpu, rate in (("0", 4100.0), ("0", 4295.4), ("1", 3990.0))
+    )
+    assert summary(MemoryResult(rows)) == "GPU 0 4295 GB/s, GPU 1 3990 GB/s"
