@@ -128,12 +128,14 @@ def measured_bandwidth(facts: Facts) -> Bandwidth | None:
 
 
 def _copied_gb_per_s(facts: Facts) -> float | None:
-    """A copy inside one GPU reads and writes every byte."""
+    """A copy inside one GPU reads and writes every byte. Copies in the CPU's memory, which are made where
+    there is no GPU to try the program, say nothing of it."""
     result = facts.value(COPY)
     rates = [
         2 * row.size_bytes / row.time_us / 1e3
         for row in (result.rows if result else ())
         if row.path is CopyPath.SAME
+        and row.source != "cpu"
         and row.timing is Timing.DEVICE
         and row.size_bytes >= BEYOND_L2_BYTES
         and row.time_us > 0

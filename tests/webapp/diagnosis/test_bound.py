@@ -306,3 +306,10 @@ def test_memory_counts_before_a_copy_that_was_large_enough() -> None:
     assert any("1400 GB/s" in text for text in with_copy.assumes)
     both = only(copied, memory(1500.0), base=readings(11))
     assert any("1500 GB/s" in text for text in both.assumes)
+
+
+def test_a_copy_in_the_memory_of_the_cpu_says_nothing_of_a_gpu() -> None:
+    size = 1024 * 2**20
+    row = CopyRow(CopyPath.SAME, "cpu", "cpu", size, size / 20 / 1e3, Timing.DEVICE)
+    found = only(COPY.known(CopyResult((row,))), base=readings(11))
+    assert found.basis["floor_ms"] is Basis.LITERATURE
