@@ -21,7 +21,9 @@ def seen(text: str, refs: Refs, source: str) -> Claim:
 
 
 def advise(status: OptionStatus, *why: Claim, effect: Range | None = None) -> Advice:
-    return Advice(status, why, effect)
+    """What has no effect leaves the throughput as it is: a factor of 1."""
+    unchanged = (1.0, 1.0) if status is OptionStatus.NO_EFFECT else None
+    return Advice(status, why, effect or unchanged)
 
 
 def no_vm(case: Case) -> Advice | None:

@@ -17,7 +17,7 @@ from agents.facts.platform import KERNEL_CMDLINE, MACHINE_TYPE, VIRT_KIND, Machi
 from agents.facts.vm import VM_CLIQUE, VM_CPU, VM_HOSTPCI, VM_MACHINE, HostPci
 from agents.facts.workload import MODEL, PARALLELISM, Model, Parallelism
 from tests.webapp.diagnosis.building import facts_of, kvm_guest
-from tests.webapp.diagnosis.sample_facts import case_at
+from tests.webapp.diagnosis.sample_facts import case_at, diagnosed
 from webapp.diagnosis.bound import bounds
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, Verdict, VerdictKind
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
@@ -252,3 +252,19 @@ def test_a_rented_hypervisor_takes_no_settings() -> None:
 def test_a_level_that_reaches_too_near_is_not_done(level: str, status: OptionStatus) -> None:
     facts = facts_of(NCCL_ENV.known({"NCCL_P2P_LEVEL": level}, lines=(1,)))
     assert OPTIONS["nccl_p2p_level"].judge(Case(facts, judge_ladder(facts))).status is status
+
+
+@pytest.mark.parametrize("stage", ["first", "guest", "host", "after"])
+def test_no_effect_is_a_factor_of_one(stage: str) -> None:
+    advice = diagnosed(stage).advice
+    without = {name: a for name, a in advice.items() if a.status is S.NO_EFFECT}
+    assert len(without) > 4
+    assert {a.predicted_effect for a in without.values()} == {(1.0, 1.0)}
+
+
+def test_what_nobody_showed_about_the_clique_is_said() -> None:
+    texts = " ".join(claim.text for claim in diagnosed("host").advice["gpudirect_clique"].why)
+    assert "on Proxmox no public report was found" in texts
+    assert "no public report of it on i440FX" in texts
+    after = " ".join(claim.text for claim in diagnosed("after").advice["gpudirect_clique"].why)
+    assert "i440FX" not in after

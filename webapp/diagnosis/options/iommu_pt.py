@@ -25,7 +25,7 @@ def judge(case: Case) -> Advice:
         "for the host's own devices"
     )
     claim = because(text, "Linux kernel parameters, iommu=pt; VFIO", facts.refs(HOST_CMDLINE))
-    return advise(OptionStatus.NO_EFFECT, claim, effect=(1.0, 1.0))
+    return advise(OptionStatus.NO_EFFECT, claim)
 
 
 option = Option(
