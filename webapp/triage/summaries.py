@@ -36,7 +36,7 @@ def _words(value: Any) -> str:
             f", {len(value.rejected)} left out" if value.rejected else ""
         )
     if isinstance(value, MemoryResult):
-        rates = {gpu: 0.0 for gpu in sorted({row.gpu for row in value.rows})}
+        rates = dict.fromkeys(sorted({row.gpu for row in value.rows}), 0.0)
         for row in value.rows:
             rates[row.gpu] = max(rates[row.gpu], row.gb_per_s)
         return ", ".join(f"GPU {gpu} {rate:.0f} GB/s" for gpu, rate in rates.items())
