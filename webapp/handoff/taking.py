@@ -97,8 +97,17 @@ def _row(probe: Probe, readings: list[StoredReading], missing: set[str]) -> Row:
 
 def is_elsewhere(rows: Sequence[Row]) -> bool:
     """Whether the script ran where there are neither VMs nor GPUs: it was not the host, most likely."""
-    looked = {row.probe.id for row in rows if row.state == "nothing"}
-    return {"host.vms", "host.qemu_running", "host.pcie_links"} <= looked
+    return {"host.vms", "host.qemu_running", "host.pcie_links"} <= _without_answer(rows)
+
+
+def is_asleep(rows: Sequence[Row]) -> bool:
+    """Whether there are VMs and none of them ran: how QEMU was started is seen only while it runs."""
+    vms = any(row.probe.id == "host.vms" and row.state == "read" for row in rows)
+    return vms and "host.qemu_running" in _without_answer(rows)
+
+
+def _without_answer(rows: Sequence[Row]) -> set[str]:
+    return {row.probe.id for row in rows if row.state == "nothing"}
 
 
 def _said(reading: StoredReading) -> str:

@@ -28,6 +28,7 @@ from webapp.handoff.models import OPENED, HandedScript, Link, Step
 from webapp.handoff.plan import Phase, phases
 from webapp.handoff.taking import (
     RefusedError,
+    is_asleep,
     is_elsewhere,
     rows_of,
     say_of_host,
@@ -111,6 +112,7 @@ def asked(request: HttpRequest, link: Link) -> HttpResponse:
         "read": sum(row.state == "read" for row in rows),
         "missing": [row for row in rows if row.state in {"missing", "refused"}],
         "elsewhere": is_elsewhere(rows),
+        "asleep": is_asleep(rows),
         "rest": scripts.collector_for(session, View.HOST, missing, link) if missing else None,
         "refused": any(row.state == "refused" for row in rows),
         "questions": ANSWERS,
