@@ -35,6 +35,7 @@ OPTIONS = (
         "",
         "where the engine writes its traces, if its command line does not say",
     ),
+    ("--read", str, "", "a trace that lies here: it is told, and nothing is recorded"),
     ("--write-seconds", float, 300.0, "how long the engine may take to write them"),
     ("--limit", float, 600.0, "seconds until it is killed"),
 )
@@ -52,29 +53,42 @@ def options(argv):
 
 
 def measured(chosen, argv):
+    """Returns the exit code."""
     try:
-        endpoint, model, engine = find(chosen.url, read_key(chosen.key_file), 120)
-        busy = running(endpoint)
-        if busy and not chosen.force:
-            fix = "wait until the engine is idle, or give --force and accept a record of other work"
-            raise Refusal(f"the engine is working on {busy:.0f} requests", fix)
-        call, _ = caller_for(endpoint, model)
-        environment = {
-            "endpoint": endpoint.url,
-            "model": model,
-            "engine": engine,
-            "driver": driver_version(),
-            "concurrency": str(chosen.concurrency),
-            **program(argv),
-        }
-        say(schema=SCHEMA, environment=environment)
-        _record_and_tell(chosen, endpoint, call)
+        (_read if chosen.read else _record)(chosen, argv)
     except Refusal as refusal:
         say(**refusal.line)
         return REFUSED
     except Exception as error:  # a process's last line of defence: a line, never a traceback
         lost("the recording", error)
     return GO_ON
+
+
+def _read(chosen, argv):
+    path = Path(chosen.read)
+    if not path.is_file():
+        raise Refusal(f"{path} is no file here", "name a .json or .json.gz that the profiler wrote")
+    say(schema=SCHEMA, environment={"trace": str(path), **program(argv)})
+    _tell_first([path])
+
+
+def _record(chosen, argv):
+    endpoint, model, engine = find(chosen.url, read_key(chosen.key_file), 120)
+    busy = running(endpoint)
+    if busy and not chosen.force:
+        fix = "wait until the engine is idle, or give --force and accept a record of other work"
+        raise Refusal(f"the engine is working on {busy:.0f} requests", fix)
+    call, _ = caller_for(endpoint, model)
+    environment = {
+        "endpoint": endpoint.url,
+        "model": model,
+        "engine": engine,
+        "driver": driver_version(),
+        "concurrency": str(chosen.concurrency),
+        **program(argv),
+    }
+    say(schema=SCHEMA, environment=environment)
+    _record_and_tell(chosen, endpoint, call)
 
 
 def _record_and_tell(chosen, endpoint, call):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,17 @@ def test_the_folder_that_a_person_names_is_read_and_left(program: Path, tmp_path
         _, (profile, _) = run(program, engine, "--trace-dir", str(tmp_path))
     assert profile.kind is ReadingKind.KNOWN
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_trace_that_is_there_is_only_read(program: Path, tmp_path: Path) -> None:
+    path = tmp_path / "rank0.pt.trace.json"
+    path.write_text(json.dumps(trace(6)))
+    _, (profile, _) = run(program, Engine(port=9), "--read", str(path))
+    assert 1000 * profile.value.nccl_ms == pytest.approx(120)
+    path.write_text(path.read_text()[:-400])
+    lines, (cut, _) = run(program, Engine(port=9), "--read", str(path))
+    assert "it is cut" in lines[-3]["note"]
+    assert cut.missing or cut.kind is ReadingKind.NOT_RUN
 
 
 def test_the_profiler_is_switched_off_when_nobody_listens_any_more(program: Path) -> None:
