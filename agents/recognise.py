@@ -136,28 +136,30 @@ class _Recogniser:
         return below or self._confirmed(whole, typed=True)
 
     def _end_of_typed(self, reader: Reader, first: int, rivals: list[Reader]) -> int:
-        """Up to the next prompt; earlier where lines that do not belong open another reader's output."""
-        belonging = first
+        """Up to the next prompt; earlier where lines that do not belong open another reader's output, or
+        stand below a blank line with nothing of this one after them."""
+        belonging, left = first, 0  # left: the first blank line below what belongs
         for position in range(first, len(self.lines)):
             line = self.lines[position]
             if line.kind in _TYPED:
-                return self._trimmed(first, position)
+                return self._trimmed(first, left or position)
             if line.kind in _BETWEEN:
+                left = left or (position if first < belonging else 0)
                 continue
             if reader.belongs is not None and reader.is_continued(line):
-                belonging = position + 1
+                belonging, left = position + 1, 0
                 continue
             if line.kind is Kind.BREAK:
                 if belonging > first:
-                    return self._trimmed(first, position)
+                    return self._trimmed(first, left or position)
                 continue
             after_blank = position > first and self.lines[position - 1].kind is not Kind.TEXT
             may_end = position > first and (reader.belongs is not None or after_blank)
             if may_end and _opens_other(rivals, line):
-                return self._trimmed(first, position)
+                return self._trimmed(first, left or position)
             if reader.belongs is None:
-                belonging = position + 1
-        return self._trimmed(first, len(self.lines))
+                belonging, left = position + 1, 0
+        return self._trimmed(first, left or len(self.lines))
 
     def _place_started(self, position: int) -> list[Part]:
         line = self.lines[position]

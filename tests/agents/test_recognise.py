@@ -290,3 +290,10 @@ def test_an_attention_backend_is_named_without_the_word() -> None:
     start = next(r.value for r in item.readings if r.fact_id == "guest.engine_start")
     assert start is not None
     assert start.attention_backend == "FLASHINFER"
+
+
+def test_prose_below_a_blank_line_is_no_part_of_the_output_above() -> None:
+    text = "$ numactl -H\navailable: 1 nodes (0)\nnode 0 cpus: 0 1\n\nnode 0 size: 9 MB\n\nAny ideas?\n"
+    found = recognise(text)
+    assert [(part.first, part.last) for part in found.parts] == [(2, 5)]
+    assert found.unrecognised == ((7, 7),)

@@ -158,3 +158,13 @@ def test_evidence_of_another_session_is_not_reached(
     answer = browser.post(f"/sessions/{own.pk}/assignment", form(theirs, reader="guest.cpu"))
     assert answer.status_code == 404
     assert not Assignment.objects.exists()
+
+
+def test_the_first_page_leads_to_the_lines_it_could_not_place(browser: Client) -> None:
+    text = CMDLINE.decode() + "\n\nthe fans of the <second> card are loud\n"
+    answer = browser.post("/sessions/read", {"text": text})
+    assert answer["Location"].endswith("/diagnosis#to-say")
+    page = browser.get(answer["Location"]).content.decode()
+    assert "the fans of the &lt;second&gt; card are loud" in page
+    assert page.count('name="reader"') == 1
+    assert "It is the host’s" in page
