@@ -152,6 +152,15 @@ def test_no_log_names_a_token(sent: Sent, path: str) -> None:
     assert token not in heard.getvalue()
 
 
+def test_the_servers_own_log_names_no_token(caplog: pytest.LogCaptureFixture) -> None:
+    try:
+        raise ValueError("GET /link/abcdefgh failed")
+    except ValueError:
+        logging.getLogger("gunicorn.error").exception("Error handling request %s", "/link/abcdefgh")
+    assert "/link/…" in caplog.text
+    assert "abcdefgh" not in caplog.text
+
+
 # --- how far it got --------------------------------------------------------------------------------
 
 
