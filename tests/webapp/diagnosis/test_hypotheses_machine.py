@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agents.facts import Reading
+from agents.facts.bench import TELEMETRY, GpuTelemetry
 from agents.facts.gpu import (
     BAR_FAILURES,
     GPU_COUNT_PCI,
@@ -100,6 +101,34 @@ def test_forty_bits_are_too_few_for_eight_large_cards() -> None:
 
 def test_slow_links_count_only_under_load() -> None:
     assert verdict("pcie_link_degraded", _links(4, 16, 100)).kind == "supported"
+
+
+@pytest.mark.parametrize(
+    ("gen", "looks", "kind"), [(5, 20, "refuted"), (3, 20, "supported"), (3, 1, "open")]
+)
+def test_the_best_that_a_measurement_saw_decides_over_an_idle_link(
+    gen: int, looks: int, kind: str
+) -> None:
+    seen = tuple(GpuTelemetry(str(i), looks, pcie_gen=gen, pcie_width=16) for i in range(8))
+    got = verdict("pcie_link_degraded", _links(1, 16, 0), TELEMETRY.known(seen, lines=(2,)))
+    assert got.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("reason", "share", "kind"),
+    [
+        ("hardware thermal slowdown", 40.0, "supported"),
+        ("hardware thermal slowdown", 4.0, "open"),
+        ("software power cap", 90.0, "open"),
+    ],
+)
+def test_what_held_the_clocks_back_while_it_was_measured(
+    reason: str, share: float, kind: str
+) -> None:
+    seen = GpuTelemetry("0", 20, throttle_reasons=(reason,), throttled_percent=share)
+    got = verdict("power_or_thermal_limit", TELEMETRY.known((seen,), lines=(2,)))
+    assert got.kind == kind
+    assert all(claim.evidence and reason in claim.text for claim in got.for_)
 
 
 @pytest.mark.parametrize(

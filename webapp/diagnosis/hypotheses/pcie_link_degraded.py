@@ -1,23 +1,30 @@
 """A GPU's PCIe link is slower or narrower than it could be.
 
-Links slow down when idle, so a lower generation counts only under load; the width does not change.
+Links slow down when idle, so a lower generation counts only under load: in a snapshot of a busy GPU, or
+as the best that was seen all along a measurement. The width does not change.
 The GPU's own link is real in a VM too, the emulated ports' are not (nvidia-smi manual, PCIe).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from agents.facts.bench import TELEMETRY
 from agents.facts.gpu import GPUS, Gpu
 from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.load import BUSY_PERCENT
+
+LEAST_LOOKS = 5  # two seconds of a measurement, in which a link has long woken up
 
 
 def assess(case: Case) -> Verdict:
     facts = case.facts
-    gpus = [gpu for gpu in facts.value(GPUS) or () if not gpu.lost]
-    refs = facts.refs(GPUS)
+    gpus = [_watched(gpu, facts) for gpu in facts.value(GPUS) or () if not gpu.lost]
+    refs = facts.refs(GPUS, TELEMETRY)
     narrow = [gpu for gpu in gpus if _below(gpu.pcie_width, gpu.pcie_width_max)]
     slow = [gpu for gpu in gpus if _busy(gpu) and _below(gpu.pcie_gen, gpu.pcie_gen_max)]
     for_ = [Claim(_text(g), refs, None, Basis.MEASURED) for g in dict.fromkeys(narrow + slow)]
@@ -27,6 +34,15 @@ def assess(case: Case) -> Verdict:
         text = f"all {len(gpus)} links run at their full generation and width"
         return Verdict(VerdictKind.REFUTED, (), (Claim(text, refs, None, Basis.MEASURED),))
     return Verdict(VerdictKind.OPEN, missing=asks(facts, GPUS) or ("bench.telemetry",))
+
+
+def _watched(gpu: Gpu, facts: Facts) -> Gpu:
+    """The GPU as it was at work, where a measurement looked at it often enough."""
+    for seen in facts.value(TELEMETRY) or ():
+        if seen.gpu == str(gpu.index) and seen.pcie_gen and seen.samples >= LEAST_LOOKS:
+            width = seen.pcie_width or gpu.pcie_width
+            return replace(gpu, pcie_gen=seen.pcie_gen, pcie_width=width, utilisation_percent=100)
+    return gpu
 
 
 def _below(now: int | None, most: int | None) -> bool:

@@ -1,14 +1,19 @@
 """The GPUs are held back by their power limit or by heat.
 
-Source: nvidia-smi manual, power limits and slowdown temperatures.
+Source: nvidia-smi manual, power limits and slowdown temperatures; NVML, clocks event reasons. A measurement
+that meets the software power cap says little of another load; heat and the hardware's own slowdowns do.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from agents.facts.bench import TELEMETRY
 from agents.facts.gpu import GPUS
 from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.load import load
 
@@ -17,10 +22,17 @@ FAR_BELOW = 0.8
 HOT_CELSIUS = 85
 """Slowdown of data-center cards starts from 85–90 °C (nvidia-smi -q, GPU Target and Slowdown Temp)."""
 THROTTLED_CLOCK = 0.7
+SLOWDOWNS = frozenset(
+    {"hardware slowdown", "software thermal slowdown", "hardware thermal slowdown", "power brake"}
+)
+LEAST_SHARE = 0.1  # a change of clocks alone may show as a slowdown for one look (NVML)
 
 
 def assess(case: Case) -> Verdict:
     seen, refs = load(case.facts), case.facts.refs(GPUS)
+    held_back = tuple(_held_back(case.facts))
+    if held_back:
+        return Verdict(VerdictKind.SUPPORTED, held_back)
     if not seen.busy:
         missing = asks(case.facts, GPUS) or ("bench.telemetry",)
         return Verdict(VerdictKind.OPEN, missing=missing)
@@ -40,6 +52,17 @@ def assess(case: Case) -> Verdict:
     cool = seen.power_share is not None and seen.power_share <= FAR_BELOW and not hot
     kind = VerdictKind.REFUTED if cool else VerdictKind.OPEN
     return Verdict(kind, (), tuple(against), () if cool else ("bench.telemetry",))
+
+
+def _held_back(facts: Facts) -> Iterator[Claim]:
+    """What slowed the clocks while something was measured, by GPU."""
+    for gpu in facts.value(TELEMETRY) or ():
+        reasons = [reason for reason in gpu.throttle_reasons if reason in SLOWDOWNS]
+        share = (gpu.throttled_percent or 0) / 100
+        if reasons and share >= LEAST_SHARE:
+            text = f"while it was measured, {' and '.join(reasons)} held GPU {gpu.gpu} back"
+            text += f" in {share:.0%} of the looks"
+            yield Claim(text, facts.refs(TELEMETRY), (share, share), Basis.MEASURED)
 
 
 hypothesis = Hypothesis(__name__, "The power limit or heat holds the GPUs back.", assess)
