@@ -161,7 +161,7 @@ def killed(checker: Checker, folder: Path, name: str, way: str, after: float) ->
 
 def hung(checker: Checker, folder: Path) -> None:
     """One rank stays away from a sum, so that the others wait in NCCL's kernel for ever."""
-    argv = ("--sizes", "64K,4M", "--row-seconds", "0.02", "--stall-seconds", "5")
+    argv = ("--sizes", "64K,4M", "--row-seconds", "0.02", "--stall-seconds", "8")
     program = Program(folder, "bench.allreduce", *argv, "--simulate-fault", "hang")
     lines, err = program.finish(60)
     outcomes = {line["arm"]: line["outcome"] for line in lines if "outcome" in line}
