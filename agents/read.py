@@ -11,6 +11,7 @@ from agents.benchmark import all_benchmarks
 from agents.facts import View
 from agents.framing import Bundle, Frame, Header, clean, looks_like_bundle, read_bundles
 from agents.guarded import parse_guarded
+from agents.parsing import torch_trace
 from agents.probe import Output, Probe, Readings
 from agents.probes import all_probes
 from agents.recognise import Part, recognise
@@ -55,7 +56,18 @@ def read_raw(raw: bytes, *, role: View | None, hint: str = "") -> RawReading:
     """
     if looks_like_bundle(raw):
         return _read_bundles(raw, role, hint)
+    if torch_trace.looks_like_trace(raw):
+        return _read_trace(raw)
     return read_lines(clean(raw).split("\n"), role, hint)
+
+
+def _read_trace(raw: bytes) -> RawReading:
+    """A file that is one trace, which needs no search for where outputs begin in it: that would take
+    longer than the reading."""
+    reader = "bench.profile_trace"
+    span = (1, raw.count(b"\n") + 1)
+    readings = read_output(reader, Output(clean(raw)))
+    return RawReading((Item(reader, title_of(reader), view_of(reader), readings, span),))
 
 
 def read_lines(lines: list[str], role: View | None, hint: str) -> RawReading:

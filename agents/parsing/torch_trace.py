@@ -7,8 +7,10 @@ GPU's time line. ts and dur are microseconds, also where displayTimeUnit says ms
 
 from __future__ import annotations
 
+import json
+import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +22,12 @@ from agents.parsing.steps import Mark, Steps
 
 _WORK = frozenset(("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset"))
 
+_HEAD_BYTES = 1 << 20  # what stands before the events is a few KiB
+_LARGE_BYTES = 8 << 20
+_EVENTS = re.compile(r'"traceEvents"\s{0,20}:\s{0,20}\[')
+_RANK = re.compile(
+    r'"distributedInfo"\s{0,20}:\s{0,20}\{[^{}]{0,2000}?"rank"\s{0,20}:\s{0,20}(\d{1,6})'
+)
 _GPU = _WORK | {"gpu_user_annotation"}
 
 
@@ -35,8 +43,20 @@ class Trace:
     rank: int | None = None
 
 
+def looks_like_trace(raw: bytes) -> bool:
+    """A large file that is one JSON object with the events of a trace in it."""
+    head = raw[:_HEAD_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n")
+    return (
+        len(raw) >= _LARGE_BYTES
+        and head[:1] == b"{"
+        and bool(_EVENTS.search(head.decode("latin-1")))
+    )
+
+
 def parse(text: str) -> Trace | None:
     """None when the text holds no trace; a trace without GPU work has no devices."""
+    if len(text) >= _LARGE_BYTES:
+        return _large(text)
     for line, value in json_text.values(text):
         events = value if isinstance(value, list) else at(value, "traceEvents")
         if isinstance(events, list) and any(_is_event(event) for event in events[:200]):
@@ -45,11 +65,36 @@ def parse(text: str) -> Trace | None:
     return None
 
 
+def _large(text: str) -> Trace | None:
+    """Event by event, so that those of the CPU, which are most of such a file, are not held."""
+    found = _EVENTS.search(text[:_HEAD_BYTES])
+    if found is None:
+        return None
+    rank = _RANK.search(text[:_HEAD_BYTES])
+    line = text.count("\n", 0, found.start()) + 1
+    try:
+        return _read(_events(text, found.end()), line, int(rank[1]) if rank else None)
+    except (ValueError, IndexError):  # it is cut
+        return None
+
+
+def _events(text: str, start: int) -> Iterator[Any]:
+    decoder = json.JSONDecoder()
+    between = re.compile(r"[\s,]*")
+    while True:
+        found = between.match(text, start)
+        start = found.end() if found else start
+        if text[start] == "]":
+            return
+        event, start = decoder.raw_decode(text, start)
+        yield event
+
+
 def _is_event(event: Any) -> bool:
     return isinstance(event, dict) and "ph" in event and "name" in event
 
 
-def _read(events: list[Any], line: int, rank: int | None) -> Trace:
+def _read(events: Iterable[Any], line: int, rank: int | None) -> Trace:
     work: dict[str, list[Kernel]] = defaultdict(list)
     marks: dict[tuple[str, str], list[Mark]] = defaultdict(list)
     for event in events:
