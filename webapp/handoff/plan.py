@@ -28,6 +28,11 @@ class Phase:
     def apply(self) -> PhaseScript | None:
         return next((script for script in self.scripts if script.do is Do.APPLY), None)
 
+    @property
+    def may_be_asked(self) -> bool:
+        """To apply it, or once it is applied to verify it and take it back."""
+        return any(script.do is not Do.ROLLBACK for script in self.scripts)
+
 
 def phases(found: Diagnosis, vmid: int | None) -> tuple[Phase, ...]:
     return tuple(_phase(found, name, title, vmid) for name, title in PHASES.items())

@@ -49,7 +49,7 @@ def test_the_plan_says_what_each_phase_would_do_and_what_to_type(
         assert f"sh peerpath-host-P2-{act}-vm128.sh" in vm
     assert "sh peerpath-host-P2-apply-vm128.sh --yes" in vm
     ground = _section(page, "P5")
-    assert "no script" in ground
+    assert "nothing to apply" in ground
     assert "Download" not in ground
 
 
@@ -58,7 +58,7 @@ def test_an_empty_session_has_no_scripts_for_the_host(
 ) -> None:
     page = _page(operator, f"/sessions/{session_of_alice.pk}/plan")
     for phase in ("P0", "P2", "P3", "P4", "P5"):
-        assert "no script" in _section(page, phase)
+        assert "nothing to apply" in _section(page, phase)
         assert "Download" not in _section(page, phase)
     assert "inside the VM" in _section(page, "P1")  # needs nothing of the host
 
@@ -98,7 +98,7 @@ def test_a_link_offers_the_phases_it_was_made_for_and_no_other(
     link, hers = _link(operator, case, phases=["P2", "P5", "P9"])
     assert link.phases == ["P2"]  # what has a script for the host
     page = _page(hers, f"/asked/{link.pk}")
-    assert "You are also asked to apply" in page
+    assert "You are also asked to carry out" in page
     offered = _section(page, "P2")
     assert 'id="P0"' not in page
     sums = re.findall(r'href="/fetch/([0-9a-f]{64})"', offered)

@@ -69,9 +69,9 @@ def _seen(found: list[Link]) -> str:
 
 
 def _offered(session: DiagnosisSession) -> list[Phase]:
-    """The host's phases that could be applied by what is known now."""
+    """The host's phases that have something to run by what is known now."""
     found = phases(session_diagnosis(session), session.vmid)
-    return [phase for phase in found if phase.apply and phase.role is View.HOST]
+    return [phase for phase in found if phase.may_be_asked and phase.role is View.HOST]
 
 
 def only_here() -> bool:
