@@ -29,9 +29,13 @@ _HOST = re.compile(
 )
 _GUEST = re.compile(
     r"\bNVRM\b|\bQEMU\b|Hypervisor detected|\b[Vv]irtio|NVIDIA-SMI|\bnvidia-smi\b"
-    r"|\bBOCHS|\bVMware\b|\bHyper-V\b|kvm-clock"
+    r"|\[1234:1111\]|\[(?:1af4|1b36):|\bBOCHS|\bVMware\b|\bHyper-V\b|kvm-clock"
     r"|[:：] +KVM$",
     re.MULTILINE,
+)
+# What a host does not print even where it tells of its guests.
+_SURELY_GUEST = re.compile(
+    r"NVIDIA-SMI \d|\bNVRM: |Hypervisor detected|\[1234:1111\]|\[(?:1af4|1b36):|\bVirtio\b|QEMU PCI"
 )
 # A host's, unless a guest's words stand beside them: some VMs have an emulated IOMMU.
 _PROBABLY_HOST = re.compile(r"\bDMAR\b|\bAMD-Vi\b")
@@ -203,6 +207,11 @@ def role_of_text(text: str) -> View | None:
     if _GUEST.search(text):
         return View.GUEST
     return View.HOST if _PROBABLY_HOST.search(text) else None
+
+
+def says_both(text: str) -> bool:
+    """Whether words of both sides stand in the text, so that it tells nothing of its other lines."""
+    return bool(_HOST.search(text) and _SURELY_GUEST.search(text))
 
 
 def says_only(text: str, role: View) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from agents.facts import View
 from agents.parsing.terminal import Kind, Line
-from agents.reader import role_of_text, role_of_words
+from agents.reader import role_of_text, role_of_words, says_both
 
 _HEADING_CHARS = 60
 # How far above an output its heading may stand, blank lines and a fence between.
@@ -80,4 +80,5 @@ def _role(name: str, text: list[str]) -> View | None:
         return View(name[1:])
     if _HOSTS_NAME.match(name):
         return View.HOST
-    return role_of_text("\n".join(text)[:_SEARCHED])
+    words = "\n".join(text)[:_SEARCHED]
+    return None if name and says_both(words) else role_of_text(words)

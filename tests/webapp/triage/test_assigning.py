@@ -161,7 +161,8 @@ def test_evidence_of_another_session_is_not_reached(
 
 
 def test_the_first_page_leads_to_the_lines_it_could_not_place(browser: Client) -> None:
-    text = CMDLINE.decode() + "\n\nthe fans of the <second> card are loud\n"
+    nodes = "$ numactl -H\navailable: 1 nodes (0)\nnode 0 cpus: 0 1\n"
+    text = nodes + "\n\nthe fans of the <second> card are loud\n"
     answer = browser.post("/sessions/read", {"text": text})
     assert answer["Location"].endswith("/diagnosis#to-say")
     page = browser.get(answer["Location"]).content.decode()

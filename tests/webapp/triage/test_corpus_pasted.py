@@ -74,7 +74,7 @@ CASES = (
     Case(
         "008",
         {"guest.gpus", "guest.pci_devices", "host.qemu_running", "host.vms"},
-        diagnosis=("gpu lost",),
+        diagnosis=("GPU lost",),
         guest=("bus ✓ known {gpu_count_lspci}", "nvidia-smi lists ✓ known {gpu_count_nvidia_smi}"),
         host=("0000:3d:00.0", "ai-vm-1"),
     ),
@@ -86,7 +86,7 @@ CASES = (
     Case(
         "018",
         {"host.vms"},
-        diagnosis=("the VM's configuration has no clique in its args",),
+        diagnosis=("VM 100's configuration has no clique in its args",),
         host=("machine {machine_version}", "0000:08:00 pcie=1, 0000:01:00,"),
     ),
     Case(
@@ -94,8 +94,8 @@ CASES = (
         {"host.pci_mappings", "host.iommu_groups"},
         host=("nvidia-gpu", "0000:07:00", "10de:27b0", "group 16"),
     ),
-    Case("033", {"host.iommu", "host.configured_cmdline"}, never=("guest.iommu",)),
-    Case("036", {"host.iommu"}, host=("✓ known enabled yes vendor intel",)),
+    Case("033", {"host.kernel_log", "host.configured_cmdline"}, never=("guest.iommu",)),
+    Case("036", {"host.kernel_log"}, host=("✓ known enabled yes vendor intel",)),
     Case(
         "038",
         {"host.vms"},
