@@ -59,6 +59,32 @@ def test_an_unknown_gpu_has_no_specification() -> None:
 def test_terms_are_unique_and_explained() -> None:
     assert len({term.term for term in GLOSSARY}) == len(GLOSSARY)
     assert all(len(term.text) > 40 for term in GLOSSARY)
+    own = {
+        "Agent",
+        "Basis",
+        "Benchmark",
+        "Bound",
+        "Collector",
+        "Decision",
+        "Event",
+        "Evidence",
+        "Fact",
+    }
+    own |= {
+        "Finding",
+        "Floor",
+        "Hypothesis",
+        "Ladder",
+        "Option",
+        "Phase",
+        "Probe",
+        "Reading",
+        "Review",
+    }
+    own |= {"Session", "Step", "Target"}
+    assert {term.term for term in GLOSSARY if not term.source} <= own, (
+        "words of the field have a source"
+    )
 
 
 def test_nccls_own_figures() -> None:

@@ -176,6 +176,66 @@ GLOSSARY: tuple[Term, ...] = (
         "qemu-server 9.2.6, PCI.pm",
     ),
     Term(
+        "NVLink and NVSwitch",
+        "Links between GPUs beside PCIe; a switch joins all GPUs of a board once its fabric manager, or "
+        "IMEX, has set it up. They need no clique and do not pass the IOMMU.",
+        "NVIDIA Fabric Manager user guide",
+    ),
+    Term(
+        "NCCL",
+        "NVIDIA's library for collectives between GPUs. It asks the driver once, when a communicator is "
+        "made, and takes P2P, shared memory or the network from then on.",
+        "NCCL user guide",
+    ),
+    Term(
+        "Expert parallel and DP attention (EP, DP)",
+        "EP gives each GPU some of the experts and exchanges tokens all-to-all. DP attention gives each GPU "
+        "requests of its own for attention. Both are for many requests; one stream gains nothing.",
+        "SGLang and vLLM documentation, 2026",
+    ),
+    Term(
+        "Mixture of experts (MoE)",
+        "A model of which each token wakes a few experts. One stream reads only those weights; a batch "
+        "touches more of them, in the end all.",
+        "Shazeer et al. 2017",
+    ),
+    Term(
+        "KV cache",
+        "What attention keeps of each token of context, in GPU memory beside the weights. Its reads come on "
+        "top of the floor.",
+        "vLLM, Kwon et al. 2023",
+    ),
+    Term(
+        "Draft tokens",
+        "Tokens that a small model proposes and the large one checks in one step. Messages grow by the "
+        "drafts; how many are accepted decides what a step yields.",
+        "Leviathan et al. 2023",
+    ),
+    Term(
+        "CUDA graph",
+        "A step's kernels recorded once and launched as one. Without it each kernel costs a launch by the "
+        "processor, thousands in a step.",
+        "CUDA programming guide, CUDA graphs",
+    ),
+    Term(
+        "IOMMU and VFIO",
+        "The unit that translates and checks what devices read and write, and the kernel's way to hand a "
+        "device to a VM through it. One VM's devices share a domain that can hold each other's BARs.",
+        "Linux VFIO documentation; QEMU hw/vfio/listener.c",
+    ),
+    Term(
+        "MIG and vGPU",
+        "A GPU cut into instances, and a GPU shared out by the hypervisor. Over PCIe the driver "
+        "answers NS for both.",
+        "NVIDIA MIG user guide; NVIDIA vGPU documentation",
+    ),
+    Term(
+        "NUMA node",
+        "Memory and devices that are near to some of the processor's cores. N/A for a GPU means that the "
+        "machine reports none, as usual in a VM; it matters only with more than one node.",
+        "Linux NUMA documentation; nvidia-smi manual, topo -m",
+    ),
+    Term(
         "Utilisation",
         "The share of time in which at least one kernel ran. A kernel that waits counts as much as one that "
         "computes.",

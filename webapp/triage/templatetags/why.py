@@ -34,6 +34,10 @@ SAID_AS = {
     "BAR and MMIO window": ("BARs", "BAR", "MMIO"),
     "IOMMU group": ("IOMMU groups", "IOMMU group"),
     "ACS": ("ACS",),
+    "NVLink and NVSwitch": ("NVLink", "NVSwitch"),
+    "IOMMU and VFIO": ("VFIO", "IOMMU"),
+    "MIG and vGPU": ("MIG", "vGPU"),
+    "NUMA node": ("NUMA",),
     "q35 and i440FX": ("q35", "i440FX"),
     "Utilisation": ("utilisation",),
     "Floor": ("floor",),
@@ -41,10 +45,8 @@ SAID_AS = {
 
 
 # How an id's parts are written for people; tp8 is TP8.
-WRITTEN = {
-    name.lower(): name
-    for name in "ACS BAR GPU KVM NCCL NUMA NVLink P2P PCIe QEMU TP PP EP DP".split()
-}
+_NAMES = ("ACS", "BAR", "GPU", "KVM", "NCCL", "NUMA", "NVLink", "P2P", "PCIe", "QEMU")
+WRITTEN = {name.lower(): name for name in (*_NAMES, "TP", "PP", "EP", "DP")}
 
 
 # Why an input has no value, in words of a sentence.
