@@ -72,7 +72,9 @@ def _others_excluded(gpus: tuple[Gpu, ...]) -> str | None:
     if modes - {"", "pass-through", "none"}:
         return None
     vgpu = "" if modes <= {"pass-through"} else " and these are no vGPUs"
-    return f"MIG is off and all GPUs are {names.pop()}; that confidential mode is off{vgpu} is assumed"
+    return (
+        f"MIG is off and all GPUs are {names.pop()}; that confidential mode is off{vgpu} is assumed"
+    )
 
 
 def _share(bound: Bound | None) -> Range | None:
