@@ -23,7 +23,7 @@ from nccl import version_of
 from processes import Stopped
 from program import asked, find_ranks, message_sizes, run
 from runtime import library
-from settings import BASELINE, arms_of
+from settings import BASELINE, arms_of, named_arms
 from sizes import KIB
 
 SCHEMA = "peerpath.nccl_sweep/1"
@@ -46,6 +46,7 @@ def options(argv):
     chosen.sizes = message_sizes(chosen, [] if chosen.hidden else SIZES)
     chosen.weights = weights_of(chosen.weights, len(chosen.sizes))
     chosen.faults = faults_of(chosen.simulate_fault)
+    chosen.arms = named_arms(chosen.arms)
     if chosen.seed is None:
         chosen.seed = int.from_bytes(os.urandom(4), "big")
     return chosen
@@ -81,21 +82,21 @@ def measure(chosen, argv, deadline):
     if inherited:
         say(note=f"left out, so that the baseline is NCCL's own: {', '.join(sorted(inherited))}")
     version = version_of(library("libnccl")) if chosen.device == "cuda" else ""
-    arms = arms_of(version, chosen.arms)
+    start = time.monotonic()
+    # It counts for nothing: it wakes the GPUs, fills the caches, and shows what NCCL takes by itself.
+    first = tried(chosen, {BASELINE: {}}, BASELINE, 0, deadline)
+    if first.outcome != "right":
+        say(verdict="unusable", why=f"without any setting: {first.outcome}, {first.why}")
+        return 0
+    arms = arms_of(version, first.transport, chosen.arms)
     plan = {"arms": arms, "sizes": chosen.sizes, "weights": chosen.weights, "seed": chosen.seed}
     say(plan={**plan, "repeats": chosen.repeats, "ranks": chosen.ranks, "nccl": version})
-    sweep(chosen, arms, deadline)
+    sweep(chosen, arms, (time.monotonic() - start) * len(arms), deadline)
     return 0
 
 
-def sweep(chosen, arms, deadline):
-    """One try of the baseline first, which counts for nothing: it wakes the GPUs and fills the caches."""
-    start = time.monotonic()
-    first = tried(chosen, arms, BASELINE, 0, deadline)
-    if first.outcome != "right":
-        say(verdict="unusable", why=f"without any setting: {first.outcome}, {first.why}")
-        return
-    took = (time.monotonic() - start) * len(arms)
+def sweep(chosen, arms, took, deadline):
+    """took: seconds that the first block is thought to take."""
     draw, left = random.Random(chosen.seed), list(arms)
     for block in range(1, chosen.repeats + 1):
         if time.monotonic() + took * SLACK > deadline:

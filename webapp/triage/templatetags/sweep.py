@@ -8,6 +8,7 @@ from django import template
 
 from agents.facts.bench import SweepResult
 from webapp.diagnosis.nccl_choice import NcclChoice, choice
+from webapp.triage.case_facts import facts_of
 from webapp.triage.sweep_figure import SweepFigure, sweep_figure
 
 register = template.Library()
@@ -15,9 +16,9 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def choice_of(context: Any, result: SweepResult) -> NcclChoice:
-    """What this sweep says: at the session's sizes where the page knows them, else at its own."""
-    known = context.get("sweep")
-    return known if isinstance(known, NcclChoice) and known.result is result else choice(result)
+    """What this sweep says: at the session's sizes, in its step."""
+    session = context.get("session")
+    return choice(result, facts_of(session) if session else None)
 
 
 @register.filter
