@@ -36,8 +36,16 @@ def owners(raw: Sequence[str], lines: Sequence[Line]) -> list[Owner]:
     texts: dict[str, list[str]] = {}
     for name, line in zip(sections, raw, strict=True):
         texts.setdefault(name, []).append(line)
-    found = {name: Owner(_role(name, text), bool(name)) for name, text in texts.items()}
+    alone = len(texts) == 1
+    found = {name: _owner(name, text, alone) for name, text in texts.items()}
     return [found[name] for name in sections]
+
+
+def _owner(name: str, text: list[str], alone: bool) -> Owner:
+    """A whole text with words of one machine only is as good as one below that machine's prompt."""
+    role = _role(name, text)
+    sure = alone and role is not None and not says_both("\n".join(text)[:_SEARCHED])
+    return Owner(role, bool(name) or sure)
 
 
 def heading(lines: Sequence[Line], first: int, placed: Collection[int]) -> str:

@@ -18,7 +18,7 @@ LINE_CAP = 16_384
 
 _PREFIX = re.compile(r"^\s{0,16}(?:>\s?){0,3}(?:\d{1,5}[:-]\s{0,8}(?=[a-z#\[]))?\s{0,16}")
 _PROMPT = r"(?:^|[#$%>]\s*)(?:sudo\s+(?:-\S+\s+)*)?"
-_FILE = re.compile(r"^(?:#{2,}|==>|\S+[#$]\s+cat|cat)\s.*?/qemu-server/(\d{1,9})\.conf")
+_FILE = re.compile(r"^(?:#{2,}|==>|(?:\S*[#$]\s+)?cat)\s.*?/qemu-server/(\d{1,9})\.conf")
 _TYPED = re.compile(_PROMPT + r"qm\s+(config|pending|list|status)\b\s*(\d{1,9})?")
 _PVESH = re.compile(r"\bpvesh\s+get\s+\S{0,80}/qemu/(\d{1,9})/(?:config|pending)\b")
 _NAMED = re.compile(r"^(?:#+\s*)?VM(?:ID)?[ :#]+(\d{1,9})\b")

@@ -114,3 +114,12 @@ def test_headings_tell_two_machines_in_one_paste_apart() -> None:
 def test_a_vms_number_is_in_the_typed_command() -> None:
     vms = read_raw(TWO_MACHINES.encode(), role=None).items[0].readings[0].value
     assert [vm.id for vm in vms or ()] == [128]
+
+
+def test_a_text_with_words_of_the_host_alone_is_the_hosts_throughout() -> None:
+    report = (
+        "# pveversion --verbose\nproxmox-ve: 9.0.0 (running kernel: 6.14.11-4-pve)\n\n"
+        "# dmidecode -t bios -q\nBIOS Information\n\tVendor: American Megatrends Inc.\n\n"
+        "# cat /etc/pve/qemu-server/128.conf\nmemory: 1024\nscsihw: virtio-scsi-single\n"
+    )
+    assert _readers(report, None) == {"host.pve_version", "host.vms"}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
+from agents import reports
 from agents.archives import ArchiveError, Member, hint_of, unpack
 from agents.facts import View
 from agents.read import Item, RawReading, read_raw
@@ -78,16 +79,19 @@ def read_given(
 ) -> Collected:
     """hiding: names, addresses and serials are replaced in the outputs before they are read."""
     found = Collected(hidden=hiding)
+    parts: list[tuple[Given, Member]] = []
     for one in given:
         if one.tables:
             found.tables = merged(found.tables, one.tables)
         else:
-            found.outputs += _read(one, role, hiding)
+            parts += _parts(one, hiding)
+    owners = reports.owners((member.path, member.data) for _, member in parts)
+    found.outputs += [_read(one, member, role, owners) for one, member in parts]
     return found
 
 
-def _read(given: Given, role: View | None, hiding: Hiding | None) -> Iterator[ReadOutput]:
-    """An archive's files one by one; what was left out says why."""
+def _parts(given: Given, hiding: Hiding | None) -> Iterator[tuple[Given, Member]]:
+    """An archive's files one by one."""
     name = "" if given.name == "-" else given.name
     try:
         members = unpack(given.raw, name)
@@ -98,11 +102,16 @@ def _read(given: Given, role: View | None, hiding: Hiding | None) -> Iterator[Re
     for member in members:
         if PurePath(member.path).name in DESCRIPTIONS:
             continue
-        part = replace(given, name=member.path or given.name, raw=member.data)
-        reading = RawReading(notes=(f"{part.name}: {member.problem}",))
-        if not member.problem:
-            reading = read_raw(part.raw, role=role, hint=hint_of(member.path))
-        yield ReadOutput(part, _digest(part.raw), reading)
+        yield replace(given, name=member.path or given.name, raw=member.data), member
+
+
+def _read(part: Given, member: Member, role: View | None, owners: reports.Owners) -> ReadOutput:
+    """What was left out says why."""
+    reading = RawReading(notes=(f"{part.name}: {member.problem}",))
+    if not member.problem:
+        hint = reports.hint_with_owner(member.path, hint_of(member.path), owners)
+        reading = read_raw(part.raw, role=role, hint=hint)
+    return ReadOutput(part, _digest(part.raw), reading)
 
 
 def facts_from(collected: Collected) -> Facts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from agents import reports
 from agents.archives import ArchiveError, Member, hint_of, is_archive, unpack
 from agents.facts import View
 from webapp.accounts.models import User
@@ -76,12 +77,14 @@ def receive(
                 notes.append(f"{upload.name or 'The text'} was not stored: {error}")
                 continue
             notes.append(hiding.report())
+        owners = reports.owners((member.path, member.data) for member in members)
         for member in members:
+            hint = reports.hint_with_owner(member.path, hint_of(member.path), owners)
             may_drop = is_archive(upload.raw) and unread >= MOST_KEPT_UNREAD
-            if may_drop and not _says_something(member, view):
+            if may_drop and not _says_something(member, hint, view):
                 unread += 1
                 continue
-            taken = _take(session, member, user, view, label)
+            taken = _take(session, member, hint, user, view, label)
             unread += not taken.understood
             takes.append(taken)
     if unread > MOST_KEPT_UNREAD:
@@ -105,12 +108,17 @@ def _problems(members: Iterable[Member]) -> list[str]:
     return [*shown, f"{len(left_out) - 5:,} more were left out."] if left_out[5:] else shown
 
 
-def _says_something(member: Member, view: View | None) -> bool:
-    return bool(read_apart.read(member.data, role=view, hint=hint_of(member.path)).items)
+def _says_something(member: Member, hint: str, view: View | None) -> bool:
+    return bool(read_apart.read(member.data, role=view, hint=hint).items)
 
 
 def _take(
-    session: DiagnosisSession, member: Member, user: User | None, view: View | None, label: str
+    session: DiagnosisSession,
+    member: Member,
+    hint: str,
+    user: User | None,
+    view: View | None,
+    label: str,
 ) -> Taken:
     return intake.take_text(
         session,
@@ -119,5 +127,5 @@ def _take(
         view=view,
         label=member.path or label,
         origin="upload" if member.path else "paste",
-        hint=hint_of(member.path),
+        hint=hint,
     )
