@@ -10,7 +10,12 @@ from agents.facts.workload import MODEL, OBSERVED, PARALLELISM, Model
 from webapp.diagnosis.bound import step_tokens
 from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
 from webapp.diagnosis.communication import PER_LAYER, message_bytes
-from webapp.diagnosis.compare.sweep import ArmEffect, SweepComparison, compare_sweep
+from webapp.diagnosis.compare.sweep import (
+    LEAST_BLOCKS,
+    ArmEffect,
+    SweepComparison,
+    compare_sweep,
+)
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.wording import percent, span
 
@@ -87,15 +92,16 @@ def _all_reduces(facts: Facts, result: SweepResult) -> float | None:
 
 def _says(found: SweepComparison) -> str:
     best = found.recommended
+    if found.blocks < LEAST_BLOCKS:
+        return f"{found.blocks} whole blocks are too few to tell the settings apart"
     if not found.told:
-        return f"{found.blocks} whole blocks: too few to tell the settings apart"
+        return "no setting ran to its end, so none can be compared"
     if best and best.ratio and best.low and best.high:
         span = percent((1 - best.high, 1 - best.low))
         settings = " ".join(f"{name}={value}" for name, value in best.arm.settings.items())
         return f"{settings} takes {(1 - best.ratio) * 100:.0f} % ({span}) off the time of the all-reduces"
-    seen = (
-        f"; a change of about {found.detectable * 100:.0f} % would have shown" if found.detectable else ""
-    )
+    reach = found.detectable
+    seen = f"; a change of about {reach * 100:.0f} % would have shown" if reach else ""
     if any(effect.ratio and effect.ratio < 1 for effect in found.differing):
         return f"no setting gains more than 2 %{seen}"
     if found.differing:
