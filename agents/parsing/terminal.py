@@ -129,6 +129,8 @@ def _line(raw: str) -> Line:
 
 def _bare_command(text: str) -> str:
     """A command line alone, commented or as a heading: it begins with a tool and does not read on."""
+    if text[0] == "-" and text[1:2].isalpha():
+        return ""  # an option of a command line that goes on over several lines
     may_be = len(text) <= 400 and _may_be_command(text.lstrip(_DECORATIONS))
     decorated = _DECORATED.match(text) if may_be else None
     if not decorated:

@@ -297,3 +297,16 @@ def test_prose_below_a_blank_line_is_no_part_of_the_output_above() -> None:
     found = recognise(text)
     assert [(part.first, part.last) for part in found.parts] == [(2, 5)]
     assert found.unrecognised == ((7, 7),)
+
+
+def test_an_options_line_is_no_command() -> None:
+    text = (
+        "# qm showcmd 128 --pretty\n/usr/bin/kvm \\\n  -id 128 \\\n  -machine 'type=q35' \\\n"
+        "  -device 'vfio-pci,host=0000:41:00.0,id=hostpci0,bus=ich9-pcie-port-1,addr=0x0'\n"
+    )
+    (item,) = read_raw(text.encode(), role=None).items
+    assert item.lines == (1, 5)
+    commands = item.readings[0].value
+    assert commands is not None
+    command = commands[0]
+    assert (command.vm_id, command.machine) == (128, "type=q35")

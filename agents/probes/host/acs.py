@@ -78,7 +78,7 @@ probe = Probe(
     supplies=(ACS,),
     parse=parse,
     signature=Signature(
-        typed=r"lspci\b.*ACS",
+        typed=r"lspci\b.*(?:ACS|acs)",
         starts=(
             r"^(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7] PCI bridge\b.*\(prog-if ",
             r"^\s*ACS(?:Cap|Ctl):",
