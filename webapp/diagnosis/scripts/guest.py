@@ -12,6 +12,7 @@ from agents.facts.workload import PARALLELISM
 from webapp.diagnosis.case import GateState, OptionStatus, Path, Restart
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.ground import Ground, ground
 from webapp.diagnosis.options.cuda_graphs_on import OFF
 from webapp.diagnosis.pairs import gpu_count
 from webapp.diagnosis.scripts.model import Do, Plan, ScriptError
@@ -41,6 +42,8 @@ def plan(phase: str, do: Do, result: Diagnosis) -> Plan:
     """Raises ScriptError where the phase has nothing for the guest, or P1 nothing to set."""
     if phase in _NONE:
         raise ScriptError(_NONE[phase])
+    if phase != "P1" and ground(result.facts) is Ground.BARE_METAL:
+        raise ScriptError(f"The machine is not a VM, so {phase} has nothing for it.")
     return {"P1": _settings_plan, "P2": _grant_plan, "P3": _name_plan}[phase](do, result)
 
 
@@ -60,11 +63,12 @@ def _settings_plan(do: Do, result: Diagnosis) -> Plan:
             "first; it says where the time goes."
         )
     effects = tuple(f"{name}={value}" for name, value in settings.items())
+    written = (*effects, *(f"without {flag}" for flag in flags))
     return Plan(
         title="NCCL's environment and engine flags",
         values={"drop_flags": " ".join(flags)},
         settings=tuple((checked("an environment variable", n), v) for n, v in settings.items()),
-        effects=(*effects, *(f"without {flag}" for flag in flags)),
+        effects=("what the apply script wrote is taken out",) if do is Do.ROLLBACK else written,
         reads=("the unit, compose file or start script that you name", "whether the engine runs"),
         refusals=(
             "it is not run as root",
@@ -125,7 +129,11 @@ def _grant_plan(do: Do, result: Diagnosis) -> Plan:
     return Plan(
         title="What the driver grants now, and vLLM's old answers",
         values={},
-        effects=("vLLM's files gpu_p2p_access_cache_for_*.json: renamed, with .peerpath after it",),
+        effects=(
+            "vLLM's files gpu_p2p_access_cache_for_*.json: renamed, with .peerpath after it"
+            if do is Do.APPLY
+            else "the files get their old names back",
+        ),
         reads=("nvidia-smi topo -p2p r and w", "~/.cache/vllm of root and of /home"),
         refusals=_VM_FACTS,
         left_out=(
@@ -141,7 +149,8 @@ def _name_plan(do: Do, result: Diagnosis) -> Plan:
         title="Network cards keep their names",
         values={},
         effects=(
-            "/etc/systemd/network/10-peerpath-NAME.link for each network card",
+            "/etc/systemd/network/10-peerpath-NAME.link for each network card"
+            + ("" if do is Do.APPLY else ": removed"),
             "the initial RAM disk is made anew (update-initramfs -u)",
         ),
         reads=("/sys/class/net: name and hardware address of each card",),

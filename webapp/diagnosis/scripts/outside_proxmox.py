@@ -91,7 +91,7 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
         ),
         _LIBVIRT_OLD,
         "virsh shutdown NAME; virsh define NAME.xml.before; virsh start NAME",
-        "libvirt, QEMU driver documentation, “Pass-through of arbitrary QEMU commands”",
+        "libvirt, QEMU driver documentation, “Pass-through of arbitrary QEMU commands”; libvirt issue 287",
     ),
     Instruction(
         "qemu",
@@ -134,7 +134,7 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
         'incus config set NAME raw.qemu.conf - <<END\n[device "dev-incus_gpu0"]\n'
         'x-nv-gpudirect-clique = "0"\nEND',
         "incus config unset NAME raw.qemu.conf, or its old value; stop and start",
-        "incus documentation, instance option raw.qemu.conf; issue 3962",
+        "incus documentation, instance option raw.qemu.conf; driver_qemu_templates.go; issue 3962",
     ),
 )
 

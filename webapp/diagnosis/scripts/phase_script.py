@@ -54,7 +54,7 @@ def phase_script(
         return write(plan, phase, action, view, known, guest.parts(phase, action))
     vm = vm_state(result.facts, vmid)
     plan = _host_plan(phase, action, vm, result)
-    return write(plan, phase, action, view, vm.id, _host_parts(phase, action))
+    return write(plan, phase, action, view, vm.id, host_parts(phase, action))
 
 
 def _host_plan(phase: str, do: Do, vm: VmState, result: Diagnosis) -> Plan:
@@ -94,7 +94,7 @@ def _rollback_plan(vm: VmState, plan_of: Callable[[], Plan]) -> Plan:
     )
 
 
-def _host_parts(phase: str, do: Do) -> tuple[str, ...]:
+def host_parts(phase: str, do: Do) -> tuple[str, ...]:
     """The files of sh/ that make up a host script, in order."""
     if phase == "P0":
         return ("base", "vm", "vm_power", "saved", f"p0_{do}")

@@ -9,12 +9,12 @@ undo() {
   exit 1
 }
 
-flags_left() {
-  for flag in $drop_flags; do
-    if [ -n "$compose" ] || ! printf '%s\n' "$1" | grep -q '^ExecStart=.' && [ -n "$unit" ]; then
-      say "Take $flag out of the engine's command yourself: it does not stand where this script could change it."
-    fi
-  done
+# Flags that stand where this script does not write: the person takes them out.
+flags_left() { # new text
+  [ -n "$drop_flags" ] || return 0
+  [ -z "$file" ] || return 0
+  ! printf '%s\n' "$1" | grep -q '^ExecStart=.' || return 0
+  say "Take $drop_flags out of the engine's command yourself: it does not stand where this script could change it."
 }
 
 apply() {

@@ -54,6 +54,8 @@ pick_target() {
   # A container gets its own environment, not that of the unit that starts it.
   if [ -n "$unit" ] && [ "$problems" = 0 ]; then
     shown=$(systemctl cat "$unit" 2>&1 </dev/null) || problem "there is no unit $unit: $shown"
+    # Without what this script wrote before.
+    shown=$(printf '%s\n' "$shown" | awk -v own="# $target" '/^# \// { skip = ($0 == own) } !skip')
     printf '%s\n' "$shown" | grep -Eq '^ExecStart=.*(docker|podman|nerdctl)' &&
       problem "$unit starts a container: add the variables there, -e NAME=VALUE, by hand"
   fi
@@ -98,12 +100,12 @@ compose_text() {
 }
 
 # After the first line, which says what runs the script.
-file_text() {
-  sed 1q "$file"
+file_text() { # the script to start from
+  sed 1q "$1"
   echo "# Peerpath $phase begins"
   settings in_file
   echo "# Peerpath $phase ends"
-  sed 1d "$file" | without_block | without_flags
+  sed 1d "$1" | without_block | without_flags
 }
 
 without_block() {
@@ -119,7 +121,7 @@ without_flags() {
 }
 
 new_text() {
-  if [ -n "$unit" ]; then unit_text; elif [ -n "$compose" ]; then compose_text; else file_text; fi
+  if [ -n "$unit" ]; then unit_text; elif [ -n "$compose" ]; then compose_text; else file_text "$file"; fi
 }
 
 show_diff() { # new text

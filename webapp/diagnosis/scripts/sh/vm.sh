@@ -8,8 +8,10 @@ option() {
   [ "$1" != --with-snapshots ] || with_snapshots=yes took=1
 }
 
+# Without control characters: what a configuration holds is shown on a terminal.
 read_config() {
-  config=$(qm config "$vmid" --current 2>&1 </dev/null)
+  config=$(qm config "$vmid" --current 2>&1 </dev/null) || return 1
+  config=$(printf '%s\n' "$config" | tr -d '\001-\010\013-\037\177')
 }
 
 value_of() { # key

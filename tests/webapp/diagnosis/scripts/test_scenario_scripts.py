@@ -1,0 +1,146 @@
+"""Every scenario and every stage of the sample: scripts that shells and shellcheck accept, or a sentence."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agents.facts import View
+from tests.webapp.diagnosis.sample_facts import diagnosed
+from tests.webapp.diagnosis.scenarios import SCENARIOS
+from webapp.diagnosis.case import OptionStatus
+from webapp.diagnosis.catalogue import all_options
+from webapp.diagnosis.diagnosis import Diagnosis, diagnose
+from webapp.diagnosis.phases import PHASES
+from webapp.diagnosis.scripts import Do, PhaseScript, ScriptError, phase_script
+
+pytestmark = pytest.mark.thorough
+
+STAGES = ("first", "guest", "host", "after")
+# What options call useless or harmful, as it would stand in a script that did it.
+NEVER = re.compile(
+    r"amd_iommu=on|iommu=pt|pcie_acs_override|allow_unsafe_interrupts|nvidia-peermem|nv_peer_mem|"
+    r"NCCL_SHM_DISABLE|SKIP_P2P_CHECK|x-vga=1|hidden=1|NCCL_IGNORE_DISABLED_P2P"
+)
+
+
+def results() -> Iterator[tuple[str, Diagnosis]]:
+    yield from ((stage, diagnosed(stage)) for stage in STAGES)
+    yield from ((scenario.name, diagnose(scenario.facts)) for scenario in SCENARIOS)
+
+
+def made(result: Diagnosis) -> Iterator[PhaseScript | ScriptError]:
+    for role in (View.HOST, View.GUEST):
+        for phase in PHASES:
+            for do in Do:
+                try:
+                    yield phase_script(result, phase, do, role=role)
+                except ScriptError as error:
+                    yield error
+
+
+@pytest.fixture(scope="module")
+def everything() -> list[tuple[str, Diagnosis, list[PhaseScript | ScriptError]]]:
+    return [(name, result, list(made(result))) for name, result in results()]
+
+
+def scripts(found: list[PhaseScript | ScriptError]) -> list[PhaseScript]:
+    return [one for one in found if isinstance(one, PhaseScript)]
+
+
+Everything = list[tuple[str, Diagnosis, list[PhaseScript | ScriptError]]]
+
+
+def test_a_refusal_is_a_sentence(everything: Everything) -> None:
+    refusals = [one for _, _, found in everything for one in found if isinstance(one, ScriptError)]
+    assert refusals
+    for error in refusals:
+        assert re.fullmatch(r"[A-Z][^\n]{20,}[.`]", str(error)), str(error)
+
+
+def test_each_is_clean_for_shellcheck_dash_and_busybox(
+    everything: Everything, tmp_path: Path
+) -> None:
+    texts = {s.text for _, _, found in everything for s in scripts(found)}
+    assert len(texts) > 40
+    files = []
+    for number, text in enumerate(sorted(texts)):
+        file = tmp_path / f"{number}.sh"
+        file.write_text(text)
+        files.append(str(file))
+        for shell in (["dash", "-n"], ["busybox", "sh", "-n"]):
+            subprocess.run([*shell, file], check=True)
+    checked = subprocess.run(["shellcheck", "-s", "sh", *files], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout[:4000]
+
+
+def test_what_is_useless_or_harmful_is_never_written(everything: Everything) -> None:
+    for name, _, found in everything:
+        for script in scripts(found):
+            for line in script.text.splitlines():
+                assert not (re.match(r"(new|value)_\d+=", line) and NEVER.search(line)), (
+                    name,
+                    line,
+                )
+
+
+def test_a_clique_is_written_only_where_it_is_advised(everything: Everything) -> None:
+    for name, result, found in everything:
+        status = result.advice["gpudirect_clique"].status
+        for script in scripts(found):
+            sets = re.search(r"^new_\d+='.*x-nv-gpudirect-clique", script.text, re.M)
+            if sets and script.do is Do.APPLY:
+                assert status is OptionStatus.RECOMMENDED, name
+
+
+def test_what_a_person_reads_is_there(everything: Everything) -> None:
+    for _, _, found in everything:
+        for script in scripts(found):
+            assert script.risk
+            assert script.reads
+            assert script.refusals
+            assert script.what_to_type
+            assert (script.changes == ()) is (script.do is Do.VERIFY)
+            assert len(script.sha256) == 64
+            assert script.file_name.endswith(".sh")
+
+
+def test_the_founding_case_gets_its_clique_and_its_rollback() -> None:
+    script = phase_script(diagnosed("host"), "P2", Do.APPLY)
+    assert script.changes[0] == "cpu: (not set) → host"
+    assert script.changes[1].count("x-nv-gpudirect-clique=0") == 8
+    assert script.predicted_effect == diagnosed("host").advice["gpudirect_clique"].predicted_effect
+    assert script.what_to_type == (
+        "sha256sum peerpath-host-P2-apply-vm128.sh",
+        "sh peerpath-host-P2-apply-vm128.sh",
+        "sh peerpath-host-P2-apply-vm128.sh --yes",
+    )
+
+
+def test_every_option_has_a_place_in_a_script_or_is_done_by_hand() -> None:
+    """An option nobody thought of here is not left out by accident."""
+    scripted = {
+        *("gpudirect_clique", "remove_clique", "cpu_host", "unhide_kvm", "mmio_window", "q35_pcie"),
+        *("vnuma", "hugepages", "nccl_p2p_level", "nccl_p2p_disable", "cuda_graphs_on"),
+    }
+    by_hand = {
+        *(
+            "engine_profile",
+            "moe_backend",
+            "attention_backend",
+            "speculative_decoding",
+            "nccl_sweep",
+        ),
+        *("cuda_toolkit_upgrade", "tp4_pp2", "tp_subset", "expert_parallel", "dp_attention"),
+        *("pci_realloc", "cpu_affinity", "host_governor", "clear_acs_on_switch", "disable_mig"),
+        *("fabric_manager", "fix_link", "bare_metal_test", "bare_metal", "lxc", "switch_board"),
+    }
+    never = {
+        *("pcie_without_q35", "acs_override", "bios_acs_off", "amd_iommu_on", "intel_iommu_on"),
+        *("iommu_pt", "allow_unsafe_interrupts", "nvidia_peermem"),
+    }
+    assert {option.id for option in all_options()} == scripted | by_hand | never
