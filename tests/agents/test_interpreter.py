@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from agents.agent import Reason
+from agents.benchmark import all_benchmarks
 from agents.collector import build_script
 from agents.facts import Reading, View
 from agents.following import sweep_script, wrap_payload
@@ -226,3 +228,21 @@ def alive_pid(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+@pytest.mark.service
+@pytest.mark.skipif(not shutil.which("shellcheck"), reason="no shellcheck on this machine")
+@pytest.mark.parametrize(
+    "script",
+    [
+        wrap_payload(b"x", ["it's"], interpreter="docker:engine-1:/usr/bin/python3", timeout_s=5),
+        sweep_script("podman:a.b:/usr/bin/python3"),
+        all_benchmarks()["bench.nccl_tests"].payload_source().decode(),
+    ],
+    ids=["run", "sweep", "reference tool"],
+)
+def test_what_is_sent_passes_shellcheck(script: str) -> None:
+    done = subprocess.run(
+        ["shellcheck", "-s", "sh", "-"], input=script, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
