@@ -444,7 +444,7 @@ def test_a_whole_chain_is_whole_and_every_tampering_shows(
     tampered: list[dict[str, Any]] = [
         {"kind": "commented"},
         {"data": {"step": "other"}},
-        {"actor_id": None},
+        {"actor_name": "mallory"},
         {"hash": "0" * 64},
     ]
     for change in tampered:

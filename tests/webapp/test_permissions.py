@@ -26,7 +26,18 @@ pytestmark = pytest.mark.django_db
 # What each argument of an address is made from; an address with another one fails this test, so that
 # nobody forgets it here.
 ARGUMENTS = {
-    *("session_id", "role", "target_id", "run_id", "name", "number", "token", "link_id", "sha256"),
+    *(
+        "session_id",
+        "role",
+        "target_id",
+        "run_id",
+        "name",
+        "number",
+        "token",
+        "link_id",
+        "sha256",
+        "form",
+    ),
     *("phase", "act"),
 }
 # Those of a link ask for the link instead of an account: tests/webapp/handoff.
@@ -114,6 +125,7 @@ def arguments_of(session: DiagnosisSession, owner: User) -> dict[str, Any]:
         "name": taken.evidence.name,
         "number": number,
         "token": "no-such-token",
+        "form": "md",
     }
 
 
