@@ -6,14 +6,14 @@ own reason (webapp.diagnosis.options).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from webapp.diagnosis import qemu_args
 from webapp.diagnosis.case import Advice, OptionStatus, Restart
 from webapp.diagnosis.scripts.cliques import explicit, gpu_slots, with_cliques, without_cliques
 from webapp.diagnosis.scripts.model import Change, Plan, ScriptError
-from webapp.diagnosis.scripts.values import checked, hostpci
+from webapp.diagnosis.scripts.values import checked, hostpci, qemu_words
 from webapp.diagnosis.scripts.vm_plan import vm_plan
 from webapp.diagnosis.scripts.vm_state import VmState
 
@@ -44,8 +44,12 @@ def plan(vm: VmState, advice: Mapping[str, Advice]) -> Plan:
     if removal:
         wanted.new["args"] = without_cliques(vm)
     elif _clique_wanted(vm, advice, wanted):
-        _visible(vm, slots, wanted)
+        _check_args_show_kvm(vm)
+        _lines(vm, slots, wanted, explicit)
         wanted.new["args"] = with_cliques(vm, slots)
+    elif advice["unhide_kvm"].status is OptionStatus.RECOMMENDED:
+        _check_args_show_kvm(vm)
+        _lines(vm, slots, wanted, lambda vm, slot: vm.get(slot))
     _window(vm, advice, slots, wanted)
     if not wanted.new:
         raise ScriptError("P2 has nothing to change in this VM. " + " ".join(wanted.left_out))
@@ -101,15 +105,20 @@ def _cpu(vm: VmState, advice: Mapping[str, Advice], wanted: _Wanted) -> None:
     wanted.new["cpu"] = ",".join([name if name in {"host", "max"} else "host", *kept])
 
 
-def _visible(vm: VmState, slots: tuple[str, ...], wanted: _Wanted) -> None:
-    """Whole hostpci lines restated: explicit function, no x-vga=1. Unchanged ones are not named."""
-    if "kvm=off" in vm.get("args") or "-hypervisor" in vm.get("args"):
+def _check_args_show_kvm(vm: VmState) -> None:
+    if qemu_args.hides_kvm(qemu_args.split(qemu_words(vm.get("args"))) or ()):
         raise ScriptError(
-            "The VM's args hide KVM from the guest (kvm=off), and then a clique is ignored. Take that "
+            "The VM's args hide KVM from the guest (-cpu …,kvm=off), and then a clique is ignored. Take that "
             f"out by hand first: `qm set {vm.id} --args '…'`."
         )
+
+
+def _lines(
+    vm: VmState, slots: tuple[str, ...], wanted: _Wanted, line_of: Callable[[VmState, str], str]
+) -> None:
+    """Whole hostpci lines restated, without x-vga=1. Unchanged ones are not named."""
     for slot in slots:
-        new = _without_vga(explicit(vm, slot))
+        new = _without_vga(line_of(vm, slot))
         if new != vm.get(slot):
             wanted.new[slot] = new
 

@@ -8,6 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agents.facts.vm import VM_ID, VMS
+from webapp.diagnosis.case import OptionStatus
+from webapp.diagnosis.diagnosis import Diagnosis
+from webapp.diagnosis.ground import Ground, ground
+
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
@@ -139,5 +144,17 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
 )
 
 
-def instruction(id_: str) -> Instruction | None:
-    return next((one for one in INSTRUCTIONS if one.id == id_), None)
+def clique_instructions(result: Diagnosis) -> tuple[Instruction, ...]:
+    """What to write where the VM is not Proxmox's; none where a clique is not advised, or not known to be.
+
+    A libvirt domain gets libvirt's two forms; a KVM guest whose host was not seen, all of them.
+    """
+    facts = result.facts
+    if result.advice["gpudirect_clique"].status is not OptionStatus.RECOMMENDED:
+        return ()
+    if ground(facts) is not Ground.KVM or facts.value(VM_ID) is not None:
+        return ()
+    domains = [vm for vm in facts.value(VMS) or () if vm.id is None and vm.machine]
+    if domains:
+        return tuple(one for one in INSTRUCTIONS if one.id.startswith("libvirt"))
+    return INSTRUCTIONS

@@ -17,6 +17,16 @@ from webapp.diagnosis.scripts.vm_plan import READS, ROLLBACK_REFUSALS
 from webapp.diagnosis.scripts.vm_state import VmState, vm_state
 from webapp.diagnosis.scripts.writing import write
 
+ROLES: dict[str, tuple[View, ...]] = {
+    "P0": (View.HOST,),
+    "P1": (View.GUEST,),
+    "P2": (View.HOST, View.GUEST),
+    "P3": (View.GUEST, View.HOST),
+    "P4": (View.HOST,),
+    "P5": (),
+}
+"""Where each phase has scripts, in the order they are run."""
+
 _GUEST_FIRST = "P1 changes nothing on the host. Its script is for the guest: `./run script guest`."
 _GROUND = (
     "P5 is other ground (without a VM, a container, another board): the machine is set up anew, which no "
@@ -70,9 +80,10 @@ def _host_plan(phase: str, do: Do, vm: VmState, result: Diagnosis) -> Plan:
         return _rollback_plan(vm, plans[phase])
     plan = plans[phase]()
     if do is Do.APPLY and not plan.effects:
-        raise ScriptError(
+        done = (
             f"{phase} is done: the VM is configured like this already. Its verify script checks it."
         )
+        raise ScriptError(" ".join([done, *plan.left_out]))
     return plan
 
 
