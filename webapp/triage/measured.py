@@ -21,6 +21,7 @@ from agents.facts.bench import (
     PROFILE,
     SERVING,
     TELEMETRY,
+    GpuTelemetry,
 )
 from agents.facts.kernels import LAUNCH, MEMORY
 from agents.framing import clean
@@ -42,7 +43,6 @@ SHOWN: tuple[tuple[Fact[Any], str], ...] = (
     (NCCL_SWEEP, "triage/_nccl_sweep.html"),
     (MEMORY, "triage/_memory.html"),
     (LAUNCH, "triage/_launch.html"),
-    (TELEMETRY, "triage/_telemetry.html"),
 )
 LIVE, MOST_PRINTED = (
     1 << 17,
@@ -55,11 +55,12 @@ MOST_EACH = 6  # results of one kind on the page; all are among the evidence
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """templates: the first that exists shows it."""
+    """templates: the first that exists shows it. meanwhile: what the GPUs did, by the same output."""
 
     title: str
     templates: tuple[str, ...]
     item: Sourced
+    meanwhile: tuple[GpuTelemetry, ...] = ()
 
     @property
     def result(self) -> Any:
@@ -75,18 +76,26 @@ class Live:
 
 
 def measured(facts: Facts) -> list[Measured]:
-    """Every known result, kind by kind, newest first within each."""
-    return [
-        _shown(fact, template, item) for fact, template in SHOWN for item in _known(facts.all(fact))
+    """Every known result, kind by kind, newest first within each. Telemetry stands under what was
+    measured along with it, and by itself where that is nothing."""
+    looks = {item.source: item for item in _known(facts.all(TELEMETRY))}
+    found = [
+        _shown(fact, template, item, looks.get(item.source))
+        for fact, template in SHOWN
+        for item in _known(facts.all(fact))[:MOST_EACH]
     ]
+    beside = {shown.item.source for shown in found}
+    alone = [item for source, item in looks.items() if source not in beside]
+    return found + [_shown(TELEMETRY, "triage/_telemetry.html", item) for item in alone[:MOST_EACH]]
 
 
 def _known(items: Iterable[Sourced]) -> list[Sourced]:
-    return [item for item in items if item.reading.kind is ReadingKind.KNOWN][:MOST_EACH]
+    return [item for item in items if item.reading.kind is ReadingKind.KNOWN]
 
 
-def _shown(fact: Fact[Any], template: str, item: Sourced) -> Measured:
-    return Measured(fact.title, (template, "triage/_measured.html"), item)
+def _shown(fact: Fact[Any], template: str, item: Sourced, looks: Sourced | None = None) -> Measured:
+    meanwhile = (looks.reading.value or ()) if looks else ()
+    return Measured(fact.title, (template, "triage/_measured.html"), item, meanwhile)
 
 
 def live(run: Run) -> Live | None:
