@@ -164,7 +164,11 @@ def _doubt(result: Diagnosis) -> str:
             text = f"At least {share * 100:.0f} % of the time has no explanation yet."
     count = len(result.contradictions)
     if count:
-        some = "One thing that we were given contradicts" if count == 1 else f"{count} things contradict"
+        some = (
+            "One thing that we were given contradicts"
+            if count == 1
+            else f"{count} things contradict"
+        )
         text += f" {some} what else is known and should be settled."
     return text.strip()
 
