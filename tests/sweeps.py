@@ -77,9 +77,10 @@ def _try(
         | {"time_us": round(us, 4), "samples": 40, "unstable": False}
         for size, us in measured.items()
     ]
-    why = {"right": "", "wrong": "3 elements are not the sum"}
+    hang = "nothing came back for 15 s, at 12288 bytes"
+    why = {"right": "", "wrong": "3 elements are not the sum", "hang": hang}
     end = {"arm": name, "block": block, "outcome": outcome}
-    end["why"] = why.get(outcome, "nothing came back for 15 s, at 12288 bytes")
+    end["why"] = why.get(outcome, "it ended at connecting")
     return [*rows, {**end, "nccl": "2.28.9", "transport": transport}]
 
 

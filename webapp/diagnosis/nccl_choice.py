@@ -22,11 +22,13 @@ from webapp.diagnosis.wording import percent, span
 
 @dataclass(frozen=True, slots=True)
 class NcclChoice:
-    """result and compared: of the newest sweep. says: the answer in one sentence."""
+    """result and compared: of the newest sweep. says: the answer in one sentence. price: what the
+    recommended setting costs large messages, "" if nothing."""
 
     result: SweepResult
     compared: SweepComparison
     says: str
+    price: str
     evidence: tuple[EvidenceRef, ...]
 
 
@@ -72,7 +74,17 @@ def choice(
     compared = compare_sweep(
         result, weights=_weights(known, result), all_reduces=_all_reduces(known, result)
     )
-    return NcclChoice(result, compared, _says(compared), evidence)
+    return NcclChoice(result, compared, _says(compared), _price(compared.recommended), evidence)
+
+
+def _price(best: ArmEffect | None) -> str:
+    if not best or not best.dear_at:
+        return ""
+    ratio = dict(best.by_size)[best.dear_at]
+    return (
+        f"messages of {best.dear_at / 2**20:g} MiB, as long prompts send them, take {ratio:.2f} × as long "
+        "with it: try it under the whole load before it stays"
+    )
 
 
 def _weights(facts: Facts, result: SweepResult) -> tuple[tuple[int, float], ...]:

@@ -38,7 +38,7 @@ class Bar:
 @dataclass(frozen=True, slots=True)
 class SweepLine:
     """One arm. step_ms: its all-reduces in a step, None without a model. by_size: its ratios, in the order of
-    the sizes that are compared."""
+    the figure's sizes."""
 
     effect: ArmEffect
     icon: str
@@ -53,12 +53,14 @@ class SweepLine:
 @dataclass(frozen=True, slots=True)
 class SweepFigure:
     """baseline: where it stands, percent of the width. own_ms, best_ms: the all-reduces of a step without any
-    setting and with the recommended one; None without a model or advice."""
+    setting and with the recommended one; None without a model or advice. sizes: bytes, all that were
+    measured, rising."""
 
     lines: tuple[SweepLine, ...]
     baseline: float
     own_ms: float | None
     best_ms: Range | None
+    sizes: tuple[int, ...]
 
 
 def sweep_figure(found: SweepComparison) -> SweepFigure:
@@ -70,9 +72,10 @@ def sweep_figure(found: SweepComparison) -> SweepFigure:
         inside = min(reach, max(low, math.log(ratio)))
         return round(100 * (inside - low) / (reach - low), 2)
 
-    lines = [_line(found, effect, _bar(effect, x(1.0), x)) for effect in found.arms]
+    sizes = tuple(sorted({size for effect in found.arms for size, _ in effect.by_size}))
+    lines = [_line(found, effect, _bar(effect, x(1.0), x), sizes) for effect in found.arms]
     best = next((line.step_ms for line in lines if line.effect is found.recommended), None)
-    return SweepFigure(tuple(lines), x(1.0), found.step_ms, best)
+    return SweepFigure(tuple(lines), x(1.0), found.step_ms, best, sizes)
 
 
 def _bar(effect: ArmEffect, baseline: float, x: Callable[[float], float]) -> Bar | None:
@@ -84,11 +87,13 @@ def _bar(effect: ArmEffect, baseline: float, x: Callable[[float], float]) -> Bar
     return Bar(start, round(width, 2), x(effect.low), x(effect.high), beyond)
 
 
-def _line(found: SweepComparison, effect: ArmEffect, bar: Bar | None) -> SweepLine:
+def _line(
+    found: SweepComparison, effect: ArmEffect, bar: Bar | None, sizes: tuple[int, ...]
+) -> SweepLine:
     step_ms = None
     if found.step_ms is not None and effect.low and effect.high:
         step_ms = (found.step_ms * effect.low, found.step_ms * effect.high)
     settings = " ".join(f"{name}={value}" for name, value in effect.arm.settings.items())
     ratios = dict(effect.by_size)
-    by_size = tuple(ratios.get(size) for size, _ in found.weights)
+    by_size = tuple(ratios.get(size) for size in sizes)
     return SweepLine(effect, *WORDS[effect.standing], settings, bar, step_ms, by_size)

@@ -27,7 +27,10 @@ from settings import BASELINE, arms_of, named_arms
 from sizes import KIB
 
 SCHEMA = "peerpath.nccl_sweep/1"
-SIZES = [12 * KIB, 192 * KIB, 3 * KIB**2]  # 1, 16 and 256 tokens of a hidden size of 6144
+SIZES = [12 * KIB, 192 * KIB, 768 * KIB]  # 1, 16 and 64 tokens of a hidden size of 6144
+PREFILL = (
+    4 * KIB**2
+)  # no step sends it, a long prompt does: measured too, so that no gain hides its price
 FAULTS = ("slow", "wrong", "hang")
 SLACK = 1.3  # a block may take so much longer than the one before it
 
@@ -42,9 +45,12 @@ def options(argv):
     ask.add_argument("--seed", type=int, default=None, help="of the order; else drawn, and said")
     ask.add_argument("--simulate-fault", default="", help="slow:ARM,wrong:ARM,hang:ARM")
     chosen = ask.parse_args(argv)
-    chosen.all_ways = False
+    chosen.all_ways, named = False, bool(chosen.sizes)
     chosen.sizes = message_sizes(chosen, [] if chosen.hidden else SIZES)
-    chosen.weights = weights_of(chosen.weights, len(chosen.sizes))
+    weights = weights_of(chosen.weights, len(chosen.sizes))
+    if not named and chosen.sizes[-1] < PREFILL:
+        chosen.sizes, weights = [*chosen.sizes, PREFILL], [*weights, 0.0]
+    chosen.weights = weights
     chosen.faults = faults_of(chosen.simulate_fault)
     chosen.arms = named_arms(chosen.arms)
     if chosen.seed is None:

@@ -25,7 +25,7 @@ from webapp.diagnosis.compare.sweep import Standing, compare_sweep
 from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypotheses import nccl_level_too_low
-from webapp.diagnosis.nccl_choice import nccl_choice
+from webapp.diagnosis.nccl_choice import choice, nccl_choice
 from webapp.triage.sweep_figure import sweep_figure
 
 MODEL_READ = MODEL.known(Model(layers=78, hidden_size=6144, activation_bytes=2))
@@ -137,6 +137,27 @@ def test_weights_decide_what_an_average_all_reduce_is() -> None:
     large = compare_sweep(found.value, weights=[(3145728, 1.0)])
     assert small.arms[0].arm.name == "proto_ll"
     assert large.arms[-1].arm.name == "proto_ll"
+
+
+def test_a_gain_that_large_messages_pay_for_says_so() -> None:
+    """LL is a fifth faster at what a step sends, and takes twice as long at 3 MiB, which no step sends."""
+    said = lines(factors={"proto_ll": 0.8})
+    said[1]["plan"]["weights"] = [0.5, 0.5, 0]
+    for line in said:
+        if line.get("arm") == "proto_ll" and line.get("size_bytes") == 3145728:
+            line["time_us"] *= 2.5
+    found, *_ = all_benchmarks()["bench.nccl_sweep"].parse(Output(printed(said)))
+    assert isinstance(found.value, SweepResult)
+    said_of_it = choice(found.value)
+    best = said_of_it.compared.recommended
+    assert best
+    assert (best.arm.name, best.dear_at) == ("proto_ll", 3145728)
+    assert "take 2.0" in said_of_it.price
+    observed = OBSERVED.known((Observed(1, (80.0, 90.0)),))
+    tp = PARALLELISM.known(Parallelism(tp=2))
+    advice = advised("nccl_sweep", Facts.of(sourced(MODEL_READ, tp, observed, found)))
+    assert advice.status is OptionStatus.POSSIBLE
+    assert "3 MiB" in advice.why[1].text
 
 
 def test_the_drawing_stays_inside_and_starts_at_the_baseline() -> None:

@@ -22,6 +22,8 @@ ALPHA = 0.05
 LEAST_BLOCKS = 5
 # Two ways to time the same all-reduce differ by up to 2 % themselves (DECISIONS.md, record 11).
 WORTH = 0.02
+# What a setting may cost messages that are larger than those it is chosen for.
+PRICE = 0.05
 
 Weights = Sequence[tuple[int, float]]
 
@@ -43,7 +45,8 @@ class ArmEffect:
     """ratio: time of an average all-reduce ÷ the baseline's, below 1 is faster. low, high: its interval at
     the level that this arm was judged at. chance: of a difference this large without one. None: not compared.
 
-    by_size: the ratio at each size, bytes rising.
+    by_size: the ratio at each size, bytes rising. dear_at: the largest size, where it is larger than those
+    that are compared and the arm takes clearly longer there; else None.
     """
 
     arm: SweepArm
@@ -54,6 +57,7 @@ class ArmEffect:
     high: float | None = None
     chance: float | None = None
     by_size: tuple[tuple[int, float], ...] = ()
+    dear_at: int | None = None
 
     @property
     def environment(self) -> str:
@@ -118,7 +122,7 @@ def compare_sweep(
     compared = {name: found for name, found in logs.items() if len(found) >= LEAST_BLOCKS}
     answers = dict(zip(compared, holm([_chance(f) for f in compared.values()], alpha), strict=True))
     effects = [
-        _effect(arm, compared[arm.name], answers[arm.name], _by_size(tries[arm.name], base))
+        _effect(arm, compared[arm.name], answers[arm.name], _by_size(tries[arm.name], base), chosen)
         if arm.name in compared
         else ArmEffect(arm, _standing_of(arm), len(logs.get(arm.name, ())))
         for arm in result.arms[1:]
@@ -126,13 +130,19 @@ def compare_sweep(
     ranked = tuple(sorted(effects, key=lambda e: (e.ratio is None, e.ratio or 0.0, e.arm.name)))
     return SweepComparison(
         ranked,
-        next(filter(_worth_it, ranked), None),
+        _recommended(ranked),
         math.exp(fmean(map(math.log, ground.values()))) if ground else None,
         len(ground),
         chosen,
         all_reduces,
         _detectable(ranked),
     )
+
+
+def _recommended(ranked: Sequence[ArmEffect]) -> ArmEffect | None:
+    """The fastest that is worth it, one that costs large messages nothing before any other."""
+    worth = [effect for effect in ranked if _worth_it(effect)]
+    return next((e for e in worth if not e.dear_at), worth[0] if worth else None)
 
 
 def _worth_it(effect: ArmEffect) -> bool:
@@ -183,13 +193,17 @@ def _effect(
     logs: Sequence[float],
     answer: Answer,
     by_size: tuple[tuple[int, float], ...],
+    weights: Weights,
 ) -> ArmEffect:
     middle, half = fmean(logs), reach(answer.outside, len(logs) - 1) * _error(logs)
     ratio, low, high = (math.exp(end) for end in (middle, middle - half, middle + half))
     standing = Standing.ALIKE
     if answer.differs:
         standing = Standing.FASTER if ratio < 1 else Standing.SLOWER
-    return ArmEffect(arm, standing, len(logs), ratio, low, high, _chance(logs), by_size)
+    size, there = by_size[-1]
+    dear = size > max(size for size, _ in weights) and there > 1 + PRICE
+    chance, dear_at = _chance(logs), size if dear else None
+    return ArmEffect(arm, standing, len(logs), ratio, low, high, chance, by_size, dear_at)
 
 
 def _by_size(arm: Tries, base: Tries) -> tuple[tuple[int, float], ...]:

@@ -52,9 +52,11 @@ def _swept(case: Case, found: NcclChoice) -> Advice:
         return advise(OptionStatus.DONE, claim, seen(text, case.facts.refs(NCCL_ENV), SOURCE))
     effect = _effect(case, found)
     text = f"set it where the engine is started, and restart the engine{_saved(found)}"
-    return advise(
-        OptionStatus.RECOMMENDED, claim, because(text, SOURCE, found.evidence), effect=effect
-    )
+    how = because(text, SOURCE, found.evidence)
+    if found.price:
+        price = seen(found.price, found.evidence, SOURCE)
+        return advise(OptionStatus.POSSIBLE, claim, price, how, effect=effect)
+    return advise(OptionStatus.RECOMMENDED, claim, how, effect=effect)
 
 
 def _saved(found: NcclChoice) -> str:
