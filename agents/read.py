@@ -12,9 +12,10 @@ from agents.facts import View
 from agents.framing import Bundle, Frame, Header, clean, looks_like_bundle, read_bundles
 from agents.guarded import parse_guarded
 from agents.parsing import torch_trace
+from agents.part import Part
 from agents.probe import Output, Probe, Readings
 from agents.probes import all_probes
-from agents.recognise import Part, recognise
+from agents.recognise import recognise
 
 LineRange = tuple[int, int]
 

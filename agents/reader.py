@@ -25,7 +25,8 @@ _P2P_LETTERS = {
 }
 _HOST = re.compile(
     r"\d-pve\b|\bvfio|[Pp]roxmox|\bpve[-/]|/etc/pve|\bkvm_(?:amd|intel)\b|\bvmbr\d|on bare hardware"
-    r'|"iommugroup"|\bhostpci\d|\b(?:qm|pct) (?:config|list|showcmd|pending|start|status)\b|\bvirsh |\bpvesh '
+    r"|\biommugroup\b|\bhostpci\d"
+    r"|\b(?:qm|pct) (?:config|list|showcmd|pending|start|status)\b|\bvirsh |\bpvesh "
 )
 _GUEST = re.compile(
     r"\bNVRM\b|\bQEMU\b|Hypervisor detected|\b[Vv]irtio|NVIDIA-SMI|\bnvidia-smi\b"

@@ -7,6 +7,7 @@ its reader's own parser gets something out of it; the rest is reported as unreco
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,7 @@ from agents import whose
 from agents.facts.fact import ReadingKind, View
 from agents.parsing import terminal
 from agents.parsing.terminal import Kind, Line
+from agents.part import Part, Recognition
 from agents.probe import Output, Readings
 from agents.reader import (
     Reader,
@@ -31,38 +33,13 @@ _GAP_LINES = 3
 # What the same-looking twins of one role may claim when nothing says which of them it is.
 _AMBIGUOUS = 0.6
 _ROLE_GUESSED = 0.7
+_MOST_FAILURES = 20
 _HINTED = 0.9
 # Surely this kind of output, though nothing in it answers a question (a log without its events).
 _SILENT = 0.5
 _SURE_START = 0.8
 _TYPED = frozenset({Kind.COMMAND, Kind.PROMPT})
 _BETWEEN = frozenset({Kind.BLANK, Kind.PAGER})
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """first and last: 1-based lines of the whole text. exit_code: 127 when a shell says that the
-    tool is missing, else unknown. cut: a mark beside it ("...", --More--) says that there was more.
-    readings: what its reader got, where it was parsed already to see whether it is its output.
-    unsure: any machine could have printed it, and neither a person nor the text says which one did."""
-
-    first: int
-    last: int
-    reader: str
-    confidence: float
-    text: str
-    exit_code: int | None = None
-    cut: bool = False
-    readings: Readings | None = None
-    unsure: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Recognition:
-    """unrecognised: (first, last) lines nobody could place; blank lines and bare prompts are not."""
-
-    parts: tuple[Part, ...] = ()
-    unrecognised: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +65,7 @@ class _Recogniser:
         self.role = role or role_of_words(hint)
         self.owners = whose.owners(self.raw, self.lines)
         self.failed_until: dict[str, int] = {}  # so that a failing reader is not tried on each line
+        self.failures: Counter[str] = Counter()
         self.placed: set[int] = set()
         self.parsed: dict[tuple[_Candidate, int | None], Readings] = {}
         self.parts: list[Part] = []
@@ -165,7 +143,7 @@ class _Recogniser:
         line = self.lines[position]
         if line.kind in {Kind.BLANK, Kind.PROMPT, Kind.PAGER}:
             return []
-        failed = {name for name, until in self.failed_until.items() if position < until}
+        failed = self._failed(position)
         readers = [r for r in Reader.started_by(line, failed) if self._may_speak(r)]
         candidates = [
             _Candidate(
@@ -183,6 +161,16 @@ class _Recogniser:
                 return [self._part(self._doubted(found, candidates))]
         silent = next((c for c in candidates if self._is_silent(c)), None)
         return [self._part(replace(silent, confidence=_SILENT))] if silent else []
+
+    def _failed(self, position: int) -> set[str]:
+        """Readers not to ask here again: they got nothing from lines that reach to this one. Below a
+        blank line another output may begin, so there each is asked a few times more."""
+        below_blank = position > 0 and self.lines[position - 1].kind is Kind.BLANK
+        return {
+            name
+            for name, until in self.failed_until.items()
+            if position < until and not (below_blank and self.failures[name] < _MOST_FAILURES)
+        }
 
     def _is_silent(self, candidate: _Candidate) -> bool:
         """Its reader understood the lines, and says for each fact that they do not tell it."""
@@ -311,6 +299,7 @@ class _Recogniser:
             return candidate
         if not typed:
             self.failed_until[candidate.reader.id] = candidate.last
+            self.failures[candidate.reader.id] += 1
         return None
 
     def _place_whole(self, reader: Reader) -> None:
@@ -342,9 +331,10 @@ class _Recogniser:
         )
 
     def _is_unsure(self, candidate: _Candidate) -> bool:
-        if not candidate.reader.any_machine or self.role or self.owners[candidate.first].role:
+        if not candidate.reader.any_machine or self.role:
             return False
-        return role_of_text(self._head(candidate)) is None
+        said = role_of_text(self._head(candidate)) or self.owners[candidate.first].role
+        return said is not candidate.reader.role
 
     def _is_cut(self, candidate: _Candidate) -> bool:
         beside = (range(candidate.first - 1, -1, -1), range(candidate.last, len(self.lines)))
@@ -358,7 +348,7 @@ class _Recogniser:
         return "\n".join(self.raw[candidate.first : candidate.last][:2000])
 
     def _text(self, candidate: _Candidate) -> str:
-        return "\n".join(self.raw[candidate.first : candidate.last])
+        return terminal.unquoted(self.raw[candidate.first : candidate.last])
 
     def _trimmed(self, first: int, last: int) -> int:
         while last > first and self.lines[last - 1].kind in {Kind.BLANK, Kind.PAGER, Kind.BREAK}:

@@ -42,9 +42,10 @@ def owners(raw: Sequence[str], lines: Sequence[Line]) -> list[Owner]:
 
 
 def _owner(name: str, text: list[str], alone: bool) -> Owner:
-    """A whole text with words of one machine only is as good as one below that machine's prompt."""
+    """A whole text with a host's words only is as good as one below the host's prompt: guests' outputs
+    have words of their own. The other way round, a host's list of groups or ports has none."""
     role = _role(name, text)
-    sure = alone and role is not None and not says_both("\n".join(text)[:_SEARCHED])
+    sure = alone and role is View.HOST and not says_both("\n".join(text)[:_SEARCHED])
     return Owner(role, bool(name) or sure)
 
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 # Longer lines are matched on their beginning only, so that one line of 100 MB costs what others do.
 _SHOWN = 2000
 _QUOTE = re.compile(r"^(?:\s?[>|](?:\s|$))+")
+_MARK = re.compile(r"^\s?>\s?")
 _PAGER = re.compile(r"^(?:--More--.*|\(END\)|:|lines \d+-\d+.*|\.{3,}|…|\[(?:\.{3,}|…)\])$")
 _BREAK = re.compile(
     r"^(?:`{3,}\w*|~{3,}\w*|={2,} .* =*|-{3,} .*-{3,}|#{2,6} .*|\*{3,}"
@@ -88,6 +89,13 @@ def _in_comment(lines: list[Line], at: int) -> bool:
     """Programs open every line of a heading with "#", also the empty ones: no root's prompt."""
     beside = lines[max(at - 1, 0) : at + 2]
     return any(line.kind is Kind.TEXT and line.text.startswith("#") for line in beside)
+
+
+def unquoted(raw: list[str]) -> str:
+    """The lines as they were before a mail or a forum put ">" before each of them."""
+    if raw and raw[0].lstrip()[:1] == ">" and all(not r.strip() or _MARK.match(r) for r in raw):
+        raw = [_MARK.sub("", line) for line in raw]
+    return "\n".join(raw)
 
 
 def says_cut(line: Line) -> bool:

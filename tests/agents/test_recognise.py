@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from agents.facts import View
 from agents.framing import clean
+from agents.part import Recognition
 from agents.read import read_raw
-from agents.recognise import Recognition, recognise
+from agents.recognise import recognise
 from tests.corpus import CORPUS, needs_corpus
 
 MATRIX = "\tGPU0\tGPU1\nGPU0\tX\tNS\nGPU1\tNS\tX\n"

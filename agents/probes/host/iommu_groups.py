@@ -48,7 +48,7 @@ probe = Probe(
     signature=Signature(
         typed=r"iommu[_-]groups|hardware/pci\b",
         starts=(
-            r"(?i)^\s*IOMMU group(?: #?|: ?)\d+",
+            r"^\s*(?i:IOMMU group(?: #?|: ?)\d+)",
             r"^/sys/kernel/iommu_groups/\d+/devices",
             r"^\d{1,4} [0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]",
             r"^│ class .*│ iommugroup ",
@@ -57,7 +57,8 @@ probe = Probe(
         ),
         belongs=(
             r"(?i)^\s*(?:IOMMU )?group\b|^\s*(?:\d{1,4} )?(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7]|"
-            r"iommu_groups/|^[\s┌├└╞│]|^\.{3}$|^total 0$|^l\w{9}|^\s*$|^\s*[\[\]{}\"]"
+            r"iommu_groups/|^[\s┌├└╞│]|^\.{3}$|^total 0$|^l\w{9}|^\s*$"
+            r'|^\s*(?:[\[\]{}]+,?|\[?\{".*\}\]?,?|"[^"]{1,60}" ?:.*)\s*$'
         ),
         above=r"^\s*\{\s*$",
         any_machine=True,

@@ -93,7 +93,8 @@ probe = Probe(
         belongs=(
             rf"^\s*$|^\s*#|^\s*<|^\[[^\]]+\]$|^\s*(?:(?:cur|new|del) )?(?:{_KEYS})\b|"
             r"^\s*(?:(?:cur|new|del) )?[a-z][a-z0-9_-]+: |^\s*(?:\d+|-)\s+\S+\s+(?:running|stopped|shut)|"
-            r"^\s*Id\s+Name|^-{5,}|^\s*[│┌├└╞]|^\s*[\[\]{}\"]"
+            r"^\s*Id\s+Name|^-{5,}|^\s*[│┌├└╞]"
+            r'|^\s*(?:[\[\]{}]+,?|\[?\{".*\}\]?,?|"[^"]{1,60}" ?:.*)\s*$'
         ),
         with_command=True,
     ),
