@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from agents.facts.bench import CopyResult
+from agents.facts.bench import CopyResult, SweepResult
 from agents.facts.gpu import GpuNuma
 from agents.facts.kernels import LaunchResult, MemoryResult
 from agents.facts.p2p import P2pMatrix, TopologyMatrix
@@ -35,6 +35,8 @@ def _words(value: Any) -> str:
         return f"{len(value.rows)} rows" + (
             f", {len(value.rejected)} left out" if value.rejected else ""
         )
+    if isinstance(value, SweepResult):
+        return f"{len(value.arms)} settings in {value.blocks} blocks"
     if isinstance(value, MemoryResult):
         rates = dict.fromkeys(sorted({row.gpu for row in value.rows}), 0.0)
         for row in value.rows:
