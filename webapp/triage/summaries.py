@@ -31,19 +31,8 @@ def _words(value: Any) -> str:
         return _counted(value.pairs().values(), "ordered pairs")
     if isinstance(value, TopologyMatrix):
         return f"{len(value.gpus)} GPUs; " + _counted(value.gpu_links().values(), "pairs")
-    if isinstance(value, CopyResult):
-        return f"{len(value.rows)} rows" + (
-            f", {len(value.rejected)} left out" if value.rejected else ""
-        )
-    if isinstance(value, SweepResult):
-        return f"{len(value.arms)} settings in {value.blocks} blocks"
-    if isinstance(value, MemoryResult):
-        rates = dict.fromkeys(sorted({row.gpu for row in value.rows}), 0.0)
-        for row in value.rows:
-            rates[row.gpu] = max(rates[row.gpu], row.gb_per_s)
-        return ", ".join(f"GPU {gpu} {rate:.0f} GB/s" for gpu, rate in rates.items())
-    if isinstance(value, LaunchResult):
-        return f"{len(value.rows)} rows"
+    if isinstance(value, CopyResult | SweepResult | MemoryResult | LaunchResult):
+        return _measured(value)
     if isinstance(value, Mapping):
         return ", ".join(f"{k}={_words(v)}" for k, v in value.items()) or "none"
     if isinstance(value, tuple | list):
@@ -51,6 +40,18 @@ def _words(value: Any) -> str:
     if is_dataclass(value):
         return _record(value)
     return str(value)
+
+
+def _measured(value: CopyResult | SweepResult | MemoryResult | LaunchResult) -> str:
+    if isinstance(value, SweepResult):
+        return f"{len(value.arms)} settings in {value.blocks} blocks"
+    if isinstance(value, MemoryResult):
+        rates = dict.fromkeys(sorted({row.gpu for row in value.rows}), 0.0)
+        for row in value.rows:
+            rates[row.gpu] = max(rates[row.gpu], row.gb_per_s)
+        return ", ".join(f"GPU {gpu} {rate:.0f} GB/s" for gpu, rate in rates.items())
+    rejected = value.rejected if isinstance(value, CopyResult) else ()
+    return f"{len(value.rows)} rows" + (f", {len(rejected)} left out" if rejected else "")
 
 
 def _counted(values: Any, what: str) -> str:
