@@ -28,9 +28,8 @@ from sizes import KIB
 
 SCHEMA = "peerpath.nccl_sweep/1"
 SIZES = [12 * KIB, 192 * KIB, 768 * KIB]  # 1, 16 and 64 tokens of a hidden size of 6144
-PREFILL = (
-    4 * KIB**2
-)  # no step sends it, a long prompt does: measured too, so that no gain hides its price
+# No step sends it, a long prompt does: measured along, so that no gain hides its price.
+PREFILL = 4 * KIB**2
 FAULTS = ("slow", "wrong", "hang")
 SLACK = 1.3  # a block may take so much longer than the one before it
 
