@@ -311,3 +311,22 @@ def test_an_options_line_is_no_command() -> None:
     assert commands is not None
     command = commands[0]
     assert (command.vm_id, command.machine) == (128, "type=q35")
+
+
+def test_a_full_listing_without_its_command_answers_all_its_questions() -> None:
+    text = (
+        "00:00.0 Host bridge: Intel Corporation 82G33/G31/P35/P31 Express DRAM Controller\n"
+        "\tSubsystem: Red Hat, Inc. QEMU Virtual Machine\n"
+        "01:00.0 3D controller: NVIDIA Corporation GB202GL (rev a1)\n"
+        "\tRegion 1: Memory at 380000000000 (64-bit, prefetchable) [size=128G]\n"
+        "\t\tLnkSta:\tSpeed 2.5GT/s (downgraded), Width x16\n"
+        "\tCapabilities: [c8] Vendor Specific Information: Len=08 <?>\n"
+        "\tCapabilities: [100 v1] Virtual Channel\n"
+    )
+    known = {
+        reading.fact_id
+        for item in read_raw(text.encode(), role=None).items
+        for reading in item.readings
+        if reading.kind == "known"
+    }
+    assert known >= {"guest.clique_capability", "guest.bars", "guest.pcie_links", "guest.pci_gpus"}

@@ -117,6 +117,7 @@ probe = Probe(
         belongs=BELONGS,
         score=0.85,
         any_machine=True,
+        between=("guest.kernel_cmdline", "guest.dmi"),
     ),
     timeout_s=20,
     cap_kib=1024,

@@ -85,6 +85,8 @@ probe = Probe(
             r"^(?:Subsystem|Kernel (?:driver|modules)|DeviceName)\b"
         ),
         any_machine=True,
+        # With -vv and more the same lines tell of capabilities, regions and links.
+        between=("guest.clique_capability", "guest.gpu_bars", "guest.pcie_links"),
     ),
     timeout_s=30,
     slow=True,

@@ -5,6 +5,8 @@ lspci(8) -nnk, or sysfs. A GPU that another driver holds is none that a VM can h
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from agents.facts.gpu import HOST_PCI_GPUS
 from agents.parsing import lspci, sysfs_pci
 from agents.probe import Command, Output, Probe, Readings
@@ -39,6 +41,8 @@ probe = Probe(
     commands=(Command("lspci -Dnnk", needs=("lspci",)), SYSFS),
     supplies=(HOST_PCI_GPUS,),
     parse=parse,
-    signature=pci_devices.probe.signature,
+    signature=replace(
+        pci_devices.probe.signature, between=("host.acs", "host.pcie_links", "host.iommu_groups")
+    ),
     timeout_s=30,
 )
