@@ -9,11 +9,22 @@ import pytest
 
 from agents.benchmark import all_benchmarks
 from agents.facts import Reading
-from agents.facts.bench import ALLREDUCE, AllReduceResult, AllReduceRow
+from agents.facts.bench import (
+    ALLREDUCE,
+    COPY,
+    PAIR_MATRICES,
+    AllReduceResult,
+    AllReduceRow,
+    CopyPath,
+    CopyResult,
+    CopyRow,
+    PairMatrix,
+    Timing,
+)
 from agents.probe import Output
 from tests.corpus import MEASUREMENTS, needs_corpus
 from tests.webapp.diagnosis.building import facts_of, sourced
-from webapp.diagnosis.compare.bias import AS_CHOSEN, WITHOUT, all_reduce_bias
+from webapp.diagnosis.compare.bias import AS_CHOSEN, WITHOUT, all_reduce_bias, copy_bias
 from webapp.diagnosis.facts import Facts
 
 PAYLOADS = Path(__file__).resolve().parents[2] / "agents" / "payloads"
@@ -75,3 +86,51 @@ def test_only_like_is_compared(theirs: Reading[AllReduceResult]) -> None:
 def test_a_run_before_the_change_is_not_compared() -> None:
     items = [*sourced(reading(7.5), epoch=0), *sourced(reading(7.8, arm="default"), epoch=1)]
     assert all_reduce_bias(Facts.of(items)) == ()
+
+
+def copied(rate: float, access: bool, **row: Any) -> Reading[CopyResult]:
+    size = row.pop("size_bytes", 16 * 2**20)
+    made = CopyRow(
+        CopyPath.PEER, "0", "1", size, size / rate / 1e3, Timing.DEVICE, peer_access=access, **row
+    )
+    return COPY.known(CopyResult((made,), environment={"payload_sha256": "00"}), lines=(2,))
+
+
+def matrix(title: str, p2p: bool | None, unit: str = "GB/s") -> Reading[tuple[PairMatrix, ...]]:
+    """GPU 0's row says 50, GPU 1's 40."""
+    values = ((700.0, 50.0), (40.0, 700.0))
+    return PAIR_MATRICES.known((PairMatrix(title, unit, ("0", "1"), values, p2p),), lines=(9,))
+
+
+@pytest.mark.parametrize(
+    ("title", "p2p", "access", "theirs"),
+    [
+        ("Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix", True, True, 50.0),
+        ("Unidirectional P2P=Disabled Bandwidth Matrix", False, False, 50.0),
+        ("device_to_device_memcpy_write_ce", None, True, 50.0),
+        ("device_to_device_memcpy_read_ce", None, True, 40.0),  # the row is who reads
+    ],
+)
+def test_large_copies_of_the_same_pair_are_compared(
+    title: str, p2p: bool | None, access: bool, theirs: float
+) -> None:
+    (bias,) = copy_bias(facts_of(copied(48.0, access), matrix(title, p2p)))
+    assert bias.theirs_gb_per_s == theirs
+    assert bias.ratio == pytest.approx(48.0 / theirs)
+
+
+@pytest.mark.parametrize(
+    "readings",
+    [
+        (copied(48.0, False), matrix("device_to_device_memcpy_write_ce", None)),
+        (copied(48.0, True, size_bytes=2**20), matrix("device_to_device_memcpy_write_ce", None)),
+        (copied(48.0, True, unstable=True), matrix("device_to_device_memcpy_write_ce", None)),
+        (copied(48.0, True), matrix("Bidirectional P2P=Enabled Bandwidth Matrix", True)),
+        (copied(48.0, True), matrix("device_to_device_memcpy_write_sm", None)),
+        (copied(48.0, True), matrix("P2P=Enabled Latency (P2P Writes) Matrix", True, "us")),
+        (copied(48.0, True),),
+    ],
+    ids=["peer access", "small", "unstable", "both ways", "by kernels", "latency", "no tool"],
+)
+def test_unlike_copies_are_not_compared(readings: tuple[Reading[Any], ...]) -> None:
+    assert copy_bias(facts_of(*readings)) == ()

@@ -44,7 +44,8 @@ HOST_GEN5_X16: Range = (50.0, 58.0)
 STAGED_SMALL_US: Range = (12.0, 21.5)
 STAGED_LOW_GB_PER_S = 35.0
 
-# 16 MiB at 362 to 366 GB/s over 18 links, each 25 GB/s one way by NVIDIA's datasheet.
+# Over 18 links, each 25 GB/s one way by NVIDIA's datasheet: 362 to 366 GB/s at 16 MiB on the H200s, and
+# nvbandwidth of H100 389 GB/s (Together AI, "Testing and running large GPU clusters", 2024).
 NVLINK4_EACH: Range = (19.0, 25.0)
 NVLINK4_CARDS = frozenset({"H100 SXM", "H200 SXM", "H20"})
 NVLINK_SMALL_US: Range = (2.3, 3.6)
@@ -54,6 +55,7 @@ PAIR_H200_P2P_US: Range = (6.5, 8.5)
 PAIR_H200_SHM_US: Range = (12.0, 16.0)
 FOUR_PCIE_P2P_US: Range = (13.0, 15.0)
 EIGHT_PCIE_P2P_US: Range = (24.0, 57.0)
+TOGETHER = "nvbandwidth of H100, Together AI, 2024"
 RTX6K = "rtx6kpro community measurements of RTX PRO 6000, 2026"
 
 
@@ -90,7 +92,9 @@ def peer_rate_nvlink(gpu: str | None, links: int) -> Expectation | None:
     if spec is None or spec.name not in NVLINK4_CARDS or links < 1:
         return None
     low, high = (links * each for each in NVLINK4_EACH)
-    return Expectation(low, high, GIGABYTES, f"{links} NVLinks of 19 to 25 GB/s each: {OURS}")
+    return Expectation(
+        low, high, GIGABYTES, f"{links} NVLinks of 19 to 25 GB/s each: {TOGETHER}; {OURS}"
+    )
 
 
 def small_copy(gpu: str | None, *, access: bool, nvlink: bool) -> Expectation | None:

@@ -16,7 +16,7 @@ from agents.collector import PreviewLine, preview
 from agents.facts import ReadingKind, View, all_facts
 from agents.facts.bench import ALLREDUCE, COPY
 from agents.probes import probes_for
-from webapp.diagnosis.compare.bias import all_reduce_bias
+from webapp.diagnosis.compare.bias import all_reduce_bias, copy_bias
 from webapp.diagnosis.expected import figures
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.triage.case_facts import facts_of
@@ -123,6 +123,7 @@ def path(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         results=measured(facts),
         expected=figures(facts),
         bias=all_reduce_bias(facts),
+        copy_bias=copy_bias(facts),
         bounded=facts.value(COPY) or facts.value(ALLREDUCE),
     )
     return TemplateResponse(request, "triage/path.html", context)
