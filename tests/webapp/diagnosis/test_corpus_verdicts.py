@@ -96,3 +96,19 @@ def test_the_captured_nvlink_guest_is_allowed_over_nvlink_and_misses_nothing() -
         name for name, verdict in found.verdicts.items() if verdict.kind == "supported"
     }
     assert found.advice["gpudirect_clique"].status != "recommended"
+
+
+@pytest.mark.parametrize(
+    ("case", "why", "expected"),
+    [
+        ("025-titan-rtx-x8-p2p-none-full-matrix", "on 0 of 56", "refused on every pair"),
+        ("083-mixed-7gpu-p2p-cliques-can-cannot", "on 4 of 20", "OK where"),
+    ],
+)
+def test_what_the_runtime_can_reach_is_said_and_is_no_verdict(
+    case: str, why: str, expected: str
+) -> None:
+    gate = next(g for g in result(case).ladder if g.gate == "driver")
+    assert gate.state is GateState.UNKNOWN
+    assert why in gate.why
+    assert (gate.expected or "").startswith(expected)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from agents.facts.bench import PAIR_MATRICES
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
@@ -39,8 +40,7 @@ def judge(facts: Facts, path: Path) -> Gate:
         why = _why(facts, path, refused, {*reads, *writes})
         return Gate(GATE, path, GateState.FAIL, why, refs + ground_refs(facts))
     if not reads and not writes:
-        why = "topo -p2p was not read"
-        return Gate(GATE, path, GateState.UNKNOWN, why, (), _expected(facts, path))
+        return _not_read(facts, path)
     every = pairs(facts).on(path)
     for name, found in (("read", reads), ("write", writes)):
         if set(found) != every:
@@ -50,6 +50,35 @@ def judge(facts: Facts, path: Path) -> Gate:
     promised = path is Path.PCIE and ground(facts) is Ground.KVM
     why += "; in a VM a promise, not a measurement" if promised else ""
     return Gate(GATE, path, GateState.PASS, why, refs)
+
+
+def _not_read(facts: Facts, path: Path) -> Gate:
+    """What the CUDA runtime answers rests on the driver's answer, and does not name its code."""
+    why = "topo -p2p was not read"
+    reached = _reached(facts, path)
+    if not reached:
+        return Gate(GATE, path, GateState.UNKNOWN, why, (), _expected(facts, path))
+    count = sum(reached.values())
+    why += f"; the CUDA runtime can reach the peer on {count} of {len(reached)} ordered pairs"
+    expected = "OK where the runtime reaches the peer" if count else "refused on every pair"
+    return Gate(GATE, path, GateState.UNKNOWN, why, facts.refs(PAIR_MATRICES), expected)
+
+
+def _reached(facts: Facts, path: Path) -> dict[Pair, bool]:
+    """cudaDeviceCanAccessPeer by pair, as CUDA's samples print it."""
+    wanted = pairs(facts).on(path)
+    matrix = next((m for m in facts.value(PAIR_MATRICES) or () if m.unit == "access"), None)
+    found = (
+        {
+            (f"GPU{a}", f"GPU{b}"): value > 0
+            for a, row in zip(matrix.gpus, matrix.values, strict=False)
+            for b, value in zip(matrix.gpus, row, strict=False)
+            if a != b and value is not None
+        }
+        if matrix
+        else {}
+    )
+    return {pair: can for pair, can in found.items() if pair in wanted or not wanted}
 
 
 def _refused(reads: dict[Pair, P2pCode], writes: dict[Pair, P2pCode]) -> dict[Pair, P2pCode]:
