@@ -16,7 +16,9 @@ def parse(output: Output) -> Readings:
         line = raw[:8192].strip()
         logged = _LOGGED.search(line)
         text = logged[1] if logged else line
-        if any(_OPTION.match(word.rstrip(",")) for word in text.split()):
+        words = [word.rstrip(",") for word in text.split()]
+        # Any line of a log may hold a word like "pid=1"; a command line begins with one.
+        if any(_OPTION.match(word) for word in (words if logged else words[:1])):
             return (KERNEL_CMDLINE.known(text, lines=(number,)),)
     if output.tool_missing:
         return (KERNEL_CMDLINE.unsupported("no /proc/cmdline"),)
