@@ -17,8 +17,9 @@ def parse(output: Output) -> Readings:
         logged = _LOGGED.search(line)
         text = logged[1] if logged else line
         words = [word.rstrip(",") for word in text.split()]
-        # Any line of a log may hold a word like "pid=1"; a command line begins with one.
-        if any(_OPTION.match(word) for word in (words if logged else words[:1])):
+        options = sum(bool(_OPTION.match(word)) for word in words)
+        # Any line of a log may hold a word like "pid=1"; a command line is made of them.
+        if options > (0 if logged else len(words) / 2):
             return (KERNEL_CMDLINE.known(text, lines=(number,)),)
     if output.tool_missing:
         return (KERNEL_CMDLINE.unsupported("no /proc/cmdline"),)
