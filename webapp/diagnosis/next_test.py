@@ -20,7 +20,7 @@ from webapp.diagnosis.case import (
 )
 from webapp.diagnosis.copy_curve import copy_curve
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.ground import Ground, ground
+from webapp.diagnosis.ground import Ground, ground, rented_from
 from webapp.diagnosis.hypotheses.hang import SPINNING_POWER
 from webapp.diagnosis.load import load
 from webapp.diagnosis.pairs import gpu_count
@@ -79,6 +79,11 @@ def _in_kvm(case: Case) -> bool:
     return ground(case.facts) is Ground.KVM
 
 
+def _own_host(case: Case) -> bool:
+    """A KVM host that somebody here can ask about, unlike a cloud's."""
+    return _in_kvm(case) and rented_from(case.facts) is None
+
+
 def _refused(case: Case) -> bool:
     driver = case.gate("driver")
     return driver is not None and driver.state is GateState.FAIL
@@ -126,7 +131,7 @@ def _no_copies(case: Case) -> bool:
 
 
 def _vm_line_unread(case: Case) -> bool:
-    return _in_kvm(case) and case.facts.value(VM_QEMU_ARGS) is None
+    return _own_host(case) and case.facts.value(VM_QEMU_ARGS) is None
 
 
 def _not_read(facts: Facts) -> bool:
@@ -280,6 +285,6 @@ CANDIDATES = (
             Restart.HOST,
             Actor.HOST_ADMIN,
         ),
-        _in_kvm,
+        _own_host,
     ),
 )

@@ -6,7 +6,9 @@ import pytest
 
 from agents.facts.bench import PROFILE, Profile
 from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
+from agents.facts.p2p import P2pCode
 from agents.facts.platform import VIRT_KIND
+from tests.webapp.diagnosis.building import facts_of, kvm_guest
 from tests.webapp.diagnosis.sample_facts import facts_at
 from tests.webapp.diagnosis.scenarios import SCENARIOS, Scenario
 from webapp.diagnosis import next_test
@@ -106,3 +108,15 @@ def test_where_nothing_runs_there_is_nothing_to_profile() -> None:
 
 def _with(facts: Facts, item: Sourced) -> Facts:
     return Facts.of([s for group in facts.readings.values() for s in group] + [item])
+
+
+def test_nobody_asks_a_clouds_host() -> None:
+    """Amazon's guests see KVM's signature, and nobody here can read its command line."""
+    guest = [r for r in kvm_guest() if r.fact_id != VIRT_KIND.id]
+    rented = diagnose(facts_of(*guest, VIRT_KIND.known("amazon", lines=(1,))))
+    assert rented.verdicts["p2p_denied_no_clique"].kind == "supported"
+    assert not {"running_qemu_line", "bare_metal_test"} & {t.id for t in rented.next_tests}
+    assert rented.advice["gpudirect_clique"].status == "blocked"
+    allowed = [r for r in kvm_guest(P2pCode.OK) if r.fact_id != VIRT_KIND.id]
+    verdicts = diagnose(facts_of(*allowed, VIRT_KIND.known("amazon", lines=(1,)))).verdicts
+    assert verdicts["p2p_denied_no_clique"].kind == "refuted"

@@ -42,9 +42,8 @@ def assess(case: Case) -> Verdict:
 
 def _against(case: Case) -> Claim | None:
     facts, driver, granted = case.facts, case.gate("driver"), case.gate("granted")
-    if rented_from(facts):
-        return None
-    if ground(facts) in {Ground.BARE_METAL, Ground.OTHER_HYPERVISOR}:
+    elsewhere = {Ground.BARE_METAL, Ground.OTHER_HYPERVISOR}
+    if ground(facts) in elsewhere and not rented_from(facts):
         return Claim(f"this is not a KVM guest but {ground(facts)}", ground_refs(facts))
     if driver and driver.state in {GateState.PASS, GateState.NOT_APPLICABLE} and driver.evidence:
         return Claim(f"the driver refuses nothing over PCIe: {driver.why}", driver.evidence)
