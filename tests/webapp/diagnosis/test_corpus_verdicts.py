@@ -10,7 +10,18 @@ import pytest
 from agents.read import read_raw
 from tests.corpus import CORPUS, MEASUREMENTS, needs_corpus
 from tests.webapp.diagnosis.building import facts_of
+from tests.webapp.diagnosis.test_scenarios import (
+    ABOUT_TIME,
+    DENIES,
+    QUOTES,
+    SOURCE_NAMED,
+    WORKS,
+    around,
+    claims_of,
+    texts_of,
+)
 from webapp.diagnosis.case import GateState
+from webapp.diagnosis.claim import Basis
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose
 from webapp.diagnosis.ranking import top_verdict
 
@@ -112,3 +123,21 @@ def test_what_the_runtime_can_reach_is_said_and_is_no_verdict(
     assert gate.state is GateState.UNKNOWN
     assert why in gate.why
     assert (gate.expected or "").startswith(expected)
+
+
+EVERY = sorted(p.name for p in CORPUS.iterdir() if p.is_dir()) if CORPUS.is_dir() else []
+
+
+@pytest.mark.parametrize("case", EVERY)
+def test_no_text_about_any_machine_says_more_than_its_evidence(case: str) -> None:
+    found = result(case)
+    for where, claim in claims_of(found):
+        assert claim.evidence or claim.basis is Basis.LITERATURE, (where, claim.text)
+        assert claim.evidence or SOURCE_NAMED.search(claim.text), (where, claim.text)
+        if ABOUT_TIME.search(claim.text) and where not in QUOTES:
+            assert claim.range is not None, (where, claim.text)
+    for gate in found.ladder:
+        assert gate.evidence or gate.state not in {GateState.PASS, GateState.FAIL}
+    for text in texts_of(found):
+        works = WORKS.search(text)
+        assert works is None or DENIES.search(around(works)), text
