@@ -45,7 +45,8 @@ def _copy(host: PveHost, name: str) -> PveHost:
     return copy
 
 
-def check(host: PveHost, text: str, ways: Sequence[str] = WAYS) -> None:
+def check(host: PveHost, text: str, ways: Sequence[str] = WAYS, undo: str = "") -> None:
+    """undo: the rollback script, which must work after every success."""
     before = state_of(host)
     done = _copy(host, "done")
     done.run(text, "--yes")
@@ -57,6 +58,9 @@ def check(host: PveHost, text: str, ways: Sequence[str] = WAYS) -> None:
         now = state_of(copy)
         if ran.code == 0:
             assert now in (before, wanted), (fail, ran.said)
+            if undo:
+                assert copy.run(undo, "--yes").code == 0
+                assert state_of(copy) == before, (fail, ran.said)
         elif now == wanted and "Now reboot the host" in ran.said:
             continue
         elif now != before:
@@ -75,7 +79,8 @@ def test_a_failure_while_applying(
 ) -> None:
     host = PveHost(tmp_path / "host", config)
     host.start()
-    check(host, scripts_of(known_of(host), phase)[Do.APPLY], ways)
+    scripts = scripts_of(known_of(host), phase)
+    check(host, scripts[Do.APPLY], ways, undo=scripts[Do.ROLLBACK])
 
 
 def test_a_failure_while_rolling_back(tmp_path: Path) -> None:

@@ -94,6 +94,23 @@ def test_apply_verify_roll_back_and_apply_again(case: str, shell: str, tmp_path:
     assert host.status == "running"
 
 
+def test_every_phase_in_order_and_back_in_reverse(tmp_path: Path) -> None:
+    """As it is meant: the session gets the host's answers again after each phase."""
+    host = a_host(tmp_path / "host", HALF)
+    before, undo = host.values, []
+    for phase in ("P0", "P2", "P3", "P4"):
+        scripts = scripts_of(known_of(host, NODES), phase)
+        done = host.run(scripts[Do.APPLY], "--yes")
+        assert done.code == 0, done.said
+        undo.append(scripts[Do.ROLLBACK])
+    assert len({*host.values.items()} - {*before.items()}) == 15
+    for text in reversed(undo[1:]):
+        done = host.run(text, "--yes")
+        assert done.code == 0, done.said
+    assert host.values == before
+    assert "Nothing to do" in host.run(undo[0], "--yes").said
+
+
 def test_what_p2_sets_and_what_it_keeps(tmp_path: Path) -> None:
     host = a_host(tmp_path / "host", RAW)
     old = host.values

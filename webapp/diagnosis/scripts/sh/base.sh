@@ -1,6 +1,6 @@
 say() {
   printf '%s\n' "$*"
-  [ -z "$log" ] || printf '%s %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$*" >>"$log"
+  [ -z "$log" ] || printf '%s %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$*" >>"$log" || :
 }
 
 # Everything that speaks against going on is said at once; then nothing is done.
@@ -10,7 +10,7 @@ problem() {
 }
 
 stop_if_problems() {
-  [ "$problems" = 0 ] || { say 'Nothing was changed.' && exit 3; }
+  [ "$problems" = 0 ] || { say 'Nothing was changed.'; exit 3; }
 }
 
 need() {
@@ -38,7 +38,7 @@ rehearse() {
 
 begin() {
   umask 077
-  yes=no log='' root='' problems=0 todo=0
+  yes=no log='' root='' problems=0 todo=0 words=$*
   settings_before
   while [ $# -gt 0 ]; do
     took=0
@@ -55,15 +55,20 @@ begin() {
 }
 
 open_log() { # folder
-  mkdir -p "$1" || { say "refused: $1 cannot be made; nothing was changed." && exit 3; }
+  mkdir -p "$1" || { say "refused: $1 cannot be made; nothing was changed."; exit 3; }
   log=$1/log
   say "$title: begins"
+}
+
+# Files of our own are for root alone; what other programs make gets their usual modes.
+usual() {
+  (umask 022 && "$@")
 }
 
 dry_run_ends() {
   [ "$yes" = no ] || return 0
   say ''
-  say "This was a dry run, and nothing was changed. To do it: sh $0 --yes"
+  say "This was a dry run, and nothing was changed. To do it: sh $0 $words --yes"
   exit 0
 }
 

@@ -36,11 +36,11 @@ apply() {
   open_log "$store"
   hold_on
   if [ -f "$target" ] && [ ! -f "$kept" ]; then
-    cp "$target" "$kept" && cmp -s "$target" "$kept" || { say 'failed: no backup. Nothing was changed.' && exit 1; }
+    cp "$target" "$kept" && cmp -s "$target" "$kept" || { say 'failed: no backup. Nothing was changed.'; exit 1; }
     say "backup: $kept"
   fi
   over=$target
-  mkdir -p "$(dirname "$target")" || undo "the folder of $target cannot be made"
+  usual mkdir -p "$(dirname "$target")" || undo "the folder of $target cannot be made"
   # Written into the old file, so that its owner and mode stay.
   printf '%s\n' "$new" >"$target" || undo "$target could not be written"
   printf '%s\n' "$new" | cmp -s - "$target" || undo "$target is not as it was to become"

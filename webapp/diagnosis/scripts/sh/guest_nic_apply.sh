@@ -23,11 +23,11 @@ apply() {
   cards plan_card
   [ "$found" != 0 ] || problem 'no network card with a device behind it was found'
   stop_if_problems
-  [ "$todo" != 0 ] || { say 'Nothing to do.' && exit 0; }
+  [ "$todo" != 0 ] || { say 'Nothing to do.'; exit 0; }
   dry_run_ends
   open_log "$root/root/peerpath/guest"
   trap '' HUP PIPE
-  mkdir -p "$root/etc/systemd/network" || failed=yes
+  usual mkdir -p "$root/etc/systemd/network" || failed=yes
   cards write_card
   if [ "$failed" = no ] && fresh_ramdisk; then
     say "$title: done. It counts from the next boot on, and nothing has to be restarted now."

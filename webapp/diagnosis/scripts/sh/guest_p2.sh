@@ -1,6 +1,10 @@
 # What the driver grants in the guest: necessary, and not yet a proof that bytes arrive.
 check_grant() { # r or w, name
-  answer=$(nvidia-smi topo -p2p "$1" 2>&1 </dev/null) || { todo=$((todo + 1)) && say "  NOT so: nvidia-smi answers: $answer" && return 0; }
+  answer=$(nvidia-smi topo -p2p "$1" 2>&1 </dev/null) || {
+    todo=$((todo + 1))
+    say "  NOT so: nvidia-smi answers: $answer"
+    return 0
+  }
   bad=$(printf '%s\n' "$answer" | awk '$1 ~ /^GPU[0-9]+$/ && ($2 == "X" || /[ \t]X/) { for (i = 2; i <= NF; i++) if ($i != "X" && $i != "OK") n++ } END { print n + 0 }')
   if [ "$bad" = 0 ] && printf '%s\n' "$answer" | grep -q OK; then
     say "  ok: every pair may $2"

@@ -16,9 +16,9 @@ rollback() {
   dry_run_ends
   open_log "$store"
   hold_on
-  put_back || { by_hand && exit 1; }
+  put_back || { by_hand; exit 1; }
   over=''
-  reload || { say 'failed: the engine did not come up with its old settings' && by_hand && exit 1; }
+  reload || { say 'failed: the engine did not come up with its old settings' && by_hand; exit 1; }
   rm -f "$kept"
   say "$title: done.${file:+ Restart the engine as you are used to.}"
 }

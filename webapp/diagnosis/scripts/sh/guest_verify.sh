@@ -27,6 +27,6 @@ verify() {
   settings check_setting
   count=$(cat "$root"/tmp/nccl.* 2>/dev/null | grep -Eo 'via (P2P|SHM|NET)' | sort | uniq -c | tr '\n' ' ')
   [ -z "$count" ] || say "  transports in /tmp/nccl.*: $count(give these files to the session)"
-  [ "$todo" = 0 ] || { say "$title: $todo points do not hold." && exit 1; }
+  [ "$todo" = 0 ] || { say "$title: $todo points do not hold."; exit 1; }
   say "$title: holds."
 }

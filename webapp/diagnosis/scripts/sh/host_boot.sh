@@ -1,8 +1,8 @@
 # Memory that must stay for the host itself beside the reserved pages, GiB; our choice.
 keep_gib=16
 
-set_words() {
-  words="hugepagesz=1G hugepages=$hugepages_gib"
+set_pages() {
+  pages="hugepagesz=1G hugepages=$hugepages_gib"
 }
 
 lower() {
@@ -11,7 +11,7 @@ lower() {
 
 # What started this host, as firmware and loader say; a changed file of the other loader has no effect.
 loader_now() {
-  [ -d "$root/sys/firmware/efi" ] || { echo grub-bios && return; }
+  [ -d "$root/sys/firmware/efi" ] || { echo grub-bios; return; }
   entries=$(efibootmgr -v 2>/dev/null </dev/null)
   current=$(printf '%s\n' "$entries" | sed -n 's/^BootCurrent: \([0-9A-F]*\)$/\1/p')
   case $(printf '%s\n' "$entries" | grep "^Boot${current:-none}" | lower) in
@@ -27,7 +27,7 @@ pick_boot_file() {
     systemd-boot) boot_file=$root/etc/kernel/cmdline refresh='proxmox-boot-tool refresh' ;;
     grub-*) boot_file=$root/etc/default/grub refresh=update-grub ;;
     *)
-      problem "which boot loader started this host cannot be told: add '$words' to its kernel command line by hand (systemd-boot: /etc/kernel/cmdline, then proxmox-boot-tool refresh; GRUB: GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub, then update-grub), and reboot it"
+      problem "which boot loader started this host cannot be told: add '$pages' to its kernel command line by hand (systemd-boot: /etc/kernel/cmdline, then proxmox-boot-tool refresh; GRUB: GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub, then update-grub), and reboot it"
       return 0
       ;;
   esac
@@ -48,16 +48,16 @@ pick_boot_file() {
   esac
 }
 
-with_words() { # the file, with the words on its kernel command line
+with_pages() { # the file, with the pages on its kernel command line
   if [ "$loader" = systemd-boot ]; then
-    sed "1s/ *\$/ $words/" "$boot_file"
+    sed "1s/ *\$/ $pages/" "$boot_file"
   else
-    sed "s/^\(GRUB_CMDLINE_LINUX_DEFAULT=\"[^\"]*\)\"\$/\1 $words\"/" "$boot_file"
+    sed "s/^\(GRUB_CMDLINE_LINUX_DEFAULT=\"[^\"]*\)\"\$/\1 $pages\"/" "$boot_file"
   fi
 }
 
-without_words() {
-  sed "s/ $words//" "$boot_file"
+without_pages() {
+  sed "s/ $pages//" "$boot_file"
 }
 
 fits_the_file() {
@@ -65,14 +65,18 @@ fits_the_file() {
     [ "$(grep -c . "$boot_file")" = 1 ] || problem "$boot_file has more than one line"
   else
     [ "$(grep -c '^GRUB_CMDLINE_LINUX_DEFAULT="[^"]*"$' "$boot_file")" = 1 ] ||
-      problem "$boot_file has no single GRUB_CMDLINE_LINUX_DEFAULT=\"…\" line: add '$words' by hand, then $refresh"
+      problem "$boot_file has no single GRUB_CMDLINE_LINUX_DEFAULT=\"…\" line: add '$pages' by hand, then $refresh"
   fi
-  grep -q 'hugepages=' "$boot_file" && ! grep -q " $words" "$boot_file" &&
+  grep -q 'hugepages=' "$boot_file" && ! grep -q " $pages" "$boot_file" &&
     problem "$boot_file reserves huge pages already, in another way: change that by hand"
 }
 
 show_boot_change() { # new text
   printf '%s\n' "$1" | diff "$boot_file" - | grep '^[<>]' | sed -e 's/^</-/' -e 's/^>/+/'
+}
+
+take_over() {
+  if [ "$loader" = systemd-boot ]; then usual proxmox-boot-tool refresh; else usual update-grub; fi
 }
 
 # The file is written in place of the old one only once the loader took it over; else it goes back.
@@ -81,13 +85,13 @@ write_boot_file() { # new text
   cp "$boot_file" "$boot_backup" && cmp -s "$boot_file" "$boot_backup" || boot_fail "$boot_backup could not be written"
   say "backup: $boot_backup"
   printf '%s\n' "$1" >"$boot_file" || boot_fail "$boot_file could not be written"
-  answer=$($refresh 2>&1 </dev/null) || boot_fail "$refresh failed: $answer"
+  answer=$(take_over 2>&1 </dev/null) || boot_fail "$refresh failed: $answer"
   say "$refresh: done"
 }
 
 boot_fail() {
   say "failed: $*"
-  if cp "$boot_backup" "$boot_file" && cmp -s "$boot_backup" "$boot_file" && $refresh >/dev/null 2>&1 </dev/null; then
+  if cp "$boot_backup" "$boot_file" && cmp -s "$boot_backup" "$boot_file" && take_over >/dev/null 2>&1 </dev/null; then
     say "rolled back: $boot_file is as it was. VM $vmid was not touched."
   else
     say "$boot_file may be changed. VM $vmid was not touched. To go back, type:"
@@ -104,7 +108,7 @@ reserved_gib() {
 # Pages of 1 GiB are reserved when the host boots; without them the VM would not start. So this comes
 # first, and the rest of the phase after a reboot, by the same script.
 prepare_host() {
-  set_words
+  set_pages
   [ -n "$hugepages_gib" ] && [ "$todo" != 0 ] || return 0
   [ "$(value_of hugepages)" = '' ] || return 0
   [ "$(reserved_gib)" -lt "$hugepages_gib" ] || return 0
@@ -120,11 +124,11 @@ prepare_host() {
   stop_if_problems
   fits_the_file
   stop_if_problems
-  if grep -q " $words" "$boot_file"; then
-    say "$boot_file has '$words' already: reboot the host, then run this again."
+  if grep -q " $pages" "$boot_file"; then
+    say "$boot_file has '$pages' already: reboot the host, then run this again."
     exit 4
   fi
-  new=$(with_words)
+  new=$(with_pages)
   say "first $boot_file ($loader), as the VM needs pages of 1 GiB that are reserved at boot:"
   show_boot_change "$new"
   say "steps: backup, write, $refresh; then you reboot the host and run this script again for the VM"
@@ -142,16 +146,16 @@ prepare_host() {
 look_at_host() {
   reserved=no
   read -r hugepages_gib boot_loader 2>/dev/null <"$store/$phase.boot" || return 0
-  case $hugepages_gib in *[!0-9]* | '') problem "$store/$phase.boot is damaged" && return 0 ;; esac
-  set_words
+  case $hugepages_gib in *[!0-9]* | '') problem "$store/$phase.boot is damaged"; return 0 ;; esac
+  set_pages
   pick_boot_file
   stop_if_problems
-  grep -q " $words" "$boot_file" && reserved=yes
+  grep -q " $pages" "$boot_file" && reserved=yes
 }
 
 undo_host() {
   [ "$reserved" = yes ] || return 0
-  new=$(without_words)
+  new=$(without_pages)
   say "$boot_file ($loader):"
   show_boot_change "$new"
   dry_run_ends

@@ -11,7 +11,7 @@ rollback() {
   (cd "$saved" && sha256sum -c sums >/dev/null 2>&1) || problem "files in $saved were changed"
   [ -f "$old" ] || problem "$old is not there"
   stop_if_problems
-  if cmp -s "$conf" "$old"; then
+  if same_config "$conf" "$old"; then
     say "Nothing to do: VM $vmid is configured as it was kept in $saved."
     exit 0
   fi

@@ -5,3 +5,9 @@ newest_save() {
     [ -f "$folder/sums" ] && saved=$folder
   done
 }
+
+# Proxmox sorts the lines when it writes, so their order before the first snapshot means nothing.
+same_config() { # two files
+  [ "$(sed '/^\[/,$d' "$1" | sort)" = "$(sed '/^\[/,$d' "$2" | sort)" ] &&
+    [ "$(sed -n '/^\[/,$p' "$1")" = "$(sed -n '/^\[/,$p' "$2")" ]
+}

@@ -63,7 +63,7 @@ free_to_change() {
   snapshots=$(sed -n 's/^\[\(.*\)\]$/\1/p' "$conf" | grep -v -e '^PENDING$' -e '^special:')
   [ -z "$snapshots" ] || [ "$with_snapshots" = yes ] ||
     problem "VM $vmid has snapshots ($(echo "$snapshots" | tr '\n' ' ')); rolling one back would undo this. If that is meant: --with-snapshots"
-  { ha-manager config && cat "$root/etc/pve/ha/resources.cfg"; } 2>/dev/null </dev/null |
+  { ha-manager config; cat "$root/etc/pve/ha/resources.cfg"; } 2>/dev/null </dev/null |
     grep -Eq "^vm: ?$vmid\$" &&
     problem "high availability manages VM $vmid, and then start and stop return before anything happened: ha-manager remove vm:$vmid first, add it again afterwards"
   case $(vm_status) in
@@ -126,7 +126,8 @@ addresses_of() { # hostpci value
     *,mapping=*)
       mapping=${1#*mapping=}
       mapping=${mapping%%,*}
-      awk -v wanted="$mapping" -v node="node=$(uname -n)" '
+      node=$(uname -n)
+      awk -v wanted="$mapping" -v node="node=${node%%.*}" '
         /^[^ \t]/ { name = $1; if (name == "pci:") name = $2 }
         name == wanted && $1 == "map" {
           here = 0; path = ""

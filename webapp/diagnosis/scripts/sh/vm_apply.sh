@@ -1,9 +1,15 @@
 # Which lines this phase changed, and how they were and became: what the rollback goes by.
 record() {
   had_record=no
-  if [ -f "$store/$phase.keys" ]; then had_record=yes; else cp "$backup" "$store/$phase.before"; fi
+  if [ -f "$store/$phase.keys" ]; then
+    had_record=yes
+    cp "$store/$phase.after" "$store/$phase.after.last"
+  else
+    cp "$backup" "$store/$phase.before" && cmp -s "$backup" "$store/$phase.before" || return 1
+  fi
+  cp "$conf" "$store/$phase.after" && cmp -s "$conf" "$store/$phase.after" || return 1
   changes note_key
-  cp "$conf" "$store/$phase.after"
+  [ -s "$store/$phase.keys" ]
 }
 
 note_key() {
@@ -11,7 +17,10 @@ note_key() {
 }
 
 drop_record() {
-  [ "${had_record-yes}" = yes ] || rm -f "$store/$phase.keys" "$store/$phase.before" "$store/$phase.after"
+  case ${had_record-} in
+    yes) mv "$store/$phase.after.last" "$store/$phase.after" ;;
+    no) rm -f "$store/$phase.keys" "$store/$phase.before" "$store/$phase.after" ;;
+  esac
 }
 
 prove() {
@@ -58,7 +67,7 @@ apply() {
   say 'changing the configuration (qm set)'
   answer=$(write_changes 2>&1) || undo "qm set failed: $answer"
   prove
-  record
+  record || undo 'what was changed could not be recorded'
   start_vm
   warn_of_unmapped_bars "${started-}"
   wait_for_guest

@@ -8,7 +8,7 @@ old_value() { # file key: from the part of a configuration before its snapshots
 # nor as this phase left it is somebody's later work.
 compare_recorded() {
   for key in $keys; do
-    case $key in *[!a-z0-9]* | '') problem "$store/$phase.keys is damaged" && return 0 ;; esac
+    case $key in *[!a-z0-9]* | '') problem "$store/$phase.keys is damaged"; return 0 ;; esac
     now=$(value_of "$key") old=$(old_value "$store/$phase.before" "$key")
     same "$key" "$now" "$old" && continue
     todo=$((todo + 1))

@@ -43,7 +43,7 @@ check_running() {
 
 # Since the last start: QEMU's own words about peers' memory.
 check_start_log() {
-  command -v journalctl >/dev/null 2>&1 || { say '  not looked: there is no journalctl' && return 0; }
+  command -v journalctl >/dev/null 2>&1 || { say '  not looked: there is no journalctl'; return 0; }
   said=$(journalctl -b -q --no-pager 2>/dev/null </dev/null |
     grep -E 'vfio.*dma_map|PCI peer-to-peer transactions|IO_PAGE_FAULT' | tail -n 5)
   if [ -z "$said" ]; then
