@@ -98,14 +98,14 @@ class Reader:
         if not opens and not holds:
             return []
         found = set(_opened_by(line) if opens else ())
-        found |= {r for r in all_readers() if holds and r.floating and r._holds(line)}
-        return [r for r in all_readers() if r in found and r.id not in without]
+        found |= {r.id for r in all_readers() if holds and r.floating and r._holds(line)}
+        return [r for r in all_readers() if r.id in found and r.id not in without]
 
 
-def _opened_by(line: Line) -> Iterator[Reader]:
+def _opened_by(line: Line) -> Iterator[str]:
     for starts, readers in _groups():
         if any(starts.match(form) for form in line.forms):
-            yield from (reader for reader in readers if reader._opens(line))
+            yield from (reader.id for reader in readers if reader._opens(line))
 
 
 @cache
@@ -173,7 +173,6 @@ def _is_anchored(pattern: str) -> bool:
     return all(part.startswith("^") for part in plain.split("|"))
 
 
-@cache
 def by_id(reader_id: str) -> Reader:
     """Raises StopIteration for an id that no reader has."""
     return next(reader for reader in all_readers() if reader.id == reader_id)

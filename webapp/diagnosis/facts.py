@@ -37,11 +37,12 @@ class Sourced:
         return tuple(EvidenceRef(self.source, line) for line in self.reading.lines or (1,))
 
 
-def _rank(item: Sourced) -> tuple[bool, int, bool, int]:
-    """Newest epoch first; then known before anything else, complete before partial, later before
-    earlier. An unknown of a newer epoch does not hide a known of an older one."""
+def _rank(item: Sourced) -> tuple[bool, int, int, int]:
+    """Newest epoch first; then known before anything else, complete before partial, what lacks less
+    before what lacks more, later before earlier. An unknown of a newer epoch does not hide a known of
+    an older one."""
     known = item.reading.kind is ReadingKind.KNOWN
-    return (known, item.epoch, item.reading.complete, item.order)
+    return (known, item.epoch, -len(item.reading.missing), item.order)
 
 
 @dataclass(frozen=True)

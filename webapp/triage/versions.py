@@ -43,5 +43,5 @@ def earlier_answer(
     if not changed:
         return None
     before = Evidence.objects.only("reader", "sha256").get(pk=first.evidence_id)
-    replaced = any(not new[row.fact_id].missing or row.missing for row in changed)
+    replaced = any(len(new[row.fact_id].missing) <= len(row.missing) for row in changed)
     return Earlier(before.name, min(changed[0].lines, default=1), replaced)
