@@ -41,14 +41,16 @@ def _us(value: float) -> str:
 def copy_plot(results: Iterable[tuple[str, CopyResult]]) -> Plot | None:
     """Time against size, one curve for each path and way of timing; None without rows."""
     curves = _copy_curves(results, lambda row: row.time_us)
-    return log_plot("Time per copy against size", curves, size_text, _us)
+    return log_plot("Time per copy in µs against size", curves, size_text, _us)
 
 
 def bandwidth_plot(results: Iterable[tuple[str, CopyResult]]) -> Plot | None:
     """What the same rows move in a second; only those timed on the device, which tell the path."""
     device = [(name, _device_rows(result)) for name, result in results]
     curves = _copy_curves(device, lambda row: row.gb_per_s)
-    return log_plot("Bandwidth against size", curves, size_text, lambda rate: f"{rate:g} GB/s")
+    return log_plot(
+        "Bandwidth in GB/s against size", curves, size_text, lambda rate: f"{rate:g} GB/s"
+    )
 
 
 def _device_rows(result: CopyResult) -> CopyResult:
@@ -58,11 +60,12 @@ def _device_rows(result: CopyResult) -> CopyResult:
 def _copy_curves(
     results: Iterable[tuple[str, CopyResult]], figure: Callable[[CopyRow], float | None]
 ) -> dict[str, list[Point]]:
-    """Of the first pair of GPUs measured on each path; the table has all."""
+    """Of the first pair of GPUs measured on each path; the table has all. Between GPUs first, and what was
+    timed on the device: of many curves the first are drawn, and each has the same colour in both plots."""
     curves: dict[str, list[Point]] = {}
     for prefix, result in results:
         first: dict[str, tuple[str, str]] = {}
-        for row in result.rows:
+        for row in sorted(result.rows, key=_telling):
             value = figure(row)
             if row.path in CONTROLS or row.size_bytes <= 0 or not value or value <= 0:
                 continue
@@ -71,6 +74,12 @@ def _copy_curves(
                 name = " ".join(filter(None, [prefix, name]))
                 curves.setdefault(name, []).append((row.size_bytes, value))
     return curves
+
+
+def _telling(row: CopyRow) -> tuple[bool, int]:
+    order = (CopyPath.PEER, CopyPath.PEER_BOTH_WAYS, CopyPath.STAGED, CopyPath.SAME)
+    place = order.index(row.path) if row.path in order else len(order)
+    return row.timing is Timing.HOST_SYNC, place
 
 
 def _curve_name(row: CopyRow) -> str:
@@ -91,7 +100,7 @@ def all_reduce_plot(result: AllReduceResult) -> Plot | None:
             how = "in a CUDA graph" if row.graph else row.method or "as printed"
             name = f"{how}, in place" if row.in_place else how
             curves.setdefault(name, []).append((row.size_bytes, row.time_us))
-    return log_plot("Time per all-reduce against size", curves, size_text, _us)
+    return log_plot("Time per all-reduce in µs against size", curves, size_text, _us)
 
 
 def serving_plots(rows: Sequence[ServingRow]) -> list[Plot]:

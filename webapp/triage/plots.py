@@ -41,7 +41,8 @@ class Plot:
 def log_plot(
     label: str, curves: Mapping[str, Sequence[Point]], say_x: Say, say_y: Say
 ) -> Plot | None:
-    """Both axes logarithmic, the y axis in whole decades; None without a point. Values above 0."""
+    """Both axes logarithmic, the y axis in whole decades; None without a point. Values above 0. label names
+    the unit, which the ticks of the y axis leave out."""
     points = [p for curve in curves.values() for p in curve]
     if not points:
         return None
@@ -62,8 +63,12 @@ def log_plot(
             for name, curve in list(curves.items())[:MOST_CURVES]
         ),
         tuple(Tick(place((x, low_y))[0], say_x(x)) for x in _some(sorted({x for x, _ in points}))),
-        tuple(Tick(place((low_x, 10.0**d))[1], say_y(10.0**d)) for d in decades),
+        tuple(Tick(place((low_x, 10.0**d))[1], _plain(10.0**d)) for d in decades),
     )
+
+
+def _plain(value: float) -> str:
+    return f"{value:g}" if value < 1000 else f"{value:,.0f}"
 
 
 def _curve(
