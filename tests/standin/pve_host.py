@@ -144,7 +144,7 @@ class PveHost:
         return int(self.read("state/calls"))
 
     def run(self, text: str, *words: str, shell: str = "dash", fail: str = "") -> Ran:
-        """Runs a script as a person would: from a file. fail: "N:before", "N:after" or "N:lie"."""
+        """Runs a script as a person would: from a file. fail: as tests/standin/pve/_call says."""
         script = self.root / "script.sh"
         script.write_text(text)
         self.write("state/calls", "0\n")
@@ -179,5 +179,6 @@ class PveHost:
             stderr=subprocess.STDOUT,
             text=True,
             timeout=60,
+            start_new_session=True,  # the way "kill" ends the process group
         )
         return Ran(done.returncode, done.stdout)

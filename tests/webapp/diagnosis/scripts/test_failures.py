@@ -1,7 +1,7 @@
 """A failure at every step: the VM is as it was, or the script says what to type, and typing it helps.
 
 Each call of a tool fails once in each of three ways: it does nothing and says so, it does its work and
-then fails, or it does nothing and reports success.
+then fails, or it does nothing and reports success. A script that is ended by a signal counts, too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.service, pytest.mark.thorough]
 
 CPU_HOST = KPRO6.replace("cores: 64\n", "cores: 64\ncpu: host\n")
 BOOT_FILES = ("etc/kernel/cmdline", "etc/default/grub")
-WAYS = ("before", "after", "lie")
+WAYS = ("before", "after", "lie", "kill")
 
 
 def state_of(host: PveHost) -> tuple[object, ...]:

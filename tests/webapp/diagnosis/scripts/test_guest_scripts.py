@@ -124,6 +124,24 @@ def test_an_engine_that_does_not_come_up_gets_its_old_settings_back(tmp_path: Pa
     assert files_of(guest) == before
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["unit", "compose", "file"])
+def test_a_failure_at_every_step(kind: str, tmp_path: Path) -> None:
+    """The files are as they were, or the script says what to type."""
+    guest = a_guest(tmp_path / "guest")
+    place, before = where(guest, kind), files_of(guest)
+    assert guest.run(script(Do.APPLY), *place, "--yes").code == 0
+    calls, after = guest.calls, files_of(guest)
+    for call in range(1, calls + 1):
+        for way in ("before", "after", "lie", "kill"):
+            one = a_guest(tmp_path / f"{call}-{way}")
+            ran = one.run(script(Do.APPLY), *where(one, kind), "--yes", fail=f"{call}:{way}")
+            if ran.code == 0:
+                assert files_of(one).keys() in (before.keys(), after.keys()), ran.said
+            elif files_of(one) != before:
+                assert f"rm -f {one.root}" in ran.said or f"cp {one.root}" in ran.said, ran.said
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

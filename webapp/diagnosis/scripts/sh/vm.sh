@@ -147,12 +147,12 @@ addresses_of() { # hostpci value
 # function.
 check_gpu() { # hostpci key
   will_be "$1"
+  # Slots of one mapping draw from the same devices: they are looked at once.
+  case "|$seen|" in *"|$wanted|"*) return 0 ;; esac
+  seen="$seen|$wanted"
   found=$(addresses_of "$wanted")
   [ -n "$found" ] || problem "$1 ($wanted) names no device of this node"
   for address in $found; do
-    # All slots of one mapping draw from the same devices.
-    case " $seen " in *" $address "*) continue ;; esac
-    seen="$seen $address"
     case $address in
       *';'* | *:??) problem "$1 passes more than one function ($address): name one function, ….0" ;;
     esac

@@ -30,10 +30,14 @@ prove() {
   [ "$todo" = 0 ] || undo 'the configuration is not as it was to become'
   shown=$(qm showcmd "$vmid" --pretty 2>&1 </dev/null) || undo "the VM would not start: $shown"
   for pair in $cliques; do
-    printf '%s\n' "$shown" | grep -Fq "device.${pair%=*}.x-nv-gpudirect-clique=${pair#*=}" ||
-      undo "the QEMU command line has no clique for ${pair%=*}"
-    printf '%s\n' "$shown" | grep -Eq "id=${pair%=*}([,' \\]|\$)" ||
-      undo "the QEMU command line has no device with the id ${pair%=*}"
+    case $shown in
+      *"device.${pair%=*}.x-nv-gpudirect-clique=${pair#*=}"[!0-9]* | *"device.${pair%=*}.x-nv-gpudirect-clique=${pair#*=}") ;;
+      *) undo "the QEMU command line has no clique for ${pair%=*}" ;;
+    esac
+    case $shown in
+      *"id=${pair%=*},"* | *"id=${pair%=*}'"*) ;;
+      *) undo "the QEMU command line has no device with the id ${pair%=*}" ;;
+    esac
   done
   if [ -n "$cliques" ] && printf '%s\n' "$shown" | grep -q 'kvm=off'; then
     undo 'the QEMU command line hides KVM (kvm=off), and then a clique is ignored'
