@@ -175,8 +175,7 @@ def ours(asked, _program, _home, arm, repeat, raw):
 
 
 def reference(asked, program, home, arm, _repeat, raw):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("NCCL_")}
-    environment.update(SETTINGS[arm], LD_LIBRARY_PATH=searched(home))
+    environment = {**os.environ, **SETTINGS[arm], "LD_LIBRARY_PATH": searched(home)}
     text = ""
     for first, last, count in ((FIRST, LAST, IN_GRAPH), (LARGEST, LARGEST, 20)):
         command = [str(program), "-g", str(asked.ranks), "-b", str(first), "-e", str(last)]

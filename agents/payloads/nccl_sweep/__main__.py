@@ -23,7 +23,7 @@ from nccl import version_of
 from processes import Stopped
 from program import asked, find_ranks, message_sizes, run
 from runtime import library
-from settings import BASELINE, arms_of, named_arms
+from settings import BASELINE, SWEPT, arms_of, named_arms
 from sizes import KIB
 
 SCHEMA = "peerpath.nccl_sweep/1"
@@ -81,11 +81,7 @@ def measure(chosen, argv, deadline):
     if code is not None:
         return code
     load_torch()  # found by the look above, so it comes back
-    inherited = [name for name in os.environ if name.startswith("NCCL_")]
-    for name in inherited:
-        del os.environ[name]
-    if inherited:
-        say(note=f"left out, so that the baseline is NCCL's own: {', '.join(sorted(inherited))}")
+    clear_swept()
     version = version_of(library("libnccl")) if chosen.device == "cuda" else ""
     start = time.monotonic()
     # It counts for nothing: it wakes the GPUs, fills the caches, and shows what NCCL takes by itself.
@@ -98,6 +94,19 @@ def measure(chosen, argv, deadline):
     say(plan={**plan, "repeats": chosen.repeats, "ranks": chosen.ranks, "nccl": version})
     sweep(chosen, arms, (time.monotonic() - start) * len(arms), deadline)
     return 0
+
+
+def clear_swept():
+    """What the arms choose is NCCL's own choice in the baseline. Other settings stay: a machine's
+    administrator may have made them for good reasons, such as no NVLink multicast."""
+    inherited = sorted(name for name in os.environ if name.startswith("NCCL_"))
+    swept = [name for name in inherited if name in SWEPT]
+    for name in swept:
+        del os.environ[name]
+    if swept:
+        say(note=f"left out, so that the baseline is NCCL's own choice: {', '.join(swept)}")
+    if kept := [f"{name}={os.environ[name]}" for name in inherited if name not in SWEPT]:
+        say(note=f"kept in every arm: {', '.join(kept)}")
 
 
 def sweep(chosen, arms, took, deadline):

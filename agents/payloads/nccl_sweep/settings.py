@@ -29,6 +29,8 @@ ARMS = {
     "cumem_host_off": ({"NCCL_CUMEM_HOST_ENABLE": "0"}, (2, 23), NEVER, SHM),
 }
 
+SWEPT = {name for settings, *_ in ARMS.values() for name in settings}
+
 
 def named_arms(named):
     """The set of "a,b"."""
