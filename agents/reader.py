@@ -31,7 +31,8 @@ _HOST = re.compile(
 _GUEST = re.compile(
     r"\bNVRM\b|\bQEMU\b|Hypervisor detected|\b[Vv]irtio|NVIDIA-SMI|\bnvidia-smi\b"
     r"|\[1234:1111\]|\[(?:1af4|1b36):|\bBOCHS|\bVMware\b|\bHyper-V\b|kvm-clock"
-    r"|[:：] +KVM$",
+    r"|[:：] +KVM$|Amazon EC2|Google Compute Engine|\bXen\b"
+    r"|^(?:kvm|qemu|amazon|google|vmware|microsoft|xen|wsl)$",
     re.MULTILINE,
 )
 # What a host does not print even where it tells of its guests.

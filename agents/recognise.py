@@ -102,7 +102,9 @@ class _Recogniser:
             for reader in all_readers()
             if reader.id in by_id(part.reader).between and reader.id not in taken
         ]
-        return [self._part(c) for c in more if self._confirmed(c, typed=False)]
+        told = {fact for part in found for fact in _known(part.readings)}
+        parts = [self._part(c) for c in more if self._confirmed(c, typed=False)]
+        return [part for part in parts if part.readings is None or _known(part.readings) - told]
 
     def _typed(self, reader: Reader, position: int, rivals: list[Reader]) -> _Candidate | None:
         last = self._end_of_typed(reader, position + 1, rivals)
@@ -378,6 +380,10 @@ class _Recogniser:
                 last = position
         if first >= 0:
             yield first + 1, last + 1
+
+
+def _known(readings: Readings | None) -> set[str]:
+    return {r.fact_id for r in readings or () if r.kind is ReadingKind.KNOWN}
 
 
 def _opens_other(rivals: list[Reader], line: Line) -> bool:
