@@ -15,6 +15,12 @@ from worker.probing import Probing
 
 WAIT_S = 0.25
 Job = Probing | Measuring
+# How an ending that is nobody's wish is counted; what could not even begin, by its error's class.
+FAILURES = {
+    Reason.LOST: "ConnectionLost",
+    Reason.TIMED_OUT: "TimedOut",
+    Reason.FLOODED: "Flooded",
+}
 
 logger = logging.getLogger(__name__)
 
@@ -30,10 +36,10 @@ def carry_out(claim: runs.Claim) -> None:
             return
         ending = _listen(agent, job, duties)
     except (AgentError, credentials.RefusedError) as error:
-        runs.finish(claim, RunState.FAILED, str(error))
+        runs.finish(claim, RunState.FAILED, str(error), type(error).__name__)
         return
     state, problem = _verdict(job, duties.reason, ending)
-    if not runs.finish(claim, state, problem):
+    if not runs.finish(claim, state, problem, FAILURES.get(ending.reason, "")):
         logger.warning("run %s was no longer ours when it ended", run.pk)
 
 

@@ -37,4 +37,5 @@ def _work(claim: runs.Claim) -> None:
             claim,
             RunState.FAILED,
             "Peerpath itself failed; its log has the details. What had arrived by then is kept.",
+            "OurOwn",
         )

@@ -54,7 +54,8 @@ def run(arguments: list[str]) -> int:
         return hand_over(python, ["manage.py", "migrate", "--verbosity", "0"])
     if not arguments or arguments[0].startswith("-"):
         arguments = ["serve", *arguments]
-    return hand_over(python, ["manage.py", *arguments])
+    command = arguments[0].replace("-", "_")  # rotate-keys: a command's name is a module's
+    return hand_over(python, ["manage.py", command, *arguments[1:]])
 
 
 def test(arguments: list[str]) -> int:
@@ -63,7 +64,9 @@ def test(arguments: list[str]) -> int:
     if not fast:
         install_programs()
     python = environment(
-        ROOT / ".venv-test", ["requirements.txt", "requirements-test.txt"], [TORCH]
+        ROOT / ".venv-test",
+        ["requirements.txt", "requirements-s3.txt", "requirements-test.txt"],
+        [TORCH],
     )
     os.environ["PEERPATH_DATA"] = str(ROOT / ".venv-test" / "data")
     # Without bytecode every run compiles and rewrites all tests anew, which takes half its time.

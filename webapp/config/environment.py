@@ -1,23 +1,34 @@
-"""Reads settings from the environment; a bad value is a clear sentence, not a traceback later."""
+"""Reads settings from the environment; a bad value is a clear sentence, not a traceback later.
+
+docs/deploying.md has every name in one table; a test holds it against `asked`.
+"""
 
 from __future__ import annotations
 
 import os
 import secrets
+import zoneinfo
+from collections.abc import Collection
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+# Every name that was read, so that one nobody reads (a slip of the pen) can be told at the start.
+asked: set[str] = set()
+
 
 def text(name: str, default: str = "") -> str:
-    return os.environ.get(name, default)
+    """An empty value counts as none: a file of settings has lines to fill in."""
+    asked.add(name)
+    return os.environ.get(name, "") or default
 
 
 def flag(name: str, default: bool = False) -> bool:
     """true/false, yes/no, on/off, 1/0. Raises ImproperlyConfigured on anything else."""
-    raw = os.environ.get(name, "").strip().lower()
+    raw = text(name).strip().lower()
     if not raw:
         return default
     if raw in {"1", "true", "yes", "on"}:
@@ -29,8 +40,102 @@ def flag(name: str, default: bool = False) -> bool:
 
 def words(name: str, default: tuple[str, ...] = ()) -> list[str]:
     """A comma-separated list."""
-    raw = os.environ.get(name, "")
-    return [word.strip() for word in raw.split(",") if word.strip()] or list(default)
+    return [word.strip() for word in text(name).split(",") if word.strip()] or list(default)
+
+
+def number(name: str, default: int, *, least: int, most: int) -> int:
+    """Raises ImproperlyConfigured for what is no whole number in that range."""
+    raw = text(name, str(default)).strip()
+    if not raw.isdecimal() or not least <= int(raw) <= most:
+        raise ImproperlyConfigured(f"{name} is {raw!r}; write a number from {least} to {most}")
+    return int(raw)
+
+
+def choice(name: str, default: str, choices: Collection[str]) -> str:
+    """One of these words. Raises ImproperlyConfigured."""
+    raw = text(name, default).strip()
+    if raw not in choices:
+        raise ImproperlyConfigured(f"{name} is {raw!r}; write one of {', '.join(choices)}")
+    return raw
+
+
+def time_zone(name: str) -> str:
+    """Raises ImproperlyConfigured for a zone that this machine does not know."""
+    raw = text(name, "UTC")
+    try:
+        zoneinfo.ZoneInfo(raw)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ImproperlyConfigured(
+            f"{name} is {raw!r}; write one like Europe/Berlin or UTC"
+        ) from error
+    return raw
+
+
+def address(name: str, default: str, schemes: Collection[str]) -> str:
+    """An address with one of these schemes and a host, without a slash at its end; "" stays so.
+
+    Raises ImproperlyConfigured; a password in it is not repeated.
+    """
+    raw = text(name, default).rstrip("/")
+    if raw:
+        parts = _split(name, raw)
+        if parts.scheme not in schemes or not parts.hostname:
+            raise ImproperlyConfigured(f"{name} must be {' or '.join(schemes)}://host…")
+    return raw
+
+
+def _split(name: str, raw: str) -> SplitResult:
+    try:
+        parts = urlsplit(raw)
+        bool(parts.port)  # a port that is none shows only when it is asked for
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} is no address: {error}") from error
+    return parts
+
+
+def storage(url: str) -> dict[str, Any]:
+    """Django's STORAGES for evidence outside the database, of PEERPATH_EVIDENCE_URL; empty: inside.
+
+    file:///folder, or s3://bucket/prefix?endpoint=https://host&region=name; the keys are boto3's own
+    (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY). Raises ImproperlyConfigured.
+    """
+    name = "PEERPATH_EVIDENCE_URL"
+    parts = _split(name, url)
+    if not url:
+        return {}
+    if parts.scheme == "file" and parts.path.strip("/") and not parts.netloc:
+        backend, options = "django.core.files.storage.FileSystemStorage", _folder(parts)
+    elif parts.scheme == "s3" and parts.netloc:
+        backend, options = "storages.backends.s3.S3Storage", _bucket(name, parts)
+    else:
+        raise ImproperlyConfigured(f"{name} must be file:///folder or s3://bucket/prefix")
+    return {"evidence": {"BACKEND": backend, "OPTIONS": options}}
+
+
+def _folder(parts: SplitResult) -> dict[str, Any]:
+    return {
+        "location": unquote(parts.path),
+        "file_permissions_mode": 0o600,
+        "directory_permissions_mode": 0o700,
+    }
+
+
+def _bucket(name: str, parts: SplitResult) -> dict[str, Any]:
+    if not (find_spec("storages") and find_spec("boto3")):
+        raise ImproperlyConfigured(
+            f"{name} names a bucket, which needs: pip install -r requirements-s3.txt"
+        )
+    asked_for = parse_qs(parts.query)
+    if unknown := asked_for.keys() - {"endpoint", "region"}:
+        raise ImproperlyConfigured(f"{name}: there is no {', '.join(sorted(unknown))}")
+    return {
+        "bucket_name": parts.netloc,
+        "location": parts.path.strip("/"),
+        "endpoint_url": asked_for.get("endpoint", [None])[0],
+        "region_name": asked_for.get("region", [None])[0],
+        "default_acl": None,  # the bucket's own rules hold
+        "file_overwrite": True,  # a name is the hash of what it names
+    }
 
 
 def database(url: str, data: Path) -> dict[str, Any]:
@@ -49,11 +154,13 @@ def database(url: str, data: Path) -> dict[str, Any]:
                 "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
             },
         }
-    parts = urlsplit(url)
+    parts = _split("PEERPATH_DATABASE_URL", url)
     if parts.scheme not in {"postgresql", "postgres"}:
         raise ImproperlyConfigured(
-            f"PEERPATH_DATABASE_URL must start with postgresql://, not {parts.scheme or url!r}"
+            f"PEERPATH_DATABASE_URL must start with postgresql://, not {parts.scheme!r}"
         )
+    if not parts.path.strip("/"):
+        raise ImproperlyConfigured("PEERPATH_DATABASE_URL must name a database: …host/name")
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": parts.path.lstrip("/"),
@@ -76,7 +183,7 @@ def _private(path: Path) -> None:
 
 def secret_key(data: Path) -> str:
     """PEERPATH_SECRET_KEY, else the key kept in the data folder, made on first use (mode 0600)."""
-    given = os.environ.get("PEERPATH_SECRET_KEY", "")
+    given = text("PEERPATH_SECRET_KEY")
     if given:
         return given
     path = data / "secret-key"

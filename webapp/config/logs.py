@@ -1,12 +1,47 @@
-"""What must not stand in a log: the tokens of links, which are addresses that open by themselves."""
+"""Logs: one line an entry, for people or as JSON, with what it belongs to and without the tokens of links,
+which are addresses that open by themselves."""
 
 from __future__ import annotations
 
+import json
 import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any
 
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+FORMS = ("line", "json")
 # Django names the path of a request it refuses: a failed CSRF check, a 4xx answer, an error.
 _TOKEN = re.compile(r"(/(?:welcome|link)/)[^/\s\"'?]+")
+# What an entry may carry beside its message, and nothing else: whatever `extra` a library gives may be
+# an object that knows a secret.
+FIELDS = ("request_id", "task_id", "run_id", "method", "path", "status", "duration_ms", "failure")
+_belongs_to: ContextVar[dict[str, str]] = ContextVar("belongs_to", default={})  # noqa: B039 never changed
+
+
+@contextmanager
+def belonging_to(**ids: str) -> Iterator[None]:
+    """Entries made meanwhile, in this thread, carry these ids: request_id, task_id, run_id."""
+    token = _belongs_to.set(_belongs_to.get() | {name: i for name, i in ids.items() if i})
+    try:
+        yield
+    finally:
+        _belongs_to.reset(token)
+
+
+def current(name: str) -> str:
+    return _belongs_to.get().get(name, "")
+
+
+class WithIds(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        for name, value in _belongs_to.get().items():
+            if not hasattr(record, name):
+                setattr(record, name, value)
+        return True
 
 
 class WithoutTokens(logging.Filter):
@@ -19,3 +54,63 @@ class WithoutTokens(logging.Filter):
         if record.exc_text:
             record.exc_text = _TOKEN.sub(r"\1…", record.exc_text)
         return True
+
+
+class AsLine(logging.Formatter):
+    """For people: the ids stand at the end, where there are any."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 logging's name
+        fields = _fields(record)
+        shown = super().formatMessage(record)
+        return f"{shown} [{' '.join(f'{n}={v}' for n, v in fields.items())}]" if fields else shown
+
+
+class AsJson(logging.Formatter):
+    """One object a line; a traceback is a field of it, so that it stays one line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry: dict[str, Any] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_fields(record),
+        }
+        if record.exc_info and not record.exc_text:
+            record.exc_text = self.formatException(record.exc_info)
+        if record.exc_text:
+            entry["traceback"] = record.exc_text
+        return json.dumps(entry, ensure_ascii=False)
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
+
+
+def configuration(*, level: str, form: str) -> dict[str, Any]:
+    """For logging.config.dictConfig."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "filters": {
+            "ids": {"()": "webapp.config.logs.WithIds"},
+            "tokens": {"()": "webapp.config.logs.WithoutTokens"},
+        },
+        "formatters": {
+            "line": {
+                "()": "webapp.config.logs.AsLine",
+                "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
+            },
+            "json": {"()": "webapp.config.logs.AsJson"},
+        },
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": form,
+                "filters": ["ids", "tokens"],
+            }
+        },
+        "root": {"handlers": ["stderr"], "level": level},
+        # A connection's every step, with user and host names, says nothing that a run does not say.
+        "loggers": {"asyncssh": {"level": "WARNING"}, "botocore": {"level": "WARNING"}},
+    }

@@ -5,20 +5,35 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from webapp.config import environment
+from django.core.exceptions import ImproperlyConfigured
+
+from webapp.config import environment, logs
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 DATA_DIR = Path(environment.text("PEERPATH_DATA") or BASE_DIR / "var").absolute()
 
 SECRET_KEY = environment.secret_key(DATA_DIR)
+# What seals stored SSH keys; without it a file in the data folder: webapp/triage/sealing.py.
+SECRET_KEYS = environment.text("PEERPATH_SECRET_KEYS")
 DEBUG = environment.flag("PEERPATH_DEBUG")
-PUBLIC_URL = environment.text("PEERPATH_PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
+PUBLIC_URL = environment.address("PEERPATH_PUBLIC_URL", "http://127.0.0.1:8000", ("https", "http"))
 _PUBLIC = urlsplit(PUBLIC_URL)
 # The Host header decides where links and redirects lead, so only named hosts are served.
 ALLOWED_HOSTS = environment.words(
     "PEERPATH_HOSTS", tuple({"127.0.0.1", "localhost", "[::1]", _PUBLIC.hostname or "localhost"})
 )
 CSRF_TRUSTED_ORIGINS = [f"{_PUBLIC.scheme}://{_PUBLIC.netloc}"]
+# Believed only when asked to: anybody can send these headers to a server that has no proxy before it.
+BEHIND_PROXY = environment.flag("PEERPATH_BEHIND_PROXY")
+if BEHIND_PROXY:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+if _PUBLIC.scheme == "https":
+    SECURE_SSL_REDIRECT = BEHIND_PROXY
+    # Those who ask from inside, past the proxy.
+    SECURE_REDIRECT_EXEMPT = [r"^healthz/", r"^metrics$"]
+    SECURE_HSTS_SECONDS = 365 * 24 * 3600
+    # Whether the names below this one have TLS, too, and belong on a browser's list, is not ours to say.
+    SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -35,6 +50,8 @@ INSTALLED_APPS = [
     "worker",
 ]
 MIDDLEWARE = [
+    "webapp.config.requests.from_the_proxy",
+    "webapp.config.requests.named",
     "django.middleware.security.SecurityMiddleware",
     "webapp.config.security.content_security_policy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -84,6 +101,11 @@ TEMPLATES = [
 ]
 
 DATABASES = {"default": environment.database(environment.text("PEERPATH_DATABASE_URL"), DATA_DIR)}
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    **environment.storage(environment.text("PEERPATH_EVIDENCE_URL")),
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "accounts.User"
 AUTH_PASSWORD_VALIDATORS = [
@@ -97,7 +119,7 @@ LOGIN_URL = "accounts:sign_in"
 LOGIN_REDIRECT_URL = "triage:start"
 
 LANGUAGE_CODE = "en"
-TIME_ZONE = environment.text("PEERPATH_TIME_ZONE", "UTC")
+TIME_ZONE = environment.time_zone("PEERPATH_TIME_ZONE")
 USE_I18N = False
 USE_TZ = True
 
@@ -123,16 +145,26 @@ CACHES = {
     }
 }
 
-REDIS_URL = environment.text("PEERPATH_REDIS_URL")
+REDIS_URL = environment.address("PEERPATH_REDIS_URL", "", ("redis", "rediss"))
 EMBEDDED_WORKER = not REDIS_URL
+# A run whose worker is silent for so long is lost; a sixth of it is how often a worker says it lives.
+LEASE_S = environment.number("PEERPATH_LEASE_S", 30, least=2, most=3600)
+# A worker asked to end lets its runs go on for so long before it hands them back.
+DRAIN_S = environment.number("PEERPATH_DRAIN_S", 20, least=0, most=86400)
+# Redis delivers again what was not acknowledged for so long; claims make that harmless.
+VISIBILITY_S = environment.number("PEERPATH_VISIBILITY_S", 6 * 3600, least=1, most=7 * 86400)
+# Runs of one session at once: the others' must not wait for its last one.
+RUNS_PER_SESSION = environment.number("PEERPATH_RUNS_PER_SESSION", 12, least=1, most=1000)
+# Whether people other than administrators may reach this machine itself and its link-local network.
+REACH_LOOPBACK = environment.flag("PEERPATH_REACH_LOOPBACK")
+# Threads share one queue and one embedded worker; processes need Redis between them.
+WEB_PROCESSES = environment.number("PEERPATH_WEB_PROCESSES", 1, least=1, most=64)
+if EMBEDDED_WORKER and WEB_PROCESSES > 1:
+    raise ImproperlyConfigured("PEERPATH_WEB_PROCESSES above 1 needs PEERPATH_REDIS_URL")
+# Without one, metrics are for programs on this machine alone.
+METRICS_TOKEN = environment.text("PEERPATH_METRICS_TOKEN")
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "filters": {"tokens": {"()": "webapp.config.logs.WithoutTokens"}},
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {
-        "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["tokens"]}
-    },
-    "root": {"handlers": ["stderr"], "level": environment.text("PEERPATH_LOG_LEVEL", "WARNING")},
-}
+LOGGING = logs.configuration(
+    level=environment.choice("PEERPATH_LOG_LEVEL", "WARNING", logs.LEVELS),
+    form=environment.choice("PEERPATH_LOG_FORMAT", "line", logs.FORMS),
+)

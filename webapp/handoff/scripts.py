@@ -96,7 +96,7 @@ def marks_of(evidence: Evidence, *, hidden: bool = False) -> list[str]:
     """
     if evidence.reader != BUNDLE:
         return []
-    bundles = (bundle for _, bundle in read_bundles(bytes(evidence.body)))
+    bundles = (bundle for _, bundle in read_bundles(evidence.raw))
     found = (_marks(evidence, replace(b, edited=False) if hidden else b) for b in bundles)
     return list(dict.fromkeys(mark for marks in found for mark in marks))
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import F, Q, Sum
-from django.db.models.functions import Length
 
 from agents.facts import ReadingKind, View
 from agents.probe import Probe
@@ -62,7 +61,7 @@ def _keep(link: Link, received: Received, phase: str, hide: bool) -> None:
 
 def _taken_bytes(link: Link) -> int:
     given = Evidence.objects.filter(pk__in=link.given.values("evidence"))
-    return int(given.aggregate(total=Sum(Length("body")))["total"] or 0)
+    return int(given.aggregate(total=Sum("size_bytes"))["total"] or 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ there for a better one: `rereading`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -23,7 +23,7 @@ from agents.probe import Output
 from agents.probes import all_probes, probes_for
 from agents.read import Item, LineRange, RawReading, read_output, title_of
 from webapp.accounts.models import User
-from webapp.triage import codec, read_apart
+from webapp.triage import bodies, codec, read_apart
 from webapp.triage.models import DiagnosisSession, Event, Evidence, Run, StoredReading
 from webapp.triage.versions import Earlier, earlier_answer
 
@@ -90,21 +90,22 @@ def take_text(
 
 def take_frame(run: Run, frame: Frame) -> Evidence:
     """Stores and reads one probe's answer as soon as it came; the same answer again is ignored."""
+    kept = bodies.kept(frame.raw_stdout)
     with transaction.atomic():
         Run.objects.select_for_update(no_key=True).get(pk=run.pk)
         known = Evidence.objects.filter(run=run, reader=frame.probe_id).first()
         if known:
             return known
-        evidence = _store_frame(run.session, frame, origin="run", epoch=run.epoch, run=run)
+        evidence = _store_frame(run.session, frame, kept, origin="run", epoch=run.epoch, run=run)
     _store_readings(evidence, read_output(frame.probe_id, frame.output))
     return evidence
 
 
 def take_benchmark_output(run: Run, raw: bytes) -> Evidence:
     """Stores and reads what a benchmark printed, whole or as far as it came."""
-    reader = run.names[0]
+    reader, kept = run.names[0], bodies.kept(raw)
     evidence = _store(
-        session=run.session, run=run, reader=reader, view=View.GUEST, origin="run", raw=raw
+        session=run.session, run=run, reader=reader, view=View.GUEST, origin="run", kept=kept
     )
     _store_readings(evidence, read_output(reader, _output_of(evidence)))
     return evidence
@@ -112,11 +113,15 @@ def take_benchmark_output(run: Run, raw: bytes) -> Evidence:
 
 def reread_one(evidence: Evidence) -> bool:
     """Applies today's parsers, and what people said of its lines, to a stored evidence. Whether it now
-    reads differently. A bundle's frames are evidence of their own."""
+    reads differently. A bundle's frames are evidence of their own; what was purged stays as it was read.
+    Raises bodies.LostError.
+    """
+    if evidence.purged_at:
+        return False
     if evidence.reader in (PASTE, BUNDLE):
         view = View(evidence.view) if evidence.view else None
         hint = evidence.meta.get("hint", "")
-        found = read_apart.read(bytes(evidence.body), role=view, hint=hint)
+        found = read_apart.read(evidence.raw, role=view, hint=hint)
     else:
         readings = read_output(evidence.reader, _output_of(evidence))
         item = Item(evidence.reader, title_of(evidence.reader), View.GUEST, readings)
@@ -162,18 +167,23 @@ def _store_text(
     hint: str,
 ) -> Evidence:
     """The evidence of these bytes since the last change; two that paste them at once store one."""
-    reader = BUNDLE if looks_like_bundle(raw) else PASTE
+    reader, kept = BUNDLE if looks_like_bundle(raw) else PASTE, bodies.kept(raw)
     with transaction.atomic():
         DiagnosisSession.objects.select_for_update().get(pk=session.pk)
         known = Evidence.objects.filter(
-            session=session, sha256=_sha256(raw), view=view or "", epoch=session.epoch, run=None
+            session=session,
+            sha256=kept["sha256"],
+            view=view or "",
+            epoch=session.epoch,
+            run=None,
+            purged_at=None,
         ).first()
         return known or _store(
             session=session,
             reader=reader,
             view=view,
             origin=origin,
-            raw=raw,
+            kept=kept,
             label=label[:200],
             user=user,
             meta={"hint": hint} if hint else {},
@@ -186,7 +196,7 @@ def _store(
     reader: str,
     view: View | None,
     origin: str,
-    raw: bytes,
+    kept: Mapping[str, Any],
     stderr: bytes = b"",
     run: Run | None = None,
     label: str = "",
@@ -201,8 +211,7 @@ def _store(
         view=view or "",
         origin=origin,
         label=label,
-        sha256=_sha256(raw),
-        body=raw,
+        **kept,
         stderr=stderr,
         meta=meta or {},
         epoch=epoch if epoch is not None else (run or session).epoch,
@@ -213,6 +222,7 @@ def _store(
 def _store_frame(
     session: DiagnosisSession,
     frame: Frame,
+    kept: Mapping[str, Any],
     *,
     origin: str,
     epoch: int,
@@ -234,7 +244,7 @@ def _store_frame(
         reader=frame.probe_id[:100],
         view=probe.role if probe else None,
         origin=origin,
-        raw=frame.raw_stdout,
+        kept=kept,
         stderr=frame.raw_stderr,
         label=bundle.label if bundle else "",
         user=bundle.created_by if bundle else None,
@@ -248,11 +258,12 @@ def _record_once(evidence: Evidence, found: RawReading, user: User | None) -> bo
     sent twice). A text whose reading a crash prevented is read when it is given again."""
     about = {"evidence": evidence.pk, "name": evidence.name, "label": evidence.label}
     readers = [item.reader for item in found.items]
+    kept = [bodies.kept(item.frame.raw_stdout) for item in found.items if item.frame]
     with transaction.atomic():
         DiagnosisSession.objects.select_for_update().get(pk=evidence.session_id)
         if _was_read(evidence):
             return False
-        _record_frames(evidence, found)
+        _record_frames(evidence, found, kept)
         _record_parts(evidence, found)
         origin = evidence.origin
         Event.record(
@@ -269,18 +280,19 @@ def _was_read(evidence: Evidence) -> bool:
     return bool(evidence.unplaced) or evidence.readings.exists() or frames.exists()
 
 
-def _record_frames(bundle: Evidence, found: RawReading) -> None:
+def _record_frames(bundle: Evidence, found: RawReading, kept: Sequence[Mapping[str, Any]]) -> None:
     """A bundle's frames are evidence of their own, cited by their own hash and lines."""
-    for item in found.items:
-        if item.frame:
-            framed = _store_frame(
-                bundle.session,
-                item.frame,
-                origin=bundle.origin,
-                epoch=bundle.epoch,
-                bundle=bundle,
-            )
-            _create_rows(framed, item.reader, item.readings)
+    framed = [(item, item.frame) for item in found.items if item.frame]
+    for (item, frame), columns in zip(framed, kept, strict=True):
+        stored = _store_frame(
+            bundle.session,
+            frame,
+            columns,
+            origin=bundle.origin,
+            epoch=bundle.epoch,
+            bundle=bundle,
+        )
+        _create_rows(stored, item.reader, item.readings)
 
 
 def _record_parts(evidence: Evidence, found: RawReading) -> None:
@@ -300,7 +312,7 @@ def _as_assigned(evidence: Evidence, found: RawReading) -> RawReading:
         said.pop(lines, None)
         if row.reader or row.view:
             said[lines] = Said(lines, row.reader, View(row.view) if row.view else None)
-    return reassigned(found, bytes(evidence.body), said.values()) if said else found
+    return reassigned(found, evidence.raw, said.values()) if said else found
 
 
 def _columns(evidence: Evidence) -> list[tuple[Any, ...]]:
@@ -327,7 +339,7 @@ def _create_rows(evidence: Evidence, reader: str, readings: Iterable[Reading[Any
 
 def _output_of(evidence: Evidence) -> Output:
     """What the parser was given, from what was stored."""
-    output = Output(clean(bytes(evidence.body)), clean(bytes(evidence.stderr)))
+    output = Output(clean(evidence.raw), clean(bytes(evidence.stderr)))
     known = {
         key: evidence.meta[key]
         for key in ("exit_code", "alternative", "truncated", "timed_out")
@@ -344,7 +356,3 @@ def _understood(item: Item, evidence: Evidence) -> Understood:
 def _common_view(items: Sequence[Item]) -> View | None:
     views = {item.view for item in items}
     return views.pop() if len(views) == 1 else None
-
-
-def _sha256(raw: bytes) -> str:
-    return hashlib.sha256(raw).hexdigest()

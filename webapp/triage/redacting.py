@@ -20,7 +20,7 @@ class RedactionError(Exception):
 
 def redacted(evidence: Evidence) -> Redacted:
     """The evidence's output without secrets. Raises RedactionError."""
-    return redact_apart(clean(bytes(evidence.body)), session_tokens(evidence.session))
+    return redact_apart(clean(evidence.raw), session_tokens(evidence.session))
 
 
 def hiding(session: DiagnosisSession) -> Callable[[str], str]:
@@ -47,9 +47,9 @@ def _tokens(session_id: UUID, newest: int) -> Mapping[str, str]:
     """Evidence never changes, so that the newest one's key names them all."""
     found = Evidence.objects.filter(session=session_id, pk__lte=newest).order_by("pk")
     tokens: Mapping[str, str] = {}
-    for body, stderr in found.values_list("body", "stderr").iterator(chunk_size=1):
-        for raw in (body, stderr):
-            tokens = redact_apart(clean(bytes(raw)), tokens).tokens
+    for evidence in found.iterator(chunk_size=1):
+        for raw in (evidence.raw, bytes(evidence.stderr)):
+            tokens = redact_apart(clean(raw), tokens).tokens
     return tokens
 
 

@@ -207,20 +207,27 @@ def note_process_group(claimed: Claim, process_group: int) -> None:
     _mine(claimed).update(process_group=process_group)
 
 
-def finish(claimed: Claim, state: RunState, problem: str = "") -> bool:
-    """Ends the run; False, and nothing changed, when this claim no longer holds it."""
+def finish(claimed: Claim, state: RunState, problem: str = "", failure: str = "") -> bool:
+    """Ends the run; False, and nothing changed, when this claim no longer holds it. failure: the kind
+    of problem, for counting."""
     if not state.ended:
         raise ValueError(f"{state} is not an end")
-    won = _end(_mine(claimed), claimed.run_id, state, problem)
+    won = _end(_mine(claimed), claimed.run_id, state, problem, failure)
     if won:
         _send_waiting_benchmarks(claimed.run_id)
     return won
 
 
-def _end(run: QuerySet[Run], run_id: UUID, state: RunState, problem: str) -> bool:
+def _end(
+    run: QuerySet[Run], run_id: UUID, state: RunState, problem: str, failure: str = ""
+) -> bool:
     with transaction.atomic():
         won = run.update(
-            state=state, problem=problem, ended_at=timezone.now(), lease_expires_at=None
+            state=state,
+            problem=problem,
+            failure=failure,
+            ended_at=timezone.now(),
+            lease_expires_at=None,
         )
         if won:
             ended = Run.objects.select_related("session").get(pk=run_id)
@@ -251,7 +258,7 @@ def expire_leases(now: datetime) -> int:
         problem = "The worker stopped answering. What had arrived by then is kept."
         if kind == BENCHMARK:
             problem += " Look whether the GPUs are free before it is run again."
-        lost += _end(overdue.filter(pk=run_id), run_id, RunState.LOST, problem)
+        lost += _end(overdue.filter(pk=run_id), run_id, RunState.LOST, problem, "LeaseExpired")
     return lost
 
 

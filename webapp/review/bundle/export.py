@@ -31,7 +31,7 @@ def bundle(session: DiagnosisSession) -> bytes:
     }
     files: dict[str, bytes] = {name: text.encode() for name, text in parts.items()}
     for number, evidence in enumerate(session.evidence.order_by("pk").iterator(chunk_size=1)):
-        files |= raw_parts(number, bytes(evidence.body), bytes(evidence.stderr))
+        files |= raw_parts(number, evidence.raw, bytes(evidence.stderr))
     files["manifest.json"] = encoded(_manifest(session, files)).encode()
     return zipped(files)
 
@@ -121,7 +121,7 @@ def _evidence(item: Evidence) -> f.Evidence:
         origin=item.origin,
         label=item.label,
         sha256=item.sha256,
-        meta=item.meta,
+        meta=item.meta | ({"purged_at": _time(item.purged_at)} if item.purged_at else {}),
         epoch=item.epoch,
         created_by=name_of(item.created_by),
         created_at=_time(item.created_at),

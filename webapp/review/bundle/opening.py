@@ -18,7 +18,7 @@ from webapp.review.bundle import format as f
 from webapp.review.bundle.export import diagnosis_json
 from webapp.review.bundle.people import account_elsewhere
 from webapp.review.models import Approval, Comment, Decision, DecisionState
-from webapp.triage import intake
+from webapp.triage import bodies, intake
 from webapp.triage.models import (
     Assignment,
     DiagnosisSession,
@@ -162,7 +162,10 @@ class Opening:
     def _evidence(self, number: int, item: f.Evidence) -> None:
         name = f"evidence/{number:05}"
         body = self.files[name]
-        if hashlib.sha256(body).hexdigest() != item.sha256:
+        purged_at = item.meta.pop("purged_at", None)
+        if purged_at:
+            body = b""
+        elif hashlib.sha256(body).hexdigest() != item.sha256:
             raise f.BundleError(f"{name} is not what its record says: the hashes differ.")
         made = Evidence.objects.create(
             session=self.made,
@@ -171,8 +174,8 @@ class Opening:
             view=item.view[:10],
             origin=item.origin[:10],
             label=item.label[:200],
-            sha256=item.sha256,
-            body=body,
+            **(bodies.kept(body) | {"sha256": item.sha256}),
+            purged_at=datetime.fromisoformat(str(purged_at)) if purged_at else None,
             stderr=self.files.get(f"{name}.err", b""),
             meta=item.meta,
             epoch=item.epoch,

@@ -35,7 +35,8 @@ PEOPLE = frozenset({"owner", "created_by", "author", "proposed_by", "by"})
 # What Peerpath itself wrote and parses again; a redactor has no business in it.
 OURS = frozenset({
     "created_at", "at", "sha256", "content_sha256", "reader", "view", "origin", "stance", "state",
-    "kind", "names", "first_hypothesis", "sample", "id", "phase", "chosen", "facts", "bundle", "role",
+    "kind", "names", "purged_at", "first_hypothesis", "sample", "id", "phase", "chosen", "facts",
+    "bundle", "role",
 })  # fmt: skip
 _CITED = re.compile(r"(?<=@)[0-9a-f]{12}(?![0-9a-f])")
 

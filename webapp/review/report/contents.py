@@ -117,7 +117,7 @@ def _sources(
             yield Source(number, name, "what the operator said", "", ())
             continue
         evidence = session.evidence.get(pk=stored[name])
-        texts = clean(bytes(evidence.body)).split("\n")
+        texts = clean(evidence.raw).split("\n")
         wanted = [n for n in sorted(set(lines)) if 0 < n <= len(texts)][:LINES_CITED]
         shown = tuple((n, plain(texts[n - 1][:LONGEST_LINE])) for n in wanted)
         yield Source(number, name, plain(evidence.label), evidence.sha256, shown)

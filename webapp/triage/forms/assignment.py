@@ -38,7 +38,7 @@ class AssignmentForm(forms.Form):
 
     def __init__(self, session: DiagnosisSession, data: Any) -> None:
         super().__init__(data)
-        texts = session.evidence.filter(reader__in=(PASTE, BUNDLE))
+        texts = session.evidence.filter(reader__in=(PASTE, BUNDLE), purged_at=None)
         self.fields["evidence"].queryset = texts  # type: ignore[attr-defined]
         self.fields["reader"].choices = reader_choices()  # type: ignore[attr-defined]
 
@@ -48,7 +48,7 @@ class AssignmentForm(forms.Form):
             return said
         if not (said["reader"] or said["view"] or said["take_back"]):
             raise forms.ValidationError("Choose what these lines are.")
-        lines = clean(bytes(said["evidence"].body)).count("\n") + 1
+        lines = clean(said["evidence"].raw).count("\n") + 1
         if not said["first"] <= said["last"] <= lines:
             raise forms.ValidationError("There are no such lines.")
         return said

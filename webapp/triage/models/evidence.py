@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
+from webapp.triage import bodies
 from webapp.triage.models.run import Run
 from webapp.triage.models.session import DiagnosisSession
 
@@ -14,9 +15,10 @@ class Evidence(models.Model):
 
     reader: probe or benchmark id, "paste" for text that holds several. origin: "run", "paste",
     "upload", "sample". name: "<reader>@<12 hex of sha256>", how claims cite it. meta: exit code,
-    alternative, duration and other circumstances. Never changed after it is stored; only what today's
-    parsers make of it is: unplaced, lines nobody could place ([first, last]); doubts, lines that could
-    be either machine's ([first, last, taken as, [readers]]).
+    alternative, duration and other circumstances. size_bytes: of the body; place: where it lies, "" for
+    in this row. Never changed after it is stored, save that retention takes the bytes away (purged_at);
+    only what today's parsers make of it is: unplaced, lines nobody could place ([first, last]); doubts,
+    lines that could be either machine's ([first, last, taken as, [readers]]).
     """
 
     session = models.ForeignKey(DiagnosisSession, on_delete=models.CASCADE, related_name="evidence")
@@ -28,8 +30,11 @@ class Evidence(models.Model):
     origin = models.CharField(max_length=10)
     label = models.CharField(max_length=200, blank=True)
     sha256 = models.CharField(max_length=64)
-    body = models.BinaryField()
+    size_bytes = models.PositiveBigIntegerField(default=0)
+    body = models.BinaryField(default=b"")
+    place = models.CharField(max_length=100, blank=True)
     stderr = models.BinaryField(default=b"")
+    purged_at = models.DateTimeField(null=True, blank=True)
     meta = models.JSONField(default=dict)
     epoch = models.PositiveIntegerField(default=0)
     unplaced = models.JSONField(default=list)
@@ -45,6 +50,13 @@ class Evidence(models.Model):
     @property
     def name(self) -> str:
         return f"{self.reader}@{self.sha256[:12]}"
+
+    @property
+    def raw(self) -> bytes:
+        """The output as it came; b"" when it was purged. Raises bodies.LostError."""
+        if self.purged_at or not self.place:
+            return bytes(self.body)
+        return bodies.fetched(self.place, self.sha256)
 
 
 class StoredReading(models.Model):
@@ -62,3 +74,11 @@ class StoredReading(models.Model):
 
     class Meta:
         ordering = ("id",)
+        indexes = (
+            # Few of very many; they are counted for the metrics.
+            models.Index(
+                fields=("fact_id",),
+                condition=models.Q(kind="unreadable"),
+                name="unreadable_readings",
+            ),
+        )

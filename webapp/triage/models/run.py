@@ -40,7 +40,8 @@ class Run(models.Model):
     fence: counts claims; a worker whose fence is not this number lost its claim and must stop.
     lease_expires_at: renewed while the worker lives; the reconciler ends expired ones as lost.
     nonce, script_sha256: what was sent, so that the answer can be tied to it.
-    problem: a sentence for people when it did not succeed. process_group: on the target.
+    problem: a sentence for people when it did not succeed. failure: the kind of it, for counting; a
+    class of agents.agent ("HostKeyChanged") or "". process_group: on the target.
     sent_at: when its message was last given to the broker.
     """
 
@@ -63,6 +64,7 @@ class Run(models.Model):
     script_sha256 = models.CharField(max_length=64, blank=True)
     process_group = models.IntegerField(null=True, blank=True)
     problem = models.TextField(blank=True)
+    failure = models.CharField(max_length=40, blank=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
     )

@@ -49,9 +49,9 @@ def placing(context: Any, evidence: Evidence, sentence: str = "") -> dict[str, A
 
 def _shown(evidence: Evidence, spans: Sequence[Sequence[int]]) -> list[tuple[int, int, str]]:
     """Each range with the beginning of its first line; of an output of megabytes only the numbers."""
-    if not spans or len(evidence.body) > QUOTED_BYTES:
+    if not spans or evidence.purged_at or evidence.size_bytes > QUOTED_BYTES:
         return [(first, last, "") for first, last in spans]
-    lines = clean(bytes(evidence.body)).split("\n")
+    lines = clean(evidence.raw).split("\n")
     return [(first, last, lines[first - 1].strip()[:80]) for first, last in spans]
 
 

@@ -82,6 +82,7 @@ EVENTS = {
     "lines_assigned": "said what lines {first}–{last} of {label} are",
     "lines_unassigned": "took back what lines {first}–{last} of {label} are",
     "evidence_reread": "read the evidence again with newer parsers",
+    "evidence_purged": "took the raw bytes of old outputs away ({bytes} bytes)",
     "script_downloaded": "downloaded the {role} script",
     "link_made": "made a link for {person}",
     "link_opened": "opened the link",

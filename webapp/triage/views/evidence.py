@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET
 
 from agents.framing import clean
 from agents.redaction import Redacted
+from webapp.triage import bodies
 from webapp.triage.models import DiagnosisSession, Evidence
 from webapp.triage.redacting import RedactionError, redacted
 from webapp.triage.views.shell import on_session, shell
@@ -36,8 +37,13 @@ def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> Http
     found = _find(session, name)
     if request.GET.get("download"):
         return _download(found, raw=request.GET["download"] != "redacted")
+    problem = ""
+    try:
+        raw = found.raw
+    except bodies.LostError as error:
+        raw, problem = b"", str(error)
     marked = [int(n) for n in request.GET.get("line", "").split(",")[:50] if _LINE.fullmatch(n)]
-    lines = clean(bytes(found.body)).split("\n")
+    lines = [] if found.purged_at or problem else clean(raw).split("\n")
     first = max(0, min(marked, default=0) - 1 - CONTEXT)
     shown = [
         Line(number, _shortened(text), number in marked)
@@ -47,6 +53,7 @@ def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> Http
         session,
         "",
         evidence=found,
+        problem=problem,
         lines=shown,
         total=len(lines),
         asked=marked[:3],
@@ -66,9 +73,15 @@ def _shortened(text: str) -> str:
 
 def _download(evidence: Evidence, *, raw: bool) -> HttpResponse:
     """As it came, for members who ask; or redacted, with what was hidden told at the end."""
+    if evidence.purged_at:
+        return HttpResponse(
+            "Its raw output was purged; the hash and what was read from it are kept.\n",
+            status=410,
+            content_type="text/plain; charset=utf-8",
+        )
     try:
-        body = bytes(evidence.body) if raw else _without_secrets(redacted(evidence))
-    except RedactionError as error:
+        body = evidence.raw if raw else _without_secrets(redacted(evidence))
+    except (RedactionError, bodies.LostError) as error:
         return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
     response = HttpResponse(body, content_type="text/plain; charset=utf-8")
     name = evidence.reader if raw else f"{evidence.reader}.redacted"

@@ -1,0 +1,110 @@
+"""Evidence outside the database: in a folder, and in a bucket of a server that speaks S3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.utils import timezone
+from moto.server import ThreadedMotoServer
+
+from webapp.accounts.models import User
+from webapp.config import environment
+from webapp.triage import bodies, intake
+from webapp.triage.models import DiagnosisSession, Evidence
+
+pytestmark = pytest.mark.django_db
+CMDLINE = b"$ cat /proc/cmdline\nBOOT_IMAGE=/boot/vmlinuz-6.8 root=/dev/vda1 iommu=pt\n"
+
+
+@pytest.fixture
+def folder(settings: Any, tmp_path: Path) -> Path:
+    settings.STORAGES = settings.STORAGES | environment.storage(f"file://{tmp_path}/evidence")
+    return tmp_path / "evidence"
+
+
+@pytest.fixture
+def bucket(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "for-a-test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "for-a-test")
+    where = f"http://{host}:{port}"
+    made = boto3.resource("s3", endpoint_url=where, region_name="us-east-1").Bucket("cases")
+    made.create()
+    settings.STORAGES = settings.STORAGES | environment.storage(
+        f"s3://cases/peerpath?endpoint={where}&region=us-east-1"
+    )
+    yield made
+    server.stop()
+
+
+def taken(session: DiagnosisSession, user: User) -> Evidence:
+    evidence = intake.take_text(session, CMDLINE, user=user).evidence
+    return Evidence.objects.get(pk=evidence.pk)
+
+
+def test_the_bytes_lie_in_the_folder_under_their_hash(
+    folder: Path, session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    found = taken(session_of_alice, alice)
+    file = folder / found.sha256[:2] / found.sha256
+    assert file.read_bytes() == CMDLINE == found.raw
+    assert file.stat().st_mode & 0o077 == 0
+    assert bytes(found.body) == b""
+    assert found.readings.exists()
+    assert intake.reread_one(found) is False
+
+
+def test_altered_bytes_are_not_shown_as_what_was_stored(
+    folder: Path, session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    found = taken(session_of_alice, alice)
+    (folder / found.place).write_bytes(CMDLINE.replace(b"pt", b"on"))
+    with pytest.raises(bodies.LostError, match="not what was stored"):
+        bool(found.raw)
+    browser = Client()
+    browser.force_login(alice)
+    address = f"/sessions/{session_of_alice.pk}/evidence/{found.name}"
+    assert "not what was stored" in browser.get(address).content.decode()
+    assert browser.get(address, {"download": "1"}).status_code == 503
+
+
+@pytest.mark.service
+@pytest.mark.django_db(transaction=True)
+def test_a_bucket_holds_the_same_bytes_once_and_a_purge_takes_them(
+    bucket: Any, session_of_alice: DiagnosisSession, alice: User, bob: User
+) -> None:
+    found = taken(session_of_alice, alice)
+    other = DiagnosisSession.objects.create(title="another", owner=bob)
+    twin = taken(other, bob)
+    assert found.raw == twin.raw == CMDLINE
+    assert [item.key for item in bucket.objects.all()] == [f"peerpath/{found.place}"]
+    ago = timezone.now() - timedelta(days=200)
+    for session in (session_of_alice, other):
+        aged(session, ago)
+        call_command("purge", "--older-than", "100")
+        kept_for_the_twin = session == session_of_alice
+        assert bool(list(bucket.objects.all())) is kept_for_the_twin
+
+
+def aged(session: DiagnosisSession, ago: Any) -> None:
+    DiagnosisSession.objects.filter(pk=session.pk).update(created_at=ago)
+    session.evidence.update(created_at=ago)
+
+
+@pytest.mark.service
+def test_a_bucket_out_of_reach_is_a_sentence(
+    bucket: Any, session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    found = taken(session_of_alice, alice)
+    bucket.objects.all().delete()
+    with pytest.raises(bodies.LostError, match="does not give"):
+        bool(found.raw)

@@ -1,0 +1,115 @@
+"""Retention takes bytes away, and nothing else."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from webapp.accounts.models import User
+from webapp.review.bundle.export import bundle
+from webapp.review.bundle.opening import open_bundle
+from webapp.triage import intake
+from webapp.triage.diagnoses import session_diagnosis
+from webapp.triage.diagnosis_json import as_json
+from webapp.triage.models import DiagnosisSession, Event, Evidence, OutputChunk, Run, Target
+
+CMDLINE = b"$ cat /proc/cmdline\nBOOT_IMAGE=/boot/vmlinuz-6.8 root=/dev/vda1 iommu=pt\n"
+
+
+@pytest.fixture
+def old(transactional_db: None, session_of_alice: DiagnosisSession, alice: User) -> Evidence:
+    """An output of 200 days ago."""
+    taken = intake.take_text(session_of_alice, CMDLINE, user=alice).evidence
+    aged(taken)
+    return taken
+
+
+def aged(evidence: Evidence) -> None:
+    DiagnosisSession.objects.filter(pk=evidence.session_id).update(created_at=ago())
+    Evidence.objects.filter(pk=evidence.pk).update(created_at=ago())
+
+
+def ago() -> datetime:
+    return timezone.now() - timedelta(days=200)
+
+
+def test_the_bytes_go_and_what_was_read_from_them_stays(old: Evidence) -> None:
+    before = as_json(session_diagnosis(old.session))
+    call_command("purge", "--older-than", "100")
+    old.refresh_from_db()
+    assert (old.raw, bytes(old.stderr)) == (b"", b"")
+    assert old.size_bytes == len(CMDLINE)
+    assert as_json(session_diagnosis(old.session)) == before
+    last = old.session.events.first()
+    assert last is not None
+    assert last.kind == "evidence_purged"
+    assert last.data["evidence"] == [f"{old.reader}@{old.sha256}"]
+    assert Event.first_broken(old.session) is None
+    # Today's parsers find nothing there to read, and leave what was read alone.
+    assert old.readings.exists()
+    call_command("reread")
+    assert old.readings.exists()
+
+
+def test_what_is_younger_stays(old: Evidence, alice: User) -> None:
+    young = intake.take_text(old.session, b"$ uname -r\n6.8.0\n", user=alice).evidence
+    call_command("purge", "--older-than", "100", "--dry-run")
+    assert Evidence.objects.get(pk=old.pk).purged_at is None
+    call_command("purge", "--older-than", "100")
+    assert Evidence.objects.get(pk=old.pk).purged_at is not None
+    assert Evidence.objects.get(pk=young.pk).raw == b"$ uname -r\n6.8.0\n"
+
+
+def test_the_same_bytes_given_again_are_stored_again(old: Evidence, alice: User) -> None:
+    call_command("purge", "--older-than", "100")
+    again = intake.take_text(old.session, CMDLINE, user=alice)
+    assert not again.duplicate
+    assert again.evidence.raw == CMDLINE
+
+
+def test_the_page_says_so_and_there_is_nothing_to_download(old: Evidence, alice: User) -> None:
+    call_command("purge", "--older-than", "100")
+    browser = Client()
+    browser.force_login(alice)
+    address = f"/sessions/{old.session_id}/evidence/{old.name}"
+    page = browser.get(address).content.decode()
+    assert "was purged" in page
+    assert old.sha256[:16] in page
+    assert browser.get(address, {"download": "1"}).status_code == 410
+
+
+def test_a_purged_session_can_be_taken_away_and_opened(old: Evidence, carol: User) -> None:
+    call_command("purge", "--older-than", "100")
+    taken = bundle(old.session)
+    old.session.delete()
+    opened = open_bundle(taken, user=carol)
+    there = opened.session.evidence.get()
+    assert there.purged_at is not None
+    assert (there.sha256, there.raw) == (old.sha256, b"")
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL has no file of its own")
+def test_the_file_gets_smaller(old: Evidence, alice: User) -> None:
+    """Live output of runs holds the bytes once more, and goes with them."""
+    target = Target.objects.create(
+        session=old.session, role="guest", agent="local", created_by=alice
+    )
+    run = Run.objects.create(
+        session=old.session, target=target, number=1, kind="probes", state="lost", created_by=alice
+    )
+    Run.objects.filter(pk=run.pk).update(created_at=ago())
+    for number in range(20):
+        OutputChunk.objects.create(run=run, number=number, body=bytes(256 * 1024))
+    file = Path(connection.settings_dict["NAME"])
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    before = file.stat().st_size
+    call_command("purge", "--older-than", "100")
+    assert before - file.stat().st_size > 4 * 2**20
+    assert not OutputChunk.objects.exists()

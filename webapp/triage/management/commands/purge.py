@@ -1,0 +1,46 @@
+"""`purge --older-than DAYS`: takes the raw bytes of old outputs away and gives their space back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.sessions.models import Session
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from webapp.triage.purging import Purged, give_back, purge
+
+
+class Command(BaseCommand):
+    help = (
+        "Takes away the raw outputs, and the live output of runs, that came more than DAYS days ago."
+        " Hashes, readings, decisions and the log stay, and each session's log says what was taken."
+        " Sign-ins that have expired go too. There is no way back but a backup."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--older-than", type=int, required=True, metavar="DAYS")
+        parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+        parser.add_argument(
+            "--full",
+            action="store_true",
+            help="PostgreSQL: give the space back to the disk; locks the tables meanwhile",
+        )
+
+    def handle(self, *, older_than: int, dry_run: bool, full: bool, **_: Any) -> None:
+        if not 0 <= older_than <= 36_500:
+            raise CommandError("DAYS is a number from 0 to 36500.", returncode=2)
+        now = timezone.now()
+        done: list[Purged] = []
+        for one in purge(now - timedelta(days=older_than), dry_run=dry_run):
+            done.append(one)
+            self.stdout.write(
+                f"{one.session.pk} {one.session.title}: {one.evidence} outputs, {one.size_bytes:,} bytes"
+            )
+        if not dry_run:
+            Session.objects.filter(expire_date__lt=now).delete()
+            give_back(whole=full)
+        outputs, size = sum(one.evidence for one in done), sum(one.size_bytes for one in done)
+        what = "would go" if dry_run else "are gone"
+        self.stdout.write(f"{outputs} outputs of {len(done)} sessions {what}, {size:,} bytes")
