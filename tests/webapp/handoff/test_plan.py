@@ -63,6 +63,14 @@ def test_an_empty_session_has_no_scripts_for_the_host(
     assert "inside the VM" in _section(page, "P1")  # needs nothing of the host
 
 
+def test_by_hand_where_the_host_is_not_known_to_be_proxmox(operator: Client, alice: User) -> None:
+    guest = open_sample("kpro6@guest", owner=alice)
+    section = _section(_page(operator, f"/sessions/{guest.pk}/plan"), "by-hand")
+    assert "&lt;qemu:property name=&#x27;x-nv-gpudirect-clique&#x27;" in section
+    host = open_sample("kpro6@host", owner=alice)
+    assert 'id="by-hand"' not in _page(operator, f"/sessions/{host.pk}/plan")
+
+
 def test_a_handed_script_is_kept_as_it_was(operator: Client, case: DiagnosisSession) -> None:
     path = f"/sessions/{case.pk}/plan/P2/apply"
     handed = operator.get(path)

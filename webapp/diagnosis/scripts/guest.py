@@ -23,7 +23,7 @@ _LOG = {
     "NCCL_DEBUG_SUBSYS": "INIT,P2P,SHM,GRAPH,TUNING",
     "NCCL_DEBUG_FILE": "/tmp/nccl.%h.%p",  # noqa: S108 - on the guest, and read by its owner
 }
-_WHERE = ("--unit NAME.service", "--compose FILE --service NAME", "--file START-SCRIPT")
+_WHERE = "WHERE: --unit NAME.service | --compose FILE --service NAME | --file START-SCRIPT"
 _RISK = (
     "The engine is restarted, and serves nobody meanwhile; if it does not come up, the old settings are "
     "put back."
@@ -81,7 +81,8 @@ def _settings_plan(do: Do, result: Diagnosis) -> Plan:
         downtime=Restart.ENGINE,
         risk=_RISK,
         predicted_effect=result.advice["nccl_p2p_level"].predicted_effect,
-        arguments=_WHERE,
+        arguments="WHERE",
+        hint=_WHERE,
     )
 
 

@@ -53,6 +53,7 @@ def plan(vm: VmState, advice: Mapping[str, Advice]) -> Plan:
     _window(vm, advice, slots, wanted)
     if not wanted.new:
         raise ScriptError("P2 has nothing to change in this VM. " + " ".join(wanted.left_out))
+    wanted.left_out.append(_IN_THE_GUEST)
     found = qemu_args.cliques(
         qemu_args.split(wanted.new.get("args", "")) or (), [] if removal else slots
     )
@@ -72,6 +73,9 @@ _RISK = (
     "The VM is down for some minutes. A clique is a promise to the guest's driver: if the board does not "
     "keep it, GPUs hang or data are silently wrong. Gates 4 to 7 are checked in the guest before the "
     "engine serves anyone, and the rollback takes minutes."
+)
+_IN_THE_GUEST = (
+    "What the guest then sees: `./run script guest --phase P2 --do verify`, run inside it."
 )
 _REMOVED = "The VM is down for some minutes. Afterwards NCCL goes over shared memory again."
 

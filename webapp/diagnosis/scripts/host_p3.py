@@ -43,7 +43,11 @@ def plan(vm: VmState) -> Plan:
         title="Machine q35 with pcie=1 on every GPU",
         changes=tuple(changes),
         values={"nics": " ".join(_macs(vm))},
-        left_out=("SeaBIOS or OVMF stays as it is: q35 needs no other firmware.",),
+        left_out=(
+            "The network name is fixed inside the guest, and before this: `./run script guest --phase P3 "
+            "--do apply`, or what this script prints first.",
+            "SeaBIOS or OVMF stays as it is: q35 needs no other firmware.",
+        ),
         downtime=Restart.VM,
         risk=_RISK,
         predicted_effect=(1.0, 1.0),

@@ -42,7 +42,7 @@ class Plan:
     values: assignments at the top of the script. vm_changes: every line of the VM that the phase sets,
     also where it holds already. settings: environment variables. effects: what `--yes` changes, for
     people. left_out: sentences on what belongs to the phase and is not in the script. arguments: what
-    the script is told beside --yes, one of them each time.
+    the script is told beside --yes. hint: what the capital words in arguments stand for.
     """
 
     title: str
@@ -56,7 +56,8 @@ class Plan:
     downtime: Restart = Restart.NONE
     risk: str = ""
     predicted_effect: Range | None = None
-    arguments: tuple[str, ...] = ("",)
+    arguments: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

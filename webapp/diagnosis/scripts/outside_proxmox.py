@@ -30,7 +30,7 @@ class Instruction:
     untried: str = "Written from the source named; not run here."
 
 
-_CHECK = "In the guest: nvidia-smi topo -p2p r and w, then whether bytes arrive, then a checked all-reduce."
+_CHECK = "In the guest: `nvidia-smi topo -p2p r` and `w`, then whether bytes arrive, then a checked all-reduce."
 _LIBVIRT = """\
 <domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
   …
@@ -70,32 +70,32 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
         "libvirt",
         "libvirt 8.2 or newer: qemu:override",
         (
-            "virsh dumpxml NAME > NAME.xml.before",
-            "virsh edit NAME: the namespace on the first line, an alias on each GPU's hostdev, and one "
+            "`virsh dumpxml NAME > NAME.xml.before`",
+            "`virsh edit NAME`: the namespace on the first line, an alias on each GPU's hostdev, and one "
             "qemu:device for each alias before </domain>",
-            "take <hidden state='on'/> out of <features><kvm> if it is there",
-            "virsh shutdown NAME, wait, virsh start NAME: a reboot inside the guest applies nothing",
-            "virsh qemu-monitor-command is not needed: `tr '\\0' ' ' </proc/PID/cmdline` shows the property",
+            "take `<hidden state='on'/>` out of `<features><kvm>` if it is there",
+            "`virsh shutdown NAME`, wait, `virsh start NAME`: a reboot inside the guest applies nothing",
+            "see it on the running command line: `tr '\\0' ' ' </proc/PID/cmdline`",
             _CHECK,
         ),
         _LIBVIRT,
-        "virsh shutdown NAME; virsh define NAME.xml.before; virsh start NAME",
+        "`virsh shutdown NAME; virsh define NAME.xml.before; virsh start NAME`",
         "libvirt, QEMU driver documentation, “Overriding properties of QEMU devices” (since 8.2.0)",
     ),
     Instruction(
         "libvirt-commandline",
         "libvirt before 8.2: qemu:commandline",
         (
-            "virsh dumpxml NAME > NAME.xml.before",
-            "virsh edit NAME: the namespace, and two qemu:arg for each GPU; the ids are those of the running "
-            "command line (hostdev0, hostdev1, … or the alias)",
+            "`virsh dumpxml NAME > NAME.xml.before`",
+            "`virsh edit NAME`: the namespace, and two qemu:arg for each GPU; the ids are those of the "
+            "running command line (hostdev0, hostdev1, … or the alias)",
             "only where libvirt starts QEMU with -device KEY=VALUE: with -device {…JSON…} (QEMU 6.2 and "
             "libvirt 8.1 or newer) -set finds no such device, and the VM does not start",
-            "virsh shutdown NAME, wait, virsh start NAME",
+            "`virsh shutdown NAME`, wait, `virsh start NAME`",
             _CHECK,
         ),
         _LIBVIRT_OLD,
-        "virsh shutdown NAME; virsh define NAME.xml.before; virsh start NAME",
+        "`virsh shutdown NAME; virsh define NAME.xml.before; virsh start NAME`",
         "libvirt, QEMU driver documentation, “Pass-through of arbitrary QEMU commands”; libvirt issue 287",
     ),
     Instruction(
@@ -128,12 +128,12 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
         "incus",
         "incus: by QEMU's configuration override",
         (
-            "incus config show NAME > NAME.yaml.before",
+            "`incus config show NAME > NAME.yaml.before`",
             "newer versions have an option of the gpu device for it (pull request 4001): use that if "
             "`incus` knows it",
             "else override: the section's name is the device's id in the QEMU configuration, "
             "/run/incus/NAME/qemu.conf (dev-incus_GPU for a device named GPU)",
-            "incus stop NAME; incus start NAME",
+            "`incus stop NAME; incus start NAME`",
             _CHECK,
         ),
         'incus config set NAME raw.qemu.conf - <<END\n[device "dev-incus_gpu0"]\n'

@@ -27,11 +27,11 @@ ROLES: dict[str, tuple[View, ...]] = {
 }
 """Where each phase has scripts, in the order they are run."""
 
-_GUEST_FIRST = "P1 changes nothing on the host. Its script is for the guest: `./run script guest`."
-_GROUND = (
-    "P5 is other ground (without a VM, a container, another board): the machine is set up anew, which no "
-    "script does safely. Its steps stand with each of its options."
-)
+_NOT_HERE = {
+    "P1": "P1 changes nothing on the host. Its script is for the guest: `./run script guest`.",
+    "P5": "P5 is other ground (without a VM, a container, another board): the machine is set up anew, which "
+    "no script does safely. Its steps stand with each of its options.",
+}
 
 
 def phase_script(
@@ -62,6 +62,8 @@ def phase_script(
         known = result.facts.value(VM_ID)
         plan = guest.plan(phase, action, result)
         return write(plan, phase, action, view, known, guest.parts(phase, action))
+    if phase in _NOT_HERE:
+        raise ScriptError(_NOT_HERE[phase])
     vm = vm_state(result.facts, vmid)
     plan = _host_plan(phase, action, vm, result)
     return write(plan, phase, action, view, vm.id, host_parts(phase, action))
@@ -74,8 +76,6 @@ def _host_plan(phase: str, do: Do, vm: VmState, result: Diagnosis) -> Plan:
         "P3": lambda: host_p3.plan(vm),
         "P4": lambda: host_p4.plan(vm, result.advice),
     }
-    if phase not in plans:
-        raise ScriptError(_GUEST_FIRST if phase == "P1" else _GROUND)
     if do is Do.ROLLBACK and phase != "P0":
         return _rollback_plan(vm, plans[phase])
     plan = plans[phase]()

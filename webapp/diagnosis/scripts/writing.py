@@ -63,7 +63,7 @@ def write(
         risk="None: it only looks." if do is Do.VERIFY else plan.risk,
         predicted_effect=plan.predicted_effect if do is Do.APPLY else None,
     )
-    return _with_commands(script, plan.arguments)
+    return _with_commands(script, plan)
 
 
 def _numbered(plan: Plan) -> dict[str, str]:
@@ -99,9 +99,9 @@ def _part(name: str) -> str:
     return (_SH / f"{name}.sh").read_text(encoding="utf-8").strip()
 
 
-def _with_commands(script: PhaseScript, arguments: Sequence[str]) -> PhaseScript:
+def _with_commands(script: PhaseScript, plan: Plan) -> PhaseScript:
     """The dry run first; the script itself prints what follows."""
-    runs = [f"sh {script.file_name} {word}".strip() for word in arguments]
-    if script.do is not Do.VERIFY:
-        runs += [f"{run} --yes" for run in runs]
-    return replace(script, what_to_type=(f"sha256sum {script.file_name}", *runs))
+    run = f"sh {script.file_name} {plan.arguments}".strip()
+    runs = [run] if script.do is Do.VERIFY else [run, f"{run} --yes"]
+    hint = [f"# {plan.hint}"] if plan.hint else []
+    return replace(script, what_to_type=(f"sha256sum {script.file_name}", *hint, *runs))

@@ -7,6 +7,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET
 
+from webapp.diagnosis.scripts import clique_instructions
 from webapp.handoff.models import HandedScript
 from webapp.handoff.plan import phases
 from webapp.handoff.scripts import download, handed
@@ -21,10 +22,12 @@ SHOWN = 40
 @on_session
 def plan(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     kept = session.scripts.defer("text").select_related("link").prefetch_related("downloads__by")
+    found = session_diagnosis(session)
     context = shell(
         session,
         "",
-        phases=phases(session_diagnosis(session), session.vmid),
+        phases=phases(found, session.vmid),
+        by_hand=clique_instructions(found),
         kept=[script for script in kept[:SHOWN] if script.downloads.all()],
     )
     return TemplateResponse(request, "handoff/plan.html", context)
