@@ -30,7 +30,9 @@ class Instruction:
     untried: str = "Written from the source named; not run here."
 
 
-_CHECK = "In the guest: `nvidia-smi topo -p2p r` and `w`, then whether bytes arrive, then a checked all-reduce."
+_CHECK = (
+    "In the guest: `nvidia-smi topo -p2p r` and `w`, whether bytes arrive, a checked all-reduce."
+)
 _LIBVIRT = """\
 <domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
   …
