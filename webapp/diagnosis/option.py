@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from agents.facts.p2p import P2pCode
 from webapp.diagnosis.case import Actor, Advice, Case, Restart
 
 
@@ -13,6 +14,8 @@ class Option:
     """One file of webapp/diagnosis/options holds one, named `option`. Its id is the file's name.
 
     phase: "P0" … "P5". isolation_cost: what security isolation it removes ("none" when none).
+    changes: ids of the facts that are meant to differ once it is carried out. p2p_after: what the driver
+    then answers; None: as before, or not predicted where "guest.p2p_read" is among `changes`.
     """
 
     module: str
@@ -24,6 +27,8 @@ class Option:
     rollback: str
     verified_by: str
     judge: Callable[[Case], Advice]
+    changes: tuple[str, ...] = ()
+    p2p_after: P2pCode | None = None
 
     @property
     def id(self) -> str:

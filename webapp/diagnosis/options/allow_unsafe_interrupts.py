@@ -29,5 +29,10 @@ option = Option(
     isolation_cost="a guest may inject interrupts into the host",
     rollback="remove the module option and reboot",
     verified_by="dmesg on the host: interrupt remapping enabled",
+    changes=(
+        "host.kernel_cmdline",
+        "host.iommu",
+        "host.module_config",
+    ),
     judge=judge,
 )

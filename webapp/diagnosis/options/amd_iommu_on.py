@@ -31,5 +31,6 @@ option = Option(
     isolation_cost="none",
     rollback="remove it from the command line",
     verified_by="dmesg on the host: AMD-Vi lines",
+    changes=("host.kernel_cmdline",),
     judge=judge,
 )

@@ -37,5 +37,17 @@ option = Option(
     isolation_cost="the engine and its users get the whole machine",
     rollback="boot the hypervisor and start the VM again",
     verified_by="the whole ladder, then an A/B of the workload",
+    changes=(
+        "guest.virt_kind",
+        "guest.machine_type",
+        "guest.kernel_cmdline",
+        "guest.p2p_read",
+        "guest.p2p_write",
+        "guest.topology",
+        "guest.worst_link",
+        "guest.numa_nodes",
+        "guest.gpu_numa",
+        "guest.nccl_transports",
+    ),
     judge=judge,
 )

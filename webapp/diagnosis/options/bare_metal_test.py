@@ -32,5 +32,16 @@ option = Option(
     isolation_cost="none: the host is out of service meanwhile",
     rollback="boot the hypervisor again",
     verified_by="gate fabric: bytes checked by the GPU that received them",
+    changes=(
+        "guest.virt_kind",
+        "guest.machine_type",
+        "guest.kernel_cmdline",
+        "guest.p2p_read",
+        "guest.p2p_write",
+        "guest.topology",
+        "guest.worst_link",
+        "guest.numa_nodes",
+        "guest.gpu_numa",
+    ),
     judge=judge,
 )

@@ -34,5 +34,6 @@ option = Option(
     isolation_cost="devices below the switch lose isolation; groups merge, and mappings must be made again",
     rollback="set the bits again, or boot without the parameter",
     verified_by="lspci -vvv: ACSCtl without ReqRedir; bench.contention per pair",
+    changes=("host.acs",),
     judge=judge,
 )

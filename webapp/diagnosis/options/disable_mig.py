@@ -30,5 +30,10 @@ option = Option(
     isolation_cost="the slices' users share a GPU again",
     rollback="nvidia-smi -i N -mig 1 and make the instances again",
     verified_by="nvidia-smi -q shows MIG mode disabled; topo -p2p is read again",
+    changes=(
+        "guest.gpus",
+        "guest.p2p_read",
+        "guest.p2p_write",
+    ),
     judge=judge,
 )

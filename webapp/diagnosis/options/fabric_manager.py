@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.facts.gpu import FABRIC
-from agents.facts.p2p import TOPOLOGY
+from agents.facts.p2p import TOPOLOGY, P2pCode
 from webapp.diagnosis.advising import advise, because, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, VerdictKind
 from webapp.diagnosis.option import Option
@@ -36,5 +36,13 @@ option = Option(
     isolation_cost="none",
     rollback="stop the service",
     verified_by="nvidia-smi -q: Fabric State Completed, Status Success",
+    changes=(
+        "guest.fabric",
+        "guest.p2p_read",
+        "guest.p2p_write",
+        "guest.p2p_nvlink",
+        "guest.nccl_transports",
+    ),
+    p2p_after=P2pCode.OK,
     judge=judge,
 )

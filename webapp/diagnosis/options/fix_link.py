@@ -31,5 +31,9 @@ option = Option(
     isolation_cost="none",
     rollback="nothing to undo",
     verified_by="lspci -vv on the host under load: LnkSta as LnkCap",
+    changes=(
+        "guest.pcie_links",
+        "host.pcie_links",
+    ),
     judge=judge,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from agents.facts.bench import ALLREDUCE, DELIVERY
 from agents.facts.gpu import GPUS
 from agents.facts.host import VFIO_BACKEND, VFIO_ERRORS, VfioBackend
-from agents.facts.p2p import P2P_READ
+from agents.facts.p2p import P2P_READ, P2pCode
 from agents.facts.platform import MachineType
 from agents.facts.vm import VM_ARGS, VMS
 from webapp.diagnosis.advising import advise, because, no_vm, p2p_effect, seen
@@ -105,5 +105,15 @@ option = Option(
     isolation_cost="the GPUs of this VM may write into each other's memory; nothing outside the VM",
     rollback="shut down, restore the VM configuration (or qm set VMID --delete args), start",
     verified_by="gates driver, delivered, collective and used; then an A/B of the workload",
+    changes=(
+        "vm.args",
+        "vm.clique",
+        "vm.qemu_args",
+        "guest.clique_capability",
+        "guest.p2p_read",
+        "guest.p2p_write",
+        "guest.nccl_transports",
+    ),
+    p2p_after=P2pCode.OK,
     judge=judge,
 )

@@ -37,5 +37,10 @@ option = Option(
     isolation_cost="none",
     rollback="remove it from the command line and reboot",
     verified_by="dmesg on the host: DMAR: IOMMU enabled",
+    changes=(
+        "host.kernel_cmdline",
+        "host.iommu",
+        "host.iommu_groups",
+    ),
     judge=judge,
 )

@@ -32,5 +32,17 @@ option = Option(
     isolation_cost="the NVIDIA driver runs in the host's kernel, and the container shares that kernel",
     rollback="unload the driver, bind the GPUs to vfio-pci, start the VM",
     verified_by="the whole ladder, then an A/B of the workload",
+    changes=(
+        "guest.virt_kind",
+        "guest.machine_type",
+        "guest.container",
+        "guest.p2p_read",
+        "guest.p2p_write",
+        "guest.topology",
+        "guest.worst_link",
+        "guest.numa_nodes",
+        "guest.gpu_numa",
+        "guest.nccl_transports",
+    ),
     judge=judge,
 )

@@ -38,5 +38,13 @@ option = Option(
     isolation_cost="none",
     rollback="shut down, restore the VM configuration, start",
     verified_by="every GPU has its BARs: guest.bars, and nvidia-smi lists as many as the bus",
+    changes=(
+        "vm.args",
+        "vm.bios",
+        "vm.qemu_args",
+        "guest.gpus",
+        "guest.gpu_count_smi",
+        "guest.bars",
+    ),
     judge=judge,
 )

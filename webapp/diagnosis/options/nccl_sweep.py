@@ -94,5 +94,9 @@ option = Option(
     isolation_cost="none",
     rollback="unset the variables and restart the engine",
     verified_by="bench.nccl_sweep at the message sizes of a step, then bench.serving",
+    changes=(
+        "guest.nccl_env",
+        "guest.nccl_transports",
+    ),
     judge=judge,
 )

@@ -35,5 +35,11 @@ option = Option(
     isolation_cost="none",
     rollback="remove it from the command line and reboot the guest",
     verified_by="every GPU has its BARs, and nvidia-smi lists as many as the bus",
+    changes=(
+        "guest.kernel_cmdline",
+        "guest.gpus",
+        "guest.gpu_count_smi",
+        "guest.bars",
+    ),
     judge=judge,
 )

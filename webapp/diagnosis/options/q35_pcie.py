@@ -42,5 +42,13 @@ option = Option(
     isolation_cost="none",
     rollback="shut down, restore the VM configuration, start",
     verified_by="the VM runs, the network is up, every GPU is listed; P2P is expected unchanged",
+    changes=(
+        "vm.machine",
+        "vm.hostpci",
+        "vm.qemu_args",
+        "guest.machine_type",
+        "guest.topology",
+        "guest.worst_link",
+    ),
     judge=judge,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.facts.bench import ALLREDUCE, DELIVERY
-from agents.facts.p2p import P2P_READ
+from agents.facts.p2p import P2P_READ, P2pCode
 from agents.facts.vm import VM_CLIQUE
 from webapp.diagnosis.advising import advise, because
 from webapp.diagnosis.case import Actor, Advice, Case, GateState, OptionStatus, Restart, VerdictKind
@@ -36,5 +36,15 @@ option = Option(
     isolation_cost="none",
     rollback="set the same args again, stop and start",
     verified_by="topo -p2p shows NS again; the engine runs over shared memory",
+    changes=(
+        "vm.args",
+        "vm.clique",
+        "vm.qemu_args",
+        "guest.clique_capability",
+        "guest.p2p_read",
+        "guest.p2p_write",
+        "guest.nccl_transports",
+    ),
+    p2p_after=P2pCode.NS,
     judge=judge,
 )

@@ -32,5 +32,16 @@ option = Option(
     isolation_cost="none",
     rollback="nothing to undo: hardware is bought",
     verified_by="the whole ladder, then an A/B of the workload",
+    changes=(
+        "host.platform",
+        "host.pci_tree",
+        "host.gpu_paths",
+        "host.iommu_groups",
+        "host.acs",
+        "guest.p2p_read",
+        "guest.p2p_write",
+        "guest.topology",
+        "guest.worst_link",
+    ),
     judge=judge,
 )
