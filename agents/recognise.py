@@ -99,8 +99,8 @@ class _Recogniser:
         more = [
             _Candidate(reader, part.first - 1, part.last, reader.score)
             for part in found
-            for reader in all_readers()
-            if reader.id in by_id(part.reader).between and reader.id not in taken
+            for reader in map(by_id, by_id(part.reader).between)
+            if reader.id not in taken
         ]
         told = {fact for part in found for fact in _known(part.readings)}
         parts = [self._part(c) for c in more if self._confirmed(c, typed=False)]

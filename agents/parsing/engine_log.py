@@ -20,7 +20,10 @@ _AR_OFF = re.compile(
     r"(?: To (?:silence|avoid) this|$)"
 )
 _AR_OFF_FLAG = re.compile(r"disable_custom_all_reduce['\"]?\s?[=:]\s?(?P<value>True|False)")
-_AR_ON = re.compile(r"Registering \d+ cuda graph addresses|\bUsing custom all_?reduce\b")
+_AR_ON = re.compile(
+    r"Using \[[^\]]{0,80}'CUSTOM'[^\]]{0,80}\] all-reduce backends"
+    r"|Registering \d+ cuda graph addresses|\bUsing custom all_?reduce\b"
+)
 _CAPTURED = re.compile(
     r"Graph capturing finished in (?P<secs>\d{1,5}) secs"
     r"|Capture cuda graph end\. Time elapsed: (?P<elapsed>\d{1,5}(?:\.\d{1,3})?) s"

@@ -29,6 +29,10 @@ _BARE_HEADER = re.compile(r"(?:IOMMU )?Group (\d{1,6}):?\s*$", re.IGNORECASE)
 _PLAIN = re.compile(
     r"\s+((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7])(?![0-9a-fA-F.:])(.*)"
 )
+_ANY_PAIR = re.compile(_PAIR.pattern, re.IGNORECASE | re.MULTILINE)
+_ADDED = re.compile(
+    r" ([0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]): Adding to iommu group (\d{1,6})\s*$"
+)
 _OWN = re.compile(r"\b(?:iommu_?)?group[=: ]\s*(\d{1,6})\b", re.IGNORECASE)
 _CUT = re.compile(r"^[\s>|#]*(?:\.{3,}|…|\[\.\.\.\]|-- ?more ?--)\s*$", re.IGNORECASE)
 
@@ -51,8 +55,9 @@ class Groups:
 
 def parse(text: str) -> Groups | None:
     """Every group the text names with at least one device; None when there is none."""
-    lines = text.splitlines()
-    members = list(_objects(text)) or list(_members(lines))
+    if "roup" not in text and not _ANY_PAIR.search(text):
+        return None
+    members = list(_objects(text)) or list(_logged(text)) or list(_members(text.splitlines()))
     if not members:
         return None
     by_group: dict[int, dict[str, str]] = {}
@@ -73,6 +78,13 @@ def _objects(text: str) -> Iterator[_Member]:
         if isinstance(group, int) and group >= 0 and _BDF.fullmatch(address):
             name = value.get("device_name")
             yield _Member(group, full_address(address), str(name or ""), number)
+
+
+def _logged(text: str) -> Iterator[_Member]:
+    """The kernel's own list (drivers/iommu/iommu.c)."""
+    for number, line in lines_with(text, ("Adding to iommu group ",)):
+        if added := _ADDED.search(line[:LINE_CAP]):
+            yield _Member(int(added[2]), full_address(added[1]), "", number)
 
 
 def _is_cut(text: str) -> bool:
@@ -106,7 +118,10 @@ def _members(lines: list[str]) -> Iterator[_Member]:
         elif "│" in line:
             member = _table_row(line, above, number)
         else:
-            member = _alone(line, number) or _below(line, above, number)
+            member = _alone(line, number)
+            if member and "/" not in line:
+                above.group = member.group
+            member = member or _below(line, above, number)
         if member:
             yield member
 

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from agents.facts.platform import KERNEL_CMDLINE
+from agents.parsing.lines_with import lines_with
 from agents.probe import Command, Output, Probe, Readings, Signature
 
 _LOGGED = re.compile(r"(?:Kernel command line|Command line): (\S.*)$")
 _OPTION = re.compile(r"^[A-Za-z][\w.-]*=\S|^(?:quiet|ro|rw|splash|nomodeset|nosmt|debug)$")
 
 
+_MOST_LINES = 100
+
+
 def parse(output: Output) -> Readings:
-    for number, raw in enumerate(output.lines, 1):
+    for number, raw in lines_with(output.stdout, ("ommand line: ",)):
+        logged = _LOGGED.search(raw[:8192].strip())
+        if logged and _options(logged[1]) > 0:
+            return (KERNEL_CMDLINE.known(logged[1], lines=(number,)),)
+    # Any line of a log may hold a word like "pid=1"; a command line is made of them, and stands early.
+    for number, raw in enumerate(islice(output.lines, _MOST_LINES), 1):
         line = raw[:8192].strip()
-        logged = _LOGGED.search(line)
-        text = logged[1] if logged else line
-        words = [word.rstrip(",") for word in text.split()]
-        options = sum(bool(_OPTION.match(word)) for word in words)
-        # Any line of a log may hold a word like "pid=1"; a command line is made of them.
-        if options > (0 if logged else len(words) / 2):
-            return (KERNEL_CMDLINE.known(text, lines=(number,)),)
+        if _options(line) > 0.5:
+            return (KERNEL_CMDLINE.known(line, lines=(number,)),)
     if output.tool_missing:
         return (KERNEL_CMDLINE.unsupported("no /proc/cmdline"),)
     if output.refused:
@@ -28,6 +33,12 @@ def parse(output: Output) -> Readings:
     if not output.stdout.strip():
         return (KERNEL_CMDLINE.not_run("no output"),)
     return (KERNEL_CMDLINE.unreadable("no kernel option in the output"),)
+
+
+def _options(line: str) -> float:
+    """The share of its words that are kernel options."""
+    words = [word.rstrip(",") for word in line.split()]
+    return sum(bool(_OPTION.match(word)) for word in words) / len(words) if words else 0.0
 
 
 probe = Probe(

@@ -93,6 +93,7 @@ probe = Probe(
         r".*(?:DMAR|AMD-Vi|AMD IOMMU|[iI][oO][mM][mM][uU]|remapping)",
         score=0.7,
         any_machine=True,
+        between=("host.iommu_groups",),
     ),
     timeout_s=20,
     root_adds="the kernel log",

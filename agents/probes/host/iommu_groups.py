@@ -49,6 +49,7 @@ probe = Probe(
         typed=r"iommu[_-]groups|hardware/pci\b",
         starts=(
             r"^\s*(?i:IOMMU group(?: #?|: ?)\d+)",
+            r"^Group:? ?\d+:?\s+\[?[0-9a-f]{2,4}:[0-9a-f]{2,4}[\].]",
             r"^/sys/kernel/iommu_groups/\d+/devices",
             r"^\d{1,4} [0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]",
             r"^│ class .*│ iommugroup ",

@@ -55,7 +55,7 @@ probe = Probe(
         belongs=BELONGS + r"|\bQEMU\[\d+\]: |\bvfio",
         score=0.85,
         any_machine=True,
-        between=("host.vfio", "host.kernel_cmdline"),
+        between=("host.vfio", "host.kernel_cmdline", "host.iommu_groups"),
     ),
     root_adds="the kernel log",
     on_demand=True,
