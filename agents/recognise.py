@@ -34,6 +34,8 @@ _GAP_LINES = 3
 _AMBIGUOUS = 0.6
 _ROLE_GUESSED = 0.7
 _MOST_FAILURES = 20
+_HEAD_LINES = 2000
+_HEAD_CHARS = 50_000
 _HINTED = 0.9
 # Surely this kind of output, though nothing in it answers a question (a log without its events).
 _SILENT = 0.5
@@ -347,7 +349,9 @@ class _Recogniser:
         return False
 
     def _head(self, candidate: _Candidate) -> str:
-        return "\n".join(self.raw[candidate.first : candidate.last][:2000])
+        """Enough of it to find words that tell whose it is."""
+        last = min(candidate.last, candidate.first + _HEAD_LINES)
+        return "\n".join(self.raw[candidate.first : last])[:_HEAD_CHARS]
 
     def _text(self, candidate: _Candidate) -> str:
         return terminal.unquoted(self.raw[candidate.first : candidate.last])
