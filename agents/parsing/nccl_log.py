@@ -96,6 +96,8 @@ def parse(text: str) -> NcclLog:
         line = raw if len(raw) <= _LINE_CAP else raw[:_LINE_CAP]
         if " via " in line and ("-> " in line or "→ " in line):
             _take_transport(log, line, number)
+            if line.count("NCCL INFO") > 1:  # another rank wrote on the same line
+                _take_message(log, line, number)
         elif "NCCL INFO" in line or "NCCL WARN" in line or "NCCL version" in line:
             log.is_log = True
             _take_message(log, line, number)
@@ -136,7 +138,7 @@ def _take_message(log: NcclLog, line: str, number: int) -> None:
             pair = sorted(int(group) for group in refused.groups() if group is not None)
             log.refused.add((pair[0], pair[1]))
             log.note("refused", number)
-    elif "anks " in line:
+    if "anks " in line:
         _take_size(log, line)
     if "Init START" in line or "Init COMPLETE" in line or "Bootstrap" in line:
         log.started = True
