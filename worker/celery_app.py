@@ -14,7 +14,9 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.config.settings")
 django.setup()
 
-from celery.signals import worker_shutting_down  # noqa: E402 (these need Django's settings)
+from celery.signals import setup_logging, worker_shutting_down  # noqa: E402 (these need Django's settings)
+
+from django.conf import settings  # noqa: E402
 
 from webapp.triage.queue import celery as app  # noqa: E402
 from worker import duties  # noqa: E402
@@ -28,13 +30,18 @@ app.conf.update(
     # Runs wait for machines far away; threads cost nothing while they wait. They cannot be killed:
     # the runner watches the run's cancel flag instead.
     worker_pool="threads",
-    worker_concurrency=8,
+    worker_concurrency=16,
     worker_hijack_root_logger=False,
     worker_enable_remote_control=False,
     broker_connection_retry_on_startup=True,
 )
 
 
+@setup_logging.connect  # type: ignore[untyped-decorator]
+def _keep_logging(**_: object) -> None:
+    """Django's settings have set it up; Celery would add handlers of its own."""
+
+
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]
 def _stop_runs(**_: object) -> None:
-    duties.shutting_down.set()
+    duties.drain(settings.DRAIN_S)

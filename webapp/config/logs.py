@@ -112,5 +112,9 @@ def configuration(*, level: str, form: str) -> dict[str, Any]:
         },
         "root": {"handlers": ["stderr"], "level": level},
         # A connection's every step, with user and host names, says nothing that a run does not say.
-        "loggers": {"asyncssh": {"level": "WARNING"}, "botocore": {"level": "WARNING"}},
+        "loggers": {
+            "asyncssh": {"level": "WARNING"},
+            "botocore": {"level": "WARNING"},
+            "gunicorn.error": {"propagate": True, "level": "WARNING"},
+        },
     }

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from django.urls import include, path
 
+from webapp.config import health, metrics
+
 urlpatterns = [
+    path("healthz/live", health.live, name="live"),
+    path("healthz/ready", health.ready, name="ready"),
+    path("metrics", metrics.metrics, name="metrics"),
     path("", include("webapp.triage.urls")),
     path("", include("webapp.accounts.urls")),
     path("", include("webapp.review.urls")),

@@ -15,9 +15,11 @@ from django.db import transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
+from webapp.config import logs
 from webapp.triage.models import Run
 
 RUN_TASK = "peerpath.run"
+REQUEST_ID = "request_id"
 _POLLING_INTERVAL_S = 0.02  # the in-memory transport's own default is a whole second
 
 logger = logging.getLogger(__name__)
@@ -29,8 +31,8 @@ def make_celery(redis_url: str) -> Celery:
     app.conf.update(
         broker_url=redis_url or "memory://localhost",
         broker_transport_options=(
-            # A message not acknowledged for six hours is delivered again; claims make it harmless.
-            {"visibility_timeout": 6 * 3600, "socket_connect_timeout": 3}
+            # What was not acknowledged by then is delivered again; claims make it harmless.
+            {"visibility_timeout": settings.VISIBILITY_S, "socket_connect_timeout": 3}
             if redis_url
             else {"polling_interval": _POLLING_INTERVAL_S}
         ),
@@ -53,11 +55,14 @@ def send_run_after_commit(run_id: UUID) -> None:
 def send_run(run_id: UUID) -> bool:
     """Gives the run's id to the broker and notes when; False when no broker took it."""
     try:
-        celery.send_task(RUN_TASK, args=[str(run_id)])
+        # The id of the request that asked for it, so that the worker's log can name it.
+        headers = {REQUEST_ID: logs.current(REQUEST_ID)}
+        celery.send_task(RUN_TASK, args=[str(run_id)], headers=headers)
     except (OperationalError, OSError) as error:
         logger.warning(
             "run %s waits in the database, the broker is out of reach: %s", run_id, error
         )
         return False
     Run.objects.filter(pk=run_id).update(sent_at=timezone.now())
+    logger.info("run sent to the workers", extra={"run_id": str(run_id)})
     return True

@@ -6,6 +6,7 @@ that comes back from a long pause cannot both believe that a run is theirs.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -30,6 +31,8 @@ from webapp.triage.models.run import ACTIVE
 LEASE = timedelta(seconds=30)
 SEND_AGAIN_AFTER = timedelta(seconds=20)
 PROBES, BENCHMARK = "probes", "benchmark"
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +234,8 @@ def _end(
         )
         if won:
             ended = Run.objects.select_related("session").get(pk=run_id)
+            told = {"run_id": str(run_id), "failure": failure}
+            logger.info("run ended: %s", state, extra=told)
             about = _about(ended) | {"state": str(state), "problem": problem}
             Event.record(ended.session, "run_finished", None, **about)
     return bool(won)
@@ -253,13 +258,16 @@ def expire_leases(now: datetime) -> int:
     Nothing is started again by itself: a benchmark may still be loading the GPUs.
     """
     overdue = Run.objects.filter(state__in=ACTIVE, lease_expires_at__lt=now)
-    lost = 0
-    for run_id, kind in list(overdue.values_list("pk", "kind")):
-        problem = "The worker stopped answering. What had arrived by then is kept."
-        if kind == BENCHMARK:
-            problem += " Look whether the GPUs are free before it is run again."
-        lost += _end(overdue.filter(pk=run_id), run_id, RunState.LOST, problem, "LeaseExpired")
-    return lost
+    return sum(expire_lease(pk, now) for pk in list(overdue.values_list("pk", flat=True)))
+
+
+def expire_lease(run_id: UUID, now: datetime) -> bool:
+    """Ends this run as lost if its lease has run out; False when it moves, or has ended."""
+    overdue = Run.objects.filter(pk=run_id, state__in=ACTIVE, lease_expires_at__lt=now)
+    problem = "The worker stopped answering. What had arrived by then is kept."
+    if overdue.filter(kind=BENCHMARK).exists():
+        problem += " Look whether the GPUs are free before it is run again."
+    return _end(overdue, run_id, RunState.LOST, problem, "LeaseExpired")
 
 
 def resend_lost_messages(now: datetime) -> int:

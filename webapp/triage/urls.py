@@ -16,6 +16,7 @@ from webapp.triage.views import (
     runs,
     shell,
     start,
+    stuck,
     symptom,
     targets,
 )
@@ -25,6 +26,8 @@ S = "sessions/<uuid:session_id>/"
 urlpatterns = [
     path("", start.start, name="start"),
     path("help", start.help_page, name="help"),
+    path("stuck", stuck.stuck, name="stuck"),
+    path("stuck/move", stuck.unstick, name="unstick"),
     path("sessions/open", start.open_session, name="open_session"),
     path("sessions/read", start.read_outputs, name="read_outputs"),
     path("sessions/sample", start.sample, name="sample"),

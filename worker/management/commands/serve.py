@@ -32,7 +32,7 @@ class Command(BaseCommand):
 
     def handle(self, *, host: str, port: int, **_: Any) -> None:
         listener = _listen(host, port)
-        if "PEERPATH_PUBLIC_URL" not in os.environ:
+        if not os.environ.get("PEERPATH_PUBLIC_URL"):
             settings.PUBLIC_URL = f"http://{_in_url(host)}:{listener.getsockname()[1]}"
         _prepare_database()
         self._greet(host)
@@ -40,7 +40,7 @@ class Command(BaseCommand):
 
     def _greet(self, host: str) -> None:
         self.stdout.write(f"Peerpath is at {settings.PUBLIC_URL} (stop with Ctrl-C)")
-        if host not in LOOPBACK and "PEERPATH_PUBLIC_URL" not in os.environ:
+        if host not in LOOPBACK and not os.environ.get("PEERPATH_PUBLIC_URL"):
             self.stdout.write(
                 "Set PEERPATH_PUBLIC_URL to the address others use: only that name is served to"
                 " them, and links for them are made from it."
@@ -108,15 +108,16 @@ def _in_url(host: str) -> str:
 
 
 def _options(listener: socket.socket) -> dict[str, Any]:
-    """One worker process: the in-memory queue and the embedded worker live in it."""
+    """Without Redis one process: the in-memory queue and the embedded worker live in it."""
     options: dict[str, Any] = {
         "bind": f"fd://{listener.fileno()}",
-        "workers": 1,
+        "workers": settings.WEB_PROCESSES,
         "worker_class": "gthread",
         "threads": THREADS,
         "timeout": 120,
         "graceful_timeout": 10,
-        "loglevel": "warning",
+        "errorlog": None,
+        "logconfig_dict": settings.LOGGING,
         "control_socket_disable": True,
     }
     if settings.EMBEDDED_WORKER:

@@ -1,0 +1,131 @@
+"""Health and metrics: who gets an answer, and whether it is the truth."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.core.exceptions import ImproperlyConfigured
+from django.test import Client
+from django.utils import timezone
+from prometheus_client.parser import text_string_to_metric_families
+
+from webapp.accounts.models import User
+from webapp.config import environment
+from webapp.triage import intake, runs
+from webapp.triage.models import DiagnosisSession, Run, StoredReading, Target
+
+pytestmark = pytest.mark.django_db
+REDIS = "redis://:a-secret-password@127.0.0.1:9/0"
+
+
+def test_live_asks_nobody(client: Client, django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(0):
+        assert client.get("/healthz/live").status_code == 200
+
+
+def test_ready_looks_at_database_migrations_and_broker(client: Client) -> None:
+    answer = client.get("/healthz/ready")
+    assert answer.status_code == 200
+    assert answer.json()["checks"] == {"database": "ok", "migrations": "ok", "broker": "ok"}
+
+
+def test_a_broker_out_of_reach_is_said_without_its_address(client: Client, settings: Any) -> None:
+    settings.EMBEDDED_WORKER, settings.REDIS_URL = False, REDIS
+    answer = client.get("/healthz/ready")
+    assert answer.status_code == 503
+    assert answer.json()["checks"]["broker"] == "out of reach"
+    assert "127.0.0.1" not in answer.content.decode()
+    assert "password" not in answer.content.decode()
+
+
+def figures(client: Client, **headers: str) -> dict[tuple[str, ...], float]:
+    """Name and label values -> figure, read by Prometheus's own parser."""
+    answer = client.get("/metrics", headers=headers)
+    assert answer.status_code == 200
+    families = text_string_to_metric_families(answer.content.decode())
+    samples = (sample for family in families for sample in family.samples)
+    return {(s.name, *s.labels.values()): s.value for s in samples}
+
+
+def test_what_is_stuck_and_what_failed_is_counted(
+    client: Client, session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    target = Target.objects.create(
+        session=session_of_alice, role="guest", agent="ssh", host="192.0.2.1", created_by=alice
+    )
+    now = timezone.now()
+    about: dict[str, Any] = {"session": session_of_alice, "target": target, "created_by": alice}
+    silent = Run.objects.create(number=1, kind="probes", state="running", **about)
+    waiting = Run.objects.create(number=2, kind="probes", state="queued", **about)
+    Run.objects.filter(pk=silent.pk).update(lease_expires_at=now - timedelta(seconds=90))
+    Run.objects.filter(pk=waiting.pk).update(created_at=now - timedelta(seconds=90))
+    Run.objects.create(number=3, kind="probes", state="failed", failure="HostKeyChanged", **about)
+    found = figures(client)
+    assert found["peerpath_runs", "running"] == 1
+    assert found["peerpath_runs", "succeeded"] == 0
+    assert 90 <= found["peerpath_queue_oldest_seconds",] < 120
+    assert found["peerpath_expired_leases",] == 1
+    assert found["peerpath_run_failures", "HostKeyChanged"] == 1
+
+    runs.expire_leases(now)
+    found = figures(client)
+    assert found["peerpath_expired_leases",] == 0
+    assert found["peerpath_run_failures", "LeaseExpired"] == 1
+
+
+def test_unreadable_answers_and_verdicts_follow_the_evidence(
+    client: Client, session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    before = figures(client)
+    assert before["peerpath_verdicts", "p2p_denied_no_clique", "open"] == 1
+    taken = intake.take_text(session_of_alice, b"$ uname -r\n6.8.0\n", user=alice)
+    StoredReading.objects.create(
+        evidence=taken.evidence, fact_id="guest.topology", kind="unreadable", reader="x"
+    )
+    assert figures(client)["peerpath_unreadable_readings", "guest.topology"] == 1
+
+
+@pytest.mark.parametrize(
+    ("token", "headers", "address", "status"),
+    [
+        ("", {}, "127.0.0.1", 200),
+        ("", {}, "192.0.2.7", 403),
+        ("", {"X-Forwarded-For": "127.0.0.1"}, "127.0.0.1", 403),
+        ("the-token", {}, "127.0.0.1", 403),
+        ("the-token", {"Authorization": "Bearer the-tokem"}, "127.0.0.1", 403),
+        ("the-token", {"Authorization": "Bearer the-token"}, "192.0.2.7", 200),
+    ],
+)
+def test_metrics_are_for_the_bearer_of_the_token_or_for_this_machine(
+    client: Client, settings: Any, token: str, headers: dict[str, str], address: str, status: int
+) -> None:
+    settings.METRICS_TOKEN = token
+    answer = client.get("/metrics", headers=headers, REMOTE_ADDR=address)
+    assert answer.status_code == status
+
+
+@pytest.mark.parametrize("believed", [True, False])
+def test_the_clients_address_is_the_one_that_the_proxy_wrote(
+    client: Client, settings: Any, believed: bool
+) -> None:
+    """Whoever invents one puts it before the proxy's own."""
+    cache.clear()
+    settings.BEHIND_PROXY = believed
+    for _ in range(6):
+        form = {"username": "mallory", "password": "guessed-again"}
+        refused = client.post(
+            "/sign-in", form, headers={"X-Forwarded-For": "203.0.113.5, 192.0.2.9"}
+        )
+    assert refused.status_code == 429
+    form = {"username": "mallory", "password": "guessed-again"}
+    other = client.post("/sign-in", form, headers={"X-Forwarded-For": "203.0.113.5, 192.0.2.10"})
+    assert other.status_code == (403 if believed else 429)
+
+
+def test_an_address_without_a_host_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PEERPATH_PUBLIC_URL", "peerpath.example")
+    with pytest.raises(ImproperlyConfigured, match="must be https or http"):
+        environment.address("PEERPATH_PUBLIC_URL", "", ("https", "http"))

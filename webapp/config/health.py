@@ -1,0 +1,77 @@
+"""Whether this process answers, and whether it can do its work. Neither says anything secret."""
+
+from __future__ import annotations
+
+import redis
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+OK = "ok"
+_WAIT_S = 3
+
+
+@login_not_required
+@never_cache
+@require_safe
+def live(request: HttpRequest) -> JsonResponse:
+    """200 as long as this process answers at all: asks nobody else. Restart it when this fails."""
+    return JsonResponse({"live": True})
+
+
+@login_not_required
+@never_cache
+@require_safe
+def ready(request: HttpRequest) -> JsonResponse:
+    """200 when database, its migrations and broker are there, else 503. Send it no people then."""
+    found = checks()
+    good = all(state == OK for state in found.values())
+    return JsonResponse({"ready": good, "checks": found}, status=200 if good else 503)
+
+
+def checks() -> dict[str, str]:
+    """Each part and "ok", or what is wrong with it in words that name no host and no person."""
+    database = _database()
+    return {
+        "database": database,
+        "migrations": _migrations() if database == OK else "not looked at",
+        "broker": _broker(),
+    }
+
+
+def _database() -> str:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        return "out of reach"
+    return OK
+
+
+def _migrations() -> str:
+    try:
+        return OK if _up_to_date() else "not up to date: ./run setup"
+    except DatabaseError:
+        return "not looked at"
+
+
+def _up_to_date() -> bool:
+    executor = MigrationExecutor(connection)
+    return not executor.migration_plan(executor.loader.graph.leaf_nodes())
+
+
+def _broker() -> str:
+    if settings.EMBEDDED_WORKER:
+        return OK  # the queue is in this process
+    try:
+        with redis.Redis.from_url(
+            settings.REDIS_URL, socket_connect_timeout=_WAIT_S, socket_timeout=_WAIT_S
+        ) as client:
+            client.ping()
+    except (redis.RedisError, OSError):
+        return "out of reach"
+    return OK

@@ -1,0 +1,64 @@
+"""What does not move by itself: runs past their lease, runs that wait too long, outputs nobody read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from webapp.triage import intake, runs
+from webapp.triage.models import Evidence, Run, RunState, StoredReading
+from webapp.triage.models.run import ACTIVE
+
+# A message takes milliseconds and is sent again after 20 s: after so long no worker takes any.
+LONG = timedelta(minutes=2)
+SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """waits_for: the benchmark on the same machine that it rightly waits for."""
+
+    run: Run
+    waits_for: Run | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """At most SHOWN of each, the oldest first."""
+
+    silent: tuple[Run, ...]
+    waiting: tuple[Waiting, ...]
+    unread: tuple[Evidence, ...]
+
+    @property
+    def nothing(self) -> bool:
+        return not (self.silent or self.waiting or self.unread)
+
+
+def stuck(now: datetime) -> Stuck:
+    waiting = Run.objects.filter(state=RunState.QUEUED, created_at__lt=now - LONG)
+    return Stuck(
+        tuple(_oldest(Run.objects.filter(state__in=ACTIVE, lease_expires_at__lt=now))),
+        tuple(Waiting(run, runs.waits_for(run)) for run in _oldest(waiting)),
+        tuple(unread()[:SHOWN]),
+    )
+
+
+def unread() -> QuerySet[Evidence]:
+    """Outputs of which nothing was read and nothing was called unplaced: their reading was cut short."""
+    readings = StoredReading.objects.filter(evidence=OuterRef("pk"))
+    found = Evidence.objects.filter(
+        ~Exists(readings), unplaced=[], purged_at=None, size_bytes__gt=0
+    )
+    return (
+        found.exclude(reader=intake.BUNDLE)
+        .defer("body", "stderr")
+        .select_related("session")
+        .order_by("pk")
+    )
+
+
+def _oldest(found: QuerySet[Run]) -> QuerySet[Run]:
+    return found.select_related("session", "target", "created_by").order_by("created_at")[:SHOWN]

@@ -1,0 +1,21 @@
+"""`ready`: whether database, migrations and broker are there; health checks of what has no pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from webapp.config import health
+
+
+class Command(BaseCommand):
+    help = "Says whether database, migrations and broker are there. Exit codes: 0 they are, 1 not."
+    requires_system_checks = ()
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        found = health.checks()
+        said = ", ".join(f"{part}: {state}" for part, state in found.items())
+        if any(state != health.OK for state in found.values()):
+            raise CommandError(said)
+        self.stdout.write(said)
