@@ -7,6 +7,7 @@ rehearsals, and refuse the folder without its file `peerpath-rehearsal`.
 from __future__ import annotations
 
 import os
+import pty
 import shlex
 import shutil
 import subprocess
@@ -143,12 +144,17 @@ class PveHost:
     def calls(self) -> int:
         return int(self.read("state/calls"))
 
-    def run(self, text: str, *words: str, shell: str = "dash", fail: str = "") -> Ran:
-        """Runs a script as a person would: from a file. fail: as tests/standin/pve/_call says."""
+    def run(
+        self, text: str, *words: str, shell: str = "dash", fail: str = "", typed: str = ""
+    ) -> Ran:
+        """Runs a script as a person would: from a file. fail: as tests/standin/pve/_call says.
+
+        typed: what a person at a terminal answers; without, there is no terminal.
+        """
         script = self.root / "script.sh"
         script.write_text(text)
         self.write("state/calls", "0\n")
-        return self._ran([*shell.split(), str(script), *words], fail)
+        return self._ran([*shell.split(), str(script), *words], fail, typed)
 
     def types(self, lines: list[str]) -> None:
         """What a person does who types each of these lines."""
@@ -169,16 +175,21 @@ class PveHost:
         self.write("sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages", f"{free_gib}\n")
         self.start()
 
-    def _ran(self, argv: list[str], fail: str) -> Ran:
+    def _ran(self, argv: list[str], fail: str, typed: str = "") -> Ran:
+        ours, theirs = pty.openpty() if typed else (-1, subprocess.DEVNULL)
+        if typed:
+            os.write(ours, typed.encode())
         environment = {"PATH": os.environ["PATH"], "PEERPATH_ROOT": str(self.root)}
         done = subprocess.run(
             argv,
             env=environment | ({"STANDIN_FAIL": fail} if fail else {}),
-            stdin=subprocess.DEVNULL,
+            stdin=theirs,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             timeout=60,
             start_new_session=True,  # the way "kill" ends the process group
         )
+        for end in (ours, theirs) if typed else ():
+            os.close(end)
         return Ran(done.returncode, done.stdout)

@@ -11,7 +11,7 @@ from webapp.diagnosis.scripts.cliques import gpu_slots
 from webapp.diagnosis.scripts.model import Change, Plan, ScriptError
 from webapp.diagnosis.scripts.values import checked, hostpci
 from webapp.diagnosis.scripts.vm_plan import vm_plan
-from webapp.diagnosis.scripts.vm_state import VmState
+from webapp.diagnosis.scripts.vm_state import HIDDEN, VmState
 
 _TRUE = {"1", "on", "yes", "true"}
 _RISK = (
@@ -76,4 +76,8 @@ def _macs(vm: VmState) -> list[str]:
     """Hardware addresses of net0, net1, …: what the guest's fix matches by."""
     nets = [vm.get(key) for key in sorted(vm.config) if key[:3] == "net" and key[3:].isdecimal()]
     words = [word.partition("=")[2] for net in nets for word in net.split(",")[:1]]
-    return [checked("a MAC address", word).lower() for word in words if word]
+    return [
+        checked("a MAC address", word).lower()
+        for word in words
+        if word and not HIDDEN.fullmatch(word)
+    ]

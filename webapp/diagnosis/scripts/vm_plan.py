@@ -5,7 +5,7 @@ from __future__ import annotations
 from webapp.diagnosis.case import Restart
 from webapp.diagnosis.claim import Range
 from webapp.diagnosis.scripts.model import Change, Plan
-from webapp.diagnosis.scripts.vm_state import VmState
+from webapp.diagnosis.scripts.vm_state import NOT_COMPARED, VmState
 
 READS = (
     "the VM's configuration, pending changes and state (qm config, qm pending, qm status, qm showcmd)",
@@ -46,7 +46,7 @@ def vm_plan(
         effects=tuple(change.text for change in changes if change.was != change.new),
         reads=READS,
         refusals=REFUSALS,
-        left_out=left_out,
+        left_out=(*((NOT_COMPARED,) if vm.hidden else ()), *left_out),
         downtime=downtime,
         risk=risk,
         predicted_effect=predicted_effect,

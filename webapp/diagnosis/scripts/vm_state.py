@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,6 +15,12 @@ from webapp.diagnosis.scripts.model import ScriptError
 from webapp.diagnosis.scripts.values import checked
 from webapp.diagnosis.vm_readings import whole
 
+# What redaction puts in the place of a name or UUID (agents.redaction, agents/collector.sh).
+HIDDEN = re.compile(r"<[a-z]+-\d{1,6}>|[0-9a-f]{8}-0000-4000-8000-0{6}\d{6}")
+NOT_COMPARED = (
+    "The VM's name or UUID was hidden in the host's answers, so it is not compared: the VM id and the lines "
+    "that change are."
+)
 _OUTSIDE = {
     Ground.BARE_METAL: "The machine is not a VM, so there is no VM configuration to change.",
     Ground.OTHER_HYPERVISOR: "The hypervisor is not KVM; these scripts are for Proxmox.",
@@ -24,7 +31,7 @@ _OUTSIDE = {
 class VmState:
     """One Proxmox VM whose whole configuration was read. config: every key, as written.
 
-    facts: the session's, with `vm.*` of this VM.
+    facts: the session's, with `vm.*` of this VM. name and uuid "": not read, or hidden by redaction.
     """
 
     facts: Facts
@@ -32,6 +39,7 @@ class VmState:
     name: str
     uuid: str
     config: Mapping[str, str]
+    hidden: bool = False
 
     def get(self, key: str) -> str:
         """ "" when the configuration has no such line."""
@@ -66,14 +74,19 @@ def vm_state(facts: Facts, vmid: int | None) -> VmState:
             f"The whole configuration of VM {found} has not been read, so it is not known what a change "
             "would replace. Give the session the host's answers: `./run script host`."
         )
-    name, uuid = vm.name or "", vm.uuid or ""
+    name, uuid = (_shown(text) for text in (vm.name, vm.uuid))
     return VmState(
         facts,
         int(checked("a VM id", str(found))),
         checked("a VM name", name) if name else "",
         checked("a UUID", uuid) if uuid else "",
         {**vm.config},
+        hidden=(name, uuid) != (vm.name or "", vm.uuid or ""),
     )
+
+
+def _shown(text: str | None) -> str:
+    return "" if text is None or HIDDEN.fullmatch(text) else text
 
 
 def _which(facts: Facts) -> str:

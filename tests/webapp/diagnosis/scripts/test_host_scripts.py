@@ -284,6 +284,23 @@ def test_without_an_agent_a_person_is_asked(tmp_path: Path) -> None:
     assert "agent" not in [line.split()[2] for line in host.read("state/journal").splitlines()]
 
 
+@pytest.mark.parametrize(("answer", "code"), [("yes", 0), ("no", 4)])
+def test_a_person_at_a_terminal_is_asked(answer: str, code: int, tmp_path: Path) -> None:
+    host = a_host(tmp_path / "host", KPRO6.replace("agent: 1\n", ""))
+    ran = host.run(scripts_of(known_of(host), "P2")[Do.APPLY], "--yes", typed=f"{answer}\n")
+    assert ran.code == code, ran.said
+    assert "Is it up? [yes/no]" in ran.said
+
+
+def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+    host = a_host(tmp_path / "host")
+    script = scripts_of(known_of(host), "P2")[Do.APPLY]
+    (host.root / "root/peerpath/128/log").mkdir(parents=True)
+    assert host.run(script, "--yes").code == 0
+    _edit(host, "name: llm-one", "name: web")
+    assert host.run(script, "--yes").code == 3
+
+
 def test_a_vm_that_does_not_shut_down_is_left_alone(tmp_path: Path) -> None:
     host = a_host(tmp_path / "host")
     before = host.config

@@ -163,6 +163,17 @@ def test_a_machine_that_is_not_whole_is_refused() -> None:
         phase_script(facts_of(*kvm_guest(), vm()), "P2", Do.APPLY, -1)
 
 
+def test_hidden_names_are_not_compared() -> None:
+    """A redacted answer still gets its script; the rest of what it would change is compared."""
+    token, uuid = "<host-1>", "9f3a0c1d-0000-4000-8000-000000000002"
+    config = {**WHOLE.config, "name": token, "net0": "virtio=<mac-1>,bridge=vmbr0"}
+    hidden = replace(WHOLE, name=token, uuid=uuid, config=config)
+    for phase in ("P2", "P3"):
+        script = made(phase, VMS.known((hidden,), lines=(1,)))
+        assert "vm_name=''\nvm_uuid=''\n" in script.text
+        assert "hidden in the host's answers" in script.left_out[0]
+
+
 def test_p2p_that_is_switched_off_by_a_variable_is_switched_on() -> None:
     seen = NCCL_TRANSPORTS.known(NcclTransports(shm=56), lines=(1,))
     off = NCCL_ENV.known({"NCCL_P2P_DISABLE": "1"}, lines=(1,))

@@ -1,8 +1,10 @@
 # The new board moves the network card to another place on the guest's bus, and so to another name.
 warn_first() {
-  [ -n "$nics" ] || return 0
+  disks=$(printf '%s\n' "$config" | grep '^ide[0-9]: ' | grep -v -e media=cdrom -e cloudinit)
+  [ -z "$disks" ] || say "Note: on q35 another controller carries $disks; the guest must find it by UUID."
   say 'BEFORE this, fix the network name inside the guest: run there the guest script of this phase, or write'
   number=0
+  [ -n "$nics" ] || say '  a .link file for each card, by its hardware address'
   for nic in $nics; do
     say "  /etc/systemd/network/10-peerpath-$number.link:"
     type_this '[Match]'
