@@ -220,15 +220,16 @@ def told(times) -> int:
         )
         for size in sorted({size for _, name, size in times if name == arm}):
             mine, theirs = times["ours", arm, size], times["reference", arm, size]
-            if min(len(mine), len(theirs)) < FEWEST:
-                print(f"{size:>10} {len(mine)} and {len(theirs)} repeats: too few")
+            if not (mine and theirs):
+                print(f"{size:>10} {len(mine)} and {len(theirs)} repeats")
                 bad += 1
                 continue
             ratio = median(mine) / median(theirs)
             allowed = max(SHARE, spread(theirs))
             within = abs(ratio - 1) <= allowed
-            bad += not within
+            bad += not within or min(len(mine), len(theirs)) < FEWEST
             word = f"within {allowed:.1%}" if within else f"NOT within {allowed:.1%}"
+            word += f" ({len(mine)} and {len(theirs)} repeats)"
             print(
                 f"{size:>10} {median(mine):>10.2f} {spread(mine):>7.1%} {median(theirs):>10.2f} "
                 f"{spread(theirs):>7.1%} {ratio:.3f} {word}"
