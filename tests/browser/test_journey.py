@@ -171,7 +171,7 @@ def test_two_people_see_and_dispute_the_same_finding(
     address = page.url.rsplit("/", 1)[0] + "/diagnosis"
     other.goto(address)
     finding = other.locator("#hypothesis-compute_bound")
-    finding.get_by_text("Agree or dispute").click()
+    finding.get_by_text("Agree, dispute or ask").click()
     finding.get_by_label("Reason").fill("330 W is normal for decode")
     finding.get_by_role("button", name="Dispute").click()
     page.goto(address)
