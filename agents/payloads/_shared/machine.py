@@ -116,6 +116,7 @@ def header(torch, device, argv, schema, **more):
         "nccl": nccl_version(torch),
         "gpus": ", ".join(names),
         "gpu_uuids": ", ".join(uuids),
+        **(card_settings() if names else {}),
         **program(argv),
         **more,
     }
@@ -140,6 +141,13 @@ def nccl_version(torch):
 
 def driver_version():
     return next((row[0] for row in smi("--query-gpu=driver_version") if row), "")
+
+
+def card_settings():
+    """What the administrator set on the GPUs, each value once; nothing where nvidia-smi cannot say."""
+    rows = [row for row in smi("--query-gpu=ecc.mode.current,power.limit") if len(row) == 2]
+    columns = (("ecc", 0), ("power_limits_w", 1))
+    return {name: ", ".join(dict.fromkeys(row[i] for row in rows)) for name, i in columns}
 
 
 def program(argv):

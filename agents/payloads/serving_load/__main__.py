@@ -19,7 +19,7 @@ from completion import caller_for
 from endpoint import find, read_key, running
 from ladder import Rung, row_of
 from lines import Refusal, lost, say
-from machine import driver_version, program
+from machine import card_settings, driver_version, program
 from power import Power
 from processes import GO_ON, REFUSED, SIGNALS, STOPPED, Stopped, end_by_signal, run_all
 
@@ -88,6 +88,7 @@ def _header(chosen, argv, endpoint, model, engine, call):
         "model": model,
         "engine": engine,
         "driver": driver_version(),
+        **card_settings(),
         "seed": str(chosen.seed),
         "input_tokens": str(chosen.input_tokens),
         "output_tokens": str(chosen.output_tokens),

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.facts.bench import AllReduceResult, AllReduceRow, Timing
-from webapp.diagnosis.compare.effects import (
-    Comparison,
-    differs,
-    effects_of,
-    excluded,
-    judge,
-    spread,
-    unknown,
-)
+from webapp.diagnosis.compare.effects import Comparison, concluded
 
 Times = dict[tuple[str, int], list[float]]
 _TRANSPORT = {None: "not told", True: "on", False: "off"}
@@ -25,28 +17,20 @@ def compare_allreduces(
     *,
     more_before: Sequence[AllReduceResult] = (),
     more_after: Sequence[AllReduceResult] = (),
+    paired: bool = False,
 ) -> Comparison:
     """more_*: further runs of the same state. Eager rows cannot tell P2P from none (DESIGN.md, 7), so they
-    count only when neither state has any other."""
+    count only when neither state has any other. paired: taken in turns."""
     runs = ((before, *more_before), (after, *more_after))
     timed = [any(_on_device(result, row) for result in s for row in result.rows) for s in runs]
     times = [_times(state, device=all(timed)) for state in runs]
-    effects = effects_of(times[0], times[1])
-    clash = timed[0] != timed[1]
-    outcome, why = judge(effects, clash=clash)
-    here, there = _environment(before), _environment(after)
-    return Comparison(
-        outcome,
-        why,
-        "" if clash else excluded(effects),
-        effects,
+    return concluded(
+        (times[0], times[1]),
         (len(runs[0]), len(runs[1])),
-        spread(times),
-        bool(effects) and not clash,
-        differs(here, there),
-        unknown(here, there),
-        (),
-        sum(row.unstable is True for state in runs for result in state for row in result.rows),
+        (_environment(before), _environment(after)),
+        clash=timed[0] != timed[1],
+        paired=paired,
+        unstable=sum(row.unstable is True for s in runs for result in s for row in result.rows),
     )
 
 

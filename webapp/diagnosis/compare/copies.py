@@ -10,21 +10,13 @@ from agents.facts.bench import CopyPath, CopyResult, CopyRow, RejectedRow, Timin
 from webapp.diagnosis.compare.effects import (
     Comparison,
     Outcome,
-    differs,
-    effects_of,
-    excluded,
-    judge,
+    concluded,
     minimum_detectable,
-    spread,
-    unknown,
 )
 
 __all__ = ["Comparison", "Outcome", "compare_copies", "minimum_detectable"]
 
 Times = dict[tuple[str, int], list[float]]
-
-# Of a header, what does not change a figure, or repeats what does.
-_ASIDE = frozenset({"notes", "warm_up", "fingerprint", "fingerprint_of"})
 
 _SIZE = re.compile(r"\b(\d{1,4}) ?([KMG])i?B\b(?!/)")
 
@@ -35,29 +27,25 @@ def compare_copies(
     *,
     more_before: Sequence[CopyResult] = (),
     more_after: Sequence[CopyResult] = (),
+    paired: bool = False,
 ) -> Comparison:
     """more_*: further runs of the same state. Only sizes and paths that both states have count, and of
-    them the device-timed rows alone when both states have any."""
+    them the device-timed rows alone when both states have any. paired: taken in turns."""
     runs = ((before, *more_before), (after, *more_after))
     every = runs[0] + runs[1]
     timed = [any(row.timing is Timing.DEVICE for r in state for row in r.rows) for state in runs]
     times = [_times(state, device=all(timed)) for state in runs]
-    effects = effects_of(times[0], times[1])
-    clash = timed[0] != timed[1]
-    outcome, why = judge(effects, clash=clash)
-    printed = [_with_rejected(state, results) for state, results in zip(times, runs, strict=True)]
-    return Comparison(
-        outcome,
-        why,
-        "" if clash else excluded(effects),
-        effects,
+    return concluded(
+        (times[0], times[1]),
         (len(runs[0]), len(runs[1])),
-        spread(printed),
-        bool(effects) and not clash,
-        differs(before.environment, after.environment),
-        unknown(before.environment, after.environment),
-        tuple(row for result in every for row in result.rejected),
-        sum(row.unstable is True for result in every for row in result.rows),
+        (before.environment, after.environment),
+        clash=timed[0] != timed[1],
+        paired=paired,
+        printed=[
+            _with_rejected(state, results) for state, results in zip(times, runs, strict=True)
+        ],
+        left_out=tuple(row for result in every for row in result.rejected),
+        unstable=sum(row.unstable is True for result in every for row in result.rows),
     )
 
 

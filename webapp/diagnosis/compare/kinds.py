@@ -1,0 +1,66 @@
+"""The kinds of measurement that are compared before and after, each by its own rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agents.facts import Fact, ReadingKind
+from agents.facts.bench import ALLREDUCE, COPY, NCCL_SWEEP, SERVING, AllReduceResult, CopyResult
+from agents.parsing.allreduce_lines import CONTROL
+from webapp.diagnosis.compare.allreduces import compare_allreduces
+from webapp.diagnosis.compare.copies import compare_copies
+from webapp.diagnosis.compare.effects import Comparison
+from webapp.diagnosis.compare.serving import compare_serving
+from webapp.diagnosis.compare.sweeps import compare_sweeps
+from webapp.diagnosis.facts import Facts, Sourced
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """compare: two lists of results, neither empty, the oldest first; paired: they were taken in turns."""
+
+    fact: Fact[Any]
+    title: str
+    compare: Callable[[Sequence[Any], Sequence[Any], bool], Comparison]
+
+
+def _copies(before: Sequence[CopyResult], after: Sequence[CopyResult], paired: bool) -> Comparison:
+    return compare_copies(
+        before[0], after[0], more_before=before[1:], more_after=after[1:], paired=paired
+    )
+
+
+def _sums(
+    before: Sequence[AllReduceResult], after: Sequence[AllReduceResult], paired: bool
+) -> Comparison:
+    return compare_allreduces(
+        before[0], after[0], more_before=before[1:], more_after=after[1:], paired=paired
+    )
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind(COPY, "Copies between GPUs", _copies),
+    Kind(ALLREDUCE, "All-reduces", _sums),
+    Kind(SERVING, "Serving", lambda b, a, paired: compare_serving(b, a, paired=paired)),
+    Kind(NCCL_SWEEP, "NCCL settings", lambda b, a, paired: compare_sweeps(b, a, paired=paired)),
+)
+
+
+def results(facts: Facts, kind: Kind) -> list[Sourced]:
+    """The known results, oldest first. Without the control arms of all-reduces where there are others:
+    an engine would not run like that."""
+    known = [
+        item
+        for item in facts.all(kind.fact)
+        if item.reading.kind is ReadingKind.KNOWN and item.reading.value is not None
+    ]
+    known.sort(key=lambda item: (item.epoch, item.order))
+    if kind.fact is ALLREDUCE:
+        return [item for item in known if not _is_control(item.reading.value)] or known
+    return known
+
+
+def _is_control(result: Any) -> bool:
+    return isinstance(result, AllReduceResult) and result.environment.get("arm") == CONTROL

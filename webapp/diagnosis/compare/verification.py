@@ -1,0 +1,68 @@
+"""One state of a machine against another: for each kind of measurement first the gate, then the effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from webapp.diagnosis.compare.comparability import Comparability, Gate, comparability
+from webapp.diagnosis.compare.effects import Comparison, Outcome
+from webapp.diagnosis.compare.kinds import KINDS, Kind, results
+from webapp.diagnosis.compare.sides import Side, side_of
+from webapp.diagnosis.facts import Facts, Sourced
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """What stands for one state: every result of an epoch, or of one output alone."""
+
+    epoch: int = 0
+    source: str = ""
+
+    def takes(self, item: Sourced) -> bool:
+        return item.source == self.source if self.source else item.epoch == self.epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """One kind of measurement, made on both sides. compared: what may be said of it after the gate."""
+
+    kind: Kind
+    before: Side
+    after: Side
+    gate: Comparability
+    compared: Comparison
+
+
+def verified(
+    facts: Facts, before: Pick, after: Pick, intended: frozenset[str]
+) -> tuple[Verified, ...]:
+    """intended: as for `comparability`. Kinds that were not measured on both sides are left out."""
+    found = []
+    for kind in KINDS:
+        items = results(facts, kind)
+        old, new = (side_of(filter(pick.takes, items), facts) for pick in (before, after))
+        if old.results and new.results:
+            found.append(verify(kind, old, new, intended))
+    return tuple(found)
+
+
+def verify(
+    kind: Kind, old: Side, new: Side, intended: frozenset[str], *, paired: bool = False
+) -> Verified:
+    """Neither side empty. paired: the runs of both were taken in turns."""
+    gate = comparability(old, new, intended)
+    found = kind.compare(old.values, new.values, paired)
+    return Verified(kind, old, new, gate, _after_the_gate(found, gate))
+
+
+def _after_the_gate(found: Comparison, gate: Comparability) -> Comparison:
+    if gate.verdict is not Gate.NOT_COMPARABLE:
+        return found
+    why = f"the two states are not comparable, because {gate.why}"
+    return replace(found, outcome=Outcome.CANNOT_TELL, why=why, excluded="", comparable=False)
+
+
+def left_out(found: Iterable[Verified]) -> int:
+    """Rows that fail their own arithmetic, of all kinds."""
+    return sum(len(item.compared.left_out) for item in found)
