@@ -6,6 +6,7 @@ proposed themselves. A record that nobody else has to carry out is approved when
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -133,18 +134,31 @@ def decision_apply(decision: Decision, *, user: User, facts: Facts) -> None:
     with transaction.atomic():
         _move(decision, S.APPLIED)
         DiagnosisSession.objects.filter(pk=decision.session_id).update(epoch=F("epoch") + 1)
-        Event.record(decision.session, "changes_applied", user, number=decision.number)
+        now = DiagnosisSession.objects.get(pk=decision.session_id)
+        # What the operator observed until now is kept: the form holds only the newest figures.
+        seen = {"epoch": now.epoch, "observed": now.workload.get("observed", [])}
+        Event.record(decision.session, "changes_applied", user, number=decision.number, **seen)
 
 
-def decision_close(decision: Decision, *, user: User, state: str, outcome: str) -> None:
-    """Ends an applied decision as verified, no effect or reverted. Raises DecisionError."""
+def decision_close(
+    decision: Decision,
+    *,
+    user: User,
+    state: str,
+    outcome: str,
+    scores: Sequence[Mapping[str, Any]] = (),
+) -> None:
+    """Ends an applied decision as verified, no effect or reverted. scores: of its predictions, kept with
+    the event; not when a closed one is reverted later. Raises DecisionError."""
     if state not in CLOSED:
         raise DecisionError("Close it as verified, no effect or reverted.")
     if not outcome.strip():
         raise DecisionError("Say what was seen, in a sentence.")
+    told = {"scores": list(scores)} if decision.state == S.APPLIED and scores else {}
     with transaction.atomic():
         _move(decision, DecisionState(state), outcome=outcome)
-        Event.record(decision.session, "decision_closed", user, number=decision.number, state=state)
+        about = {"number": decision.number, "state": state, **told}
+        Event.record(decision.session, "decision_closed", user, **about)
 
 
 def _approve_when_enough(decision: Decision) -> None:
