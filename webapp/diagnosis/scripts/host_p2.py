@@ -20,7 +20,7 @@ from webapp.diagnosis.scripts.vm_state import VmState
 GIB_A_GPU = 256
 """Address space a q35 root port spends on a GPU of 128 GiB BAR1 (tried on QEMU 7.2, SeaBIOS)."""
 
-_GO = {OptionStatus.RECOMMENDED, OptionStatus.DONE}
+_MAY_STAY = {OptionStatus.POSSIBLE, OptionStatus.DONE}
 
 
 @dataclass(slots=True)
@@ -44,12 +44,13 @@ def plan(vm: VmState, advice: Mapping[str, Advice]) -> Plan:
     if removal:
         wanted.new["args"] = without_cliques(vm)
     elif _clique_wanted(vm, advice, wanted):
+        advised = advice["gpudirect_clique"].status is OptionStatus.RECOMMENDED
         _check_args_show_kvm(vm)
-        _lines(vm, slots, wanted, explicit)
-        wanted.new["args"] = with_cliques(vm, slots)
+        _lines(vm, slots, wanted, explicit if advised else VmState.get)
+        wanted.new["args"] = with_cliques(vm, slots) if advised else vm.get("args")
     elif advice["unhide_kvm"].status is OptionStatus.RECOMMENDED:
         _check_args_show_kvm(vm)
-        _lines(vm, slots, wanted, lambda vm, slot: vm.get(slot))
+        _lines(vm, slots, wanted, VmState.get)
     _window(vm, advice, slots, wanted)
     if not wanted.new:
         raise ScriptError("P2 has nothing to change in this VM. " + " ".join(wanted.left_out))
@@ -81,9 +82,12 @@ _REMOVED = "The VM is down for some minutes. Afterwards NCCL goes over shared me
 
 
 def _clique_wanted(vm: VmState, advice: Mapping[str, Advice], wanted: _Wanted) -> bool:
+    """Where it is advised; and where args hold one already, so that it can be verified. Else says why not."""
     judged = advice["gpudirect_clique"]
-    set_already = qemu_args.PROPERTY in vm.get("args")
-    if judged.status in _GO or (set_already and judged.status is OptionStatus.POSSIBLE):
+    if judged.status is OptionStatus.RECOMMENDED:
+        return True
+    if judged.status in _MAY_STAY and qemu_args.PROPERTY in vm.get("args"):
+        qemu_words(vm.get("args"))
         return True
     wanted.left_out.append(f"No clique is set: {judged.why[0].text}.")
     return False
