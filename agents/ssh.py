@@ -1,6 +1,7 @@
-"""Runs scripts over SSH: one connection, one channel for the script, one more to end it.
+"""Runs scripts over SSH: one connection a machine, one channel for the script, one more to end it.
 
-Host keys are pinned. There is no way to connect without one.
+Host keys are pinned, on every machine on the way. There is no way to connect without one. Our own ssh
+agent is never forwarded: whoever is root on a machine could use it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from agents.agent import (
     Reason,
     Unreachable,
 )
+from agents.connections import Connections, Lease
 from agents.following import (
     SWEEP,
     follow,
@@ -37,7 +39,10 @@ from agents.host_keys import ALGORITHMS, HostKey, from_key, why
 _CHUNK = 65536
 _SWEEP_S = 15.0
 _RECONNECT_S = 5.0
-_KEEPALIVE_S = 5  # three unanswered ones end the connection
+_OPEN_CHANNEL_S = 5.0  # a connection that others used before is given up after that
+_CLOSE_S = 2.0
+_KEEPALIVE_S = 5
+_KEEPALIVES = 3  # unanswered, one after the other: the connection is dead
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +50,9 @@ class SshSpec:
     """Where a target is and what opens it.
 
     host_keys: the accepted keys; none means the connection ends with HostKeyUnknown. identities:
-    private key files. private_keys: private keys as text, from a store. own_keys: the operator's
-    own ssh agent and ~/.ssh keys may be tried as well. read_config: ~/.ssh/config counts.
-    jump: the machine to go through, with its own accepted keys.
+    private key files. private_keys: private keys as text, from a store; certificates: OpenSSH's for
+    those, as text. own_keys: the operator's own ssh agent and ~/.ssh keys may be tried as well.
+    read_config: ~/.ssh/config counts. jump: the machine to go through, with its own accepted keys.
     """
 
     host: str
@@ -56,6 +61,7 @@ class SshSpec:
     host_keys: tuple[HostKey, ...] = ()
     identities: tuple[str, ...] = ()
     private_keys: tuple[str, ...] = field(default=(), repr=False)
+    certificates: tuple[str, ...] = ()
     passphrase: str | None = field(default=None, repr=False)
     own_keys: bool = True
     read_config: bool = False
@@ -63,11 +69,41 @@ class SshSpec:
     connect_timeout_s: float = 10.0
 
 
+@asynccontextmanager
+async def connect(spec: SshSpec) -> AsyncIterator[asyncssh.SSHClientConnection]:
+    """An open connection, through the jump hosts there are. Raises AgentError."""
+    async with AsyncExitStack() as stack:
+        tunnel = await stack.enter_async_context(connect(spec.jump)) if spec.jump else None
+        connection = await _open(spec, tunnel)
+        stack.push_async_callback(_close, connection)
+        yield connection
+
+
+async def _close(connection: asyncssh.SSHClientConnection) -> None:
+    """A machine that has stopped reading does not hold us up."""
+    connection.close()
+    try:
+        async with asyncio.timeout(_CLOSE_S):
+            await connection.wait_closed()
+    except TimeoutError:
+        connection.abort()
+
+
+def unshared() -> Connections[SshSpec, asyncssh.SSHClientConnection]:
+    return Connections(connect)
+
+
 @dataclass(frozen=True, slots=True)
 class SshAgent:
-    """An agents.agent.Agent for a machine with an SSH server and a POSIX sh."""
+    """An agents.agent.Agent for a machine with an SSH server and a POSIX sh.
+
+    connections: where open ones are kept, of the event loop that runs this; by default none are.
+    """
 
     spec: SshSpec
+    connections: Connections[SshSpec, asyncssh.SSHClientConnection] = field(
+        default_factory=unshared, repr=False
+    )
 
     async def run(
         self,
@@ -79,8 +115,8 @@ class SshAgent:
         sweep: str = SWEEP,
     ) -> Ending:
         mark = new_mark()
-        async with connect(self.spec) as connection:
-            process = await _start(connection, mark)
+        async with self.connections.lease(self.spec) as lease:
+            connection, process = await self._begin(lease, mark)
             try:
                 process.stdin.write(whole_lines(script))
                 reason, stderr = await follow(
@@ -97,6 +133,18 @@ class SshAgent:
             if reason is not Reason.LOST:
                 return Ending(None, reason, stderr, await _sweep(connection, mark, sweep))
         return Ending(None, reason, stderr, await self._sweep_anew(mark, sweep))
+
+    async def _begin(
+        self, lease: Lease[asyncssh.SSHClientConnection], mark: str
+    ) -> tuple[asyncssh.SSHClientConnection, asyncssh.SSHClientProcess[bytes]]:
+        """A channel. A kept connection may be half open: it gets a short while, then a new one."""
+        if lease.reused:
+            try:
+                async with asyncio.timeout(_OPEN_CHANNEL_S):
+                    return lease.connection, await _start(lease.connection, mark)
+            except (TimeoutError, Unreachable):
+                await self.connections.renew(self.spec, lease)
+        return lease.connection, await _start(lease.connection, mark)
 
     async def run_payload(
         self,
@@ -126,14 +174,6 @@ class SshAgent:
             return None
 
 
-@asynccontextmanager
-async def connect(spec: SshSpec) -> AsyncIterator[asyncssh.SSHClientConnection]:
-    """An open connection, through the jump hosts there are. Raises AgentError."""
-    async with AsyncExitStack() as stack:
-        tunnel = await stack.enter_async_context(connect(spec.jump)) if spec.jump else None
-        yield await stack.enter_async_context(await _open(spec, tunnel))
-
-
 async def _open(
     spec: SshSpec, tunnel: asyncssh.SSHClientConnection | None
 ) -> asyncssh.SSHClientConnection:
@@ -150,6 +190,8 @@ async def _open(
             connect_timeout=spec.connect_timeout_s,
             login_timeout=spec.connect_timeout_s,
             keepalive_interval=_KEEPALIVE_S,
+            keepalive_count_max=_KEEPALIVES,
+            agent_forwarding=False,
             **_credentials(spec),
         )
     except asyncssh.HostKeyNotVerifiable as error:
@@ -157,7 +199,7 @@ async def _open(
     except asyncssh.PermissionDenied as error:
         raise AuthenticationFailed(
             f"{where} refused every key that was offered for {spec.user or 'this user'}. Add the "
-            f"public key to ~/.ssh/authorized_keys there, or choose another identity file."
+            f"public key to ~/.ssh/authorized_keys there, or choose another key."
         ) from error
     except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError) as error:
         raise AuthenticationFailed(f"A private key could not be read: {why(error)}.") from error
@@ -204,6 +246,8 @@ def _credentials(spec: SshSpec) -> dict[str, Any]:
     keys += [asyncssh.import_private_key(text, spec.passphrase) for text in spec.private_keys]
     if keys or not spec.own_keys:
         options["client_keys"] = keys or None
+    if spec.certificates:
+        options["client_certs"] = [asyncssh.import_certificate(text) for text in spec.certificates]
     if spec.passphrase is not None:
         options["passphrase"] = spec.passphrase
     if not spec.own_keys:
@@ -230,9 +274,11 @@ async def _sweep(connection: asyncssh.SSHClientConnection, mark: str, sweep: str
     """Ends what is left of a run, over a second channel; whether something could not be ended."""
     assert re.fullmatch(r"[0-9a-f]+", mark)
     try:
-        answer = await connection.run(
-            f"exec sh -s -- {mark}", input=sweep.encode(), encoding=None, timeout=_SWEEP_S
-        )
+        # Around everything: a machine that has stopped answering does not even open the channel.
+        async with asyncio.timeout(_SWEEP_S):
+            answer = await connection.run(
+                f"exec sh -s -- {mark}", input=sweep.encode(), encoding=None
+            )
     except (OSError, asyncssh.Error, TimeoutError):
         return None
     return read_sweep(answer.stdout if isinstance(answer.stdout, bytes) else b"", mark, sweep)

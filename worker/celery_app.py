@@ -15,7 +15,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.config.settings")
 django.setup()
 
 from celery.signals import setup_logging, worker_shutting_down  # noqa: E402 (these need Django's settings)
-
 from django.conf import settings  # noqa: E402
 
 from webapp.triage.queue import celery as app  # noqa: E402

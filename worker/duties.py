@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from dataclasses import dataclass, field
 from enum import Enum
 
+from django.db import DatabaseError, connection
+
 from webapp.triage import runs
 
-LOOK_EVERY_S = 0.5
-RENEW_EVERY_S = 5.0  # a sixth of the lease: a few slow writes do not lose a run
+logger = logging.getLogger(__name__)
 
-# Set when this process is asked to end: runs are stopped on their machines, not left behind.
+LOOK_EVERY_S = 0.5
+RENEW_EVERY_S = runs.LEASE.total_seconds() / 6  # a few slow writes do not lose a run
+
+# Set when this process is asked to end: no run is begun any more.
 shutting_down = threading.Event()
+# Set a while later: what still runs is stopped on its machine and handed back.
+handing_back = threading.Event()
+
+
+def drain(seconds: float) -> None:
+    """Begins no run any more, and gives those that run so long to end by themselves."""
+    shutting_down.set()
+    if not seconds:
+        handing_back.set()
+        return
+    timer = threading.Timer(seconds, handing_back.set)
+    timer.daemon = True
+    timer.start()
 
 
 class Stop(Enum):
@@ -30,6 +48,7 @@ class Duties:
     reason: Stop | None = None
     _looked: float = field(default_factory=time.monotonic)
     _renewed: float = field(default_factory=time.monotonic)
+    _tried: float = 0.0
 
     def must_stop(self) -> bool:
         """Call often. Once true it stays so, and `reason` says why."""
@@ -38,13 +57,24 @@ class Duties:
         return self.reason is not None
 
     def _look(self) -> Stop | None:
-        if shutting_down.is_set():
+        if handing_back.is_set():
             return Stop.SHUTDOWN
+        try:
+            return self._asked_of_the_database()
+        except DatabaseError as error:
+            logger.warning("the lease of run %s could not be renewed: %s", self.claim.run_id, error)
+            connection.close()
+        # Without a word for so long, the reconciler has ended the run or is about to.
+        silent_s = time.monotonic() - self._renewed
+        return Stop.FENCED if silent_s > runs.LEASE.total_seconds() else None
+
+    def _asked_of_the_database(self) -> Stop | None:
         now = time.monotonic()
-        if now - self._renewed >= RENEW_EVERY_S:
-            self._renewed = now
+        if now - max(self._renewed, self._tried) >= RENEW_EVERY_S:
+            self._tried = now
             if not runs.renew(self.claim):
                 return Stop.FENCED
+            self._renewed = now
         if now - self._looked >= LOOK_EVERY_S:
             self._looked = now
             if runs.cancel_requested(self.claim):

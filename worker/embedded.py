@@ -15,14 +15,15 @@ from worker.celery_app import app
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """The running threads. stop: runs are stopped on their machines, and no new one is started."""
+    """The running threads. stop: runs are stopped on their machines and handed back, and no new one is
+    started."""
 
     stopping: threading.Event
     controller: object
     threads: tuple[threading.Thread, ...]
 
     def stop(self, timeout_s: float = 5.0) -> None:
-        duties.shutting_down.set()
+        duties.drain(0)
         self.stopping.set()
         self.controller.stop()  # type: ignore[attr-defined]
         for thread in self.threads:

@@ -1,25 +1,47 @@
-"""An agent at work in a thread of its own, its output handed to the thread that may use the database.
+"""An agent at work in the event loop of this process, its output handed to the thread that may use the
+database.
 
-Django's ORM refuses to work inside an event loop, and a slow write must not delay the connection.
+Django's ORM refuses to work inside an event loop, and a slow write must not delay the connections. All
+agents share one loop, so that runs at one machine can share a connection.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from queue import Empty, SimpleQueue
-from threading import Event
+from threading import Event, Thread
+
+import asyncssh
 
 from agents.agent import Ending
+from agents.connections import Connections
+from agents.ssh import SshSpec, connect
 
 OnOutput = Callable[[bytes], None]
 Cancelled = Callable[[], bool]
 Work = Callable[[OnOutput, Cancelled], Awaitable[Ending]]
 
 _PIECE_BYTES = 256 * 1024  # one row of stored output
+_IDLE_S = 30.0  # from probes to the benchmark a person starts next
+
+
+@cache
+def connections() -> Connections[SshSpec, asyncssh.SSHClientConnection]:
+    """The open connections of this process, used in its loop only."""
+    return Connections(connect, idle_s=_IDLE_S)
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """Made on first use: after a server has forked."""
+    loop = asyncio.new_event_loop()
+    Thread(target=loop.run_forever, name="agents", daemon=True).start()
+    return loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +78,13 @@ def listening(work: Work) -> Iterator[Listening]:
     """Starts the work; on the way out, whatever the reason, stops it and waits until it is gone."""
     arrived: SimpleQueue[bytes] = SimpleQueue()
     stop = Event()
-    with ThreadPoolExecutor(1, "agent") as thread:
-        future = thread.submit(asyncio.run, _awaited(work, arrived.put, stop.is_set))
-        try:
-            yield Listening(future, arrived, stop)
-        finally:
-            stop.set()
+    working = _awaited(work, arrived.put, stop.is_set)
+    future = asyncio.run_coroutine_threadsafe(working, _loop())
+    try:
+        yield Listening(future, arrived, stop)
+    finally:
+        stop.set()
+        wait([future])
 
 
 async def _awaited(work: Work, on_output: OnOutput, cancelled: Cancelled) -> Ending:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from agents.agent import Agent, AgentError, Ending
@@ -16,6 +17,7 @@ from webapp.triage import intake, runs
 from webapp.triage.models import Run, RunState, StoredReading
 from webapp.triage.offering import argv_of
 from worker.listening import Work
+from worker.patience import patiently
 
 _COPY_DAMAGED = 3  # the agents' wrapper says so by this exit code
 
@@ -75,7 +77,7 @@ class Measuring:
     def close(self) -> None:
         """A benchmark that was stopped half-way has still measured something."""
         if self.output:
-            intake.take_benchmark_output(self.run, bytes(self.output))
+            patiently(partial(intake.take_benchmark_output, self.run, bytes(self.output)))
 
     @property
     def anything(self) -> bool:

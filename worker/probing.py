@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 from agents.agent import Agent, Ending
 from agents.collector import build_script, script_sha256
@@ -15,6 +16,7 @@ from agents.probes import all_probes
 from webapp.triage import intake, runs
 from webapp.triage.models import Run, RunState
 from worker.listening import Work
+from worker.patience import patiently
 
 _NO_PROCESS = 2**31  # a number that only a machine which lies can name
 _GRACE_S = 60  # connecting, starting the shell, the transfer
@@ -65,14 +67,14 @@ class Probing:
             if isinstance(event, Header):
                 self._note_group(event.process_group)
             elif isinstance(event, Frame) and event.probe_id in self.run.names:
-                intake.take_frame(self.run, event)
+                patiently(partial(intake.take_frame, self.run, event))
                 self.answered.append(event.probe_id)
                 if event.output.truncated or event.output.timed_out:
                     self.cut.append(event.probe_id)
 
     def _note_group(self, group: int | None) -> None:
         if group is not None and abs(group) < _NO_PROCESS:
-            runs.note_process_group(self.claim, group)
+            patiently(lambda: runs.note_process_group(self.claim, group))
 
     @property
     def anything(self) -> bool:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import logging
 from itertools import count
 
+from django.db.models import Max
+
 from agents.agent import Agent, AgentError, Ending, Reason
 from webapp.triage import credentials, runs
 from webapp.triage.models import OutputChunk, Run, RunState
+from webapp.triage.models.run import CANCEL_FAILED
 from worker.duties import Duties, Stop
-from worker.listening import listening
+from worker.listening import connections, listening
 from worker.measuring import Measuring
+from worker.patience import patiently
 from worker.probing import Probing
 
 WAIT_S = 0.25
@@ -26,37 +30,65 @@ logger = logging.getLogger(__name__)
 
 
 def carry_out(claim: runs.Claim) -> None:
-    """Ends the run in one of its ends, unless another worker has taken it over meanwhile."""
-    run = Run.objects.select_related("session", "target", "created_by").get(pk=claim.run_id)
+    """Ends the run in one of its ends or hands it back, unless another worker has taken it over."""
+    run = Run.objects.select_related("session", "target__stored_key", "created_by").get(
+        pk=claim.run_id
+    )
     job: Job = Measuring(run, claim) if run.kind == runs.BENCHMARK else Probing(run, claim)
     duties = Duties(claim)
     try:
-        agent = credentials.agent_for(run.target, run.created_by)
-        if not runs.mark_running(claim, nonce=job.nonce, script_sha256=job.script_sha256):
+        agent = credentials.agent_for(run.target, run.created_by, connections())
+        sent = {"nonce": job.nonce, "script_sha256": job.script_sha256}
+        if not patiently(lambda: runs.mark_running(claim, **sent)):
             return
         ending = _listen(agent, job, duties)
     except (AgentError, credentials.RefusedError) as error:
-        runs.finish(claim, RunState.FAILED, str(error), type(error).__name__)
+        problem, failure = str(error), type(error).__name__
+        patiently(lambda: runs.finish(claim, RunState.FAILED, problem, failure))
         return
-    state, problem = _verdict(job, duties.reason, ending)
-    if not runs.finish(claim, state, problem, FAILURES.get(ending.reason, "")):
+    if not patiently(lambda: _end(claim, job, duties.reason, ending)):
         logger.warning("run %s was no longer ours when it ended", run.pk)
 
 
 def _listen(agent: Agent, job: Job, duties: Duties) -> Ending:
     """Stores every piece before anything reads it. However it ends, the remote side is ended too."""
-    numbers = count()
+    numbers = count(_next_number(job.run))
     try:
         with listening(job.work(agent)) as heard:
             for piece in heard.pieces(WAIT_S):
                 if piece:
-                    OutputChunk.objects.create(run=job.run, number=next(numbers), body=piece)
+                    _store(job.run, next(numbers), piece)
                     job.take(piece)
                 if duties.must_stop():
                     heard.stop.set()
             return heard.ending()
     finally:
         job.close()
+
+
+def _next_number(run: Run) -> int:
+    """A run that was handed back has output already."""
+    last = run.chunks.aggregate(last=Max("number"))["last"]
+    return 0 if last is None else last + 1
+
+
+def _store(run: Run, number: int, piece: bytes) -> None:
+    chunk = OutputChunk(run=run, number=number, body=piece)
+    # A database that went away may have kept it before it did.
+    patiently(lambda: OutputChunk.objects.bulk_create([chunk], ignore_conflicts=True))
+
+
+def _end(claim: runs.Claim, job: Job, stopped: Stop | None, ending: Ending) -> bool:
+    """False when the claim no longer holds the run."""
+    gone = ending.leftover is False
+    cancelled = stopped is Stop.SHUTDOWN and ending.reason is Reason.CANCELLED
+    if cancelled and gone and runs.hand_back(claim):
+        return True
+    state, problem = _verdict(job, stopped, ending)
+    failure = FAILURES.get(ending.reason, "")
+    if stopped is Stop.ASKED and not gone:
+        failure = CANCEL_FAILED
+    return runs.finish(claim, state, problem, failure)
 
 
 def _verdict(job: Job, stopped: Stop | None, ending: Ending) -> tuple[RunState, str]:
@@ -80,6 +112,8 @@ def _outcome(job: Job, stopped: Stop | None, ending: Ending) -> tuple[RunState, 
             return _partly(job), f"It took too long and was stopped. {job.came}"
         case Reason.FLOODED:
             return _partly(job), f"It printed far too much and was stopped. {job.came}"
+        case Reason.LOST if stopped is Stop.ASKED and ending.leftover is False:
+            return RunState.CANCELLED, f"Cancelled while the connection broke. {job.came}"
         case Reason.LOST:
             return RunState.LOST, f"The connection to {job.run.target} broke. {job.came}"
 

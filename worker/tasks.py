@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from celery.exceptions import Reject
 from django.db import close_old_connections
 
 from webapp.config import logs
@@ -21,7 +22,9 @@ logger = logging.getLogger(__name__)
 @app.task(name=RUN_TASK, bind=True)  # type: ignore[untyped-decorator]
 def run(task: Any, run_id: str) -> None:
     """Works on what waits, whoever's turn it is, until nothing may start: a message says that there is
-    work, and names the run it was sent for."""
+    work, and names the run it was sent for. A worker that is about to end leaves it to the others."""
+    if duties.shutting_down.is_set():
+        raise Reject("this worker ends", requeue=True)
     request_id = (task.request.headers or {}).get(REQUEST_ID) or ""
     close_old_connections()
     try:

@@ -33,16 +33,17 @@ def redis_url(redis_proc: object, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture
 def worker(
     redis_url: str, database_folder: Path
-) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
+) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Starts worker processes on the tests' database; ends those that still run."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start() -> subprocess.Popen[bytes]:
+    def start(**settings: str) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
             [sys.executable, "-m", "celery", "-A", "worker.celery_app", "worker", "-l", "warning"],
             cwd=ROOT,
             env=os.environ
-            | {"PEERPATH_REDIS_URL": redis_url, "PEERPATH_DATA": str(database_folder)},
+            | {"PEERPATH_REDIS_URL": redis_url, "PEERPATH_DATA": str(database_folder)}
+            | settings,
         )
         started.append(process)
         return process
@@ -56,7 +57,7 @@ def worker(
 def test_a_killed_worker_loses_its_run_but_nothing_that_had_come(
     here: Target,
     admin: User,
-    worker: Callable[[], subprocess.Popen[bytes]],
+    worker: Callable[..., subprocess.Popen[bytes]],
     hanging_smi: Path,
 ) -> None:
     run = runs.queue_probes(here.session, here, admin, [QUICK, HANGS])
@@ -86,27 +87,67 @@ def test_a_killed_worker_loses_its_run_but_nothing_that_had_come(
     assert (run.state, run.fence) == (RunState.LOST, 1)
 
 
-def test_a_worker_asked_to_end_stops_its_runs_on_their_machines_first(
+def test_a_worker_asked_to_end_hands_its_run_to_the_next_one(
     here: Target,
     admin: User,
-    worker: Callable[[], subprocess.Popen[bytes]],
+    worker: Callable[..., subprocess.Popen[bytes]],
     hanging_smi: Path,
 ) -> None:
     run = runs.queue_probes(here.session, here, admin, [QUICK, HANGS])
-    process = worker()
+    process = worker(PEERPATH_DRAIN_S="0")
     wait_until(hanging_smi.exists)
+    pid = int(hanging_smi.read_text())
     process.terminate()
-    assert process.wait(10) == 0
+    assert process.wait(15) == 0
     run.refresh_from_db()
-    assert run.state == RunState.LOST
-    assert "stopped" in run.problem
-    assert not alive(int(hanging_smi.read_text()))
+    assert run.state == RunState.QUEUED
+    assert not alive(pid)
+    hanging_smi.with_name("bin").joinpath("nvidia-smi").write_text("#!/bin/sh\nexit 9\n")
+    worker()
+    wait_until(lambda: Run.objects.get(pk=run.pk).ended)
+    run.refresh_from_db()
+    assert (run.state, run.fence) == (RunState.SUCCEEDED, 2)
+
+
+def test_a_worker_asked_to_end_finishes_what_is_short(
+    here: Target,
+    admin: User,
+    worker: Callable[..., subprocess.Popen[bytes]],
+    tools: Callable[[str, str], Path],
+    tmp_path: Path,
+) -> None:
+    tools("nvidia-smi", f"touch {tmp_path}/began; sleep 2; exit 9")
+    run = runs.queue_probes(here.session, here, admin, [HANGS])
+    process = worker()
+    wait_until((tmp_path / "began").exists)
+    process.terminate()
+    assert process.wait(30) == 0
+    run.refresh_from_db()
+    assert (run.state, run.fence) == (RunState.SUCCEEDED, 1)
+
+
+def test_a_message_that_redis_delivers_again_begins_nothing_twice(
+    here: Target,
+    admin: User,
+    worker: Callable[..., subprocess.Popen[bytes]],
+    tools: Callable[[str, str], Path],
+    tmp_path: Path,
+) -> None:
+    """Longer than the visibility timeout, and two workers to give it to."""
+    tools("nvidia-smi", f"echo x >> {tmp_path}/began; sleep 6; exit 9")
+    run = runs.queue_probes(here.session, here, admin, [HANGS])
+    for _ in range(2):
+        worker(PEERPATH_VISIBILITY_S="1")
+    wait_until(lambda: Run.objects.get(pk=run.pk).ended)
+    run.refresh_from_db()
+    assert (run.state, run.fence) == (RunState.SUCCEEDED, 1)
+    assert (tmp_path / "began").read_text() == "x\n"
 
 
 def test_a_run_whose_message_a_flushed_redis_lost_is_still_done(
     here: Target,
     admin: User,
-    worker: Callable[[], subprocess.Popen[bytes]],
+    worker: Callable[..., subprocess.Popen[bytes]],
     redis_url: str,
 ) -> None:
     run = runs.queue_probes(here.session, here, admin, [QUICK])

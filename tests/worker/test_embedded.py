@@ -21,6 +21,7 @@ def worker(transactional_db: None) -> Iterator[embedded.Embedded]:
     yield running
     running.stop()
     duties.shutting_down.clear()
+    duties.handing_back.clear()
     assert not any(thread.is_alive() for thread in running.threads)
 
 

@@ -102,22 +102,33 @@ def test_a_worker_fenced_out_stops_the_machine_and_changes_nothing(
     wait_until(lambda: not alive(pid), 3)
 
 
-def test_a_process_asked_to_end_does_not_leave_its_runs_behind(
+def test_a_process_asked_to_end_stops_its_runs_and_hands_them_back(
     here: Target, admin: User, hanging_smi: Path
 ) -> None:
-    run = queue(here, admin, HANGS)
+    run = queue(here, admin, QUICK, HANGS)
     thread = in_thread(run)
     wait_until(hanging_smi.exists)
+    wait_until(run.evidence.exists)
     pid = int(hanging_smi.read_text())
-    duties.shutting_down.set()
+    duties.drain(0)
     try:
         thread.join(10)
     finally:
         duties.shutting_down.clear()
+        duties.handing_back.clear()
     run.refresh_from_db()
-    assert run.state == RunState.LOST
-    assert "stopped" in run.problem
+    assert (run.state, run.problem) == (RunState.QUEUED, "")
     wait_until(lambda: not alive(pid), 3)
+    kept = run.chunks.count()
+    hanging_smi.unlink()
+    again = in_thread(run)
+    wait_until(hanging_smi.exists)
+    assert runs.request_cancel(run, admin)
+    again.join(10)
+    run.refresh_from_db()
+    assert (run.state, run.fence) == (RunState.CANCELLED, 2)
+    assert run.evidence.count() == 1, "the answer that had come is not there twice"
+    assert run.chunks.count() > kept
 
 
 def test_this_machine_itself_is_for_administrators_even_when_queued_before(

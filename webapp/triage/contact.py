@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+import asyncssh
+
 from agents.host_keys import HostKey, fetch_host_key
 from agents.ssh import SshSpec, connect
 from webapp.accounts.models import User
@@ -36,25 +38,24 @@ class Contact:
 def first_contact(target: Target, asked_by: User) -> Contact:
     """The first hop whose key nobody accepted or that changed; the target itself when all are fine.
 
-    Behind a jump host it enters that host, so it is for those who may use this machine's keys. Raises
+    Behind jump hosts it enters them, so it is for those who may use the target's keys. Raises
     AgentError when a hop shows no key, credentials.RefusedError for anyone else and for a malformed
     jump host.
     """
-    refuse_unless_keys_are_theirs(asked_by)
+    refuse_unless_keys_are_theirs(target, asked_by)
     return asyncio.run(_contact(ssh_spec(target)))
 
 
 async def _contact(spec: SshSpec) -> Contact:
     if spec.jump is None:
-        return await _shown(spec)
-    jump = await _shown(spec.jump)
-    if not jump.trusted:
-        return jump
+        return await _shown(spec, None)
+    before = await _contact(spec.jump)
+    if not before.trusted:
+        return before
     async with connect(spec.jump) as tunnel:
-        key = await fetch_host_key(spec.host, spec.port, tunnel=tunnel, timeout_s=TIMEOUT_S)
-    return Contact(spec.host, spec.port, key, spec.host_keys, spec.jump.host)
+        return await _shown(spec, tunnel)
 
 
-async def _shown(spec: SshSpec) -> Contact:
-    key = await fetch_host_key(spec.host, spec.port, timeout_s=TIMEOUT_S)
-    return Contact(spec.host, spec.port, key, spec.host_keys)
+async def _shown(spec: SshSpec, tunnel: asyncssh.SSHClientConnection | None) -> Contact:
+    key = await fetch_host_key(spec.host, spec.port, tunnel=tunnel, timeout_s=TIMEOUT_S)
+    return Contact(spec.host, spec.port, key, spec.host_keys, spec.jump.host if spec.jump else "")

@@ -89,14 +89,17 @@ def take_text(
 
 
 def take_frame(run: Run, frame: Frame) -> Evidence:
-    """Stores and reads one probe's answer as soon as it came; the same answer again is ignored."""
+    """Stores and reads one probe's answer as soon as it came; the same answer again is ignored, unless a
+    database that went away had kept the bytes alone."""
     kept = bodies.kept(frame.raw_stdout)
     with transaction.atomic():
         Run.objects.select_for_update(no_key=True).get(pk=run.pk)
         known = Evidence.objects.filter(run=run, reader=frame.probe_id).first()
-        if known:
+        if known and known.readings.exists():
             return known
-        evidence = _store_frame(run.session, frame, kept, origin="run", epoch=run.epoch, run=run)
+        evidence = known or _store_frame(
+            run.session, frame, kept, origin="run", epoch=run.epoch, run=run
+        )
     _store_readings(evidence, read_output(frame.probe_id, frame.output))
     return evidence
 

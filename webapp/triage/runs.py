@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import F, Max, Q, QuerySet
@@ -24,12 +25,13 @@ from agents.facts import View
 from agents.interpreter import interpreter_of
 from agents.probes import all_probes, probes_for
 from webapp.accounts.models import User
-from webapp.triage import queue
+from webapp.triage import queue, turns
 from webapp.triage.models import DiagnosisSession, Event, Run, RunState, Target
 from webapp.triage.models.run import ACTIVE
 
-LEASE = timedelta(seconds=30)
+LEASE = timedelta(seconds=settings.LEASE_S)
 SEND_AGAIN_AFTER = timedelta(seconds=20)
+MOST_SENT_AGAIN = 50  # whoever gets one message works on all that wait
 PROBES, BENCHMARK = "probes", "benchmark"
 
 logger = logging.getLogger(__name__)
@@ -138,12 +140,18 @@ def request_cancel(run: Run, user: User) -> bool:
     return bool(flagged)
 
 
+def claim_next() -> Claim | None:
+    """Takes the queued run whose turn it is; None when none may start now."""
+    return next(filter(None, map(claim, turns.in_turn())), None)
+
+
 def claim(run_id: UUID) -> Claim | None:
-    """Takes a queued run for 30 s; None when it is not queued, or its machine runs a benchmark."""
+    """Takes a queued run for as long as a lease lasts; None when it is not queued, or its machine is at
+    work on one of its kind."""
     now = timezone.now()
     with transaction.atomic():
         run = Run.objects.select_related("target").filter(pk=run_id).first()
-        if run is None or (run.kind == BENCHMARK and _machine_is_measuring(run.target)):
+        if run is None or turns.machine_is_busy(run):
             return None
         won = Run.objects.filter(pk=run_id, state=RunState.QUEUED).update(
             state=RunState.CLAIMED,
@@ -157,28 +165,12 @@ def claim(run_id: UUID) -> Claim | None:
     return Claim(run_id, fence)
 
 
-def _machine_is_measuring(target: Target) -> bool:
-    """Whether a benchmark runs there. Locks the machine's rows: of two that ask, one waits."""
-    machine = list(
-        _same_machine(target).select_for_update(no_key=True).values_list("pk", flat=True)
-    )
-    return Run.objects.filter(target__in=machine, kind=BENCHMARK, state__in=ACTIVE).exists()
-
-
 def waits_for(run: Run) -> Run | None:
-    """The benchmark, of whatever session, that a queued benchmark waits for; None: it waits for none."""
-    if run.kind != BENCHMARK or run.state != RunState.QUEUED:
+    """The run, of whatever session, that a queued one waits for; None: it waits for none."""
+    if run.state != RunState.QUEUED:
         return None
-    machine = _same_machine(run.target).values("pk")
-    return Run.objects.filter(target__in=machine, kind=BENCHMARK, state__in=ACTIVE).first()
-
-
-def _same_machine(target: Target) -> QuerySet[Target]:
-    if target.agent == "local":
-        return Target.objects.filter(agent="local").order_by("pk")
-    return Target.objects.filter(
-        agent=target.agent, host__iexact=target.host, port=target.port
-    ).order_by("pk")
+    machine = turns.same_machine(run.target).values("pk")
+    return Run.objects.filter(target__in=machine, kind=run.kind, state__in=ACTIVE).first()
 
 
 def _mine(claimed: Claim) -> QuerySet[Run]:
@@ -215,10 +207,26 @@ def finish(claimed: Claim, state: RunState, problem: str = "", failure: str = ""
     of problem, for counting."""
     if not state.ended:
         raise ValueError(f"{state} is not an end")
-    won = _end(_mine(claimed), claimed.run_id, state, problem, failure)
-    if won:
-        _send_waiting_benchmarks(claimed.run_id)
-    return won
+    return _end(_mine(claimed), claimed.run_id, state, problem, failure)
+
+
+def hand_back(claimed: Claim) -> bool:
+    """Queues the run again, for another worker; False when this claim no longer holds it. For probes,
+    which only read: asked once more they do no harm. What had come is kept."""
+    with transaction.atomic():
+        won = (
+            _mine(claimed)
+            .filter(kind=PROBES, cancel_requested_at=None)
+            .update(
+                state=RunState.QUEUED, lease_expires_at=None, started_at=None, process_group=None
+            )
+        )
+        if won:
+            run = Run.objects.select_related("session").get(pk=claimed.run_id)
+            about = _about(run) | {"script_sha256": run.script_sha256}
+            Event.record(run.session, "run_handed_back", None, **about)
+            queue.send_run_after_commit(run.pk)
+    return bool(won)
 
 
 def _end(
@@ -239,17 +247,6 @@ def _end(
             about = _about(ended) | {"state": str(state), "problem": problem}
             Event.record(ended.session, "run_finished", None, **about)
     return bool(won)
-
-
-def _send_waiting_benchmarks(run_id: UUID) -> None:
-    """What waited for this machine need not wait for the reconciler."""
-    ended = Run.objects.select_related("target").get(pk=run_id)
-    if ended.kind == BENCHMARK:
-        waiting = Run.objects.filter(
-            target__in=_same_machine(ended.target), kind=BENCHMARK, state=RunState.QUEUED
-        ).order_by("created_at")
-        for waiting_id in waiting.values_list("pk", flat=True)[:1]:
-            queue.send_run(waiting_id)
 
 
 def expire_leases(now: datetime) -> int:
@@ -276,7 +273,8 @@ def resend_lost_messages(now: datetime) -> int:
     forgotten = Run.objects.filter(state=RunState.QUEUED).filter(
         Q(sent_at__lt=stale) | Q(sent_at=None, created_at__lt=stale)
     )
-    return sum(queue.send_run(pk) for pk in forgotten.values_list("pk", flat=True))
+    oldest = forgotten.order_by("created_at").values_list("pk", flat=True)[:MOST_SENT_AGAIN]
+    return sum(queue.send_run(pk) for pk in oldest)
 
 
 def _about(run: Run) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from webapp.triage.views import (
     audit,
     diagnosis,
     evidence,
+    keys,
     look,
     members,
     observing,
@@ -26,6 +27,8 @@ S = "sessions/<uuid:session_id>/"
 urlpatterns = [
     path("", start.start, name="start"),
     path("help", start.help_page, name="help"),
+    path("keys", keys.keys, name="keys"),
+    path("keys/<uuid:key_id>/remove", keys.remove_key, name="remove_key"),
     path("stuck", stuck.stuck, name="stuck"),
     path("stuck/move", stuck.unstick, name="unstick"),
     path("sessions/open", start.open_session, name="open_session"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -191,8 +192,9 @@ def test_a_second_benchmark_waits_for_its_machine_across_sessions(
     assert runs.claim(probes.pk)
     assert runs.finish(claim, RunState.SUCCEEDED)
     assert runs.waits_for(second) is None
-    assert sent() == [str(second.pk)]
-    assert runs.claim(second.pk)
+    next_one = runs.claim_next()
+    assert next_one
+    assert next_one.run_id == second.pk
 
 
 def test_a_lost_benchmark_is_not_run_again(target: Target, alice: User) -> None:
@@ -339,3 +341,48 @@ def test_a_runs_life_only_goes_forward(target: Target, alice: User) -> None:
             suppress_health_check=list(HealthCheck),
         ),
     )
+
+
+def test_sessions_take_turns(alice: User, bob: User, settings: Any) -> None:
+    settings.RUNS_PER_SESSION = 3
+    many, few = session_open(owner=alice, title="many"), session_open(owner=bob, title="few")
+    hers = [
+        runs.queue_probes(many, gpu_vm(many, alice, f"vm-{n}"), alice, [PROBE]) for n in range(50)
+    ]
+    his = runs.queue_probes(few, gpu_vm(few, bob, "his"), bob, [PROBE])
+    begun = []
+    while claim := runs.claim_next():
+        begun.append(claim)
+    assert [claim.run_id for claim in begun] == [hers[0].pk, his.pk, hers[1].pk, hers[2].pk]
+    assert runs.finish(begun[0], RunState.SUCCEEDED)
+    after = runs.claim_next()
+    assert after
+    assert after.run_id == hers[3].pk
+
+
+def test_two_probe_runs_of_one_machine_wait_for_each_other(alice: User, bob: User) -> None:
+    one, other = session_open(owner=alice, title="one"), session_open(owner=bob, title="other")
+    first = runs.queue_probes(one, gpu_vm(one, alice), alice, [PROBE])
+    second = runs.queue_probes(other, gpu_vm(other, bob), bob, [PROBE])
+    claim = runs.claim_next()
+    assert claim
+    assert claim.run_id == first.pk
+    assert runs.claim_next() is None
+    assert runs.waits_for(second) == first
+    assert runs.finish(claim, RunState.FAILED)
+    assert runs.claim(second.pk)
+
+
+def test_only_probes_are_handed_back(alice: User) -> None:
+    session = session_open(owner=alice, title="t")
+    probes = runs.queue_probes(session, gpu_vm(session, alice), alice, [PROBE])
+    benchmark = runs.queue_benchmark(session, gpu_vm(session, alice), alice, "bench.copy")
+    for run, handed in ((probes, True), (benchmark, False)):
+        claim = runs.claim(run.pk)
+        assert claim
+        assert runs.mark_running(claim)
+        assert runs.hand_back(claim) is handed
+        assert not runs.hand_back(claim), "it is somebody else's now" if handed else "it is not"
+    again = runs.claim(probes.pk)
+    assert again
+    assert again.fence == 2

@@ -6,6 +6,7 @@ from webapp.triage.models.evidence import Evidence, StoredReading
 from webapp.triage.models.pseudonym import Pseudonym
 from webapp.triage.models.run import OutputChunk, Run, RunState
 from webapp.triage.models.session import DiagnosisSession, SessionMember
+from webapp.triage.models.stored_key import StoredKey
 from webapp.triage.models.target import PinnedHostKey, Target
 from webapp.triage.models.visit import Visit
 
@@ -20,6 +21,7 @@ __all__ = [
     "Run",
     "RunState",
     "SessionMember",
+    "StoredKey",
     "StoredReading",
     "Target",
     "Visit",

@@ -32,6 +32,7 @@ ENDED = frozenset(
     {RunState.SUCCEEDED, RunState.PARTLY, RunState.FAILED, RunState.CANCELLED, RunState.LOST}
 )
 ACTIVE = frozenset({RunState.CLAIMED, RunState.RUNNING})
+CANCEL_FAILED = "CancelFailed"  # a run's `failure`
 
 
 class Run(models.Model):
@@ -72,6 +73,7 @@ class Run(models.Model):
 
     class Meta:
         ordering = ("-created_at",)
+        indexes = (models.Index(fields=("state",), name="runs_by_state"),)
         constraints = (
             models.UniqueConstraint(fields=("session", "number"), name="one_run_number"),
         )
@@ -79,6 +81,13 @@ class Run(models.Model):
     @property
     def ended(self) -> bool:
         return RunState(self.state).ended
+
+    @property
+    def cancel_failed(self) -> bool:
+        """Somebody asked to cancel it, and nobody could see that its processes there have ended."""
+        if not self.ended or self.cancel_requested_at is None:
+            return False
+        return self.failure == CANCEL_FAILED or self.state == RunState.LOST
 
 
 class OutputChunk(models.Model):

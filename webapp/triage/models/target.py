@@ -6,13 +6,16 @@ from django.conf import settings
 from django.db import models
 
 from webapp.triage.models.session import DiagnosisSession
+from webapp.triage.models.stored_key import StoredKey
 
 
 class Target(models.Model):
     """agent: "ssh" or "local". role: "guest" or "host".
 
     identity_file: path of a private key on the machine that runs Peerpath; empty means the
-    operator's own agent and ~/.ssh keys. jump: "user@host:port", empty for none.
+    operator's own agent and ~/.ssh keys. stored_key: the key it is entered with instead, each machine
+    on the way too. jump: the machines on the way in order, "user@host:port,…", empty for none.
+    beside: it is there to be compared with others, and tells nothing of the session's own machine.
     """
 
     session = models.ForeignKey(DiagnosisSession, on_delete=models.CASCADE, related_name="targets")
@@ -22,7 +25,11 @@ class Target(models.Model):
     port = models.PositiveIntegerField(default=22)
     user = models.CharField(max_length=64, blank=True)
     identity_file = models.CharField(max_length=400, blank=True)
+    stored_key = models.ForeignKey(
+        StoredKey, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
     jump = models.CharField(max_length=300, blank=True)
+    beside = models.BooleanField(default=False)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
     )

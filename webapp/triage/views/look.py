@@ -20,7 +20,7 @@ from webapp.diagnosis.compare.bias import all_reduce_bias, copy_bias
 from webapp.diagnosis.expected import figures
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.triage.case_facts import facts_of
-from webapp.triage.credentials import may_use_own_keys
+from webapp.triage.credentials import may_connect
 from webapp.triage.forms.target import SshTargetForm
 from webapp.triage.measured import measured
 from webapp.triage.models import DiagnosisSession
@@ -75,7 +75,7 @@ def preview_of(role: View) -> list[tuple[PreviewLine, list[PreviewLine]]]:
 @require_GET
 @on_session
 def guest(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    return _look(request, session, View.GUEST, SshTargetForm())
+    return _look(request, session, View.GUEST, SshTargetForm(user=acting(request)))
 
 
 def _look(
@@ -91,12 +91,12 @@ def _look(
         role.value,
         role=role.value,
         target_form=form,
-        may_connect=may_use_own_keys(acting(request)),
-        targets=session.targets.filter(role=role.value),
+        may_connect=may_connect(acting(request)),
+        targets=session.targets.filter(role=role.value, beside=False).select_related("stored_key"),
         keys={(k.host, k.port): k for k in session.host_keys.all()},
-        runs=session.runs.filter(kind="probes", target__role=role.value).select_related("target")[
-            :3
-        ],
+        runs=session.runs.filter(
+            kind="probes", target__role=role.value, target__beside=False
+        ).select_related("target")[:3],
         rows=fact_rows(facts, f"{role.value}.", "vm." if role is View.HOST else f"{role.value}."),
         commands=preview_of(role),
         answers=ANSWERS,
@@ -151,7 +151,7 @@ def host(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         except EditedMeanwhileError as error:
             messages.error(request, f"{error} Nothing was kept; answer once more.")
         return redirect("triage:host", session.pk)
-    return _look(request, session, View.HOST, SshTargetForm())
+    return _look(request, session, View.HOST, SshTargetForm(user=acting(request)))
 
 
 @require_POST

@@ -18,7 +18,7 @@ from webapp.accounts.models import User
 from webapp.triage.contact import Contact, first_contact
 from webapp.triage.credentials import (
     RefusedError,
-    may_use_own_keys,
+    may_connect,
     refuse_unless_keys_are_theirs,
 )
 from webapp.triage.forms.target import SshTargetForm
@@ -38,17 +38,16 @@ def add(request: HttpRequest, session: DiagnosisSession, role: str) -> HttpRespo
             raise PermissionDenied("Only an administrator may run probes on this machine itself.")
         values = {"agent": "local"}
     else:
-        try:
-            refuse_unless_keys_are_theirs(user)
-        except RefusedError as error:
-            raise PermissionDenied(str(error)) from error
-        form = SshTargetForm(request.POST)
+        if not may_connect(user):
+            raise PermissionDenied("Store a key of yours first, on the page “Keys”.")
+        form = SshTargetForm(request.POST, user=user)
         if not form.is_valid():
             return _look(request, session, View(role), form, status=422)
         values = form.values()
     with transaction.atomic():
         target = Target.objects.create(session=session, role=role, created_by=user, **values)
-        Event.record(session, "target_added", user, role=role, target=str(target))
+        about = {"key": target.stored_key.fingerprint} if target.stored_key else {}
+        Event.record(session, "target_added", user, role=role, target=str(target), **about)
     if target.agent == "ssh":
         return redirect("triage:host_key", session.pk, target.pk)
     return redirect(f"triage:{role}", session.pk)
@@ -67,7 +66,7 @@ def host_key(request: HttpRequest, session: DiagnosisSession, target_id: int) ->
     if contact.changed:
         Event.record(session, "host_key_changed", acting(request), host=contact.host)
     elif request.method == "POST" and request.POST.get("fingerprint") == contact.shown.fingerprint:
-        _pin(session, contact, acting(request))
+        pin(session, contact, acting(request))
         messages.success(request, f"Host key of {contact.host} accepted and pinned.")
         if contact.host == target.host and contact.port == target.port:
             return redirect(f"triage:{target.role}", session.pk)
@@ -75,7 +74,7 @@ def host_key(request: HttpRequest, session: DiagnosisSession, target_id: int) ->
     return _key_page(request, session, target, contact=contact, pinned=pinned)
 
 
-def _pin(session: DiagnosisSession, contact: Contact, user: User) -> None:
+def pin(session: DiagnosisSession, contact: Contact, user: User) -> None:
     key = contact.shown
     with transaction.atomic():
         PinnedHostKey.objects.get_or_create(
@@ -105,9 +104,13 @@ def forget_key(request: HttpRequest, session: DiagnosisSession, target_id: int) 
     """A changed key stays blocked until someone who knows why forgets the old one, in words."""
     target = get_object_or_404(session.targets, pk=target_id, agent="ssh")
     host, port = request.POST.get("host", ""), request.POST.get("port", "")
-    if not may_use_own_keys(acting(request)):
+    try:
+        refuse_unless_keys_are_theirs(target, acting(request))
+    except RefusedError as error:
         # Who forgot it would hide from the others that it changed.
-        raise PermissionDenied("Only who may connect to this machine may forget its key.")
+        raise PermissionDenied(
+            "Only who may connect to this machine may forget its key."
+        ) from error
     named = bool(host) and request.POST.get("confirm", "").strip() == host
     if not named or not re.fullmatch(r"[0-9]{1,5}", port):
         messages.error(request, f"Type {host or target.host} to forget its key.")

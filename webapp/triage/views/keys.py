@@ -1,0 +1,68 @@
+"""Stored SSH keys: who has which, adding one, removing one. A key never comes back to a page."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST
+
+from webapp.accounts.models import User
+from webapp.triage import sealing
+from webapp.triage.forms.key import StoredKeyForm
+from webapp.triage.keys import KeyRefusedError, key_add, key_remove
+from webapp.triage.models import StoredKey
+from webapp.triage.views.shell import acting
+
+
+@never_cache
+@sensitive_post_parameters("private_key", "passphrase")
+@require_http_methods(["GET", "POST"])
+def keys(request: HttpRequest) -> HttpResponse:
+    user = acting(request)
+    if not user.may_open_sessions:
+        raise PermissionDenied("Keys are for operators: only they connect to machines.")
+    if request.method == "GET":
+        return _page(request, StoredKeyForm(user=user))
+    form = StoredKeyForm(request.POST, user=user)
+    if form.is_valid():
+        try:
+            stored = key_add(user, **form.cleaned_data)
+        except (KeyRefusedError, sealing.SealError) as error:
+            form.add_error("private_key", str(error))
+        else:
+            messages.success(request, f"“{stored.name}” is stored. It never comes back to a page.")
+            return redirect("triage:keys")
+    return _page(request, form.without_secrets(), status=422)
+
+
+def _page(request: HttpRequest, form: StoredKeyForm, status: int = 200) -> HttpResponse:
+    user = acting(request)
+    context = {"nav": "keys", "keys": _seen_by(user), "form": form}
+    return TemplateResponse(request, "triage/keys.html", context, status=status)
+
+
+def _seen_by(user: User) -> list[StoredKey]:
+    """One's own and the shared ones; an administrator sees that the others' are there."""
+    found = StoredKey.objects.select_related("owner", "removed_by")
+    return list(found if user.is_staff else found.filter(Q(owner=user) | Q(shared=True)))
+
+
+@require_POST
+def remove_key(request: HttpRequest, key_id: UUID) -> HttpResponse:
+    user = acting(request)
+    key = get_object_or_404(StoredKey, pk=key_id)
+    if key.owner_id != user.pk and not user.is_staff:
+        raise PermissionDenied("Only whose key it is, or an administrator, removes it.")
+    if key_remove(key, user):
+        messages.success(
+            request, f"“{key.name}” is removed. Machines that used it need another key."
+        )
+    return redirect("triage:keys")
