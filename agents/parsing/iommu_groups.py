@@ -65,7 +65,7 @@ def parse(text: str) -> Groups | None:
         names = by_group.setdefault(group, {})
         names[address] = names.get(address) or name
     groups = tuple(_group(number, names) for number, names in sorted(by_group.items()))
-    used = tuple(sorted({member.line for member in members}))
+    used = tuple(dict.fromkeys(member.line for member in members))
     return Groups(groups, used, _is_cut(text))
 
 

@@ -39,8 +39,11 @@ class Details:
     last: int = 0
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
-        for number in range(self.first, self.last):
-            yield number + 1, self.lines[number]
+        return zip(
+            range(self.first + 1, self.last + 1),
+            self.lines[self.first : self.last],
+            strict=True,
+        )
 
     def __len__(self) -> int:
         return self.last - self.first

@@ -133,11 +133,10 @@ def _take_message(log: NcclLog, line: str, number: int) -> None:
         if version := _VERSION.search(line):
             log.version = version["version"]
             log.note("version", number)
-    elif "P2P" in line or "peer query" in line:
-        if refused := _REFUSED.search(line):
-            pair = sorted(int(group) for group in refused.groups() if group is not None)
-            log.refused.add((pair[0], pair[1]))
-            log.note("refused", number)
+    elif ("P2P" in line or "peer query" in line) and (refused := _REFUSED.search(line)):
+        pair = sorted(int(group) for group in refused.groups() if group is not None)
+        log.refused.add((pair[0], pair[1]))
+        log.note("refused", number)
     if "anks " in line:
         _take_size(log, line)
     if "Init START" in line or "Init COMPLETE" in line or "Bootstrap" in line:

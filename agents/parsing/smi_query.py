@@ -26,7 +26,8 @@ _POWER = ("GPU Power Readings", "Power Readings")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One GPU's block. values: (section, key) -> text; section "" for keys of the block itself."""
+    """One GPU's block. values: (section, key) -> text; section "" for keys of the block itself.
+    lines: where those of the Fabric section stand."""
 
     address: str
     line: int
@@ -104,7 +105,8 @@ def _store(
         return
     place = ("", key) if key in _BLOCK_KEYS else (section, key)
     blocks[-1].values.setdefault(place, value)
-    blocks[-1].lines.setdefault(place, line)
+    if section == "Fabric":
+        blocks[-1].lines.setdefault(place, line)
 
 
 def _gpu(index: int, block: Block, head: dict[str, tuple[str, int]]) -> Gpu:
