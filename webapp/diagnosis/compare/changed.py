@@ -1,0 +1,107 @@
+"""What is different between two snapshots of a machine, part by part, and what of it can matter for P2P."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agents.facts import ReadingKind, all_facts
+from webapp.diagnosis.claim import EvidenceRef
+from webapp.diagnosis.compare.leaves import Leaves, Part, leaves
+from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.reference.p2p_relevance import Bears, Relevance, relevance
+
+# Measurements are compared as such; the `vm.*` facts are `host.vms` read for one VM.
+_ELSEWHERE = ("bench.", "user.", "vm.")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Parts of one fact that changed alike. before, after: None where the part is not there.
+
+    names: of the parts; ("",) for a value without parts.
+    """
+
+    fact_id: str
+    title: str
+    names: tuple[str, ...]
+    before: str | None
+    after: str | None
+    relevance: Relevance
+    refs_before: tuple[EvidenceRef, ...]
+    refs_after: tuple[EvidenceRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """differences: what can matter for P2P first. same: facts that were read on both sides and are equal.
+    not_again: facts that were not read anew. only_after: facts that nobody had read before."""
+
+    differences: tuple[Difference, ...]
+    same: tuple[str, ...]
+    not_again: tuple[str, ...]
+    only_after: tuple[str, ...]
+
+
+_ORDER = (Bears.YES, Bears.TIME, Bears.UNKNOWN, Bears.NO)
+
+
+def changed(before: Facts, after: Facts) -> Changed:
+    """Everything known at either time; `after` holds what was known before, too."""
+    found: list[Difference] = []
+    same: list[str] = []
+    not_again: list[str] = []
+    only_after: list[str] = []
+    for fact_id in sorted(before.readings.keys() | after.readings.keys()):
+        if fact_id.startswith(_ELSEWHERE):
+            continue
+        old, new = _known(before, fact_id), _known(after, fact_id)
+        if old is None:
+            only_after += [_title(fact_id)] if new else []
+        elif new is None or (new.source, new.epoch) == (old.source, old.epoch):
+            not_again.append(_title(fact_id))
+        else:
+            differences = list(_differences(fact_id, old, new))
+            found += differences
+            same += [] if differences else [_title(fact_id)]
+    found.sort(key=lambda d: (_ORDER.index(d.relevance.bears), d.fact_id))
+    return Changed(tuple(found), tuple(same), tuple(not_again), tuple(only_after))
+
+
+def _known(facts: Facts, fact_id: str) -> Sourced | None:
+    """What is not there is known, too: the newest such reading counts."""
+    told = (ReadingKind.KNOWN, ReadingKind.ABSENT)
+    found = [item for item in facts.readings.get(fact_id, ()) if item.reading.kind in told]
+    return max(found, key=lambda item: (item.epoch, item.order), default=None)
+
+
+def _title(fact_id: str) -> str:
+    fact = all_facts().get(fact_id)
+    return fact.title if fact else fact_id
+
+
+def _differences(fact_id: str, old: Sourced, new: Sourced) -> Iterator[Difference]:
+    parts = [_parts(fact_id, item) for item in (old, new)]
+    alike: dict[tuple[str | None, str | None, Relevance], list[str]] = {}
+    for name in dict.fromkeys([*parts[0], *parts[1]]):
+        was, now = parts[0].get(name), parts[1].get(name)
+        if was != now and not _left_out(was, now):
+            key = (_text(was), _text(now), relevance(fact_id, name))
+            alike.setdefault(key, []).append(name)
+    for (before, after, why), names in alike.items():
+        refs = old.refs[:1], new.refs[:1]
+        yield Difference(fact_id, _title(fact_id), tuple(names), before, after, why, *refs)
+
+
+def _text(part: Part | None) -> str | None:
+    return part.text if part else None
+
+
+def _left_out(was: Part | None, now: Part | None) -> bool:
+    """Whether only one of two outputs told it."""
+    told = was or now
+    return (was is None or now is None) and bool(told and told.if_told)
+
+
+def _parts(fact_id: str, item: Sourced) -> Leaves:
+    return leaves(fact_id, item.reading.value) if item.reading.value is not None else {}

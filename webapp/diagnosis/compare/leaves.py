@@ -1,0 +1,103 @@
+"""A fact's value as named parts, so that two values can be compared part by part."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from agents.facts.p2p import P2pMatrix, TopologyMatrix
+from agents.facts.vm import QemuCommand, Vm
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """if_told: an output may leave it out, so that its absence says nothing."""
+
+    text: str
+    if_told: bool = False
+
+
+Leaves = dict[str, Part]
+# What names one of many, in this order.
+_KEYS = ("id", "index", "slot", "pci_address", "address", "gpu", "group", "name", "host_address")
+# What moves by itself from one look to the next, or only says where something was read.
+_RESTLESS = re.compile(
+    r"utilisation_percent|memory_utilisation_percent|memory_used_mib|used_mib|power_w|sm_clock_mhz"
+    r"|temperature_celsius|pcie_gen|pcie_width|pid|key_lines|line|text|running"
+)
+COMMAND_LINES = frozenset({"guest.kernel_cmdline", "host.kernel_cmdline"})
+
+
+def leaves(fact_id: str, value: Any) -> Leaves:
+    """Text by name; the one part of a plain value has the name ""."""
+    if fact_id in COMMAND_LINES:
+        return _parameters(value)
+    return _of(value)
+
+
+def _parameters(line: str) -> Leaves:
+    """The words of a command line, without order; what is given twice counts together."""
+    found: dict[str, list[str]] = {}
+    for word in line.split():
+        name, given, value = word.partition("=")
+        found.setdefault(name, []).append(value if given else "set")
+    return {name: Part(" ".join(values)) for name, values in found.items()}
+
+
+def _of(value: Any) -> Leaves:
+    if value is None:
+        return {}
+    if isinstance(value, P2pMatrix):
+        return {f"{a} → {b}": Part(str(code)) for (a, b), code in value.pairs().items()}
+    if isinstance(value, TopologyMatrix):
+        return {f"{a} – {b}": Part(link) for (a, b), link in value.gpu_links().items() if a < b}
+    if isinstance(value, Vm):
+        return _vm(value)
+    if isinstance(value, QemuCommand):
+        return _below("", {"machine": value.machine, "cpu": value.cpu, "devices": value.devices})
+    if isinstance(value, Mapping):
+        return _below("", value)
+    if is_dataclass(value):
+        kept = {f.name: getattr(value, f.name) for f in fields(value)}
+        parts = _below("", {k: v for k, v in kept.items() if not _RESTLESS.fullmatch(k)})
+        return {name: replace(part, if_told=True) for name, part in parts.items()}
+    if isinstance(value, tuple | list):
+        return _listed(value)
+    return {"": Part(str(value))}
+
+
+def _vm(vm: Vm) -> Leaves:
+    """Its configuration's own keys; what waits for the next start is named so."""
+    config = _below("", vm.config)
+    return {**config, **{f"pending {name}": Part(text) for name, text in vm.pending.items()}}
+
+
+def _below(prefix: str, parts: Mapping[Any, Any]) -> Leaves:
+    found: Leaves = {}
+    for name, value in parts.items():
+        for inner, part in _of(value).items():
+            found[" ".join(filter(None, [prefix, str(name), inner]))] = part
+    return found
+
+
+def _listed(items: Sequence[Any]) -> Leaves:
+    """That one of many is there is a part by itself."""
+    found: Leaves = {}
+    for item in items:
+        name = _name(item)
+        found[name or str(item)[:80]] = Part("there")
+        if name:
+            found |= _below(name, {"": item})
+    return found
+
+
+def _name(item: Any) -> str:
+    """How this one of many is told from the others; "" when it is only itself."""
+    keyed = ((key, getattr(item, key, None)) for key in _KEYS)
+    named = next((value for _, value in keyed if value not in (None, "")), None)
+    if named is None or not is_dataclass(item):
+        return ""
+    kind = {"Gpu": "GPU ", "Vm": "VM ", "HostPci": "hostpci"}.get(type(item).__name__, "")
+    return f"{kind}{named}"
