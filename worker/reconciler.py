@@ -12,6 +12,7 @@ from django.db import DatabaseError, close_old_connections
 from django.utils import timezone
 
 from webapp.triage import runs
+from worker.salvaging import salvage_lost
 
 EVERY_S = 5.0
 logger = logging.getLogger(__name__)
@@ -20,7 +21,9 @@ logger = logging.getLogger(__name__)
 def reconcile_once() -> tuple[int, int]:
     """(runs ended as lost, messages sent again)."""
     now = timezone.now()
-    return runs.expire_leases(now), runs.resend_lost_messages(now)
+    lost = runs.expire_leases(now)
+    salvage_lost(now)
+    return lost, runs.resend_lost_messages(now)
 
 
 def reconcile_until(stop: threading.Event) -> None:

@@ -1,0 +1,35 @@
+"""What a worker had stored raw when it was killed becomes evidence, as it would have itself."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from agents.framing import Frame, FrameReader
+from webapp.triage import intake, runs
+from webapp.triage.models import Run, RunState
+
+_LATE = timedelta(minutes=1)  # a reconciler that was killed half-way does it in its next pass
+
+
+def salvage_lost(now: datetime) -> int:
+    """Reads the output of runs whose lease ran out lately. Returns how many had brought something. Doing
+    it twice changes nothing."""
+    lately = Run.objects.filter(
+        state=RunState.LOST, failure="LeaseExpired", ended_at__gte=now - _LATE
+    )
+    return sum(map(_salvage, lately.select_related("session", "target", "created_by")))
+
+
+def _salvage(run: Run) -> bool:
+    pieces = [bytes(body) for body in run.chunks.values_list("body", flat=True)]
+    if run.kind == runs.BENCHMARK:
+        if pieces and not run.evidence.exists():
+            intake.take_benchmark_output(run, b"".join(pieces))
+        return bool(pieces)
+    reader, whole = FrameReader(run.nonce), 0
+    for piece in pieces:
+        for event in reader.feed(piece):
+            if isinstance(event, Frame) and event.probe_id in run.names:
+                intake.take_frame(run, event)
+                whole += 1
+    return bool(whole)
