@@ -1,6 +1,7 @@
 """Our all-reduce figures beside nccl-tests' all_reduce_perf -G, on the GPUs of one machine, P2P on and off.
 
     python3 bench/gpu/allreduce_vs_nccl_tests.py SOURCE [--build FOLDER] [--only-build] [--keep FOLDER]
+        [--gpus N] [--wide]
 
 Run with the Python that has torch. The reference is built against the NCCL of that torch. Every repeat holds
 ours and the reference once with P2P and once without, in an order drawn anew, each in fresh processes; ours
@@ -37,12 +38,24 @@ from agents.parsing import nccl_tests  # noqa: E402
 
 SHARE = 0.03
 FEWEST = 5
-FIRST, LAST, FACTOR, LARGEST = 12 * 2**10, 12 * 2**20, 4, 16 * 2**20
+KIB, MIB, FACTOR = 2**10, 2**20, 4
 ARMS = {"P2P on": DEFAULT, "P2P off": CONTROL}
-# It times on the host: with fewer in a graph, what launching graphs costs weighs on small messages
-# (DECISIONS.md, record 11).
-IN_GRAPH = 100
+# Ladders of (first, last, launches of a graph of 20). It times on the host: with fewer launches, what each
+# costs weighs on small messages (DECISIONS.md, record 11).
+LADDERS = ((12 * KIB, 768 * KIB, 100), (4 * MIB, 16 * MIB, 20))
+WIDE = ((4 * KIB, MIB, 100), (4 * MIB, 64 * MIB, 20))
 REFERENCE_SECONDS = 40
+
+
+def sizes_of(ladders):
+    """Bytes, rising."""
+    found = []
+    for size, last, _ in ladders:
+        while size <= last:
+            found.append(size)
+            size *= FACTOR
+    return found
+
 
 
 def main() -> int:
@@ -53,8 +66,10 @@ def main() -> int:
     ask.add_argument("--keep", type=Path, default=None, help="folder for the raw outputs")
     ask.add_argument("--repeats", type=int, default=FEWEST)
     ask.add_argument(
-        "--seconds", type=float, default=140.0, help="no repeat begins that would not fit"
+        "--seconds", type=float, default=95.0, help="no repeat begins that would not fit"
     )
+    ask.add_argument("--gpus", type=int, default=0, help="the first so many; default all")
+    ask.add_argument("--wide", action="store_true", help="4 KiB to 64 MiB; else 12 KiB to 16 MiB")
     ask.add_argument("--seed", type=int, default=1)
     chosen = ask.parse_args()
     began = time.monotonic()
@@ -115,14 +130,13 @@ def architecture() -> str:
 def measured(chosen, program, home, folder, keep, began):
     """µs by (who, arm, bytes), one entry a repeat."""
     load_torch()  # starts nothing on any GPU, so that the ranks can be forked from here
-    gpus = len(gpu_list())
-    sizes = [FIRST * FACTOR**n for n in range(6)] + [LARGEST]
-    asked = SimpleNamespace(
-        folder=str(folder), device="cuda", ranks=gpus, sizes=sizes, dtype="bf16"
-    )
-    asked.row_seconds, asked.stall_seconds, asked.all_ways = 0.15, 30.0, False
+    gpus = min(chosen.gpus or len(gpu_list()), len(gpu_list()))
+    ladders = WIDE if chosen.wide else LADDERS
+    asked = SimpleNamespace(folder=str(folder), device="cuda", ranks=gpus, dtype="bf16")
+    asked.ladders, asked.sizes = ladders, sizes_of(ladders)
+    asked.row_seconds, asked.stall_seconds, asked.all_ways = 0.1, 30.0, False
     stay_open()
-    print(f"{gpus} GPUs, NCCL {library('libnccl')._name}", flush=True)
+    print(f"{gpus} of {len(gpu_list())} GPUs, NCCL {library('libnccl')._name}", flush=True)
     times, draw = defaultdict(list), random.Random(chosen.seed)
     longest = 0.0
     for repeat in range(chosen.repeats):
@@ -177,7 +191,7 @@ def ours(asked, _program, _home, arm, repeat, raw):
 def reference(asked, program, home, arm, _repeat, raw):
     environment = {**os.environ, **SETTINGS[arm], "LD_LIBRARY_PATH": searched(home)}
     text = ""
-    for first, last, count in ((FIRST, LAST, IN_GRAPH), (LARGEST, LARGEST, 20)):
+    for first, last, count in asked.ladders:
         command = [str(program), "-g", str(asked.ranks), "-b", str(first), "-e", str(last)]
         command += ["-f", str(FACTOR), "-d", "bfloat16", "-G", "20", "-n", str(count), "-w", "5"]
         done = subprocess.run(
@@ -231,23 +245,30 @@ def told(times) -> int:
             word = f"within {allowed:.1%}" if within else f"NOT within {allowed:.1%}"
             word += f" ({len(mine)} and {len(theirs)} repeats)"
             print(
-                f"{size:>10} {median(mine):>10.2f} {spread(mine):>7.1%} {median(theirs):>10.2f} "
-                f"{spread(theirs):>7.1%} {ratio:.3f} {word}"
+                f"{size:>10} {median(mine):>10.2f} {shown(mine):>7} {median(theirs):>10.2f} "
+                f"{shown(theirs):>7} {ratio:.3f} {word}"
             )
-    small = [times["ours", arm, FIRST] for arm in ARMS]
+    first = min((size for _, _, size in times), default=0)
+    small = [times["ours", arm, first] for arm in ARMS]
     if all(small):
         apart = max(small[0]) < min(small[1])
         bad += not apart
         word = "told apart" if apart else "NOT told apart"
         print(
-            f"\nP2P on and off at {FIRST} bytes: {word}, {max(small[0]):.2f} against {min(small[1]):.2f} µs"
+            f"\nP2P on and off at {first} bytes: {word}, {max(small[0]):.2f} against {min(small[1]):.2f} µs"
         )
+    bad += not times
     print("all within" if not bad else f"{bad} of the lines above are not as they should be")
     return 1 if bad else 0
 
 
 def spread(values) -> float:
     return max(values) / min(values) - 1
+
+
+def shown(values) -> str:
+    """The spread between repeats, which one repeat cannot show."""
+    return f"{spread(values):.1%}" if len(values) > 1 else "–"
 
 
 if __name__ == "__main__":

@@ -1,32 +1,60 @@
 """Our copy figures beside cudaMemcpyPeerAsync timed in C++ (peer_copies.cu), on two GPUs of one machine.
 
-    python3 bench/gpu/copy_vs_memcpy_peer.py [folder for the raw outputs]
+    python3 bench/gpu/copy_vs_memcpy_peer.py [folder for the raw outputs] [--seconds 85]
 
-Peer access on and off, each side in fresh processes, ours and the reference by turns, as often as fits into
---seconds. In every second repeat our program looks at no telemetry, which shows what looking costs.
-Within means: 3 %, or 0.3 µs, or no further apart than the reference's own repeats.
+Run with the Python that has torch. Peer access on and off, each side in fresh processes, ours and the
+reference by turns, as often as fits into --seconds; ours is what the payload runs, forked from a process that
+has loaded torch. In every second repeat our program looks at no telemetry, which shows what looking costs.
+Within means: 3 %, or 0.3 µs, or no further apart than the reference's own repeats. A copy with two modes
+(DECISIONS.md, record 8) has no middle to compare: its median has to lie among the reference's samples.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import itertools
+import json
 import os
 import shutil
 import subprocess
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
+from types import ModuleType
 
-from shipped import lines_of
+from shipped import ROOT
 
-PARTS = {False: "no_peer", True: "peer"}
-SHARE, LEAST_US = 0.03, 0.3
+PAYLOADS = ROOT / "agents" / "payloads"
+SHARE, LEAST_US, MODES = 0.03, 0.3, 1.3
 FEWEST = 5
+ARGV = ("--only", "no_peer,peer", "--pairs", "first", "--quick", "--row-seconds", "0.03")
 
-Times = dict[tuple[bool, int], list[float]]
+Key = tuple[bool, int]  # peer access, bytes
+Times = dict[Key, list[float]]
+
+
+@dataclass
+class Found:
+    """µs by peer access and size, one entry a repeat. ranges: (smallest, largest) sample of the reference;
+    our intervals. modes: sizes whose samples lie in two groups on either side."""
+
+    theirs: Times = field(default_factory=lambda: defaultdict(list))
+    looked: Times = field(default_factory=lambda: defaultdict(list))
+    blind: Times = field(default_factory=lambda: defaultdict(list))
+    ranges: dict[Key, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
+    intervals: dict[Key, list[tuple[float, float]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    modes: set[Key] = field(default_factory=set)
+
+    def mine(self, key: Key) -> list[float]:
+        return [*self.looked.get(key, ()), *self.blind.get(key, ())]
 
 
 def compiled(folder: Path) -> Path:
@@ -36,93 +64,143 @@ def compiled(folder: Path) -> Path:
     return program
 
 
-def reference(program: Path, times: Times) -> None:
-    for access in PARTS:
+def reference(program: Path, found: Found) -> None:
+    for access in (False, True):
         command = [str(program), "on" if access else "off"]
         out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
         for line in out.splitlines():
-            size, median_us, *_ = line.split()
-            times[access, int(size)].append(float(median_us))
+            size, middle, smallest, largest = line.split()
+            key = access, int(size)
+            found.theirs[key].append(float(middle))
+            found.ranges[key].append((float(smallest), float(largest)))
+            if float(largest) > MODES * float(smallest):
+                found.modes.add(key)
 
 
-def ours(
-    times: Times,
-    intervals: dict[tuple[bool, int], list[tuple[float, float]]],
-    *argv: str,
-    keep: Path,
-) -> None:
-    wanted = ("--only", "no_peer,peer", "--pairs", "first", "--row-seconds", "0.05", *argv)
-    for row in lines_of("bench.copy", *wanted, keep=keep):
+def program() -> ModuleType:
+    """The payload's own __main__, with the modules beside it."""
+    sys.path[:0] = [str(PAYLOADS / folder) for folder in ("copy", "_shared")]
+    spec = importlib.util.spec_from_file_location("copy_payload", PAYLOADS / "copy" / "__main__.py")
+    assert spec
+    assert spec.loader
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+def ours(payload: ModuleType, found: Found, *, look: bool, keep: Path) -> None:
+    from lines import HEADED
+    from telemetry import EVERY_SECONDS, sampled
+
+    HEADED[0] = 0
+    chosen = payload.options(list(ARGV))
+    with written_to(keep), sampled(EVERY_SECONDS if look else 0):
+        parts = payload.Parts("peerpath.copy/1", payload.PARTS, payload.run_on_cpu)
+        parts.run(chosen, list(ARGV), time.monotonic() + 60)
+    for row in map(json.loads, keep.read_text().splitlines()):
         if "error" in row or row.get("lost"):
             print("ours:", row, file=sys.stderr)
         if row.get("path") == "peer" and row["timing"] == "device":
             key = row["peer_access"], row["size_bytes"]
-            times[key].append(row["time_us"])
-            intervals[key].append((row["ci_low_us"], row["ci_high_us"]))
+            (found.looked if look else found.blind)[key].append(row["time_us"])
+            found.intervals[key].append((row["ci_low_us"], row["ci_high_us"]))
+            if row["unstable"]:
+                found.modes.add(key)
 
 
-def spread(values: list[float]) -> float:
-    return max(values) / min(values) - 1
+@contextmanager
+def written_to(file: Path) -> Iterator[None]:
+    """Standard output is that file meanwhile; standard input stays open, as the payload wants."""
+    sys.stdout.flush()
+    screen, (read, write) = os.dup(1), os.pipe()
+    os.dup2(read, 0)
+    with file.open("wb") as out:
+        os.dup2(out.fileno(), 1)
+        try:
+            yield
+        finally:
+            os.dup2(screen, 1)
+            for one in (screen, read, write):
+                os.close(one)
 
 
-def show(mine: Times, theirs: Times) -> int:
+def spread(values: list[float]) -> str:
+    """Between repeats, which one repeat cannot show."""
+    return f"{max(values) / min(values) - 1:.1%}" if len(values) > 1 else "–"
+
+
+def within(key: Key, found: Found) -> bool:
+    mine, theirs = found.mine(key), found.theirs[key]
+    if key in found.modes:
+        lowest = min(low for low, _ in found.ranges[key])
+        highest = max(high for _, high in found.ranges[key])
+        return lowest * (1 - SHARE) <= median(mine) <= highest * (1 + SHARE)
+    share = max(SHARE, max(theirs) / min(theirs) - 1)
+    return abs(median(mine) - median(theirs)) <= max(share * median(theirs), LEAST_US)
+
+
+def show(found: Found) -> int:
     """Prints the table. How many rows are not within."""
     outside = 0
     print("peer  bytes       ours_us   ref_us    ratio   diff_us  ours_spread ref_spread  within")
-    for key in sorted(theirs):
-        if key not in mine:
-            print(f"{'on' if key[0] else 'off':<5} {key[1]:<10}  ours has no row")
+    for key in sorted(found.theirs):
+        word = "on" if key[0] else "off"
+        mine, theirs = found.mine(key), found.theirs[key]
+        if not mine:
+            print(f"{word:<5} {key[1]:<10}  ours has no row")
             outside += 1
             continue
-        one, other = median(mine[key]), median(theirs[key])
-        room = max(SHARE, spread(theirs[key])) * other
-        within = abs(one - other) <= max(room, LEAST_US)
-        outside += not within
+        one, other, good = median(mine), median(theirs), within(key, found)
+        outside += not good
+        modes = ", two modes" if key in found.modes else ""
         print(
-            f"{'on' if key[0] else 'off':<5} {key[1]:<10} {one:9.3f} {other:9.3f} {one / other:7.4f} "
-            f"{one - other:+9.3f} {spread(mine[key]):10.1%} {spread(theirs[key]):10.1%}   {within}"
+            f"{word:<5} {key[1]:<10} {one:9.3f} {other:9.3f} {one / other:7.4f} "
+            f"{one - other:+9.3f} {spread(mine):>10} {spread(theirs):>10}   {good}{modes}"
         )
     return outside
 
 
-def main() -> int:
-    ask = argparse.ArgumentParser(description=__doc__)
-    ask.add_argument("folder", nargs="?", default=os.environ.get("OUT", "."))
-    ask.add_argument("--seconds", type=float, default=85.0)
-    chosen = ask.parse_args()
-    began, folder = time.monotonic(), Path(chosen.folder)
-    program = compiled(folder)
-    theirs, looked, blind = defaultdict(list), defaultdict(list), defaultdict(list)
-    intervals = defaultdict(list)
-    longest = 0.0
-    for repeat in itertools.count():
-        start = time.monotonic()
-        if start - began + longest > chosen.seconds:
-            break
-        if repeat % 2:
-            ours(blind, intervals, "--telemetry-seconds", "0", keep=folder / f"copy-{repeat}.jsonl")
-            reference(program, theirs)
-        else:
-            reference(program, theirs)
-            ours(looked, intervals, keep=folder / f"copy-{repeat}.jsonl")
-        longest = max(longest, time.monotonic() - start)
-    program.unlink()
-    mine = defaultdict(list, {k: looked[k] + blind[k] for k in {*looked, *blind}})
-    outside = show(mine, theirs)
-    print(
-        f"\n{repeat} repeats by turns in {time.monotonic() - began:.0f} s; {outside} rows not within"
-    )
-    if repeat < FEWEST:
+def told(found: Found, repeats: int, seconds: float) -> int:
+    """Prints what was found; 1 when a row is not within, or was not measured often enough."""
+    outside = show(found)
+    print(f"\n{repeats} repeats by turns in {seconds:.0f} s; {outside} rows not within")
+    if repeats < FEWEST:
         print(f"fewer than {FEWEST} repeats: give more --seconds")
-    for key in sorted(looked.keys() & blind.keys()):
-        ratio = median(looked[key]) / median(blind[key])
+    for key in sorted(found.looked.keys() & found.blind.keys()):
+        ratio = median(found.looked[key]) / median(found.blind[key])
         print(f"telemetry on / off, {'peer' if key[0] else 'no peer'}, {key[1]} bytes: {ratio:.4f}")
-    smallest = min((size for _, size in mine), default=0)
-    on, off = intervals[True, smallest], intervals[False, smallest]
+    smallest = min((size for _, size in found.intervals), default=0)
+    on, off = found.intervals.get((True, smallest)), found.intervals.get((False, smallest))
     if on and off:
         apart = max(high for _, high in on) < min(low for low, _ in off)
         print(f"{smallest} bytes, peer access on and off told apart by every interval: {apart}")
-    return int(outside > 0)
+    return int(outside > 0 or repeats < FEWEST or not found.theirs)
+
+
+def main() -> int:
+    ask = argparse.ArgumentParser(description="Ours beside cudaMemcpyPeerAsync.")
+    ask.add_argument("folder", nargs="?", type=Path, default=Path(os.environ.get("OUT", ".")))
+    ask.add_argument("--seconds", type=float, default=85.0)
+    chosen = ask.parse_args()
+    began, found, longest, repeats = time.monotonic(), Found(), 0.0, 0
+    chosen.folder.mkdir(parents=True, exist_ok=True)
+    os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+    copies, payload = compiled(chosen.folder), program()
+    sys.modules["machine"].load_torch()  # starts nothing on any GPU: the parts are forked from here
+    for repeats in itertools.count():
+        start = time.monotonic()
+        if start - began + longest > chosen.seconds:
+            break
+        keep, look = chosen.folder / f"copy-{repeats}.jsonl", repeats % 2 == 0
+        if look:
+            reference(copies, found)
+        ours(payload, found, look=look, keep=keep)
+        if not look:
+            reference(copies, found)
+        longest = max(longest, time.monotonic() - start)
+        print(f"repeat {repeats + 1} took {time.monotonic() - start:.1f} s", flush=True)
+    copies.unlink()
+    return told(found, repeats, time.monotonic() - began)
 
 
 if __name__ == "__main__":

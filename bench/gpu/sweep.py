@@ -40,8 +40,7 @@ def main() -> int:
     for line in said:
         if {"error", "note", "stopped", "verdict", "whole", "plan"} & line.keys():
             print(json.dumps(line)[:400])
-    tries = sum("outcome" in line for line in said)
-    print(f"{tries} tries in {took:.0f} s, {took / max(1, tries):.2f} s each", flush=True)
+    pace(said, took)
     readings = all_benchmarks()["bench.nccl_sweep"].parse(Output(text))
     reading = next(item for item in readings if item.fact_id == NCCL_SWEEP.id)
     print(reading.kind.value, reading.detail, reading.missing)
@@ -49,6 +48,16 @@ def main() -> int:
         return 1
     ranked(reading.value)
     return 0 if said[-1] == {"end": True} and took < MOST_SECONDS else 1
+
+
+def pace(said, took) -> None:
+    """What a try takes, from whole blocks: the rest is loading torch twice and a first try for nothing."""
+    arms = len(next((line["plan"]["arms"] for line in said if "plan" in line), ()))
+    blocks = [line["seconds"] for line in said if line.get("whole") is True]
+    print(f"{sum('outcome' in line for line in said)} tries, {took:.0f} s in all", flush=True)
+    if arms and blocks:
+        whole = f"{len(blocks)} whole blocks of {arms} arms, {max(blocks):.1f} s at most"
+        print(f"{whole}: {sum(blocks) / len(blocks) / arms:.2f} s a try", flush=True)
 
 
 def ranked(result) -> None:
