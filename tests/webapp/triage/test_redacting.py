@@ -7,7 +7,7 @@ from django.test import Client
 
 from agents.facts import View
 from webapp.accounts.models import User
-from webapp.review.decisions import decision_record
+from webapp.review.decisions import Wording, decision_draft
 from webapp.triage import redacting
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.intake import take_text
@@ -60,14 +60,13 @@ def test_a_download_is_redacted_and_the_raw_one_stays_possible(
 def test_a_decisions_export_names_nobody_unless_asked(
     session: DiagnosisSession, browser: Client, alice: User
 ) -> None:
-    decision = decision_record(
-        session,
-        user=alice,
+    wording = Wording(
         title="Ask the admin of kestrel",
-        chosen=["engine_profile"],
+        chosen=("engine_profile",),
         reason="198.51.100.23 is it, 198.51.100.24 is not; mail mirela@birchworks.de",
-        unsafe_understood=False,
-        result=session_diagnosis(session),
+    )
+    decision = decision_draft(
+        session, user=alice, wording=wording, result=session_diagnosis(session)
     )
     page = f"/sessions/{session.pk}/decisions/{decision.number}"
     export = browser.get(page, {"format": "md"}).content.decode()
