@@ -14,6 +14,7 @@ GO_ON, ENOUGH, STILLBORN, REFUSED, STOPPED = 0, 10, 1, 3, 4  # exit codes
 PART_SECONDS = (
     30  # what one process may take, to load torch and measure, however short the limit is
 )
+LOOK_SECONDS = 0.02  # between two looks at a process, which its end waits for
 STUCK_SECONDS = 20  # how long a killed process may take to go
 
 
@@ -51,8 +52,8 @@ def watched(child, until, progress=None):
                 alive = False
                 return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
             if os.isatty(0):
-                time.sleep(0.05)
-            elif select.select([0], [], [], 0.05)[0] and not os.read(0, 4096):
+                time.sleep(LOOK_SECONDS)
+            elif select.select([0], [], [], LOOK_SECONDS)[0] and not os.read(0, 4096):
                 raise Stopped("standard input was closed")
         return None
     finally:

@@ -23,7 +23,7 @@ from nccl import version_of
 from processes import Stopped
 from program import asked, find_ranks, message_sizes, run
 from runtime import library
-from settings import BASELINE, SWEPT, arms_of, named_arms
+from settings import BASELINE, NO_P2P, SWEPT, arms_of, named_arms
 from sizes import KIB
 
 SCHEMA = "peerpath.nccl_sweep/1"
@@ -31,6 +31,8 @@ SIZES = [12 * KIB, 192 * KIB, 768 * KIB]  # 1, 16 and 64 tokens of a hidden size
 # No step sends it, a long prompt does: measured along, so that no gain hides its price.
 PREFILL = 4 * KIB**2
 FAULTS = ("slow", "wrong", "hang")
+# NVIDIA's container images say by it what they hold; NCCL does not read it.
+LABELS = {"NCCL_VERSION"}
 SLACK = 1.3  # a block may take so much longer than the one before it
 
 
@@ -41,6 +43,7 @@ def options(argv):
     )
     ask.add_argument("--repeats", type=int, default=5, help="blocks, each with every arm once")
     ask.add_argument("--arms", default="", help="only these, with the baseline")
+    ask.add_argument("--no-p2p", action="store_true", help="in every arm, as where there is none")
     ask.add_argument("--seed", type=int, default=None, help="of the order; else drawn, and said")
     ask.add_argument("--simulate-fault", default="", help="slow:ARM,wrong:ARM,hang:ARM")
     chosen = ask.parse_args(argv)
@@ -52,6 +55,7 @@ def options(argv):
     chosen.weights = weights
     chosen.faults = faults_of(chosen.simulate_fault)
     chosen.arms = named_arms(chosen.arms)
+    chosen.always = NO_P2P if chosen.no_p2p else {}
     if chosen.seed is None:
         chosen.seed = int.from_bytes(os.urandom(4), "big")
     return chosen
@@ -82,6 +86,9 @@ def measure(chosen, argv, deadline):
         return code
     load_torch()  # found by the look above, so it comes back
     clear_swept()
+    if chosen.always:
+        words = " ".join(f"{name}={value}" for name, value in chosen.always.items())
+        say(note=f"set in every arm: {words}")
     version = version_of(library("libnccl")) if chosen.device == "cuda" else ""
     start = time.monotonic()
     # It counts for nothing: it wakes the GPUs, fills the caches, and shows what NCCL takes by itself.
@@ -89,7 +96,7 @@ def measure(chosen, argv, deadline):
     if first.outcome != "right":
         say(verdict="unusable", why=f"without any setting: {first.outcome}, {first.why}")
         return 0
-    arms = arms_of(version, first.transport, chosen.arms)
+    arms = arms_of(version, first.transport, chosen.arms, chosen.no_p2p)
     plan = {"arms": arms, "sizes": chosen.sizes, "weights": chosen.weights, "seed": chosen.seed}
     say(plan={**plan, "repeats": chosen.repeats, "ranks": chosen.ranks, "nccl": version})
     sweep(chosen, arms, (time.monotonic() - start) * len(arms), deadline)
@@ -105,7 +112,7 @@ def clear_swept():
         del os.environ[name]
     if swept:
         say(note=f"left out, so that the baseline is NCCL's own choice: {', '.join(swept)}")
-    if kept := [f"{name}={os.environ[name]}" for name in inherited if name not in SWEPT]:
+    if kept := [f"{name}={os.environ[name]}" for name in inherited if name not in SWEPT | LABELS]:
         say(note=f"kept in every arm: {', '.join(kept)}")
 
 
@@ -129,7 +136,8 @@ def sweep(chosen, arms, took, deadline):
 
 def tried(chosen, arms, name, block, deadline):
     label = {"arm": name, "block": block}
-    attempt = Attempt(chosen, label, arms[name], chosen.faults.get(name, "")).run(deadline)
+    settings = {**chosen.always, **arms[name]}
+    attempt = Attempt(chosen, label, settings, chosen.faults.get(name, "")).run(deadline)
     if time.monotonic() >= deadline:
         raise Stopped("the time limit was reached")
     say(**attempt.line())

@@ -29,6 +29,8 @@ ARMS = {
     "cumem_host_off": ({"NCCL_CUMEM_HOST_ENABLE": "0"}, (2, 23), NEVER, SHM),
 }
 
+NO_P2P = {"NCCL_P2P_DISABLE": "1"}  # it decides before NCCL_P2P_LEVEL does
+
 SWEPT = {name for settings, *_ in ARMS.values() for name in settings}
 
 
@@ -41,15 +43,17 @@ def named_arms(named):
     return found
 
 
-def arms_of(version, transport, wanted=frozenset()):
+def arms_of(version, transport, wanted=frozenset(), no_p2p=False):
     """{name: settings}, the baseline first: what this version ("2.28.9"; "": every one) has, and what can
-    change anything beside the transport that NCCL takes by itself. wanted: those alone, with the baseline."""
+    change anything beside the transport that NCCL takes by itself. wanted: those alone, with the baseline.
+    no_p2p: P2P is off in all of them, so nothing about it is tried."""
     number = tuple(int(part) for part in version.split(".")) if version else None
     mixed = not transport.startswith(("P2P", "SHM", "NET"))
     return {
         name: settings
         for name, (settings, since, until, beside) in ARMS.items()
         if (number is None or since <= number < until)
+        and not (no_p2p and name.startswith("p2p_"))
         and (name in wanted or name == BASELINE or not wanted)
         and (name in wanted or mixed or transport[:3] in beside)
     }

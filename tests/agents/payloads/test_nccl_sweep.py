@@ -117,6 +117,21 @@ def test_only_whole_blocks_fit_in_the_limit_and_each_is_drawn_anew(program: Path
 
 
 @pytest.mark.service
+def test_without_p2p_every_arm_is_and_nothing_of_it_is_tried(program: Path) -> None:
+    pytest.importorskip("torch")
+    arms = ("--no-p2p", "--arms", "p2p_off,p2p_any_distance,algo_ring", "--repeats", "1")
+    said, _, err = finish(start(program, *SMALL, *arms))
+    assert err == ""
+    (plan,) = (line["plan"] for line in said if "plan" in line)
+    assert list(plan["arms"]) == ["baseline", "algo_ring"]
+    settings = {line["arm"]: line["settings"] for line in said if "outcome" in line}
+    assert settings == {
+        "baseline": "NCCL_P2P_DISABLE=1",
+        "algo_ring": "NCCL_P2P_DISABLE=1 NCCL_ALGO=Ring",
+    }
+
+
+@pytest.mark.service
 @pytest.mark.parametrize("how", ["input closed", "watcher killed"])
 def test_nothing_is_left_when_it_is_ended(program: Path, how: str) -> None:
     pytest.importorskip("torch")
