@@ -149,9 +149,15 @@ class Fleet:
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text()
 
+    def alive(self) -> bool:
+        for name in ("web", "worker", "reconciler"):
+            assert self.processes[name].poll() is None, self.log(name)[-3000:]
+        return True
+
     def entries(self, name: str) -> list[dict[str, Any]]:
         lines = self.log(name).splitlines()
-        return [json.loads(line) for line in lines if not line.startswith("Peerpath is at")]
+        for_people = ("Peerpath is at", "worker: ")
+        return [json.loads(line) for line in lines if line and not line.startswith(for_people)]
 
     def answers(self, path: str) -> int:
         """Status, 0 for none; as the container's own health check asks: from inside, without TLS."""
@@ -202,7 +208,7 @@ def person(fleet: Fleet) -> HttpBrowser:
     """The first administrator, by the command; there is no other way in."""
     public = fleet.services["web"]["environment"]["PEERPATH_PUBLIC_URL"]
     browser = HttpBrowser(public, "127.0.0.1", fleet.web_port)
-    wait_until(lambda: fleet.answers("/healthz/ready") == 200, 60)
+    wait_until(lambda: fleet.alive() and fleet.answers("/healthz/ready") == 200, 60)
     link = fleet.run("web", "invite", "--admin").strip()
     assert link.startswith(f"{public}/welcome/")
     browser.get(link.removeprefix(public))

@@ -80,7 +80,8 @@ def address(name: str, default: str, schemes: Collection[str]) -> str:
     if raw:
         parts = _split(name, raw)
         if parts.scheme not in schemes or not parts.hostname:
-            raise ImproperlyConfigured(f"{name} must be {' or '.join(schemes)}://host…")
+            begin = " or ".join(f"{scheme}://" for scheme in schemes)
+            raise ImproperlyConfigured(f"{name} must start with {begin} and name a host")
     return raw
 
 

@@ -19,8 +19,9 @@ DEBUG = environment.flag("PEERPATH_DEBUG")
 PUBLIC_URL = environment.address("PEERPATH_PUBLIC_URL", "http://127.0.0.1:8000", ("https", "http"))
 _PUBLIC = urlsplit(PUBLIC_URL)
 # The Host header decides where links and redirects lead, so only named hosts are served.
-ALLOWED_HOSTS = environment.words(
-    "PEERPATH_HOSTS", tuple({"127.0.0.1", "localhost", "[::1]", _PUBLIC.hostname or "localhost"})
+ALLOWED_HOSTS = sorted(
+    {"127.0.0.1", "localhost", "[::1]", _PUBLIC.hostname or "localhost"}
+    | set(environment.words("PEERPATH_HOSTS"))
 )
 CSRF_TRUSTED_ORIGINS = [f"{_PUBLIC.scheme}://{_PUBLIC.netloc}"]
 # Believed only when asked to: anybody can send these headers to a server that has no proxy before it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,10 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from webapp.config import environment
+from webapp.config import checks, environment
 from webapp.config.bootstrap import ROOT
+
+_ROW = re.compile(r"\| `(PEERPATH_[A-Z_]+)` \|")
 
 
 @pytest.mark.service
@@ -19,7 +22,18 @@ from webapp.config.bootstrap import ROOT
     ("name", "value", "advice"),
     [
         ("PEERPATH_DATABASE_URL", "mysql://somewhere/db", "must start with postgresql://"),
+        ("PEERPATH_DATABASE_URL", "postgresql://me:pass@host", "must name a database"),
         ("PEERPATH_DEBUG", "perhaps", "write true or false"),
+        ("PEERPATH_PUBLIC_URL", "peerpath.example", "must start with https:// or http://"),
+        ("PEERPATH_PUBLIC_URL", "https://host:port", "is no address"),
+        ("PEERPATH_REDIS_URL", "127.0.0.1:6379", "must start with redis:// or rediss://"),
+        ("PEERPATH_TIME_ZONE", "Mars/Olympus", "like Europe/Berlin"),
+        ("PEERPATH_LOG_LEVEL", "loud", "one of DEBUG, INFO"),
+        ("PEERPATH_LOG_FORMAT", "xml", "one of line, json"),
+        ("PEERPATH_WEB_PROCESSES", "0", "a number from 1 to 64"),
+        ("PEERPATH_WEB_PROCESSES", "2", "needs PEERPATH_REDIS_URL"),
+        ("PEERPATH_EVIDENCE_URL", "/srv/evidence", "must be file:///folder or s3://"),
+        ("PEERPATH_EVIDENCE_URL", "s3://cases/?secret=x", "there is no secret"),
         ("PEERPATH_DATA", "{tmp}/a-file/data", "Set PEERPATH_DATA to a folder you own"),
     ],
 )
@@ -39,6 +53,31 @@ def test_a_bad_setting_stops_the_start_with_a_sentence(
     assert done.returncode == 1
     assert advice in done.stderr
     assert "Traceback" not in done.stderr
+    assert "me:pass" not in done.stderr
+
+
+def test_the_table_of_settings_has_every_name_and_no_other() -> None:
+    """settings.py has been read by now, and so has every name that it asks for."""
+    rows = (ROOT / "docs" / "deploying.md").read_text().splitlines()
+    told = {name for row in rows if (found := _ROW.match(row)) for name in [found[1]]}
+    assert told == environment.asked | {"PEERPATH_PYTHON"}
+
+
+def test_containers_get_every_setting() -> None:
+    """Save those that the image sets, and those that no container needs."""
+    compose = (ROOT / "docker-compose.yml").read_text()
+    given = set(re.findall(r"^    (PEERPATH_[A-Z_]+):", compose, re.M))
+    not_there = {"PEERPATH_DATA", "PEERPATH_DEBUG", "PEERPATH_REACH_LOOPBACK"}
+    assert given == environment.asked - not_there
+
+
+def test_a_name_that_nobody_reads_is_told_with_what_was_meant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PEERPATH_REDIS_URI", "redis://127.0.0.1/0")
+    (found,) = checks.known_settings()
+    assert "PEERPATH_REDIS_URI" in found.msg
+    assert found.hint == "Did you mean PEERPATH_REDIS_URL?"
 
 
 def test_a_database_address_is_taken_apart(tmp_path: Path) -> None:

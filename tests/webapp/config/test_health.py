@@ -127,5 +127,5 @@ def test_the_clients_address_is_the_one_that_the_proxy_wrote(
 
 def test_an_address_without_a_host_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PEERPATH_PUBLIC_URL", "peerpath.example")
-    with pytest.raises(ImproperlyConfigured, match="must be https or http"):
+    with pytest.raises(ImproperlyConfigured, match="must start with https:// or http://"):
         environment.address("PEERPATH_PUBLIC_URL", "", ("https", "http"))
