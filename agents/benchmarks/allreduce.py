@@ -6,7 +6,7 @@ where the devices need 7.5 and 12.9 µs (two H200, 2026).
 
 from __future__ import annotations
 
-from agents.benchmark import BATCH, HIDDEN, Benchmark
+from agents.benchmark import BATCH, HIDDEN, Benchmark, Choice
 from agents.facts import Reading
 from agents.facts.bench import ALLREDUCE, TELEMETRY, AllReduceResult
 from agents.parsing import allreduce_lines
@@ -52,6 +52,12 @@ def _nothing(found: AllReduceLines, output: Output) -> str:
     return f"no measurement in the output: {first[:120]}"
 
 
+# Names that choose how NCCL sends; none that names a file or a library.
+SETTING = (
+    r"NCCL_(?:ALGO|PROTO|BUFFSIZE|NTHREADS|(?:MIN|MAX)_NCHANNELS|P2P_(?:DISABLE|LEVEL)"
+    r"|SHM_(?:DISABLE|USE_CUDA_MEMCPY)|CUMEM_ENABLE)=[\w.:\-]{1,40}"
+)
+
 benchmark = Benchmark(
     __name__,
     title="All-reduce, with P2P and without",
@@ -74,6 +80,12 @@ benchmark = Benchmark(
     choices=(
         HIDDEN,
         BATCH,
+        Choice(
+            "set",
+            "NCCL's settings",
+            hint="for all arms, as in NCCL_PROTO=LL,NCCL_ALGO=Ring",
+            pattern=f"{SETTING}(?:,{SETTING}){{0,7}}",
+        ),
     ),
     about=(
         "NCCL itself sums over all GPUs, 4 KiB to 64 MiB. Every sum is checked, and timed inside a CUDA"

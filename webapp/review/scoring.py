@@ -22,7 +22,7 @@ from webapp.diagnosis.compare.predictions import (
     throughput_score,
 )
 from webapp.diagnosis.compare.serving import rung
-from webapp.diagnosis.compare.sides import Side
+from webapp.diagnosis.compare.sides import Side, facts_in
 from webapp.diagnosis.compare.verification import Pick, Verified
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.workload import read_workload
@@ -112,9 +112,13 @@ def scores(
 
 def _epochs(facts: Facts, picks: tuple[Pick, Pick]) -> tuple[Side, Side]:
     """Everything that was read in either epoch."""
-    every = [item for group in facts.readings.values() for item in group]
-    old, new = (Facts.of(i for i in every if i.epoch == pick.epoch) for pick in picks)
+    old, new = (facts_in(facts, {pick.epoch}) for pick in picks)
     return Side((), old), Side((), new)
+
+
+def codes_of(facts: Facts, picks: tuple[Pick, Pick]) -> Codes | None:
+    """None unless the driver was asked on both sides."""
+    return _codes(_epochs(facts, picks))
 
 
 def _codes(sides: tuple[Side, Side]) -> Codes | None:

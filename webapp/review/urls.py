@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from django.urls import path
 
-from webapp.review.views import bundles, comments, decide, record, report, verify
+from webapp.review.views import (
+    ab,
+    bundles,
+    calibration,
+    changed,
+    comments,
+    decide,
+    record,
+    report,
+    verify,
+)
 
 app_name = "review"
 S = "sessions/<uuid:session_id>/"
@@ -22,4 +32,7 @@ urlpatterns = [
     path(S + "decisions/<int:number>/judge", record.judge, name="judge"),
     path(S + "decisions/<int:number>/close", record.close, name="close"),
     path(S + "verify", verify.verify, name="verify"),
+    path(S + "changed", changed.changes, name="changed"),
+    path(S + "ab", ab.trial_page, name="ab"),
+    path("calibration", calibration.calibration, name="calibration"),
 ]

@@ -25,19 +25,21 @@ _TABLES: dict[str, Fact[Any]] = {
 _COLUMNS = ("fact_id", "kind", "value", "detail", "lines", "missing")
 
 
-def facts_of(session: DiagnosisSession) -> Facts:
-    """Every stored reading and what the operator says. One query."""
-    stored = list(_stored(session))
+def facts_of(session: DiagnosisSession, until: int | None = None) -> Facts:
+    """Every stored reading and what the operator says. One query. until: key of the last evidence that
+    counts, for what was known at that time."""
+    stored = list(_stored(session, until))
     # What a person says is as new as the newest evidence; it must not make a later epoch of its own.
     newest = max((item.epoch for item in stored), default=0)
     return Facts.of([*stored, *_said(session, newest)])
 
 
-def _stored(session: DiagnosisSession) -> Iterator[Sourced]:
-    rows = (
-        StoredReading.objects.filter(evidence__session=session)
-        .order_by("evidence_id", "id")
-        .values_list(*_COLUMNS, "evidence__reader", "evidence__sha256", "evidence__epoch")
+def _stored(session: DiagnosisSession, until: int | None) -> Iterator[Sourced]:
+    readings = StoredReading.objects.filter(evidence__session=session)
+    if until is not None:
+        readings = readings.filter(evidence_id__lte=until)
+    rows = readings.order_by("evidence_id", "id").values_list(
+        *_COLUMNS, "evidence__reader", "evidence__sha256", "evidence__epoch"
     )
     for order, (*columns, reader, sha256, epoch) in enumerate(rows, 1):
         reading: Reading[object] = codec.decode(codec.Row(*columns))

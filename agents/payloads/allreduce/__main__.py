@@ -27,7 +27,13 @@ FAULTS = ("wrong", "hang", "control")
 def options(argv):
     ask = asked("Checks and times all-reduces over all GPUs.", 280.0, 0.25, 30.0)
     ask.add_argument("--simulate-fault", choices=FAULTS, default="", help="to see that it is found")
+    ask.add_argument("--set", default="", help="NCCL_NAME=VALUE,… for all arms, which say it")
     chosen = ask.parse_args(argv)
+    for word in filter(None, chosen.set.split(",")):
+        name, given, value = word.partition("=")
+        if not (given and name.startswith("NCCL_")):
+            ask.error(f"--set takes NCCL_NAME=VALUE, not {word!r}")
+        os.environ[name] = value
     chosen.all_ways = True  # in a graph, queued, and with a wait for each
     chosen.sizes = message_sizes(chosen, LADDER)
     return chosen

@@ -14,9 +14,12 @@ from django.views.decorators.http import require_GET, require_POST
 
 from webapp.accounts.models import Role
 from webapp.review import workflow
+from webapp.review.before_after import before_after
+from webapp.review.calibration import scores_of
 from webapp.review.decisions import DecisionError, superseded_pins
 from webapp.review.madr import as_markdown
 from webapp.review.models import Decision, DecisionState
+from webapp.review.scoring import as_data
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
@@ -45,6 +48,7 @@ def decision(request: HttpRequest, session: DiagnosisSession, number: int) -> Ht
         needed=workflow.needed(found),
         given=sum(approval.approves for approval in counting),
         replaced_by=found.superseded_by.first(),
+        scores=scores_of(session, number),
         mine=found.proposed_by_id == acting(request).pk,
     )
     return TemplateResponse(request, "review/decision.html", context)
@@ -113,7 +117,10 @@ def judge(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpR
 @require_POST
 @on_session
 def close(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
+    """Its predictions are scored by the two states that the page compared."""
     found = get_object_or_404(session.decisions, number=number)
+    states = (request.POST.get("before", ""), request.POST.get("after", ""))
+    scores = before_after(session, states, found).scores
     done = _done(
         request,
         lambda: workflow.decision_close(
@@ -121,6 +128,7 @@ def close(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpR
             user=acting(request),
             state=request.POST.get("state", ""),
             outcome=request.POST.get("outcome", ""),
+            scores=as_data(scores),
         ),
     )
     if not done:

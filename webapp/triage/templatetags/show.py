@@ -63,6 +63,12 @@ STATES = {
     "worse": ("✕", "bad"),
     "equivalent": ("=", "ok"),
     "cannot_tell": ("?", "open"),
+    "comparable": ("=", "ok"),
+    "with_caveats": ("?", "open"),
+    "not_comparable": ("≠", "bad"),
+    "held": ("✓", "ok"),
+    "missed": ("✕", "bad"),
+    "undecided": ("?", "open"),
 }
 EVENTS = {
     "session_opened": "opened this session",

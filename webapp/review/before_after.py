@@ -1,0 +1,99 @@
+"""Which two states step 8 compares, what was carried out between them, and what that gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agents.facts import ReadingKind
+from agents.facts.p2p import P2P_READ
+from webapp.diagnosis.compare.kinds import KINDS, results
+from webapp.diagnosis.compare.predictions import Codes, Score
+from webapp.diagnosis.compare.verification import Pick, Verified, verified
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.matching import with_vm
+from webapp.review import scoring
+from webapp.review.models import Decision, DecisionState
+from webapp.review.snapshots import Snapshot
+from webapp.triage.case_facts import facts_of
+from webapp.triage.models import DiagnosisSession
+
+LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeAfter:
+    """before, after: tokens of the states, "e1" or the name of one output. decision: the one that is scored.
+    along: what else was carried out between them."""
+
+    before: str
+    after: str
+    found: tuple[Verified, ...]
+    codes: Codes | None
+    decision: Decision | None
+    along: tuple[Decision, ...]
+    scores: tuple[Score, ...]
+
+
+def outputs(facts: Facts) -> list[Snapshot]:
+    """Single outputs that can stand for a state, oldest first."""
+    items = [item for kind in KINDS for item in results(facts, kind)]
+    items.sort(key=lambda item: (item.epoch, item.order))
+    titles = {kind.fact.id: kind.title for kind in KINDS}
+    return [
+        Snapshot(name, f"{titles[item.reading.fact_id]}, {name}")
+        for name, item in {item.source: item for item in items}.items()
+    ]
+
+
+def before_after(
+    session: DiagnosisSession, asked: tuple[str, str], decision: Decision | None = None
+) -> BeforeAfter:
+    """asked: tokens, "" for what the session proposes: the state before `decision`, or else before the
+    newest one, and the state after it."""
+    facts = with_vm(facts_of(session), session.vmid)
+    scored = decision or _newest(session)
+    proposed = _proposed(session, facts, scored)
+    tokens = [given or own for given, own in zip(asked, proposed, strict=True)]
+    picks = (_pick(tokens[0], facts), _pick(tokens[1], facts))
+    along = scoring.between(session, picks[0].epoch, picks[1].epoch)
+    found = verified(facts, *picks, scoring.intended(along))
+    scores = scoring.scores(session, scored, facts, picks, found) if scored in along else ()
+    others = tuple(d for d in along if d != scored)
+    codes = scoring.codes_of(facts, picks)
+    return BeforeAfter(tokens[0], tokens[1], found, codes, scored, others, scores)
+
+
+def _newest(session: DiagnosisSession) -> Decision | None:
+    """The one that waits to be closed, else the one that was carried out last."""
+    waiting = session.decisions.filter(state=DecisionState.APPLIED).last()
+    done = [item.number for item in scoring.applied(session)]
+    return waiting or (session.decisions.filter(number=done[-1]).first() if done else None)
+
+
+def _proposed(
+    session: DiagnosisSession, facts: Facts, decision: Decision | None
+) -> tuple[str, str]:
+    """The last measured state before the decision, and the first measured one from it on."""
+    carried = scoring.applied(session)
+    turn = next((a.epoch for a in carried if decision and a.number == decision.number), None)
+    turn = session.epoch if turn is None else turn
+    measured = sorted(_measured(facts))
+    earlier = [epoch for epoch in measured if epoch < turn]
+    later = [epoch for epoch in measured if epoch >= turn]
+    before = earlier[-1] if earlier else max(0, turn - 1)
+    return f"e{before}", f"e{later[0] if later else turn}"
+
+
+def _measured(facts: Facts) -> set[int]:
+    kinds = {item.epoch for kind in KINDS for item in results(facts, kind)}
+    asked = (i for i in facts.all(P2P_READ) if i.reading.kind is ReadingKind.KNOWN)
+    return kinds | {item.epoch for item in asked}
+
+
+def _pick(token: str, facts: Facts) -> Pick:
+    """A token that names nothing takes nothing."""
+    if token[:1] == "e" and token[1:].isdecimal():
+        return Pick(epoch=int(token[1:10]))
+    named = (i for group in facts.readings.values() for i in group if i.source == token)
+    found = next(named, None)
+    return Pick(found.epoch if found else -1, token[:LONGEST])

@@ -1,0 +1,140 @@
+"""What the pages about before and after show."""
+
+from __future__ import annotations
+
+from django import template
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from webapp.diagnosis.catalogue import all_options
+from webapp.diagnosis.compare.calibration import Calibration
+from webapp.diagnosis.compare.comparability import Comparability, Standing
+from webapp.diagnosis.compare.effects import MARGIN, Comparison, Outcome
+from webapp.diagnosis.compare.verification import Verified
+from webapp.diagnosis.reference.p2p_relevance import Bears
+
+register = template.Library()
+
+BAR = 100  # px
+
+
+@register.filter
+def option_title(option_id: str) -> str:
+    """Its id where it is none of today's."""
+    return next((o.title for o in all_options() if o.id == option_id), option_id)
+
+
+@register.simple_tag
+def held_bar(row: Calibration) -> SafeString:
+    """Held, missed and undecided as a bar; the table says the same in figures."""
+    total = row.held + row.missed + row.undecided
+    held, missed = (round(BAR * n / total) for n in (row.held, row.missed))
+    bars = (("undecided", BAR), ("missed", held + missed), ("held", held))
+    rects = format_html_join(
+        "", '<rect class="{}" width="{}" height="10"/>', ((name, str(wide)) for name, wide in bars)
+    )
+    return format_html(
+        '<svg class="held-bar" width="{}" height="10" aria-hidden="true">{}</svg>', BAR, rects
+    )
+
+
+@register.filter
+def speed(us: float) -> str:
+    """µs per output token as tokens a second."""
+    return f"{1e6 / us:.1f}" if us else "–"
+
+
+BEARS = {
+    Bears.YES: ("can matter", "!", "open"),
+    Bears.TIME: ("speed only", "○", "accent"),
+    Bears.NO: ("cannot matter", "–", "unk"),
+    Bears.UNKNOWN: ("not known", "◌", "unk"),
+}
+
+
+@register.filter
+def bears_pill(bears: Bears) -> SafeString:
+    word, icon, colour = BEARS[bears]
+    return format_html(
+        '<span class="pill {}"><span aria-hidden="true">{}</span> {}</span>', colour, icon, word
+    )
+
+
+@register.filter
+def some_names(names: tuple[str, ...]) -> str:
+    """The first and the last of many, with their number."""
+    if len(names) < 4:
+        return ", ".join(names)
+    return f"{names[0]}, {names[1]} … {names[-1]} ({len(names)})"
+
+
+@register.filter
+def part_text(text: str | None) -> str:
+    return "not there" if text is None else text if len(text) <= 300 else f"{text[:299]}…"
+
+
+LEADS = {
+    Outcome.IMPROVED: "It got faster",
+    Outcome.WORSE: "It got slower",
+    Outcome.EQUIVALENT: "No change",
+    Outcome.CANNOT_TELL: "Cannot tell",
+}
+
+
+@register.filter
+def headline(item: Verified) -> str:
+    """What may be said of one measurement, in one or two sentences."""
+    found = item.compared
+    text = f"{LEADS[found.outcome]}: {found.why}."
+    return f"{text} {found.excluded.capitalize()}." if found.excluded else text
+
+
+@register.filter
+def more_runs(found: Comparison) -> str:
+    """What would have shown, and how many runs would show more."""
+    seen = ""
+    if found.detectable is not None:
+        seen = f"A change of {found.detectable:.1%} would have shown at half of what was compared."
+    if found.outcome is not Outcome.CANNOT_TELL or not found.comparable:
+        return seen
+    if found.runs_needed is None:
+        told = (
+            "no state was measured twice"
+            if found.spread is None
+            else "runs of one state differ much"
+        )
+        return f"{seen} How many runs would tell is not known: {told}; five of each are a start.".strip()
+    more = [max(0, found.runs_needed - runs) for runs in found.runs]
+    if not any(more):
+        return seen
+    return (
+        f"{seen} {found.runs_needed} runs of each state would show a change of {MARGIN:.0%}: "
+        f"{more[0]} more before and {more[1]} more after."
+    ).strip()
+
+
+STANDINGS = {
+    "same": ("same", "=", "ok"),
+    "intended": ("as intended", "✓", "accent"),
+    "unintended": ("not intended", "≠", "open"),
+}
+
+
+@register.filter
+def standing_pill(standing: str) -> SafeString:
+    word, icon, colour = STANDINGS[standing]
+    return format_html(
+        '<span class="pill {}"><span aria-hidden="true">{}</span> {}</span>', colour, icon, word
+    )
+
+
+@register.filter
+def gate_value(value: str | float | None) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return part_text(value)
+
+
+@register.filter
+def unknown_items(gate: Comparability) -> list[str]:
+    return [item.title for item in gate.of(Standing.UNKNOWN)]

@@ -1,0 +1,120 @@
+"""An A/B of one option: which run comes next, and what the runs so far say. The runs themselves hold it:
+each is tagged with its trial and its step, so nothing else has to be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agents.benchmark import Benchmark, all_benchmarks
+from webapp.diagnosis.catalogue import all_options
+from webapp.diagnosis.compare.kinds import KINDS, Kind, results
+from webapp.diagnosis.compare.schedule import RUNS, Arm, Plan, Step, Trial, plan, trial
+from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.option import Option
+from webapp.triage.models import DiagnosisSession, Run
+from webapp.triage.offering import PREFIX, arguments_of, offers
+
+TRIAL, STEP, ARM = "AB", "STEP", "ARM"  # among a run's arguments
+MEASURED_BY = ("bench.serving_load", "bench.allreduce", "bench.copy")
+MOST_RUNS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What is tried: arm A is without the option, arm B with it. sets: NCCL settings that the measurement
+    itself makes in arm B, "" when a person switches."""
+
+    option: Option
+    benchmark: Benchmark
+    runs: int
+    sets: str
+
+    @property
+    def token(self) -> str:
+        return f"{self.option.id}|{self.benchmark.id}|{self.runs}|{self.sets}"
+
+    @property
+    def kind(self) -> Kind:
+        return next(kind for kind in KINDS if kind.fact in self.benchmark.supplies)
+
+    @property
+    def plan(self) -> Plan:
+        return plan(self.option.downtime, asks_engine=self.benchmark.engine_runs, runs=self.runs)
+
+    @property
+    def switches_itself(self) -> bool:
+        return bool(self.sets)
+
+
+def choices() -> list[Option]:
+    """Options that change something, and are tried without a new machine."""
+    return [option for option in all_options() if option.changes and option.phase != "P5"]
+
+
+def setup_of(given: Mapping[str, str]) -> Setup:
+    """Raises ValueError, in words for people."""
+    option = next((o for o in choices() if o.id == given.get("option")), None)
+    name, runs = given.get("benchmark", ""), given.get("runs") or str(RUNS)
+    if option is None or name not in MEASURED_BY:
+        raise ValueError("Choose an option to try and what it is measured by.")
+    if not runs.isdecimal() or not 2 <= int(runs[:6]) <= MOST_RUNS:
+        raise ValueError(f"Between 2 and {MOST_RUNS} runs of each arm.")
+    benchmark, sets = all_benchmarks()[name], given.get("set", "").strip()
+    if sets and "set" not in {choice.name for choice in benchmark.choices}:
+        raise ValueError(f"{benchmark.title} cannot make settings itself; leave that empty.")
+    arguments_of(benchmark, {f"{PREFIX}set": sets})
+    return Setup(option, benchmark, int(runs), sets)
+
+
+def started(session: DiagnosisSession) -> list[Setup]:
+    """The trials that have a run, the newest first."""
+    found: dict[str, Setup] = {}
+    for arguments in session.runs.values_list("arguments", flat=True):
+        token = str(arguments.get(TRIAL, ""))
+        parts = dict(zip(("option", "benchmark", "runs", "set"), token.split("|"), strict=False))
+        if token and token not in found:
+            try:
+                found[token] = setup_of(parts)
+            except ValueError:  # of an option that is none any more
+                continue
+    return list(found.values())
+
+
+def arguments_for(setup: Setup, step: Step, facts: Facts) -> dict[str, str]:
+    """Of the run of a step: what the session knows, the arm's settings, and the tags."""
+    offer = next(o for o in offers(facts) if o.benchmark.id == setup.benchmark.id)
+    given = {field.name: field.value for field in offer.fields}
+    given[f"{PREFIX}set"] = setup.sets if step.arm is Arm.B else ""
+    tags = {TRIAL: setup.token, STEP: str(step.number), ARM: str(step.arm)}
+    return {**arguments_of(setup.benchmark, given), **tags}
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """runs: of each step, newest. measured: steps that have a result. next: None when all have."""
+
+    runs: Mapping[int, Run]
+    measured: frozenset[int]
+    next: Step | None
+    trial: Trial
+
+
+def progress(session: DiagnosisSession, setup: Setup, facts: Facts) -> Progress:
+    tagged = session.runs.filter(**{f"arguments__{TRIAL}": setup.token}).order_by("number")
+    runs = {int(run.arguments[STEP]): run for run in tagged.prefetch_related("evidence")}
+    steps = {step.number: step for step in setup.plan.steps}
+    of_source = {
+        evidence.name: steps[number]
+        for number, run in runs.items()
+        if number in steps
+        for evidence in run.evidence.defer("body", "stderr")
+    }
+    pairs: list[tuple[Step, Sourced]] = [
+        (of_source[item.source], item)
+        for item in results(facts, setup.kind)
+        if item.source in of_source
+    ]
+    found = trial(setup.plan, setup.kind, facts, pairs, frozenset(setup.option.changes))
+    done = frozenset(step.number for step, _ in pairs)
+    return Progress(runs, done, setup.plan.next_after(done), found)

@@ -1,0 +1,36 @@
+"""What is different between any two states of the machine, and what of it can matter."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_GET
+
+from webapp.diagnosis.compare.changed import changed
+from webapp.review.snapshots import epochs, facts_at, times
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.views.shell import on_session, shell
+
+
+@require_GET
+@on_session
+def changes(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """?from= and ?to= are states; without them the last change, else first and last evidence."""
+    states, moments = epochs(session), times(session)
+    proposed = states if session.epoch else moments
+    first = request.GET.get("from") or (proposed[-2:] or states)[0].token
+    last = request.GET.get("to") or (proposed or states)[-1].token
+    before, after = facts_at(session, first), facts_at(session, last)
+    if before is None or after is None:
+        raise Http404
+    context = shell(
+        session,
+        "",
+        found=changed(before, after),
+        states=states,
+        moments=moments,
+        first=first,
+        last=last,
+        titles={s.token: s.title for s in [*moments, *states]},
+    )
+    return TemplateResponse(request, "review/changed.html", context)
