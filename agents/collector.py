@@ -17,6 +17,7 @@ from agents.probe import Command, Probe
 
 SCHEMA = "peerpath.collector/1"
 _TEMPLATE = Path(__file__).with_suffix(".sh").read_text(encoding="utf-8")
+_WIDTH = 118  # with a continuation's backslash, 120
 _HASH_LINE = re.compile(r"(?m)^script_sha256=.*$")
 
 
@@ -103,9 +104,12 @@ def _assignments(variables: Mapping[str, str]) -> str:
 def _call(probe: Probe) -> str:
     pace = "slow" if probe.slow else "quick"
     head = f"  probe {probe.id} {pace} {probe.timeout_s} {probe.cap_kib} {quote(probe.title)}"
-    return " \\\n".join([head, *(_alternative(command) for command in probe.commands)])
+    first, *others = (_alternative(command) for command in probe.commands)
+    apart = len(f"{head} {first}".partition("\n")[0]) > _WIDTH
+    head += f" \\\n    {first}" if apart else f" {first}"
+    return " \\\n    ".join([head, *others])
 
 
 def _alternative(command: Command) -> str:
     who = "root" if command.root else "user"
-    return f"    {quote(' '.join(command.needs))} {who} {quote(command.sh)}"
+    return f"{quote(' '.join(command.needs))} {who} {quote(command.sh)}"

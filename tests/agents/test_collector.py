@@ -119,7 +119,7 @@ def test_nothing_stays_behind(tmp_path: Path, slow: bool) -> None:
 
 @pytest.mark.parametrize("path", ["setsid", "nothing"])
 def test_without_timeout_a_watchdog_keeps_the_limit(tmp_path: Path, path: str) -> None:
-    tools = ["sh", "mktemp", "date", "id", "sed", "rm", "cat", "sleep", "sha256sum"]
+    tools = ["sh", "mktemp", "date", "id", "sed", "rm", "cat", "sleep", "wc", "sha256sum"]
     for tool in [*tools, path] if path == "setsid" else tools:
         found = shutil.which(tool)
         assert found
