@@ -7,12 +7,14 @@ a conditional UPDATE, so a message that comes twice does nothing the second time
 
 from __future__ import annotations
 
+import logging
 import os
 
 import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.config.settings")
 django.setup()
+logging.captureWarnings(True)
 
 from celery.signals import setup_logging, worker_shutting_down  # noqa: E402 (these need Django's settings)
 from django.conf import settings  # noqa: E402

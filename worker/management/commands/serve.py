@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import socket
 from collections.abc import Callable, Mapping
@@ -35,6 +36,7 @@ class Command(BaseCommand):
         if not os.environ.get("PEERPATH_PUBLIC_URL"):
             settings.PUBLIC_URL = f"http://{_in_url(host)}:{listener.getsockname()[1]}"
         _prepare_database()
+        logging.captureWarnings(True)
         self._greet(host)
         _Server(_options(listener), get_wsgi_application).run()
 
@@ -45,7 +47,10 @@ class Command(BaseCommand):
                 "Set PEERPATH_PUBLIC_URL to the address others use: only that name is served to"
                 " them, and links for them are made from it."
             )
-        if not User.objects.exists():
+        if not User.objects.exists() and not settings.EMBEDDED_WORKER:
+            # What a service prints is kept in logs; a link that opens by itself must not be.
+            self.stdout.write("Nobody has an account yet: manage.py invite --admin prints a link.")
+        elif not User.objects.exists():
             self.stdout.write(
                 "Nobody has an account yet. This link makes the first administrator, once, within"
                 f" 24 hours:\n  {_first_administrators_link()}"
