@@ -14,7 +14,7 @@ from webapp.diagnosis.claim import Range
 from webapp.diagnosis.compare.predictions import Score
 from webapp.triage.models import DiagnosisSession, Event
 
-WIDTH, LEFT, ROW = 460.0, 12.0, 22.0
+WIDTH, LEFT, ROW = 460.0, 28.0, 22.0
 LEAST, MOST = 0.25, 4.0  # factors that the plot shows
 
 

@@ -43,6 +43,7 @@ class Changed:
     only_after: tuple[str, ...]
 
 
+MANY = 4
 _ORDER = (Bears.YES, Bears.TIME, Bears.UNKNOWN, Bears.NO)
 
 
@@ -88,9 +89,32 @@ def _differences(fact_id: str, old: Sourced, new: Sourced) -> Iterator[Differenc
         if was != now and not _left_out(was, now):
             key = (_text(was), _text(now), relevance(fact_id, name))
             alike.setdefault(key, []).append(name)
+    refs = old.refs[:1], new.refs[:1]
+    for names, before, after, why in _folded(alike):
+        yield Difference(fact_id, _title(fact_id), names, before, after, why, *refs)
+
+
+def _folded(
+    alike: dict[tuple[str | None, str | None, Relevance], list[str]],
+) -> Iterator[tuple[tuple[str, ...], str | None, str | None, Relevance]]:
+    """The same field of many, each with its own value, is one difference, in the same order on both sides."""
+    fields: dict[tuple[str, Relevance], list[tuple[str, str | None, str | None]]] = {}
     for (before, after, why), names in alike.items():
-        refs = old.refs[:1], new.refs[:1]
-        yield Difference(fact_id, _title(fact_id), tuple(names), before, after, why, *refs)
+        if len(names) > 1:
+            yield tuple(names), before, after, why
+        else:
+            key = (names[0].rpartition(" ")[2], why)
+            fields.setdefault(key, []).append((names[0], before, after))
+    for (_, why), rows in fields.items():
+        if len(rows) >= MANY and all(before and after for _, before, after in rows):
+            yield (
+                tuple(name for name, _, _ in rows),
+                ", ".join(before or "" for _, before, _ in rows),
+                ", ".join(after or "" for _, _, after in rows),
+                why,
+            )
+        else:
+            yield from (((name,), before, after, why) for name, before, after in rows)
 
 
 def _text(part: Part | None) -> str | None:

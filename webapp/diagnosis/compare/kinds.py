@@ -40,10 +40,11 @@ def _sums(
     )
 
 
+# What the engine's users feel comes first.
 KINDS: tuple[Kind, ...] = (
-    Kind(COPY, "Copies between GPUs", _copies),
-    Kind(ALLREDUCE, "All-reduces", _sums),
     Kind(SERVING, "Serving", lambda b, a, paired: compare_serving(b, a, paired=paired)),
+    Kind(ALLREDUCE, "All-reduces", _sums),
+    Kind(COPY, "Copies between GPUs", _copies),
     Kind(NCCL_SWEEP, "NCCL settings", lambda b, a, paired: compare_sweeps(b, a, paired=paired)),
 )
 

@@ -6,7 +6,7 @@ Every function answers in one text or figure, or None where nothing told it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -32,13 +32,14 @@ from agents.facts.platform import (
     NUMA_NODES,
     SOFTWARE,
 )
-from agents.facts.vm import VM_ARGS, VM_CPU, VM_HOSTPCI, VM_MACHINE
+from agents.facts.vm import VM_ARGS, VM_CPU, VM_HOSTPCI, VM_ID, VM_MACHINE
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.matching import with_vm
 
 Value = str | float | None
 _BOOTED = re.compile(r"(?:vmlinuz-|initrd\.img-)([\w.+-]+)")
-# Arguments that change neither what is measured nor how.
-_ASIDE = re.compile(r"--(?:limit|telemetry-seconds|seed)[= ]\S+|--force")
+# Arguments that change neither what is measured nor how; `settings` tells what was set.
+_ASIDE = re.compile(r"--(?:limit|telemetry-seconds|seed|set)[= ]\S+|--force")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +79,16 @@ class Side:
 
 
 def side_of(results: Iterable[Sourced], facts: Facts) -> Side:
-    """facts: all of the session. Those of the results' epochs count."""
+    """facts: all of the session, with its VM. Those of the results' epochs count."""
     chosen = tuple(results)
-    epochs = {item.epoch for item in chosen}
-    here = [i for group in facts.readings.values() for i in group if i.epoch in epochs]
-    return Side(chosen, Facts.of(here))
+    return Side(chosen, facts_in(facts, {item.epoch for item in chosen}))
+
+
+def facts_in(facts: Facts, epochs: Collection[int]) -> Facts:
+    """What was read in these epochs alone; what was not there in one of them is said so."""
+    every = (item for group in facts.readings.values() for item in group)
+    here = [i for i in every if i.epoch in epochs and not i.reading.fact_id.startswith("vm.")]
+    return with_vm(Facts.of(here), facts.value(VM_ID))
 
 
 def _environment(value: Any) -> Mapping[str, str]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.compare.calibration import Calibration
-from webapp.diagnosis.compare.comparability import Comparability, Standing
+from webapp.diagnosis.compare.comparability import Comparability, Item, Standing
 from webapp.diagnosis.compare.effects import MARGIN, Comparison, Outcome
+from webapp.diagnosis.compare.sides import Side
 from webapp.diagnosis.compare.verification import Verified
 from webapp.diagnosis.reference.p2p_relevance import Bears
 
@@ -133,6 +136,32 @@ def gate_value(value: str | float | None) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     return part_text(value)
+
+
+@register.filter
+def gate_change(item: Item) -> str:
+    """Of a command line only the words that came or went."""
+    if not item.title.endswith("command line"):
+        return f"{gate_value(item.before)} → {gate_value(item.after)}"
+    was, now = str(item.before).split(), str(item.after).split()
+    gone = [f"− {word}" for word in was if word not in now]
+    return "  ".join([*gone, *(f"+ {word}" for word in now if word not in was)])
+
+
+@register.filter
+def fullest(side: Side) -> Any:
+    """The result with the most rows, to be drawn."""
+    return max(side.values, key=lambda value: len(value.rows))
+
+
+@register.filter
+def changed_items(gate: Comparability) -> list[Item]:
+    return [*gate.of(Standing.UNINTENDED), *gate.of(Standing.INTENDED)]
+
+
+@register.filter
+def same_items(gate: Comparability) -> list[Item]:
+    return list(gate.of(Standing.SAME))
 
 
 @register.filter
