@@ -15,6 +15,7 @@ from webapp.triage.views import (
     observing,
     reasoning,
     runs,
+    search,
     shell,
     start,
     stuck,
@@ -27,6 +28,7 @@ S = "sessions/<uuid:session_id>/"
 urlpatterns = [
     path("", start.start, name="start"),
     path("help", start.help_page, name="help"),
+    path("search", search.search, name="search"),
     path("keys", keys.keys, name="keys"),
     path("keys/<uuid:key_id>/remove", keys.remove_key, name="remove_key"),
     path("stuck", stuck.stuck, name="stuck"),

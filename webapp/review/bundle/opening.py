@@ -19,6 +19,7 @@ from webapp.review.bundle.export import diagnosis_json
 from webapp.review.bundle.people import account_elsewhere
 from webapp.review.models import Approval, Comment, Decision, DecisionState
 from webapp.triage import bodies, intake
+from webapp.triage.digests import digest_refresh
 from webapp.triage.models import (
     Assignment,
     DiagnosisSession,
@@ -101,6 +102,7 @@ class Opening:
         for decision in self.record.decisions:
             self._decision(decision)
         self._events()
+        digest_refresh(self.made)
         self.made.refresh_from_db()
         return self.made
 

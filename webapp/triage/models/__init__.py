@@ -1,7 +1,8 @@
 """The records of a guided diagnosis."""
 
 from webapp.triage.models.assignment import Assignment
-from webapp.triage.models.event import Event
+from webapp.triage.models.digest import Digest, Entry
+from webapp.triage.models.event import Event, News
 from webapp.triage.models.evidence import Evidence, StoredReading
 from webapp.triage.models.pseudonym import Pseudonym
 from webapp.triage.models.run import OutputChunk, Run, RunState
@@ -13,8 +14,11 @@ from webapp.triage.models.visit import Visit
 __all__ = [
     "Assignment",
     "DiagnosisSession",
+    "Digest",
+    "Entry",
     "Event",
     "Evidence",
+    "News",
     "OutputChunk",
     "PinnedHostKey",
     "Pseudonym",

@@ -40,9 +40,9 @@ class Event(models.Model):
 
     @classmethod
     def record(cls, session: DiagnosisSession, kind: str, actor: Any = None, **data: Any) -> Event:
-        """Appends one event. Serialised per session by locking the session's row."""
+        """Appends one event. Serialised per session by the lock that changing the session's row takes."""
         with transaction.atomic():
-            DiagnosisSession.objects.select_for_update().get(pk=session.pk)
+            DiagnosisSession.objects.filter(pk=session.pk).update(updated_at=timezone.now())
             last = cls.objects.filter(session=session).order_by("-number").first()
             number = last.number + 1 if last else 1
             event = cls(
@@ -56,6 +56,7 @@ class Event(models.Model):
             )
             event.hash = event.chained_to(last.hash if last else "")
             event.save(force_insert=True)
+            News.objects.create(event=event, session=session)
             return event
 
     @property
@@ -79,3 +80,11 @@ class Event(models.Model):
                 return number
             before = event.hash
         return None
+
+
+class News(models.Model):
+    """An event that nobody has followed yet: written with it, removed once digest and notices are made
+    of it, so that no crash in between loses one."""
+
+    event = models.OneToOneField(Event, on_delete=models.CASCADE, primary_key=True)
+    session = models.ForeignKey(DiagnosisSession, on_delete=models.CASCADE, related_name="news")

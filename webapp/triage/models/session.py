@@ -61,6 +61,7 @@ class DiagnosisSession(models.Model):
 
     class Meta:
         ordering = ("-updated_at",)
+        indexes = (models.Index(fields=("-updated_at", "-id"), name="sessions_newest"),)
 
     def __str__(self) -> str:
         return self.title

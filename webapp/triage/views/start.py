@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -11,10 +13,11 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents.samples import load
 from webapp.accounts.models import User
+from webapp.diagnosis.catalogue import all_hypotheses
 from webapp.diagnosis.explain import provenance
 from webapp.diagnosis.ladder import GATES
 from webapp.diagnosis.reference.glossary import GLOSSARY
-from webapp.triage.models import DiagnosisSession
+from webapp.triage.listing import Asked, page
 from webapp.triage.samples import open_sample
 from webapp.triage.sessions import session_open
 from webapp.triage.templatetags.why import paragraphs
@@ -27,11 +30,21 @@ LARGEST_UPLOAD_BYTES = 50 * 2**20
 
 @require_GET
 def start(request: HttpRequest) -> HttpResponse:
-    sessions = DiagnosisSession.objects.visible_to(acting(request)).select_related("owner")[:50]
-    return TemplateResponse(request, "triage/start.html", {"nav": "sessions", "sessions": sessions})
+    asked = Asked.of(request.GET.dict())
+    found = page(acting(request), asked, request.GET.get("before", ""))
+    context = {
+        "nav": "sessions",
+        "asked": asked,
+        "sessions": found.sessions,
+        "after": found.after and f"{asked.query}&{urlencode({'before': found.after})}",
+        "verdicts": [(h.id, h.claim) for h in all_hypotheses()],
+        "gates": GATES,
+    }
+    return TemplateResponse(request, "triage/start.html", context)
 
 
-def _may_open(user: User) -> None:
+def may_open(user: User) -> None:
+    """Raises PermissionDenied."""
     if not user.may_open_sessions:
         raise PermissionDenied(
             f"Your account is a {user.role}'s: you see the sessions you were added to. An administrator "
@@ -41,7 +54,7 @@ def _may_open(user: User) -> None:
 
 @require_POST
 def open_session(request: HttpRequest) -> HttpResponse:
-    _may_open(acting(request))
+    may_open(acting(request))
     title = request.POST.get("title", "").strip()[:200] or "A machine that is slower than expected"
     session = session_open(owner=acting(request), title=title)
     return redirect("triage:symptom", session.pk)
@@ -50,7 +63,7 @@ def open_session(request: HttpRequest) -> HttpResponse:
 @require_POST
 def read_outputs(request: HttpRequest) -> HttpResponse:
     """The second door: paste or upload anything, get an answer."""
-    _may_open(acting(request))
+    may_open(acting(request))
     uploads = given(request)
     if not uploads:
         return redirect("triage:start")
@@ -77,7 +90,7 @@ def read_outputs(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def sample(request: HttpRequest) -> HttpResponse:
-    _may_open(acting(request))
+    may_open(acting(request))
     stage = request.POST.get("stage", "after")
     try:
         load(f"kpro6@{stage}")

@@ -1,0 +1,107 @@
+"""Seen before: sessions of machines like this one with the same answer, and what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
+
+from webapp.accounts.models import User
+from webapp.diagnosis.compare.predictions import Score
+from webapp.diagnosis.diagnosis import Diagnosis
+from webapp.review.calibration import scores_in
+from webapp.review.models import Decision, DecisionState
+from webapp.triage.digests import columns_of
+from webapp.triage.models import DiagnosisSession, Digest, Event
+
+SHOWN = 5
+COUNTED = 1000  # more are "at least 1000": counting all of them would take longer than it tells
+# What may be the same besides GPU and verdict, and what it is called.
+ALSO = {"board": "board", "driver_major": "driver", "machine_type": "machine type"}
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A record of such a session, and how its predictions were scored when it was closed."""
+
+    decision: Decision
+    scores: tuple[Score, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """same: what else is the same, in words, beside GPU and verdict."""
+
+    session: DiagnosisSession
+    same: tuple[str, ...]
+    decided: tuple[Decided, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """n: sessions with the same GPU and verdict that this person may see, at most COUNTED; the most alike
+    of them, then the newest, first."""
+
+    gpu: str
+    verdict: str
+    n: int
+    alike: tuple[Alike, ...]
+
+    @property
+    def at_least(self) -> bool:
+        return self.n == COUNTED
+
+
+def seen_before(session: DiagnosisSession, user: User, result: Diagnosis) -> Memory | None:
+    """None without a GPU or a supported hypothesis: then nothing can be said to be alike."""
+    mine = columns_of(result)
+    if not mine["gpu"] or not mine["verdict"]:
+        return None
+    found = _found(session, user, mine)
+    n = found.order_by()[:COUNTED].count()
+    rows = _most_alike(found, mine) if n else []
+    decided = _decided([row.pk for row in rows]) if rows else {}
+    alike = tuple(
+        Alike(row.session, _same(row, mine), tuple(decided.get(row.pk, ()))) for row in rows
+    )
+    return Memory(mine["gpu"], mine["verdict"], n, alike)
+
+
+def _found(session: DiagnosisSession, user: User, mine: dict[str, Any]) -> QuerySet[Digest, Digest]:
+    found = Digest.objects.filter(gpu=mine["gpu"], verdict=mine["verdict"]).exclude(pk=session.pk)
+    return found if user.is_staff else found.filter(session__members=user)
+
+
+def _most_alike(found: QuerySet[Digest, Digest], mine: dict[str, Any]) -> list[Digest]:
+    score: Any = Value(0)
+    for column in ALSO:
+        known = Q(**{column: mine[column]}) if mine[column] else Q(pk=None)
+        score = score + Case(When(known, then=1), default=0, output_field=IntegerField())
+    ranked = found.annotate(score=score).select_related("session__owner")
+    return list(ranked.order_by("-score", "-session__updated_at")[:SHOWN])
+
+
+def _same(row: Digest, mine: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(
+        f"{name} {mine[column]}"
+        for column, name in ALSO.items()
+        if mine[column] and getattr(row, column) == mine[column]
+    )
+
+
+def _decided(sessions: Sequence[Any]) -> dict[Any, list[Decided]]:
+    """The records of these sessions that got beyond a draft, by session."""
+    closings = Event.objects.filter(session__in=sessions, kind="decision_closed").order_by(
+        "-number"
+    )
+    scores: dict[tuple[Any, int], tuple[Score, ...]] = {}
+    for event in closings:
+        scores[event.session_id, event.data["number"]] = tuple(scores_in(event.data))
+    found: dict[Any, list[Decided]] = {}
+    records = Decision.objects.filter(session__in=sessions).exclude(state=DecisionState.DRAFT)
+    for record in records.defer("options", "pins", "context"):
+        decided = Decided(record, scores.get((record.session_id, record.number), ()))
+        found.setdefault(record.session_id, []).append(decided)
+    return found

@@ -1,0 +1,87 @@
+"""The list of sessions, newest first, searched and narrowed, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.db.models import Q
+
+from webapp.accounts.models import User
+from webapp.triage.models import DiagnosisSession, Entry
+from webapp.triage.models.session import SessionQuerySet
+from webapp.triage.search import matching, plain
+
+PER_PAGE = 50
+_LONGEST = 100  # of what is typed into a field
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """q: words; gpu, board, driver: a part of it, the beginning of a driver's version; verdict, gate: ids."""
+
+    q: str = ""
+    gpu: str = ""
+    board: str = ""
+    driver: str = ""
+    verdict: str = ""
+    gate: str = ""
+
+    @classmethod
+    def of(cls, typed: Mapping[str, str]) -> Asked:
+        return cls(**{name: typed.get(name, "").strip()[:_LONGEST] for name in cls.__slots__})
+
+    @property
+    def narrowed(self) -> bool:
+        return any(asdict(self).values())
+
+    @property
+    def query(self) -> str:
+        return urlencode({name: value for name, value in asdict(self).items() if value})
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """after: what leads to the next page, "" on the last."""
+
+    sessions: list[DiagnosisSession]
+    after: str
+
+
+def page(user: User, asked: Asked, before: str = "") -> Page:
+    """before: `after` of the page before; what is none leads to the first."""
+    found = _narrowed(DiagnosisSession.objects.visible_to(user), user, asked)
+    found = _following(found, before).select_related("owner", "digest")
+    rows = list(found.order_by("-updated_at", "-id")[: PER_PAGE + 1])
+    more = len(rows) > PER_PAGE
+    last = rows[PER_PAGE - 1] if more else None
+    return Page(rows[:PER_PAGE], f"{last.updated_at.isoformat()}_{last.pk}" if last else "")
+
+
+def _narrowed(found: SessionQuerySet, user: User, asked: Asked) -> SessionQuerySet:
+    if asked.q:
+        entries = matching(Entry.objects.visible_to(user), asked.q)
+        # A name of signs alone has no words to be found by.
+        found = found.filter(pk__in=entries.values("session")) if plain(asked.q) else found.none()
+    columns = {
+        "digest__gpu__icontains": asked.gpu,
+        "digest__board__icontains": asked.board,
+        "digest__driver__startswith": asked.driver,
+        "digest__verdict": asked.verdict,
+        "digest__gate": asked.gate,
+    }
+    return found.filter(**{column: value for column, value in columns.items() if value})
+
+
+def _following(found: SessionQuerySet, before: str) -> SessionQuerySet:
+    at, _, key = before.partition("_")
+    try:
+        moment, last = datetime.fromisoformat(at), UUID(key)
+    except ValueError:
+        return found
+    if moment.tzinfo is None:
+        return found
+    return found.filter(Q(updated_at__lt=moment) | Q(updated_at=moment, pk__lt=last))
