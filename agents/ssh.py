@@ -41,7 +41,6 @@ _SWEEP_S = 15.0
 _RECONNECT_S = 5.0
 _OPEN_CHANNEL_S = 5.0  # a connection that others used before is given up after that
 _CLOSE_S = 2.0
-_KEEPALIVE_S = 5
 _KEEPALIVES = 3  # unanswered, one after the other: the connection is dead
 
 
@@ -67,6 +66,7 @@ class SshSpec:
     read_config: bool = False
     jump: SshSpec | None = None
     connect_timeout_s: float = 10.0
+    keepalive_s: float = 5.0
 
 
 @asynccontextmanager
@@ -189,7 +189,7 @@ async def _open(
             server_host_key_algs=_algorithms(spec.host_keys),
             connect_timeout=spec.connect_timeout_s,
             login_timeout=spec.connect_timeout_s,
-            keepalive_interval=_KEEPALIVE_S,
+            keepalive_interval=spec.keepalive_s,
             keepalive_count_max=_KEEPALIVES,
             agent_forwarding=False,
             **_credentials(spec),

@@ -21,20 +21,22 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bench.stack import Machine, Stack, administrator, stack, target_of
 
 KINDS = ("worker", "web", "redis", "postgres", "connection", "target")
+T = TypeVar("T")
 NAMES = ["guest.kernel_cmdline", "guest.topo_p2p_read", "guest.cpu"]
 LONGEST_RUN_S = 8.0
 STUCK_AFTER_S = 30.0  # beyond the lease, as the promise says
 GONE_WITHIN_S = 15.0
-# Says which run began it, then takes between half a second and three.
+# Says which run began it, then takes between one second and three.
 SMI = """#!/bin/sh
 echo "$PEERPATH_RUN" >> "$0.began"
-sleep "$(awk -v r="$$" 'BEGIN { srand(r); print 0.5 + 2.5 * rand() }')"
+[ "$1" = topo ] && sleep "$(awk -v r="$$" 'BEGIN { srand(r); print 1 + 2 * rand() }')"
 printf ' \\tGPU0\\tGPU1\\n GPU0\\tX\\tNS\\n GPU1\\tNS\\tX\\n'
 """
 
@@ -111,7 +113,8 @@ class Chaos:
         if kind == "postgres":
             made.kill_postgres()
             return made.start_postgres
-        machine = self.random.choice(self.machines)
+        port = self.random.choice(self.chosen).port
+        machine = next(m for m in self.machines if m.port == port)
         if kind == "connection":
             machine.kill_sessions()
             return lambda: None
@@ -125,10 +128,10 @@ class Chaos:
 
         self.count.trials[kind] += 1
         known = set(self._patiently(lambda: list(Evidence.objects.values_list("pk", flat=True))))
-        chosen = self.random.sample(self.targets, 2)
-        ids = self._queue(kind, chosen)
+        self.chosen = self.random.sample(self.targets, 2)
+        ids = self._queue(kind, self.chosen)
         if kind != "web":
-            time.sleep(self.random.uniform(0, 4))
+            time.sleep(self.random.uniform(0, 2.5))
         self.count.hit += len(self._at_work(ids)) if kind != "postgres" else 0
         again = self.hurt(kind)
         time.sleep(self.random.uniform(0.1, 1.5))
@@ -176,7 +179,7 @@ class Chaos:
         for thread, _ in self.asked:
             thread.join(30)
         said_yes = sum(answers == [302] for _, answers in self.asked)
-        made = self._patiently(
+        made: set[Any] = self._patiently(
             lambda: set(Run.objects.filter(ended_at=None).values_list("pk", flat=True))
         )
         recent = self._patiently(
@@ -215,7 +218,7 @@ class Chaos:
         self.count.twice += sum(run.fence > 1 for run in runs)
         kept = set(self._patiently(lambda: list(Evidence.objects.values_list("pk", flat=True))))
         self.count.evidence_lost += len(known - kept)
-        self.count.evidence_lost += sum(self._patiently(lambda r=run: unread(r)) for run in runs)
+        self.count.evidence_lost += sum(self._patiently(partial(unread, run)) for run in runs)
         until = time.monotonic() + GONE_WITHIN_S
         while left := [pid for machine in self.machines for pid in machine.running()]:
             if time.monotonic() > until:
@@ -223,7 +226,7 @@ class Chaos:
                 break
             time.sleep(0.2)
 
-    def _patiently(self, act: Callable[[], Any]) -> Any:
+    def _patiently(self, act: Callable[[], T]) -> T:
         from django.db import InterfaceError, OperationalError, connection
 
         for _ in range(120):
@@ -235,15 +238,14 @@ class Chaos:
         raise RuntimeError("the database did not come back")
 
     def began_twice(self) -> int:
-        """Starts on the machines beyond one a run, by the mark of what started them."""
+        """Beginnings on the machines beyond one a run, by the mark that each beginning has."""
         from webapp.triage.models import Run
 
         found = 0
         for machine, target in zip(self.machines, self.targets, strict=True):
             path = machine.tools / "nvidia-smi.began"
-            starts = path.read_text().split() if path.exists() else []
-            found += max(0, len(starts) - Run.objects.filter(target=target).count())
-            found += len(starts) - len(set(starts))
+            marks = set(path.read_text().split()) if path.exists() else set()
+            found += max(0, len(marks) - Run.objects.filter(target=target).count())
         return found
 
 

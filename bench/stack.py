@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 MARK = "PEERPATH_BENCH"  # in the environment of everything that runs on one of our machines
@@ -222,6 +223,7 @@ def stack(**settings: str) -> Iterator[Stack]:
     for key in ("host_key", "user_key"):
         make_key(folder / key)
     made = Stack(folder, settings)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was started is ended
     try:
         made.init_postgres()
         made.start_redis()
@@ -240,7 +242,7 @@ def stack(**settings: str) -> Iterator[Stack]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def administrator() -> object:
+def administrator() -> Any:
     """The person who asks for the runs. Django has been set up."""
     from webapp.accounts.models import User
 
@@ -248,7 +250,7 @@ def administrator() -> object:
     return made
 
 
-def target_of(session: object, machine: Machine, user: object) -> object:
+def target_of(session: Any, machine: Machine, user: Any) -> Any:
     """A target whose key is stored and whose host key is accepted."""
     from agents.host_keys import HostKey
     from webapp.triage import keys

@@ -17,12 +17,18 @@ django.setup()
 logging.captureWarnings(True)
 
 from celery.signals import setup_logging, worker_shutting_down  # noqa: E402 (these need Django's settings)
+from celery.worker.consumer.gossip import Gossip  # noqa: E402
+from celery.worker.consumer.mingle import Mingle  # noqa: E402
 from django.conf import settings  # noqa: E402
 
 from webapp.triage.queue import celery as app  # noqa: E402
 from worker import duties  # noqa: E402
 
 __all__ = ["app"]
+
+# Workers need not know of each other. The queues they would have for it are deleted when Redis goes away,
+# over the connection that was lost, and a worker does not survive that (kombu issue 582).
+Gossip.compatible_transports = Mingle.compatible_transports = frozenset()
 
 app.conf.update(
     imports=("worker.tasks",),

@@ -6,10 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
+import port_for
 import pytest
 from django.utils import timezone
 
@@ -157,6 +159,41 @@ def test_a_run_whose_message_a_flushed_redis_lost_is_still_done(
     assert runs.resend_lost_messages(timezone.now() + timedelta(seconds=25)) == 1
     wait_until(lambda: Run.objects.get(pk=run.pk).ended)
     assert Run.objects.get(pk=run.pk).state == RunState.SUCCEEDED
+
+
+def test_a_worker_survives_a_redis_that_was_killed_and_came_back(
+    here: Target,
+    admin: User,
+    database_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    port = port_for.select_random()
+    url = f"redis://127.0.0.1:{port}/0"
+    options = ["--port", str(port), "--save", "", "--bind", "127.0.0.1", "--dir", str(tmp_path)]
+    monkeypatch.setattr(queue, "celery", queue.make_celery(url))
+    redis = subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL)
+    environment = {"PEERPATH_REDIS_URL": url, "PEERPATH_DATA": str(database_folder)}
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "celery", "-A", "worker.celery_app", "worker", "-l", "warning"],
+        cwd=ROOT,
+        env=os.environ | environment,
+    )
+    try:
+        first = runs.queue_probes(here.session, here, admin, [QUICK])
+        wait_until(lambda: Run.objects.get(pk=first.pk).ended)
+        redis.kill()
+        redis.wait()
+        time.sleep(0.5)
+        redis = subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL)
+        second = runs.queue_probes(here.session, here, admin, [QUICK])
+        wait_until(lambda: queue.send_run(second.pk))
+        wait_until(lambda: Run.objects.get(pk=second.pk).ended)
+        assert worker.poll() is None
+    finally:
+        for process in (worker, redis):
+            process.kill()
+            process.wait()
 
 
 def test_a_broker_out_of_reach_leaves_the_run_waiting_and_raises_nothing(
