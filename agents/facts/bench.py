@@ -129,6 +129,13 @@ class ContentionResult:
     rows: tuple[ContentionRow, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def slowest(self) -> ContentionRow | None:
+        """Of several copies at once those that take the most times as long as one alone; unstable rows tell
+        nothing. None where nothing was measured beside one alone."""
+        rows = [row for row in self.rows if row.flows > 1 and row.slowdown and not row.unstable]
+        return max(rows, key=lambda row: row.slowdown or 0.0, default=None)
+
 
 @dataclass(frozen=True, slots=True)
 class AllReduceRow:

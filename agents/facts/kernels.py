@@ -93,16 +93,15 @@ class LaunchResult:
     rows: tuple[LaunchRow, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
 
+    def figures(self, what: Work, method: str) -> Figures | None:
+        """Of that work on the first GPU, timed in that way."""
+        found = (row.figures for row in self.rows if row.what is what)
+        return next((figures for figures in found if figures.method == method), None)
+
     def time_us(self, what: Work, method: str) -> float | None:
-        """The median of that work on the first GPU, timed in that way."""
-        return next(
-            (
-                row.figures.time_us
-                for row in self.rows
-                if row.what is what and row.figures.method == method
-            ),
-            None,
-        )
+        """Its median."""
+        found = self.figures(what, method)
+        return found.time_us if found else None
 
 
 MEMORY: Fact[MemoryResult] = Fact("bench.memory", "Memory bandwidth reached", MemoryResult)

@@ -7,8 +7,11 @@ otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from agents.facts.bench import CopyPath, CopyRow, Timing
 
 FEWEST_SIZES = 3
 # Two points make a line through anything; sizes that lie close together do too.
@@ -49,6 +52,56 @@ class CopyFit:
         figures = f"latency {self.latency_us:.3g} µs, bandwidth {self.bandwidth_gb_per_s:.3g} GB/s"
         off = f"; a rough description, up to {self.largest_residual:.0%} off" if self.rough else ""
         return f"{figures}, {knee}{off}"
+
+
+@dataclass(frozen=True, slots=True)
+class WayFit:
+    """way: "GPU 0 to 1, peer access off". left_out: sizes whose samples were unstable (DECISIONS.md, record
+    8: a copy with two modes has no median to compare)."""
+
+    way: str
+    fit: CopyFit
+    left_out: int
+
+    @property
+    def note(self) -> str:
+        """What limits it: "rough: up to 31 % off; 1 unstable size left out"."""
+        rough = f"rough: up to {self.fit.largest_residual:.0%} off" if self.fit.rough else ""
+        sizes = "size" if self.left_out == 1 else "sizes"
+        unstable = f"{self.left_out} unstable {sizes} left out" if self.left_out else ""
+        return "; ".join(filter(None, (rough, unstable)))
+
+
+def way_fits(rows: Iterable[CopyRow]) -> tuple[WayFit, ...]:
+    """Of every way between two ends that was timed by the device at enough sizes, in the order measured.
+
+    Not of copies inside a GPU: those follow its caches and no line.
+    """
+    ways: dict[str, list[CopyRow]] = defaultdict(list)
+    for row in rows:
+        if row.timing is Timing.DEVICE and row.path in _WAYS and row.time_us > 0 < row.size_bytes:
+            ways[_way(row)].append(row)
+    found = []
+    for way, every in ways.items():
+        steady = [row for row in every if row.unstable is not True]
+        fit = copy_fit([(row.size_bytes, row.time_us) for row in steady])
+        if fit:
+            found.append(WayFit(way, fit, len(every) - len(steady)))
+    return tuple(found)
+
+
+_WAYS = {
+    CopyPath.HOST_TO_DEVICE: "Host to GPU {row.destination}",
+    CopyPath.DEVICE_TO_HOST: "GPU {row.source} to host",
+    CopyPath.STAGED: "GPU {row.source} to {row.destination}, by hand over the host",
+    CopyPath.PEER: "GPU {row.source} to {row.destination}",
+    CopyPath.PEER_BOTH_WAYS: "GPU {row.source} and {row.destination}, each of two at once",
+}
+
+
+def _way(row: CopyRow) -> str:
+    access = {True: ", peer access on", False: ", peer access off", None: ""}[row.peer_access]
+    return _WAYS[row.path].format(row=row) + access
 
 
 def copy_fit(points: Sequence[tuple[int, float]]) -> CopyFit | None:

@@ -8,7 +8,7 @@ Source: SGLang and vLLM server arguments; CUDA programming guide, CUDA graphs.
 from __future__ import annotations
 
 from agents.facts.bench import PROFILE
-from agents.facts.kernels import LAUNCH, Work
+from agents.facts.kernels import LAUNCH, Figures, Work
 from agents.facts.nccl import ENGINE
 from agents.facts.workload import MODEL, OBSERVED
 from webapp.diagnosis.asking import asks
@@ -52,18 +52,24 @@ def _started_a_layer(case: Case, unexplained_ms: float) -> list[Claim]:
     """How many operations the processor can start in that time: what launches alone would need. How many
     the engine does start, only its profile tells."""
     launches, model = case.facts.value(LAUNCH), case.facts.value(MODEL)
-    one_us = launches.time_us(Work.OPERATION, "no_wait") if launches else None
-    if not launches or not one_us or not model or not model.layers:
+    one = launches.figures(Work.OPERATION, "no_wait") if launches else None
+    if not launches or not one or not one.time_us or not model or not model.layers:
         return []
-    count = unexplained_ms * 1e3 / one_us / model.layers
+    count = unexplained_ms * 1e3 / one.time_us / model.layers
+    varies = f" (it varies, {one.ci_low_us:.1f} to {one.ci_high_us:.1f})" if _unsteady(one) else ""
     graph_us = launches.time_us(Work.OPERATION, "graph")
     graph = f", and {graph_us:.1f} µs of the GPU in a CUDA graph" if graph_us else ""
     text = (
-        f"starting one small operation takes {one_us:.1f} µs of this processor{graph}: launches alone "
-        f"explain {unexplained_ms:.1f} ms only if the engine starts {count:.0f} a layer without graphs"
+        f"starting one small operation takes {one.time_us:.1f} µs of this processor{varies}{graph}: "
+        f"launches alone explain {unexplained_ms:.1f} ms only if the engine starts {count:.0f} a layer "
+        "without graphs"
     )
     refs = case.facts.refs(LAUNCH, MODEL)
     return [Claim(text, refs, (0.0, unexplained_ms), Basis.ESTIMATED)]
+
+
+def _unsteady(figures: Figures) -> bool:
+    return bool(figures.unstable and figures.ci_low_us and figures.ci_high_us)
 
 
 def _graphs_off(case: Case) -> list[Claim]:

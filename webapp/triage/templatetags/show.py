@@ -12,6 +12,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from agents.benchmark import all_benchmarks
+from agents.facts.bench import CopyResult
+from webapp.diagnosis.copy_fit import WayFit
+from webapp.diagnosis.copy_fit import way_fits as fits_of
 from webapp.triage import codec, figures
 from webapp.triage import measured_figures as drawn
 from webapp.triage.measured_figures import size_text
@@ -236,6 +239,12 @@ def copy_figure(*results: Any) -> dict[str, Any]:
     plots = [drawn.copy_plot(named), drawn.bandwidth_plot(named)]
     maps = drawn.copy_maps(results[0]) if len(results) == 1 else []
     return {"plots": [plot for plot in plots if plot], "maps": maps}
+
+
+@register.filter
+def way_fits(result: CopyResult) -> tuple[WayFit, ...]:
+    """Latency, bandwidth and knee of each way that was copied."""
+    return fits_of(result.rows)
 
 
 @register.inclusion_tag("components/_plots.html")

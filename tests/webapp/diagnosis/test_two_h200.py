@@ -1,0 +1,109 @@
+"""What the reasoning makes of what two H200 gave on 2026-11-30 (tests/agents/payloads/test_two_h200.py)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.benchmark import all_benchmarks
+from agents.facts import Reading
+from agents.facts.gpu import GPUS, Gpu
+from agents.facts.p2p import TOPOLOGY
+from agents.facts.workload import MODEL, Model
+from agents.probe import Output
+from tests.webapp.diagnosis.building import facts_of, topology
+from tests.webapp.diagnosis.hypothesis_cases import verdict
+from tests.webapp.diagnosis.test_hypotheses_time import SEEN, SINGLE
+from webapp.diagnosis.compare.copies import compare_copies
+from webapp.diagnosis.compare.effects import Outcome
+from webapp.diagnosis.compare.sweep import compare_sweep
+from webapp.diagnosis.copy_curve import copy_curve
+from webapp.diagnosis.copy_fit import way_fits
+from webapp.diagnosis.expected import Standing, figures
+from webapp.diagnosis.step_floor import measured_bandwidth
+
+PAYLOADS = Path(__file__).resolve().parents[2] / "agents" / "payloads"
+AGAIN = Path(__file__).parent / "copy_repeats" / "two_h200_again.jsonl"
+NVLINKED = (
+    GPUS.known(
+        tuple(Gpu(i, "NVIDIA H200", pcie_gen_max=5, pcie_width_max=16) for i in range(2)),
+        lines=(1,),
+    ),
+    TOPOLOGY.known(topology(2, "NV18"), lines=(1,)),
+)
+
+
+def read(benchmark: str, file: Path | str) -> tuple[Reading[Any], ...]:
+    text = (PAYLOADS / file).read_text()
+    return tuple(all_benchmarks()[benchmark].parse(Output(text)))
+
+
+def value(benchmark: str, file: Path | str) -> Any:
+    return read(benchmark, file)[0].value
+
+
+def test_latency_bandwidth_and_knee_of_each_way() -> None:
+    copies = value("bench.copy", "two_h200.jsonl")
+    ways = {way.way: way for way in way_fits(copies.rows)}
+    assert set(ways) == {
+        *("Host to GPU 0", "GPU 0 to host", "GPU 0 to 1, by hand over the host"),
+        *(f"GPU {a} to {b}, peer access {on}" for a, b in ("01", "10") for on in ("on", "off")),
+        *(f"GPU 0 and 1, each of two at once, peer access {on}" for on in ("on", "off")),
+    }
+    assert not any(way.fit.rough for way in ways.values())
+    on, off = (ways[f"GPU 0 to 1, peer access {word}"] for word in ("on", "off"))
+    assert on.fit.text == "latency 2.4 µs, bandwidth 389 GB/s, knee at 912 KiB"
+    assert off.fit.text == "latency 20.7 µs, bandwidth 35.6 GB/s, knee at 718 KiB"
+    assert (on.note, off.note) == ("", "1 unstable size left out")
+
+
+def test_the_curve_is_that_of_the_faster_way() -> None:
+    curve = copy_curve(facts_of(*read("bench.copy", "two_h200.jsonl")))
+    assert curve
+    assert curve.device_timed
+    assert curve.smallest_us == pytest.approx(2.52, abs=0.01)
+    assert curve.plateau_gb_per_s == pytest.approx(388, abs=1)
+
+
+def test_the_floor_takes_what_memory_gave() -> None:
+    found = measured_bandwidth(facts_of(*read("bench.memory", "two_h200_memory.jsonl")))
+    assert found
+    assert found.gb_per_s == pytest.approx(4345.5, abs=0.1)
+    assert "triad" in found.how
+
+
+def test_every_figure_is_what_healthy_cards_reach() -> None:
+    readings = [
+        *read("bench.copy", "two_h200.jsonl"),
+        *read("bench.memory", "two_h200_memory.jsonl"),
+        *read("bench.allreduce", "two_h200_allreduce.jsonl"),
+    ]
+    found = {figure.title: figure for figure in figures(facts_of(*NVLINKED, *readings))}
+    assert {title for title, figure in found.items() if figure.standing is not Standing.WITHIN} == {
+        "Small copy, GPU 0 to 1, peer access off",
+        "Small copy, GPU 1 to 0, peer access off",
+    }
+    for way in ("0 to 1", "1 to 0"):
+        assert found[f"Small copy, GPU {way}, peer access off"].standing is Standing.UNSTABLE
+    assert len(found) >= 13
+
+
+def test_two_runs_of_the_same_copies_are_not_told_apart() -> None:
+    first, again = (value("bench.copy", file) for file in ("two_h200.jsonl", AGAIN))
+    assert compare_copies(first, again).outcome not in {Outcome.IMPROVED, Outcome.WORSE}
+
+
+def test_launches_that_vary_are_said_to() -> None:
+    launch = read("bench.launch", "two_h200_launch.jsonl")[0]
+    model = MODEL.known(Model(layers=87), lines=(1,))
+    claim = verdict("launch_bound", SEEN, SINGLE, launch, model).for_[-1]
+    assert "takes 9.6 µs of this processor (it varies, 7.9 to 9.9)" in claim.text
+    assert "0.9 µs of the GPU in a CUDA graph" in claim.text
+
+
+def test_one_block_of_the_sweep_tells_nothing_apart() -> None:
+    found = compare_sweep(value("bench.nccl_sweep", "two_h200_sweep.jsonl"))
+    assert not found.differing
+    assert found.recommended is None
