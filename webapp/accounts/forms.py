@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib.auth.password_validation import validate_password
 
-from webapp.accounts.models import ELSEWHERE, User
+from webapp.accounts.models import ELSEWHERE, Scope, User
 
 
 class WelcomeForm(forms.Form):
@@ -41,3 +41,26 @@ class WelcomeForm(forms.Form):
             except forms.ValidationError as error:
                 self.add_error("password", error)
         return data
+
+
+class EmailForm(forms.Form):
+    email = forms.EmailField(label="E-mail", max_length=254, required=False)
+
+
+class TokenForm(forms.Form):
+    """A token for a program."""
+
+    LIFETIMES = ((7, "1 week"), (30, "1 month"), (90, "3 months"), (365, "1 year"))
+    MEANINGS = (
+        (Scope.READ.value, "read what I may read"),
+        (Scope.WRITE.value, "change sessions, comment, decide"),
+        (Scope.RUN.value, "reach machines and run things on them"),
+    )
+    name = forms.CharField(label="What for", max_length=60, strip=True)
+    scopes = forms.MultipleChoiceField(
+        label="It may",
+        choices=MEANINGS,
+        widget=forms.CheckboxSelectMultiple,
+        initial=[Scope.READ.value],
+    )
+    days = forms.TypedChoiceField(label="Good for", choices=LIFETIMES, coerce=int, initial=30)

@@ -96,5 +96,76 @@ class OneTimeLink(models.Model):
         return True
 
 
+class Scope(models.TextChoices):
+    """What a token may be used for, within what its owner may do: read, change, or reach machines."""
+
+    READ = "read"
+    WRITE = "write"
+    RUN = "run"
+
+
+class ApiToken(models.Model):
+    """A program acts as its owner with it, until it expires, is revoked, or the owner's account closes.
+
+    handle: the token's middle part, by which its owner knows it again; of the rest only a hash is stored.
+    used_at: to the minute.
+    """
+
+    owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
+    name = models.CharField(max_length=60)
+    handle = models.CharField(max_length=12, unique=True)
+    token_sha256 = models.CharField(max_length=64)
+    scopes = models.JSONField(default=list)
+    made_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True)
+    used_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("-made_at",)
+
+    @classmethod
+    def make(cls, owner: User, *, name: str, scopes: list[str], days: int) -> tuple[ApiToken, str]:
+        """The stored token and its text, which is never stored."""
+        handle = secrets.token_hex(6)
+        text = f"peerpath_{handle}_{secrets.token_urlsafe(32)}"
+        made = cls.objects.create(
+            owner=owner,
+            name=name,
+            handle=handle,
+            token_sha256=_hash(text),
+            scopes=scopes,
+            expires_at=timezone.now() + timedelta(days=days),
+        )
+        return made, text
+
+    @classmethod
+    def find(cls, text: str) -> ApiToken | None:
+        """The token of this text, if it is good now."""
+        found = cls.objects.filter(handle=handle_of(text)).select_related("owner").first()
+        if found is None or not secrets.compare_digest(found.token_sha256, _hash(text)):
+            return None
+        return found if found.is_good and found.owner.is_active else None
+
+    @property
+    def is_good(self) -> bool:
+        return self.revoked_at is None and self.expires_at > timezone.now()
+
+    def used(self) -> None:
+        now = timezone.now()
+        if self.used_at is None or now - self.used_at > timedelta(minutes=1):
+            ApiToken.objects.filter(pk=self.pk).update(used_at=now)
+
+    def revoke(self) -> None:
+        ApiToken.objects.filter(pk=self.pk, revoked_at=None).update(revoked_at=timezone.now())
+
+
+def handle_of(text: str) -> str:
+    """ "" for what cannot be a token."""
+    parts = text.split("_", 2)
+    is_token = len(parts) == 3 and parts[0] == "peerpath" and len(parts[1]) == 12
+    return parts[1] if is_token and parts[1].isascii() and parts[1].isalnum() else ""
+
+
 def _hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Slows down guessing: after five wrong passwords a name and address wait a minute."""
+"""Slows down guessing: after five wrong passwords or tokens a name and address wait a minute."""
 
 from __future__ import annotations
 
@@ -27,3 +27,18 @@ def may_try(username: str, address: str) -> bool:
 
 def succeeded(username: str, address: str) -> None:
     cache.delete(_key(username, address))
+
+
+def must_wait(name: str, address: str) -> bool:
+    """Whether so much was wrong that nothing is looked at now."""
+    return int(cache.get(_key(name, address), 0)) >= TRIES
+
+
+def failed(name: str, address: str) -> None:
+    """For what is used many times at once, so that only what was wrong counts."""
+    key = _key(name, address)
+    cache.add(key, 0, WAIT_S)
+    try:
+        cache.incr(key)
+    except ValueError:  # it ended in between
+        cache.add(key, 1, WAIT_S)

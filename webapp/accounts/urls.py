@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from webapp.accounts import views
+from webapp.accounts import account, views
 
 app_name = "accounts"
 urlpatterns = [
@@ -12,4 +12,9 @@ urlpatterns = [
     path("sign-in", views.sign_in, name="sign_in"),
     path("sign-out", views.sign_out, name="sign_out"),
     path("people", views.people, name="people"),
+    path("account", account.account, name="account"),
+    path("account/password", account.password, name="password"),
+    path("account/email", account.email, name="email"),
+    path("account/tokens", account.make_token, name="make_token"),
+    path("account/tokens/<str:handle>/revoke", account.revoke_token, name="revoke_token"),
 ]

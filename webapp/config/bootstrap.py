@@ -49,6 +49,9 @@ def main(argv: list[str]) -> int:
 
 
 def run(arguments: list[str]) -> int:
+    if arguments[:1] == ["remote"]:  # a client needs no environment of its own
+        client = str(ROOT / "webapp" / "api" / "client.py")
+        return hand_over(sys.executable, ["-P", client, *arguments[1:]])
     python = environment(ROOT / ".venv", ["requirements.txt"])
     if arguments == ["setup"]:
         return hand_over(python, ["manage.py", "migrate", "--verbosity", "0"])

@@ -10,6 +10,8 @@ from django.contrib.auth import SESSION_KEY
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 
+from webapp.api.auth import has_token
+from webapp.api.problems import PREFIX
 from webapp.handoff.models import OPENED, Link
 
 POLICY = (
@@ -41,8 +43,8 @@ def content_security_policy(
 def limited_requests(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Refuses what is too large unread; who is neither signed in nor came by a link has nothing large
-    to send."""
+    """Refuses what is too large unread; who is neither signed in nor came by a link or with a token has
+    nothing large to send."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         length = request.META.get("CONTENT_LENGTH") or "0"
@@ -84,7 +86,10 @@ def _without_nul(fields: QueryDict) -> Any:
 
 
 def _is_known(request: HttpRequest) -> bool:
-    """Signed in, or sending to the page of a link that this browser opened and that is still open."""
+    """Signed in, or with a token to the API, or sending to the page of a link that this browser opened
+    and that is still open."""
+    if request.path_info.startswith(PREFIX):
+        return has_token(request)
     if SESSION_KEY in request.session:
         return True
     sent_to = _LINK_PAGE.match(request.path)

@@ -48,11 +48,13 @@ INSTALLED_APPS = [
     "webapp.triage",
     "webapp.review",
     "webapp.handoff",
+    "webapp.api",
     "worker",
 ]
 MIDDLEWARE = [
     "webapp.config.requests.from_the_proxy",
     "webapp.config.requests.named",
+    "webapp.api.problems.as_problems",
     "django.middleware.security.SecurityMiddleware",
     "webapp.config.security.content_security_policy",
     "whitenoise.middleware.WhiteNoiseMiddleware",

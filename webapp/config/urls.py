@@ -14,4 +14,5 @@ urlpatterns = [
     path("", include("webapp.accounts.urls")),
     path("", include("webapp.review.urls")),
     path("", include("webapp.handoff.urls")),
+    path("", include("webapp.api.urls")),
 ]

@@ -86,7 +86,7 @@ def make(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """The address is on the answer to this request and nowhere else."""
     text = request.POST.get("purpose", "").strip()[:LONGEST_PURPOSE]
     hours = request.POST.get("hours", "")
-    phases = [phase for phase in request.POST.getlist("phases") if phase in _ids(session)]
+    phases = [phase for phase in request.POST.getlist("phases") if phase in offered_ids(session)]
     link, token = Link.make(
         session,
         made_by=acting(request),
@@ -100,7 +100,7 @@ def make(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     return TemplateResponse(request, "handoff/made.html", context)
 
 
-def _ids(session: DiagnosisSession) -> set[str]:
+def offered_ids(session: DiagnosisSession) -> set[str]:
     return {phase.id for phase in _offered(session)}
 
 

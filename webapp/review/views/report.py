@@ -28,24 +28,27 @@ SHEETS = ("tokens", "base", "components", "figures", "reasoning")
 @on_session
 def report(request: HttpRequest, session: DiagnosisSession, form: str) -> HttpResponse:
     """form: html, md or json; redacted unless ?raw=1."""
-    result = session_diagnosis(session)
+    if form not in {"html", "md", "json"}:
+        raise Http404
     try:
-        hide = None if request.GET.get("raw") else hiding(session)
-        found = report_of(session, result, hide)
+        body, kind = rendered(session, form, raw=bool(request.GET.get("raw")))
     except RedactionError as error:
         return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
-    if form == "html":
-        body, kind = _html(found, result), "text/html; charset=utf-8"
-    elif form == "md":
-        body, kind = as_markdown(found), "text/markdown; charset=utf-8"
-    elif form == "json":
-        body, kind = _json(found, result), "application/json"
-    else:
-        raise Http404
     response = HttpResponse(body, content_type=kind)
     name = f"peerpath-{str(session.pk)[:8]}.{form}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
+
+
+def rendered(session: DiagnosisSession, form: str, *, raw: bool) -> tuple[str, str]:
+    """The report and its media type. Raises RedactionError."""
+    result = session_diagnosis(session)
+    found = report_of(session, result, None if raw else hiding(session))
+    if form == "html":
+        return _html(found, result), "text/html; charset=utf-8"
+    if form == "md":
+        return as_markdown(found), "text/markdown; charset=utf-8"
+    return _json(found, result), "application/json"
 
 
 def _html(found: Report, result: Diagnosis) -> str:

@@ -34,7 +34,7 @@ class Line:
 @require_GET
 @on_session
 def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> HttpResponse:
-    found = _find(session, name)
+    found = find(session, name)
     if request.GET.get("download"):
         return _download(found, raw=request.GET["download"] != "redacted")
     problem = ""
@@ -80,7 +80,7 @@ def _download(evidence: Evidence, *, raw: bool) -> HttpResponse:
             content_type="text/plain; charset=utf-8",
         )
     try:
-        body = evidence.raw if raw else _without_secrets(redacted(evidence))
+        body = evidence.raw if raw else without_secrets(redacted(evidence))
     except (RedactionError, bodies.LostError) as error:
         return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
     response = HttpResponse(body, content_type="text/plain; charset=utf-8")
@@ -89,7 +89,7 @@ def _download(evidence: Evidence, *, raw: bool) -> HttpResponse:
     return response
 
 
-def _without_secrets(result: Redacted) -> bytes:
+def without_secrets(result: Redacted) -> bytes:
     """Below the text, so that its line numbers stay."""
     report = [
         f"# redacted: {entry.kind.replace('_', ' ')}, {entry.count} in line"
@@ -100,7 +100,7 @@ def _without_secrets(result: Redacted) -> bytes:
     return "\n".join([result.text.rstrip("\n"), *report, ""]).encode()
 
 
-def _find(session: DiagnosisSession, name: str) -> Evidence:
+def find(session: DiagnosisSession, name: str) -> Evidence:
     """By its name, "<reader>@<12 hex>"; 404 when this session has none of that name."""
     reader, _, digest = name.rpartition("@")
     found = session.evidence.filter(reader=reader, sha256__startswith=digest).last()

@@ -87,15 +87,23 @@ def on_session_for(least: Role) -> Callable[[View[P]], Callable[..., HttpRespons
         def wrapped(
             request: HttpRequest, session_id: UUID, *args: P.args, **kwargs: P.kwargs
         ) -> HttpResponse:
-            visible = DiagnosisSession.objects.visible_to(acting(request))
-            session = get_object_or_404(visible.select_related("owner"), pk=session_id)
-            if request.method not in READING and not Role(session.my_role).covers(least):
-                raise PermissionDenied(_refusal(session, least))
+            needed = Role.VIEWER if request.method in READING else least
+            session = session_for(acting(request), session_id, needed)
             return view(request, session, *args, **kwargs)
 
         return wrapped
 
     return decorated
+
+
+def session_for(user: User, session_id: UUID, least: Role) -> DiagnosisSession:
+    """The session as this person sees it. Raises Http404 for those who may not see it, PermissionDenied
+    for those whose role there is below `least`."""
+    visible = DiagnosisSession.objects.visible_to(user)
+    session = get_object_or_404(visible.select_related("owner"), pk=session_id)
+    if not Role(session.my_role).covers(least):
+        raise PermissionDenied(_refusal(session, least))
+    return session
 
 
 on_session = on_session_for(Role.OPERATOR)

@@ -1,0 +1,222 @@
+"""Every operation, taken from the API's own description: whose token, of which scope, in which role gets
+an answer, and that a stranger cannot tell what is there from what is not."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.webapp.api.conftest import Program
+from tests.webapp.test_permissions import arguments_of, everything
+from webapp.accounts.models import GIVEN, ApiToken, Role, Scope, User
+from webapp.api.api import api
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.sessions import member_add, session_open
+
+pytestmark = pytest.mark.django_db
+
+SCHEMA = api.get_openapi_schema()
+OPERATIONS = {
+    operation["operationId"]: (method.upper(), path.removeprefix("/api/v1"), operation)
+    for path, methods in SCHEMA["paths"].items()
+    for method, operation in methods.items()
+}
+OF_A_SESSION = sorted(name for name, (_, path, _) in OPERATIONS.items() if "{session_id}" in path)
+OF_ITS_PARTS = sorted(
+    name
+    for name in OF_A_SESSION
+    if any(
+        part in OPERATIONS[name][1] for part in ("{target_id}", "{run_id}", "{name}", "{number}")
+    )
+    or any(part in OPERATIONS[name][1] for part in ("{link_id}", "{sha256}"))
+)
+CHANGING = sorted(name for name in OF_A_SESSION if OPERATIONS[name][0] != "GET")
+# What a role below an operator's may do besides reading; a new operation that changes something is the
+# operators' until it is named here.
+FOR_REVIEWERS = {"comment", "judge_decision"}
+# With the keys of this machine, or on this machine: tests/webapp/triage has who may.
+REACHING = {"add_target", "look_at_key", "accept_key", "forget_key"}
+# A body that is well formed, so that what is refused is refused for who asks.
+BODIES: dict[str, Any] = {
+    "open_session": {},
+    "open_sample_session": {"stage": "first"},
+    "change_session": {"own_words": "x"},
+    "set_member": {"role": "viewer"},
+    "add_target": {"role": "guest", "host": "gpu.example"},
+    "accept_key": {"fingerprint": "SHA256:x"},
+    "start_run": {"target": 1},
+    "paste_evidence": {"text": "$ uname -r\n6.8.12-9-pve\n"},
+    "assign_lines": {"first": 1, "last": 1, "view": "guest"},
+    "draft_decision": {"chosen": ["nothing"], "reason": "x"},
+    "change_draft": {"chosen": ["nothing"], "reason": "x"},
+    "judge_decision": {"approves": False, "reason": "x"},
+    "close_decision": {"state": "reverted", "outcome": "x"},
+    "comment": {"text": "x"},
+    "make_link": {},
+}
+FILES = {"upload_evidence": "file", "open_bundle_session": "bundle"}
+
+
+@pytest.fixture
+def parts(session_of_alice: DiagnosisSession, alice: User) -> dict[str, Any]:
+    found = arguments_of(session_of_alice, alice)
+    return {**found, "username": alice.username, "role": "guest", "form": "md"}
+
+
+def asked(ask: Program, name: str, parts: dict[str, Any]) -> Any:
+    method, path, _ = OPERATIONS[name]
+    address = path.format(**parts)
+    if name == "forget_key":
+        address += "?host=192.0.2.1&port=22"
+    if name in FILES:
+        return _with_file(ask, FILES[name], address)
+    return ask(method, address, BODIES.get(name), If_Match="*")
+
+
+def _with_file(ask: Program, field: str, address: str) -> Any:
+    from django.core.files.uploadedfile import SimpleUploadedFile
+
+    sent = {field: SimpleUploadedFile("a.txt", b"$ uname -r\n6.8.12\n")}
+    headers: Any = {"authorization": f"Bearer {ask.token}"}
+    return Client().post(f"/api/v1{address}", sent, headers=headers)
+
+
+def test_every_operation_is_known_to_these_tests() -> None:
+    assert len(OPERATIONS) > 55
+    bodies = {name for name, (_, _, found) in OPERATIONS.items() if "requestBody" in found}
+    assert bodies == BODIES.keys() | FILES.keys()
+    assert OPERATIONS.keys() >= FOR_REVIEWERS | REACHING
+
+
+def test_the_description_is_of_openapi_3_1_and_names_each_thing_once() -> None:
+    assert SCHEMA["openapi"] == "3.1.0"
+    for name, (_, _, operation) in OPERATIONS.items():
+        assert operation["security"][0]["Bearer"][0] in Scope.values, name
+        assert operation["description"].strip(), name
+        refused = operation["responses"][401]["content"]
+        assert refused["application/problem+json"], name
+    saying = SCHEMA["components"]["schemas"]["Saying"]["properties"]
+    assert {"text", "anchor"} <= saying.keys()  # two classes of one name would hide each other
+
+
+@pytest.mark.parametrize("name", sorted(OPERATIONS))
+def test_who_has_no_token_gets_nothing(parts: dict[str, Any], name: str, alice: User) -> None:
+    before = everything(parts)
+    method, path, _ = OPERATIONS[name]
+    signed_in = Client()
+    signed_in.force_login(alice)  # a browser's cookie is no token
+    answer = signed_in.generic(method, f"/api/v1{path.format(**parts)}")
+    assert answer.status_code == 401
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+    assert everything(parts) == before
+
+
+@pytest.mark.parametrize("name", sorted(OPERATIONS))
+def test_a_token_goes_no_further_than_its_scopes(
+    program: Callable[..., Program], parts: dict[str, Any], alice: User, name: str
+) -> None:
+    before = everything(parts)
+    needed = OPERATIONS[name][2]["security"][0]["Bearer"][0]
+    others = [scope for scope in Scope.values if scope != needed]
+    answer = asked(program(alice, *others), name, parts)
+    assert answer.status_code == 403
+    assert f"needs the scope {needed}" in answer.json()["detail"]
+    assert everything(parts) == before
+
+
+@pytest.mark.parametrize("name", OF_A_SESSION)
+def test_a_stranger_cannot_tell_a_session_from_none(
+    program: Callable[..., Program], parts: dict[str, Any], bob: User, name: str
+) -> None:
+    before = everything(parts)
+    ask = program(bob)
+    theirs = asked(ask, name, parts)
+    nobodys = asked(ask, name, {**parts, "session_id": uuid.uuid4()})
+    assert theirs.status_code == nobodys.status_code == 404
+    assert theirs.json() == nobodys.json()
+    assert everything(parts) == before
+
+
+@pytest.mark.parametrize("name", OF_ITS_PARTS)
+def test_a_thing_of_another_session_is_not_reached_through_ones_own(
+    program: Callable[..., Program], parts: dict[str, Any], bob: User, name: str
+) -> None:
+    own = session_open(owner=bob, title="Bob's own")
+    before = everything(parts)
+    answer = asked(program(bob), name, {**parts, "session_id": own.pk})
+    # A key is asked for only by those who may connect.
+    assert answer.status_code == 404 or (name == "forget_key" and answer.status_code == 403)
+    assert everything(parts) == before
+
+
+@pytest.mark.parametrize("name", CHANGING)
+@pytest.mark.parametrize("role", [role for role, _ in GIVEN])
+def test_a_role_changes_what_it_may_and_nothing_else(
+    program: Callable[..., Program],
+    parts: dict[str, Any],
+    alice: User,
+    bob: User,
+    name: str,
+    role: str,
+) -> None:
+    session = DiagnosisSession.objects.get(pk=parts["session_id"])
+    member_add(session, user=bob, added_by=alice, role=role)
+    before = everything(parts)
+    answer = asked(program(bob), name, parts)
+    least = Role.REVIEWER if name in FOR_REVIEWERS else Role.OPERATOR
+    if Role(role).covers(least):
+        assert answer.status_code != 403 or name in REACHING
+    else:
+        assert answer.status_code == 403
+        assert f"this needs a {least}" in answer.json()["detail"]
+        assert everything(parts) == before
+
+
+@pytest.mark.parametrize("name", sorted(set(OF_A_SESSION) - set(CHANGING) - REACHING))
+def test_members_and_administrators_read(
+    program: Callable[..., Program],
+    parts: dict[str, Any],
+    alice: User,
+    bob: User,
+    carol: User,
+    name: str,
+) -> None:
+    session = DiagnosisSession.objects.get(pk=parts["session_id"])
+    member_add(session, user=bob, added_by=alice, role=Role.VIEWER)
+    for user in (alice, bob, carol):
+        answer = asked(program(user), name, parts)
+        nothing_to_make = name == "phase_script" and answer.status_code == 404
+        assert answer.status_code == 200 or nothing_to_make, user.username
+
+
+@pytest.mark.parametrize("role", [role for role, _ in GIVEN])
+@pytest.mark.parametrize("name", ["open_session", "open_sample_session"])
+def test_only_an_operators_account_opens_sessions(
+    program: Callable[..., Program], bob: User, role: str, name: str
+) -> None:
+    User.objects.filter(pk=bob.pk).update(role=role)
+    answer = asked(program(bob), name, {})
+    assert answer.status_code == (201 if role == "operator" else 403)
+    assert DiagnosisSession.objects.filter(owner=bob).exists() == (role == "operator")
+
+
+def test_lists_show_only_what_is_ones_own(
+    program: Callable[..., Program], parts: dict[str, Any], bob: User
+) -> None:
+    for path in ("/sessions", "/decisions", "/mentions"):
+        assert program(bob)("GET", path).json() == {"items": [], "next": None}
+
+
+def test_what_an_account_may_not_do_any_more_its_tokens_may_not(
+    program: Callable[..., Program], parts: dict[str, Any], alice: User
+) -> None:
+    ask = program(alice)
+    assert asked(ask, "read_session", parts).status_code == 200
+    User.objects.filter(pk=alice.pk).update(is_active=False)
+    assert asked(ask, "read_session", parts).status_code == 401
+    assert ApiToken.objects.get().used_at is not None

@@ -1,0 +1,1 @@
+"""What the pages do, for programs: REST under /api/v1, and a thin client."""

@@ -1,0 +1,86 @@
+"""Who asks: a bearer token and nothing else. A browser's cookie opens nothing here, so that no page
+elsewhere can make a signed-in person's browser act."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from ninja.security import HttpBearer
+
+from webapp.accounts import throttle
+from webapp.accounts.models import ApiToken, Scope, handle_of
+from webapp.api.problems import RefusedError
+
+
+class Bearer(HttpBearer):
+    """An operation's need of a token with this scope."""
+
+    openapi_description = "A token from “Your account”: peerpath_…"
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__()
+        self.scope = scope
+
+    def __call__(self, request: HttpRequest) -> ApiToken:
+        return self.authenticate(request, "")
+
+    def authenticate(self, request: HttpRequest, token: str) -> ApiToken:
+        """The token is read from the request itself, once for all who ask for it."""
+        found = token_of(request)
+        if self.scope not in found.scopes:
+            raise RefusedError(
+                403,
+                f"This token may {', '.join(found.scopes)}; this needs the scope {self.scope}.",
+                {"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{self.scope}"'},
+            )
+        return found
+
+
+READ, WRITE, RUN = Bearer(Scope.READ), Bearer(Scope.WRITE), Bearer(Scope.RUN)
+
+
+def token_of(request: HttpRequest) -> ApiToken:
+    """The token that came with the request, whose owner is who asks from now on. Raises RefusedError."""
+    known = getattr(request, "auth", None)
+    if isinstance(known, ApiToken):
+        return known
+    scheme, _, text = request.headers.get("Authorization", "").partition(" ")
+    text = text.strip()
+    if scheme.lower() != "bearer" or not text:
+        raise RefusedError(401, "Send a token: Authorization: Bearer peerpath_…", _CHALLENGE)
+    found = _found(text, request.META.get("REMOTE_ADDR", ""))
+    found.used()
+    request.user, request.auth = found.owner, found  # type: ignore[attr-defined]
+    return found
+
+
+def _found(text: str, address: str) -> ApiToken:
+    handle = handle_of(text)
+    name = f"token {handle}"
+    if handle and throttle.must_wait(name, address):
+        raise RefusedError(
+            429,
+            "Too many wrong tokens. Wait a minute and try again.",
+            {"Retry-After": str(throttle.WAIT_S)},
+        )
+    found = ApiToken.find(text) if handle else None
+    if found is None:
+        if handle:  # what cannot be a token is no guess at one
+            throttle.failed(name, address)
+        raise RefusedError(
+            401,
+            "This token is not good: unknown, expired or revoked.",
+            {"WWW-Authenticate": 'Bearer error="invalid_token"'},
+        )
+    return found
+
+
+def has_token(request: HttpRequest) -> bool:
+    """Whether a good token came with it, for what is decided before any operation is found."""
+    try:
+        token_of(request)
+    except RefusedError:
+        return False
+    return True
+
+
+_CHALLENGE = {"WWW-Authenticate": "Bearer"}

@@ -1,0 +1,74 @@
+"""The page about the API, made from its own description."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_GET
+
+from webapp.api.api import api
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    method: str
+    path: str
+    scope: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """command: for a shell with $PEERPATH, $PEERPATH_TOKEN and $SESSION."""
+
+    title: str
+    command: str
+
+
+_AS_YOU = '-H "Authorization: Bearer $PEERPATH_TOKEN"'
+_SESSION = '"$PEERPATH/api/v1/sessions/$SESSION'
+EXAMPLES = (
+    Example("Who you are", f'curl -sS {_AS_YOU} "$PEERPATH/api/v1/me"'),
+    Example(
+        "Open a session; sent twice, it is opened once",
+        f'curl -sS {_AS_YOU} -H "Idempotency-Key: first-try" -H "Content-Type: application/json" \\\n'
+        '  -d \'{"title": "Eight GPUs, slow"}\' "$PEERPATH/api/v1/sessions"',
+    ),
+    Example(
+        "Give outputs or archives",
+        f'curl -sS {_AS_YOU} -F file=@outputs.txt -F role=guest \\\n  {_SESSION}/evidence/files"',
+    ),
+    Example("The diagnosis", f'curl -sS {_AS_YOU} {_SESSION}/diagnosis"'),
+    Example(
+        "Change what nobody changed meanwhile",
+        f'curl -sS {_AS_YOU} -X PATCH -H \'If-Match: "0"\' -H "Content-Type: application/json" \\\n'
+        f'  -d \'{{"own_words": "I think it is P2P."}}\' {_SESSION}"',
+    ),
+    Example("The report, redacted", f'curl -sS {_AS_YOU} -o report.md {_SESSION}/report/md"'),
+)
+
+
+@require_GET
+def api_help(request: HttpRequest) -> HttpResponse:
+    context = {"nav": "help", "groups": _groups(), "examples": EXAMPLES}
+    return TemplateResponse(request, "api/help.html", context)
+
+
+@cache
+def _groups() -> dict[str, list[Entry]]:
+    found: dict[str, list[Entry]] = {}
+    for tag, entry in _entries():
+        found.setdefault(tag, []).append(entry)
+    return found
+
+
+def _entries() -> Iterator[tuple[str, Entry]]:
+    for path, methods in api.get_openapi_schema()["paths"].items():
+        for method, operation in methods.items():
+            scope = operation["security"][0]["Bearer"][0]
+            says = operation["description"]
+            yield operation["tags"][0], Entry(method.upper(), path, scope, says)

@@ -1,0 +1,104 @@
+"""What people say of a session and of things in it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Query, Router, Status
+from pydantic import BaseModel, Field
+
+from webapp.accounts.models import Role
+from webapp.api.asking import Sent, session_of
+from webapp.api.auth import READ, WRITE
+from webapp.api.paging import Asked, Page, page
+from webapp.api.problems import RefusedError
+from webapp.api.remembering import remembered
+from webapp.review.models import Comment, Mention
+from webapp.review.threads import LONGEST, CommentError, comment_add
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.views.shell import acting
+
+router = Router(tags=["comments"])
+C = "/sessions/{uuid:session_id}/comments"
+
+
+class Said(BaseModel):
+    """anchor: what it is about, "" for the session. reply_to: the id of its thread's first comment."""
+
+    id: int
+    session: UUID
+    anchor: str
+    stance: str
+    reply_to: int | None
+    text: str
+    author: str
+    created_at: datetime
+
+
+class Saying(Sent):
+    """anchor: "finding:<id>", "hypothesis:<id>", "option:<id>", "run:<number>", "decision:<number>" or
+    "line:<evidence>:<number>"; of an answer, its thread's own."""
+
+    text: str = Field(min_length=1, max_length=LONGEST)
+    stance: Literal["agree", "dispute", "resolve", "reopen", ""] = ""
+    anchor: str = Field("", max_length=120)
+    reply_to: int | None = Field(None, ge=1, le=2**53)
+
+
+def _shown(comment: Comment) -> Said:
+    return Said(
+        id=comment.pk,
+        session=comment.session_id,
+        anchor=comment.anchor,
+        stance=comment.stance,
+        reply_to=comment.reply_to_id,
+        text=comment.text,
+        author=comment.author.username,
+        created_at=comment.created_at,
+    )
+
+
+@router.get(C, auth=READ, response=Page[Said])
+def list_comments(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Said]:
+    """The oldest first."""
+    rows = session_of(request, session_id).comments.select_related("author")
+    found, following = page(rows, asked, by="id", newest_first=False)
+    return Page[Said](items=[_shown(one) for one in found], next=following)
+
+
+@router.post(C, auth=WRITE, response={201: Said})
+@remembered()
+def comment(request: HttpRequest, session_id: UUID, sent: Saying) -> Status[Said]:
+    """Says something; whoever is named with @ is told."""
+    session = session_of(request, session_id, Role.REVIEWER)
+    first = (
+        get_object_or_404(session.comments, pk=sent.reply_to, reply_to=None)
+        if sent.reply_to
+        else None
+    )
+    try:
+        made = comment_add(
+            session,
+            author=acting(request),
+            text=sent.text,
+            stance=sent.stance,
+            anchor=sent.anchor,
+            reply_to=first,
+        )
+    except CommentError as error:
+        raise RefusedError(422, str(error)) from error
+    return Status(201, _shown(made))
+
+
+@router.get("/mentions", auth=READ, response=Page[Said])
+def list_mentions(request: HttpRequest, asked: Query[Asked]) -> Page[Said]:
+    """Comments in which somebody named you, the newest first."""
+    user = acting(request)
+    visible = DiagnosisSession.objects.visible_to(user).values("pk")
+    rows = Mention.objects.filter(user=user, comment__session__in=visible)
+    found, following = page(rows.select_related("comment__author"), asked, by="id")
+    return Page[Said](items=[_shown(one.comment) for one in found], next=following)

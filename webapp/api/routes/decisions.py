@@ -1,0 +1,319 @@
+"""Decision records: drafted, proposed, judged by others, carried out, closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from ninja import Query, Router
+from pydantic import BaseModel, Field
+
+from webapp.accounts.models import Role
+from webapp.api.asking import Sent, session_of
+from webapp.api.auth import READ, WRITE
+from webapp.api.etags import IF_MATCH, asked_version, version_tag
+from webapp.api.paging import Asked, Page, page
+from webapp.api.problems import LEAVING, RefusedError
+from webapp.api.remembering import remembered
+from webapp.review import workflow
+from webapp.review.decisions import (
+    DecisionError,
+    DraftChangedError,
+    Wording,
+    decision_draft,
+    draft_save,
+    superseded_pins,
+)
+from webapp.review.madr import as_markdown
+from webapp.review.models import Decision
+from webapp.triage.case_facts import facts_of
+from webapp.triage.diagnoses import session_diagnosis
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.redacting import RedactionError, hiding
+from webapp.triage.views.shell import acting
+
+router = Router(tags=["decisions"])
+D = "/sessions/{uuid:session_id}/decisions"
+Json = dict[str, Any]
+MARKDOWN: Json = {
+    "responses": {200: {"content": {"text/markdown": {"schema": {"type": "string"}}}}, **LEAVING}
+}
+
+
+class Judgement(BaseModel):
+    who: str
+    approves: bool
+    reason: str
+    at: datetime
+
+
+class Summary(BaseModel):
+    session: UUID
+    number: int
+    title: str
+    state: str
+    chosen: list[str]
+    reason: str
+    outcome: str
+    proposed_by: str
+    version: int
+    created_at: datetime
+
+
+class Record(Summary):
+    """needed: how many other people have to approve it. counting: their words on it as it stands. stale:
+    facts it rests on whose evidence no longer counts. supersedes, superseded_by: numbers."""
+
+    context: str
+    drivers: str
+    consequences: str
+    options: list[Json]
+    pins: list[Json]
+    epoch: int
+    needed: int
+    counting: list[Judgement]
+    stale: list[str]
+    supersedes: int | None
+    superseded_by: int | None
+
+
+class Draft(Sent):
+    """chosen: option ids. unsafe_understood: you read why an unsafe one is unsafe. supersedes: the number
+    of the record this takes the place of, for a new draft."""
+
+    chosen: list[str] = Field(max_length=100)
+    reason: str = Field(max_length=20_000)
+    title: str = Field("", max_length=200)
+    drivers: str = Field("", max_length=20_000)
+    consequences: str = Field("", max_length=20_000)
+    unsafe_understood: bool = False
+
+    def wording(self) -> Wording:
+        return Wording(
+            chosen=tuple(self.chosen),
+            reason=self.reason.strip(),
+            title=self.title.strip(),
+            drivers=self.drivers.strip(),
+            consequences=self.consequences.strip(),
+            unsafe_understood=self.unsafe_understood,
+        )
+
+
+class NewDraft(Draft):
+    supersedes: int | None = Field(None, ge=1, le=2**31)
+
+
+class Word(Sent):
+    approves: bool
+    reason: str = Field("", max_length=20_000)
+
+
+class Closing(Sent):
+    state: Literal["verified", "no_effect", "reverted"]
+    outcome: str = Field(min_length=1, max_length=20_000)
+
+
+class Raw(BaseModel):
+    """raw: with names and addresses; else redacted."""
+
+    raw: bool = False
+
+
+def _summary(decision: Decision) -> Json:
+    names = ("number", "title", "chosen", "reason", "outcome", "version", "created_at")
+    return {name: getattr(decision, name) for name in names} | {
+        "session": decision.session_id,
+        "state": str(decision.state),
+        "proposed_by": decision.proposed_by.username,
+    }
+
+
+def _record(decision: Decision) -> Record:
+    replaced_by = decision.superseded_by.first()
+    names = ("context", "drivers", "consequences", "options", "pins", "epoch")
+    plain = {name: getattr(decision, name) for name in names}
+    return Record(
+        **_summary(decision),
+        **plain,
+        needed=workflow.needed(decision),
+        counting=[
+            Judgement(who=one.who, approves=one.approves, reason=one.reason, at=one.at)
+            for one in workflow.counting(decision)
+        ],
+        stale=superseded_pins(decision, facts_of(decision.session)),
+        supersedes=decision.supersedes.number if decision.supersedes else None,
+        superseded_by=replaced_by.number if replaced_by else None,
+    )
+
+
+def _find(session: DiagnosisSession, number: int) -> Decision:
+    return get_object_or_404(session.decisions.select_related("proposed_by"), number=number)
+
+
+def _answered(decision: Decision, status: int = 200) -> HttpResponse:
+    """As it is now, with its ETag."""
+    found = _find(decision.session, decision.number)
+    where = f"/api/v1/sessions/{found.session_id}/decisions/{found.number}"
+    headers = {"ETag": version_tag(found.version), "Location": where}
+    body = _record(found).model_dump_json()
+    return HttpResponse(body, status=status, content_type="application/json", headers=headers)
+
+
+def _moved(decision: Decision, act: Callable[[], None]) -> HttpResponse:
+    try:
+        act()
+    except DecisionError as error:
+        raise RefusedError(409, str(error)) from error
+    return _answered(decision)
+
+
+@router.get("/decisions", auth=READ, response=Page[Summary])
+def list_all_decisions(request: HttpRequest, asked: Query[Asked]) -> Page[Summary]:
+    """Those of every session you may see, the newest first."""
+    visible = DiagnosisSession.objects.visible_to(acting(request))
+    rows = Decision.objects.filter(session__in=visible.values("pk"))
+    rows = rows.select_related("proposed_by").defer("options", "pins", "context")
+    found, following = page(rows, asked, by="id")
+    return Page[Summary](items=[Summary(**_summary(one)) for one in found], next=following)
+
+
+@router.get(D, auth=READ, response=Page[Summary])
+def list_decisions(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Summary]:
+    """The session's records, the newest first."""
+    rows = session_of(request, session_id).decisions.select_related("proposed_by")
+    found, following = page(rows.defer("options", "pins", "context"), asked, by="number")
+    return Page[Summary](items=[Summary(**_summary(one)) for one in found], next=following)
+
+
+@router.post(D, auth=WRITE, response={201: Record})
+@remembered()
+def draft_decision(request: HttpRequest, session_id: UUID, sent: NewDraft) -> HttpResponse:
+    """Drafts a record with every option as it stands now."""
+    session = session_of(request, session_id, Role.OPERATOR)
+    instead = _find(session, sent.supersedes) if sent.supersedes else None
+    try:
+        made = decision_draft(
+            session,
+            user=acting(request),
+            wording=sent.wording(),
+            result=session_diagnosis(session),
+            supersedes=instead,
+        )
+    except DecisionError as error:
+        raise RefusedError(422, str(error)) from error
+    return _answered(made, 201)
+
+
+@router.get(D + "/{int:number}", auth=READ, response=Record)
+def read_decision(request: HttpRequest, session_id: UUID, number: int) -> HttpResponse:
+    """One record; its ETag is what a change of the draft names in If-Match."""
+    return _answered(_find(session_of(request, session_id), number))
+
+
+@router.patch(D + "/{int:number}", auth=WRITE, response=Record, openapi_extra=IF_MATCH)
+def change_draft(request: HttpRequest, session_id: UUID, number: int, sent: Draft) -> HttpResponse:
+    """Writes a draft anew, with If-Match."""
+    session = session_of(request, session_id, Role.OPERATOR)
+    draft = _find(session, number)
+    version = asked_version(request, draft.version)
+    try:
+        draft_save(
+            draft,
+            user=acting(request),
+            version=version,
+            wording=sent.wording(),
+            result=session_diagnosis(session),
+        )
+    except DecisionError as error:
+        raise RefusedError(422, str(error)) from error
+    except DraftChangedError as error:
+        tag = {"ETag": version_tag(error.current.version)}
+        raise RefusedError(
+            412, "Somebody saved or proposed it meanwhile. Read it again.", tag
+        ) from error
+    return _answered(draft)
+
+
+@router.post(D + "/{int:number}/propose", auth=WRITE, response=Record)
+def propose_decision(request: HttpRequest, session_id: UUID, number: int) -> HttpResponse:
+    """Asks the others; what nobody else carries out is approved with it."""
+    found = _find(session_of(request, session_id, Role.OPERATOR), number)
+    return _moved(found, lambda: workflow.decision_propose(found, user=acting(request)))
+
+
+@router.post(D + "/{int:number}/withdraw", auth=WRITE, response=Record)
+def withdraw_decision(request: HttpRequest, session_id: UUID, number: int) -> HttpResponse:
+    """Back to a draft, to be changed."""
+    found = _find(session_of(request, session_id, Role.OPERATOR), number)
+    return _moved(found, lambda: workflow.decision_withdraw(found, user=acting(request)))
+
+
+@router.post(D + "/{int:number}/renew", auth=WRITE, response=Record)
+def renew_decision(request: HttpRequest, session_id: UUID, number: int) -> HttpResponse:
+    """Pins today's evidence and asks again."""
+    session = session_of(request, session_id, Role.OPERATOR)
+    found, result = _find(session, number), session_diagnosis(session)
+    return _moved(
+        found, lambda: workflow.decision_renew(found, user=acting(request), result=result)
+    )
+
+
+@router.post(D + "/{int:number}/apply", auth=WRITE, response=Record)
+def apply_decision(request: HttpRequest, session_id: UUID, number: int) -> HttpResponse:
+    """Says that it was carried out: evidence from now on is “after”."""
+    session = session_of(request, session_id, Role.OPERATOR)
+    found, facts = _find(session, number), facts_of(session)
+    return _moved(found, lambda: workflow.decision_apply(found, user=acting(request), facts=facts))
+
+
+@router.post(D + "/{int:number}/judge", auth=WRITE, response=Record)
+def judge_decision(request: HttpRequest, session_id: UUID, number: int, sent: Word) -> HttpResponse:
+    """A second person's yes or no."""
+    session = session_of(request, session_id, Role.REVIEWER)
+    found = _find(session, number)
+    return _moved(
+        found,
+        lambda: workflow.decision_judge(
+            found,
+            approves=sent.approves,
+            reason=sent.reason.strip(),
+            facts=facts_of(session),
+            user=acting(request),
+        ),
+    )
+
+
+@router.post(D + "/{int:number}/close", auth=WRITE, response=Record)
+def close_decision(
+    request: HttpRequest, session_id: UUID, number: int, sent: Closing
+) -> HttpResponse:
+    """Says what came of it."""
+    found = _find(session_of(request, session_id, Role.OPERATOR), number)
+    return _moved(
+        found,
+        lambda: workflow.decision_close(
+            found, user=acting(request), state=sent.state, outcome=sent.outcome
+        ),
+    )
+
+
+@router.get(
+    D + "/{int:number}/madr",
+    auth=READ,
+    response={200: None},
+    openapi_extra=MARKDOWN,
+)
+def export_decision(
+    request: HttpRequest, session_id: UUID, number: int, asked: Query[Raw]
+) -> HttpResponse:
+    """The record as MADR Markdown, redacted unless raw."""
+    found = _find(session_of(request, session_id), number)
+    try:
+        text = as_markdown(found, None if asked.raw else hiding(found.session))
+    except RedactionError as error:
+        raise RefusedError(503, str(error)) from error
+    return HttpResponse(text, content_type="text/markdown; charset=utf-8")

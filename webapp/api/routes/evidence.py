@@ -1,0 +1,270 @@
+"""Evidence: what came in, and giving more."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from ninja import File, Form, Query, Router, Status, UploadedFile
+from pydantic import BaseModel, Field
+
+from agents.facts import View
+from webapp.accounts.models import Role
+from webapp.api.asking import Sent, session_of
+from webapp.api.auth import READ, WRITE
+from webapp.api.paging import Asked, Page, page
+from webapp.api.problems import LEAVING, RefusedError
+from webapp.api.remembering import remembered
+from webapp.triage import bodies
+from webapp.triage.assigning import assign, take_back
+from webapp.triage.forms.assignment import AssignmentForm
+from webapp.triage.models import DiagnosisSession, Evidence
+from webapp.triage.redacting import RedactionError, redacted
+from webapp.triage.rereading import reread
+from webapp.triage.uploads import Received, Upload, receive
+from webapp.triage.views.evidence import find, without_secrets
+from webapp.triage.views.shell import acting
+from webapp.triage.views.start import LARGEST_UPLOAD_BYTES
+
+router = Router(tags=["evidence"])
+S = "/sessions/{uuid:session_id}"
+TEXT = "text/plain; charset=utf-8"
+AT_LEAST_ONE: dict[str, Any] = {
+    "requestBody": {
+        "content": {"multipart/form-data": {"schema": {"properties": {"file": {"minItems": 1}}}}}
+    }
+}
+A_TEXT: dict[str, Any] = {
+    "responses": {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **LEAVING}
+}
+
+
+class Piece(BaseModel):
+    """One raw output. name: how claims cite it. unplaced: [first, last] lines that nobody could place;
+    doubts: lines that could be either machine's."""
+
+    name: str
+    reader: str
+    view: str
+    origin: str
+    label: str
+    sha256: str
+    size_bytes: int
+    epoch: int
+    unplaced: list[list[int]]
+    doubts: list[list[Any]]
+    purged: bool
+    created_at: datetime
+
+
+class ReadFact(BaseModel):
+    fact_id: str
+    kind: str
+    value: Any
+    detail: str
+    lines: list[int]
+    missing: list[str]
+
+
+class PieceRead(Piece):
+    """With what today's parsers read in it."""
+
+    readings: list[ReadFact]
+
+
+class Paste(Sent):
+    """text: of any number of outputs, best with the command lines above them. role: whose they are, ""
+    when they say so themselves. hide: names, addresses and serials are replaced before it is stored."""
+
+    text: str = Field(min_length=1, max_length=LARGEST_UPLOAD_BYTES)
+    name: str = Field("", max_length=200)
+    role: Literal["guest", "host", ""] = ""
+    hide: bool = False
+
+
+class About(BaseModel):
+    role: Literal["guest", "host", ""] = ""
+    hide: bool = False
+
+
+class Part(BaseModel):
+    """One output that was understood. lines: its first and last, null for the whole."""
+
+    reader: str
+    title: str
+    lines: list[int] | None
+
+
+class Given(BaseModel):
+    evidence: str
+    duplicate: bool
+    understood: list[Part]
+    unplaced: list[list[int]]
+
+
+class Understanding(BaseModel):
+    """What became of what was given. notes: what was not taken, in sentences."""
+
+    given: list[Given]
+    notes: list[str]
+    recognised: int
+
+
+class LineMeaning(Sent):
+    """These lines are for this reader or this machine's; take_back: what was said counts no more."""
+
+    first: int = Field(ge=1, le=2**31)
+    last: int = Field(ge=1, le=2**31)
+    reader: str = Field("", max_length=100)
+    view: Literal["guest", "host", ""] = ""
+    take_back: bool = False
+
+
+class Sentence(BaseModel):
+    said: str
+
+
+class Redaction(BaseModel):
+    """redacted: without names, addresses and serials; what was hidden is told at the end."""
+
+    redacted: bool = False
+
+
+class Reread(BaseModel):
+    """changed: names of the evidence that reads differently today; facts and verdicts that changed."""
+
+    read: int
+    changed: list[str]
+    facts: list[str]
+    verdicts: list[str]
+
+
+def _plain(evidence: Evidence) -> dict[str, Any]:
+    names = set(Piece.model_fields) - {"purged"}
+    return {name: getattr(evidence, name) for name in names} | {
+        "purged": evidence.purged_at is not None
+    }
+
+
+@router.get(S + "/evidence", auth=READ, response=Page[Piece])
+def list_evidence(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Piece]:
+    """The newest first."""
+    rows = session_of(request, session_id).evidence.defer("body", "stderr")
+    found, following = page(rows, asked, by="id")
+    return Page[Piece](items=[Piece(**_plain(one)) for one in found], next=following)
+
+
+@router.post(S + "/evidence", auth=WRITE, response={201: Understanding})
+@remembered()
+def paste_evidence(request: HttpRequest, session_id: UUID, sent: Paste) -> Status[Understanding]:
+    """Takes a text, as the pages' paste boxes do, and says what was understood."""
+    session = session_of(request, session_id, Role.OPERATOR)
+    upload = Upload(sent.name, sent.text.encode())
+    return Status(201, _taken(request, session, [upload], sent.role, hide=sent.hide))
+
+
+@router.post(S + "/evidence/files", auth=WRITE, response={201: Understanding})
+@remembered(also=AT_LEAST_ONE)
+def upload_evidence(
+    request: HttpRequest, session_id: UUID, file: File[list[UploadedFile]], about: Form[About]
+) -> Status[Understanding]:
+    """Takes files, archives among them, of at most 50 MiB each."""
+    session = session_of(request, session_id, Role.OPERATOR)
+    if any((one.size or 0) > LARGEST_UPLOAD_BYTES for one in file):
+        raise RefusedError(
+            413, "A file has at most 50 MiB. Give the part that matters, or compress it."
+        )
+    uploads = [Upload(one.name or "a file", one.read()) for one in file]
+    return Status(201, _taken(request, session, uploads, about.role, hide=about.hide))
+
+
+def _taken(
+    request: HttpRequest,
+    session: DiagnosisSession,
+    uploads: list[Upload],
+    role: str,
+    *,
+    hide: bool,
+) -> Understanding:
+    given = [upload for upload in uploads if upload.raw.strip()]
+    if not given:
+        raise RefusedError(422, "Nothing was given: it is empty.")
+    view = View(role) if role else None
+    user = acting(request)
+    received = receive(session, given, user=user, view=view, label="given by the API", hide=hide)
+    return _understanding(received)
+
+
+def _understanding(received: Received) -> Understanding:
+    notes = [*received.notes, *(note for taken in received.takes for note in taken.notes)]
+    given = [
+        Given(
+            evidence=taken.evidence.name,
+            duplicate=taken.duplicate,
+            understood=[
+                Part(reader=p.reader, title=p.title, lines=list(p.lines) if p.lines else None)
+                for p in taken.understood
+            ],
+            unplaced=[list(lines) for lines in taken.unplaced],
+        )
+        for taken in received.takes
+    ]
+    return Understanding(given=given, notes=notes, recognised=len(received.understood))
+
+
+@router.get(S + "/evidence/{str:name}", auth=READ, response=PieceRead)
+def read_evidence(request: HttpRequest, session_id: UUID, name: str) -> PieceRead:
+    """One output and what is read in it."""
+    found = find(session_of(request, session_id), name)
+    columns = tuple(ReadFact.model_fields)
+    readings = [ReadFact(**row) for row in found.readings.values(*columns)]
+    return PieceRead(readings=readings, **_plain(found))
+
+
+@router.get(
+    S + "/evidence/{str:name}/raw",
+    auth=READ,
+    response={200: None},
+    openapi_extra=A_TEXT,
+)
+def raw_evidence(
+    request: HttpRequest, session_id: UUID, name: str, asked: Query[Redaction]
+) -> HttpResponse:
+    """The bytes as they came, or redacted."""
+    found = find(session_of(request, session_id), name)
+    if found.purged_at:
+        raise RefusedError(410, "It was purged; its hash and what was read from it are kept.")
+    try:
+        body = without_secrets(redacted(found)) if asked.redacted else found.raw
+    except (RedactionError, bodies.LostError) as error:
+        raise RefusedError(503, str(error)) from error
+    return HttpResponse(body, content_type=TEXT)
+
+
+@router.post(S + "/evidence/{str:name}/lines", auth=WRITE, response=Sentence)
+def assign_lines(request: HttpRequest, session_id: UUID, name: str, sent: LineMeaning) -> Sentence:
+    """Says what lines are that nobody could place, or that could be either machine's."""
+    session, user = session_of(request, session_id, Role.OPERATOR), acting(request)
+    found = find(session, name)
+    form = AssignmentForm(session, {**sent.model_dump(), "evidence": found.pk})
+    if not form.is_valid():
+        raise RefusedError(422, " ".join(str(e) for errors in form.errors.values() for e in errors))
+    lines = (sent.first, sent.last)
+    if sent.take_back:
+        return Sentence(said=take_back(found, lines, user=user))
+    view = View(sent.view) if sent.view else None
+    return Sentence(said=assign(found, lines, user=user, reader=sent.reader, view=view))
+
+
+@router.post(S + "/reread", auth=WRITE, response=Reread)
+def reread_session(request: HttpRequest, session_id: UUID) -> Reread:
+    """Applies today's parsers to the stored evidence."""
+    (found,) = reread(session_of(request, session_id, Role.OPERATOR))
+    return Reread(
+        read=found.read,
+        changed=list(found.changed),
+        facts=[change.fact_id for change in found.facts],
+        verdicts=[change.hypothesis for change in found.verdicts],
+    )

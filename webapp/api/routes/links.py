@@ -1,0 +1,112 @@
+"""Links for the host's admin, who has no account."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Query, Router, Status
+from pydantic import BaseModel, Field
+
+from webapp.accounts.models import Role
+from webapp.api.asking import Sent, session_of
+from webapp.api.auth import READ, WRITE
+from webapp.api.paging import Asked, Page, page
+from webapp.api.problems import RefusedError
+from webapp.api.remembering import remembered
+from webapp.handoff.models import Link
+from webapp.handoff.purpose import purpose
+from webapp.handoff.views.links import LONGEST_PURPOSE, offered_ids
+from webapp.triage.diagnoses import session_diagnosis
+from webapp.triage.views.shell import acting
+
+router = Router(tags=["links"])
+L = "/sessions/{uuid:session_id}/links"
+
+
+class Door(BaseModel):
+    """steps: how far it got, each with its time. open: neither expired nor revoked."""
+
+    id: UUID
+    person: str
+    purpose: str
+    phases: list[str]
+    made_by: str
+    open: bool
+    expires_at: datetime
+    steps: dict[str, datetime | None]
+
+
+class NewDoor(Door):
+    """address: shown once; null when an answer is repeated, since only its hash is kept."""
+
+    address: str | None
+
+
+class Asking(Sent):
+    """purpose: "" for one made from the diagnosis. phases: of the plan, whose scripts its page offers."""
+
+    person: str = Field("the host’s admin", min_length=1, max_length=80)
+    purpose: str = Field("", max_length=LONGEST_PURPOSE)
+    hours: Literal[24, 72, 168, 336] = 72
+    phases: list[str] = Field([], max_length=20)
+
+
+def _shown(link: Link) -> Door:
+    return Door(
+        id=link.pk,
+        person=link.person,
+        purpose=link.purpose,
+        phases=link.phases,
+        made_by=link.made_by.username,
+        open=link.is_open,
+        expires_at=link.expires_at,
+        steps={str(step): at for step, at in link.steps},
+    )
+
+
+@router.get(L, auth=READ, response=Page[Door])
+def list_links(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Door]:
+    """The newest first, without their addresses."""
+    rows = session_of(request, session_id).links.select_related("made_by")
+    found, following = page(rows, asked, by="asked_at")
+    return Page[Door](items=[_shown(one) for one in found], next=following)
+
+
+@router.post(L, auth=WRITE, response={201: NewDoor})
+@remembered(without="address")
+def make_link(request: HttpRequest, session_id: UUID, sent: Asking) -> Status[NewDoor]:
+    """Makes a link. Whoever has its address may answer, and nothing else."""
+    session = session_of(request, session_id, Role.OPERATOR)
+    if wrong := set(sent.phases) - offered_ids(session):
+        raise RefusedError(422, f"Not to be asked for now: {', '.join(sorted(wrong))}")
+    link, token = Link.make(
+        session,
+        made_by=acting(request),
+        person=sent.person,
+        purpose=sent.purpose.strip() or purpose(session_diagnosis(session), session.vmid),
+        hours=sent.hours,
+        phases=sent.phases,
+    )
+    address = f"{settings.PUBLIC_URL}/link/{token}"
+    return Status(201, NewDoor(address=address, **_shown(link).model_dump()))
+
+
+@router.post(L + "/{uuid:link_id}/revoke", auth=WRITE, response=Door)
+def revoke_link(request: HttpRequest, session_id: UUID, link_id: UUID) -> Door:
+    """Closes it; what came by it stays."""
+    session = session_of(request, session_id, Role.OPERATOR)
+    get_object_or_404(session.links, pk=link_id).revoke(acting(request))
+    return _shown(get_object_or_404(session.links, pk=link_id))
+
+
+@router.post(L + "/{uuid:link_id}/accept", auth=WRITE, response=Door)
+def accept_link(request: HttpRequest, session_id: UUID, link_id: UUID) -> Door:
+    """Says that what came is what was needed; the link's page says so too."""
+    session = session_of(request, session_id, Role.OPERATOR)
+    get_object_or_404(session.links, pk=link_id).accept(acting(request))
+    return _shown(get_object_or_404(session.links, pk=link_id))

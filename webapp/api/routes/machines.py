@@ -1,0 +1,190 @@
+"""The machines of a session, and the host keys people accept for them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Query, Router, Status
+from pydantic import BaseModel, Field
+
+from agents.agent import AgentError
+from webapp.accounts.models import Role, User
+from webapp.api.asking import Sent, session_of
+from webapp.api.auth import READ, RUN
+from webapp.api.paging import Asked, Page, page
+from webapp.api.problems import RefusedError as Refused
+from webapp.api.remembering import remembered
+from webapp.triage.contact import Contact, first_contact
+from webapp.triage.credentials import RefusedError, may_connect, refuse_unless_keys_are_theirs
+from webapp.triage.forms.target import SshTargetForm
+from webapp.triage.models import DiagnosisSession, Event, Target
+from webapp.triage.views.shell import acting
+from webapp.triage.views.targets import pin
+
+router = Router(tags=["machines"])
+T = "/sessions/{uuid:session_id}/targets"
+
+
+class Machine(BaseModel):
+    """key: the fingerprint that was accepted for it, "" while none is."""
+
+    id: int
+    role: str
+    agent: str
+    host: str
+    port: int
+    user: str
+    jump: str
+    key: str
+    created_at: datetime
+
+
+class NewMachine(Sent):
+    """agent local: this machine itself, for administrators. stored_key: the id of one on the page “Keys”;
+    identity_file: a path where Peerpath runs."""
+
+    role: Literal["guest", "host"]
+    agent: Literal["ssh", "local"] = "ssh"
+    host: str = Field("", max_length=255)
+    port: int = Field(22, ge=1, le=65535)
+    user: str = Field("root", max_length=64)
+    jump: str = Field("", max_length=300)
+    stored_key: str = Field("", max_length=36)
+    identity_file: str = Field("", max_length=400)
+
+
+class Key(BaseModel):
+    """The first hop whose key nobody accepted or that changed; else the machine's own. through: the jump
+    host it was asked through."""
+
+    host: str
+    port: int
+    fingerprint: str
+    line: str
+    accepted: bool
+    changed: bool
+    through: str
+
+
+class Yes(Sent):
+    """fingerprint: as it was shown; the key is pinned only while it is this one."""
+
+    fingerprint: str = Field(min_length=1, max_length=100)
+
+
+class Hop(BaseModel):
+    host: str = Field(min_length=1, max_length=255)
+    port: int = Field(ge=1, le=65535)
+
+
+@router.get(T, auth=READ, response=Page[Machine])
+def list_targets(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Machine]:
+    """The machines of this session, the newest first."""
+    session = session_of(request, session_id)
+    keys = {(pin.host, pin.port): pin.fingerprint for pin in session.host_keys.all()}
+    found, following = page(session.targets.all(), asked, by="id")
+    return Page[Machine](items=[_shown(one, keys) for one in found], next=following)
+
+
+def _shown(target: Target, keys: dict[tuple[str, int], str]) -> Machine:
+    names = ("id", "role", "agent", "host", "port", "user", "jump", "created_at")
+    plain: dict[str, Any] = {name: getattr(target, name) for name in names}
+    return Machine(key=keys.get((target.host, target.port), ""), **plain)
+
+
+@router.post(T, auth=RUN, response={201: Machine})
+@remembered()
+def add_target(request: HttpRequest, session_id: UUID, sent: NewMachine) -> Status[Machine]:
+    """Adds a machine. Its host key has to be accepted before anything runs there."""
+    session, user = session_of(request, session_id, Role.OPERATOR), acting(request)
+    values = {"agent": "local"} if sent.agent == "local" else _reached_by_ssh(sent, user)
+    if sent.agent == "local" and not user.is_staff:
+        raise PermissionDenied("Only an administrator may run probes on this machine itself.")
+    with transaction.atomic():
+        made = Target.objects.create(session=session, role=sent.role, created_by=user, **values)
+        Event.record(session, "target_added", user, role=sent.role, target=str(made))
+    return Status(201, _shown(made, {}))
+
+
+def _reached_by_ssh(sent: NewMachine, user: User) -> dict[str, Any]:
+    """Checked as the page checks it."""
+    if not may_connect(user):
+        raise PermissionDenied("Store a key of yours first, on the page “Keys”.")
+    form = SshTargetForm(sent.model_dump(exclude={"role", "agent"}), user=user)
+    if not form.is_valid():
+        wrong = "; ".join(
+            f"{name}: {' '.join(map(str, said))}" for name, said in form.errors.items()
+        )
+        raise Refused(422, wrong)
+    return form.values()
+
+
+@router.get(T + "/{int:target_id}/key", auth=RUN, response=Key)
+def look_at_key(request: HttpRequest, session_id: UUID, target_id: int) -> Key:
+    """Asks the machine for its host key."""
+    session = session_of(request, session_id)
+    return _key(_contact(session, target_id, acting(request)))
+
+
+@router.post(T + "/{int:target_id}/key", auth=RUN, response=Key)
+def accept_key(request: HttpRequest, session_id: UUID, target_id: int, sent: Yes) -> Key:
+    """Pins the key that you saw and compared."""
+    session = session_of(request, session_id, Role.OPERATOR)
+    contact = _contact(session, target_id, acting(request))
+    if contact.changed:
+        raise Refused(
+            409, f"The key of {contact.host} changed. It stays blocked until it is forgotten."
+        )
+    if contact.shown.fingerprint != sent.fingerprint:
+        raise Refused(409, f"{contact.host} shows {contact.shown.fingerprint}, not what you named.")
+    pin(session, contact, acting(request))
+    return _key(contact).model_copy(update={"accepted": True})
+
+
+@router.delete(T + "/{int:target_id}/key", auth=RUN, response={204: None})
+def forget_key(
+    request: HttpRequest, session_id: UUID, target_id: int, hop: Query[Hop]
+) -> Status[None]:
+    """Forgets the accepted key of this machine, or of one on the way to it."""
+    session, user = session_of(request, session_id, Role.OPERATOR), acting(request)
+    target = get_object_or_404(session.targets, pk=target_id, agent="ssh")
+    try:
+        refuse_unless_keys_are_theirs(target, user)
+    except RefusedError as error:
+        raise PermissionDenied(
+            "Only who may connect to this machine may forget its key."
+        ) from error
+    session.host_keys.filter(host=hop.host, port=hop.port).delete()
+    Event.record(session, "host_key_forgotten", user, host=hop.host)
+    return Status(204, None)
+
+
+def _contact(session: DiagnosisSession, target_id: int, user: User) -> Contact:
+    target = get_object_or_404(session.targets, pk=target_id, agent="ssh")
+    try:
+        contact = first_contact(target, user)
+    except RefusedError as error:
+        raise PermissionDenied(str(error)) from error
+    except AgentError as error:
+        raise Refused(409, str(error)) from error
+    if contact.changed:
+        Event.record(session, "host_key_changed", user, host=contact.host)
+    return contact
+
+
+def _key(contact: Contact) -> Key:
+    return Key(
+        host=contact.host,
+        port=contact.port,
+        fingerprint=contact.shown.fingerprint,
+        line=contact.shown.line,
+        accepted=contact.trusted,
+        changed=contact.changed,
+        through=contact.through,
+    )

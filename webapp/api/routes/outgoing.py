@@ -1,0 +1,71 @@
+"""What leaves a session as a file: the report, and the bundle that opens elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Path, Query, Router
+from pydantic import BaseModel
+
+from webapp.api.asking import session_of
+from webapp.api.auth import READ
+from webapp.api.problems import LEAVING, RefusedError
+from webapp.review.bundle.export import bundle
+from webapp.review.bundle.sharing import shareable
+from webapp.review.views.report import rendered
+from webapp.triage.bodies import LostError
+from webapp.triage.redacting import RedactionError
+
+router = Router(tags=["outgoing"])
+S = "/sessions/{uuid:session_id}"
+_TEXT = {"schema": {"type": "string"}}
+REPORTS: dict[str, Any] = {
+    "responses": {
+        200: {
+            "content": {
+                "text/html": _TEXT,
+                "text/markdown": _TEXT,
+                "application/json": {"schema": {"type": "object"}},
+            }
+        },
+        **LEAVING,
+    }
+}
+A_ZIP: dict[str, Any] = {
+    "responses": {200: {"content": {"application/zip": {"schema": {"type": "string"}}}}, **LEAVING}
+}
+
+
+class Raw(BaseModel):
+    """raw: with names, addresses and serials; else redacted."""
+
+    raw: bool = False
+
+
+@router.get(S + "/report/{form}", auth=READ, response={200: None}, openapi_extra=REPORTS)
+def report(
+    request: HttpRequest,
+    session_id: UUID,
+    form: Path[Literal["html", "md", "json"]],
+    asked: Query[Raw],
+) -> HttpResponse:
+    """The report as one file."""
+    session = session_of(request, session_id)
+    try:
+        body, media_type = rendered(session, form, raw=asked.raw)
+    except (RedactionError, LostError) as error:
+        raise RefusedError(503, str(error)) from error
+    return HttpResponse(body, content_type=media_type)
+
+
+@router.get(S + "/bundle", auth=READ, response={200: None}, openapi_extra=A_ZIP)
+def take_away(request: HttpRequest, session_id: UUID, asked: Query[Raw]) -> HttpResponse:
+    """The whole session as a zip file."""
+    session = session_of(request, session_id)
+    try:
+        body = bundle(session) if asked.raw else shareable(session)
+    except (RedactionError, LostError) as error:
+        raise RefusedError(503, str(error)) from error
+    return HttpResponse(body, content_type="application/zip")

@@ -1,0 +1,203 @@
+"""What the evidence carries: the diagnosis, and what else the reasoning says."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+from pydantic import BaseModel, Field
+
+from webapp.api.asking import session_of
+from webapp.api.auth import READ
+from webapp.api.etags import unless_known
+from webapp.diagnosis.matching import with_vm
+from webapp.diagnosis.topology import draw
+from webapp.review.before_after import before_after
+from webapp.triage.case_facts import facts_of
+from webapp.triage.diagnoses import session_diagnosis
+from webapp.triage.diagnosis_json import as_dict, as_json, rounded
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.what_if import SCALES, outcome, sliders
+
+router = Router(tags=["reasoning"])
+S = "/sessions/{uuid:session_id}"
+Json = dict[str, Any]
+NOT_MODIFIED: Json = {
+    "parameters": [
+        {"in": "header", "name": "If-None-Match", "required": False, "schema": {"type": "string"}}
+    ],
+    "responses": {304: {"description": "You have these bytes: the ETag is the one you sent."}},
+}
+
+
+class DiagnosisObject(BaseModel):
+    """peerpath.diagnosis/1, byte for byte as `diagnose --json` prints it."""
+
+    schema_: str = Field(alias="schema")
+    headline: str
+    summary: str
+    facts: Json
+    contradictions: list[Json]
+    ladder: list[Json]
+    hypotheses: list[Json]
+    bounds: list[Json]
+    findings: list[Json]
+    next_tests: list[Json]
+    layouts: list[Json]
+    options: list[Json]
+    corrections: list[Json]
+    unrecognised: list[Json]
+
+
+class Prefix(BaseModel):
+    """prefix: "gpu." for some of them."""
+
+    prefix: str = Field("", max_length=80)
+
+
+class Inputs(BaseModel):
+    """What is left out is the case's own."""
+
+    batch: float | None = None
+    layers: float | None = None
+    reduces_per_layer: float | None = None
+    hidden_size: float | None = None
+    activation_bytes: float | None = None
+    tp: float | None = None
+    draft_tokens: float | None = None
+    accepted: float | None = None
+
+
+class Input(BaseModel):
+    """own: the case's value or values; value: what was reckoned with, within low and high."""
+
+    name: str
+    label: str
+    low: float
+    high: float
+    value: float
+    own: list[float]
+    moved: bool
+
+
+class WhatIf(BaseModel):
+    """bound: under these inputs; before: at the same batch with the case's own."""
+
+    inputs: list[Input]
+    bound: Json
+    before: Json
+    notes: list[str]
+
+
+class States(BaseModel):
+    """Tokens of the two states: "e1", or the name of one output; "" for what the session proposes."""
+
+    before: str = Field("", max_length=200)
+    after: str = Field("", max_length=200)
+
+
+class Verification(BaseModel):
+    """found: each kind of measurement that both states have, with whether and how they compare. codes: the
+    driver's answers on P2P. scores: the predictions of `decision` beside what was measured. along: numbers
+    of the decisions carried out between the states."""
+
+    epoch: int
+    before: str
+    after: str
+    found: list[Json]
+    codes: Json | None
+    decision: int | None
+    along: list[int]
+    scores: list[Json]
+
+
+def _plain(value: object) -> Any:
+    return rounded(json.loads(msgspec.json.encode(value)))
+
+
+@router.get(
+    S + "/diagnosis",
+    auth=READ,
+    response=DiagnosisObject,
+    by_alias=True,
+    openapi_extra=NOT_MODIFIED,
+)
+def read_diagnosis(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """The diagnosis as it stands; with If-None-Match, 304 while it is the one you have."""
+    session = session_of(request, session_id)
+    text = as_json(session_diagnosis(session), _unplaced(session)) + "\n"
+    return unless_known(request, text.encode(), "application/json")
+
+
+def _unplaced(session: DiagnosisSession) -> list[Json]:
+    found = session.evidence.exclude(unplaced=[]).only("reader", "sha256", "unplaced", "session")
+    return [{"source": e.name, "lines": lines} for e in found for lines in e.unplaced]
+
+
+@router.get(S + "/facts", auth=READ, response=Json)
+def read_facts(request: HttpRequest, session_id: UUID, asked: Query[Prefix]) -> Json:
+    """The facts of the diagnosis by id, each with its sources."""
+    facts: Json = as_dict(session_diagnosis(session_of(request, session_id)))["facts"]
+    return {name: fact for name, fact in facts.items() if name.startswith(asked.prefix)}
+
+
+@router.get(S + "/options", auth=READ, response=list[Json])
+def read_options(request: HttpRequest, session_id: UUID) -> list[Json]:
+    """Every possible change with its status and reasons, as in the diagnosis."""
+    found: list[Json] = as_dict(session_diagnosis(session_of(request, session_id)))["options"]
+    return found
+
+
+@router.get(S + "/topology", auth=READ, response=Json)
+def read_topology(request: HttpRequest, session_id: UUID) -> Json:
+    """The host's GPUs beside the guest's; matches: [index in host, index in guest]."""
+    session = session_of(request, session_id)
+    found = draw(with_vm(facts_of(session), session.vmid))
+    plain: Json = _plain(found)
+    return {**plain, "expected": found.expected}
+
+
+@router.get(S + "/what-if", auth=READ, response=WhatIf)
+def read_what_if(request: HttpRequest, session_id: UUID, asked: Query[Inputs]) -> WhatIf:
+    """The bound under other inputs: what the arithmetic says if, not what the case shows."""
+    session = session_of(request, session_id)
+    facts = with_vm(facts_of(session), session.vmid)
+    given = {name: getattr(asked, name) for name in SCALES}
+    chosen = sliders(facts, {name: str(v) for name, v in given.items() if v is not None})
+    found = outcome(facts, chosen)
+    inputs = [Input(**{name: getattr(one, name) for name in Input.model_fields}) for one in chosen]
+    return WhatIf(
+        inputs=inputs,
+        bound=_plain(found.bound),
+        before=_plain(found.before),
+        notes=list(found.notes),
+    )
+
+
+@router.get(S + "/verification", auth=READ, response=Verification)
+def read_verification(request: HttpRequest, session_id: UUID, asked: Query[States]) -> Verification:
+    """Before beside after, with “cannot tell” as an answer."""
+    session = session_of(request, session_id)
+    result = before_after(session, (asked.before, asked.after))
+    return Verification(
+        epoch=session.epoch,
+        before=result.before,
+        after=result.after,
+        found=[
+            {
+                "fact": one.kind.fact.id,
+                "title": one.kind.title,
+                "comparability": _plain(one.gate),
+                "comparison": _plain(one.compared),
+            }
+            for one in result.found
+        ],
+        codes=_plain(result.codes),
+        decision=result.decision.number if result.decision else None,
+        along=[one.number for one in result.along],
+        scores=_plain(result.scores),
+    )

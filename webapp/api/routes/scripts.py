@@ -1,0 +1,123 @@
+"""Scripts for machines that nobody here reaches, and the plan they belong to."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from ninja import Path, Query, Router
+from pydantic import BaseModel
+
+from agents.facts import View
+from agents.probes import probes_for
+from webapp.api.asking import session_of
+from webapp.api.auth import READ
+from webapp.api.paging import Asked, Page, page
+from webapp.api.problems import RefusedError
+from webapp.handoff.models import HandedScript
+from webapp.handoff.plan import phases
+from webapp.handoff.scripts import collector_for, download, handed
+from webapp.handoff.taking import still_missing
+from webapp.triage.diagnoses import session_diagnosis
+from webapp.triage.views.shell import acting
+
+router = Router(tags=["scripts"])
+S = "/sessions/{uuid:session_id}"
+A_SCRIPT: dict[str, Any] = {
+    "responses": {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
+}
+
+
+class Handed(BaseModel):
+    """A script as it was handed out. sha256: as `sha256sum` prints it."""
+
+    name: str
+    role: str
+    sha256: str
+    phase: str
+    act: str
+    made_at: datetime
+
+
+class Phase(BaseModel):
+    """acts: the scripts that can be made now. problem: why there is none to apply."""
+
+    id: str
+    title: str
+    role: str
+    acts: list[str]
+    problem: str
+
+
+class Missing(BaseModel):
+    """missing: only what the session has no answer to."""
+
+    missing: bool = False
+
+
+@router.get(S + "/scripts", auth=READ, response=Page[Handed])
+def list_scripts(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Handed]:
+    """Every script that was handed out, the newest first."""
+    rows = session_of(request, session_id).scripts.defer("text")
+    found, following = page(rows, asked, by="id")
+    names = tuple(Handed.model_fields)
+    items = [Handed(**{name: getattr(one, name) for name in names}) for one in found]
+    return Page[Handed](items=items, next=following)
+
+
+@router.get(S + "/scripts/collect/{role}", auth=READ, response={200: None}, openapi_extra=A_SCRIPT)
+def collector(
+    request: HttpRequest,
+    session_id: UUID,
+    role: Path[Literal["guest", "host"]],
+    asked: Query[Missing],
+) -> HttpResponse:
+    """The read-only script of one role; what it prints is evidence to paste."""
+    session, view = session_of(request, session_id), View(role)
+    probes = probes_for(view)
+    if asked.missing:
+        probes = still_missing(session, view) or probes
+    return download(collector_for(session, view, probes), by=acting(request))
+
+
+@router.get(S + "/plan", auth=READ, response=list[Phase])
+def read_plan(request: HttpRequest, session_id: UUID) -> list[Phase]:
+    """Every phase with the scripts that the evidence lets be made."""
+    session = session_of(request, session_id)
+    return [
+        Phase(
+            id=one.id,
+            title=one.title,
+            role=one.role.value,
+            acts=[script.do.value for script in one.scripts],
+            problem=one.problem,
+        )
+        for one in phases(session_diagnosis(session), session.vmid)
+    ]
+
+
+@router.get(S + "/plan/{phase}/{act}", auth=READ, response={200: None}, openapi_extra=A_SCRIPT)
+def phase_script(
+    request: HttpRequest,
+    session_id: UUID,
+    phase: Path[str],
+    act: Path[Literal["apply", "verify", "rollback"]],
+) -> HttpResponse:
+    """One phase's script as it is made now; the plan says why there is none."""
+    session = session_of(request, session_id)
+    found = phases(session_diagnosis(session), session.vmid)
+    made = {(one.id, script.do.value): script for one in found for script in one.scripts}
+    if (phase, act) not in made:
+        raise RefusedError(404, "There is no such script now; the plan says why.")
+    return download(handed(session, None, made[phase, act]), by=acting(request))
+
+
+@router.get(S + "/scripts/{str:sha256}", auth=READ, response={200: None}, openapi_extra=A_SCRIPT)
+def kept_script(request: HttpRequest, session_id: UUID, sha256: str) -> HttpResponse:
+    """A script as it was handed out, whatever would be made today."""
+    session = session_of(request, session_id)
+    kept = get_object_or_404(HandedScript, session=session, sha256=sha256, link=None)
+    return download(kept, by=acting(request))

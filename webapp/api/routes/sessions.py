@@ -1,0 +1,292 @@
+"""Sessions, who is in them, and their log."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from ninja import File, Path, Query, Router, Status, UploadedFile
+from pydantic import BaseModel, Field
+
+from agents.samples import load
+from webapp.accounts.models import ApiToken, Role, User
+from webapp.api.asking import Sent, session_of
+from webapp.api.auth import READ, WRITE
+from webapp.api.etags import IF_MATCH, asked_version, version_tag
+from webapp.api.paging import Asked, Page, page
+from webapp.api.problems import RefusedError
+from webapp.api.remembering import remembered
+from webapp.diagnosis.workload import read_workload
+from webapp.review.bundle.format import BundleError
+from webapp.review.bundle.opening import LARGEST_BYTES, open_bundle
+from webapp.triage.audit import broken
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.samples import open_sample
+from webapp.triage.sessions import (
+    EditedMeanwhileError,
+    LastOperatorError,
+    member_add,
+    member_remove,
+    session_open,
+    session_save,
+)
+from webapp.triage.views.shell import acting
+from webapp.triage.views.start import may_open
+
+router = Router(tags=["sessions"])
+S = "/sessions/{uuid:session_id}"
+# Of a workload's number in its own unit; a model of 10⁹ GB is beyond anybody's.
+LARGEST = 10**18
+
+
+class Me(BaseModel):
+    """Who this token acts as."""
+
+    username: str
+    role: str
+    may_open_sessions: bool
+    scopes: list[str]
+    expires_at: datetime
+
+
+class Session(BaseModel):
+    """version: what If-Match names. my_role: of who asks. epoch: changes applied so far."""
+
+    id: UUID
+    title: str
+    owner: str
+    my_role: str
+    symptom: str
+    workload: dict[str, Any]
+    first_hypothesis: str
+    own_words: str
+    vmid: int | None
+    epoch: int
+    version: int
+    quorum: int
+    sample: str
+    created_at: datetime
+    updated_at: datetime
+    url: str
+
+
+class NewSession(Sent):
+    title: str = Field("A machine that is slower than expected", min_length=1, max_length=200)
+    symptom: str = Field("", max_length=20_000)
+
+
+class Sample(Sent):
+    stage: Literal["first", "guest", "host", "after"] = "after"
+
+
+class Change(Sent):
+    """What is left out stays. workload: the whole of it, with the tables of the workload file."""
+
+    title: str | None = Field(None, min_length=1, max_length=200)
+    symptom: str | None = Field(None, max_length=20_000)
+    workload: dict[str, Any] | None = None
+    first_hypothesis: str | None = Field(None, max_length=80)
+    own_words: str | None = Field(None, max_length=20_000)
+    vmid: int | None = Field(None, ge=1, le=999_999_999)
+
+
+class Member(BaseModel):
+    username: str
+    role: str
+
+
+class NewRole(Sent):
+    role: Literal["viewer", "reviewer", "operator"]
+
+
+class LogEntry(BaseModel):
+    number: int
+    kind: str
+    who: str
+    data: dict[str, Any]
+    at: datetime
+    hash: str
+
+
+class Chain(BaseModel):
+    """broken: what is wrong with the chain of hashes, "" when it is whole."""
+
+    broken: str
+
+
+@router.get("/me", auth=READ, response=Me)
+def me(request: HttpRequest) -> Me:
+    """Who the token acts as, and what it may."""
+    token: ApiToken = request.auth  # type: ignore[attr-defined]
+    user = token.owner
+    return Me(
+        username=user.username,
+        role="administrator" if user.is_staff else user.role,
+        may_open_sessions=user.may_open_sessions,
+        scopes=token.scopes,
+        expires_at=token.expires_at,
+    )
+
+
+def shown(session: DiagnosisSession) -> Session:
+    plain = {
+        name: getattr(session, name)
+        for name in Session.model_fields
+        if name not in {"owner", "url", "id"}
+    }
+    return Session(
+        id=session.pk,
+        owner=session.owner.username,
+        url=session.get_absolute_url(),
+        **plain,
+    )
+
+
+def _answered(request: HttpRequest, session: DiagnosisSession, status: int = 200) -> HttpResponse:
+    """As who asks sees it now, with its ETag."""
+    found = session_of(request, session.pk)
+    headers = {"ETag": version_tag(found.version), "Location": f"/api/v1/sessions/{found.pk}"}
+    body = shown(found).model_dump_json()
+    return HttpResponse(body, status=status, content_type="application/json", headers=headers)
+
+
+@router.get("/sessions", auth=READ, response=Page[Session])
+def list_sessions(request: HttpRequest, asked: Query[Asked]) -> Page[Session]:
+    """Those you may see, the newest first."""
+    rows = DiagnosisSession.objects.visible_to(acting(request)).select_related("owner")
+    found, following = page(rows, asked, by="created_at")
+    return Page[Session](items=[shown(one) for one in found], next=following)
+
+
+@router.post("/sessions", auth=WRITE, response={201: Session})
+@remembered()
+def open_session(request: HttpRequest, sent: NewSession) -> HttpResponse:
+    """Opens a session of your own."""
+    may_open(acting(request))
+    made = session_open(owner=acting(request), title=sent.title, symptom=sent.symptom)
+    return _answered(request, made, 201)
+
+
+@router.post("/sessions/sample", auth=WRITE, response={201: Session})
+@remembered()
+def open_sample_session(request: HttpRequest, sent: Sample) -> HttpResponse:
+    """A walk through the founding case as it was known at a stage."""
+    may_open(acting(request))
+    name = f"kpro6@{sent.stage}"
+    load(name)
+    return _answered(request, open_sample(name, owner=acting(request)), 201)
+
+
+@router.post("/sessions/bundle", auth=WRITE, response={201: Session})
+@remembered()
+def open_bundle_session(request: HttpRequest, bundle: File[UploadedFile]) -> HttpResponse:
+    """Opens what “Take away” gave, here or elsewhere, as a session of your own."""
+    may_open(acting(request))
+    if (bundle.size or 0) > LARGEST_BYTES:
+        raise RefusedError(413, "A bundle has at most 200 MiB.")
+    try:
+        opened = open_bundle(bundle.read(), user=acting(request))
+    except BundleError as error:
+        raise RefusedError(422, str(error)) from error
+    return _answered(request, opened.session, 201)
+
+
+@router.get(S, auth=READ, response=Session)
+def read_session(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """One session; its ETag is what a change names in If-Match."""
+    return _answered(request, session_of(request, session_id))
+
+
+@router.patch(S, auth=WRITE, response=Session, openapi_extra=IF_MATCH)
+def change_session(request: HttpRequest, session_id: UUID, sent: Change) -> HttpResponse:
+    """Changes what is sent, with If-Match."""
+    session = session_of(request, session_id, Role.OPERATOR)
+    version = asked_version(request, session.version)
+    values = sent.model_dump(exclude_none=True)
+    if "workload" in values:
+        _usable(values["workload"])
+    what = "symptom" if values.keys() & {"title", "symptom", "workload"} else "hypothesis"
+    try:
+        session_save(session, user=acting(request), version=version, what=what, values=values)
+    except EditedMeanwhileError as error:
+        tag = {"ETag": version_tag(error.current.version)}
+        raise RefusedError(412, "Somebody changed it meanwhile. Read it again.", tag) from error
+    return _answered(request, session)
+
+
+def _usable(workload: dict[str, Any]) -> None:
+    try:
+        _bounded(workload)
+        read_workload(workload)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise RefusedError(422, f"The workload cannot be used: {error}") from error
+
+
+def _bounded(value: Any) -> None:
+    """As the form's fields are. Raises ValueError."""
+    if isinstance(value, int | float) and abs(value) > LARGEST:
+        raise ValueError(f"{value:.3g} is too large")
+    for item in (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    ):
+        _bounded(item)
+
+
+@router.get(S + "/members", auth=READ, response=list[Member])
+def list_members(request: HttpRequest, session_id: UUID) -> list[Member]:
+    """Everyone in it, and as what."""
+    rows = session_of(request, session_id).sessionmember_set.select_related("user")
+    found = rows.order_by("user__username")
+    return [Member(username=one.user.username, role=one.role) for one in found]
+
+
+@router.put(S + "/members/{username}", auth=WRITE, response=Member)
+def set_member(
+    request: HttpRequest, session_id: UUID, username: Path[str], sent: NewRole
+) -> Member:
+    """Adds a person, or changes their role."""
+    session = session_of(request, session_id, Role.OPERATOR)
+    user = _person(username)
+    try:
+        member_add(session, user=user, added_by=acting(request), role=sent.role)
+    except LastOperatorError as error:
+        raise RefusedError(409, str(error)) from error
+    return Member(username=user.username, role=sent.role)
+
+
+@router.delete(S + "/members/{username}", auth=WRITE, response={204: None})
+def remove_member(request: HttpRequest, session_id: UUID, username: Path[str]) -> Status[None]:
+    """The person does not see the session any more."""
+    session = session_of(request, session_id, Role.OPERATOR)
+    try:
+        member_remove(session, user=_person(username), removed_by=acting(request))
+    except LastOperatorError as error:
+        raise RefusedError(409, str(error)) from error
+    return Status(204, None)
+
+
+def _person(name: str) -> User:
+    user = User.objects.filter(username__iexact=name[:150], is_active=True).first()
+    if user is None:
+        raise RefusedError(404, "Nobody here has that name. An administrator can invite people.")
+    return user
+
+
+@router.get(S + "/events", auth=READ, response=Page[LogEntry])
+def list_events(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[LogEntry]:
+    """Every act, the oldest first."""
+    rows = session_of(request, session_id).events.all()
+    found, following = page(rows, asked, by="number", newest_first=False)
+    items = [
+        LogEntry(number=e.number, kind=e.kind, who=e.who, data=e.data, at=e.at, hash=e.hash)
+        for e in found
+    ]
+    return Page[LogEntry](items=items, next=following)
+
+
+@router.get(S + "/events/chain", auth=READ, response=Chain)
+def check_events(request: HttpRequest, session_id: UUID) -> Chain:
+    """Whether the log is whole."""
+    return Chain(broken=broken(session_of(request, session_id)))
