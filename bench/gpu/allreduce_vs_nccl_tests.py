@@ -57,7 +57,6 @@ def sizes_of(ladders):
     return found
 
 
-
 def main() -> int:
     ask = argparse.ArgumentParser(description="Ours beside nccl-tests -G.")
     ask.add_argument("source", type=Path, help="nccl-tests' source")

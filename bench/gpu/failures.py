@@ -36,7 +36,8 @@ PROGRAMS = {
 WAYS = ("killed", "terminated", "input closed")
 LEFT_MIB = 64
 GONE_SECONDS = 15
-FIRST, LAST = 0.5, 7.5  # seconds after which a program is killed: while it loads, and while it measures
+# Seconds after which a program is killed: while it loads, and while it measures.
+FIRST, LAST = 0.5, 7.5
 OTHERS_SECONDS = 45  # what the hang and the full GPUs take (two H200)
 FREE_MIB = 1200  # left by what fills the GPUs: a process of CUDA fits, 64 MiB of sums do not
 
