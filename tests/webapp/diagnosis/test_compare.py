@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -61,10 +62,43 @@ def test_a_large_change_is_seen_in_its_direction(seed: int, change: float) -> No
     assert all(e.low and e.high and e.low <= e.speedup <= e.high for e in found.effects)
 
 
-@settings(max_examples=50, deadline=None)
-@given(seed=st.integers(0, 10_000), noise=st.floats(0.001, 0.2))
-def test_no_change_is_never_called_a_change(seed: int, noise: float) -> None:
-    assert compared(1.0, noise, seed=seed).outcome in {Outcome.EQUIVALENT, Outcome.CANNOT_TELL}
+@pytest.mark.parametrize("noise", [0.002, 0.02, 0.2])
+def test_no_change_is_called_a_change_in_at_most_one_comparison_of_twenty(noise: float) -> None:
+    """Four sizes with noise of their own, which is harder than what machines do to all at once."""
+    outcomes = [compared(1.0, noise, seed=5000 * i).outcome for i in range(300)]
+    called = sum(o in {Outcome.IMPROVED, Outcome.WORSE} for o in outcomes)
+    assert called <= 0.05 * 300
+
+
+def test_sizes_that_gain_and_sizes_that_lose_cannot_be_told_as_one() -> None:
+    def changed(factors: tuple[float, float]) -> list[CopyResult]:
+        return [
+            CopyResult(
+                tuple(
+                    replace(row, time_us=row.time_us * factors[i % 2])
+                    for i, row in enumerate(run(1, 0.004, seed).rows)
+                )
+            )
+            for seed in range(5)
+        ]
+
+    before, mixed, some = changed((1, 1)), changed((0.7, 1.4)), changed((0.7, 1))
+    found = compare_copies(before[0], mixed[0], more_before=before[1:], more_after=mixed[1:])
+    assert (found.outcome, "slower at 2" in found.why) == (Outcome.CANNOT_TELL, True)
+    found = compare_copies(before[0], some[0], more_before=before[1:], more_after=some[1:])
+    assert (found.outcome, found.why) == (
+        Outcome.IMPROVED,
+        "faster at 2 of 4 asked together, beyond chance",
+    )
+
+
+def test_it_says_how_many_runs_would_tell() -> None:
+    found = compared(1.0, 0.03, runs=3)
+    assert found.outcome is Outcome.CANNOT_TELL
+    assert found.runs_needed
+    again = compared(1.0, 0.03, runs=2 * found.runs_needed, change=0.9, seed=77)
+    assert again.outcome is Outcome.IMPROVED
+    assert compared(1.0, 0.03, runs=1).runs_needed is None
 
 
 def test_quiet_runs_without_a_change_are_equivalent() -> None:

@@ -83,10 +83,11 @@ def _title(fact_id: str) -> str:
 
 def _differences(fact_id: str, old: Sourced, new: Sourced) -> Iterator[Difference]:
     parts = [_parts(fact_id, item) for item in (old, new)]
+    both = all(item.reading.kind is ReadingKind.KNOWN for item in (old, new))
     alike: dict[tuple[str | None, str | None, Relevance], list[str]] = {}
     for name in dict.fromkeys([*parts[0], *parts[1]]):
         was, now = parts[0].get(name), parts[1].get(name)
-        if was != now and not _left_out(was, now):
+        if was != now and not (both and _left_out(was, now)):
             key = (_text(was), _text(now), relevance(fact_id, name))
             alike.setdefault(key, []).append(name)
     refs = old.refs[:1], new.refs[:1]

@@ -110,27 +110,34 @@ def concluded(
         left_out,
         unstable,
         detectable(effects),
-        runs_needed(times),
+        runs_needed(times, paired=paired),
     )
 
 
-def minimum_detectable(spread: float, runs: int, alpha: float = OUTSIDE) -> float | None:
+def minimum_detectable(spread: float, runs: int) -> float | None:
     """The relative change that `runs` runs of each state show in four of five tries, when single runs
     differ by `spread` (standard deviation of the logarithm). None with a single run."""
     if runs < 2:
         return None
-    return _detectable(spread * math.sqrt(2 / runs), 2 * runs - 2, alpha)
+    return _detectable(spread * math.sqrt(2 / runs), 2 * runs - 2, OUTSIDE)
 
 
-def runs_needed(times: Sequence[Times]) -> int | None:
+def runs_needed(times: tuple[Times, Times], *, paired: bool = False) -> int | None:
     """Of each state, for a change of MARGIN at the size that spreads most; None: no repeat, or too many."""
-    repeated = [v for state in times for v in state.values() if len(v) > 1]
-    if not repeated:
+    shared = times[0].keys() & times[1].keys()
+    pairs = [(times[0][key], times[1][key]) for key in shared]
+    if paired:
+        gains = [_gains(*pair) for pair in pairs if len(pair[0]) == len(pair[1]) > 1]
+        spreads = [stdev(gain) for gain in gains]
+    else:
+        spreads = [stdev(_logs(side)) for pair in pairs for side in pair if len(side) > 1]
+    if not spreads:
         return None
-    sizes = len({key for state in times for key in state})
-    widest = max(stdev([math.log(t) for t in found]) for found in repeated)
+    widest, alpha = max(spreads), ALPHA / len(shared)
     for runs in range(2, MOST_RUNS + 1):
-        if (minimum_detectable(widest, runs, ALPHA / sizes) or 0) <= MARGIN:
+        error = widest / math.sqrt(runs) if paired else widest * math.sqrt(2 / runs)
+        freedom = runs - 1 if paired else 2 * runs - 2
+        if _detectable(error, freedom, alpha) <= MARGIN:
             return runs
     return None
 
@@ -178,8 +185,12 @@ def _pooled(before: Sequence[float], after: Sequence[float]) -> _Asked:
     return _Asked(fmean(sides[0]) - fmean(sides[1]), error, freedom)
 
 
+def _gains(before: Sequence[float], after: Sequence[float]) -> list[float]:
+    return [was - now for was, now in zip(_logs(before), _logs(after), strict=True)]
+
+
 def _paired(before: Sequence[float], after: Sequence[float]) -> _Asked:
-    gains = [was - now for was, now in zip(_logs(before), _logs(after), strict=True)]
+    gains = _gains(before, after)
     return _Asked(fmean(gains), stdev(gains) / math.sqrt(len(gains)), len(gains) - 1)
 
 

@@ -113,23 +113,23 @@ def _whole(measured: Sequence[tuple[Step, Sourced]]) -> list[tuple[Step, Sourced
 
 
 def _drift(kind: Kind, first_arm: Sequence[tuple[Step, Sourced]], turns: bool) -> Comparison | None:
-    """First block against last; where the arms take turns the first half of them against the second."""
+    """First block against last: of one run each where the arms take turns."""
     blocks = sorted({step.block for step, _ in first_arm})
-    if len(blocks) < 2 or (turns and len(blocks) < 4):
+    if len(blocks) < (3 if turns else 2):
         return None
-    early = blocks[: len(blocks) // 2] if turns else blocks[:1]
-    values = (
-        [item.reading.value for step, item in first_arm if step.block in early],
-        [item.reading.value for step, item in first_arm if step.block not in early],
+    first, last = (
+        [item.reading.value for step, item in first_arm if step.block == block]
+        for block in (blocks[0], blocks[-1])
     )
-    return kind.compare(values[0], values[1], False)
+    return kind.compare(first, last, False)
 
 
 def _drifts(found: Comparison) -> bool:
-    """Beyond chance; where single runs cannot tell, more than is of no use."""
+    """Beyond chance at any size; where single runs cannot tell, more than the margin at most of them."""
     if any(effect.low is not None for effect in found.effects):
         return any(effect.differs for effect in found.effects)
-    return any(abs(effect.speedup - 1) > MARGIN for effect in found.effects)
+    far = sum(abs(effect.speedup - 1) > MARGIN for effect in found.effects)
+    return 2 * far > len(found.effects)
 
 
 def _after_drift(found: Verified) -> Verified:
