@@ -10,6 +10,7 @@ import http.client
 import json
 import os
 import re
+import secrets
 import shutil
 import subprocess
 import sys
@@ -41,10 +42,9 @@ NEEDS_COMPOSE = pytest.mark.skipif(
 def dot_env(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """.env.example as someone fills it in: each empty secret with one of its own."""
     path = tmp_path_factory.mktemp("compose") / ".env"
-    secrets = iter(f"{letter * 40}9" for letter in "abc")
     text = re.sub(
         r"^(PEERPATH_SECRET_KEY|POSTGRES_PASSWORD|REDIS_PASSWORD)=$",
-        lambda line: line[0] + next(secrets),
+        lambda line: line[0] + secrets.token_hex(32),
         (ROOT / ".env.example").read_text(),
         flags=re.M,
     )

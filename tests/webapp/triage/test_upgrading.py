@@ -1,0 +1,45 @@
+"""A database of an earlier version, brought up to date with what is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from webapp.triage.models import Evidence
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
+BEFORE = ("triage", "0006_actor_name")
+RAW = b"$ uname -r\n6.8.0\n\xff\x00"
+
+
+def migrated(*targets: tuple[str, str]) -> Any:
+    """The models as they are once these are the last migrations of their apps."""
+    MigrationExecutor(connection).migrate(list(targets))
+    loader = MigrationExecutor(connection).loader
+    return loader.project_state(list(loader.applied_migrations)).apps
+
+
+@pytest.fixture
+def newest() -> Iterator[list[tuple[str, str]]]:
+    leaves = MigrationExecutor(connection).loader.graph.leaf_nodes()
+    yield leaves
+    migrated(*leaves)
+
+
+def test_evidence_of_before_keeps_its_bytes_and_has_its_size(
+    newest: list[tuple[str, str]],
+) -> None:
+    old = migrated(BEFORE)
+    owner = old.get_model("accounts", "User").objects.create(username="alice")
+    session = old.get_model("triage", "DiagnosisSession").objects.create(title="t", owner=owner)
+    made = old.get_model("triage", "Evidence").objects.create(
+        session=session, reader="paste", view="", origin="paste", sha256="0" * 64, body=RAW
+    )
+    migrated(*newest)
+    found = Evidence.objects.get(pk=made.pk)
+    assert (found.raw, found.size_bytes) == (RAW, len(RAW))
+    assert found.purged_at is None
