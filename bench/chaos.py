@@ -266,11 +266,12 @@ def unread(run: Any) -> int:
     from agents.framing import Frame, FrameReader
 
     reader, evidence = FrameReader(run.nonce), dict(run.evidence.values_list("reader", "sha256"))
-    frames = []
+    frames: list[Frame] = []
     for body in run.chunks.values_list("body", flat=True):
         frames += [event for event in reader.feed(bytes(body)) if isinstance(event, Frame)]
     lost = sum(evidence.get(f.probe_id) != hashlib.sha256(f.raw_stdout).hexdigest() for f in frames)
-    return lost + (len(set(run.names) - set(evidence)) if run.state == "succeeded" else 0)
+    missing = set(run.names) - set(evidence) if run.state == "succeeded" else set()
+    return lost + len(missing)
 
 
 def report(count: Count) -> bool:

@@ -152,8 +152,8 @@ def _pins(keys: tuple[()] | None) -> dict[str, object]:
 def test_a_certificate_opens_what_trusts_its_authority_alone(sshd: Sshd, tmp_path: Path) -> None:
     for name in ("authority", "person"):
         make_key(tmp_path / name)
-    signing = ["ssh-keygen", "-q", "-s", tmp_path / "authority", "-I", "ops", "-V", "+1h"]
-    subprocess.run([*signing, "-n", getpass.getuser(), tmp_path / "person.pub"], check=True)
+    signing = ["ssh-keygen", "-q", "-s", f"{tmp_path}/authority", "-I", "ops", "-V", "+1h"]
+    subprocess.run([*signing, "-n", getpass.getuser(), f"{tmp_path}/person.pub"], check=True)
     sshd.stop()
     sshd.start(more=f"TrustedUserCAKeys {tmp_path}/authority.pub\nAuthorizedKeysFile none")
     key = (tmp_path / "person").read_text()

@@ -18,7 +18,7 @@ from webapp.handoff.models import Link
 from webapp.handoff.scripts import collector_for
 from webapp.review.models import Decision
 from webapp.triage import intake
-from webapp.triage.models import DiagnosisSession, Run, Target
+from webapp.triage.models import DiagnosisSession, Run, StoredKey, Target
 from webapp.triage.sessions import member_add, session_open
 
 pytestmark = pytest.mark.django_db
@@ -37,6 +37,7 @@ ARGUMENTS = {
         "link_id",
         "sha256",
         "form",
+        "key_id",
     ),
     *("phase", "act"),
 }
@@ -68,6 +69,7 @@ ONLY_POST = {
     "triage:open_session",
     "triage:paste",
     "triage:read_outputs",
+    "triage:remove_key",
     "triage:sample",
     "triage:start_run",
     "triage:unstick",
@@ -115,7 +117,9 @@ def arguments_of(session: DiagnosisSession, owner: User) -> dict[str, Any]:
     link, _ = Link.make(
         session, made_by=owner, person="the admin", purpose="why", hours=1, phases=[]
     )
+    key = StoredKey.objects.create(owner=owner, name="a key", kind="ssh-ed25519")
     return {
+        "key_id": key.pk,
         "link_id": link.pk,
         "phase": "P0",
         "act": "apply",

@@ -106,10 +106,11 @@ def key_remove(stored: StoredKey, by: User) -> bool:
 
 def keys_reseal(ring: sealing.Keyring) -> int:
     """Seals every secret anew under the ring's first key. Returns how many. Raises SealError."""
-    old = StoredKey.objects.exclude(sealed="").exclude(key_id=ring.primary)
+    others = StoredKey.objects.exclude(sealed="").exclude(key_id=ring.primary)
     with transaction.atomic():
-        for stored in old.select_for_update():
+        old = list(others.select_for_update())
+        for stored in old:
             plain = ring.open(stored.key_id, stored.sealed, str(stored.pk))
             stored.key_id, stored.sealed = ring.seal(plain, str(stored.pk))
             stored.save(update_fields=["key_id", "sealed"])
-        return len(old)
+    return len(old)
