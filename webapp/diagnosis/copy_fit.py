@@ -64,6 +64,10 @@ class WayFit:
     left_out: int
 
     @property
+    def knee_kib(self) -> int:
+        return round(self.fit.knee_bytes / 1024)
+
+    @property
     def note(self) -> str:
         """What limits it: "rough: up to 31 % off; 1 unstable size left out"."""
         rough = f"rough: up to {self.fit.largest_residual:.0%} off" if self.fit.rough else ""

@@ -98,7 +98,7 @@ def test_what_two_h200_gave_is_what_h200_give() -> None:
     ("name", "rate", "standing", "worse"),
     [
         (H200, 4300, Standing.WITHIN, False),
-        (H200, 2400, Standing.BELOW, True),
+        (H200, 3700, Standing.BELOW, True),  # two healthy ones gave 4167 and more
         (H200, 9000, Standing.ABOVE, False),  # more than the memory can give: not memory
         ("A card nobody lists", 4300, Standing.NO_BASELINE, False),
     ],

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
 
 from agents.benchmark import all_benchmarks
 from agents.facts import Reading
+from agents.facts.bench import CopyPath, CopyRow, Pattern, Timing
 from agents.facts.gpu import GPUS, Gpu
 from agents.facts.p2p import TOPOLOGY
 from agents.facts.workload import MODEL, Model
 from agents.probe import Output
+from bench.aa_resampling import COMPARISONS, RESAMPLES, noise_of, rate, runs_in
 from tests.webapp.diagnosis.building import facts_of, topology
 from tests.webapp.diagnosis.hypothesis_cases import verdict
 from tests.webapp.diagnosis.test_hypotheses_time import SEEN, SINGLE
@@ -22,10 +27,12 @@ from webapp.diagnosis.compare.sweep import compare_sweep
 from webapp.diagnosis.copy_curve import copy_curve
 from webapp.diagnosis.copy_fit import way_fits
 from webapp.diagnosis.expected import Standing, figures
+from webapp.diagnosis.reference.machines import H200_PAIR
 from webapp.diagnosis.step_floor import measured_bandwidth
 
 PAYLOADS = Path(__file__).resolve().parents[2] / "agents" / "payloads"
 AGAIN = Path(__file__).parent / "copy_repeats" / "two_h200_again.jsonl"
+SUMS = Path(__file__).parent / "sum_repeats"
 NVLINKED = (
     GPUS.known(
         tuple(Gpu(i, "NVIDIA H200", pcie_gen_max=5, pcie_width_max=16) for i in range(2)),
@@ -90,6 +97,39 @@ def test_every_figure_is_what_healthy_cards_reach() -> None:
     assert len(found) >= 13
 
 
+def test_the_reference_holds_what_was_measured() -> None:
+    copies = value("bench.copy", "two_h200.jsonl").rows + value("bench.copy", AGAIN).rows
+    timed = [row for row in copies if row.timing is Timing.DEVICE]
+    large = [row for row in timed if row.size_bytes >= 16 * 2**20]
+    small = [row for row in timed if row.size_bytes == 12288]
+    with_host = (CopyPath.HOST_TO_DEVICE, CopyPath.DEVICE_TO_HOST)
+    assert rates(row for row in large if row.path in with_host) == H200_PAIR.with_host_gb_per_s
+    for access, large_rates, small_us in (
+        (True, H200_PAIR.peer_gb_per_s, H200_PAIR.peer_small_us),
+        (False, H200_PAIR.over_host_gb_per_s, H200_PAIR.over_host_small_us),
+    ):
+        assert rates(row for row in large if is_peer(row, access)) == large_rates
+        times = [round(row.time_us, 1) for row in small if is_peer(row, access)]
+        assert (min(times), max(times)) == small_us
+    memory = [row.gb_per_s for row in value("bench.memory", "two_h200_memory.jsonl").rows]
+    assert round(max(memory), 1) == H200_PAIR.memory_gb_per_s[1]
+    together = {
+        row.peer_access: round(row.slowdown, 2)
+        for row in value("bench.contention", "two_h200_contention.jsonl").rows
+        if row.pattern is Pattern.ALL_TO_ALL and row.size_bytes == 16 * 2**20
+    }
+    assert (together[True], together[False]) == H200_PAIR.all_together
+
+
+def is_peer(row: CopyRow, access: bool) -> bool:
+    return row.path is CopyPath.PEER and row.peer_access is access
+
+
+def rates(rows: Iterable[CopyRow]) -> tuple[float, float]:
+    found = [round(row.size_bytes / row.time_us / 1e3, 1) for row in rows]
+    return min(found), max(found)
+
+
 def test_two_runs_of_the_same_copies_are_not_told_apart() -> None:
     first, again = (value("bench.copy", file) for file in ("two_h200.jsonl", AGAIN))
     assert compare_copies(first, again).outcome not in {Outcome.IMPROVED, Outcome.WORSE}
@@ -107,3 +147,46 @@ def test_one_block_of_the_sweep_tells_nothing_apart() -> None:
     found = compare_sweep(value("bench.nccl_sweep", "two_h200_sweep.jsonl"))
     assert not found.differing
     assert found.recommended is None
+
+
+def sums(who: str, word: str) -> dict[int, list[float]]:
+    """µs of four repeats by bytes, in turns: ours, and all_reduce_perf -G 20 -n 100 (-n 20 for 16 MiB), in
+    place."""
+    found: dict[int, list[float]] = {}
+    if who == "ours":
+        text = (SUMS / f"two_h200_ours_{word}.jsonl").read_text()
+        for row in map(json.loads, text.splitlines()):
+            found.setdefault(row["size_bytes"], []).append(row["time_us"])
+        return found
+    for reading in read("bench.nccl_tests", SUMS / f"two_h200_nccl_tests_{word}.txt"):
+        for line in reading.value.rows if reading.value else ():
+            if line.in_place:
+                found.setdefault(line.size_bytes, []).append(line.time_us)
+    return found
+
+
+@pytest.mark.parametrize("word", ["on", "off"])
+def test_our_all_reduces_are_within_two_percent_of_nccl_tests(word: str) -> None:
+    ours, theirs = sums("ours", word), sums("nccl-tests", word)
+    assert sorted(ours) == sorted(theirs) == sorted(H200_PAIR.sums_p2p_us)
+    for size, times in ours.items():
+        assert len(times) == len(theirs[size]) == 4
+        assert median(times) == pytest.approx(median(theirs[size]), rel=0.02)
+        low, high = (H200_PAIR.sums_p2p_us if word == "on" else H200_PAIR.sums_shm_us)[size]
+        assert (min(times), max(times)) == pytest.approx((low, high), rel=0.005)
+
+
+def test_p2p_on_and_off_never_overlap() -> None:
+    on, off = sums("ours", "on"), sums("ours", "off")
+    assert all(max(on[size]) * 1.6 < min(off[size]) for size in on)
+
+
+@pytest.mark.thorough
+def test_equal_copies_are_rarely_called_different() -> None:
+    """1,000 resamples of the two runs that there are; each has four ways with all sizes but the unstable."""
+    runs = runs_in([PAYLOADS / "two_h200.jsonl", AGAIN])
+    assert sum(len(repeats) for repeats in runs.values() if len(repeats) > 1) == 8
+    noise = noise_of(runs.values())
+    assert 0.005 < max(abs(off) for draw in noise.draws for off in draw.values()) < 0.05
+    assert rate(COMPARISONS["copies"], noise, 0.0) <= 0.05 * RESAMPLES
+    assert rate(COMPARISONS["copies"], noise, 0.10, 200) >= 198
