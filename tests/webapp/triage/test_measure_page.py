@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from django.test import Client
 
@@ -10,6 +12,8 @@ from tests.webapp.triage.conftest import gpu_vm
 from webapp.accounts.models import User
 from webapp.triage import runs
 from webapp.triage.sessions import session_open
+
+PAYLOADS = Path(__file__).resolve().parents[2] / "agents" / "payloads"
 
 pytestmark = pytest.mark.django_db
 
@@ -68,6 +72,28 @@ def test_a_benchmark_that_waits_says_for_which_run(browser: Client, alice: User,
     assert "another session&#x27;s run on this machine" in page
 
 
+def test_each_ways_latency_and_knee_and_the_slowest_beside_others_are_shown(
+    browser: Client, alice: User
+) -> None:
+    """With what two H200 gave."""
+    session = session_open(owner=alice, title="copies")
+    for name in ("two_h200.jsonl", "two_h200_contention.jsonl"):
+        text = (PAYLOADS / name).read_text()
+        browser.post(f"/sessions/{session.pk}/paste/path", {"text": text})
+    page = browser.get(f"/sessions/{session.pk}/path").content.decode()
+    for cells in (
+        ("GPU 0 to 1, peer access on", "2.4", "388.8", "912 KiB", "–"),
+        ("GPU 0 to 1, peer access off", "20.7", "35.6", "718 KiB", "1 unstable size left out"),
+    ):
+        assert (
+            "".join(f'<td class="n">{c}</td>' for c in cells[1:4]).join(
+                (f"<td>{cells[0]}</td>", f"<td>{cells[4]}</td>")
+            )
+            in page
+        )
+    assert "all to all, 2 copies of 16 MiB (peer access off): <b>1.17</b> times" in page
+
+
 MEMORY = """{"schema": "peerpath.memory/1", "environment": {"device": "cuda"}}
 {"kernel": "read", "gpu": "0", "size_bytes": 536870912, "l2_bytes": 62914560, "moved_bytes": 536870912,\
  "timing": "device", "method": "queued", "time_us": 125.0, "ci_low_us": 124.5, "ci_high_us": 125.5}
@@ -93,5 +119,5 @@ def test_memory_and_launches_stand_beside_what_is_expected(browser: Client, alic
     assert "no baseline known" in page  # which card it is was not read yet
     browser.post(f"/sessions/{session.pk}/paste/guest", {"text": f"$ nvidia-smi -L\n{SMI_LIST}"})
     page = browser.get(f"/sessions/{session.pk}/path").content.decode()
-    assert "3552–4800 GB/s" in page
+    assert "3958–4800 GB/s" in page
     assert "within" in page
