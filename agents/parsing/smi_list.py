@@ -1,6 +1,7 @@
 """`nvidia-smi -L`: "GPU 0: NVIDIA L40S (UUID: GPU-…)", below it "  MIG 1g.10gb  Device  0: (UUID: MIG-…)".
 
 Environment reports print the same without the UUID, or several indices at once ("GPU 0,1,2: NVIDIA …").
+People blot a UUID out ("GPU-xxxx…", "GPU-[redacted]") before they paste it; then it is none.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from agents.parsing.smi_value import unquoted
 
 _GPU = re.compile(
     r"^\s*GPU (?P<indices>\d{1,3}(?:,\d{1,3})*): (?P<name>[^(:=]{3,80}?)"
-    r"(?: \(UUID: (?P<uuid>GPU-[0-9a-fA-F-]{4,40})\)?)?\s*$"
+    r"(?: \(UUID: (?:(?P<uuid>GPU-[0-9a-fA-F-]{4,40})|[^()]{1,60})\)?)?\s*$"
 )
 _MIG = re.compile(r"^\s*MIG \S{1,40}\s+Device\s+\d+: ")
 _NOT_LISTED = "memory, link, power and utilisation: a list of names has none"

@@ -85,6 +85,8 @@ def _files(path: Path) -> Iterator[Given]:
         if not found:
             raise SourceError(f"{path} holds no files")
     elif path.is_file():
+        if path.suffix == ".toml":
+            raise SourceError(f"{path} is no output; give it as --workload {path}", usage=True)
         found = [path]
     else:
         raise SourceError(f"{path}: no such file or folder", usage=True)

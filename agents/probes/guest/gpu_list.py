@@ -34,7 +34,7 @@ probe = Probe(
     parse=parse,
     signature=Signature(
         typed=r"nvidia-smi\s+(?:-L\b|--list-gpus)",
-        starts=(r"^[\s>]*GPU \d+(?:,\d+)*: [^(:=]+(?:\(UUID: GPU-\S+)?\s*$",),
+        starts=(r"^[\s>]*GPU \d+(?:,\d+)*: [^(:=]+(?:\(UUID: [^()]{1,60}\)?)?\s*$",),
         belongs=r"^[\s>]*(?:GPU \d+(?:,\d+)*: |MIG \S+\s+Device|Unable to determine)",
     ),
     timeout_s=20,

@@ -281,3 +281,11 @@ def test_long_texts_cost_time_in_proportion() -> None:
         for parse in PARSERS:
             parse(text)
     assert time.perf_counter() - started < 20
+
+
+@pytest.mark.parametrize("blotted", ["GPU-xxxxxxxx-xxxx", "<redacted>", "GPU-1", "***"])
+def test_a_uuid_that_was_blotted_out_hides_no_gpu(blotted: str) -> None:
+    text = f"GPU 0: NVIDIA L40S (UUID: {blotted})\nGPU 1: NVIDIA L40S (UUID: {blotted})\n"
+    table = smi_list.parse(text)
+    assert table
+    assert [(gpu.name, gpu.uuid) for gpu in table.gpus] == [("NVIDIA L40S", None)] * 2
