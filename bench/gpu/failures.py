@@ -5,14 +5,15 @@
 Run with the Python that has torch, on idle GPUs. Programs killed at random moments in three ways; a hang of
 NCCL, provoked; a GPU that another process holds; GPUs too full to measure. After each, no process of it may
 be left, nvidia-smi must list none, and the GPUs must hold what they held before. A kill that would not fit
-into --seconds, or into the time that the rest needs, is not begun, and counts as bad. Without the wrapper
-that ships a program nobody removes the folder of one that was killed hard: they are named at the end.
+into --seconds, or into the time that the rest needs, is not begun, and counts as bad. The folder of a program
+that was killed hard is removed by what ends every run (agents/sweep.sh), at the end of all.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import signal
 import subprocess
@@ -22,7 +23,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from shipped import all_benchmarks
+from shipped import ROOT, all_benchmarks
 
 PROGRAMS = {
     "bench.copy": ("--row-seconds", "0.1"),
@@ -33,6 +34,7 @@ PROGRAMS = {
     "bench.allreduce": ("--row-seconds", "0.1"),
     "bench.nccl_sweep": ("--row-seconds", "0.05"),
 }
+MARK = f"failures{os.getpid()}"
 WAYS = ("killed", "terminated", "input closed")
 LEFT_MIB = 64
 GONE_SECONDS = 15
@@ -128,7 +130,10 @@ class Program:
         self.out, self.err = folder / "out", folder / "err"
         with self.out.open("wb") as out, self.err.open("wb") as err:
             command = [sys.executable, str(program), *argv]
-            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=err)
+            marked = {**os.environ, "PEERPATH_RUN": MARK}
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=out, stderr=err, env=marked
+            )
 
     def close_input(self) -> None:
         assert self.process.stdin
@@ -219,6 +224,14 @@ def full(checker: Checker, folder: Path) -> None:
     checker.say("the filler is gone", checker.left({filler.pid}))
 
 
+def swept(checker: Checker) -> None:
+    """What ends a run removes what it left; the rest is bad."""
+    before = files() - checker.files
+    subprocess.run(["sh", str(ROOT / "agents" / "sweep.sh"), MARK], check=True)
+    left = sorted(map(str, files() - checker.files))
+    checker.say(f"{len(before)} files of what was killed hard, removed", left)
+
+
 def main() -> int:
     ask = argparse.ArgumentParser(description="Kills, hangs and full GPUs.")
     ask.add_argument("--seed", type=int, default=1)
@@ -238,8 +251,7 @@ def main() -> int:
             killed(checker, folder, program, way, after)
         hung(checker, folder)
         full(checker, folder)
-    if files() - checker.files:
-        print(f"files of what was killed hard: {sorted(map(str, files() - checker.files))}")
+    swept(checker)
     print(f"{checker.bad} bad, {time.monotonic() - began:.0f} s")
     return 1 if checker.bad else 0
 

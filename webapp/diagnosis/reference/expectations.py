@@ -70,7 +70,7 @@ def memory_rate(gpu: str | None) -> Expectation | None:
     source = f"0.74 to 1.0 of {spec.bandwidth_gb_per_s:.0f} GB/s ({spec.source})"
     if spec.name == H200_PAIR.gpu:
         least, most = H200_PAIR.memory_gb_per_s
-        low = (1 - MARGIN) * least
+        low = float(round((1 - MARGIN) * least))
         source = f"{least:.0f} to {most:.0f} GB/s {OURS}; at most {high:.0f} ({spec.source})"
     return Expectation(low, high, GIGABYTES, source)
 
