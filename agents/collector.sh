@@ -21,6 +21,9 @@ probes() {
 }
 
 mark() { printf '=%s= %s\n' "$nonce" "$*"; }
+refuse() { echo "peerpath: $1" >&2 && exit 2; }
+all_there() { for tool in $1; do command -v "$tool" >/dev/null 2>&1 || return 1; done; }
+end_groups() { for one in "$@"; do kill -KILL "-$one" || kill -KILL "$one"; done 2>/dev/null; }
 
 describe() { # id pace seconds kib title (needs who command)...
   printf '%s  %s (at most %s s)\n' "$1" "$5" "$3"
@@ -32,8 +35,6 @@ describe() { # id pace seconds kib title (needs who command)...
     shift 3
   done
 }
-
-all_there() { for tool in $1; do command -v "$tool" >/dev/null 2>&1 || return 1; done; }
 
 # Hundredths of a second since boot, in $clock. Starts no process, as date would.
 read_clock() {
@@ -54,8 +55,6 @@ guard() { # seconds group
   exec $own_group sh -c 'sleep "$1"; kill -TERM "-$2" || kill -TERM "$2"
     sleep 2; kill -KILL "-$2" || kill -KILL "$2"' sh "$@"
 }
-
-end_groups() { for one in "$@"; do kill -KILL "-$one" || kill -KILL "$one"; done 2>/dev/null; }
 
 run_alternative() { # id seconds kib who command
   read_clock
@@ -100,18 +99,13 @@ hide_names() { # file
       return words[kind, secret] = word
     }
     # before: what must stand before the secret, and stays. A word that goes on is another word.
-    function hide(kind, before, pattern, done, lead, secret, rest) {
+    function hide(kind, before, pattern, done, secret) {
       done = ""
       while (match($0, before pattern)) {
-        done = done substr($0, 1, RSTART - 1)
-        secret = substr($0, RSTART, RLENGTH)
-        rest = substr($0, RSTART + RLENGTH)
+        done = done substr($0, 1, RSTART - 1); secret = substr($0, RSTART, RLENGTH); $0 = substr($0, RSTART + RLENGTH)
         match(secret, "^" before)
-        lead = substr(secret, 1, RLENGTH)
-        secret = substr(secret, RLENGTH + 1)
-        if (rest !~ /^[0-9A-Za-z]/ && secret !~ nobodys) secret = word_for(kind, secret)
-        done = done lead secret
-        $0 = rest
+        done = done substr(secret, 1, RLENGTH); secret = substr(secret, RLENGTH + 1)
+        done = done ($0 !~ /^[0-9A-Za-z]/ && secret !~ nobodys ? word_for(kind, secret) : secret)
       }
       $0 = done $0
     }
@@ -176,11 +170,7 @@ probe() { # id pace seconds kib title (needs who command)...
     list-*) describe "$@" ;;
     start-slow) answer "$@" & echo "$!" >"$folder/$1.answer" ;;
     quick-quick) answer "$@" && show "$1" "$4" ;;
-    slow-slow)
-      read -r answering <"$folder/$1.answer" && wait "$answering"
-      : >"$folder/$1.answer"
-      show "$1" "$4"
-      ;;
+    slow-slow) read -r answering <"$folder/$1.answer" && wait "$answering"; : >"$folder/$1.answer"; show "$1" "$4" ;;
   esac
 }
 
@@ -190,9 +180,7 @@ stop() { # exit code
   trap - EXIT
   [ -z "$watcher" ] || kill "$watcher" 2>/dev/null
   # First those that would write into the folder while it is being removed.
-  for file in "$folder"/*.answer; do
-    read -r answering <"$file" && kill -KILL "$answering" && wait "$answering"
-  done 2>/dev/null
+  for file in "$folder"/*.answer; do read -r one <"$file" && kill -KILL "$one" && wait "$one"; done 2>/dev/null
   for file in "$folder"/*.groups; do read -r groups <"$file" && end_groups $groups; done 2>/dev/null
   rm -rf "$folder"
   exit "$1"
@@ -203,15 +191,11 @@ make_folder() {
   for base in "${TMPDIR:-/tmp}" /tmp /dev/shm /run; do
     folder=$(mktemp -d "$base/peerpath.${PEERPATH_RUN-}XXXXXXXX" 2>/dev/null) && return 0
   done
-  echo 'peerpath: no folder for temporary files' >&2
-  exit 1
+  refuse 'no folder for temporary files'
 }
 
 # When standard input closes, the connection that carries this script is gone.
-watch_stdin() {
-  { while read -r _; do :; done; kill -TERM $$; } <&3 >/dev/null 2>&1 &
-  watcher=$!
-}
+watch_stdin() { { while read -r _; do :; done; kill -TERM $$; } <&3 >/dev/null 2>&1 & watcher=$!; }
 
 look_around() {
   read -r stat 2>/dev/null <"/proc/$$/stat"
@@ -241,8 +225,6 @@ footer() {
   sum=$(cat "$folder"/*.out "$folder"/*.err 2>/dev/null | sha256sum 2>/dev/null)
   mark end "probes=$shown sha256=${sum%% *}"
 }
-
-refuse() { echo "peerpath: $1" >&2 && exit 2; }
 
 main() {
   only='' pass='' watching=no watcher='' shown=0 redact=no asked=0

@@ -7,21 +7,15 @@ from agents.facts.gpu import PcieLink
 from agents.parsing import pcie_link
 from agents.probe import Output, Readings
 
-SYSFS = r"""n=0
-for d in /sys/bus/pci/devices/*; do
-  [ -r "$d/vendor" ] || continue
-  n=1
-  read -r vendor <"$d/vendor"
+SYSFS = r"""for d in /sys/bus/pci/devices/*; do
+  [ -r "$d/vendor" ] || exit 127
+  read -r vendor <"$d/vendor"; read -r class <"$d/class"
   [ "$vendor" = 0x10de ] || continue
-  read -r class <"$d/class"
   line="${d##*/} vendor=$vendor class=$class"
-  for f in current_link_speed:speed current_link_width:width max_link_speed:max_speed \
-      max_link_width:max_width; do
-    [ -r "$d/${f%%:*}" ] && line="$line ${f##*:}=$(tr ' ' _ <"$d/${f%%:*}" 2>/dev/null)"
-  done
-  echo "$line"
+  for f in current_link_speed current_link_width max_link_speed max_link_width; do
+    [ -r "$d/$f" ] && line="$line ${f#current_link_}=$(tr ' ' _ <"$d/$f" 2>/dev/null)"; done
+  echo "$line" | sed 's/ max_link_/ max_/g'
 done
-[ "$n" = 1 ] || exit 127
 echo 'devices seen'"""
 Found = tuple[tuple[PcieLink, ...], tuple[int, ...]]
 

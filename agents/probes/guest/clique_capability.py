@@ -16,14 +16,11 @@ from agents.probes.guest.pci_devices import pci_gpu
 
 _SH = r"""found=
 for d in /sys/bus/pci/devices/*; do
-  [ -r "$d/class" ] || continue
-  read -r vendor <"$d/vendor"; read -r class <"$d/class"
-  case "$vendor $class" in '0x10de 0x0300'*|'0x10de 0x0302'*) ;; *) continue ;; esac
-  found=1
-  echo "config of ${d##*/}"
-  od -Ax -v -tx1 -N 256 "$d/config"
+  [ -r "$d/class" ] && read -r vendor <"$d/vendor" && read -r class <"$d/class" || continue
+  case "$vendor $class" in '0x10de 0x0300'* | '0x10de 0x0302'*) ;; *) continue ;; esac
+  found=1; echo "config of ${d##*/}"; od -Ax -v -tx1 -N 256 "$d/config"
 done
-[ -n "$found" ] || echo 'no NVIDIA display function on the PCI bus'
+[ "$found" ] || echo 'no NVIDIA display function on the PCI bus'
 exit 0"""
 
 _NO_GPU = "no NVIDIA display function on the PCI bus"

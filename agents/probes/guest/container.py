@@ -13,20 +13,15 @@ from agents.parsing.lspci import LINE_CAP
 from agents.probe import Command, Output, Probe, Readings, Signature
 
 _SH = r"""say() { printf '%s: %s\n' "$1" "$2"; }
-has() { if [ -e "$1" ]; then say "$1" yes; else say "$1" no; fi; }
-has /.dockerenv
-has /run/.containerenv
+for f in /.dockerenv /run/.containerenv; do [ -e $f ] && say $f yes || say $f no; done
 [ -r /run/systemd/container ] && say /run/systemd/container "$(cat /run/systemd/container)"
 [ -n "$KUBERNETES_SERVICE_HOST" ] && say KUBERNETES_SERVICE_HOST set
-if [ -r /proc/1/environ ]; then
-  say 'pid 1 container' "$({ tr '\0' '\n' </proc/1/environ; } 2>/dev/null |
-    sed -n 's/^container=//p')"
-fi
-say 'pid 1 cgroup' "$(grep -oE 'docker|kubepods|libpod|lxc|containerd' /proc/1/cgroup | sort -u |
-  tr '\n' ' ')"
+[ -r /proc/1/environ ] &&
+  say 'pid 1 container' "$({ tr '\0' '\n' </proc/1/environ; } 2>/dev/null | sed -n 's/^container=//p')"
+say 'pid 1 cgroup' \
+  "$(grep -oE 'docker|kubepods|libpod|lxc|containerd' /proc/1/cgroup | sort -u | tr '\n' ' ')"
 say 'pid 1' "$(cat /proc/1/comm)"
-command -v systemd-detect-virt >/dev/null 2>&1 &&
-  say systemd-detect-virt "$(systemd-detect-virt -c 2>/dev/null)"
+command -v systemd-detect-virt >/dev/null && say systemd-detect-virt "$(systemd-detect-virt -c 2>/dev/null)"
 exit 0"""
 
 _LINE = re.compile(r"^\s*(/\.dockerenv|/run/[\w./]+|[A-Za-z][\w -]{2,30}): ?(.*)$")

@@ -12,9 +12,9 @@ from agents.facts.platform import PYTHON_WITH_TORCH
 from agents.interpreter import interpreter_of
 from agents.probe import Command, Output, Probe, Readings, Signature
 
-
-def _ask(tool: str) -> str:
-    return rf"""code='
+_SH = r"""for tool in docker podman ''; do command -v "$tool" >/dev/null && break; done
+[ "$tool" ] || exit 127
+code='
 import importlib.metadata, importlib.util, sys
 sys.path[:] = [p for p in sys.path if p]
 if importlib.util.find_spec("torch"):
@@ -26,14 +26,13 @@ if importlib.util.find_spec("torch"):
 inside='cd /; for p in "$(command -v python3)" "$(command -v python)" /opt/venv/bin/python \
 /opt/conda/bin/python /venv/bin/python /workspace/.venv/bin/python /usr/local/bin/python3; do
 [ ! -x "$p" ] || timeout 5 "$p" -c "$1" 2>/dev/null; done'
-running=$({tool} ps --no-trunc --format '{{{{.Names}}}} {{{{.Image}}}} {{{{.Command}}}}' 2>&1) || {{
-  echo "$running" >&2; exit 1; }}
-echo "$running" | grep -iE 'vllm|sglang|lmsys|tensorrt|tritonserver|lmdeploy|text-generation' |
-head -n 8 | while read -r name _; do
+running=$($tool ps --no-trunc --format '{{.Names}} {{.Image}} {{.Command}}' 2>&1) ||
+  { echo "$running" >&2; exit 1; }
+echo "$running" | grep -iE 'vllm|sglang|lmsys|tensorrt|tritonserver|lmdeploy|text-generation' | head -n 8 |
+while read -r name _; do
   case $name in
     [!A-Za-z0-9]* | *[!A-Za-z0-9_.-]*) echo 'a container with another name was not asked' ;;
-    *) timeout 12 {tool} exec "$name" sh -c "$inside" sh "$code" </dev/null 2>&1 |
-      sed "s|^/|{tool}:$name:/|" ;;
+    *) timeout 12 $tool exec "$name" sh -c "$inside" sh "$code" </dev/null 2>&1 | sed "s|^/|$tool:$name:/|" ;;
   esac
 done
 echo 'containers tried'"""
@@ -75,10 +74,7 @@ def _is_safe(python: str) -> bool:
 probe = Probe(
     __name__,
     title="Python with torch in a container",
-    commands=(
-        Command(_ask("docker"), needs=("docker",), root=True),
-        Command(_ask("podman"), needs=("podman",), root=True),
-    ),
+    commands=(Command(_SH, root=True),),
     supplies=(PYTHON_WITH_TORCH,),
     parse=parse,
     signature=Signature(

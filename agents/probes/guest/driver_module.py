@@ -10,12 +10,10 @@ from agents.parsing import driver_module
 from agents.probe import Command, Output, Probe, Readings, Signature
 
 _SH = """[ -r /proc/driver/nvidia/version ] && cat /proc/driver/nvidia/version
-command -v modinfo >/dev/null 2>&1 && modinfo nvidia 2>/dev/null | grep -E '^(version|license):'
-command -v dkms >/dev/null 2>&1 && dkms status 2>/dev/null | grep -i nvidia
-if [ -r /proc/modules ]; then
-  echo 'Module Size Used by'
+modinfo nvidia 2>/dev/null | grep -E '^(version|license):'
+dkms status 2>/dev/null | grep -i nvidia
+[ -r /proc/modules ] && echo 'Module Size Used by' &&
   grep -E '^(nvidia|gdrdrv|nv_peer_mem|nouveau)' /proc/modules
-fi
 exit 0"""
 
 

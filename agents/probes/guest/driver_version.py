@@ -26,9 +26,7 @@ _REPORT = re.compile(
     r"^\s*(?:CUDA Driver Version|Nvidia driver version)\s*: (?P<version>\d{3}\.[\d.]{2,8})", re.I
 )
 _SH = """nvidia-smi; code=$?
-if [ "$code" != 0 ]; then
-  cat /proc/driver/nvidia/version 2>/dev/null || modinfo -F version nvidia 2>/dev/null
-fi
+[ $code = 0 ] || cat /proc/driver/nvidia/version 2>/dev/null || modinfo -F version nvidia 2>/dev/null
 exit "$code\""""
 
 

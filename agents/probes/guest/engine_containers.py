@@ -11,14 +11,13 @@ from agents.parsing import containers
 from agents.probe import Command, Output, Probe, Readings, Signature
 
 _NONE = "no container is there"
-
-
-def _inspect(tool: str) -> str:
-    """Command lines stay on the machine, as do the values of variables that steer nothing."""
-    return rf"""ids=$({tool} ps -aq 2>&1) || {{ echo "$ids" >&2; exit 1; }}
-[ -n "$ids" ] || {{ echo '{_NONE}'; exit 0; }}
-{tool} inspect $ids | sed -E -e '/"(Args|Cmd|Entrypoint|CreateCommand)": \[$/,/^ *\]/d' -e \
-  '/"(NCCL_|CUDA_|NVIDIA_|VLLM_|SGLANG_|SGL_|TORCH_|OMP_|FLASHINFER_)[A-Z0-9_]*=/b' \
+# Command lines stay on the machine, as do the values of variables that steer nothing.
+_SH = rf"""for tool in docker podman ''; do command -v "$tool" >/dev/null && break; done
+[ "$tool" ] || exit 127
+ids=$($tool ps -aq 2>&1) || {{ echo "$ids" >&2; exit 1; }}
+[ "$ids" ] || {{ echo '{_NONE}'; exit 0; }}
+$tool inspect $ids | sed -E -e '/"(Args|Cmd|Entrypoint|CreateCommand)": \[$/,/^ *\]/d' \
+  -e '/"(NCCL_|CUDA_|NVIDIA_|VLLM_|SGLANG_|SGL_|TORCH_|OMP_|FLASHINFER_)[A-Z0-9_]*=/b' \
   -e 's/^( *"[A-Za-z_][A-Za-z0-9_]*=)[^"]*/\1***/'"""
 
 
@@ -45,10 +44,7 @@ def parse(output: Output) -> Readings:
 probe = Probe(
     __name__,
     title="Containers with GPUs",
-    commands=(
-        Command(_inspect("docker"), needs=("docker", "sed"), root=True),
-        Command(_inspect("podman"), needs=("podman", "sed"), root=True),
-    ),
+    commands=(Command(_SH, needs=("sed",), root=True),),
     supplies=(ENGINE_CONTAINERS,),
     parse=parse,
     signature=Signature(

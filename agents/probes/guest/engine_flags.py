@@ -11,19 +11,12 @@ from agents.parsing import engine
 from agents.probe import Command, Output, Probe, Readings, Signature
 from agents.probes.smi_answer import cut
 
-_SERVERS = (
-    "sglang[.]launch_server|sglang serve|sglang::|vllm serve|vllm[.]entrypoints|VLLM::|trtllm-serve|"
-    "lmdeploy serve|llama-server"
-)
-_MASK = (
-    r"s/(--?[A-Za-z-]*([Kk]ey|[Tt]oken|[Pp]assword|[Ss]ecret)[= ]+)[^ ]+/\1***/g; "
-    r"s/([A-Z_]*(KEY|TOKEN|PASSWORD|SECRET)=)[^ ]+/\1***/g; s/(hf_|sk-)[A-Za-z0-9_-]{8,}/\1***/g"
-)
-_PS = f"ps -eo args | grep -E '{_SERVERS}' | grep -v 'grep -E' | sed -E '{_MASK}'\nexit 0"
-_PROC = f"""for file in /proc/[0-9]*/cmdline; do
-  tr '\\0' ' ' <"$file" && echo
-done 2>/dev/null | grep -E '{_SERVERS}' | grep -v 'grep -E' | sed -E '{_MASK}'
-exit 0"""
+# Without ps, /proc says the same.
+_SH = r"""{ ps -eo args || for f in /proc/[0-9]*/cmdline; do tr '\0' ' ' <"$f" && echo; done; } 2>/dev/null |
+  grep -E -e 'sglang[.]launch_server|sglang serve|sglang::|vllm serve|vllm[.]entrypoints|VLLM::' \
+    -e 'trtllm-serve|lmdeploy serve|llama-server' | grep -v 'grep -E' |
+  sed -E 's/(--?[A-Za-z-]*([Kk]ey|[Tt]oken|[Pp]assword|[Ss]ecret)[= ]+)[^ ]+/\1***/g
+    s/([A-Z_]*(KEY|TOKEN|PASSWORD|SECRET)=)[^ ]+/\1***/g; s/(hf_|sk-)[A-Za-z0-9_-]{8,}/\1***/g'"""
 
 
 def parse(output: Output) -> Readings:
@@ -44,10 +37,7 @@ def parse(output: Output) -> Readings:
 probe = Probe(
     __name__,
     title="Serving engine and its flags",
-    commands=(
-        Command(_PS, needs=("ps", "grep", "sed")),
-        Command(_PROC, needs=("tr", "grep", "sed")),
-    ),
+    commands=(Command(_SH, needs=("grep", "sed")),),
     supplies=(ENGINE,),
     parse=parse,
     signature=Signature(

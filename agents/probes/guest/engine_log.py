@@ -17,27 +17,24 @@ from agents.probes.smi_answer import cut
 _FACTS = (ENGINE_START, ENGINE, NCCL_VERSION, NCCL_TRANSPORTS, NCCL_ENV)
 _NONE = "no engine's log was found"
 _WANTED = (
-    "raph|all_?reduce|allreduce|backend|server_args=|non-default args|args: Namespace|LLM engine|nccl|NCCL|"
-    "vLLM API server version|parallel_size|tp_size"
+    "raph|all_?reduce|allreduce|backend|server_args=|non-default args|args: Namespace|LLM engine|nccl|NCCL",
+    "vLLM API server version|parallel_size|tp_size",
 )
 _SH = rf"""show() {{
-  grep -E '{_WANTED}' | head -n 4000 |
-    sed -E -e 's/((api_?-?key|token|password|secret)[^=:]{{0,3}}[=:] ?)[^, )]+/\1***/gI' \
-      -e 's/(hf_|sk-)[A-Za-z0-9_-]{{8,}}/\1***/g'
+  grep -E -e '{_WANTED[0]}' \
+    -e '{_WANTED[1]}' | head -n 4000 |
+    sed -E 's/((api_?-?key|token|password|secret)[^=:]{{0,3}}[=:] ?)[^, )]+/\1***/gI
+      s/(hf_|sk-)[A-Za-z0-9_-]{{8,}}/\1***/g'
 }}
 if [ -n "$PEERPATH_ENGINE_LOG" ]; then head -c 20000000 -- "$PEERPATH_ENGINE_LOG" | show; exit 0; fi
 n=0
 for tool in docker podman; do
-  command -v "$tool" >/dev/null 2>&1 || continue
   for id in $("$tool" ps -q 2>/dev/null); do
     "$tool" inspect "$id" 2>/dev/null | grep -qiE 'vllm|sglang' || continue
-    n=1
-    echo "### log of container $id"
-    "$tool" logs "$id" 2>&1 | head -c 20000000 | show
+    n=1; echo "### log of container $id"; "$tool" logs "$id" 2>&1 | head -c 20000000 | show
   done
 done
-[ "$n" = 1 ] || echo "{_NONE}"
-exit 0"""
+if [ $n = 0 ]; then echo "{_NONE}"; fi"""
 
 
 def parse(output: Output) -> Readings:

@@ -16,14 +16,11 @@ from agents.probe import Command, Output, Probe, Readings, Signature
 
 _SH = r"""found=
 for d in /sys/bus/pci/devices/*; do
-  [ -r "$d/class" ] || continue
-  read -r vendor <"$d/vendor"; read -r class <"$d/class"
-  case "$vendor $class" in '0x10de 0x0300'*|'0x10de 0x0302'*) ;; *) continue ;; esac
-  found=1
-  echo "resource of ${d##*/}"
-  cat "$d/resource"
+  [ -r "$d/class" ] && read -r vendor <"$d/vendor" && read -r class <"$d/class" || continue
+  case "$vendor $class" in '0x10de 0x0300'* | '0x10de 0x0302'*) ;; *) continue ;; esac
+  found=1; echo "resource of ${d##*/}"; cat "$d/resource"
 done
-[ -n "$found" ] || echo 'no NVIDIA display function on the PCI bus'
+[ "$found" ] || echo 'no NVIDIA display function on the PCI bus'
 exit 0"""
 
 _OPENED = re.compile(r"^resource of ([0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7])$")

@@ -23,14 +23,15 @@ _FACTS = (GPUS, GPU_COUNT_SMI, DRIVER_VERSION)
 _BEYOND_CSV: tuple[str, ...] = ("virtualisation mode",)
 
 
-def _query(columns: Sequence[str]) -> Command:
-    """Gives up (127) when the driver does not know a field, so that the next alternative is tried."""
-    return Command(
-        f"answer=$(nvidia-smi --query-gpu={','.join(columns)} --format=csv); code=$?\n"
-        "case $answer in *'not a valid field'*) exit 127 ;; esac\n"
-        'printf "%s\\n" "$answer"; exit "$code"',
-        needs=("nvidia-smi",),
-    )
+# A driver that does not know a field says so, and is asked for fewer; the oldest for a plain list.
+_SH = rf"""for fields in {",".join(COLUMNS[:7])},\
+{",".join(COLUMNS[7:13])},\
+{",".join(COLUMNS[13:])} \
+{",".join(OLD_COLUMNS)}; do
+  answer=$(nvidia-smi --query-gpu=$fields --format=csv); code=$?
+  case $answer in *'not a valid field'*) ;; *) printf '%s\n' "$answer"; exit $code ;; esac
+done
+nvidia-smi -L"""
 
 
 def parse(output: Output) -> Readings:
@@ -63,11 +64,7 @@ def _no_version() -> Reading[str]:
 probe = Probe(
     __name__,
     title="GPUs the driver lists",
-    commands=(
-        _query(COLUMNS),
-        _query(OLD_COLUMNS),
-        Command("nvidia-smi -L", needs=("nvidia-smi",)),
-    ),
+    commands=(Command(_SH, needs=("nvidia-smi",)),),
     supplies=_FACTS,
     parse=parse,
     signature=Signature(

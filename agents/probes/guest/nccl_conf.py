@@ -15,22 +15,18 @@ from agents.facts.nccl import NCCL_CONF, NCCL_ENV
 from agents.probe import Command, Output, Probe, Readings, Signature
 
 _SH = r"""for f in /etc/nccl.conf "$HOME/.nccl.conf" "$NCCL_CONF_FILE"; do
-  [ -n "$f" ] && [ -r "$f" ] || continue
-  echo "### file $f"
-  grep -E '^[[:space:]]*NCCL_[A-Z0-9_]+=' "$f"
+  [ -r "$f" ] && echo "### file $f" && grep -E '^[[:space:]]*NCCL_[A-Z0-9_]+=' "$f"
 done
 n=0
 for p in /proc/[0-9]*; do
-  tr '\0' ' ' <"$p/cmdline" 2>/dev/null |
-    grep -v grep | grep -qE 'sglang[.:]|vllm|VLLM::|trtllm-serve|lmdeploy|llama-server' || continue
+  tr '\0' ' ' <"$p/cmdline" 2>/dev/null | grep -v grep |
+    grep -qE 'sglang[.:]|vllm|VLLM::|trtllm-serve|lmdeploy|llama-server' || continue
   [ -r "$p/environ" ] || { echo "### process ${p#/proc/} not readable"; continue; }
-  n=$((n + 1))
-  [ "$n" -le 16 ] || break
+  n=$((n + 1)); [ $n -le 16 ] || break
   echo "### process ${p#/proc/}"
   { tr '\0' '\n' <"$p/environ"; } 2>/dev/null | grep -E '^NCCL_[A-Z0-9_]+='
 done
-echo '### end'
-exit 0"""
+echo '### end'"""
 _HEAD = re.compile(r"^### (?P<kind>file|process|end)\b ?(?P<what>\S*)(?P<closed> not readable)?")
 _PAIR = re.compile(r"^[\s>|]{0,12}(?:export )?(?P<name>NCCL_[A-Z0-9_]{1,60})=(?P<value>.{0,1000})$")
 

@@ -14,9 +14,7 @@ from agents.probe import Command, Output, Probe, Readings, Signature
 from agents.probes.guest.pci_devices import SYSFS
 
 _NODES = r"""for n in /sys/devices/system/node/node[0-9]*; do
-  [ -r "$n/cpulist" ] || continue
-  echo "${n##*/} cpulist: $(cat "$n/cpulist")"
-  grep MemTotal "$n/meminfo"
+  [ -r "$n/cpulist" ] && echo "${n##*/} cpulist: $(cat "$n/cpulist")" && grep MemTotal "$n/meminfo"
 done
 """
 

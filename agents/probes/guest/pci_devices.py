@@ -17,9 +17,8 @@ SYSFS = Command(
     r"""for d in /sys/bus/pci/devices/*; do
   [ -r "$d/class" ] || continue
   read -r vendor <"$d/vendor"; read -r device <"$d/device"; read -r class <"$d/class"
-  revision=; [ -r "$d/revision" ] && read -r revision <"$d/revision"
-  numa=; [ -r "$d/numa_node" ] && read -r numa <"$d/numa_node"
-  driver=$(readlink "$d/driver")
+  revision='' numa='' driver=$(readlink "$d/driver")
+  { read -r revision <"$d/revision"; read -r numa <"$d/numa_node"; } 2>/dev/null
   echo "${d##*/} vendor=$vendor device=$device class=$class revision=$revision" \
     "driver=${driver##*/} numa=$numa path=$(readlink -f "$d")"
 done"""

@@ -12,17 +12,12 @@ import re
 from agents.facts.platform import PYTHON_WITH_TORCH
 from agents.probe import Command, Output, Probe, Readings, Signature
 
-_SH = r"""cd / || exit 1
-me=$(id -u)
+_SH = r"""cd / || exit 1; me=$(id -u) seen=
 # What another user can change is not run: the one who asks may be root.
-ours() {
-  owner=$(stat -c %u "$1" 2>/dev/null) || return 1
-  [ "$owner" = 0 ] || [ "$owner" = "$me" ]
-}
+ours() { owner=$(stat -c %u "$1" 2>/dev/null) && { [ "$owner" = 0 ] || [ "$owner" = "$me" ]; }; }
 try() {
   [ -x "$1" ] || return 0
-  case " $seen " in *" $1 "*) return 0 ;; esac
-  seen="$seen $1"
+  case " $seen " in *" $1 "*) return 0 ;; *) seen="$seen $1" ;; esac
   [ "$(echo "$seen" | wc -w)" -le 24 ] || return 0
   ours "$1" && ours "${1%/*}" || { echo "$1 ~"; return 0; }
   timeout 5 "$1" -c '
@@ -42,29 +37,19 @@ engines() {
     pid=${file#/proc/} pid=${pid%/cmdline}
     [ "$pid" != $$ ] && ours "/proc/$pid" || continue
     for p in "$(tr '\0' '\n' 2>/dev/null <"$file" | head -n 1)" "$(readlink "/proc/$pid/exe")"; do
-      case $p in
-        *[!A-Za-z0-9_./+-]*) ;;
-        /*/python | /*/python[0-9]*) echo "$p" ;;
-      esac
+      case $p in *[!A-Za-z0-9_./+-]*) ;; /*/python | /*/python[0-9]*) echo "$p" ;; esac
     done
   done | sort -u | head -n 4
 }
-seen=
 for p in $(engines) "$VIRTUAL_ENV/bin/python" "$CONDA_PREFIX/bin/python" "$(command -v python3)" \
-    "$(command -v python)" /opt/conda/bin/python /opt/venv/bin/python /venv/bin/python \
-    /venv/*/bin/python /usr/local/bin/python3 /usr/bin/python3 /workspace/venv/bin/python \
-    /workspace/.venv/bin/python /workspace/*/.venv/bin/python /workspace/*/venv/bin/python \
-    "$HOME"/.venv/bin/python "$HOME"/venv/bin/python "$HOME"/*/.venv/bin/python \
-    "$HOME"/*/venv/bin/python "$HOME"/*conda3/bin/python "$HOME"/miniforge3/bin/python \
-    "$HOME"/*conda3/envs/*/bin/python "$HOME"/miniforge3/envs/*/bin/python \
-    /opt/conda/envs/*/bin/python /opt/*/bin/python /opt/*/venv/bin/python /opt/*/.venv/bin/python \
-    /root/.venv/bin/python /root/venv/bin/python /root/*/.venv/bin/python /root/*conda3/bin/python \
-    /home/*/.venv/bin/python /home/*/venv/bin/python /home/*/*conda3/bin/python \
-    /home/*/miniforge3/bin/python /home/*/*/.venv/bin/python /home/*/*/venv/bin/python; do
-  try "$p"
+    "$(command -v python)" /opt/conda/bin/python /venv/bin/python /venv/*/bin/python /usr/local/bin/python3 \
+    /usr/bin/python3; do try "$p"; done
+for home in /workspace "$HOME" /opt /root /home/*; do
+  for p in "$home"/.venv "$home"/venv "$home"/*/.venv "$home"/*/venv "$home"/*conda3 "$home"/miniforge3 \
+      "$home"/*conda*/envs/* "$home"/miniforge3/envs/*; do try "$p/bin/python"; done
 done
-echo 'interpreters tried'
-exit 0"""
+for p in /opt/*/bin/python; do try "$p"; done
+echo 'interpreters tried'"""
 
 _FOUND = re.compile(r"^(/\S{1,400}) (\d[\w.+!-]{0,60}|\?|-|!|~)$")
 

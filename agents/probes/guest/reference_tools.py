@@ -13,27 +13,19 @@ from agents.probe import Command, Output, Probe, Readings, Signature
 
 TOOLS = ("all_reduce_perf", "nvbandwidth", "p2pBandwidthLatencyTest", "simpleP2P")
 
-_SH = r"""cd / || exit 1
-me=$(id -u)
-ours() {
-  owner=$(stat -L -c %u "$1" 2>/dev/null) || return 1
-  [ "$owner" = 0 ] || [ "$owner" = "$me" ]
-}
+_SH = r"""cd / || exit 1; me=$(id -u)
+ours() { owner=$(stat -L -c %u "$1" 2>/dev/null) && { [ "$owner" = 0 ] || [ "$owner" = "$me" ]; }; }
 for tool in all_reduce_perf nvbandwidth p2pBandwidthLatencyTest simpleP2P; do
-  for p in "$(command -v "$tool")" /opt/*/build/"$tool" /opt/*/"$tool" /opt/*/bin/"$tool" \
-      /usr/local/bin/"$tool" /usr/local/cuda/bin/"$tool" /usr/local/cuda/extras/demo_suite/"$tool" \
-      /usr/local/cuda/samples/bin/*/*/*/"$tool" /usr/local/cuda/samples/*/"$tool"/"$tool" \
-      /workspace/*/build/"$tool" /workspace/*/"$tool" "$HOME"/"$tool" "$HOME"/*/"$tool" \
-      "$HOME"/*/build/"$tool" "$HOME"/*/bin/"$tool" "$HOME"/*/build/Samples/*/*/"$tool" \
-      "$HOME"/*/Samples/*/"$tool"/"$tool"; do
-    case $p in /*) ;; *) continue ;; esac
+  for p in "$(command -v $tool)" /opt/*/build/$tool /opt/*/$tool /opt/*/bin/$tool /usr/local/bin/$tool \
+      /usr/local/cuda/bin/$tool /usr/local/cuda/extras/demo_suite/$tool \
+      /usr/local/cuda/samples/bin/*/*/*/$tool /usr/local/cuda/samples/*/$tool/$tool \
+      /workspace/*/build/$tool /workspace/*/$tool "$HOME"/$tool "$HOME"/*/$tool "$HOME"/*/build/$tool \
+      "$HOME"/*/bin/$tool "$HOME"/*/build/Samples/*/*/$tool "$HOME"/*/Samples/*/$tool/$tool; do
     [ -f "$p" ] && [ -x "$p" ] && ours "$p" && ours "${p%/*}" || continue
-    echo "$tool $p"
-    break
+    case $p in /*) echo "$tool $p" && break ;; esac
   done
 done
-echo 'tools looked for'
-exit 0"""
+echo 'tools looked for'"""
 
 _FOUND = re.compile(rf"^({'|'.join(TOOLS)}) (/[\w./+-]{{1,400}})$", re.ASCII)
 

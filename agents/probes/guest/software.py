@@ -17,8 +17,8 @@ import importlib.metadata as m, sys
 sys.path[:] = [p for p in sys.path if p]
 for d in m.distributions():
     name = (d.metadata["Name"] or "").lower()
-    if any(w in name for w in ("torch", "nccl", "vllm", "sglang", "sgl-kernel", "flashinfer", "triton",
-                               "flash-attn", "flash_attn", "transformers", "lmdeploy", "tensorrt")):
+    if any(w in name for w in "torch nccl vllm sglang sgl-kernel flashinfer triton flash-attn flash_attn "
+           "transformers lmdeploy tensorrt".split()):
         print(name + "==" + d.version)' 2>/dev/null
 }
 cd / || exit 1
@@ -29,10 +29,8 @@ for p in "$VIRTUAL_ENV/bin/python" "$CONDA_PREFIX/bin/python" "$(command -v pyth
   case $found in *torch==*) echo "### $p"; echo "$found"; break ;; esac
 done
 for n in "$(command -v nvcc)" /usr/local/cuda/bin/nvcc; do
-  [ -x "$n" ] && { "$n" --version | grep release; break; }
-done
-echo 'packages listed'
-exit 0"""
+  [ -x "$n" ] && { "$n" --version | grep release; break; }; done
+echo 'packages listed'"""
 
 
 def parse(output: Output) -> Readings:

@@ -17,21 +17,16 @@ from agents.probe import Command, Output, Probe, Readings, Signature
 _SH = r"""say() { printf '%s: %s\n' "$1" "$2"; }
 say arch "$(uname -m)"
 case "$(cat /proc/sys/kernel/osrelease)" in *[Mm]icrosoft*) say kernel wsl ;; esac
-if command -v systemd-detect-virt >/dev/null 2>&1; then
-  say systemd-detect-virt "$(systemd-detect-virt -v 2>/dev/null)"
-  say 'systemd-detect-virt container' "$(systemd-detect-virt -c 2>/dev/null)"
-fi
-if grep -q '^flags.* hypervisor' /proc/cpuinfo; then say 'cpu hypervisor flag' yes
-elif grep -q '^flags' /proc/cpuinfo; then say 'cpu hypervisor flag' no; fi
-if command -v lscpu >/dev/null 2>&1; then
-  say 'lscpu hypervisor vendor' "$(LC_ALL=C lscpu | sed -n 's/^Hypervisor vendor: *//p')"
-fi
+d=systemd-detect-virt; command -v $d >/dev/null && say $d "$($d -v 2>/dev/null)" &&
+  say 'systemd-detect-virt container' "$($d -c 2>/dev/null)"
+grep -q ^flags /proc/cpuinfo &&
+  say 'cpu hypervisor flag' "$(grep -q '^flags.* hypervisor' /proc/cpuinfo && echo yes || echo no)"
+command -v lscpu >/dev/null && say 'lscpu hypervisor vendor' "$(lscpu | sed -n 's/^Hypervisor vendor: *//p')"
 [ -r /sys/hypervisor/type ] && say 'hypervisor type' "$(cat /sys/hypervisor/type)"
 c=/sys/devices/system/clocksource/clocksource0/available_clocksource
 [ -r $c ] && say clocksources "$(cat $c)"
-for f in sys_vendor product_name product_version; do
-  [ -r "/sys/class/dmi/id/$f" ] && say "dmi $f" "$(cat "/sys/class/dmi/id/$f")"
-done
+cd /sys/class/dmi/id 2>/dev/null &&
+  for f in sys_vendor product_name product_version; do [ -r $f ] && say "dmi $f" "$(cat $f)"; done
 exit 0"""
 
 # Kinds whose guests have another CPUID signature than KVM's; "qemu" is emulation or a hidden KVM.

@@ -9,14 +9,12 @@ from agents.facts.host import BOOT_LOADER, BootLoader
 from agents.parsing import boot_loader
 from agents.probe import Command, Output, Probe, Readings, Signature
 
-_SH = r"""if [ -d /sys/firmware/efi ]; then echo 'firmware: uefi'; else echo 'firmware: bios'; fi
+_SH = r"""[ -d /sys/firmware/efi ] && echo 'firmware: uefi' || echo 'firmware: bios'
 [ -e /etc/default/grub ] && echo 'grub: /etc/default/grub'
-for f in /sys/firmware/efi/efivars/LoaderInfo-*; do
-  [ -r "$f" ] && echo "loader info: $(tail -c +5 "$f" | tr -d '\0')"
-done
-command -v proxmox-boot-tool >/dev/null && proxmox-boot-tool status 2>&1
-command -v efibootmgr >/dev/null && efibootmgr -v 2>&1
-exit 0"""
+cd /sys/firmware/efi/efivars 2>/dev/null &&
+  for f in LoaderInfo-*; do [ -r "$f" ] && echo "loader info: $(tail -c +5 "$f" | tr -d '\0')"; done
+{ command -v proxmox-boot-tool >/dev/null && proxmox-boot-tool status; } 2>&1
+{ command -v efibootmgr >/dev/null && efibootmgr -v || :; } 2>&1"""
 
 
 def parse(output: Output) -> Readings:

@@ -12,11 +12,9 @@ from agents.facts import Reading
 from agents.facts.host import CONFIGURED_CMDLINE, HOST_CMDLINE, ConfiguredCmdline
 from agents.probe import Command, Output, Probe, Readings, Signature
 
-_SH = """if [ -r /etc/default/grub ]; then
-  echo '### /etc/default/grub'
+_SH = """[ -r /etc/default/grub ] && echo '### /etc/default/grub' &&
   cat /etc/default/grub /etc/default/grub.d/*.cfg 2>/dev/null | grep -E '^GRUB_CMDLINE_LINUX'
-fi
-if [ -r /etc/kernel/cmdline ]; then echo '### /etc/kernel/cmdline'; cat /etc/kernel/cmdline; fi
+[ -r /etc/kernel/cmdline ] && echo '### /etc/kernel/cmdline' && cat /etc/kernel/cmdline
 echo '### end'"""
 _GRUB = re.compile(
     r"^[\s>|]*(?P<name>GRUB_CMDLINE_LINUX(?:_DEFAULT)?)=(?P<value>\"[^\"]*\"?|'[^']*'?|\S*)"

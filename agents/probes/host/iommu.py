@@ -15,16 +15,12 @@ from agents.facts.platform import Iommu
 from agents.parsing import dmesg
 from agents.probe import Command, Output, Probe, Readings, Signature
 
-_SH = r"""set -- /sys/kernel/iommu_groups/*
-[ -e "$1" ] || shift
-echo "iommu groups: $#"
-set -- /sys/class/iommu/*
-[ -e "$1" ] || shift
-echo "iommu units: $*"
-want='DMAR|AMD-Vi|AMD IOMMU|iommu: |IRQ remapping|arm-smmu'
-journalctl -k -b --no-pager 2>/dev/null | grep -E "$want" | grep -v 'Adding to iommu' | head -n 300
-dmesg | grep -E "$want" | grep -v 'Adding to iommu' | head -n 300
-exit 0"""
+_SH = r"""set -- /sys/kernel/iommu_groups/*; [ -e "$1" ] || shift; echo "iommu groups: $#"
+set -- /sys/class/iommu/*; [ -e "$1" ] || shift; echo "iommu units: $*"
+known='DMAR|AMD-Vi|AMD IOMMU|iommu: |IRQ remapping|arm-smmu'
+wanted() { grep -E "$known" | grep -v 'Adding to iommu' | head -n 300; }
+journalctl -k -b --no-pager 2>/dev/null | wanted
+dmesg | wanted"""
 _GROUPS = re.compile(r"(?m)^iommu groups: (\d{1,6})\s*$")
 _UNITS = re.compile(r"(?m)^iommu units: (.{0,4000})$")
 _DOMAIN = re.compile(r"iommu: Default domain type: (Translated|Passthrough)")

@@ -12,15 +12,13 @@ from agents.probe import Command, Output, Probe, Readings, Signature
 
 _NONE = "no IOMMU groups"
 _SH = rf"""[ -d /sys/kernel/iommu_groups ] || exit 127
-n=0
 for l in /sys/kernel/iommu_groups/*/devices/*; do
-  [ -e "$l" ] || continue
-  n=1 g=${{l#/sys/kernel/iommu_groups/}} name=
+  [ -e "$l" ] || {{ echo '{_NONE}'; continue; }}
+  g=${{l#/sys/kernel/iommu_groups/}} name=
   read -r v <"$l/vendor"; read -r d <"$l/device"; read -r c <"$l/class"
   [ "$v" = 0x10de ] && name=' NVIDIA Corporation'
   echo "${{g%%/*}} ${{l##*/}} class $c$name [${{v#0x}}:${{d#0x}}]"
-done
-[ "$n" = 1 ] || echo '{_NONE}'"""
+done"""
 
 
 def parse(output: Output) -> Readings:

@@ -12,14 +12,10 @@ from agents.probe import Command, Output, Probe, Readings, Signature
 
 _NONE = "no container is configured"
 _SH = rf"""[ -d /etc/pve/lxc ] || exit 127
-n=0
 for f in /etc/pve/lxc/*.conf; do
-  [ -e "$f" ] || continue
-  n=1
-  echo "### $f"
-  sed -e '/^#/d' -e '/^description:/d' "$f"
-done
-[ "$n" = 1 ] || echo '{_NONE}'"""
+  [ -e "$f" ] || {{ echo '{_NONE}'; continue; }}
+  echo "### $f"; sed -e '/^#/d' -e '/^description:/d' "$f"
+done"""
 
 
 def parse(output: Output) -> Readings:

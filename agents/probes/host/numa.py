@@ -10,10 +10,8 @@ from agents.parsing import lscpu, numa
 from agents.probe import Command, Output, Probe, Readings, Signature
 
 _SYSFS = """[ -d /sys/devices/system/node/node0 ] || exit 127
-for n in /sys/devices/system/node/node[0-9]*; do
-  echo "${n##*/} cpulist: $(cat "$n/cpulist")"
-  grep MemTotal "$n/meminfo"
-done"""
+cd /sys/devices/system/node || exit
+for n in node[0-9]*; do echo "$n cpulist: $(cat "$n/cpulist")"; grep MemTotal "$n/meminfo"; done"""
 
 
 def parse(output: Output) -> Readings:

@@ -17,13 +17,10 @@ _SH = r"""command -v lspci >/dev/null && lspci -tvnn
 for d in /sys/bus/pci/devices/*; do
   [ -r "$d/class" ] || continue
   read -r v <"$d/vendor"; read -r i <"$d/device"; read -r c <"$d/class"
-  group=$(readlink "$d/iommu_group") numa='' speed='' width='' top='' wide='' driver=''
-  [ -r "$d/numa_node" ] && read -r numa <"$d/numa_node"
-  if [ "$v" = 0x10de ]; then
-    driver=$(readlink "$d/driver")
+  group=$(readlink "$d/iommu_group") numa= speed= width= top= wide= driver=
+  { read -r numa <"$d/numa_node"; [ "$v" != 0x10de ] || { driver=$(readlink "$d/driver")
     read -r speed _ <"$d/current_link_speed"; read -r width <"$d/current_link_width"
-    read -r top _ <"$d/max_link_speed"; read -r wide <"$d/max_link_width"
-  fi 2>/dev/null
+    read -r top _ <"$d/max_link_speed"; read -r wide <"$d/max_link_width"; }; } 2>/dev/null
   echo "${d##*/} vendor=$v device=$i class=$c driver=${driver##*/} numa=$numa group=${group##*/}" \
     "link=$speed:x$width:$top:x$wide path=$(readlink -f "$d")"
 done"""

@@ -12,13 +12,10 @@ from agents.facts.host import PLATFORM, Platform
 from agents.parsing import dmi, lscpu
 from agents.probe import Command, Output, Probe, Readings, Signature
 
-_SH = r"""for f in sys_vendor product_name board_vendor board_name; do
-  [ -r "/sys/class/dmi/id/$f" ] && echo "$f: $(cat "/sys/class/dmi/id/$f")"
-done
+_SH = r"""cd /sys/class/dmi/id 2>/dev/null &&
+  for f in sys_vendor product_name board_vendor board_name; do [ -r $f ] && echo "$f: $(cat $f)"; done
 command -v lscpu >/dev/null && lscpu
-n=$(cat /sys/devices/system/cpu/cpu[0-9]*/topology/physical_package_id | sort -u | wc -l)
-echo "sockets: $n"
-"""
+echo sockets: $(cat /sys/devices/system/cpu/cpu[0-9]*/topology/physical_package_id | sort -u | wc -l)"""
 # util-linux po/*.po, "Socket(s):".
 _SOCKETS = re.compile(
     r"^[\s>|]*(?:«?Socket\(?s?\)?»?|Sockel|Gniazd|Soquete\(s\)|Zócalo\(s\)|Сокетов|Сокетів|座|ソケット数|소켓)"

@@ -11,20 +11,16 @@ from agents.parsing import qemu_command
 from agents.probe import Command, Output, Probe, Readings, Signature
 
 _NONE = "no QEMU process runs"
-_SH = rf"""n=0
+_SH = rf"""n=
 for p in /proc/[0-9]*; do
   read -r comm 2>/dev/null <"$p/comm" || continue
   case $comm in kvm | qemu-kvm | qemu-system*) ;; *) continue ;; esac
-  [ -r "$p/cmdline" ] || continue
-  n=1
-  echo "### $p/cmdline"
-  tr '\0' '\n' <"$p/cmdline" | sed -e 's/\(passw[a-z]*=\)[^,]*/\1***/g' \
-    -e 's/\(data=\)[^,]*/\1***/g' -e 's/\("passw[a-z]*":"\)[^"]*/\1***/g' \
-    -e 's/\("data":"\)[^"]*/\1***/g' -e 's/\(:key=\)[^:,]*/\1***/g' -e 's/\(,string=\).*/\1***/' \
-    -e 's/\(type=11,\).*/\1***/'
+  [ -r "$p/cmdline" ] && n=1 && echo "### $p/cmdline" || continue
+  tr '\0' '\n' <"$p/cmdline" | sed -E 's/((passw[a-z]*|data)=)[^,]*/\1***/g
+    s/("(passw[a-z]*|data)":")[^"]*/\1***/g; s/(:key=)[^:,]*/\1***/g; s/(,string=|type=11,).*/\1***/'
   echo
 done
-[ "$n" = 1 ] || echo '{_NONE}'"""
+[ "$n" ] || echo '{_NONE}'"""
 
 
 def parse(output: Output) -> Readings:

@@ -19,9 +19,7 @@ from agents.facts.host import (
 from agents.parsing import host_dmesg, libvirt
 from agents.probe import Command, Output, Probe, Readings, Signature
 
-_SH = r"""for m in vfio vfio_pci vfio_iommu_type1 iommufd; do
-  [ -d "/sys/module/$m" ] && echo "module: $m"
-done
+_SH = r"""for m in vfio vfio_pci vfio_iommu_type1 iommufd; do [ -d /sys/module/$m ] && echo "module: $m"; done
 for p in /proc/[0-9]*; do
   read -r comm 2>/dev/null <"$p/comm" || continue
   case $comm in kvm | qemu-kvm | qemu-system*) ;; *) continue ;; esac
@@ -31,29 +29,24 @@ for p in /proc/[0-9]*; do
   for f in "$p"/fd/*; do readlink "$f"; done | grep -x -e /dev/vfio/vfio -e /dev/iommu | sort -u
   case $vm in '' | *[!0-9]*) continue ;; esac
   for t in $(ls -t /var/log/pve/tasks/?/UPID:*:qmstart:"$vm":* 2>/dev/null | head -n 5); do
-    [ -r "$t" ] || continue
-    grep -q 'already running' "$t" && continue
-    echo "### start log of VM $vm"
-    head -c 65536 "$t"; echo
+    [ -r "$t" ] && ! grep -q 'already running' "$t" || continue
+    echo "### start log of VM $vm"; head -c 65536 "$t"; echo
     break
   done
 done
 for l in /var/log/libvirt/qemu/*.log; do
-  [ -r "$l" ] || continue
-  last=$(tail -c 262144 "$l" | sed -n '/: starting up/h; /: starting up/!H; ${x;p;}')
+  last=$(tail -c 262144 "$l" 2>/dev/null | sed -n '/: starting up/h; /: starting up/!H; ${x;p;}')
   case $last in *': shutting down'*) continue ;; *': starting up'*vfio-pci*) ;; *) continue ;; esac
   echo "### libvirt log $l"
   echo "$last" | grep -E 'dma_map|VFIO_MAP|IOAS_MAP|peer-to-peer' | tail -n 100
   echo 'log read to its end'
 done
-if command -v journalctl >/dev/null && journalctl -b -n 1 >/dev/null 2>&1; then
-  echo '### journal of QEMU since boot'
-  journalctl -b --no-pager -o short-iso -t QEMU -t libvirtd 2>/dev/null |
-    grep -iE 'vfio|iommu|peer' | tail -n 200
-  echo '### journal of the kernel since boot'
-  journalctl -k -b --no-pager -o short-iso 2>/dev/null | grep -E 'vfio.*reserve' | tail -n 50
-fi
-exit 0"""
+command -v journalctl >/dev/null && journalctl -b -n 1 >/dev/null 2>&1 || exit 0
+echo '### journal of QEMU since boot'
+journalctl -b --no-pager -o short-iso -t QEMU -t libvirtd 2>/dev/null |
+  grep -iE 'vfio|iommu|peer' | tail -n 200
+echo '### journal of the kernel since boot'
+journalctl -k -b --no-pager -o short-iso 2>/dev/null | grep -E 'vfio.*reserve' | tail -n 50"""
 
 _KERNEL = "### journal of the kernel since boot"
 

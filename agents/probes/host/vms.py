@@ -15,24 +15,17 @@ from agents.probe import Command, Output, Probe, Readings, Signature
 
 _NONE = "no VM is configured"
 _PROXMOX = rf"""[ -d /etc/pve/qemu-server ] || exit 127
-n=0
 for f in /etc/pve/qemu-server/*.conf; do
-  [ -e "$f" ] || continue
-  n=1
+  [ -e "$f" ] || {{ echo '{_NONE}'; continue; }}
   echo "### $f"
-  sed -e '/^#/d' -e '/^cipassword:/d' -e '/^sshkeys:/d' -e '/^description:/d' \
-    -e 's/\(passw[a-z]*=\)[^, ]*/\1***/g' -e 's/\(data=\)[^, ]*/\1***/g' "$f"
+  sed -E '/^(#|cipassword:|sshkeys:|description:)/d; s/((passw[a-z]*|data)=)[^, ]*/\1***/g' "$f"
 done
-[ "$n" = 1 ] || echo '{_NONE}'
-if command -v qm >/dev/null; then echo '### qm list'; qm list; fi
-exit 0"""
-_LIBVIRT = rf"""virsh -r -c qemu:///system list --all || exit 1
-n=0
+if command -v qm >/dev/null; then echo '### qm list'; qm list || :; fi"""
+_LIBVIRT = rf"""n=; virsh -r -c qemu:///system list --all || exit 1
 for u in $(virsh -r -c qemu:///system list --all --uuid); do
-  n=1
-  virsh -r -c qemu:///system dumpxml "$u" | sed -e 's/\(passw[a-z]*=\)[^ >]*/\1***/g'
+  n=1; virsh -r -c qemu:///system dumpxml "$u" | sed 's/\(passw[a-z]*=\)[^ >]*/\1***/g'
 done
-[ "$n" = 1 ] || echo '{_NONE}'"""
+[ "$n" ] || echo '{_NONE}'"""
 
 
 def parse(output: Output) -> Readings:
