@@ -16,6 +16,7 @@ class Option:
     phase: "P0" … "P5". isolation_cost: what security isolation it removes ("none" when none).
     changes: ids of the facts that are meant to differ once it is carried out. p2p_after: what the driver
     then answers; None: as before, or not predicted where "guest.p2p_read" is among `changes`.
+    by_hand: what to type where no script does it, code in backticks.
     """
 
     module: str
@@ -29,6 +30,7 @@ class Option:
     judge: Callable[[Case], Advice]
     changes: tuple[str, ...] = ()
     p2p_after: P2pCode | None = None
+    by_hand: str = ""
 
     @property
     def id(self) -> str:

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agents.facts import View
+from webapp.diagnosis.case import Advice, OptionStatus
+from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.diagnosis import Diagnosis
+from webapp.diagnosis.option import Option
 from webapp.diagnosis.phases import PHASES
-from webapp.diagnosis.scripts import Do, PhaseScript, ScriptError, phase_script
+from webapp.diagnosis.scripts import (
+    ROLES,
+    SCRIPTED,
+    Do,
+    PhaseScript,
+    ScriptError,
+    phase_script,
+)
 
-# The one phase whose scripts run inside the VM.
-GUEST_PHASES = frozenset({"P1"})
+_WORTH_IT = {OptionStatus.RECOMMENDED, OptionStatus.POSSIBLE}
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """scripts: those that can be made now, in the order apply, verify, rollback. problem: why there is
-    no apply script, "" when there is one."""
+    """One phase's part on one machine.
+
+    scripts: those that can be made now, in the order apply, verify, rollback. problem: why there is
+    no apply script, "" when there is one.
+    """
 
     id: str
     title: str
@@ -33,13 +46,53 @@ class Phase:
         """To apply it, or once it is applied to verify it and take it back."""
         return any(script.do is not Do.ROLLBACK for script in self.scripts)
 
+    @property
+    def after_the_guests(self) -> bool:
+        """Whether the guest's part of the phase has to be run before this one."""
+        return self.role is View.HOST and ROLES[self.id][:1] == (View.GUEST,)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A phase as the plan shows it. parts: in the order they are run. by_hand: the options of the phase
+    that are worth it here and that no script carries out, the recommended first."""
+
+    id: str
+    title: str
+    parts: tuple[Phase, ...]
+    by_hand: tuple[tuple[Option, Advice], ...]
+
+    @property
+    def ready(self) -> bool:
+        return any(part.apply for part in self.parts)
+
+    @property
+    def may_be_asked(self) -> bool:
+        return any(part.may_be_asked for part in self.parts)
+
 
 def phases(found: Diagnosis, vmid: int | None) -> tuple[Phase, ...]:
-    return tuple(_phase(found, name, title, vmid) for name, title in PHASES.items())
+    """The parts of every phase, in the order they are run."""
+    return tuple(part for name in PHASES for part in _parts(found, name, vmid))
 
 
-def _phase(found: Diagnosis, name: str, title: str, vmid: int | None) -> Phase:
-    role = View.GUEST if name in GUEST_PHASES else View.HOST
+def sections(found: Diagnosis, vmid: int | None) -> tuple[Section, ...]:
+    return tuple(
+        Section(name, title, tuple(_parts(found, name, vmid)), _by_hand(found, name))
+        for name, title in PHASES.items()
+    )
+
+
+def _parts(found: Diagnosis, name: str, vmid: int | None) -> Iterator[Phase]:
+    roles = ROLES[name] or (View.HOST,)
+    made = {role: _phase(found, name, vmid, role) for role in roles}
+    for role in roles:
+        if role is View.GUEST and View.HOST in made and not made[View.HOST].may_be_asked:
+            continue  # it prepares or checks what the host's part does
+        yield made[role]
+
+
+def _phase(found: Diagnosis, name: str, vmid: int | None, role: View) -> Phase:
     made: list[PhaseScript] = []
     problem = ""
     for do in Do:
@@ -47,6 +100,17 @@ def _phase(found: Diagnosis, name: str, title: str, vmid: int | None) -> Phase:
             made.append(phase_script(found, name, do, vmid, role=role))
         except ScriptError as error:
             problem = problem or str(error)
-    if not any(script.do is Do.APPLY for script in made):
-        return Phase(name, title, role, tuple(made), problem)
-    return Phase(name, title, role, tuple(made))
+    if any(script.do is Do.APPLY for script in made):
+        problem = ""
+    return Phase(name, PHASES[name], role, tuple(made), problem)
+
+
+def _by_hand(found: Diagnosis, name: str) -> tuple[tuple[Option, Advice], ...]:
+    worth = [
+        (option, found.advice[option.id])
+        for option in all_options()
+        if option.phase == name
+        and option.id not in SCRIPTED
+        and found.advice[option.id].status in _WORTH_IT
+    ]
+    return tuple(sorted(worth, key=lambda one: one[1].status is not OptionStatus.RECOMMENDED))

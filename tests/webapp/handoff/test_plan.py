@@ -10,9 +10,13 @@ import pytest
 from django.test import Client
 
 from agents.facts import View
+from tests.standin.pve_host import KPRO6
 from webapp.accounts.models import User
+from webapp.diagnosis.catalogue import all_options
+from webapp.diagnosis.scripts import SCRIPTED
 from webapp.handoff.models import Answer, HandedScript, Link
 from webapp.triage import intake
+from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.samples import open_sample
 from webapp.triage.sessions import session_open
@@ -47,10 +51,57 @@ def test_the_plan_says_what_each_phase_would_do_and_what_to_type(
         assert words in vm
     for act in ("apply", "verify", "rollback"):
         assert f"sh peerpath-host-P2-{act}-vm128.sh" in vm
+        assert f"sh peerpath-guest-P2-{act}-vm128.sh" in vm
     assert "sh peerpath-host-P2-apply-vm128.sh --yes" in vm
     ground = _section(page, "P5")
     assert "nothing to apply" in ground
     assert "Download" not in ground
+
+
+@pytest.mark.parametrize(
+    ("cpu", "phase", "order"), [("kvm64", "P2", "host guest"), ("host", "P3", "guest host")]
+)
+def test_both_machines_parts_stand_in_the_order_they_are_run(
+    operator: Client, session_of_alice: DiagnosisSession, cpu: str, phase: str, order: str
+) -> None:
+    case = session_of_alice
+    config = f"### /etc/pve/qemu-server/128.conf\n{KPRO6}cpu: {cpu}\n"
+    intake.take_text(case, config.encode(), user=case.owner, view=View.HOST)
+    section = _section(_page(operator, f"/sessions/{case.pk}/plan"), phase)
+    paths = re.findall(r'href="(/sessions/\S+?/apply)"', section)
+    assert [path.split("/")[-2] for path in paths] == order.split()
+    heads = re.findall(r"<h3>\d\. (Inside the VM|On the host)</h3>", section)
+    assert [head == "On the host" for head in heads] == [r == "host" for r in order.split()]
+    for path, role in zip(paths, order.split(), strict=True):
+        handed = operator.get(path)
+        assert f"peerpath-{role}-{phase}-apply" in handed.headers["Content-Disposition"]
+    assert operator.get(f"/sessions/{case.pk}/plan/{phase}/nobody/apply").status_code == 302
+
+
+MIG_ON = b"""\
+index, name, pci.bus_id, mig.mode.current
+0, NVIDIA H100 80GB HBM3, 00000000:01:00.0, Enabled
+1, NVIDIA H100 80GB HBM3, 00000000:02:00.0, Enabled
+"""
+
+
+def test_what_no_script_does_is_named_with_what_to_do(
+    operator: Client, session_of_alice: DiagnosisSession
+) -> None:
+    intake.take_text(session_of_alice, MIG_ON, user=session_of_alice.owner, view=View.GUEST)
+    page = _page(operator, f"/sessions/{session_of_alice.pk}/plan")
+    mig = re.search(r'(?s)<details[^>]*id="by-hand-disable_mig".*?</details>', page)
+    assert mig
+    for words in ("recommended", "nvidia-smi -mig 0", "MIG is on for 2 GPUs", "make the instances"):
+        assert words in mig[0]
+    diagnosis = session_diagnosis(session_of_alice)
+    worth = {
+        option.id
+        for option in all_options()
+        if diagnosis.advice[option.id].status in {"recommended", "possible"}
+    }
+    assert set(re.findall(r'id="by-hand-(\w+)"', page)) == worth - SCRIPTED
+    assert {option.id for option in all_options()} > SCRIPTED
 
 
 def test_an_empty_session_has_no_scripts_for_the_host(
@@ -72,7 +123,7 @@ def test_by_hand_where_the_host_is_not_known_to_be_proxmox(operator: Client, ali
 
 
 def test_a_handed_script_is_kept_as_it_was(operator: Client, case: DiagnosisSession) -> None:
-    path = f"/sessions/{case.pk}/plan/P2/apply"
+    path = f"/sessions/{case.pk}/plan/P2/host/apply"
     handed = operator.get(path)
     text = handed.content.decode()
     assert handed.headers["Content-Type"].startswith("text/plain")

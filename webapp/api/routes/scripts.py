@@ -43,13 +43,20 @@ class Handed(BaseModel):
 
 
 class Phase(BaseModel):
-    """acts: the scripts that can be made now. problem: why there is none to apply."""
+    """One phase's part on one machine. acts: the scripts that can be made now. problem: why there is none
+    to apply."""
 
     id: str
     title: str
     role: str
     acts: list[str]
     problem: str
+
+
+class Where(BaseModel):
+    """role: whose part of the phase; the host's where it has one, else the guest's."""
+
+    role: Literal["guest", "host"] | None = None
 
 
 class Missing(BaseModel):
@@ -85,7 +92,7 @@ def collector(
 
 @router.get(S + "/plan", auth=READ, response=list[Phase])
 def read_plan(request: HttpRequest, session_id: UUID) -> list[Phase]:
-    """Every phase with the scripts that the evidence lets be made."""
+    """Every phase's parts in the order they are run, with the scripts that the evidence lets be made."""
     session = session_of(request, session_id)
     return [
         Phase(
@@ -105,14 +112,20 @@ def phase_script(
     session_id: UUID,
     phase: Path[str],
     act: Path[Literal["apply", "verify", "rollback"]],
+    where: Query[Where],
 ) -> HttpResponse:
     """One phase's script as it is made now; the plan says why there is none."""
     session = session_of(request, session_id)
     found = phases(session_diagnosis(session), session.vmid)
-    made = {(one.id, script.do.value): script for one in found for script in one.scripts}
-    if (phase, act) not in made:
+    fitting = [
+        script
+        for one in sorted(found, key=lambda part: part.role is not View.HOST)
+        for script in one.scripts
+        if (one.id, script.do.value) == (phase, act) and where.role in (None, one.role)
+    ]
+    if not fitting:
         raise RefusedError(404, "There is no such script now; the plan says why.")
-    return download(handed(session, None, made[phase, act]), by=acting(request))
+    return download(handed(session, None, fitting[0]), by=acting(request))
 
 
 @router.get(S + "/scripts/{str:sha256}", auth=READ, response={200: None}, openapi_extra=A_SCRIPT)

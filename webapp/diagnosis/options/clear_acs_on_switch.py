@@ -36,4 +36,7 @@ option = Option(
     verified_by="lspci -vvv: ACSCtl without ReqRedir; bench.contention per pair",
     changes=("host.acs",),
     judge=judge,
+    by_hand="On the host, as root, with the VM stopped, for each downstream port above a GPU: note "
+    "`setpci -s PORT ECAP_ACS+0x6.w`, then `setpci -s PORT ECAP_ACS+0x6.w=0000`. It lasts until the next "
+    "boot; the kernel option `pci=disable_acs_redir=PORT` keeps it.",
 )

@@ -36,4 +36,6 @@ option = Option(
         "guest.p2p_write",
     ),
     judge=judge,
+    by_hand="In the guest, as root, with nothing on the GPUs: `nvidia-smi mig -dci`, `nvidia-smi mig -dgi`, "
+    "then `nvidia-smi -mig 0` (`-i N` for one GPU). Where it says that a reset is pending, reboot the guest.",
 )

@@ -42,4 +42,6 @@ option = Option(
         "guest.bars",
     ),
     judge=judge,
+    by_hand="In the guest, as root: add `pci=realloc` to GRUB_CMDLINE_LINUX in /etc/default/grub, run "
+    "`update-grub` (elsewhere `grub2-mkconfig -o /boot/grub2/grub.cfg`), and reboot the guest.",
 )

@@ -136,7 +136,7 @@ def _phases(link: Link) -> list[tuple[Phase, list[tuple[PhaseScript, HandedScrip
     return [
         (phase, [(made, scripts.handed(session, link, made)) for made in phase.scripts])
         for phase in phases(session_diagnosis(session), session.vmid)
-        if phase.id in link.phases
+        if phase.id in link.phases and phase.role is View.HOST
     ]
 
 

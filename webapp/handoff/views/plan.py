@@ -9,7 +9,7 @@ from django.views.decorators.http import require_GET
 
 from webapp.diagnosis.scripts import clique_instructions
 from webapp.handoff.models import HandedScript
-from webapp.handoff.plan import phases
+from webapp.handoff.plan import phases, sections
 from webapp.handoff.scripts import download, handed
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
@@ -26,7 +26,7 @@ def plan(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     context = shell(
         session,
         "",
-        phases=phases(found, session.vmid),
+        sections=sections(found, session.vmid),
         by_hand=clique_instructions(found),
         kept=[script for script in kept[:SHOWN] if script.downloads.all()],
     )
@@ -36,12 +36,14 @@ def plan(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 @require_GET
 @on_session
 def phase_file(
-    request: HttpRequest, session: DiagnosisSession, phase: str, act: str
+    request: HttpRequest, session: DiagnosisSession, phase: str, role: str, act: str
 ) -> HttpResponse:
-    """One phase's script as it is made now, kept as it was handed; the plan says why there is none."""
+    """A phase's script for one machine as made now, kept as handed; the plan says why there is none."""
     found = phases(session_diagnosis(session), session.vmid)
-    scripts = {(one.id, made.do.value): made for one in found for made in one.scripts}
-    made = scripts.get((phase, act))
+    scripts = {
+        (one.id, one.role.value, made.do.value): made for one in found for made in one.scripts
+    }
+    made = scripts.get((phase, role, act))
     if made is None:
         return redirect("handoff:plan", session.pk)
     return download(
