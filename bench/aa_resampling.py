@@ -8,7 +8,8 @@ nccl-tests, one or several runs in each. Without any, the captured ones of this 
 Runs that should be equal differ: that is the noise. What is left of a run's times, on logarithms, once the
 mean of its size is taken off is one draw of it, all sizes together because they share what the machine did;
 with few repeats it is stretched by √(n/(n−1)) so that its variance is not too small. A resample draws runs
-from these for both sides (A/A); for the power one side is faster by a known share (A/B). Intervals are
+from these for both sides (A/A); for the power one side is faster by a known share (A/B). Each goes the whole
+way of step 8, gate included; an A/B in turns also while the machine slows down by 1 % a run. Intervals are
 Wilson's.
 """
 
@@ -20,26 +21,38 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from agents.benchmark import all_benchmarks
+from agents.facts import Fact
 from agents.facts.bench import (
+    ALLREDUCE,
+    COPY,
+    NCCL_SWEEP,
+    SERVING,
     AllReduceResult,
     AllReduceRow,
     CopyPath,
     CopyResult,
     CopyRow,
+    ServingRow,
     SweepArm,
     SweepResult,
     SweepRow,
     Timing,
 )
 from agents.probe import Output
-from webapp.diagnosis.compare.allreduces import compare_allreduces
-from webapp.diagnosis.compare.copies import compare_copies
+from webapp.diagnosis.case import Restart
+from webapp.diagnosis.compare.calibration import wilson
 from webapp.diagnosis.compare.effects import Outcome
+from webapp.diagnosis.compare.kinds import KINDS, Kind
+from webapp.diagnosis.compare.schedule import Arm, plan, trial
 from webapp.diagnosis.compare.sweep import compare_sweep
+from webapp.diagnosis.compare.verification import Pick, verified
+from webapp.diagnosis.facts import Facts, Sourced
 
 RESAMPLES = 1000
 RUNS, BLOCKS, ARMS = 5, 5, 13
@@ -78,16 +91,35 @@ def noise_of(states: Iterable[Sequence[Run]]) -> Noise:
     return Noise({s: math.exp(means[0][s]) for s in shared}, tuple(draws))
 
 
-def copies_differ(noise: Noise, chance: random.Random, factor: float) -> bool:
-    before, after = ([_copies(noise.run(chance, f)) for _ in range(RUNS)] for f in (1.0, factor))
-    found = compare_copies(before[0], after[0], more_before=before[1:], more_after=after[1:])
-    return found.outcome in {Outcome.IMPROVED, Outcome.WORSE}
+def verify_calls(
+    kind: Kind, results: Callable[[Run], object], noise: Noise, chance: random.Random, factor: float
+) -> bool:
+    """The whole of step 8: both states as facts, the gate, then the effect."""
+    items = [
+        Sourced(kind.fact.known(results(noise.run(chance, speed))), f"run@{epoch}{n}", epoch, n)
+        for epoch, speed in enumerate((1.0, factor))
+        for n in range(RUNS)
+    ]
+    (found,) = verified(Facts.of(items), Pick(0), Pick(1), frozenset())
+    return found.compared.outcome in {Outcome.IMPROVED, Outcome.WORSE}
 
 
-def sums_differ(noise: Noise, chance: random.Random, factor: float) -> bool:
-    before, after = ([_sums(noise.run(chance, f)) for _ in range(RUNS)] for f in (1.0, factor))
-    found = compare_allreduces(before[0], after[0], more_before=before[1:], more_after=after[1:])
-    return found.outcome in {Outcome.IMPROVED, Outcome.WORSE}
+def a_trial_calls(drift: float, noise: Noise, chance: random.Random, factor: float) -> bool:
+    """An A/B in turns, while the machine slows down by the share `drift` from each run to the next."""
+    planned = plan(Restart.NONE, asks_engine=False, runs=RUNS)
+    items = []
+    for step in planned.steps:
+        speed = (factor if step.arm is Arm.B else 1.0) * (1 + drift) ** step.number
+        source = f"run@{step.number}"
+        reading = COPY.known(_copies(noise.run(chance, speed)))
+        items.append((step, Sourced(reading, source, 0, step.number)))
+    facts = Facts.of(item for _, item in items)
+    found = trial(planned, _kind(COPY), facts, items, frozenset()).verified
+    return found is not None and found.compared.outcome in {Outcome.IMPROVED, Outcome.WORSE}
+
+
+def _kind(fact: Fact[Any]) -> Kind:
+    return next(kind for kind in KINDS if kind.fact is fact)
 
 
 def an_arm_differs(noise: Noise, chance: random.Random, factor: float) -> bool:
@@ -119,15 +151,31 @@ def _sums(run: Run) -> AllReduceResult:
     return AllReduceResult(rows, None, Timing.DEVICE)
 
 
-COMPARISONS: dict[str, Callable[[Noise, random.Random, float], bool]] = {
-    "copies": copies_differ,
-    "all-reduces": sums_differ,
+def _ladder(run: Run) -> tuple[ServingRow, ...]:
+    """As many rungs as sizes, with their noise: no repeated runs of a server were captured."""
+    rates = enumerate(run.values())
+    return tuple(ServingRow(4**rung, output_tokens_per_s=1e6 / us) for rung, us in rates)
+
+
+def _sweep(run: Run) -> SweepResult:
+    rows = tuple(SweepRow("baseline", 1, size, us) for size, us in run.items())
+    return SweepResult((SweepArm("baseline", {}, "right"),), rows, (), 1, 2)
+
+
+Differs = Callable[[Noise, random.Random, float], bool]
+COMPARISONS: dict[str, Differs] = {
+    "copies": partial(verify_calls, _kind(COPY), _copies),
+    "all-reduces": partial(verify_calls, _kind(ALLREDUCE), _sums),
+    "serving": partial(verify_calls, _kind(SERVING), _ladder),
+    "sweeps": partial(verify_calls, _kind(NCCL_SWEEP), _sweep),
+    "A/B in turns": partial(a_trial_calls, 0.0),
+    "A/B drifting": partial(a_trial_calls, 0.01),
     "sweep": an_arm_differs,
 }
 
 
 def rate(
-    differs: Callable[[Noise, random.Random, float], bool],
+    differs: Differs,
     noise: Noise,
     shift: float,
     resamples: int = RESAMPLES,
@@ -135,15 +183,6 @@ def rate(
     """In how many resamples a difference is called. shift: share by which one side is faster."""
     chance = random.Random(round(shift * 1000))
     return sum(differs(noise, chance, 1 - shift) for _ in range(resamples))
-
-
-def wilson(hits: int, of: int) -> tuple[float, float]:
-    """95 % interval of a rate."""
-    z, p = 1.96, hits / of
-    middle, half = p + z * z / (2 * of), z * math.sqrt(p * (1 - p) / of + (z / (2 * of)) ** 2)
-    return max(0.0, (middle - half) / (1 + z * z / of)), min(
-        1.0, (middle + half) / (1 + z * z / of)
-    )
 
 
 def runs_in(paths: Iterable[Path]) -> dict[str, list[Run]]:
