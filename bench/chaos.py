@@ -270,7 +270,7 @@ def unread(run: Any) -> int:
     for body in run.chunks.values_list("body", flat=True):
         frames += [event for event in reader.feed(bytes(body)) if isinstance(event, Frame)]
     lost = sum(evidence.get(f.probe_id) != hashlib.sha256(f.raw_stdout).hexdigest() for f in frames)
-    missing = set(run.names) - set(evidence) if run.state == "succeeded" else set()
+    missing: set[str] = set(run.names) - set(evidence) if run.state == "succeeded" else set()
     return lost + len(missing)
 
 

@@ -8,11 +8,15 @@ document.addEventListener("input", (event) => {
 document.addEventListener("submit", () => { unsent = false; });
 window.addEventListener("beforeunload", (event) => { if (unsent) event.preventDefault(); });
 
-// Copy the text of the element that data-copy names.
+// Copy the text of the elements that data-copy names, or the address in data-copy-link.
 document.addEventListener("click", async (event) => {
-  const button = event.target.closest("[data-copy]");
+  const button = event.target.closest("[data-copy], [data-copy-link]");
   if (!button) return;
-  await navigator.clipboard.writeText(document.querySelector(button.dataset.copy).textContent);
+  const found = button.dataset.copy ? [...document.querySelectorAll(button.dataset.copy)] : [];
+  const text = button.dataset.copyLink
+    ? new URL(button.dataset.copyLink, location).href
+    : found.map((element) => element.textContent).join("\n");
+  await navigator.clipboard.writeText(text);
   const label = button.textContent;
   button.textContent = "Copied";
   setTimeout(() => { button.textContent = label; }, 1500);
@@ -24,11 +28,65 @@ document.addEventListener("input", (event) => {
   if (shown) shown.textContent = event.target.value;
 });
 
-// The connection is down when a polling fragment cannot be fetched; say so until it heals.
-const offline = (down) => document.documentElement.toggleAttribute("data-offline", down);
-document.addEventListener("htmx:sendError", () => offline(true));
-document.addEventListener("htmx:afterOnLoad", () => offline(false));
-// A 204 answer means "nothing new": leave the page as it is.
-document.addEventListener("htmx:beforeSwap", (event) => {
-  if (event.detail.xhr.status === 204) event.detail.shouldSwap = false;
+// One menu is open at a time; Esc or a click elsewhere closes it.
+const menus = () => document.querySelectorAll("details[data-menu][open]");
+document.addEventListener("click", (event) => {
+  for (const menu of menus()) if (!menu.contains(event.target)) menu.open = false;
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const menu of menus()) {
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  }
+});
+
+// A word's meaning on hover, focus or tap, from the help page; the second tap goes there.
+let meanings;
+const meaning = async (slug) => {
+  meanings ??= fetch("/help").then((answer) => answer.text())
+    .then((text) => new DOMParser().parseFromString(text, "text/html"));
+  return (await meanings).getElementById(slug)?.querySelector("p")?.textContent;
+};
+const unsay = () => document.querySelectorAll(".says").forEach((element) => element.remove());
+const say = async (word) => {
+  const text = await meaning(word.hash.slice(1));
+  unsay();
+  if (!text || !word.matches(":hover, :focus")) return;
+  const box = document.createElement("div");
+  box.className = "says";
+  box.setAttribute("role", "tooltip");
+  box.textContent = text;
+  document.body.append(box);
+  const at = word.getBoundingClientRect();
+  const left = Math.max(12, Math.min(at.left, innerWidth - box.offsetWidth - 12));
+  const below = at.bottom + box.offsetHeight + 12 < innerHeight;
+  box.style.left = `${left + scrollX}px`;
+  box.style.top = `${(below ? at.bottom + 6 : at.top - box.offsetHeight - 6) + scrollY}px`;
+};
+for (const kind of ["mouseover", "focusin"]) {
+  document.addEventListener(kind, (event) => {
+    const word = event.target.closest?.("a.word");
+    if (word) say(word); else if (kind === "mouseover" && !event.target.closest?.(".says")) unsay();
+  });
+}
+document.addEventListener("focusout", unsay);
+document.addEventListener("keydown", (event) => { if (event.key === "Escape") unsay(); });
+document.addEventListener("click", (event) => {
+  const word = event.target.closest("a.word");
+  if (word && matchMedia("(hover: none)").matches && !document.querySelector(".says")) event.preventDefault();
+});
+
+// Live output stays where its reader scrolled to when a newer one takes its place; at its end it follows.
+const scrolled = new Map();
+document.addEventListener("htmx:beforeSwap", () => {
+  for (const box of document.querySelectorAll("[data-scroll]")) {
+    const atEnd = box.scrollTop > 0 && box.scrollTop + box.clientHeight >= box.scrollHeight - 4;
+    scrolled.set(box.id, atEnd ? Infinity : box.scrollTop);
+  }
+});
+document.addEventListener("htmx:afterSwap", () => {
+  for (const box of document.querySelectorAll("[data-scroll]")) {
+    if (scrolled.has(box.id)) box.scrollTop = Math.min(scrolled.get(box.id), box.scrollHeight);
+  }
 });

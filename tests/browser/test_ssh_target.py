@@ -139,6 +139,30 @@ def test_cancel_ends_what_runs_there_and_keeps_what_came(
     expect(page.locator("main")).to_contain_text("What is known of the guest")
 
 
+def test_live_output_goes_on_after_a_reload_and_after_a_lost_connection(
+    page: Page, sshd: Sshd, held: Path
+) -> None:
+    _add(page, sshd)
+    page.get_by_role("button", name="Yes, pin this key").click()
+    _run(page)
+    run = page.locator("#run-1")
+    expect(run).to_contain_text("guest.kernel_cmdline", timeout=20_000)
+    page.reload()
+    expect(run).to_contain_text("guest.kernel_cmdline")
+    expect(run.locator(".pill").first).to_contain_text("running")
+    page.context.set_offline(True)
+    expect(run.get_by_text("Connection to Peerpath lost")).to_be_visible()
+    held.touch()
+    time.sleep(2)
+    page.context.set_offline(False)
+    expect(run.locator(".pill").first).to_contain_text(
+        re.compile("succeeded|partly"), timeout=60_000
+    )
+    for reading in ("guest.kernel_cmdline", "guest.p2p_read"):
+        expect(run.get_by_text(reading, exact=False).first).to_be_visible()
+    expect(run.get_by_text("Connection to Peerpath lost")).to_have_count(0)
+
+
 def test_a_changed_host_key_blocks_until_a_person_has_looked(
     page: Page, sshd: Sshd, held: Path, tmp_path: Path, shot: Shot
 ) -> None:

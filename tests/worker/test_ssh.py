@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+import os
+import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import port_for
 import pytest
+from django.db import connection
+from django.test import Client
 
+from agents import ssh
 from agents.agent import Unreachable
 from agents.host_keys import HostKey, fetch_host_key
 from agents.ssh import SshAgent
@@ -45,6 +51,7 @@ def sshd(tmp_path: Path) -> Iterator[int]:
         "PidFile=none",
         "UsePAM=no",
         "PermitRootLogin=yes",
+        f"SetEnv=PATH={tmp_path}/bin:/usr/local/bin:/usr/bin:/bin",
     )
     options = [part for setting in settings for part in ("-o", setting)]
     server = subprocess.Popen(
@@ -120,6 +127,61 @@ def test_the_accepted_key_opens_it_and_another_one_blocks_it(
     blocked = done(machine, admin)
     assert blocked.state == RunState.FAILED
     assert "not the accepted one" in blocked.problem
+
+
+def test_a_cancel_that_cannot_be_confirmed_says_so(
+    machine: Target,
+    admin: User,
+    monkeypatch: pytest.MonkeyPatch,
+    client: Client,
+    hanging_smi: Path,
+) -> None:
+    """The machine froze: nobody can look whether the run's processes have ended."""
+    monkeypatch.setattr(ssh, "_SWEEP_S", 1.0)
+    accept(machine, asyncio.run(fetch_host_key("127.0.0.1", machine.port)), admin)
+    run = runs.queue_probes(machine.session, machine, admin, ["guest.topo_p2p_read"])
+    thread = threading.Thread(target=_carried_out, args=(run,))
+    thread.start()
+    wait_until(hanging_smi.exists)
+    served = sessions_of(machine.port)
+    for pid in served:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        assert runs.request_cancel(run, admin)
+        thread.join(20)
+    finally:
+        for pid in served:
+            os.kill(pid, signal.SIGKILL)
+    run.refresh_from_db()
+    assert (run.state, run.failure, run.cancel_failed) == (
+        RunState.CANCELLED,
+        "CancelFailed",
+        True,
+    )
+    assert "could not be checked" in run.problem
+    client.force_login(admin)
+    page = client.get(f"/sessions/{run.session_id}/runs/{run.pk}").content.decode()
+    assert "cancel failed" in page
+
+
+def _carried_out(run: Run) -> None:
+    tasks.run(str(run.pk))
+    connection.close()
+
+
+def sessions_of(port: int) -> list[int]:
+    """The sshd processes that serve a connection to this port."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            name = (folder / "cmdline").read_bytes()
+            parent = (folder / "stat").read_text().rsplit(")", 1)[1].split()[1]
+            above = Path(f"/proc/{parent}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if name.startswith(b"sshd:") and f":{port}".encode() in above:
+            found.append(int(folder.name))
+    return found
 
 
 def test_with_several_people_only_administrators_use_this_machines_keys(

@@ -12,6 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from agents.ssh import SshAgent
 from tests.agents.conftest import make_key
 from webapp.accounts.models import User
 from webapp.triage import keys, sealing
@@ -110,7 +111,7 @@ def test_rotating_the_key_file(
     stored = keys.key_add(alice, name="a", private_key=private)
     before = sealing.keyring()
     call_command("rotate_keys")
-    assert "1 stored keys are sealed anew" in capsys.readouterr().out
+    assert "1 secrets are sealed anew" in capsys.readouterr().out
     after = sealing.keyring()
     assert len(after.keys) == 1
     assert after.primary != before.primary
@@ -136,7 +137,7 @@ def test_rotating_keys_of_the_environment(
     with pytest.raises(CommandError, match="not among the keys here"):
         call_command("rotate_keys")
     call_command("rotate_keys", "--new")
-    assert sealing.parsed(capsys.readouterr().out)
+    assert len(sealing.parsed(capsys.readouterr().out).keys) == 1
 
 
 @pytest.mark.parametrize("given", ["", "nonsense", "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n"])
@@ -164,12 +165,12 @@ def test_who_may_connect_with_which_key(
 ) -> None:
     assert not may_connect(bob)
     target = gpu_vm(session_of_alice, keys.key_add(alice, name="hers", private_key=private))
-    assert agent_for(target, alice)
+    assert isinstance(agent_for(target, alice), SshAgent)
     with pytest.raises(RefusedError, match="alice's"):
         agent_for(target, bob)
     StoredKey.objects.update(shared=True)
     target = Target.objects.get()
-    assert agent_for(target, bob)
+    assert isinstance(agent_for(target, bob), SshAgent)
     assert may_connect(bob)
     target.stored_key = None
     with pytest.raises(RefusedError, match="only an administrator"):
