@@ -25,7 +25,7 @@ from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.phases import PHASES
-from webapp.diagnosis.scripts import Do, PhaseScript, ScriptError, phase_script
+from webapp.diagnosis.scripts import SCRIPTED, Do, PhaseScript, ScriptError, phase_script
 
 pytestmark = pytest.mark.thorough
 
@@ -165,10 +165,6 @@ def test_the_founding_case_gets_its_clique_and_its_rollback() -> None:
 
 def test_every_option_has_a_place_in_a_script_or_is_done_by_hand() -> None:
     """An option nobody thought of here is not left out by accident."""
-    scripted = {
-        *("gpudirect_clique", "remove_clique", "cpu_host", "unhide_kvm", "mmio_window", "q35_pcie"),
-        *("vnuma", "hugepages", "nccl_p2p_level", "nccl_p2p_disable", "cuda_graphs_on"),
-    }
     by_hand = {
         *(
             "engine_profile",
@@ -185,4 +181,4 @@ def test_every_option_has_a_place_in_a_script_or_is_done_by_hand() -> None:
         *("pcie_without_q35", "acs_override", "bios_acs_off", "amd_iommu_on", "intel_iommu_on"),
         *("iommu_pt", "allow_unsafe_interrupts", "nvidia_peermem"),
     }
-    assert {option.id for option in all_options()} == scripted | by_hand | never
+    assert {option.id for option in all_options()} == SCRIPTED | by_hand | never
