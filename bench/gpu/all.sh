@@ -50,6 +50,10 @@ arms() { # RANKS: protocols and algorithms by the number of ranks
         --sizes 4K,64K,1M,16M --arms proto_simple,proto_ll,proto_ll128,algo_ring,algo_tree
 }
 
+whole() { # NAME SECONDS
+    step "$1" "$2" whole_runs.py "bench.$1" --folder "$folder" --longest "$(on_two 60 "$2")"
+}
+
 on_two() { # SECONDS OTHERWISE
     if [ "$gpus" -gt 2 ]; then echo "$2"; else echo "$1"; fi
 }
@@ -64,9 +68,9 @@ one() {
     sweep) step sweep 125 sweep.py --keep "$folder/sweep.jsonl" --limit 120 ;;
     sweep_shm) step sweep_shm 150 sweep.py --keep "$folder/sweep_shm.jsonl" --no-p2p --limit 145 ;;
     arms2 | arms4 | arms8) arms "${1#arms}" ;;
-    copy) step copy "$(on_two 55 120)" whole_runs.py bench.copy --folder "$folder" ;;
-    contention) step contention "$(on_two 35 90)" whole_runs.py bench.contention --folder "$folder" ;;
-    delivery) step delivery "$(on_two 20 150)" whole_runs.py bench.delivery --folder "$folder" ;;
+    copy) whole copy "$(on_two 55 130)" ;;
+    contention) whole contention "$(on_two 35 90)" ;;
+    delivery) whole delivery "$(on_two 20 150)" ;;
     memory | launch) step "$1" "$(on_two 25 50)" kernels.py "$1" --keep "$folder/$1.jsonl" ;;
     failures) step failures 110 failures.py --seconds 108 ;;
     *) echo "no such step: $1" && bad=1 ;;
