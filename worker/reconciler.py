@@ -11,6 +11,7 @@ import threading
 from django.db import DatabaseError, close_old_connections
 from django.utils import timezone
 
+from webapp.notices.queue import send_what_waits
 from webapp.triage import runs
 from worker.salvaging import salvage_lost
 
@@ -23,6 +24,7 @@ def reconcile_once() -> tuple[int, int]:
     now = timezone.now()
     lost = runs.expire_leases(now)
     salvage_lost(now)
+    send_what_waits()
     return lost, runs.resend_lost_messages(now)
 
 

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import logging
 from typing import Any
+from uuid import UUID
 
 from celery.exceptions import Reject
 from django.db import close_old_connections
+from django.utils import timezone
 
 from webapp.config import logs
+from webapp.notices import deliveries, following
+from webapp.notices.following import sessions_with_news
+from webapp.notices.queue import DELIVER_TASK, FOLLOW_TASK, send_delivery
 from webapp.triage import runs
 from webapp.triage.models import RunState
 from webapp.triage.queue import REQUEST_ID, RUN_TASK
 from worker import duties, runner
 from worker.celery_app import app
 from worker.patience import patiently
+
+FOLLOWED_AT_ONCE = 50
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +40,44 @@ def run(task: Any, run_id: str) -> None:
                 with logs.belonging_to(run_id=str(claim.run_id)):
                     logger.info("run claimed, fence %d", claim.fence)
                     _work(claim)
+    finally:
+        close_old_connections()
+
+
+@app.task(name=FOLLOW_TASK)  # type: ignore[untyped-decorator]
+def follow() -> None:
+    """Makes notices and digests of what is news, oldest first, until nothing is."""
+    close_old_connections()
+    try:
+        # What cannot be followed now is left to the next message; it must not be tried for ever.
+        tried: set[UUID] = set()
+        while not duties.shutting_down.is_set():
+            waiting = [
+                pk for pk in sessions_with_news(FOLLOWED_AT_ONCE + len(tried)) if pk not in tried
+            ]
+            if not waiting:
+                break
+            tried.update(waiting)
+            for session_id in waiting:
+                _follow(session_id)
+        deliveries.forget_old(timezone.now())
+    finally:
+        close_old_connections()
+
+
+def _follow(session_id: UUID) -> None:
+    try:
+        for delivery_id in following.follow(session_id):
+            send_delivery(delivery_id)
+    except Exception:  # the task boundary: one session must not keep the others from being told
+        logger.exception("the news of session %s could not be followed", session_id)
+
+
+@app.task(name=DELIVER_TASK)  # type: ignore[untyped-decorator]
+def deliver(delivery_id: str) -> None:
+    close_old_connections()
+    try:
+        deliveries.deliver(UUID(delivery_id))
     finally:
         close_old_connections()
 

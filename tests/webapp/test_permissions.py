@@ -13,9 +13,10 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from agents.facts import View
 from agents.probes import probes_for
-from webapp.accounts.models import GIVEN, Role, User
+from webapp.accounts.models import GIVEN, ApiToken, Role, User
 from webapp.handoff.models import Link
 from webapp.handoff.scripts import collector_for
+from webapp.notices.models import Webhook
 from webapp.review.models import Decision
 from webapp.triage import intake
 from webapp.triage.models import DiagnosisSession, Run, StoredKey, Target
@@ -39,23 +40,36 @@ ARGUMENTS = {
         "form",
         "key_id",
     ),
-    *("phase", "act"),
+    *("phase", "act", "handle", "webhook_id"),
 }
 # Those of a link ask for the link instead of an account: tests/webapp/handoff.
 OPEN_TO_ALL = {
     *("accounts:sign_in", "accounts:welcome", "handoff:enter", "handoff:asked", "handoff:answer"),
     *("handoff:questions", "handoff:fetch"),
+    "accounts:code",  # for whose password was right: tests/webapp/accounts/test_second_factor.py
     *("live", "ready", "metrics"),  # for machines: tests/webapp/config/test_health.py
 }
-FOR_ADMINISTRATORS = {"accounts:people", "triage:stuck", "triage:unstick"}
+FOR_ADMINISTRATORS = {
+    *("accounts:people", "accounts:second_factor_reset", "notices:webhooks"),
+    *("triage:stuck", "triage:unstick", "triage:styleguide"),
+}
 # The answers to GET of those that only take POST; everything else answers GET.
 ONLY_POST = {
+    "accounts:email",
+    "accounts:make_token",
+    "accounts:password",
+    "accounts:revoke_token",
+    "accounts:second_factor_off",
+    "accounts:second_factor_reset",
     "accounts:sign_out",
     "handoff:accept_link",
     "handoff:answer",
     "handoff:make_link",
     "handoff:questions",
     "handoff:revoke_link",
+    "notices:choose",
+    "notices:remove",
+    "notices:session_remove",
     "review:close",
     "review:comment",
     "review:judge",
@@ -82,6 +96,8 @@ def patterns(
 ) -> Iterator[tuple[str, URLPattern]]:
     for entry in (resolver or get_resolver()).url_patterns:
         if isinstance(entry, URLResolver):
+            if entry.namespace == "api":  # tests/webapp/api/test_operations.py
+                continue
             yield from patterns(entry, f"{entry.namespace}:" if entry.namespace else space)
         else:
             yield f"{space}{entry.name}", entry
@@ -93,7 +109,8 @@ OF_A_SESSION = sorted(name for name, taken in CONVERTERS.items() if "session_id"
 OF_ITS_PARTS = sorted(
     name
     for name in OF_A_SESSION
-    if CONVERTERS[name] & {"target_id", "run_id", "name", "number", "link_id", "sha256"}
+    if CONVERTERS[name]
+    & {"target_id", "run_id", "name", "number", "link_id", "sha256", "webhook_id"}
 )
 
 
@@ -118,8 +135,12 @@ def arguments_of(session: DiagnosisSession, owner: User) -> dict[str, Any]:
         session, made_by=owner, person="the admin", purpose="why", hours=1, phases=[]
     )
     key = StoredKey.objects.create(owner=owner, name="a key", kind="ssh-ed25519")
+    webhook = Webhook.objects.create(
+        session=session, url="https://1.1.1.1/", sealed="", key_id="", made_by=owner
+    )
     return {
         "key_id": key.pk,
+        "webhook_id": webhook.pk,
         "link_id": link.pk,
         "phase": "P0",
         "act": "apply",
@@ -132,6 +153,7 @@ def arguments_of(session: DiagnosisSession, owner: User) -> dict[str, Any]:
         "number": number,
         "token": "no-such-token",
         "form": "md",
+        "handle": ApiToken.make(owner, name="t", scopes=["read"], days=1)[0].handle,
     }
 
 
@@ -306,7 +328,7 @@ def test_only_an_operators_account_opens_sessions(
 def test_lists_show_only_what_is_ones_own(
     signed_in: Callable[[User], Client], bob: User, parts: dict[str, Any]
 ) -> None:
-    for page in ("/", "/decisions"):
+    for page in ("/", "/decisions", "/search?q=uname"):
         assert str(parts["session_id"]) not in signed_in(bob).get(page).content.decode()
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from django.urls import path
 
-from webapp.accounts import account, views
+from webapp.accounts import account, second_factor_views, views
 
 app_name = "accounts"
 urlpatterns = [
     path("welcome/<str:token>", views.welcome, name="welcome"),
     path("sign-in", views.sign_in, name="sign_in"),
+    path("sign-in/code", second_factor_views.code, name="code"),
+    path("account/second-factor", second_factor_views.manage, name="second_factor"),
+    path("account/second-factor/off", second_factor_views.turn_off, name="second_factor_off"),
+    path("people/second-factor", second_factor_views.reset, name="second_factor_reset"),
     path("sign-out", views.sign_out, name="sign_out"),
     path("people", views.people, name="people"),
     path("account", account.account, name="account"),

@@ -10,17 +10,17 @@ from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from webapp.accounts import throttle
+from webapp.accounts import second_factor, throttle
 from webapp.accounts.changing import OUT, account_change
 from webapp.accounts.forms import WelcomeForm
 from webapp.accounts.models import ELSEWHERE, GIVEN, OneTimeLink, Role, User
+from webapp.accounts.signing_in import ask_for_code, following
 
 
 @login_not_required
@@ -58,8 +58,11 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _sign_in_page(request, form, "That name and password do not go together.", 403)
     throttle.succeeded(name, address)
-    login(request, form.get_user())
-    return _next(request)
+    user = form.get_user()
+    if second_factor.is_on(user):
+        return ask_for_code(request, user, request.POST.get("next", ""))
+    login(request, user)
+    return following(request, request.POST.get("next", ""))
 
 
 def _sign_in_page(
@@ -72,13 +75,6 @@ def _sign_in_page(
         "nobody_yet": not User.objects.exists(),
     }
     return TemplateResponse(request, "accounts/sign_in.html", context, status=status)
-
-
-def _next(request: HttpRequest) -> HttpResponseRedirect:
-    target = request.POST.get("next", "")
-    if url_has_allowed_host_and_scheme(target, {request.get_host()}, request.is_secure()):
-        return HttpResponseRedirect(target)
-    return HttpResponseRedirect("/")
 
 
 @require_POST
@@ -102,7 +98,9 @@ def people(request: HttpRequest) -> HttpResponse:
         messages.success(request, "The invitation is below; it is shown only now.")
     context = {
         "nav": "people",
-        "people": User.objects.exclude(username__endswith=ELSEWHERE).order_by("username"),
+        "people": User.objects.exclude(username__endswith=ELSEWHERE)
+        .select_related("authenticator")
+        .order_by("username"),
         "roles": Role.choices,
         "made": made,
         "only_here": "127.0.0.1" in settings.PUBLIC_URL or "localhost" in settings.PUBLIC_URL,

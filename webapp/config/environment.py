@@ -9,6 +9,7 @@ import os
 import secrets
 import zoneinfo
 from collections.abc import Collection
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,37 @@ def _split(name: str, raw: str) -> SplitResult:
     except ValueError as error:
         raise ImproperlyConfigured(f"{name} is no address: {error}") from error
     return parts
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """Where mail is handed over. tls: from the start; starttls: asked for on a plain connection."""
+
+    host: str
+    port: int
+    user: str = field(repr=False)
+    password: str = field(repr=False)
+    tls: bool
+    starttls: bool
+
+
+def mail(url: str) -> Mail | None:
+    """smtp://user:password@host:port (with STARTTLS), smtps://… (TLS from the start), or smtp+plain://…
+    (neither, for a server on this machine); empty: none. Raises ImproperlyConfigured."""
+    name = "PEERPATH_MAIL_URL"
+    parts, ports = _split(name, url), {"smtp": 587, "smtps": 465, "smtp+plain": 25}
+    if not url:
+        return None
+    if parts.scheme not in ports or not parts.hostname:
+        raise ImproperlyConfigured(f"{name} must be smtp://…, smtps://… or smtp+plain://host…")
+    return Mail(
+        host=parts.hostname,
+        port=parts.port or ports[parts.scheme],
+        user=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        tls=parts.scheme == "smtps",
+        starttls=parts.scheme == "smtp",
+    )
 
 
 def storage(url: str) -> dict[str, Any]:

@@ -48,6 +48,7 @@ INSTALLED_APPS = [
     "webapp.triage",
     "webapp.review",
     "webapp.handoff",
+    "webapp.notices",
     "webapp.api",
     "worker",
 ]
@@ -160,6 +161,20 @@ VISIBILITY_S = environment.number("PEERPATH_VISIBILITY_S", 6 * 3600, least=1, mo
 RUNS_PER_SESSION = environment.number("PEERPATH_RUNS_PER_SESSION", 12, least=1, most=1000)
 # Whether people other than administrators may reach this machine itself and its link-local network.
 REACH_LOOPBACK = environment.flag("PEERPATH_REACH_LOOPBACK")
+# Whether webhooks may lead into private networks and to this machine, and be http.
+WEBHOOK_PRIVATE = environment.flag("PEERPATH_WEBHOOK_PRIVATE")
+# Without a mail server nothing is mailed, and the pages say so.
+MAIL = environment.mail(environment.text("PEERPATH_MAIL_URL"))
+MAIL_ON = MAIL is not None
+EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+if MAIL:
+    EMAIL_HOST, EMAIL_PORT = MAIL.host, MAIL.port
+    EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = MAIL.user, MAIL.password
+    EMAIL_USE_SSL, EMAIL_USE_TLS = MAIL.tls, MAIL.starttls
+EMAIL_TIMEOUT = 20
+DEFAULT_FROM_EMAIL = environment.text(
+    "PEERPATH_MAIL_FROM", f"Peerpath <peerpath@{_PUBLIC.hostname}>"
+)
 # Threads share one queue and one embedded worker; processes need Redis between them.
 WEB_PROCESSES = environment.number("PEERPATH_WEB_PROCESSES", 1, least=1, most=64)
 if EMBEDDED_WORKER and WEB_PROCESSES > 1:

@@ -14,5 +14,6 @@ urlpatterns = [
     path("", include("webapp.accounts.urls")),
     path("", include("webapp.review.urls")),
     path("", include("webapp.handoff.urls")),
+    path("", include("webapp.notices.urls")),
     path("", include("webapp.api.urls")),
 ]

@@ -81,7 +81,8 @@ def comment_add(
         )
         named = [user for user in mentioned(text, session) if user != author]
         Mention.objects.bulk_create([Mention(comment=comment, user=user) for user in named])
-        Event.record(session, "commented", author, anchor=anchor, stance=stance)
+        about = {"anchor": anchor, "stance": stance, "comment": comment.pk}
+        Event.record(session, "commented", author, **about)
     return comment
 
 

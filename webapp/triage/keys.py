@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import dataclass, field
+from typing import Any
 
 import asyncssh
+from django.apps import apps
 from django.db import transaction
 from django.utils import timezone
 
@@ -105,12 +107,20 @@ def key_remove(stored: StoredKey, by: User) -> bool:
 
 
 def keys_reseal(ring: sealing.Keyring) -> int:
-    """Seals every secret anew under the ring's first key. Returns how many. Raises SealError."""
-    others = StoredKey.objects.exclude(sealed="").exclude(key_id=ring.primary)
+    """Seals every secret anew under the ring's first key: of all tables that have `sealed` and `key_id`.
+    Returns how many. Raises SealError."""
+    sealed = [
+        m for m in apps.get_models() if {"sealed", "key_id"} <= {f.name for f in m._meta.fields}
+    ]
     with transaction.atomic():
-        old = list(others.select_for_update())
-        for stored in old:
-            plain = ring.open(stored.key_id, stored.sealed, str(stored.pk))
-            stored.key_id, stored.sealed = ring.seal(plain, str(stored.pk))
-            stored.save(update_fields=["key_id", "sealed"])
-    return len(old)
+        return sum(_resealed(model, ring) for model in sealed)
+
+
+def _resealed(model: type[Any], ring: sealing.Keyring) -> int:
+    old = model._default_manager.exclude(sealed="").exclude(key_id=ring.primary)
+    rows = list(old.select_for_update())
+    for row in rows:
+        plain = ring.open(row.key_id, row.sealed, str(row.pk))
+        row.key_id, row.sealed = ring.seal(plain, str(row.pk))
+        row.save(update_fields=["key_id", "sealed"])
+    return len(rows)

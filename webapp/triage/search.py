@@ -27,7 +27,7 @@ def matching(entries: EntryQuerySet, query: str) -> EntryQuerySet:
     return entries.filter(words__begin=terms) if terms else entries.none()
 
 
-class Begin(Lookup):  # type: ignore[type-arg]
+class Begin(Lookup):
     """Asks the index of migration 0010. Terms are letters and digits alone, and only ever a parameter."""
 
     lookup_name = "begin"

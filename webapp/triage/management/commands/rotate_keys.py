@@ -1,4 +1,4 @@
-"""`rotate-keys [--new]`: changes the key that seals stored SSH keys."""
+"""`rotate-keys [--new]`: changes the key that seals stored SSH keys and other secrets."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from webapp.triage import keys, sealing
 
 class Command(BaseCommand):
     help = (
-        "Seals all stored SSH keys with a new key. With PEERPATH_SECRET_KEYS: put the new key first (--new"
-        " prints one), restart, run this, then take the old ones out. Without it the key file is changed."
+        "Seals all stored secrets (SSH keys, second factors, webhooks) with a new key. With"
+        " PEERPATH_SECRET_KEYS: put the new key first (--new prints one), restart, run this, then take the"
+        " old ones out. Without it the key file is changed."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -41,4 +42,4 @@ class Command(BaseCommand):
             count = keys.keys_reseal(sealing.keyring())
             sealing.replace_keys(lines[:1])
             said = " Backups made before this need the key file of their time."
-        self.stdout.write(f"{count} stored keys are sealed anew.{said}")
+        self.stdout.write(f"{count} secrets are sealed anew.{said}")

@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class NoticesConfig(AppConfig):
+    name = "webapp.notices"

@@ -1,0 +1,125 @@
+"""The life of a message: waiting → sending → delivered, waiting again, or failed.
+
+Every change is one conditional UPDATE. A worker that dies while it sends lets go of its message after a
+minute; the receiver then may get it twice and knows it by its id.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import smtplib
+import time
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.db.models import F
+from django.utils import timezone
+
+from webapp.notices import posting
+from webapp.notices.models import Delivery, DeliveryState
+from webapp.triage import sealing
+
+SENDING_FOR = timedelta(minutes=1)  # posting and mailing end within 30 s
+# Some three days in all: long enough for a weekend without the receiver.
+PAUSES_S = (10, 60, 300, 1800, 3600, 4 * 3600, 12 * 3600, 24 * 3600, 24 * 3600)
+KEPT = timedelta(days=30)
+OPEN = (DeliveryState.WAITING, DeliveryState.SENDING)
+
+logger = logging.getLogger(__name__)
+
+
+class GoneError(posting.PostError):
+    """Nobody is there to be told any more."""
+
+    def __init__(self) -> None:
+        super().__init__("It was removed, or the account has no address any more.", None)
+
+
+def due(now: datetime, most: int) -> list[UUID]:
+    found = Delivery.objects.filter(state__in=OPEN, due_at__lte=now).order_by("due_at")
+    return list(found.values_list("pk", flat=True)[:most])
+
+
+def forget_old(now: datetime) -> int:
+    """Those that ended a month ago. Returns how many."""
+    old = Delivery.objects.exclude(state__in=OPEN).filter(ended_at__lt=now - KEPT)
+    return old.delete()[0]
+
+
+def deliver(delivery_id: UUID) -> None:
+    """Sends it if it is due and nobody else is at it."""
+    now = timezone.now()
+    taken = Delivery.objects.filter(pk=delivery_id, state__in=OPEN, due_at__lte=now).update(
+        state=DeliveryState.SENDING, due_at=now + SENDING_FOR, tries=F("tries") + 1
+    )
+    if not taken:
+        return
+    delivery = Delivery.objects.select_related("webhook", "user", "event__session").get(
+        pk=delivery_id
+    )
+    try:
+        status = _posted(delivery) if delivery.webhook else _mailed(delivery)
+    except GoneError as error:
+        _end(delivery, DeliveryState.FAILED, str(error.args[0]), None)
+    except posting.PostError as error:
+        _try_again(delivery, str(error.args[0]), error.args[1])
+    except sealing.SealError as error:
+        _try_again(delivery, str(error), None)
+    except (smtplib.SMTPException, OSError) as error:
+        _try_again(delivery, f"The mail server did not take it: {type(error).__name__}.", None)
+    else:
+        _end(delivery, DeliveryState.DELIVERED, "", status)
+
+
+def _posted(delivery: Delivery) -> int | None:
+    webhook = delivery.webhook
+    if webhook is None or webhook.removed_at:
+        raise GoneError
+    secret = sealing.keyring().open(webhook.key_id, webhook.sealed, str(webhook.pk))
+    message = posting.signed(
+        delivery.body,
+        secret=secret,
+        delivery=str(delivery.pk),
+        kind=delivery.kind,
+        at_s=int(time.time()),
+    )
+    return posting.post(webhook.url, message)
+
+
+def _mailed(delivery: Delivery) -> int | None:
+    user = delivery.user
+    if user is None or not user.is_active or not user.email or not settings.MAIL_ON:
+        raise GoneError
+    told = json.loads(delivery.body)
+    subject = " ".join(told["text"].split())[:200]  # a header has one line
+    text = f"{told['text']}\n\n{told['url']}\n\nWhat you are told of: {settings.PUBLIC_URL}/account"
+    mail = EmailMessage(subject, text, to=[user.email])
+    mail.extra_headers = {"Auto-Submitted": "auto-generated"}  # RFC 3834: no holiday replies
+    mail.send()
+    return None
+
+
+def _try_again(delivery: Delivery, problem: str, status: int | None) -> None:
+    """After a pause, as long as there is one left; what waits for the same address waits along."""
+    if delivery.tries > len(PAUSES_S):
+        _end(delivery, DeliveryState.FAILED, problem, status)
+        return
+    next_at = timezone.now() + timedelta(seconds=PAUSES_S[delivery.tries - 1])
+    Delivery.objects.filter(pk=delivery.pk, tries=delivery.tries).update(
+        state=DeliveryState.WAITING, due_at=next_at, problem=problem[:300], status=status
+    )
+    if delivery.webhook_id:
+        others = Delivery.objects.filter(webhook=delivery.webhook_id, state=DeliveryState.WAITING)
+        others.filter(due_at__lt=next_at).update(due_at=next_at)
+
+
+def _end(delivery: Delivery, state: DeliveryState, problem: str, status: int | None) -> None:
+    """tries is the fence: a worker that comes back late changes nothing."""
+    Delivery.objects.filter(pk=delivery.pk, tries=delivery.tries).update(
+        state=state, problem=problem[:300], status=status, ended_at=timezone.now()
+    )
+    if state is DeliveryState.FAILED:
+        logger.warning("notice %s was given up: %s", delivery.pk, problem)

@@ -1,0 +1,98 @@
+"""Posts a signed body to a webhook: one connection, to the address that was looked up, no redirect."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import http.client
+import socket
+import ssl
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from webapp.notices.addresses import AddressError, Place, looked_up, place_of
+
+CONNECT_S, TOTAL_S = 5.0, 10.0
+LARGEST_ANSWER_BYTES = 16 * 1024  # more is not read; only the status counts
+
+
+class PostError(Exception):
+    """It did not arrive; the message is for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A body and the headers that prove whose it is."""
+
+    body: bytes
+    headers: Mapping[str, str]
+
+
+def signed(body: str, *, secret: bytes, delivery: str, kind: str, at_s: int) -> Signed:
+    """Peerpath-Signature: t=<seconds>,v1=<hex>, HMAC-SHA256 over "<delivery>.<seconds>.<body>"."""
+    raw = body.encode()
+    about = f"{delivery}.{at_s}.".encode()
+    proof = hmac.new(secret, about + raw, hashlib.sha256).hexdigest()
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "Peerpath",
+        "Peerpath-Delivery": delivery,
+        "Peerpath-Kind": kind,
+        "Peerpath-Signature": f"t={at_s},v1={proof}",
+    }
+    return Signed(raw, headers)
+
+
+def post(url: str, message: Signed) -> int:
+    """The status of the answer, 200 to 299. Raises PostError, whose last argument is another status."""
+    try:
+        place = place_of(url)
+        status = _posted(place, looked_up(place), message)
+    except AddressError as error:
+        raise PostError(str(error), None) from error
+    except (OSError, http.client.HTTPException) as error:
+        why = "it took too long" if isinstance(error, TimeoutError) else type(error).__name__
+        raise PostError(f"No answer from {place.host}: {why}.", None) from error
+    if 300 <= status < 400:
+        raise PostError(f"It answered {status}, a redirect; those are not followed.", status)
+    if not 200 <= status < 300:
+        raise PostError(f"It answered {status}.", status)
+    return status
+
+
+def _posted(place: Place, address: str, message: Signed) -> int:
+    connection = http.client.HTTPConnection(place.host, place.port, timeout=CONNECT_S)
+    connection.sock = _connected(place, address)
+    # An answer that comes byte by byte never lets a single read time out.
+    ended = threading.Timer(TOTAL_S, _cut, (connection.sock,))
+    ended.daemon = True
+    ended.start()
+    try:
+        headers = {**message.headers, "Host": place.host_header, "Connection": "close"}
+        connection.request("POST", place.target, message.body, headers)
+        answer = connection.getresponse()
+        answer.read(LARGEST_ANSWER_BYTES)
+        return answer.status
+    finally:
+        ended.cancel()
+        connection.close()
+
+
+def _connected(place: Place, address: str) -> socket.socket:
+    """The name is for TLS and the Host header alone; nothing looks it up once more."""
+    plain = socket.create_connection((address, place.port), timeout=CONNECT_S)
+    if not place.secure:
+        return plain
+    try:
+        context = ssl.create_default_context()
+        return context.wrap_socket(plain, server_hostname=place.host)
+    except BaseException:
+        plain.close()
+        raise
+
+
+def _cut(connected: socket.socket) -> None:
+    with suppress(OSError):  # it ended by itself
+        connected.shutdown(socket.SHUT_RDWR)

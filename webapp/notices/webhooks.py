@@ -1,0 +1,57 @@
+"""Adding and removing webhooks."""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from django.utils import timezone
+
+from webapp.accounts.models import User
+from webapp.notices.addresses import AddressError, looked_up, place_of
+from webapp.notices.kinds import KINDS
+from webapp.notices.models import Webhook
+from webapp.triage import sealing
+from webapp.triage.models import DiagnosisSession, Event
+
+MOST = 20  # of one session, or of the instance
+
+
+def webhook_add(
+    session: DiagnosisSession | None, *, url: str, kinds: Iterable[str], by: User
+) -> tuple[Webhook, str]:
+    """The webhook and its secret, which is stored sealed and shown once. session None: told of all.
+
+    Raises AddressError, sealing.SealError.
+    """
+    chosen = [kind for kind in KINDS if kind in set(kinds)]
+    if len(url) > 500:
+        raise AddressError("An address has at most 500 characters.")
+    if not chosen:
+        raise AddressError("Choose at least one kind of news.")
+    if Webhook.objects.filter(session=session, removed_at=None).count() >= MOST:
+        raise AddressError(f"There are {MOST}; remove one first.")
+    place = place_of(url)
+    looked_up(place)
+    row_id, secret = uuid.uuid4(), f"whsec_{secrets.token_urlsafe(32)}"
+    key_id, sealed = sealing.keyring().seal(secret.encode(), str(row_id))
+    made = Webhook.objects.create(
+        id=row_id, session=session, url=url, kinds=chosen, sealed=sealed, key_id=key_id, made_by=by
+    )
+    if session:
+        Event.record(session, "webhook_added", by, host=place.host, kinds=chosen)
+    return made, secret
+
+
+def webhook_remove(webhook: Webhook, *, by: User) -> None:
+    """Nothing is sent any more, and the secret is forgotten; what was sent stays to be seen."""
+    gone = Webhook.objects.filter(pk=webhook.pk, removed_at=None)
+    if gone.update(removed_at=timezone.now(), sealed="", key_id="") and webhook.session:
+        Event.record(webhook.session, "webhook_removed", by, host=place_host(webhook))
+
+
+def place_host(webhook: Webhook) -> str:
+    """For people who may not see the whole address: it often holds a secret of the receiver's."""
+    return urlsplit(webhook.url).hostname or ""

@@ -1,0 +1,79 @@
+"""What a notice says: who did what where, never what an output or a comment holds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC
+
+from django.conf import settings
+from django.urls import reverse
+
+from webapp.notices.kinds import OF_EVENTS
+from webapp.triage.models import DiagnosisSession, Event
+
+SCHEMA = "peerpath.notice/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """text: one sentence. path: where it can be read."""
+
+    event: Event
+    kind: str
+    text: str
+    path: str
+
+    @property
+    def address(self) -> str:
+        return f"{settings.PUBLIC_URL}{self.path}"
+
+    def as_json(self) -> str:
+        session = self.event.session
+        told = {
+            "schema": SCHEMA,
+            "kind": self.kind,
+            "at": self.event.at.astimezone(UTC).isoformat(),
+            "by": self.event.who,
+            "text": self.text,
+            "url": self.address,
+            "session": {"id": str(session.pk), "title": session.title},
+            "event": self.event.number,
+        }
+        return json.dumps(told, sort_keys=True, ensure_ascii=False)
+
+
+def notice_of(event: Event) -> Notice:
+    """Of an event of one of the kinds."""
+    kind, session = OF_EVENTS[event.kind], event.session
+    return Notice(event, kind, _text(event, session), _path(event, session))
+
+
+def _text(event: Event, session: DiagnosisSession) -> str:
+    who, where = event.who, f"in “{session.title}”"
+    record = f"decision {event.data.get('number', '')}"
+    match event.kind:
+        case "commented":
+            return f"{who} names you {where}."
+        case "decision_proposed":
+            return f"{who} proposes {record} {where}."
+        case "decision_approved":
+            return f"{event.data.get('by') or who} approves {record} {where}."
+        case "decision_rejected":
+            return f"{event.data.get('by') or who} rejects {record} {where}."
+        case "link_made":
+            return f"{who} asks {event.data.get('person', 'the host’s admin')} for the host’s half {where}."
+        case "link_received":
+            return f"{who} sent the host’s evidence {where}."
+    return f"Run {event.data.get('number', '')} {where} ended: {event.data.get('state', '')}."
+
+
+def _path(event: Event, session: DiagnosisSession) -> str:
+    match event.kind:
+        case "commented":
+            return reverse("review:discussion", args=[session.pk])
+        case "decision_proposed" | "decision_approved" | "decision_rejected":
+            return reverse("review:decision", args=[session.pk, event.data["number"]])
+        case "link_made" | "link_received":
+            return reverse("triage:host", args=[session.pk]) + "#links"
+    return reverse("triage:run", args=[session.pk, event.data["run"]])
