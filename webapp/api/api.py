@@ -8,6 +8,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.request import RawPostDataException
+from django.utils.datastructures import MultiValueDict
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 from ninja.openapi.schema import OpenAPISchema
@@ -33,6 +34,9 @@ DESCRIPTION = (
     "What the pages of Peerpath do, for programs. A token from “Your account” acts with its owner's role "
     "in each session. Every error is a problem (RFC 9457)."
 )
+TOO_LONG = (
+    "The address is longer than 4094 bytes; the HTTP server itself says so, and in no problem."
+)
 # What each kind of operation may answer besides its success; RFC 9110 and RFC 6585 have the numbers.
 _ANY = {
     400: "The request cannot be read.",
@@ -55,6 +59,17 @@ class PlainParser(Parser):
         """JSON as the standard has it. Raises ValueError. Without NUL, which PostgreSQL keeps in no
         text, as in the pages' forms."""
         return _cleaned(json.loads(request.body, parse_constant=_no_number))
+
+    def parse_querydict(
+        self, data: MultiValueDict[str, Any], list_fields: list[str], request: HttpRequest
+    ) -> dict[str, Any]:
+        """A field that is given twice where one belongs is no field of its kind."""
+        given = {key: data.getlist(key) for key in data}
+        return {
+            key: values if key in list_fields or len(values) > 1 else values[0]
+            for key, values in given.items()
+            if values
+        }
 
 
 def _no_number(name: str) -> None:
@@ -81,7 +96,7 @@ class Description(OpenAPISchema):
         found = dict(super().responses(operation))
         self.add_schema_definitions({"Problem": self._problem()})
         refusals = {status: documented(said) for status, said in _refusals(operation).items()}
-        return found | refusals
+        return found | refusals | {414: {"description": TOO_LONG}}
 
     def _problem(self) -> Any:
         schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")

@@ -12,7 +12,12 @@ from webapp.api.problems import RefusedError
 
 IF_MATCH = {
     "parameters": [
-        {"in": "header", "name": "If-Match", "required": True, "schema": {"type": "string"}}
+        {
+            "in": "header",
+            "name": "If-Match",
+            "required": True,
+            "schema": {"type": "string", "minLength": 1},
+        }
     ]
 }
 _TAG = re.compile(r'"([!#-~]*)"')

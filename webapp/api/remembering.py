@@ -79,11 +79,11 @@ def _answered(
         return _repeated(row, fingerprint)
     try:
         response = run()
-    except BaseException:
-        row.delete()
-        raise
-    _keep(row, response, without)
-    return response
+        _keep(row, response, without)
+        return response
+    finally:
+        if row.status is None:  # nothing was made, so that the key may be used again
+            row.delete()
 
 
 def _row(token: ApiToken, key: str, fingerprint: str) -> tuple[Remembered, bool]:
@@ -109,7 +109,6 @@ def _repeated(row: Remembered, fingerprint: str) -> HttpResponse:
 
 def _keep(row: Remembered, response: HttpResponse, without: str) -> None:
     if not 200 <= response.status_code < 300:
-        row.delete()
         return
     row.status, row.body = response.status_code, response.content
     if without:

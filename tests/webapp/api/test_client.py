@@ -1,0 +1,157 @@
+"""The commands against a server, as they are started: `./run remote URL …`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.webapp.api.conftest import ROOT, Served
+from webapp.api import client
+from webapp.api.help import EXAMPLES
+
+pytestmark = pytest.mark.service
+Done = subprocess.CompletedProcess[bytes]
+MATRIX = b"$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\t\n GPU0\tX\tNS\t\n GPU1\tNS\tX\t\n"
+
+
+@pytest.fixture
+def remote(served: Served) -> Callable[..., Done]:
+    """As carol, unless another token is named."""
+
+    def call(*arguments: str, given: bytes = b"", token: str = "", url: str = "") -> Done:
+        program = ["webapp/config/bootstrap.py", "run", "remote", url or served.url]
+        return subprocess.run(
+            [sys.executable, *program, *arguments],
+            cwd=ROOT,
+            env={"PATH": os.environ["PATH"], "PEERPATH_TOKEN": token or served.tokens["carol"]},
+            input=given,
+            capture_output=True,
+            check=False,
+            timeout=60,
+        )
+
+    return call
+
+
+def opened(remote: Callable[..., Done], title: str) -> str:
+    done = remote("open", title)
+    assert done.returncode == client.DONE, done.stderr
+    return done.stdout.decode().strip()
+
+
+def asked(served: Served, method: str, path: str, **fields: Any) -> Any:
+    server = client.Server(urlsplit(served.url), served.tokens["carol"])
+    return server.post(path, **fields) if method == "POST" else server.get(path)
+
+
+def test_a_session_from_opening_to_diagnosis(remote: Callable[..., Done]) -> None:
+    session = opened(remote, "From a terminal")
+    assert f"{session}  administrator  From a terminal" in remote("sessions").stdout.decode()
+    nothing = remote("paste", session, "-", given=b"dear diary\n")
+    assert nothing.returncode == client.NOTHING
+    pasted = remote("paste", session, "-", "--role", "guest", given=MATRIX)
+    assert pasted.returncode == client.DONE, pasted.stderr
+    assert "topo_p2p" in pasted.stdout.decode()
+    assert remote("diagnose", session).returncode == client.PARTLY  # the diary was not understood
+    assert remote("script", session, "host").stdout.startswith(b"#!/bin/sh\n")
+    assert b"  1  draft" in remote("decisions").stdout
+
+
+def test_the_diagnosis_is_byte_for_byte_the_one_of_the_command(
+    remote: Callable[..., Done], tmp_path: Path
+) -> None:
+    (tmp_path / "given.txt").write_bytes(MATRIX)
+    given = [str(tmp_path / "given.txt"), "--role", "guest"]
+    session = opened(remote, "one text")
+    remote("paste", session, *given)
+    from_server = remote("diagnose", session, "--json").stdout
+    command = [sys.executable, "manage.py", "diagnose", *given, "--json"]
+    here = subprocess.run(command, cwd=ROOT, capture_output=True, check=False).stdout
+    assert json.loads(from_server)["facts"]
+    assert from_server == here
+
+
+def test_probes_run_and_their_output_is_followed(
+    served: Served, remote: Callable[..., Done]
+) -> None:
+    session = opened(remote, "here")
+    assert b"there are: none" in remote("run", session, "probes").stderr
+    asked(served, "POST", f"/sessions/{session}/targets", role="guest", agent="local")
+    done = remote("run", session, "probes")
+    (run,) = asked(served, "GET", f"/sessions/{session}/runs")["items"]
+    assert run["state"] in {"succeeded", "partly"}
+    assert done.returncode == (client.DONE if run["state"] == "succeeded" else client.PARTLY)
+    output = asked(served, "GET", f"/sessions/{session}/runs/{run['id']}/output")
+    assert done.stdout.decode() == output["text"]
+    assert len(output["text"]) > 1000
+    refused = remote("run", session, "copy")
+    assert refused.returncode == client.USAGE
+    assert b"yes" in refused.stderr
+
+
+def test_what_went_wrong_is_said_by_the_exit_code(
+    served: Served, remote: Callable[..., Done]
+) -> None:
+    session = served.parts["session_id"]
+    for code, call in (
+        (client.UNREACHABLE, remote("sessions", url="http://127.0.0.1:9")),
+        (client.UNREACHABLE, remote("sessions", token="peerpath_abcdefabcdef_x")),
+        (client.UNREACHABLE, remote("open", "x", token=served.tokens["reader"])),
+        (client.USAGE, remote("diagnose", "00000000-0000-0000-0000-000000000000")),
+        (client.USAGE, remote("diagnose", "../../me")),
+        (client.USAGE, remote("sessions", url="http://peerpath.example")),
+        (client.USAGE, remote("sessions", url="ftp://127.0.0.1")),
+        (client.USAGE, remote("paste", session, "/no/such/file")),
+        (client.USAGE, remote("nonsense")),
+    ):
+        assert call.returncode == code, call.stderr
+        assert call.stderr
+        assert b"Traceback" not in call.stderr
+
+
+def test_a_token_comes_from_a_file_that_only_its_owner_reads(
+    served: Served,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("PEERPATH_TOKEN", raising=False)
+    file = tmp_path / "token"
+    file.write_text(served.tokens["carol"] + "\n")
+    file.chmod(0o644)
+    assert client.main(["--token-file", str(file), served.url, "sessions"]) == client.USAGE
+    assert "chmod 600" in capsys.readouterr().err
+    file.chmod(0o600)
+    assert client.main(["--token-file", str(file), served.url, "sessions"]) == client.DONE
+    assert client.main([served.url, "sessions"]) == client.USAGE
+    assert "PEERPATH_TOKEN" in capsys.readouterr().err
+
+
+def test_the_examples_of_the_help_page_work_as_they_stand(
+    served: Served, remote: Callable[..., Done], tmp_path: Path
+) -> None:
+    session = opened(remote, "examples")
+    (tmp_path / "outputs.txt").write_text("$ uname -r\n6.8.12-9-pve\n")
+    env = {
+        "PATH": os.environ["PATH"],
+        "PEERPATH": served.url,
+        "PEERPATH_TOKEN": served.tokens["carol"],
+        "SESSION": session,
+    }
+    for example in EXAMPLES:
+        command = ["sh", "-ec", example.command.replace("curl ", "curl --fail-with-body ", 1)]
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=False)
+        assert done.returncode == 0, (example.title, done.stdout, done.stderr)
+    changed = asked(served, "GET", f"/sessions/{session}")
+    assert changed["own_words"] == "I think it is P2P."
+    (given,) = asked(served, "GET", f"/sessions/{session}/evidence")["items"]
+    assert given["label"] == "outputs.txt"
+    assert (tmp_path / "report.md").read_text().startswith("# ")
