@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from agents.probe import Output
 
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _LEAD = re.compile(rb"(?:\x1b\[[0-?]*[ -/]*[@-~]|[ \t>])*")
 _MARK = re.compile(r"=([0-9A-Za-z]{8,64})= (begin|about|probe|done|end)(?: (.*))?\Z")
 _OPENING = re.compile(

@@ -1,9 +1,12 @@
-"""The raw lines a claim rests on, highlighted in their context."""
+"""The raw lines a claim rests on, highlighted in their context: as a page, in a dialog, or a few rows of a
+long one."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -12,23 +15,53 @@ from django.views.decorators.http import require_GET
 from agents.framing import clean
 from agents.redaction import Redacted
 from webapp.triage import bodies
+from webapp.triage.ansi import Piece, pieces
+from webapp.triage.long_text import LongText
 from webapp.triage.models import DiagnosisSession, Evidence
 from webapp.triage.redacting import RedactionError, redacted
 from webapp.triage.views.shell import on_session, shell
 
-# A page shows this many lines from a little above the first one asked for; the whole can be
-# downloaded.
+# A page shows this many lines from a little above the first one asked for; more come as one scrolls.
 WINDOW, CONTEXT = 400, 60
 # A line may be as long as the whole; so many characters of one, and of standard error, are shown.
 LONGEST_SHOWN = 20_000
+# So many lines with the words looked for are counted.
+MOST_HITS = 1000
 _LINE = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     number: int
-    text: str
+    pieces: tuple[Piece, ...]
+    cut: int
     marked: bool
+    found: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Lines with the words looked for. at: the place of the one shown among them, from 1."""
+
+    words: str
+    lines: tuple[int, ...]
+    at: int
+
+    @property
+    def line(self) -> int | None:
+        return self.lines[self.at - 1] if self.lines else None
+
+    @property
+    def more(self) -> bool:
+        return len(self.lines) == MOST_HITS
+
+    @property
+    def before(self) -> int:
+        return self.at - 1 or len(self.lines)
+
+    @property
+    def after(self) -> int:
+        return self.at % len(self.lines) + 1 if self.lines else 1
 
 
 @require_GET
@@ -37,31 +70,68 @@ def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> Http
     found = find(session, name)
     if request.GET.get("download"):
         return _download(found, raw=request.GET["download"] != "redacted")
-    problem = ""
-    try:
-        raw = found.raw
-    except bodies.LostError as error:
-        raw, problem = b"", str(error)
-    marked = [int(n) for n in request.GET.get("line", "").split(",")[:50] if _LINE.fullmatch(n)]
-    lines = [] if found.purged_at or problem else clean(raw).split("\n")
-    first = max(0, min(marked, default=0) - 1 - CONTEXT)
-    shown = [
-        Line(number, _shortened(text), number in marked)
-        for number, text in enumerate(lines[first : first + WINDOW], first + 1)
-    ]
+    context = _context(request, found)
+    if request.GET.get("rows"):
+        return TemplateResponse(request, "triage/_evidence_lines.html", context)
+    if request.headers.get("HX-Request"):
+        context = {"session": session, "in_dialog": True, **context}
+        return TemplateResponse(request, "triage/_evidence.html", context)
     context = shell(
         session,
         "",
-        evidence=found,
-        problem=problem,
-        lines=shown,
-        total=len(lines),
-        asked=marked[:3],
         readings=found.readings.all(),
         assigned=found.assignments.exists(),
         errors=_shortened(clean(bytes(found.stderr))),
+        **context,
     )
     return TemplateResponse(request, "triage/evidence.html", context)
+
+
+def _context(request: HttpRequest, found: Evidence) -> dict[str, Any]:
+    """What is shown of it: lines around those asked for, or around words, or from a given one on."""
+    problem, text = "", LongText.of(b"")
+    try:
+        text = LongText.of(b"" if found.purged_at else found.raw)
+    except bodies.LostError as error:
+        problem = str(error)
+    marked = [int(n) for n in request.GET.get("line", "").split(",")[:50] if _LINE.fullmatch(n)]
+    hits = _hits(text, request.GET.get("find", "").strip()[:200], _number(request, "hit"))
+    at = _number(request, "at") or (hits.line if hits else None) or min(marked, default=1)
+    first = _number(request, "rows") or max(1, min(at, text.total) - CONTEXT)
+    places = frozenset(hits.lines) if hits else frozenset[int]()
+    return {
+        "evidence": found,
+        "problem": problem,
+        "lines": [
+            _line(
+                number, raw, number in marked or number == _number(request, "at"), number in places
+            )
+            for number, raw in enumerate(text.cut(first, WINDOW), first)
+        ],
+        "total": text.total,
+        "asked": marked[:3],
+        "marked": ",".join(map(str, marked)),
+        "hits": hits,
+        "at": at,
+    }
+
+
+def _number(request: HttpRequest, name: str) -> int | None:
+    text = request.GET.get(name, "")
+    return int(text) if _LINE.fullmatch(text) else None
+
+
+def _hits(text: LongText, words: str, hit: int | None) -> Hits | None:
+    if not words:
+        return None
+    lines = tuple(islice(text.find(words), MOST_HITS))
+    return Hits(words, lines, min(max(hit or 1, 1), max(len(lines), 1)))
+
+
+def _line(number: int, raw: bytes, marked: bool, found: bool) -> Line:
+    # A character may be four bytes, and escapes are no characters; the rest is told in bytes.
+    shown = raw[:LONGEST_SHOWN]
+    return Line(number, pieces(shown), len(raw) - len(shown), marked, found)
 
 
 def _shortened(text: str) -> str:

@@ -17,7 +17,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from webapp.accounts.models import GIVEN, Role, User
-from webapp.triage.models import DiagnosisSession, Event, StoredReading
+from webapp.diagnosis.diagnosis import Diagnosis
+from webapp.triage.diagnoses import session_diagnosis
+from webapp.triage.models import DiagnosisSession, Event
+from webapp.triage.progress import progress_of
+from webapp.triage.standing import standing
 from webapp.triage.visits import look, others_here
 
 P = ParamSpec("P")
@@ -120,12 +124,12 @@ def _refusal(session: DiagnosisSession, least: Role) -> str:
 def shell(session: DiagnosisSession, step_id: str, **more: Any) -> dict[str, Any]:
     """Context of a session page: its rail with what is done, its activity, and the page's own."""
     prefetch_related_objects([session], "comments__author")
-    done = _done(session)
+    progress = progress_of([session])[session.pk]
     rail = [
         {
             "step": s,
             "number": i,
-            "done": s.id in done,
+            "done": s.id in progress.done,
             "now": s.id == step_id,
             "url": reverse(
                 f"triage:{s.id}" if s.id not in {"decide", "verify"} else f"review:{s.id}",
@@ -135,6 +139,10 @@ def shell(session: DiagnosisSession, step_id: str, **more: Any) -> dict[str, Any
         for i, s in enumerate(STEPS, 1)
     ]
     here = next((i for i, entry in enumerate(rail) if entry["now"]), None)
+    if here is not None:
+        given = more.get("result")
+        result = given if isinstance(given, Diagnosis) else session_diagnosis(session)
+        more["standing"] = standing(session, result, progress)
     return {
         "nav": "sessions",
         "session": session,
@@ -198,23 +206,3 @@ def _label(reader: str, label: str) -> str:
     name = label.removesuffix(".txt").rpartition("/")[2] if reader == "paste" else reader
     short = name.removeprefix("guest.").removeprefix("host.").removeprefix("bench.")
     return short if short and " " not in short else reader
-
-
-def _done(session: DiagnosisSession) -> set[str]:
-    known = StoredReading.objects.filter(evidence__session=session, kind="known").order_by()
-    views = {
-        fact_id.partition(".")[0] for fact_id in known.values_list("fact_id", flat=True).distinct()
-    }
-    done = {
-        "symptom": bool(session.workload.get("observed")),
-        "hypothesis": bool(session.first_hypothesis or session.own_words),
-        "guest": "guest" in views,
-        "path": "bench" in views,
-        "host": "host" in views,
-        "diagnosis": "guest" in views or "host" in views,
-        "decide": session.decisions.exists(),
-        "verify": session.decisions.filter(
-            state__in=["verified", "no_effect", "reverted"]
-        ).exists(),
-    }
-    return {name for name, is_done in done.items() if is_done}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -18,11 +19,14 @@ from webapp.diagnosis.explain import provenance
 from webapp.diagnosis.ladder import GATES
 from webapp.diagnosis.reference.glossary import GLOSSARY
 from webapp.triage.listing import Asked, page
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.progress import progress_of
 from webapp.triage.samples import open_sample
 from webapp.triage.sessions import session_open
+from webapp.triage.standing import next_in_list
 from webapp.triage.templatetags.why import paragraphs
 from webapp.triage.uploads import Upload, receive
-from webapp.triage.views.shell import acting
+from webapp.triage.views.shell import STEPS, acting
 
 # As large as a paste may be; the settings' limit is for forms alone.
 LARGEST_UPLOAD_BYTES = 50 * 2**20
@@ -35,12 +39,22 @@ def start(request: HttpRequest) -> HttpResponse:
     context = {
         "nav": "sessions",
         "asked": asked,
-        "sessions": found.sessions,
+        "rows": [*_rows(found.sessions)],
         "after": found.after and f"{asked.query}&{urlencode({'before': found.after})}",
         "verdicts": [(h.id, h.claim) for h in all_hypotheses()],
         "gates": GATES,
     }
     return TemplateResponse(request, "triage/start.html", context)
+
+
+def _rows(sessions: Sequence[DiagnosisSession]) -> Iterator[dict[str, object]]:
+    """Each with the first step that is not done, and who is to do what."""
+    found = progress_of(sessions)
+    for session in sessions:
+        progress = found[session.pk]
+        numbered = enumerate(STEPS, 1)
+        at = next(((n, s.title) for n, s in numbered if s.id not in progress.done), None)
+        yield {"session": session, "at": at, "next": next_in_list(session, progress)}
 
 
 def may_open(user: User) -> None:

@@ -1,0 +1,66 @@
+// What changes while one looks: the connection, the runs of this page, and what came meanwhile.
+
+// The connection is down when a polling fragment cannot be fetched; say so until it heals.
+const offline = (down) => document.documentElement.toggleAttribute("data-offline", down);
+document.addEventListener("htmx:sendError", () => offline(true));
+document.addEventListener("htmx:afterOnLoad", () => offline(false));
+// A 204 answer means "nothing new": leave the page as it is.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (event.detail.xhr.status === 204) event.detail.shouldSwap = false;
+});
+
+// A notice for a moment; it stays while the pointer is on it or something in it has the focus.
+const toast = (text, kind = "", href = "") => {
+  const box = document.createElement("div");
+  box.className = `toast ${kind}`;
+  const said = document.createElement(href ? "a" : "span");
+  said.textContent = text;
+  if (href) said.href = href;
+  const close = document.createElement("button");
+  close.className = "btn plain";
+  close.textContent = "Close";
+  close.addEventListener("click", () => box.remove());
+  box.append(said, close);
+  document.getElementById("toasts").append(box);
+  const leave = () => { if (box.matches(":hover, :focus-within")) setTimeout(leave, 2000); else box.remove(); };
+  setTimeout(leave, 12000);
+};
+
+// The tab tells the state of the run that this page watches: in its title and in its icon.
+const title = document.title;
+const icon = document.querySelector("link[rel=icon]");
+const OF = { succeeded: "ok", partly: "ok", failed: "bad", lost: "bad", cancelled: "idle" };
+let watched = null;
+const show = () => {
+  const going = document.querySelector("[data-run][data-going]");
+  if (going) watched = going.dataset.run;
+  const run = going ?? (watched && document.querySelector(`[data-run="${watched}"]`));
+  if (!run) return;
+  const state = run.dataset.state;
+  icon.href = icon.dataset[going ? "running" : OF[state] ?? "idle"];
+  document.title = `${going ? run.dataset.progress || "…" : state} · ${title}`;
+};
+document.addEventListener("DOMContentLoaded", show);
+document.addEventListener("htmx:afterSettle", show);
+document.addEventListener("visibilitychange", () => {
+  // Who came back has seen that it ended.
+  if (document.visibilityState === "visible" && watched && !document.querySelector("[data-run][data-going]")) {
+    watched = null;
+    document.title = title;
+    icon.href = icon.dataset.idle;
+  }
+});
+
+// The feed brings what happened in this session: a run that ended is told wherever one is in it.
+const newest = (root) => Math.max(0, ...[...root.querySelectorAll("[data-event]")].map((e) => +e.dataset.event));
+let seen = newest(document);
+document.addEventListener("htmx:afterSettle", () => {
+  for (const entry of document.querySelectorAll("[data-event][data-ended]")) {
+    if (+entry.dataset.event > seen) {
+      toast(`Run ${entry.dataset.ended} ended: ${entry.dataset.state}.`, OF[entry.dataset.state], entry.dataset.href);
+    }
+  }
+  seen = Math.max(seen, newest(document));
+});
+// The page that watches the run hears of it at once: ask the feed now instead of in 15 s.
+document.addEventListener("run-ended", () => htmx.trigger("#activity", "look"));

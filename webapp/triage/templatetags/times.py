@@ -1,0 +1,64 @@
+"""Times as people say them, with the exact one beneath; how long a run may still take."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from agents.benchmark import all_benchmarks
+
+register = template.Library()
+
+# (up to so many seconds, the unit's seconds, its word)
+_UNITS = (
+    (90 * 60, 60, "min"),
+    (36 * 3600, 3600, "h"),
+    (30 * 86400, 86400, "d"),
+)
+
+
+@register.filter
+def ago(when: datetime | None) -> SafeString | str:
+    """ "3 min ago", the exact time on hover; a date where it is more than a month. "never" for None."""
+    if when is None:
+        return "never"
+    local = timezone.localtime(when)
+    exact = f"{date_format(local, 'j M Y H:i:s')} {local:%Z}"
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', local.isoformat(), exact, _said(local)
+    )
+
+
+def _said(when: datetime) -> str:
+    seconds = (timezone.now() - when).total_seconds()
+    if -60 < seconds < 60:
+        return "just now"
+    for most, unit, word in _UNITS:
+        if abs(seconds) < most:
+            amount = f"{abs(seconds) / unit:.0f} {word}"
+            return f"{amount} ago" if seconds > 0 else f"in {amount}"
+    return date_format(when, "j M Y")
+
+
+@register.filter
+def progress(run: Any, answered: int) -> dict[str, Any]:
+    """How far a run got: {text, value, most}; without a value where nobody knows.
+
+    Probes are counted. A benchmark says how long it has run and how long it takes on two GPUs, which is no
+    promise: it is never shown as a share.
+    """
+    if run.started_at is None:
+        return {"text": "waits"}
+    if run.kind == "probes":
+        most = len(run.names)
+        return {"text": f"{answered} of {most}", "value": answered, "most": most}
+    seconds = (timezone.now() - run.started_at).total_seconds()
+    benchmark = all_benchmarks().get(run.names[0]) if run.names else None
+    usual = f" of about {benchmark.duration_s} s on two GPUs" if benchmark else ""
+    return {"text": f"{seconds:.0f} s{usual}"}

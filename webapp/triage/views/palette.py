@@ -1,0 +1,51 @@
+"""Where the command palette can lead: pages, the newest sessions, words of the glossary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.http import HttpRequest, JsonResponse
+from django.urls import reverse
+from django.utils.text import slugify
+from django.views.decorators.http import require_GET
+
+from webapp.accounts.models import User
+from webapp.diagnosis.reference.glossary import GLOSSARY
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.views.shell import acting
+
+# So many sessions are offered; older ones are found on the first page.
+NEWEST = 50
+PAGES = (
+    ("Sessions, and a new one", "triage:start"),
+    ("Decisions", "review:decisions"),
+    ("For me: mentions and what waits for me", "review:for_me"),
+    ("How far the predictions held", "review:calibration"),
+    ("Help: words and why", "triage:help"),
+)
+OF_OPERATORS = (("ssh keys", "triage:keys"),)
+OF_ADMINISTRATORS = (
+    ("People", "accounts:people"),
+    ("Stuck work", "triage:stuck"),
+    ("Style guide", "triage:styleguide"),
+)
+Entry = dict[str, str]
+
+
+@require_GET
+def palette(request: HttpRequest) -> JsonResponse:
+    """[{text, kind, href}], in the order of the list."""
+    return JsonResponse(list(_entries(acting(request))), safe=False)
+
+
+def _entries(user: User) -> Iterator[Entry]:
+    pages = [*PAGES]
+    pages += OF_OPERATORS if user.may_open_sessions else ()
+    pages += OF_ADMINISTRATORS if user.is_staff else ()
+    for text, name in pages:
+        yield {"text": text, "kind": "page", "href": reverse(name)}
+    for session in DiagnosisSession.objects.visible_to(user).only("title")[:NEWEST]:
+        yield {"text": session.title, "kind": "session", "href": session.get_absolute_url()}
+    for entry in GLOSSARY:
+        href = f"{reverse('triage:help')}#{slugify(entry.term)}"
+        yield {"text": entry.term, "kind": "word", "href": href}
