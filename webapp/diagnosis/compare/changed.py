@@ -88,8 +88,8 @@ def _differences(fact_id: str, old: Sourced, new: Sourced) -> Iterator[Differenc
     for name in dict.fromkeys([*parts[0], *parts[1]]):
         was, now = parts[0].get(name), parts[1].get(name)
         if was != now and not (both and _left_out(was, now)):
-            key = (_text(was), _text(now), relevance(fact_id, name))
-            alike.setdefault(key, []).append(name)
+            texts = (_text(was), _text(now))
+            alike.setdefault((*texts, relevance(fact_id, name, *texts)), []).append(name)
     refs = old.refs[:1], new.refs[:1]
     for names, before, after, why in _folded(alike):
         yield Difference(fact_id, _title(fact_id), names, before, after, why, *refs)

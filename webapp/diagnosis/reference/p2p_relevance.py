@@ -23,12 +23,14 @@ class Bears(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Relevance:
-    """fact: the beginning of a fact id. name: what the differing part is called, as a whole."""
+    """fact: the beginning of a fact id. name: what the differing part is called, as a whole. words: what
+    the words that came or went are, sorted and with spaces; "" for any."""
 
     fact: str
     name: str
     bears: Bears
     why: str
+    words: str = ""
 
 
 _R = Relevance
@@ -39,12 +41,15 @@ RULES: tuple[Relevance, ...] = (
     _R("vm.args", ".*", Bears.YES, "the clique of a Proxmox VM stands in args"),
     _R("host.vms", r".*\bargs", Bears.YES, "the clique of a Proxmox VM stands in args"),
     _R("host.vms", r".*\bcpu", Bears.YES, "hidden=1 hides KVM, and the driver then refuses the clique"),
+    _R("host.vms", r".*\bmachine", Bears.YES, "the address width of a virtual IOMMU can keep BARs from being "
+       "mapped", words=r".*viommu.*"),
     _R("host.vms", r".*\bmachine", Bears.NO, "the board does not enter the driver's decision"),
     _R("host.vms", r".*\bbios", Bears.NO, "firmware places BARs, and does not enter the decision"),
     _R("host.vms", r".*\bnuma.*", Bears.TIME, "virtual nodes decide where staging buffers lie"),
     _R("host.vms", r".*\bhugepages", Bears.TIME, "pages change what address translation costs"),
-    _R("host.vms", r".*\bhostpci\d+", Bears.NO, "pcie=1 changes how the guest shows the device; x-vga=1 "
-       "hides KVM, and a new mapping can hand over other cards"),
+    _R("host.vms", r".*\bhostpci\d+", Bears.NO, "pcie=1 changes how the guest shows the device, and does "
+       "not enter the driver's decision", words=r"pcie=\d( pcie=\d)?"),
+    _R("host.vms", r".*\bhostpci\d+", Bears.YES, "it decides which cards the VM gets, and x-vga=1 hides KVM"),
     _R("vm.cpu", ".*", Bears.YES, "KVM has to be visible, or the driver looks for another chipset"),
     _R("guest.kvm_visible", ".*", Bears.YES, "KVM has to be visible, or the driver refuses the clique"),
     _R("guest.virt_kind", ".*", Bears.YES, "outside a VM the driver judges the real chipset"),
@@ -70,8 +75,11 @@ RULES: tuple[Relevance, ...] = (
     _R("guest.nccl", ".*", Bears.YES, "it is NCCL's choice of transport, or what steers it"),
     _R("guest.kernel_cmdline", "pci", Bears.TIME, "it places BARs: needed to see all cards, no grant"),
     _R("guest.kernel_cmdline", ".*iommu.*", Bears.NO, "the guest's IOMMU does not enter the decision"),
-    _R("host.kernel_cmdline", "amd_iommu", Bears.NO, "on is no option of it, and it is on by default"),
-    _R("host.kernel_cmdline", "iommu", Bears.NO, "VFIO devices are translated with pt as without"),
+    _R("host.kernel_cmdline", "amd_iommu", Bears.NO, "on is no option of it, and it is on by default",
+       words="on"),
+    _R("host.kernel_cmdline", "iommu", Bears.NO, "VFIO devices are translated with pt as without",
+       words="(on )?pt"),
+    _R("host.kernel_cmdline", r"(amd_|intel_)?iommu", Bears.YES, "a VM gets cards only through an IOMMU"),
     _R("host.kernel_cmdline", "pcie_acs_override", Bears.NO, "it splits groups; P2P inside one VM does not "
        "need them merged, and isolation is lost"),
     _R("host.vfio_backend", ".*", Bears.YES, "iommufd maps no peer BARs without dma-buf"),
@@ -96,6 +104,15 @@ RULES: tuple[Relevance, ...] = (
 NOT_LISTED = Relevance("", "", Bears.UNKNOWN, "not known to enter it, and not ruled out")
 
 
-def relevance(fact_id: str, name: str) -> Relevance:
-    fits = (r for r in RULES if fact_id.startswith(r.fact) and re.fullmatch(r.name, name))
+def relevance(fact_id: str, name: str, before: str | None, after: str | None) -> Relevance:
+    """before, after: the text of the part, None where it is not there."""
+    was, now = (set(re.split(r"[ ,;]+", text)) if text else set() for text in (before, after))
+    words = " ".join(sorted(was ^ now))
+    fits = (
+        rule
+        for rule in RULES
+        if fact_id.startswith(rule.fact)
+        and re.fullmatch(rule.name, name)
+        and (not rule.words or re.fullmatch(rule.words, words))
+    )
     return next(fits, NOT_LISTED)
