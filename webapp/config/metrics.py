@@ -114,9 +114,10 @@ def _unreadable() -> Metric:
 
 def _verdicts() -> Metric:
     newest = Event.objects.order_by("-pk").values_list("session_id", flat=True)[:LAST_EVENTS]
+    moments = _moments(list(dict.fromkeys(newest))[:SESSIONS])
     counted: Counter[tuple[str, ...]] = Counter()
-    for session_id in list(dict.fromkeys(newest))[:SESSIONS]:
-        counted.update(_verdicts_of(session_id, *_moment(session_id)))
+    for session_id, (event, reading) in moments.items():
+        counted.update(_verdicts_of(session_id, event, reading))
     return _gauge(
         "peerpath_verdicts",
         f"Hypotheses of the {SESSIONS} sessions where something happened last, by verdict.",
@@ -125,11 +126,15 @@ def _verdicts() -> Metric:
     )
 
 
-def _moment(session_id: UUID) -> tuple[int, int]:
-    """Changes whenever a diagnosis could."""
-    event = Event.objects.filter(session=session_id).aggregate(last=Max("number"))["last"] or 0
-    rows = StoredReading.objects.filter(evidence__session=session_id)
-    return event, rows.aggregate(last=Max("pk"))["last"] or 0
+def _moments(sessions: list[UUID]) -> dict[UUID, tuple[int, int]]:
+    """The last event and the last reading of each: they change whenever its diagnosis could."""
+    events = Event.objects.filter(session__in=sessions).order_by().values_list("session")
+    rows = StoredReading.objects.filter(evidence__session__in=sessions).order_by()
+    readings = dict(rows.values_list("evidence__session").annotate(last=Max("pk")))
+    return {
+        session: (event, readings.get(session, 0))
+        for session, event in events.annotate(last=Max("number"))
+    }
 
 
 @lru_cache(maxsize=4 * SESSIONS)

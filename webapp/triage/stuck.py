@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from webapp.triage import intake, runs
 from webapp.triage.models import Evidence, Run, RunState, StoredReading
@@ -14,6 +14,8 @@ from webapp.triage.models.run import ACTIVE
 # A message takes milliseconds and is sent again after 20 s: after so long no worker takes any.
 LONG = timedelta(minutes=2)
 SHOWN = 100
+# A reading that was cut short is found within this many outputs; older ones are another day's.
+NEWEST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +50,10 @@ def stuck(now: datetime) -> Stuck:
 
 def unread() -> QuerySet[Evidence]:
     """Outputs of which nothing was read and nothing was called unplaced: their reading was cut short."""
+    last = Evidence.objects.order_by().aggregate(last=Max("pk"))["last"] or 0
     readings = StoredReading.objects.filter(evidence=OuterRef("pk"))
     found = Evidence.objects.filter(
-        ~Exists(readings), unplaced=[], purged_at=None, size_bytes__gt=0
+        ~Exists(readings), pk__gt=last - NEWEST, unplaced=[], purged_at=None, size_bytes__gt=0
     )
     return (
         found.exclude(reader=intake.BUNDLE)

@@ -73,7 +73,7 @@ class Run(models.Model):
 
     class Meta:
         ordering = ("-created_at",)
-        indexes = (models.Index(fields=("state",), name="runs_by_state"),)
+        indexes = (models.Index(fields=("state", "failure"), name="runs_by_state_and_failure"),)
         constraints = (
             models.UniqueConstraint(fields=("session", "number"), name="one_run_number"),
         )
