@@ -6,6 +6,7 @@ import importlib
 import os
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -128,3 +129,40 @@ def test_two_modes_have_no_middle_to_compare(copies: Any, middle: float, within:
     found = _found(copies, [middle] * 5, [12.465] * 5, modes={(False, 12288)})
     found.ranges[False, 12288] = [(12.1, 21.4)]
     assert copies.within((False, 12288), found) is within
+
+
+# --- all-reduces beside nccl-tests --------------------------------------------------------------------
+
+
+@pytest.fixture
+def sums(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    monkeypatch.delitem(sys.modules, "allreduce_vs_nccl_tests", raising=False)
+    return importlib.import_module("allreduce_vs_nccl_tests")
+
+
+def _times(on: float, off: float, repeats: int, slower: float = 1.01) -> Any:
+    times: dict[tuple[str, str, int], list[float]] = defaultdict(list)
+    for arm, us in (("P2P on", on), ("P2P off", off)):
+        times["ours", arm, 12288] = [us] * repeats
+        times["reference", arm, 12288] = [us * slower] * repeats
+    return times
+
+
+@pytest.mark.parametrize(
+    ("on", "off", "repeats", "slower", "code"),
+    [
+        (7.5, 12.9, 5, 1.01, 0),
+        (7.5, 12.9, 4, 1.01, 1),  # too few
+        (7.5, 12.9, 5, 1.05, 1),  # too far from the reference
+        (7.5, 7.4, 5, 1.01, 1),  # on and off look alike
+    ],
+)
+def test_sums_are_within_when_often_enough_and_told_apart(
+    sums: Any, on: float, off: float, repeats: int, slower: float, code: int
+) -> None:
+    assert sums.told(_times(on, off, repeats, slower)) == code
+
+
+def test_no_sum_at_all_is_no_success(sums: Any) -> None:
+    assert sums.told(defaultdict(list)) == 1
