@@ -84,6 +84,7 @@ ONLY_POST = {
     "triage:paste",
     "triage:read_outputs",
     "triage:remove_key",
+    "triage:run_on_all",
     "triage:sample",
     "triage:start_run",
     "triage:unstick",
@@ -286,7 +287,12 @@ def test_people_are_for_administrators(
 # What a role below an operator's may do besides reading; a new address that changes something is the
 # operators' until it is named here.
 FOR_REVIEWERS = {"review:comment", "review:judge"}
-ALSO_NEED_AN_ADMINISTRATOR = {"triage:add_target", "triage:host_key", "triage:forget_key"}
+ALSO_NEED_AN_ADMINISTRATOR = {
+    "triage:add_target",
+    "triage:machines",
+    "triage:host_key",
+    "triage:forget_key",
+}
 
 
 @pytest.mark.parametrize("name", OF_A_SESSION)

@@ -26,8 +26,8 @@ _COLUMNS = ("fact_id", "kind", "value", "detail", "lines", "missing")
 
 
 def facts_of(session: DiagnosisSession, until: int | None = None) -> Facts:
-    """Every stored reading and what the operator says. One query. until: key of the last evidence that
-    counts, for what was known at that time."""
+    """Every stored reading of the session's own machines and what the operator says. One query. until:
+    key of the last evidence that counts, for what was known at that time."""
     stored = list(_stored(session, until))
     # What a person says is as new as the newest evidence; it must not make a later epoch of its own.
     newest = max((item.epoch for item in stored), default=0)
@@ -36,6 +36,7 @@ def facts_of(session: DiagnosisSession, until: int | None = None) -> Facts:
 
 def _stored(session: DiagnosisSession, until: int | None) -> Iterator[Sourced]:
     readings = StoredReading.objects.filter(evidence__session=session)
+    readings = readings.exclude(evidence__run__target__beside=True)  # compared with, not diagnosed
     if until is not None:
         readings = readings.filter(evidence_id__lte=until)
     rows = readings.order_by("evidence_id", "id").values_list(

@@ -22,7 +22,7 @@ def in_turn() -> list[UUID]:
     working = list(Run.objects.filter(state__in=ACTIVE).values_list("session_id", *_MACHINE))
     has = Counter(session_id for session_id, *_ in working)
     taken = {_machine(*where) for _, *where in working}
-    ranked = []
+    ranked: list[tuple[int, int, UUID]] = []
     queued = Run.objects.filter(state=RunState.QUEUED).order_by("created_at")
     for run_id, session_id, *where in queued.values_list("pk", "session_id", *_MACHINE).iterator():
         if (machine := _machine(*where)) in taken or has[session_id] >= settings.RUNS_PER_SESSION:

@@ -49,7 +49,6 @@ class StoredKeyForm(forms.Form):
 
     def without_secrets(self) -> StoredKeyForm:
         """The form to show again: what was typed, save the secrets."""
-        self.data = self.data.copy()
-        for name in ("private_key", "passphrase"):
-            self.data.pop(name, None)
+        secret = ("private_key", "passphrase")
+        self.data = {name: self.data[name] for name in self.data if name not in secret}
         return self

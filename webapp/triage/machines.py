@@ -1,0 +1,122 @@
+"""Many machines of one session: adding a group, running probes on all of them, what each of them says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from agents.facts import Reading, View
+from agents.host_keys import HostKey, pinned_in
+from webapp.accounts.models import User
+from webapp.diagnosis.compare.odd_one_out import Comparison, compared
+from webapp.diagnosis.facts import Facts, Sourced
+from webapp.triage import codec, runs
+from webapp.triage.models import (
+    DiagnosisSession,
+    Event,
+    PinnedHostKey,
+    Run,
+    StoredReading,
+    Target,
+)
+
+MOST = 256  # machines in one session
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    user: str
+    host: str
+    port: int
+
+
+class GroupError(Exception):
+    """The machines cannot be added; the message is for people."""
+
+
+def group_add(
+    session: DiagnosisSession,
+    user: User,
+    addresses: Sequence[Address],
+    known_hosts: str,
+    values: dict[str, Any],
+) -> tuple[int, int]:
+    """Adds machines that are compared with each other, those that are there already left out. known_hosts:
+    keys this person vouches for, as OpenSSH keeps them. values: how they are entered, for
+    models.Target. Returns how many were added, and to how many of the group a key is pinned."""
+    with transaction.atomic():
+        DiagnosisSession.objects.select_for_update().get(pk=session.pk)
+        there = {(t.user, t.host, t.port) for t in session.targets.filter(agent="ssh")}
+        new = [a for a in dict.fromkeys(addresses) if (a.user, a.host, a.port) not in there]
+        if session.targets.count() + len(new) > MOST:
+            raise GroupError(f"A session has at most {MOST} machines.")
+        for address in new:
+            Target.objects.create(
+                session=session,
+                role=View.GUEST,
+                agent="ssh",
+                host=address.host,
+                port=address.port,
+                user=address.user,
+                beside=True,
+                created_by=user,
+                **values,
+            )
+        pinned = sum(_pin(session, user, address, known_hosts) for address in addresses)
+        Event.record(session, "machines_added", user, added=len(new), pinned=pinned)
+    return len(new), pinned
+
+
+def _pin(session: DiagnosisSession, user: User, address: Address, known_hosts: str) -> bool:
+    """A key that was accepted before stays: a change needs a person who looks at it."""
+    where = {"session": session, "host": address.host, "port": address.port}
+    if PinnedHostKey.objects.filter(**where).exists():
+        return True
+    found = pinned_in(known_hosts, address.host, address.port)
+    if not found:
+        return False
+    key: HostKey = found[0]
+    PinnedHostKey.objects.create(
+        **where, key_line=key.line, fingerprint=key.fingerprint, accepted_by=user
+    )
+    about = {"host": address.host, "fingerprint": key.fingerprint}
+    Event.record(session, "host_key_accepted", user, **about)
+    return True
+
+
+def guests(session: DiagnosisSession) -> list[Target]:
+    return list(session.targets.filter(role=View.GUEST).select_related("stored_key__owner"))
+
+
+def run_on_all(session: DiagnosisSession, user: User) -> list[Run]:
+    """The probes on every guest whose host key is accepted and that none are at work on."""
+    keys = set(session.host_keys.values_list("host", "port"))
+    busy = set(
+        session.runs.filter(ended_at=None, kind=runs.PROBES).values_list("target", flat=True)
+    )
+    chosen = [
+        target
+        for target in guests(session)
+        if target.pk not in busy and (target.agent == "local" or (target.host, target.port) in keys)
+    ]
+    return [runs.queue_probes(session, target, user) for target in chosen]
+
+
+def side_by_side(session: DiagnosisSession, targets: Sequence[Target]) -> Comparison:
+    """What each machine's own runs said, in the order of the targets; two queries for all of them."""
+    items: dict[int, list[Sourced]] = {target.pk: [] for target in targets}
+    rows = (
+        StoredReading.objects.filter(evidence__run__target__in=items)
+        .order_by("evidence_id", "id")
+        .values_list(
+            *("fact_id", "kind", "value", "detail", "lines", "missing"),
+            *("evidence__run__target", "evidence__reader", "evidence__sha256", "evidence__epoch"),
+        )
+    )
+    for order, (*columns, target, reader, sha256, epoch) in enumerate(rows, 1):
+        reading: Reading[object] = codec.decode(codec.Row(*columns))
+        items[target].append(Sourced(reading, f"{reader}@{sha256[:12]}", epoch, order))
+    return compared({str(target): Facts.of(items[target.pk]) for target in targets})
