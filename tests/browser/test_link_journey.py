@@ -85,7 +85,7 @@ def test_from_a_link_to_accepted_evidence(
     assert len(said) < len(whole)
     page.get_by_label("or paste it").fill(said.decode())
     page.get_by_role("button", name="Send", exact=True).click()
-    expect(page.get_by_text("No question is open")).to_be_visible()
+    expect(page.get_by_text("Nothing else is open")).to_be_visible()
     expect(page.get_by_text("⚠ note")).to_have_count(0)
 
     page.get_by_label("Yes").check()

@@ -42,6 +42,11 @@ class Phase:
         return next((script for script in self.scripts if script.do is Do.APPLY), None)
 
     @property
+    def short_title(self) -> str:
+        """Without what comes after it, which is not the host's."""
+        return self.title.partition(";")[0]
+
+    @property
     def may_be_asked(self) -> bool:
         """To apply it, or once it is applied to verify it and take it back."""
         return any(script.do is not Do.ROLLBACK for script in self.scripts)

@@ -58,7 +58,7 @@ def test_from_the_script_to_evidence(
     assert marks(sent, erika, output) == []
     page = erika.get(sent.page).content.decode()
     assert "llm-customer-one" in page
-    assert "No question is open" in page
+    assert "Nothing else is open" in page
     assert "while the VM with the GPUs is running" in page  # no QEMU runs on the stand-in
     readings = StoredReading.objects.filter(evidence__session=sent.link.session)
     assert [vm["id"] for vm in vms_of(sent)] == [128]

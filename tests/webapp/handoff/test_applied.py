@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 
@@ -43,13 +44,15 @@ class Admin:
     def runs(self, act: str) -> Ran:
         """Downloads one script of P2, checks its sum as the page says, types what the page says last."""
         page = self.browser.get(self.page).content.decode()
-        shown = re.search(rf"sh (peerpath-host-P2-{act}-vm128\.sh)(?: --yes)?\n</pre>", page)
-        assert shown
-        fetched = re.search(rf"curl -fsSo {shown[1]} \S+(/fetch/([0-9a-f]{{64}}))", page)
+        name = f"peerpath-host-P2-{act}-vm128.sh"
+        fetched = re.search(
+            rf"curl -fsSo {name} \S+(/fetch/[0-9a-f]{{64}})\necho \S+?(\w{{64}})", page
+        )
         assert fetched
         text = self.browser.get(fetched[1]).content.decode()
-        words = shown[0].removesuffix("\n</pre>").split()[2:]
-        return self.host.run(text, *words)
+        assert hashlib.sha256(text.encode()).hexdigest() == fetched[2]
+        *_, words = re.findall(rf"^(?:<pre.*>)?sh {name}(.*)$", page, re.M)
+        return self.host.run(text, *words.split())
 
     def gives_back(self, said: str) -> Answer:
         shown = self.browser.post(f"{self.page}/answer", {"text": said, "phase": "P2"}, follow=True)

@@ -111,7 +111,7 @@ def test_an_empty_session_has_no_scripts_for_the_host(
     for phase in ("P0", "P2", "P3", "P4", "P5"):
         assert "nothing to apply" in _section(page, phase)
         assert "Download" not in _section(page, phase)
-    assert "inside the VM" in _section(page, "P1")  # needs nothing of the host
+    assert "Inside the VM" in _section(page, "P1")  # needs nothing of the host
 
 
 def test_by_hand_where_the_host_is_not_known_to_be_proxmox(operator: Client, alice: User) -> None:

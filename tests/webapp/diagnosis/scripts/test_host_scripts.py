@@ -51,12 +51,20 @@ CASES: dict[str, Case] = {
 }
 
 
+QUICK = {"P0", "P2, raw addresses", "P3, mapping"}
+
+
 @pytest.mark.parametrize(
     ("case", "shell"),
     [
-        *((case, "dash") for case in CASES),
-        ("P3, mapping", "busybox sh"),
-        ("P2, raw addresses", "bash"),
+        *((case, "dash") for case in CASES if case in QUICK),
+        *(
+            pytest.param(case, "dash", marks=pytest.mark.thorough)
+            for case in CASES
+            if case not in QUICK
+        ),
+        pytest.param("P3, mapping", "busybox sh", marks=pytest.mark.thorough),
+        pytest.param("P2, raw addresses", "bash", marks=pytest.mark.thorough),
     ],
 )
 def test_apply_verify_roll_back_and_apply_again(case: str, shell: str, tmp_path: Path) -> None:
@@ -94,6 +102,7 @@ def test_apply_verify_roll_back_and_apply_again(case: str, shell: str, tmp_path:
     assert host.status == "running"
 
 
+@pytest.mark.thorough
 def test_every_phase_in_order_and_back_in_reverse(tmp_path: Path) -> None:
     """As it is meant: the session gets the host's answers again after each phase."""
     host = a_host(tmp_path / "host", HALF)
@@ -352,7 +361,13 @@ def test_every_step_is_logged(tmp_path: Path) -> None:
     assert (host.root / "root/peerpath").stat().st_mode & 0o77 == 0
 
 
-@pytest.mark.parametrize("loader", ["systemd-boot", "grub-uefi", "grub-bios"])
+@pytest.mark.parametrize(
+    "loader",
+    [
+        "systemd-boot",
+        *(pytest.param(f"grub-{way}", marks=pytest.mark.thorough) for way in ("uefi", "bios")),
+    ],
+)
 def test_pages_are_reserved_in_the_file_of_the_right_loader(loader: str, tmp_path: Path) -> None:
     """P4: the host's command line first, the VM after the reboot, and all of it back again."""
     host = a_host(tmp_path / "host")
