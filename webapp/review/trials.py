@@ -7,17 +7,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agents.benchmark import Benchmark, all_benchmarks
+from webapp.diagnosis.case import Actor
 from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.compare.kinds import KINDS, Kind, results
 from webapp.diagnosis.compare.schedule import RUNS, Arm, Plan, Step, Trial, plan, trial
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.option import Option
+from webapp.review.models import DecisionState
 from webapp.triage.models import DiagnosisSession, Run
 from webapp.triage.offering import PREFIX, arguments_of, offers
 
 TRIAL, STEP, ARM = "AB", "STEP", "ARM"  # among a run's arguments
 MEASURED_BY = ("bench.serving_load", "bench.allreduce", "bench.copy")
 MOST_RUNS = 20
+S = DecisionState
+NOT_AGREED = (S.DRAFT, S.PROPOSED, S.REJECTED, S.SUPERSEDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,14 @@ class Setup:
     @property
     def switches_itself(self) -> bool:
         return bool(self.sets)
+
+
+def waits_for_approval(session: DiagnosisSession, setup: Setup) -> bool:
+    """What somebody else carries out is tried once a decision for it was approved."""
+    if setup.option.actor is Actor.OPERATOR:
+        return False
+    agreed = session.decisions.exclude(state__in=NOT_AGREED).values_list("chosen", flat=True)
+    return not any(setup.option.id in chosen for chosen in agreed)
 
 
 def choices() -> list[Option]:

@@ -254,6 +254,10 @@ def test_an_a_b_goes_from_step_to_step(
     address = f"/sessions/{session.pk}/ab?option=host_governor&benchmark=bench.copy&runs=3&set="
     page = client.get(address).content.decode()
     assert "In turns: no restart is needed" in page
+    assert "not approved" in page
+    Decision.objects.create(
+        session=session, number=1, proposed_by=alice, state="approved", chosen=["host_governor"]
+    )
     refused = client.post(address, {"step": "1", "target": target.pk}, follow=True)
     assert "Tick that the arm is in place" in refused.content.decode()
     for step in range(1, 7):
@@ -268,6 +272,21 @@ def test_an_a_b_goes_from_step_to_step(
     assert "No drift beyond chance" in page
     assert "Every step was measured" in page
     assert "Performance governor" in client.get(f"/sessions/{session.pk}/ab").content.decode()
+
+
+def test_what_the_host_admin_does_waits_for_approval(
+    session: DiagnosisSession, alice: User, client: Client
+) -> None:
+    target = Target.objects.create(
+        session=session, role="guest", agent="ssh", host="192.0.2.1", user="op", created_by=alice
+    )
+    address = f"/sessions/{session.pk}/ab?option=host_governor&benchmark=bench.copy&runs=2&set="
+    client.post(address, {"step": "1", "target": target.pk, "yes": "1"})
+    ended(session.runs.get(), 3.4)
+    form = {"step": "2", "target": target.pk, "yes": "1"}
+    refused = client.post(address, form, follow=True).content.decode()
+    assert "has to be approved first" in refused
+    assert session.runs.count() == 1
 
 
 def test_an_arm_that_the_measurement_sets_itself(

@@ -62,7 +62,8 @@ def plan(restart: Restart, *, asks_engine: bool, runs: int = RUNS) -> Plan:
         return Plan(Order.TURNS, "no restart is needed to switch", _steps(arms, blocks))
     arms = [Arm.A] * runs + [Arm.B] * runs + [Arm.A] * BACK
     blocks = [1] * runs + [2] * runs + [3] * BACK
-    why = f"each switch restarts the {restart}, so each arm is one block, and the first comes back"
+    what = "VM" if restart is Restart.VM else restart
+    why = f"each switch restarts the {what}, so each arm is one block, and the first comes back"
     return Plan(Order.BLOCKS, why, _steps(arms, blocks))
 
 

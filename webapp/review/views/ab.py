@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from agents.benchmark import all_benchmarks
+from webapp.diagnosis.compare.schedule import Arm
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.matching import with_vm
 from webapp.review.trials import (
@@ -23,6 +24,7 @@ from webapp.review.trials import (
     progress,
     setup_of,
     started,
+    waits_for_approval,
 )
 from webapp.triage.case_facts import facts_of
 from webapp.triage.models import DiagnosisSession
@@ -53,6 +55,7 @@ def trial_page(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         so_far=progress(session, setup, facts) if setup else None,
         options=choices(),
         benchmarks=[all_benchmarks()[name] for name in MEASURED_BY],
+        unapproved=setup is not None and waits_for_approval(session, setup),
         targets=session.targets.filter(role="guest"),
         trials=[(s, address(session, s)) for s in started(session)],
     )
@@ -77,6 +80,11 @@ def _start(request: HttpRequest, session: DiagnosisSession, setup: Setup, facts:
     running = so_far.runs.get(step.number)
     if running and not running.ended:
         messages.error(request, f"Step {step.number} is being measured by run {running.number}.")
+        return
+    if step.arm is Arm.B and waits_for_approval(session, setup):
+        messages.error(
+            request, f"{setup.option.title}: a decision for it has to be approved first."
+        )
         return
     if not request.POST.get("yes"):
         messages.error(request, "Tick that the arm is in place and that the machine may be loaded.")

@@ -41,7 +41,7 @@ def decision(request: HttpRequest, session: DiagnosisSession, number: int) -> Ht
         "",
         decision=found,
         chosen=[o for o in found.options if o["id"] in found.chosen],
-        others=[o for o in found.options if o["id"] not in found.chosen],
+        not_chosen=[o for o in found.options if o["id"] not in found.chosen],
         stale=superseded_pins(found, facts_of(session)),
         approvals=found.approvals.select_related("by"),
         counting=counting,
