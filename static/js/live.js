@@ -51,6 +51,25 @@ document.addEventListener("visibilitychange", () => {
   }
 });
 
+// Live output can be held still, to be read; the run goes on.
+const paused = new Set();
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (paused.has(event.target.dataset.run) && event.detail.requestConfig.verb === "get") event.preventDefault();
+});
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-pause]");
+  if (!button) return;
+  const run = button.dataset.pause;
+  const held = !paused.delete(run);
+  if (held) paused.add(run);
+  button.setAttribute("aria-pressed", String(held));
+});
+const pausable = () => {
+  for (const button of document.querySelectorAll("[data-pause]")) button.hidden = false;
+};
+document.addEventListener("DOMContentLoaded", pausable);
+document.addEventListener("htmx:afterSettle", pausable);
+
 // The feed brings what happened in this session: a run that ended is told wherever one is in it.
 const newest = (root) => Math.max(0, ...[...root.querySelectorAll("[data-event]")].map((e) => +e.dataset.event));
 let seen = newest(document);

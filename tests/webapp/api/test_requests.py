@@ -97,6 +97,20 @@ def test_what_is_no_json_is_told_to_be_none(
     assert not DiagnosisSession.objects.exists()
 
 
+def test_json_has_an_end(ask: Program, settings: Any) -> None:
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 100
+    problem_of(ask("POST", "/sessions", {"title": "x" * 100}), 413)
+
+
+def test_a_vmid_can_be_taken_back_and_nothing_else_is_null(ask: Program, at: str) -> None:
+    ask("PATCH", at, {"vmid": 128, "own_words": "P2P"}, If_Match="*")
+    changed = ask(
+        "PATCH", at, {"vmid": None, "own_words": None, "title": None}, If_Match="*"
+    ).json()
+    assert changed["vmid"] is None
+    assert changed["own_words"] == "P2P"
+
+
 def test_nul_is_left_out_of_texts(ask: Program) -> None:
     made = ask("POST", "/sessions", {"title": "a\0b"})
     assert made.json()["title"] == "ab"
@@ -158,16 +172,17 @@ def test_pages_of_comments_neither_repeat_nor_skip(
     assert found == own
 
 
-@pytest.mark.parametrize(
-    "cursor", ["x", "e30", "WzEsMl0", "W251bGwsbnVsbF0", "%F0%9F%92%A9", "A" * 299]
-)
+# Nothing of the kind; an object; nulls; a sign; too long; cut off.
+NO_CURSORS = ("x", "e30", "W251bGwsbnVsbF0", "%F0%9F%92%A9", "A" * 299, "WyJ4Iiwxxx")
+A_NUMBER, A_TIME = "WzEsMl0", "WyIyMDI2LTAxLTAxVDAwOjAwOjAwKzAwOjAwIiwgMV0"  # and a key
+
+
 @pytest.mark.parametrize("path", ["/sessions", "{}/events", "{}/links", "{}/runs"])
-def test_what_is_no_cursor_is_told_to_be_none(
-    ask: Program, at: str, path: str, cursor: str
-) -> None:
-    answer = ask("GET", f"{path.format(at)}?cursor={cursor}")
-    if not ((cursor == "WzEsMl0" and "events" in path) or (cursor == "WzEsMl0" and "runs" in path)):
-        problem_of(answer, 404 if answer.status_code == 404 else 422)
+def test_what_is_no_cursor_of_a_list_is_told_to_be_none(ask: Program, at: str, path: str) -> None:
+    other = A_TIME if path in {"{}/events", "{}/runs"} else A_NUMBER
+    for cursor in (*NO_CURSORS, other):
+        problem_of(ask("GET", f"{path.format(at)}?cursor={cursor}"), 422)
+    assert ask("GET", f"{at}/events?cursor={A_NUMBER}").status_code == 200
 
 
 # --- the same request again ---------------------------------------------------------------------------

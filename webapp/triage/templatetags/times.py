@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -47,7 +48,7 @@ def _said(when: datetime) -> str:
 
 
 @register.filter
-def progress(run: Any, answered: int) -> dict[str, Any]:
+def progress(run: Any, answers: Sequence[Any]) -> dict[str, Any]:
     """How far a run got: {text, value, most}; without a value where nobody knows.
 
     Probes are counted. A benchmark says how long it has run and how long it takes on two GPUs, which is no
@@ -57,8 +58,17 @@ def progress(run: Any, answered: int) -> dict[str, Any]:
         return {"text": "waits"}
     if run.kind == "probes":
         most = len(run.names)
-        return {"text": f"{answered} of {most}", "value": answered, "most": most}
+        return {"text": f"{len(answers)} of {most}", "value": len(answers), "most": most}
     seconds = (timezone.now() - run.started_at).total_seconds()
     benchmark = all_benchmarks().get(run.names[0]) if run.names else None
     usual = f" of about {benchmark.duration_s} s on two GPUs" if benchmark else ""
     return {"text": f"{seconds:.0f} s{usual}"}
+
+
+@register.filter
+def took(run: Any) -> str:
+    """ "" for a run that never started."""
+    if not run.started_at or not run.ended_at:
+        return ""
+    seconds = (run.ended_at - run.started_at).total_seconds()
+    return f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.0f} min"
