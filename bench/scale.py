@@ -1,0 +1,329 @@
+"""How long pages take with 100,000 sessions and 2 million readings, and how many queries they ask.
+
+    python -m bench.scale sqlite|postgresql [--sessions 100000] [--readings 2000000] [--requests 40]
+
+Server time: of a request through the whole middleware, in this process, with no network; queries counted
+in one more request. CPU: of this process alone, which with SQLite is all there is; on a machine that does
+other things too it tells more than the clock. Every session has the readings of the sample's guest, so
+that pages judge real facts; one has a log of 10,000 events. The database lies in a temporary folder and is
+removed afterwards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+GPUS = ("NVIDIA H200", "NVIDIA H100 80GB HBM3", "NVIDIA L40S", "NVIDIA RTX PRO 6000", "NVIDIA B200")
+BOARDS = ("ESC8000A-E13", "H13SSW", "S8056GM", "X14DBG", "G493-ZB3", "WRX90E")
+EVIDENCE_EACH = 2
+LIMIT_MS, MOST_QUERIES = 150.0, 10
+
+
+@contextlib.contextmanager
+def database(kind: str) -> Iterator[None]:
+    """Migrated and empty; this process's Django uses it."""
+    if kind == "postgresql":
+        from bench.stack import stack
+
+        with stack(PEERPATH_REDIS_URL=""):
+            yield
+        return
+    folder = tempfile.mkdtemp(prefix="peerpath-scale-")
+    os.environ |= {"PEERPATH_DATA": folder, "PEERPATH_DATABASE_URL": "", "PEERPATH_REDIS_URL": ""}
+    try:
+        subprocess.run([sys.executable, "manage.py", "migrate", "-v", "0"], cwd=ROOT, check=True)
+        yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass
+class Filled:
+    """Who asks, and what they ask for. few: a member of 1,000 sessions; many: of all."""
+
+    admin: Any
+    few: Any
+    many: Any
+    rich: Any
+    usual: list[Any]
+
+
+def fill(sessions: int, readings: int) -> Filled:
+    from django.utils import timezone
+
+    from webapp.accounts.models import User
+    from webapp.triage.digests import digest_refresh
+    from webapp.triage.models import Event
+    from webapp.triage.samples import open_sample
+
+    people = {
+        name: User.objects.create(username=name, is_staff=name == "admin")
+        for name in ("admin", "few", "many")
+    }
+    rich = open_sample("kpro6@host", owner=people["admin"])
+    last = rich.events.count()
+    _bulk(
+        [
+            Event(
+                session=rich, number=last + n, kind="step_saved", actor=people["admin"],
+                at=timezone.now(), data={"step": "symptom"}, hash="0" * 64,
+            )
+            for n in range(1, 10_001)
+        ]
+    )  # fmt: skip
+    digest_refresh(rich)
+    template = open_sample("kpro6@guest", owner=people["admin"])
+    digest_refresh(template)
+    made = _sessions(sessions, people)
+    _texts(made, people, template)
+    _readings(made, template, readings // sessions // EVIDENCE_EACH)
+    _analyze()
+    return Filled(people["admin"], people["few"], people["many"], rich, made[:: len(made) // 50])
+
+
+def _sessions(count: int, people: dict[str, Any]) -> list[Any]:
+    from webapp.triage.models import DiagnosisSession, SessionMember
+
+    made = [
+        DiagnosisSession(owner=people["many"], title=f"Case {number} on rack {number % 977}")
+        for number in range(count)
+    ]
+    members = [SessionMember(session=s, user=people["many"]) for s in made]
+    members += [
+        SessionMember(session=s, user=people["few"]) for s in made[:: max(1, count // 1000)]
+    ]
+    _bulk(made)
+    _bulk(members)
+    return made
+
+
+def _texts(made: list[Any], people: dict[str, Any], template: Any) -> None:
+    """Digests, entries, three events a session; a decision of every fifth, a comment of every tenth."""
+    from django.utils import timezone
+
+    from webapp.review.models import Comment, Decision, Mention
+    from webapp.triage.models import Digest, Entry, Event
+    from webapp.triage.search import plain
+
+    chance, model = random.Random(1), template.digest
+    digests, entries, events, decisions, comments = [], [], [], [], []
+    verdicts = ("no_clique", "staged_through_host", "kvm_hidden", "launch_bound", "memory_bound")
+    findings = [(e.ref, e.title, e.words) for e in template.entries.filter(kind="finding")]
+    for number, session in enumerate(made):
+        gpu, board = chance.choice(GPUS), chance.choice(BOARDS)
+        driver = f"{chance.choice((550, 570, 580, 590))}.{chance.randrange(200)}.{number % 17:02}"
+        digests.append(
+            Digest(
+                session=session, upto=3, gpu=gpu, gpu_count=8, board=board, driver=driver,
+                driver_major=driver[:3], machine_type=chance.choice(("q35", "i440fx")), virt="kvm",
+                verdict=chance.choice(verdicts), gate="granted", headline=model.headline,
+            )
+        )  # fmt: skip
+        words = plain(session.title, gpu, board, driver, model.headline, "kvm")
+        entries.append(Entry(session=session, kind="session", title=session.title, words=words))
+        for ref, title, text in findings[:3]:
+            entries.append(Entry(session=session, kind="finding", ref=ref, title=title, words=text))
+        for kind in ("session_opened", "evidence_taken", "run_finished"):
+            events.append(
+                Event(
+                    session=session, number=1 + len(events) % 3, kind=kind, actor=people["many"],
+                    at=timezone.now(), hash="0" * 64, data={"number": 1, "state": "succeeded"},
+                )
+            )  # fmt: skip
+        if number % 5 == 0:
+            state = ("proposed", "approved", "verified", "no_effect", "draft")[number // 5 % 5]
+            decisions.append(
+                Decision(
+                    session=session, number=1, title=f"Grant the clique {number}", reason="why",
+                    state=state, proposed_by=people["many"],
+                )
+            )  # fmt: skip
+            title = decisions[-1].title
+            text = plain(title, "why", state)
+            entries.append(
+                Entry(session=session, kind="decision", ref="1", title=title, words=text)
+            )
+        if number % 10 == 0:
+            comments.append(Comment(session=session, text="look here @few", author=people["many"]))
+    for rows in (digests, entries, events, decisions, comments):
+        _bulk(rows)
+    _bulk([Mention(comment=c, user=people["few"]) for c in comments[:5000]])
+
+
+def _readings(made: list[Any], template: Any, each: int) -> None:
+    """each: readings of one evidence, copied inside the database from the template's."""
+    from django.db import connection
+
+    from webapp.triage.models import Evidence, StoredReading
+
+    rows = cycle(template.evidence.exclude(readings=None)[:EVIDENCE_EACH])
+    evidence = [
+        Evidence(
+            session=session, reader=row.reader, view=row.view, origin="paste", label=f"{n}.txt",
+            sha256=row.sha256, size_bytes=row.size_bytes, created_by=session.owner,
+        )
+        for session in made
+        for n, row in zip(range(EVIDENCE_EACH), rows, strict=False)
+    ]  # fmt: skip
+    _bulk(evidence)
+    wanted = StoredReading.objects.filter(evidence__session=template).values_list("pk", flat=True)
+    chosen = ",".join(str(pk) for pk in wanted[:each])
+    columns = "fact_id, kind, value, detail, lines, missing, reader, parsed_by"
+    copied = ", ".join(f"r.{name}" for name in columns.split(", "))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO triage_storedreading (evidence_id, {columns})"
+            f" SELECT e.id, {copied} FROM triage_evidence e CROSS JOIN triage_storedreading r"
+            f" WHERE r.id IN ({chosen}) AND e.id >= {evidence[0].pk}"
+        )
+
+
+def _bulk(rows: list[Any]) -> None:
+    from django.db import transaction
+
+    with transaction.atomic():
+        for start in range(0, len(rows), 5000):
+            type(rows[0])._default_manager.bulk_create(rows[start : start + 5000])
+
+
+def _analyze() -> None:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+
+
+def pages(filled: Filled) -> dict[str, tuple[Any, Callable[[int], str]]]:
+    """Who asks for what; the number of the request varies it."""
+    from webapp.triage.listing import Asked, page
+
+    second = page(filled.admin, Asked()).after
+    usual, rich = filled.usual, f"/sessions/{filled.rich.pk}"
+    return {
+        "start, administrator": (filled.admin, lambda n: "/"),
+        "start, member of 1,000": (filled.few, lambda n: "/"),
+        "start, member of all": (filled.many, lambda n: "/"),
+        "start, second page": (filled.admin, lambda n: f"/?before={second.replace('+', '%2B')}"),
+        "start, a usual word": (filled.admin, lambda n: "/?q=H200"),
+        "start, a rare word": (filled.admin, lambda n: f"/?q=Case+{n * 997}"),
+        "start, a usual word, member of all": (filled.many, lambda n: "/?q=H200"),
+        "start, usual GPU and driver": (filled.admin, lambda n: "/?gpu=L40S&driver=580"),
+        "start, verdict": (filled.few, lambda n: "/?verdict=no_clique"),
+        "start, nothing like it": (filled.admin, lambda n: "/?gpu=nowhere"),
+        "start, nothing like it, member of all": (filled.many, lambda n: "/?board=nowhere"),
+        "search, a usual word": (filled.admin, lambda n: "/search?q=H200"),
+        "search, usual words": (filled.admin, lambda n: "/search?q=gpu+clique"),
+        "search, a rare word": (filled.admin, lambda n: f"/search?q=Case+{n * 997}"),
+        "search, a usual word, member of 1,000": (filled.few, lambda n: "/search?q=H200"),
+        "search, a usual word, member of all": (filled.many, lambda n: "/search?q=H200"),
+        "search, no such word": (filled.admin, lambda n: "/search?q=xyzzy"),
+        "decisions, administrator": (filled.admin, lambda n: "/decisions"),
+        "decisions, member of all": (filled.many, lambda n: "/decisions"),
+        "decisions, a word": (filled.admin, lambda n: f"/decisions?q=clique+{n * 35}"),
+        "decisions, a state": (filled.admin, lambda n: "/decisions?state=verified"),
+        "decisions, last page": (filled.admin, lambda n: "/decisions?page=99999"),
+        "for me, administrator": (filled.admin, lambda n: "/for-me"),
+        "for me, member of 1,000": (filled.few, lambda n: "/for-me"),
+        "calibration": (filled.admin, lambda n: "/calibration"),
+        "diagnosis": (filled.admin, _of(usual, "diagnosis")),
+        "diagnosis, the whole sample": (filled.admin, lambda n: f"{rich}/diagnosis"),
+        "log": (filled.admin, _of(usual, "log")),
+        "log of 10,000 events": (filled.admin, lambda n: f"{rich}/log"),
+        "symptom": (filled.admin, _of(usual, "symptom")),
+        "guest": (filled.admin, _of(usual, "guest")),
+        "decide": (filled.admin, _of(usual, "decide")),
+        "verify": (filled.admin, _of(usual, "verify")),
+        "activity": (filled.admin, _of(usual, "activity")),
+        "stuck": (filled.admin, lambda n: "/stuck"),
+    }
+
+
+def _of(sessions: list[Any], path: str) -> Callable[[int], str]:
+    return lambda n: f"/sessions/{sessions[n % len(sessions)].pk}/{path}"
+
+
+def measure(
+    user: Any, address: Callable[[int], str], requests: int
+) -> tuple[list[float], list[float], int]:
+    """Milliseconds of each request, by the clock and of this process's CPU; the queries of one more."""
+    from django.db import connection
+    from django.test import Client
+    from django.test.utils import CaptureQueriesContext
+
+    client = Client()
+    client.force_login(user)
+    for number in range(2):
+        _ask(client, address(number))
+    took = [_ask(client, address(number)) for number in range(2, requests + 2)]
+    with CaptureQueriesContext(connection) as queries:
+        _ask(client, address(0))
+    return [clock for clock, _ in took], [cpu for _, cpu in took], len(queries)
+
+
+def _ask(client: Any, address: str) -> tuple[float, float]:
+    begun, cpu = time.perf_counter(), time.process_time()
+    answer = client.get(address)
+    took = (time.perf_counter() - begun) * 1e3, (time.process_time() - cpu) * 1e3
+    if answer.status_code != 200:
+        raise RuntimeError(f"{address} answered {answer.status_code}")
+    return took
+
+
+def main() -> int:
+    asked = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    asked.add_argument("kind", choices=("sqlite", "postgresql"))
+    asked.add_argument("--sessions", type=int, default=100_000)
+    asked.add_argument("--readings", type=int, default=2_000_000)
+    asked.add_argument("--requests", type=int, default=40)
+    given = asked.parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.config.settings")
+    with database(given.kind):
+        import django
+
+        django.setup()
+        from django.conf import settings
+
+        settings.ALLOWED_HOSTS = ["testserver"]
+        begun = time.monotonic()
+        filled = fill(given.sessions, given.readings)
+        print(f"{given.kind}: {counts()}, filled in {time.monotonic() - begun:.0f} s", flush=True)
+        over = sum(_row(name, *page, given.requests) for name, page in pages(filled).items())
+    print(f"{over} over {LIMIT_MS:.0f} ms at p95 or {MOST_QUERIES} queries")
+    return 1 if over else 0
+
+
+def counts() -> str:
+    from webapp.triage.models import DiagnosisSession, Entry, Event, StoredReading
+
+    models = (DiagnosisSession, StoredReading, Entry, Event)
+    return ", ".join(f"{m.objects.count():,} {m._meta.verbose_name_plural}" for m in models)
+
+
+def _row(name: str, user: Any, address: Callable[[int], str], requests: int) -> bool:
+    took, cpu, queries = measure(user, address, requests)
+    p50, p95 = statistics.median(took), statistics.quantiles(took, n=20)[-1]
+    over = p95 >= LIMIT_MS or queries > MOST_QUERIES
+    told = f"p50 {p50:7.1f} ms  p95 {p95:7.1f} ms  CPU {statistics.median(cpu):6.1f} ms"
+    print(f"{name:42} {told}  {queries:3} queries{'  OVER' * over}", flush=True)
+    return over
+
+
+if __name__ == "__main__":
+    sys.exit(main())
