@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Event
+
 import redis
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
@@ -13,6 +15,7 @@ from django.views.decorators.http import require_safe
 
 OK = "ok"
 _WAIT_S = 3
+_seen_up_to_date = Event()
 
 
 @login_not_required
@@ -60,8 +63,13 @@ def _migrations() -> str:
 
 
 def _up_to_date() -> bool:
-    executor = MigrationExecutor(connection)
-    return not executor.migration_plan(executor.loader.graph.leaf_nodes())
+    """Asked with every migration's file in hand; once it is so, it stays so for this version."""
+    if not _seen_up_to_date.is_set():
+        executor = MigrationExecutor(connection)
+        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+            return False
+        _seen_up_to_date.set()
+    return True
 
 
 def _broker() -> str:
