@@ -6,7 +6,6 @@ from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
-from django.contrib.auth.forms import PasswordChangeForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -14,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from webapp.accounts import throttle
-from webapp.accounts.forms import EmailForm, TokenForm
+from webapp.accounts.forms import EmailForm, PasswordForm, TokenForm
 from webapp.accounts.models import ApiToken, User
 
 MOST_TOKENS = 50  # good at once; more is a program that makes them in a loop
@@ -30,7 +29,7 @@ def _page(request: HttpRequest, status: int = 200, **given: Any) -> HttpResponse
     user = cast(User, request.user)
     context = {
         "nav": "account",
-        "password_form": PasswordChangeForm(user),
+        "password_form": PasswordForm(user),
         "email_form": EmailForm(initial={"email": user.email}),
         "token_form": TokenForm(),
         "tokens": [token for token in user.api_tokens.all() if token.is_good],
@@ -47,7 +46,7 @@ def password(request: HttpRequest) -> HttpResponse:
     if not throttle.may_try(user.username, address):
         messages.error(request, "Too many wrong passwords. Wait a minute and try again.")
         return _page(request, 429)
-    form = PasswordChangeForm(user, request.POST)
+    form = PasswordForm(user, request.POST)
     if not form.is_valid():
         return _page(request, 422, password_form=form)
     throttle.succeeded(user.username, address)

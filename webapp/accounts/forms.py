@@ -6,6 +6,7 @@ import unicodedata
 from typing import Any
 
 from django import forms
+from django.contrib.auth.forms import PasswordChangeForm
 from django.contrib.auth.password_validation import validate_password
 
 from webapp.accounts.models import ELSEWHERE, Scope, User
@@ -41,6 +42,15 @@ class WelcomeForm(forms.Form):
             except forms.ValidationError as error:
                 self.add_error("password", error)
         return data
+
+
+class PasswordForm(PasswordChangeForm):
+    """Django's own, on a page where it is one card of several."""
+
+    def __init__(self, user: User, data: Any = None) -> None:
+        super().__init__(user, data)
+        self.fields["old_password"].widget.attrs.pop("autofocus", None)
+        self.fields["new_password2"].label = "New password again"
 
 
 class EmailForm(forms.Form):

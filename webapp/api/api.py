@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.request import RawPostDataException
 from django.utils.datastructures import MultiValueDict
@@ -172,6 +172,11 @@ def _http(request: HttpRequest, error: HttpError) -> HttpResponse:
 @api.exception_handler(RawPostDataException)
 def _a_form(request: HttpRequest, error: RawPostDataException) -> HttpResponse:
     return problem(415, "This takes application/json.")
+
+
+@api.exception_handler(RequestDataTooBig)
+def _too_large(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
+    return problem(413, "JSON has at most 50 MiB; send files as a form.")
 
 
 @api.exception_handler(ValidationError)

@@ -185,9 +185,9 @@ def paste(server: Server, options: argparse.Namespace) -> int:
     except OSError as error:
         raise StopError(USAGE, f"{options.file}: {error.strerror}") from error
     name = "a paste" if is_input else options.file.name
-    fields = {"role": options.role or "", "hide": "true" if options.hide else "false"}
-    body, media_type = _form(fields, name, raw)
-    answer = server.ask("POST", f"{_of(options)}/evidence/files", body, media_type)
+    about = urlencode({"role": options.role or "", "hide": options.hide})
+    body, media_type = _form(name, raw)
+    answer = server.ask("POST", f"{_of(options)}/evidence/files?{about}", body, media_type)
     got = json.loads(answer)
     for given in got["given"]:
         for part in given["understood"]:
@@ -200,16 +200,12 @@ def paste(server: Server, options: argparse.Namespace) -> int:
     return PARTLY if any(given["unplaced"] for given in got["given"]) else DONE
 
 
-def _form(fields: dict[str, str], name: str, raw: bytes) -> tuple[bytes, str]:
+def _form(name: str, raw: bytes) -> tuple[bytes, str]:
     """A multipart/form-data body with one file (RFC 7578) and its media type."""
     mark = f"peerpath-{uuid.uuid4().hex}"
-    quoted = name.replace("\\", "_").replace('"', "_").replace("\r", "_").replace("\n", "_")
-    parts = [
-        f'--{mark}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'.encode()
-        for key, value in fields.items()
-    ]
+    quoted = "".join("_" if c in '"\\\r\n' else c for c in name)
     head = f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="{quoted}"\r\n\r\n'
-    body = b"".join([*parts, head.encode(errors="replace"), raw, f"\r\n--{mark}--\r\n".encode()])
+    body = b"".join([head.encode(errors="replace"), raw, f"\r\n--{mark}--\r\n".encode()])
     return body, f"multipart/form-data; boundary={mark}"
 
 
@@ -232,7 +228,8 @@ def run(server: Server, options: argparse.Namespace) -> int:
         offset = got["next_offset"]
     ended = server.get(path)
     sys.stderr.write(f"Run {ended['number']}: {ended['state']}. {_line(ended['problem'])}\n")
-    return {"succeeded": DONE, "partly": PARTLY}.get(ended["state"], UNREACHABLE)
+    codes = {"succeeded": DONE, "partly": PARTLY, "failed": UNREACHABLE}
+    return codes.get(ended["state"], FAILED)
 
 
 def _only_target(server: Server, options: argparse.Namespace) -> int:

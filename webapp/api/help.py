@@ -29,6 +29,7 @@ class Example:
     command: str
 
 
+PREFIX = "/api/v1"
 _AS_YOU = '-H "Authorization: Bearer $PEERPATH_TOKEN"'
 _SESSION = '"$PEERPATH/api/v1/sessions/$SESSION'
 EXAMPLES = (
@@ -40,7 +41,7 @@ EXAMPLES = (
     ),
     Example(
         "Give outputs or archives",
-        f'curl -sS {_AS_YOU} -F file=@outputs.txt -F role=guest \\\n  {_SESSION}/evidence/files"',
+        f'curl -sS {_AS_YOU} -F file=@outputs.txt \\\n  {_SESSION}/evidence/files?role=guest"',
     ),
     Example("The diagnosis", f'curl -sS {_AS_YOU} {_SESSION}/diagnosis"'),
     Example(
@@ -54,7 +55,7 @@ EXAMPLES = (
 
 @require_GET
 def api_help(request: HttpRequest) -> HttpResponse:
-    context = {"nav": "help", "groups": _groups(), "examples": EXAMPLES}
+    context = {"nav": "help", "groups": _groups(), "examples": EXAMPLES, "prefix": PREFIX}
     return TemplateResponse(request, "api/help.html", context)
 
 
@@ -71,4 +72,7 @@ def _entries() -> Iterator[tuple[str, Entry]]:
         for method, operation in methods.items():
             scope = operation["security"][0]["Bearer"][0]
             says = operation["description"]
-            yield operation["tags"][0], Entry(method.upper(), path, scope, says)
+            yield (
+                operation["tags"][0],
+                Entry(method.upper(), path.removeprefix(PREFIX), scope, says),
+            )

@@ -95,7 +95,9 @@ def _row(token: ApiToken, key: str, fingerprint: str) -> tuple[Remembered, bool]
         with transaction.atomic():
             return Remembered.objects.create(token=token, key=key, fingerprint=fingerprint), True
     except IntegrityError:
-        return Remembered.objects.get(token=token, key=key), False
+        # Gone again when the other one was refused meanwhile; then this one is told to ask once more.
+        found = Remembered.objects.filter(token=token, key=key).first()
+        return found or Remembered(fingerprint=fingerprint), False
 
 
 def _repeated(row: Remembered, fingerprint: str) -> HttpResponse:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
-from ninja import File, Form, Query, Router, Status, UploadedFile
+from ninja import File, Query, Router, Status, UploadedFile
 from pydantic import BaseModel, Field
 
 from agents.facts import View
@@ -168,7 +168,7 @@ def paste_evidence(request: HttpRequest, session_id: UUID, sent: Paste) -> Statu
 @router.post(S + "/evidence/files", auth=WRITE, response={201: Understanding})
 @remembered(also=AT_LEAST_ONE)
 def upload_evidence(
-    request: HttpRequest, session_id: UUID, file: File[list[UploadedFile]], about: Form[About]
+    request: HttpRequest, session_id: UUID, file: File[list[UploadedFile]], about: Query[About]
 ) -> Status[Understanding]:
     """Takes files, archives among them, of at most 50 MiB each."""
     session = session_of(request, session_id, Role.OPERATOR)

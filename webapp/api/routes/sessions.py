@@ -82,7 +82,8 @@ class Sample(Sent):
 
 
 class Change(Sent):
-    """What is left out stays. workload: the whole of it, with the tables of the workload file."""
+    """What is left out or null stays, save that a vmid can be taken back. workload: the whole of it, with
+    the tables of the workload file."""
 
     title: str | None = Field(None, min_length=1, max_length=200)
     symptom: str | None = Field(None, max_length=20_000)
@@ -204,7 +205,8 @@ def change_session(request: HttpRequest, session_id: UUID, sent: Change) -> Http
     """Changes what is sent, with If-Match."""
     session = session_of(request, session_id, Role.OPERATOR)
     version = asked_version(request, session.version)
-    values = sent.model_dump(exclude_none=True)
+    given = sent.model_dump(exclude_unset=True)
+    values = {name: value for name, value in given.items() if value is not None or name == "vmid"}
     if "workload" in values:
         _usable(values["workload"])
     what = "symptom" if values.keys() & {"title", "symptom", "workload"} else "hypothesis"
