@@ -83,7 +83,7 @@ function place(key) {
   return /^[1-8]$/.test(key) ? document.querySelectorAll(".rail ol a")[key - 1] : null;
 }
 function search() {
-  const field = document.querySelector("main input[type=search]");
+  const field = document.querySelector("main [role=search] input:not([type=hidden])");
   if (field) field.focus(); else open("palette");
 }
 // Sections get the focus in turn, so that a reader without a mouse need not tab through every link.

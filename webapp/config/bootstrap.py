@@ -27,6 +27,7 @@ TEST_PROGRAMS = {
     "shellcheck": "shellcheck",
 }
 # torch is only for the tests that run the benchmark payloads for real, and large elsewhere.
+TESTED = ["requirements.txt", "requirements-s3.txt", "requirements-test.txt"]
 TORCH = "torch==2.13.0"
 # Tests of one file share its fixtures, so a file stays with one process.
 PURE = ("tests/agents", "tests/webapp/diagnosis", "tests/architecture")
@@ -52,7 +53,10 @@ def run(arguments: list[str]) -> int:
     if arguments[:1] == ["remote"]:  # a client needs no environment of its own
         client = str(ROOT / "webapp" / "api" / "client.py")
         return hand_over(sys.executable, ["-P", client, *arguments[1:]])
-    python = environment(ROOT / ".venv", ["requirements.txt"])
+    if arguments[:1] == ["screenshots"]:  # a browser is among what tests need
+        python = environment(ROOT / ".venv-test", TESTED, [TORCH])
+    else:
+        python = environment(ROOT / ".venv", ["requirements.txt"])
     if arguments == ["setup"]:
         return hand_over(python, ["manage.py", "migrate", "--verbosity", "0"])
     if not arguments or arguments[0].startswith("-"):
@@ -66,11 +70,7 @@ def test(arguments: list[str]) -> int:
     extra = arguments[1:] if fast else arguments
     if not fast:
         install_programs()
-    python = environment(
-        ROOT / ".venv-test",
-        ["requirements.txt", "requirements-s3.txt", "requirements-test.txt"],
-        [TORCH],
-    )
+    python = environment(ROOT / ".venv-test", TESTED, [TORCH])
     os.environ["PEERPATH_DATA"] = str(ROOT / ".venv-test" / "data")
     # Without bytecode every run compiles and rewrites all tests anew, which takes half its time.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

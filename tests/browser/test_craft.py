@@ -1,0 +1,188 @@
+"""What every page has to have: nothing that axe finds, nothing from elsewhere, little weight, no jump; and
+what can be done with the keyboard alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.browser.conftest import ROOT, Server, sign_in
+
+pytestmark = pytest.mark.browser
+AXE = Path(__file__).parent / "vendor" / "axe-4.14.1.min.js"  # Deque Systems, MPL-2.0
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+ALONE = (
+    *("", "search?q=gpu", "decisions", "for-me", "calibration", "help", "help/api", "keys"),
+    *("account", "people", "webhooks", "stuck", "styleguide"),
+)
+OF_A_SESSION = (
+    *("symptom", "hypothesis", "guest", "path", "host", "diagnosis", "decide", "verify"),
+    *("topology", "plan", "summary", "discussion", "log"),
+)
+LARGEST_BYTES = 100_000
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def context(
+    request: pytest.FixtureRequest, server: Server, account: str, browser: Browser
+) -> Iterator[BrowserContext]:
+    found = browser.new_context(
+        color_scheme=request.param,
+        reduced_motion="reduce",
+        permissions=["clipboard-read", "clipboard-write"],
+    )
+    page = found.new_page()
+    sign_in(page, server)
+    expect(page.get_by_role("heading", name="Where does the time per token go?")).to_be_visible()
+    page.close()
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def session(context: BrowserContext, server: Server) -> str:
+    """The address of the sample case as it stood after the admin's paste."""
+    page = context.new_page()
+    page.goto(server.url)
+    page.get_by_label("As known after").select_option("host")
+    page.get_by_role("button", name="Open it").last.click()
+    page.wait_for_url("**/symptom")
+    found = page.url.removesuffix("/symptom")
+    page.close()
+    return found
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    found = context.new_page()
+    yield found
+    found.close()
+
+
+def test_axe_finds_nothing_on_any_page(page: Page, server: Server, session: str) -> None:
+    found = {}
+    for address in (
+        *(f"{server.url}/{path}" for path in ALONE),
+        *(f"{session}/{p}" for p in OF_A_SESSION),
+    ):
+        answer = page.goto(address)
+        assert answer is not None, address
+        assert answer.status == 200, address
+        if wrong := _violations(page):
+            found[address] = wrong
+    page.goto(f"{session}/diagnosis")
+    page.locator("a.ev[href*='/evidence/']:visible").first.click()
+    page.wait_for_selector("dialog[open] .marked")
+    if wrong := _violations(page):
+        found["the evidence above a page"] = wrong
+    assert not found
+
+
+def _violations(page: Page) -> list[str]:
+    page.evaluate(AXE.read_text())
+    told = page.evaluate(
+        "rules => axe.run(document, {resultTypes: ['violations'], runOnly: rules})"
+        ".then(r => r.violations.map(v => `${v.id}: ${v.nodes[0].html.slice(0, 200)}`))",
+        RULES,
+    )
+    return [str(text) for text in told]
+
+
+def test_a_page_is_light_and_asks_nobody_else(page: Page, server: Server, session: str) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{session}/diagnosis", wait_until="networkidle")
+    assert [url for url in asked if not url.startswith(server.url)] == []
+    weight = 0
+    for url in {url for url in asked if re.search(r"\.(css|js)(\?|$)", url)}:
+        weight += len(page.request.get(url).body())
+    assert 0 < weight < LARGEST_BYTES * 1.25, "as they lie on the disk; sent, they are compressed"
+
+
+def test_nothing_jumps_while_a_page_comes(page: Page, session: str) -> None:
+    page.add_init_script(
+        "window.moved = 0; new PerformanceObserver(list => { for (const e of list.getEntries()) "
+        "if (!e.hadRecentInput) window.moved += e.value; }).observe({type: 'layout-shift', buffered: true});"
+    )
+    for step in ("guest", "diagnosis", "decide"):
+        page.goto(f"{session}/{step}", wait_until="networkidle")
+        assert page.evaluate("window.moved") < 0.02, step
+
+
+def test_evidence_opens_above_the_page_and_gives_the_focus_back(page: Page, session: str) -> None:
+    page.goto(f"{session}/diagnosis")
+    link = page.locator("a.ev[href*='/evidence/']:visible").first
+    line = re.search(r"line=(\d+)", link.get_attribute("href") or "")
+    assert line is not None
+    link.focus()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog", name="Raw output")
+    expect(dialog.locator(".marked").first).to_have_attribute("data-n", line[1])
+    dialog.get_by_role("button", name="Copy the link").click()
+    address = page.evaluate("navigator.clipboard.readText()")
+    page.keyboard.press("Escape")
+    expect(link).to_be_focused()
+    assert page.url.startswith(f"{session}/diagnosis")
+    page.goto(address)
+    expect(page.locator(".marked").first).to_have_attribute("data-n", line[1])
+
+
+def test_a_long_output_is_loaded_as_one_goes(page: Page, server: Server) -> None:
+    page.goto(server.url)
+    page.get_by_label("or files").set_input_files(
+        {"name": "long.txt", "mimeType": "text/plain", "buffer": _long()}
+    )
+    page.get_by_role("button", name="Read it").click()
+    page.wait_for_url("**/diagnosis*")
+    page.locator("a.ev", has_text="long.txt").first.click()
+    lines = page.locator("[data-lines]")
+    lines.press("End")
+    expect(lines.locator("[data-n='300000']")).to_contain_text("line 300000")
+    lines.press("Home")
+    expect(lines.locator("[data-n='1']")).to_be_visible()
+    page.get_by_label("Find in it").fill("NEEDLE")
+    page.keyboard.press("Enter")
+    expect(lines.locator("[data-n='200001']")).to_be_in_viewport()
+    expect(lines.locator("[data-n='200001'] .ink-1")).to_have_text("needle")
+    lines.evaluate("element => { element.scrollTop = element.scrollHeight; }")
+    expect(lines.locator("[data-n='200600']")).to_be_attached()
+    assert lines.locator("[data-n]").count() < 3000
+
+
+def _long() -> bytes:
+    rows = [f"line {number} of something nobody knows" for number in range(1, 300_001)]
+    rows[200_000] = "here is the \x1b[31mneedle\x1b[0m <script>alert(1)</script>"
+    return "\n".join(rows).encode()
+
+
+def test_the_keyboard_alone_goes_everywhere(page: Page, server: Server, session: str) -> None:
+    page.goto(f"{session}/guest")
+    page.keyboard.press("Control+k")
+    palette = page.get_by_role("dialog", name="Go to a page, a session or a word")
+    palette.get_by_role("combobox").fill("topology")
+    expect(palette.get_by_role("option").first).to_contain_text("Topology map")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{session}/topology")
+    page.keyboard.press("g")
+    page.keyboard.press("6")
+    page.wait_for_url(f"{session}/diagnosis")
+    page.keyboard.press("?")
+    expect(page.get_by_role("heading", name="Keyboard")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    expect(page.locator("main .card").first).to_be_focused()
+    page.keyboard.press("g")
+    page.keyboard.press("s")
+    page.wait_for_url(f"{server.url}/")
+    page.keyboard.press("/")
+    expect(page.locator("main [role=search] input").first).to_be_focused()
+
+
+def test_no_file_of_the_look_is_unused() -> None:
+    named = (ROOT / "templates/_base.html").read_text()
+    for file in (*ROOT.glob("static/css/*.css"), *ROOT.glob("static/js/*.js")):
+        assert re.search(rf"\b{file.stem}\b", named), file.name

@@ -1,0 +1,109 @@
+"""What stands on top of every step, and in the list: what is known, what is next, who acts."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from webapp.accounts.models import User
+from webapp.review.models import Decision
+from webapp.triage.diagnoses import session_diagnosis
+from webapp.triage.models import DiagnosisSession, Run, Target
+from webapp.triage.progress import progress_of
+from webapp.triage.samples import open_sample
+from webapp.triage.standing import Standing, next_in_list, standing
+from webapp.triage.templatetags.times import ago
+
+pytestmark = pytest.mark.django_db
+
+
+def stands(session: DiagnosisSession) -> Standing:
+    return standing(session, session_diagnosis(session), progress_of([session])[session.pk])
+
+
+def test_an_empty_session_asks_for_figures_first(session_of_alice: DiagnosisSession) -> None:
+    found = stands(session_of_alice)
+    assert found.next.url.endswith("/symptom")
+    assert not any(there for _, there in found.rests)
+
+
+def test_the_sample_names_what_it_rests_on_and_the_cheapest_test(alice: User) -> None:
+    found = stands(open_sample("kpro6@host", owner=alice))
+    assert dict(found.rests)["the host"] is True
+    assert dict(found.rests)["the engine’s profile"] is False
+    assert found.next.url.endswith("/diagnosis#next")
+    assert "min" in found.next.cost
+
+
+@pytest.mark.parametrize(
+    ("state", "actor", "place"),
+    [
+        ("draft", "an operator", "decisions/1"),
+        ("proposed", "a reviewer", "decisions/1"),
+        ("approved", "who may change the machine", "decisions/1"),
+        ("applied", "an operator", "/verify"),
+    ],
+)
+def test_an_open_decision_waits_for_somebody(
+    alice: User, state: str, actor: str, place: str
+) -> None:
+    session = open_sample("kpro6@host", owner=alice)
+    Decision.objects.create(
+        session=session,
+        number=1,
+        title="Clique",
+        context="",
+        reason="",
+        state=state,
+        proposed_by=alice,
+    )
+    found = stands(session).next
+    assert (found.actor, found.url.rstrip("/").endswith(place)) == (actor, True)
+
+
+def test_a_run_that_is_under_way_comes_before_all(
+    session_of_alice: DiagnosisSession, target: Target, alice: User
+) -> None:
+    run = Run.objects.create(
+        session=session_of_alice, target=target, number=3, kind="probes", created_by=alice
+    )
+    progress = progress_of([session_of_alice])[session_of_alice.pk]
+    assert next_in_list(session_of_alice, progress).text == "Run 3 is under way"
+    run.state = "failed"
+    run.save()
+    assert "Run" not in stands(session_of_alice).next.text
+
+
+def test_many_sessions_cost_as_many_queries_as_one(
+    alice: User, django_assert_num_queries: object
+) -> None:
+    sessions = [open_sample(f"kpro6@{stage}", owner=alice) for stage in ("first", "guest")]
+    with django_assert_num_queries(3):  # type: ignore[operator]
+        found = progress_of(sessions)
+    assert "host" not in found[sessions[0].pk].done
+    assert "guest" in found[sessions[1].pk].done
+
+
+def test_the_palette_leads_only_where_one_may_go(
+    client: Client, alice: User, bob: User, session_of_alice: DiagnosisSession
+) -> None:
+    def offered(user: User) -> set[str]:
+        client.force_login(user)
+        return {entry["href"] for entry in client.get("/palette").json()}
+
+    assert session_of_alice.get_absolute_url() in offered(alice)
+    assert session_of_alice.get_absolute_url() not in offered(bob)
+    assert "/styleguide" not in offered(bob)
+
+
+def test_times_are_told_as_people_do_with_the_exact_one() -> None:
+    now = timezone.now()
+    told = {seconds: str(ago(now - timedelta(seconds=seconds))) for seconds in (5, 200, 8000, 9**7)}
+    assert [text.partition(">")[2].partition("<")[0] for text in told.values()][:3] == [
+        *("just now", "3 min ago", "2 h ago"),
+    ]
+    assert f"{now.year}" in told[5]
+    assert ago(None) == "never"

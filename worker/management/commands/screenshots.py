@@ -1,0 +1,157 @@
+"""`screenshots FOLDER`: every page of a fresh installation with the sample case, as a browser shows it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+try:  # what tests need, and nobody who serves: requirements-test.txt
+    from playwright.sync_api import Browser, Page, sync_playwright
+except ImportError:
+    NEEDS = "Pictures need Playwright and Chromium; `./run screenshots` uses those of `./test`."
+else:
+    NEEDS = ""
+
+MANAGE = Path(__file__).resolve().parents[3] / "manage.py"
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
+)
+# name: (width in CSS pixels, theme)
+LOOKS = {"light": (1440, "light"), "dark": (1440, "dark"), "390": (390, "light")}
+STAGES = ("first", "host", "after")
+STEPS = ("symptom", "hypothesis", "guest", "path", "host", "diagnosis", "decide", "verify")
+OF_A_SESSION = (*STEPS, "topology", "plan", "summary", "discussion", "log")
+ALONE = ("", "search", "decisions", "for-me", "calibration", "help", "help/api", "keys", "account")
+OF_ADMINISTRATORS = ("people", "webhooks", "stuck", "styleguide")
+# README.md shows this one.
+SHOWN = ("host/diagnosis", "light", Path(__file__).resolve().parents[3] / "docs/session.png")
+PATIENCE_S = 60
+
+
+class Command(BaseCommand):
+    help = "Keeps a picture of every page, light, dark and 390 pixels wide. Needs Playwright and Chromium."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("folder", help="where the pictures go; made when it is not there")
+        parser.add_argument("--readme", action="store_true", help="renew README.md's picture, too")
+
+    def handle(self, *, folder: str, readme: bool, **_: Any) -> None:
+        chromium = shutil.which("chromium") or shutil.which("google-chrome")
+        if NEEDS or not chromium:
+            raise CommandError(NEEDS or "Pictures need Chromium: apt install chromium.")
+        into = Path(folder)
+        with _served() as link, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chromium, args=[*FLAGS])
+            taken = sum(self._look(browser, link, into))
+            browser.close()
+        if readme:
+            name, look, shown = SHOWN
+            shutil.copyfile(_file(into, name, look), shown)
+        self.stdout.write(f"{taken} pictures in {into}")
+
+    def _look(self, browser: Browser, link: str, into: Path) -> Iterator[int]:
+        state, pages = _signed_in(browser, link)
+        for look, (width, theme) in LOOKS.items():
+            context = browser.new_context(
+                viewport={"width": width, "height": 900},
+                color_scheme="dark" if theme == "dark" else "light",
+                reduced_motion="reduce",
+                storage_state=state,
+            )
+            page = context.new_page()
+            for name, address in pages.items():
+                yield self._keep(page, address, _file(into, name, look), name.endswith(SHOWN[0]))
+            context.close()
+
+    def _keep(self, page: Page, address: str, file: Path, cut: bool) -> int:
+        answer = page.goto(address, wait_until="load")
+        if answer is None or answer.status != 200:
+            self.stderr.write(f"{address} answered {answer.status if answer else 'nothing'}")
+            return 0
+        page.wait_for_timeout(300)  # fragments that are asked for on load
+        file.parent.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=file, full_page=not cut)
+        if wider := page.evaluate("document.documentElement.scrollWidth - innerWidth"):
+            self.stderr.write(f"{file} is {wider} px too wide")
+        return 1
+
+
+def _file(into: Path, name: str, look: str) -> Path:
+    return into / f"{name.replace('/', '-') or 'start'}.{look}.png"
+
+
+def _signed_in(browser: Browser, link: str) -> tuple[Any, dict[str, str]]:
+    """The first administrator's cookies, and the address of every page by its name."""
+    base = link.partition("/welcome/")[0]
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(link)
+    page.get_by_label("Your name here").fill("operator")
+    page.get_by_label("Password").fill("a password for pictures")
+    page.get_by_role("button", name="Start").click()
+    pages = {path: f"{base}/{path}" for path in (*ALONE, *OF_ADMINISTRATORS)}
+    for stage in STAGES:
+        page.goto(base)
+        page.get_by_label("As known after").select_option(stage)
+        page.get_by_role("button", name="Open it").last.click()
+        page.wait_for_url("**/symptom")
+        session = page.url.removesuffix("/symptom")
+        pages |= {f"{stage}/{path}": f"{session}/{path}" for path in OF_A_SESSION}
+    pages["host/evidence"] = _first_evidence(page, pages["host/diagnosis"])
+    state = context.storage_state()
+    context.close()
+    return state, pages
+
+
+def _first_evidence(page: Page, diagnosis: str) -> str:
+    page.goto(diagnosis)
+    href = page.locator("a.ev[href*='/evidence/']").first.get_attribute("href") or ""
+    return diagnosis.partition("/sessions/")[0] + href
+
+
+@contextmanager
+def _served() -> Iterator[str]:
+    """A server of its own with an empty data folder; gives the one-time link it prints."""
+    with tempfile.TemporaryDirectory(prefix="peerpath-screenshots-") as data:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        url = f"http://127.0.0.1:{port}"
+        environment = {**os.environ, "PEERPATH_DATA": data, "PEERPATH_PUBLIC_URL": url}
+        environment |= {
+            "PEERPATH_DATABASE_URL": "",
+            "PEERPATH_REDIS_URL": "",
+            "PYTHONUNBUFFERED": "1",
+        }
+        log = Path(data, "serve.txt")
+        with log.open("wb") as sink:
+            command = [sys.executable, str(MANAGE), "serve", "--port", str(port)]
+            process = subprocess.Popen(command, env=environment, stdout=sink, stderr=sink)
+        try:
+            yield _link(process, log)
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+
+def _link(process: subprocess.Popen[bytes], log: Path) -> str:
+    for _ in range(PATIENCE_S * 4):
+        if process.poll() is not None:
+            break
+        if found := re.search(r"http\S+/welcome/\S+", log.read_text()):
+            return found[0]
+        time.sleep(0.25)
+    raise CommandError(f"The server did not start:\n{log.read_text()}")
