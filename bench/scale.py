@@ -121,7 +121,11 @@ def _texts(made: list[Any], people: dict[str, Any], template: Any) -> None:
     from webapp.triage.search import plain
 
     chance, model = random.Random(1), template.digest
-    digests, entries, events, decisions, comments = [], [], [], [], []
+    digests: list[Any] = []
+    entries: list[Any] = []
+    events: list[Any] = []
+    decisions: list[Any] = []
+    comments: list[Any] = []
     verdicts = ("no_clique", "staged_through_host", "kvm_hidden", "launch_bound", "memory_bound")
     findings = [(e.ref, e.title, e.words) for e in template.entries.filter(kind="finding")]
     for number, session in enumerate(made):

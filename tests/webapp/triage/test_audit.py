@@ -8,10 +8,12 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.triage.models import DiagnosisSession, Event
 from webapp.triage.sessions import session_open
+from webapp.triage.views.audit import CHECKED_UNASKED
 
 pytestmark = pytest.mark.django_db
 
@@ -66,3 +68,18 @@ def test_the_log_is_filtered_and_exported(session: DiagnosisSession) -> None:
     assert [row["number"] for row in rows] == [1, 2, 3, 4]
     assert rows[-1]["actor"] == ""
     assert len({row["hash"] for row in rows}) == 4
+
+
+def test_a_long_log_is_checked_when_asked_and_never_called_whole_before(
+    session: DiagnosisSession, client: Client
+) -> None:
+    Event.objects.bulk_create(
+        Event(session=session, number=n, kind="commented", at=timezone.now(), hash="0" * 64)
+        for n in range(session.events.count() + 1, CHECKED_UNASKED + 2)
+    )
+    client.force_login(session.owner)
+    page = f"/sessions/{session.pk}/log"
+    said = client.get(page).content.decode()
+    assert "not checked" in said
+    assert "chain holds" not in said
+    assert "The log was tampered with" in client.get(page, {"check": "1"}).content.decode()
