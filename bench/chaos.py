@@ -314,7 +314,7 @@ def main() -> int:
         chaos.random.shuffle(order)
         for number, kind in enumerate(order, 1):
             chaos.trial(kind)
-            print(f"{number}/{len(order)} {kind} {dict(chaos.count.states)}", flush=True)
+            print(f"{number}/{len(order)} {kind} {chaos.count}", flush=True)
         chaos.count.twice += chaos._patiently(chaos.began_twice)
         good = report(chaos.count)
         if not good:

@@ -94,12 +94,12 @@ def test_links_and_peer_answers_are_counted_over_all_pairs() -> None:
 
     ok, ns = P2pCode.OK, P2pCode.NS
     found = compared({"a": matrix(ns, ns), "b": matrix(ns, ns), "c": matrix(ok, ns)})
-    assert [c.text for c in row(found, "Peer reads, pairs").cells] == [
+    assert [c.text for c in row(found, "Peer reads of pairs").cells] == [
         "2 × NS",
         "2 × NS",
         "1 × NS, 1 × OK",
     ]
-    assert found.odd == (("c", ("Peer reads, pairs",)),)
+    assert found.odd == (("c", ("Peer reads of pairs",)),)
     assert row(found, "PCIe links").usual == "2 × Gen5 x16"
 
 
