@@ -265,13 +265,14 @@ def unread(run: Any) -> int:
     """Whole answers in the run's raw output that are no evidence, and answers that a succeeded run lacks."""
     from agents.framing import Frame, FrameReader
 
-    reader, evidence = FrameReader(run.nonce), dict(run.evidence.values_list("reader", "sha256"))
+    evidence: dict[str, str] = dict(run.evidence.values_list("reader", "sha256"))
+    reader = FrameReader(run.nonce)
     frames: list[Frame] = []
     for body in run.chunks.values_list("body", flat=True):
         frames += [event for event in reader.feed(bytes(body)) if isinstance(event, Frame)]
     lost = sum(evidence.get(f.probe_id) != hashlib.sha256(f.raw_stdout).hexdigest() for f in frames)
-    missing: set[str] = set(run.names) - set(evidence) if run.state == "succeeded" else set()
-    return lost + len(missing)
+    missing = len(set(run.names) - set(evidence)) if run.state == "succeeded" else 0
+    return lost + missing
 
 
 def report(count: Count) -> bool:
