@@ -25,6 +25,7 @@ TEST_PROGRAMS = {
     "pg_lsclusters": "postgresql",
     "chromium": "chromium",
     "shellcheck": "shellcheck",
+    "docker-compose": "docker-compose",
 }
 # torch is only for the tests that run the benchmark payloads for real, and large elsewhere.
 TESTED = ["requirements.txt", "requirements-s3.txt", "requirements-test.txt"]
