@@ -17,6 +17,7 @@ from itertools import pairwise
 from agents.probe import Output
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_UNSEEN = re.compile("[\r\0\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _LEAD = re.compile(rb"(?:\x1b\[[0-?]*[ -/]*[@-~]|[ \t>])*")
 _MARK = re.compile(r"=([0-9A-Za-z]{8,64})= (begin|about|probe|done|end)(?: (.*))?\Z")
 _OPENING = re.compile(
@@ -27,15 +28,14 @@ _LONGEST_LINE = 16 * 2**20  # bytes; above every probe's output limit
 
 
 def clean(raw: bytes) -> str:
-    """Decodes UTF-8 (invalid bytes replaced) and removes ANSI escapes, CR and NUL.
+    """Decodes UTF-8 (invalid bytes replaced) and removes ANSI escapes, CR, NUL and what turns the writing
+    direction around (Unicode's Bidi_Control), which would show a name as another.
 
     Line numbers of the result are those of the raw text: only LF ends a line, and other characters
     that Python's splitlines() would break at become blanks.
     """
     text = _ANSI.sub("", raw.decode("utf-8", "replace"))
-    return re.sub(
-        r"[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]", " ", text.replace("\r", "").replace("\0", "")
-    )
+    return re.sub(r"[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]", " ", _UNSEEN.sub("", text))
 
 
 @dataclass(frozen=True, slots=True)

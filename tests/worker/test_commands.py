@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import struct
 import subprocess
 import urllib.error
 import urllib.request
@@ -15,6 +16,7 @@ import pytest
 
 from tests.worker.conftest import manage, wait_until
 from tests.worker.test_measuring import END, HEAD, PRINTS, ROW
+from worker.management.commands import serve
 
 pytestmark = pytest.mark.service  # whole processes take seconds to start
 
@@ -97,3 +99,13 @@ def bench(env: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[s
     process = manage("bench", *arguments, env=env, stderr=subprocess.PIPE)
     out, err = process.communicate(timeout=60)
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+def test_a_client_that_sends_nothing_does_not_keep_its_thread() -> None:
+    """The limit is set on the socket that listens; what is accepted there has it, too."""
+    with serve._listen("127.0.0.1", 0) as listener, socket.socket() as client:
+        client.connect(listener.getsockname())
+        accepted, _ = listener.accept()
+        with accepted:
+            limit = accepted.getsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, 16)
+    assert struct.unpack("ll", limit)[0] == serve.IDLE_S

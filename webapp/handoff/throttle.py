@@ -8,7 +8,7 @@ from uuid import UUID
 from django.core.cache import cache
 
 WRONG_LINKS, WRONG_WAIT_S = 20, 60
-ANSWERS, ANSWERS_WAIT_S = 30, 600
+ANSWERS, FETCHES, ANSWERS_WAIT_S = 30, 120, 600
 # All that one link may bring in, in bytes: three times what one request may hold.
 LARGEST_TOTAL_BYTES = 300 * 2**20
 
@@ -25,9 +25,17 @@ def guessed_wrong(address: str) -> None:
 
 def may_answer(link: UUID) -> bool:
     """Counts one answer; False when there were too many within ten minutes."""
-    key = f"answers:{link}"
+    return _counted(f"answers:{link}") <= ANSWERS
+
+
+def may_fetch(link: UUID) -> bool:
+    """Counts one script, as each download is kept; False when there were too many within ten minutes."""
+    return _counted(f"fetches:{link}") <= FETCHES
+
+
+def _counted(key: str) -> int:
     cache.add(key, 0, ANSWERS_WAIT_S)
-    return cache.incr(key) <= ANSWERS
+    return int(cache.incr(key))
 
 
 def _wrong(address: str) -> str:

@@ -35,7 +35,6 @@ from webapp.handoff.taking import (
     still_missing,
     take,
 )
-from webapp.handoff.views.links import only_here
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.uploads import Received
 from webapp.triage.views.look import ANSWERS, preview_of
@@ -117,15 +116,10 @@ def asked(request: HttpRequest, link: Link) -> HttpResponse:
         "refused": any(row.state == "refused" for row in rows),
         "questions": ANSWERS,
         "roots": ROOT_ANSWERS,
-        "base": _base(request),
+        "base": settings.PUBLIC_URL,
         "phases": _phases(link),
     }
     return TemplateResponse(request, "handoff/asked.html", context)
-
-
-def _base(request: HttpRequest) -> str:
-    """Where curl finds us: the public address, or the one this page was reached at while that is local."""
-    return request.build_absolute_uri("/").rstrip("/") if only_here() else settings.PUBLIC_URL
 
 
 def _phases(link: Link) -> list[tuple[Phase, list[tuple[PhaseScript, HandedScript]]]]:
@@ -179,8 +173,11 @@ def questions(request: HttpRequest, link: Link) -> HttpResponse:
         "may_change": [c for c in request.POST.getlist("may_change") if c in changes],
     }
     kept = {name: value for name, value in answers.items() if value}
-    if not kept:
-        messages.error(request, "No question was answered.")
+    if not kept or not throttle.may_answer(link.pk):
+        text = (
+            "That was sent very often; wait ten minutes." if kept else "No question was answered."
+        )
+        messages.error(request, text)
         return redirect("handoff:asked", link.pk)
     say_of_host(link, kept)
     messages.success(request, "Kept, and told to the person who asked. Thank you.")
@@ -203,4 +200,6 @@ def fetch(request: HttpRequest, sha256: str) -> HttpResponse:
     if script is None:
         throttle.guessed_wrong(address)
         raise Http404
+    if script.link and not throttle.may_fetch(script.link.pk):
+        return HttpResponse("Fetched very often; wait ten minutes.\n", status=429)
     return scripts.download(script, by=None, show="show" in request.GET)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.conf import settings
@@ -76,7 +77,7 @@ def _offered(session: DiagnosisSession) -> list[Phase]:
 
 def only_here() -> bool:
     """Whether links lead to this machine alone."""
-    return any(name in settings.PUBLIC_URL for name in ("127.0.0.1", "localhost", "[::1]"))
+    return urlsplit(settings.PUBLIC_URL).hostname in {"127.0.0.1", "localhost", "::1"}
 
 
 @never_cache

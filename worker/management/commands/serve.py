@@ -6,6 +6,7 @@ import errno
 import logging
 import os
 import socket
+import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,6 +22,8 @@ from webapp.accounts.models import OneTimeLink, User
 from worker import embedded
 
 THREADS = 16
+# A client that sends nothing for so long gives its thread back. Accepted sockets inherit it on Linux.
+IDLE_S = 15
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -88,6 +91,7 @@ def _listen(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", IDLE_S, 0))
         listener.bind(address)
         listener.listen(128)
     except OSError as error:
