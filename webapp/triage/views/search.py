@@ -45,8 +45,8 @@ def _found(request: HttpRequest, q: str, kind: str) -> dict[str, object]:
     before = request.GET.get("before", "")
     if before.isdecimal() and len(before) < 19:
         entries = entries.filter(pk__lt=int(before))
-    found = matching(entries, q).select_related("session").order_by("-id")
-    rows = list(found.only("kind", "ref", "title", "session__title")[: SHOWN + 1])
+    found = matching(entries, q).select_related("session__owner").order_by("-id")
+    rows = list(found.defer("words", "session__workload")[: SHOWN + 1])
     more = {"q": q, "kind": kind, "before": rows[SHOWN - 1].pk} if len(rows) > SHOWN else {}
     return {"rows": [(row, address(row)) for row in rows[:SHOWN]], "more": urlencode(more)}
 
