@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from html import unescape
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tests.webapp.api.conftest import Program
 from tests.webapp.test_permissions import arguments_of, everything
 from webapp.accounts.models import GIVEN, ApiToken, Role, Scope, User
 from webapp.api.api import api
+from webapp.api.help import EXAMPLES
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.sessions import member_add, session_open
 
@@ -100,6 +102,17 @@ def test_the_description_is_of_openapi_3_1_and_names_each_thing_once() -> None:
         assert refused["application/problem+json"], name
     saying = SCHEMA["components"]["schemas"]["Saying"]["properties"]
     assert {"text", "anchor"} <= saying.keys()  # two classes of one name would hide each other
+
+
+def test_the_help_page_names_every_operation_and_its_examples(alice: User) -> None:
+    browser = Client()
+    browser.force_login(alice)
+    page = unescape(browser.get("/help/api").content.decode())
+    for name, (method, path, operation) in OPERATIONS.items():
+        assert f"{method} {path}" in page, name
+        assert operation["description"] in page, name
+    for example in EXAMPLES:
+        assert example.command in page, example.title
 
 
 def test_who_has_no_token_gets_nothing(parts: dict[str, Any], alice: User) -> None:
