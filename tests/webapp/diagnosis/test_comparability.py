@@ -7,9 +7,12 @@ from dataclasses import replace
 import pytest
 
 from agents.facts.bench import (
+    ALLREDUCE,
     COPY,
     SERVING,
     TELEMETRY,
+    AllReduceResult,
+    AllReduceRow,
     CopyPath,
     CopyResult,
     CopyRow,
@@ -178,6 +181,27 @@ def test_what_was_read_in_another_epoch_is_no_answer() -> None:
     gate = judged(Facts.of(items)).gate
     assert item(gate, "driver").standing is Standing.UNKNOWN
     assert item(gate, "driver").before == "590.48.01"
+
+
+def test_arms_of_one_run_of_all_reduces_are_one_run() -> None:
+    def ran(name: str, epoch: int) -> list[Sourced]:
+        return [
+            Sourced(
+                ALLREDUCE.known(
+                    AllReduceResult(
+                        (AllReduceRow(12288, us, 2, in_place=True, wrong=0, graph=True),),
+                        environment={"arm": arm},
+                    )
+                ),
+                name,
+                epoch,
+            )
+            for arm, us in (("no_p2p", 18.6), ("default", 11.6), ("p2p_forced", 11.5))
+        ]
+
+    found = judged(Facts.of([*ran("a", 0), *ran("b", 1)]))
+    assert found.compared.runs == (1, 1)
+    assert found.compared.effects[0].before_us == pytest.approx(11.6)
 
 
 def test_flags_of_the_engine_and_the_client_are_asked_of_serving_alone() -> None:

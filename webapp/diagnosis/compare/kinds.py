@@ -8,7 +8,6 @@ from typing import Any
 
 from agents.facts import Fact, ReadingKind
 from agents.facts.bench import ALLREDUCE, COPY, NCCL_SWEEP, SERVING, AllReduceResult, CopyResult
-from agents.parsing.allreduce_lines import CONTROL
 from webapp.diagnosis.compare.allreduces import compare_allreduces
 from webapp.diagnosis.compare.copies import compare_copies
 from webapp.diagnosis.compare.effects import Comparison
@@ -50,8 +49,8 @@ KINDS: tuple[Kind, ...] = (
 
 
 def results(facts: Facts, kind: Kind) -> list[Sourced]:
-    """The known results, oldest first. Without the control arms of all-reduces where there are others:
-    an engine would not run like that."""
+    """The known results, oldest first. Of all-reduces only those as NCCL chooses, where there are such: the
+    control and the forced arm of the same run are no further runs, and no engine runs like that."""
     known = [
         item
         for item in facts.all(kind.fact)
@@ -59,9 +58,10 @@ def results(facts: Facts, kind: Kind) -> list[Sourced]:
     ]
     known.sort(key=lambda item: (item.epoch, item.order))
     if kind.fact is ALLREDUCE:
-        return [item for item in known if not _is_control(item.reading.value)] or known
+        return [item for item in known if _as_chosen(item.reading.value)] or known
     return known
 
 
-def _is_control(result: Any) -> bool:
-    return isinstance(result, AllReduceResult) and result.environment.get("arm") == CONTROL
+def _as_chosen(result: Any) -> bool:
+    environment = result.environment if isinstance(result, AllReduceResult) else {}
+    return environment.get("arm", "default") == "default"
