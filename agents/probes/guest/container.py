@@ -17,7 +17,8 @@ for f in /.dockerenv /run/.containerenv; do [ -e $f ] && say $f yes || say $f no
 [ -r /run/systemd/container ] && say /run/systemd/container "$(cat /run/systemd/container)"
 [ -n "$KUBERNETES_SERVICE_HOST" ] && say KUBERNETES_SERVICE_HOST set
 [ -r /proc/1/environ ] &&
-  say 'pid 1 container' "$({ tr '\0' '\n' </proc/1/environ; } 2>/dev/null | sed -n 's/^container=//p')"
+  say 'pid 1 container' \
+    "$({ tr '\0' '\n' </proc/1/environ; } 2>/dev/null | sed -n 's/^container=//p')"
 say 'pid 1 cgroup' \
   "$(grep -oE 'docker|kubepods|libpod|lxc|containerd' /proc/1/cgroup | sort -u | tr '\n' ' ')"
 say 'pid 1' "$(cat /proc/1/comm)"

@@ -12,7 +12,8 @@ from agents.probe import Command, Output, Probe, Readings, Signature
 from agents.probes.smi_answer import cut
 
 # Without ps, /proc says the same.
-_SH = r"""{ ps -eo args || for f in /proc/[0-9]*/cmdline; do tr '\0' ' ' <"$f" && echo; done; } 2>/dev/null |
+_SH = r"""{ ps -eo args ||
+    for f in /proc/[0-9]*/cmdline; do tr '\0' ' ' <"$f" && echo; done; } 2>/dev/null |
   grep -E -e 'sglang[.]launch_server|sglang serve|sglang::|vllm serve|vllm[.]entrypoints|VLLM::' \
     -e 'trtllm-serve|lmdeploy serve|llama-server' | grep -v 'grep -E' |
   sed -E 's/(--?[A-Za-z-]*([Kk]ey|[Tt]oken|[Pp]assword|[Ss]ecret)[= ]+)[^ ]+/\1***/g

@@ -17,8 +17,8 @@ from agents.probes.smi_answer import cut
 _FACTS = (ENGINE_START, ENGINE, NCCL_VERSION, NCCL_TRANSPORTS, NCCL_ENV)
 _NONE = "no engine's log was found"
 _WANTED = (
-    "raph|all_?reduce|allreduce|backend|server_args=|non-default args|args: Namespace|LLM engine|nccl|NCCL",
-    "vLLM API server version|parallel_size|tp_size",
+    "raph|all_?reduce|allreduce|backend|server_args=|non-default args|args: Namespace|LLM engine",
+    "nccl|NCCL|vLLM API server version|parallel_size|tp_size",
 )
 _SH = rf"""show() {{
   grep -E -e '{_WANTED[0]}' \

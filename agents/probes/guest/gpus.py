@@ -27,7 +27,8 @@ _BEYOND_CSV: tuple[str, ...] = ("virtualisation mode",)
 _SH = rf"""for fields in {",".join(COLUMNS[:7])},\
 {",".join(COLUMNS[7:13])},\
 {",".join(COLUMNS[13:])} \
-{",".join(OLD_COLUMNS)}; do
+{",".join(OLD_COLUMNS[:7])},\
+{",".join(OLD_COLUMNS[7:])}; do
   answer=$(nvidia-smi --query-gpu=$fields --format=csv); code=$?
   case $answer in *'not a valid field'*) ;; *) printf '%s\n' "$answer"; exit $code ;; esac
 done

@@ -21,7 +21,8 @@ d=systemd-detect-virt; command -v $d >/dev/null && say $d "$($d -v 2>/dev/null)"
   say 'systemd-detect-virt container' "$($d -c 2>/dev/null)"
 grep -q ^flags /proc/cpuinfo &&
   say 'cpu hypervisor flag' "$(grep -q '^flags.* hypervisor' /proc/cpuinfo && echo yes || echo no)"
-command -v lscpu >/dev/null && say 'lscpu hypervisor vendor' "$(lscpu | sed -n 's/^Hypervisor vendor: *//p')"
+command -v lscpu >/dev/null &&
+  say 'lscpu hypervisor vendor' "$(lscpu | sed -n 's/^Hypervisor vendor: *//p')"
 [ -r /sys/hypervisor/type ] && say 'hypervisor type' "$(cat /sys/hypervisor/type)"
 c=/sys/devices/system/clocksource/clocksource0/available_clocksource
 [ -r $c ] && say clocksources "$(cat $c)"
