@@ -14,7 +14,6 @@ const open = (id) => {
   if (dialog === palette) fill();
 };
 for (const button of document.querySelectorAll("[data-open]")) {
-  button.hidden = false;
   button.addEventListener("click", () => open(button.dataset.open));
 }
 // A click on what is behind a dialog closes it.

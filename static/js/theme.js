@@ -1,5 +1,6 @@
-// Applies the chosen theme before the page paints; without a choice the system's preference rules.
+// Says that there is JavaScript, and applies the chosen theme, before the page paints; without a choice the system's preference rules.
 (() => {
+  document.documentElement.dataset.script = "";
   const chosen = localStorage.getItem("theme");
   if (chosen) document.documentElement.dataset.theme = chosen;
   document.addEventListener("click", (event) => {

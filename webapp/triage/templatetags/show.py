@@ -109,6 +109,8 @@ EVENTS = {
     "decision_closed": "closed decision {number}: {state}",
     "changes_applied": "said that decision {number} was applied",
     "commented": "commented",
+    "webhook_added": "has {host} told of this session",
+    "webhook_removed": "ended that {host} is told",
 }
 
 
@@ -174,6 +176,9 @@ def span(value: Any, unit: str = "") -> str:
         return "–"
     low, high = value
     ends = [_number(low), _number(high)]
+    digits = len(ends[1].partition(".")[2])
+    if len(ends[0].partition(".")[2]) < digits:  # the smaller end is no less exact
+        ends[0] = f"{low:.{digits}f}"
     text = ends[0] if ends[0] == ends[1] else "–".join(ends)
     return f"{text} {unit}".strip()
 
