@@ -56,7 +56,9 @@ class Admin:
 
     def gives_back(self, said: str) -> Answer:
         shown = self.browser.post(f"{self.page}/answer", {"text": said, "phase": "P2"}, follow=True)
-        assert "the output of P2" in shown.content.decode()
+        page = shown.content.decode()
+        assert "the output of P2" in page
+        assert "still open" not in page  # of the questions nobody was asked here
         return Answer.objects.filter(link=self.link).latest("at")
 
 

@@ -99,7 +99,8 @@ def asked(request: HttpRequest, link: Link) -> HttpResponse:
     session, rows = link.session, rows_of(link)
     collector = scripts.collector_for(session, View.HOST, probes_for(View.HOST), link)
     answers = list(link.given.select_related("evidence"))
-    missing = still_missing(session, View.HOST) if answers else ()
+    collected = any(not given.phase for given in answers)
+    missing = still_missing(session, View.HOST) if collected else ()
     context = {
         "link": link,
         "collector": collector,
@@ -108,6 +109,7 @@ def asked(request: HttpRequest, link: Link) -> HttpResponse:
         "commands": preview_of(View.HOST),
         "rows": rows,
         "answers": answers,
+        "collected": collected,
         "read": sum(row.state == "read" for row in rows),
         "missing": [row for row in rows if row.state in {"missing", "refused"}],
         "elsewhere": is_elsewhere(rows),
