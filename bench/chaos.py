@@ -21,6 +21,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,7 +31,8 @@ from bench.stack import Machine, Stack, administrator, stack, target_of
 KINDS = ("worker", "web", "redis", "postgres", "connection", "target")
 T = TypeVar("T")
 NAMES = ["guest.kernel_cmdline", "guest.topo_p2p_read", "guest.cpu"]
-LONGEST_RUN_S = 8.0
+NOBODY_S = 120.0
+SALVAGED_WITHIN_S = 15.0  # the reconciler's next pass, and one more
 STUCK_AFTER_S = 30.0  # beyond the lease, as the promise says
 GONE_WITHIN_S = 15.0
 # Says which run began it, then takes between one second and three.
@@ -197,15 +199,22 @@ class Chaos:
         return list(Run.objects.filter(pk__in=ids, state__in=["claimed", "running"]))
 
     def _wait(self, ids: set[Any]) -> None:
+        """Stuck is a run whose lease ran out more than 30 s ago, or that nobody took two minutes after
+        everything was started again."""
+        from django.db.models import Q
+        from django.utils import timezone
+
         from webapp.triage.models import Run
 
         began = time.monotonic()
-        most = LONGEST_RUN_S + self.lease_s + STUCK_AFTER_S
-        while open_runs := self._patiently(
-            lambda: Run.objects.filter(pk__in=ids, ended_at=None).count()
-        ):
-            if time.monotonic() - began > most:
-                self.count.stuck += open_runs
+        mine = Run.objects.filter(pk__in=ids, ended_at=None)
+        while self._patiently(mine.count):
+            overdue = timezone.now() - timedelta(seconds=STUCK_AFTER_S)
+            late = Q(lease_expires_at__lt=overdue)
+            if time.monotonic() - began > NOBODY_S:
+                late |= Q(state="queued")
+            if stuck := self._patiently(mine.filter(late).count):
+                self.count.stuck += stuck
                 break
             time.sleep(0.2)
         self.count.longest_s = max(self.count.longest_s, time.monotonic() - began)
@@ -218,7 +227,12 @@ class Chaos:
         self.count.twice += sum(run.fence > 1 for run in runs)
         kept = set(self._patiently(lambda: list(Evidence.objects.values_list("pk", flat=True))))
         self.count.evidence_lost += len(known - kept)
-        self.count.evidence_lost += sum(self._patiently(partial(unread, run)) for run in runs)
+        until = time.monotonic() + SALVAGED_WITHIN_S
+        while missing := sum(self._patiently(partial(unread, run)) for run in runs):
+            if time.monotonic() > until:
+                self.count.evidence_lost += missing
+                break
+            time.sleep(0.5)
         until = time.monotonic() + GONE_WITHIN_S
         while left := [pid for machine in self.machines for pid in machine.running()]:
             if time.monotonic() > until:

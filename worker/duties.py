@@ -62,11 +62,10 @@ class Duties:
         try:
             return self._asked_of_the_database()
         except DatabaseError as error:
+            # Who could end the run for that is without the database too; the next look tells.
             logger.warning("the lease of run %s could not be renewed: %s", self.claim.run_id, error)
             connection.close()
-        # Without a word for so long, the reconciler has ended the run or is about to.
-        silent_s = time.monotonic() - self._renewed
-        return Stop.FENCED if silent_s > runs.LEASE.total_seconds() else None
+        return None
 
     def _asked_of_the_database(self) -> Stop | None:
         now = time.monotonic()

@@ -12,15 +12,17 @@ from django.db import InterfaceError, OperationalError, connection
 from webapp.triage import runs
 
 _PAUSE_S = 0.5
+_LONGEST_S = 60.0
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
 
 def patiently(act: Callable[[], T]) -> T:
-    """What `act` returns; while the database is out of reach, again and again until a lease would have
-    run out. `act` may have been carried out already when it is called again."""
-    give_up = time.monotonic() + runs.LEASE.total_seconds()
+    """What `act` returns; while the database is out of reach, again and again for a minute and a lease:
+    who could take the run away is without the database too. `act` may have been carried out already when it
+    is called again."""
+    give_up = time.monotonic() + _LONGEST_S + runs.LEASE.total_seconds()
     while True:
         try:
             return act()

@@ -12,10 +12,12 @@ _LATE = timedelta(minutes=1)  # a reconciler that was killed half-way does it in
 
 
 def salvage_lost(now: datetime) -> int:
-    """Reads the output of runs whose lease ran out lately. Returns how many had brought something. Doing
-    it twice changes nothing."""
+    """Reads the output of runs that lately ended without their worker: it went silent, or broke. Returns
+    how many had brought something. Doing it twice changes nothing."""
     lately = Run.objects.filter(
-        state=RunState.LOST, failure="LeaseExpired", ended_at__gte=now - _LATE
+        state__in=[RunState.LOST, RunState.FAILED],
+        failure__in=["LeaseExpired", "OurOwn"],
+        ended_at__gte=now - _LATE,
     )
     return sum(map(_salvage, lately.select_related("session", "target", "created_by")))
 
