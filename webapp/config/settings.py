@@ -58,6 +58,7 @@ MIDDLEWARE = [
     "webapp.api.problems.as_problems",
     "django.middleware.security.SecurityMiddleware",
     "webapp.config.security.content_security_policy",
+    "webapp.config.compression.compressed_files",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "webapp.config.security.limited_requests",
