@@ -60,8 +60,8 @@ def seen_before(session: DiagnosisSession, user: User, result: Diagnosis) -> Mem
     if not mine["gpu"] or not mine["verdict"]:
         return None
     found = _found(session, user, mine)
-    n = found.order_by()[:COUNTED].count()
-    rows = _most_alike(found, mine) if n else []
+    rows = _most_alike(found, mine)
+    n = len(rows) if len(rows) < SHOWN else found.order_by()[:COUNTED].count()
     decided = _decided([row.pk for row in rows]) if rows else {}
     alike = tuple(
         Alike(row.session, _same(row, mine), tuple(decided.get(row.pk, ()))) for row in rows

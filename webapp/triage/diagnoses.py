@@ -9,6 +9,7 @@ from webapp.diagnosis.diagnosis import Diagnosis, diagnose
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.pivot import Pivot, Stage, pivots
 from webapp.triage.case_facts import facts_of
+from webapp.triage.evidence_rows import evidence_of
 from webapp.triage.intake import BUNDLE
 from webapp.triage.models import DiagnosisSession, Evidence
 
@@ -26,7 +27,7 @@ def session_pivots(session: DiagnosisSession, facts: Facts) -> tuple[Pivot, ...]
     Evidence that came together (one run, one paste) is one moment.
     """
     moments: dict[object, list[Evidence]] = {}
-    for evidence in session.evidence.defer("body", "stderr").select_related("run"):
+    for evidence in evidence_of(session):
         moments.setdefault(_moment(evidence), []).append(evidence)
     names: set[str] = set()
     stages = [Stage("What the operator said", session.created_at, facts.only(names, user=True))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.utils import timezone
 
@@ -12,14 +12,22 @@ HERE = timedelta(seconds=60)  # the page reports itself every 15 s while it is o
 AWAY = timedelta(minutes=20)  # after that, coming back is another look
 
 
-def look(session: DiagnosisSession, user_id: int) -> Visit:
-    """Notes that the person looks now. A person's first look has nothing new in it."""
-    now, last = timezone.now(), _last_number(session)
-    visit, made = Visit.objects.get_or_create(
-        session=session, user_id=user_id, defaults={"at": now, "seen": last, "new_after": last}
-    )
-    if made:
-        return visit
+def look(session: DiagnosisSession, user_id: int, last: int) -> tuple[Visit, list[str]]:
+    """Notes that the person looks now, and names the others who do. A person's first look has nothing new
+    in it. last: number of the session's newest event."""
+    now, visits = timezone.now(), list(session.visits.select_related("user"))
+    others = sorted(v.user.username for v in visits if v.user_id != user_id and v.at > now - HERE)
+    mine = next((visit for visit in visits if visit.user_id == user_id), None)
+    return _noted(mine, now, last) if mine else _first(session, user_id, now, last), others
+
+
+def _first(session: DiagnosisSession, user_id: int, now: datetime, last: int) -> Visit:
+    nothing_new = {"at": now, "seen": last, "new_after": last}
+    visit, _ = Visit.objects.get_or_create(session=session, user_id=user_id, defaults=nothing_new)
+    return visit
+
+
+def _noted(visit: Visit, now: datetime, last: int) -> Visit:
     if now - visit.at > AWAY:
         visit.new_after = visit.seen
     elif visit.seen == last and now - visit.at < HERE / 4:
@@ -27,14 +35,3 @@ def look(session: DiagnosisSession, user_id: int) -> Visit:
     visit.at, visit.seen = now, last
     visit.save(update_fields=["at", "seen", "new_after"])
     return visit
-
-
-def _last_number(session: DiagnosisSession) -> int:
-    last = session.events.values_list("number", flat=True).first()
-    return last or 0
-
-
-def others_here(session: DiagnosisSession, user_id: int) -> list[str]:
-    """Names of the other people who look at it now."""
-    recent = session.visits.filter(at__gt=timezone.now() - HERE).exclude(user_id=user_id)
-    return list(recent.order_by("user__username").values_list("user__username", flat=True))

@@ -19,10 +19,11 @@ from django.views.decorators.http import require_GET
 from webapp.accounts.models import GIVEN, Role, User
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.triage.diagnoses import session_diagnosis
+from webapp.triage.evidence_rows import evidence_of
 from webapp.triage.models import DiagnosisSession, Event
 from webapp.triage.progress import progress_of
 from webapp.triage.standing import standing
-from webapp.triage.visits import look, others_here
+from webapp.triage.visits import look
 
 P = ParamSpec("P")
 
@@ -162,11 +163,10 @@ def activity_of(session: DiagnosisSession) -> dict[str, Any]:
     """What happened lately, what of it is new to who asks, and who else looks at it now."""
     newest = list(session.events.all()[:60])
     found: dict[str, Any] = {"events": _folded(newest)[:12], "new_after": None, "others": []}
-    if session.asked_by is not None:
-        visit = look(session, session.asked_by)
-        found["new_after"] = visit.new_after
-        found["others"] = others_here(session, session.asked_by)
     last = newest[0].number if newest else 0
+    if session.asked_by is not None:
+        visit, found["others"] = look(session, session.asked_by, last)
+        found["new_after"] = visit.new_after
     return {**found, "seen_activity": f"{last}:{','.join(found['others'])}"}
 
 
@@ -198,8 +198,7 @@ def _folded(events: list[Event]) -> list[tuple[Event, int]]:
 
 def _labels(session: DiagnosisSession) -> dict[str, str]:
     """What a link to an evidence calls it: its file or probe, else what it is."""
-    columns = session.evidence.values_list("reader", "sha256", "label")
-    return {f"{reader}@{sha256[:12]}": _label(reader, label) for reader, sha256, label in columns}
+    return {e.name: _label(e.reader, e.label) for e in evidence_of(session)}
 
 
 def _label(reader: str, label: str) -> str:
