@@ -231,6 +231,7 @@ def stack(**settings: str) -> Iterator[Stack]:
         subprocess.run([sys.executable, "manage.py", "migrate", "-v", "0"], cwd=ROOT, check=True)
         yield made
     finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not stop the tidying
         for name in list(made.started):
             made.kill(name)
         for machine in made.machines:
