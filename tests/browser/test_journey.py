@@ -113,7 +113,7 @@ def test_from_symptom_to_a_verified_decision(
     see("5-host")
 
     _go(page, "Diagnosis")
-    expect(page.locator(".answer .big")).not_to_be_empty()
+    expect(page.locator(".standing .big")).not_to_be_empty()
     expect(page.locator(".rung.fail", has_text="driver")).to_be_visible()
     driver = page.locator("#pcie-driver")
     expect(driver).to_contain_text("NS on 2 of 2")
