@@ -17,6 +17,7 @@ from webapp.diagnosis.catalogue import all_options
 from webapp.review.decisions import Wording, decision_draft
 from webapp.review.memory import seen_before
 from webapp.review.workflow import decision_propose
+from webapp.triage import listing
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.digests import digest_refresh
 from webapp.triage.listing import PER_PAGE, Asked, page
@@ -194,6 +195,23 @@ def test_pages_neither_repeat_nor_skip(alice: User) -> None:
     assert second.after == ""
     assert page(alice, Asked(), "2026-13-01_x").sessions == first.sessions
     assert page(alice, Asked(), f"2026-01-01_{made[0].pk}").sessions == first.sessions
+
+
+def test_the_list_is_the_same_however_many_sessions_one_has(
+    sample_of_alice: DiagnosisSession, alice: User, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session_open(owner=bob, title="Bob's own")
+    session_open(owner=alice, title="of Alice")
+    asked: tuple[dict[str, str], ...] = ({}, {"q": "alice"}, {"gpu": "6000"})
+    for typed in asked:
+        few = page(alice, Asked.of(typed)).sessions
+        with monkeypatch.context() as patch:
+            patch.setattr(listing, "MANY", 1)
+            many = page(alice, Asked.of(typed)).sessions
+        assert [(s.pk, s.my_role, s.asked_by) for s in many] == [
+            (s.pk, s.my_role, s.asked_by) for s in few
+        ]
+        assert few
 
 
 @pytest.mark.parametrize("address", ["/", "/?q=6000&gpu=pro", "/search?q=6000"])
