@@ -8,10 +8,10 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href]");
   if (!link || !above || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   if (link.hasAttribute("download") || "page" in link.dataset) return;
+  if (document.querySelector("main [data-viewer]")) return; // one at a time: there, links lead on
   const inside = link.closest("[data-viewer]");
   const target = inside && link.classList.contains("ln") ? new URL(link.getAttribute("href"), location.origin + inside.dataset.place) : new URL(link.href);
   if (target.origin !== location.origin || !ADDRESS.test(target.pathname) || target.searchParams.has("download")) return;
-  if (inside && !above.contains(inside)) return; // on its own page a line's number is its address
   event.preventDefault();
   htmx.ajax("GET", target.pathname + target.search, { target: "#evidence-body", swap: "innerHTML" }).then(() => {
     if (!above.open) above.showModal();
