@@ -98,6 +98,12 @@ class Decision(models.Model):
 
     class Meta:
         ordering = ("number",)
+        indexes = (
+            models.Index(fields=("-created_at",), name="decisions_newest"),
+            models.Index(
+                fields=("session",), condition=models.Q(state="proposed"), name="decisions_waiting"
+            ),
+        )
         constraints = (
             models.UniqueConstraint(fields=("session", "number"), name="one_decision_number"),
         )

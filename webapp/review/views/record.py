@@ -139,10 +139,10 @@ def close(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpR
 @require_GET
 def decisions(request: HttpRequest) -> HttpResponse:
     """Every decision of the sessions this person may see, newest first; ?q= searches, ?state= narrows."""
-    visible = DiagnosisSession.objects.visible_to(acting(request))
+    user = acting(request)
+    own = Decision.objects if user.is_staff else Decision.objects.filter(session__members=user)
     found = (
-        Decision.objects.filter(session__in=visible.values("pk"))
-        .select_related("session", "proposed_by")
+        own.select_related("session", "proposed_by")
         .defer("options", "pins", "context")
         .order_by("-created_at")
     )

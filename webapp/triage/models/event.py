@@ -34,6 +34,12 @@ class Event(models.Model):
 
     class Meta:
         ordering = ("-number",)
+        # Few of very many; predictions are scored in them, and told over all sessions.
+        indexes = (
+            models.Index(
+                fields=("-at",), condition=models.Q(kind="decision_closed"), name="decisions_closed"
+            ),
+        )
         constraints = (
             models.UniqueConstraint(fields=("session", "number"), name="one_event_number"),
         )
