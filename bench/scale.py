@@ -112,12 +112,27 @@ def _sessions(count: int, people: dict[str, Any]) -> list[Any]:
     return made
 
 
+VERDICTS = ("no_clique", "staged_through_host", "kvm_hidden", "launch_bound", "memory_bound")
+
+
+def _digest(
+    session: Any, chance: random.Random, model: Any, gpu: str, board: str, driver: str
+) -> Any:
+    from webapp.triage.models import Digest
+
+    return Digest(
+        session=session, upto=3, gpu=gpu, gpu_count=8, board=board, driver=driver,
+        driver_major=driver[:3], machine_type=chance.choice(("q35", "i440fx")), virt="kvm",
+        verdict=chance.choice(VERDICTS), gate="granted", headline=model.headline,
+    )  # fmt: skip
+
+
 def _texts(made: list[Any], people: dict[str, Any], template: Any) -> None:
     """Digests, entries, three events a session; a decision of every fifth, a comment of every tenth."""
     from django.utils import timezone
 
     from webapp.review.models import Comment, Decision, Mention
-    from webapp.triage.models import Digest, Entry, Event
+    from webapp.triage.models import Entry, Event
     from webapp.triage.search import plain
 
     chance, model = random.Random(1), template.digest
@@ -126,18 +141,11 @@ def _texts(made: list[Any], people: dict[str, Any], template: Any) -> None:
     events: list[Any] = []
     decisions: list[Any] = []
     comments: list[Any] = []
-    verdicts = ("no_clique", "staged_through_host", "kvm_hidden", "launch_bound", "memory_bound")
     findings = [(e.ref, e.title, e.words) for e in template.entries.filter(kind="finding")]
     for number, session in enumerate(made):
         gpu, board = chance.choice(GPUS), chance.choice(BOARDS)
         driver = f"{chance.choice((550, 570, 580, 590))}.{chance.randrange(200)}.{number % 17:02}"
-        digests.append(
-            Digest(
-                session=session, upto=3, gpu=gpu, gpu_count=8, board=board, driver=driver,
-                driver_major=driver[:3], machine_type=chance.choice(("q35", "i440fx")), virt="kvm",
-                verdict=chance.choice(verdicts), gate="granted", headline=model.headline,
-            )
-        )  # fmt: skip
+        digests.append(_digest(session, chance, model, gpu, board, driver))
         words = plain(session.title, gpu, board, driver, model.headline, "kvm")
         entries.append(Entry(session=session, kind="session", title=session.title, words=words))
         for ref, title, text in findings[:3]:

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from celery.exceptions import Reject
-from django.db import close_old_connections
+from django.db import close_old_connections, transaction
 from django.utils import timezone
 
 from webapp.config import logs
@@ -15,7 +15,8 @@ from webapp.notices import deliveries, following
 from webapp.notices.following import sessions_with_news
 from webapp.notices.queue import DELIVER_TASK, FOLLOW_TASK, send_delivery
 from webapp.triage import runs
-from webapp.triage.models import RunState
+from webapp.triage.digests import digest_refresh
+from webapp.triage.models import DiagnosisSession, RunState
 from webapp.triage.queue import REQUEST_ID, RUN_TASK
 from worker import duties, runner
 from worker.celery_app import app
@@ -66,11 +67,26 @@ def follow() -> None:
 
 
 def _follow(session_id: UUID) -> None:
-    try:
-        for delivery_id in following.follow(session_id):
-            send_delivery(delivery_id)
-    except Exception:  # the task boundary: one session must not keep the others from being told
-        logger.exception("the news of session %s could not be followed", session_id)
+    """The digest first: while there is news, what died half-way is done again."""
+    for step in (_digest, _tell):
+        try:
+            step(session_id)
+        except (
+            Exception
+        ):  # the task boundary: one session's fault must not keep others from their news
+            logger.exception("%s failed for session %s", step.__name__, session_id)
+
+
+def _digest(session_id: UUID) -> None:
+    session = DiagnosisSession.objects.filter(pk=session_id).first()
+    if session is not None:
+        with transaction.atomic():
+            digest_refresh(session)
+
+
+def _tell(session_id: UUID) -> None:
+    for delivery_id in following.follow(session_id):
+        send_delivery(delivery_id)
 
 
 @app.task(name=DELIVER_TASK)  # type: ignore[untyped-decorator]

@@ -22,7 +22,7 @@ _CLUES = (
     clue(rf"{_START}\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\S* {_NAME} {_PROCESS}"),
     # A line may stand right after another rank's: "via P2P/IPC/readgpu1:701:741 [1] NCCL INFO".
     clue(
-        r"(?<![\w.-])(?:(?<=/IPC/)read|(?<=/CUMEM/)read|(?<=/direct/)direct)?"
+        r"(?<![\w.-])(?:(?<=/IPC/)read|(?<=/CUMEM/)read|(?<=/direct/)direct|(?<=Init )COMPLETE)?"
         rf"{_NAME}:\d+:\d+ (?:\[\d+\] )?NCCL ",
         " NCCL ",
     ),

@@ -186,8 +186,6 @@ def test_a_changed_host_key_blocks_until_a_person_has_looked(
     shot(page, "ssh-4-changed")
     assert _entered(tmp_path) == 0
 
-    page.get_by_role("button", name="Forget the old key").click()
-    expect(page.get_by_text("Type 127.0.0.1 to forget its key.")).to_be_visible()
     page.get_by_label(re.compile("to forget the pinned key")).fill("127.0.0.1")
     page.get_by_role("button", name="Forget the old key").click()
     page.get_by_role("button", name="Yes, pin this key").click()

@@ -1,8 +1,7 @@
-"""Follows the log: for each event that is news, messages for those who want it, and a fresh digest."""
+"""Follows the log: for each event that is news, messages for those who want it."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from datetime import timedelta
 from uuid import UUID
@@ -17,13 +16,10 @@ from webapp.notices.kinds import DEFAULTS, EVENTS, LONG_RUN
 from webapp.notices.models import Choice, Delivery, Webhook
 from webapp.notices.wording import Notice, notice_of
 from webapp.review.models import Mention
-from webapp.triage.digests import digest_refresh
 from webapp.triage.models import DiagnosisSession, Event, News, Run
 
 # After a long outage nobody is told of what is over.
 STALE = timedelta(days=1)
-
-logger = logging.getLogger(__name__)
 
 
 def sessions_with_news(most: int) -> list[UUID]:
@@ -32,8 +28,8 @@ def sessions_with_news(most: int) -> list[UUID]:
 
 
 def follow(session_id: UUID) -> list[UUID]:
-    """Makes messages of a session's news, and its digest; returns the ids of the messages. Done twice at
-    once it does no harm: one event makes one message for each."""
+    """Makes messages of a session's news; returns their ids. Done twice at once it does no harm: one
+    event makes one message for each."""
     session = DiagnosisSession.objects.select_related("owner").filter(pk=session_id).first()
     if session is None:
         return []
@@ -42,18 +38,8 @@ def follow(session_id: UUID) -> list[UUID]:
     made = [d for event in events.select_related("session") for d in _deliveries(event)]
     with transaction.atomic():
         Delivery.objects.bulk_create(made, ignore_conflicts=True)
-        _refresh(session)
         News.objects.filter(event__in=numbers).delete()
     return [delivery.pk for delivery in made]
-
-
-def _refresh(session: DiagnosisSession) -> None:
-    """A session whose diagnosis fails keeps its old digest: its notices must not wait for a mended rule."""
-    try:
-        with transaction.atomic():
-            digest_refresh(session)
-    except Exception:  # the boundary around rules that other evidence may break
-        logger.exception("the digest of session %s could not be made", session.pk)
 
 
 def _deliveries(event: Event) -> Iterator[Delivery]:

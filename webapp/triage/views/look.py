@@ -47,19 +47,36 @@ ANSWERS = {
 
 @dataclass(frozen=True, slots=True)
 class FactRow:
+    """best: the reading that counts. others: what other outputs of the same state say instead."""
+
     title: str
     best: Sourced
+    others: tuple[Sourced, ...] = ()
 
 
 def fact_rows(facts: Facts, *prefixes: str) -> list[FactRow]:
     """Known facts first, then the rest; by id within each."""
     named = all_facts()
     rows = [
-        FactRow(named[fact_id].title if fact_id in named else fact_id, group[0])
+        FactRow(named[fact_id].title if fact_id in named else fact_id, group[0], _others(group))
         for fact_id, group in sorted(facts.readings.items())
         if fact_id.startswith(prefixes)
     ]
     return sorted(rows, key=lambda row: row.best.reading.kind is not ReadingKind.KNOWN)
+
+
+def _others(group: tuple[Sourced, ...]) -> tuple[Sourced, ...]:
+    """Copies of one measurement differ by nature and stand with the figures."""
+    best = group[0]
+    if best.reading.fact_id.startswith("bench."):
+        return ()
+    found: list[Sourced] = []
+    for item in group[1:]:
+        known = item.reading.kind is ReadingKind.KNOWN and item.epoch == best.epoch
+        said = [best.reading.value, *(other.reading.value for other in found)]
+        if known and item.reading.value not in said:
+            found.append(item)
+    return tuple(found)
 
 
 def preview_of(role: View) -> list[tuple[PreviewLine, list[PreviewLine]]]:
