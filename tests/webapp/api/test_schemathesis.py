@@ -4,8 +4,8 @@ error of ours, nothing answered that the description does not say, nothing wrong
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,7 +44,7 @@ def test_the_server_does_what_its_description_says(served: Served, tmp_path: Pat
     asked = ["run", f"{served.url}/api/v1/openapi.json", "--header", token, "--checks", "all"]
     bounds = ["--phases", PHASES, "--max-time", str(SECONDS), "--seed", "1"]
     done = subprocess.run(
-        [str(shutil.which("st")), "--config-file", str(config), *asked, *bounds],
+        [str(Path(sys.executable).with_name("st")), "--config-file", str(config), *asked, *bounds],
         cwd=tmp_path,
         capture_output=True,
         text=True,

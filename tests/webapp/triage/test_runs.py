@@ -271,6 +271,7 @@ class Life(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
+        Run.objects.filter(target=self.target).delete()  # of the life before this one
         self.run = runs.queue_probes(self.target.session, self.target, self.user, [PROBE])
         self.claims: list[runs.Claim] = []
         self.seen = [RunState.QUEUED]
