@@ -28,7 +28,7 @@ from webapp.notices.webhooks import webhook_add, webhook_remove
 from webapp.review.threads import comment_add
 from webapp.triage import sealing
 from webapp.triage.intake import take_text
-from webapp.triage.models import DiagnosisSession, Digest, Event, News
+from webapp.triage.models import DiagnosisSession, Event, News
 from webapp.triage.sessions import member_add
 
 pytestmark = pytest.mark.django_db
@@ -68,7 +68,6 @@ def test_a_post_is_signed_and_tells_who_did_what_where(
     assert (delivery.state, delivery.status) == (DeliveryState.DELIVERED, 204)
     assert str(delivery.pk) == headers["Peerpath-Delivery"]
     assert not News.objects.filter(session=session_of_alice).exists()
-    assert Digest.objects.filter(pk=session_of_alice.pk).exists()
 
 
 def test_only_what_was_chosen_and_only_of_that_session(
