@@ -84,6 +84,16 @@ def member_remove(session: DiagnosisSession, *, user: User, removed_by: User) ->
     return bool(gone)
 
 
+def quorum_set(session: DiagnosisSession, *, quorum: int, user: User) -> None:
+    """How many others approve what the host admin carries out; 0: nobody, and the log says who decided so.
+
+    For decisions that are proposed or approved from now on. quorum: 0 to 9.
+    """
+    with transaction.atomic():
+        DiagnosisSession.objects.filter(pk=session.pk).update(quorum=quorum)
+        Event.record(session, "quorum_set", user, quorum=quorum)
+
+
 def _keep_an_operator(session: DiagnosisSession, *, without: User) -> None:
     others = SessionMember.objects.filter(session=session, role=Role.OPERATOR).exclude(user=without)
     if not others.exists():

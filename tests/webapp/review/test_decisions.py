@@ -252,3 +252,22 @@ def test_the_export_is_markdown_that_nobody_can_break_out_of(
     assert "\n# not" not in text
     assert "<script>" not in text
     assert all(pin["sha256"] in text for pin in decision.pins)
+
+
+def test_a_lone_operator_may_decide_alone_and_the_log_says_so(
+    session: DiagnosisSession, alice: User, bob: User, client: Client
+) -> None:
+    member_add(session, user=bob, added_by=alice)
+    address = f"/sessions/{session.pk}/members"
+    client.force_login(bob)
+    page = client.post(address, {"quorum": "0"}, follow=True).content.decode()
+    assert "alice or an administrator sets this" in page
+    client.force_login(alice)
+    for wrong in ("-1", "10", "x", ""):
+        client.post(address, {"quorum": wrong})
+    session.refresh_from_db()
+    assert session.quorum == 1
+    client.post(address, {"quorum": "0"})
+    session.refresh_from_db()
+    assert proposed(session, alice, "gpudirect_clique").state == DecisionState.APPROVED
+    assert session.events.get(kind="quorum_set").data == {"quorum": 0}

@@ -79,6 +79,7 @@ EVENTS = {
     "member_added": "added {name} as {role}",
     "member_role_changed": "made {name} {role}",
     "member_removed": "removed {name}",
+    "quorum_set": "set that {quorum} other people approve a change on the host",
     "host_key_accepted": "accepted host key {fingerprint} of {host}",
     "host_key_forgotten": "forgot the host key of {host}",
     "host_key_changed": "was stopped: the host key of {host} changed",

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 
 from webapp.accounts.models import GIVEN, User
 from webapp.triage.models import DiagnosisSession
-from webapp.triage.sessions import LastOperatorError, member_add, member_remove
+from webapp.triage.sessions import LastOperatorError, member_add, member_remove, quorum_set
 from webapp.triage.views.shell import acting, on_session
 
 REMOVE = "remove"
@@ -18,7 +18,11 @@ REMOVE = "remove"
 @require_POST
 @on_session
 def change(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    """Adds a person in a role, changes their role, or removes them; without a role, the account's own."""
+    """Adds a person in a role, changes their role, or removes them; without a role, the account's own.
+    With `quorum`, how many others have to approve."""
+    if "quorum" in request.POST:
+        _quorum(request, session)
+        return _back(request, session)
     name = request.POST.get("username", "").strip()[:150]
     user = User.objects.filter(username__iexact=name, is_active=True).first()
     if user is None:
@@ -27,9 +31,24 @@ def change(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         )
     else:
         _change(request, session, user, request.POST.get("role", "") or user.role)
+    return _back(request, session)
+
+
+def _back(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     back = request.POST.get("back", "")
     inside = back.startswith(f"/sessions/{session.pk}/")
     return redirect(back if inside else session.get_absolute_url())
+
+
+def _quorum(request: HttpRequest, session: DiagnosisSession) -> None:
+    user, asked = acting(request), request.POST.get("quorum", "")
+    if not (user.is_staff or user == session.owner):
+        messages.error(request, f"{session.owner.username} or an administrator sets this.")
+    elif asked not in map(str, range(10)):
+        messages.error(request, "Give a number of people from 0 to 9.")
+    else:
+        quorum_set(session, quorum=int(asked), user=user)
+        messages.success(request, f"A change on the host needs {asked} other people from now on.")
 
 
 def _change(request: HttpRequest, session: DiagnosisSession, user: User, role: str) -> None:
