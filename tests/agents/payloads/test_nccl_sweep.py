@@ -231,7 +231,7 @@ def test_a_huge_sweep_is_read_in_time() -> None:
     began = time.monotonic()
     result = _result(printed(lines(blocks=400)))
     assert result.blocks == 400
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 20
 
 
 KEYS = [*("arm", "block", "size_bytes", "time_us", "timing", "outcome"), "plan", "whole", "verdict"]
