@@ -143,6 +143,7 @@ def missing_probes(session: DiagnosisSession, view: View | None) -> tuple[str, .
         return ()
     answered = set(
         StoredReading.objects.filter(evidence__session=session)
+        .exclude(evidence__run__target__beside=True)
         .order_by()
         .values_list("reader", flat=True)
         .distinct()

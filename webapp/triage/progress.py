@@ -26,6 +26,7 @@ class Progress:
 def progress_of(sessions: Sequence[DiagnosisSession]) -> dict[UUID, Progress]:
     keys = [session.pk for session in sessions]
     known = StoredReading.objects.filter(evidence__session__in=keys, kind="known").order_by()
+    known = known.exclude(evidence__run__target__beside=True)  # they tell nothing of this machine
     views: dict[UUID, set[str]] = defaultdict(set)
     for key, fact_id in known.values_list("evidence__session_id", "fact_id").distinct():
         views[key].add(fact_id.partition(".")[0])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
+from agents.facts import View
 from agents.facts.platform import DRIVER_VERSION
 from agents.framing import Frame
 from agents.probe import Output
@@ -15,6 +16,7 @@ from webapp.accounts.models import User
 from webapp.triage import intake, machines, runs
 from webapp.triage.case_facts import facts_of
 from webapp.triage.models import DiagnosisSession, Run, Target
+from webapp.triage.progress import progress_of
 
 pytestmark = pytest.mark.django_db
 
@@ -107,3 +109,14 @@ def test_the_odd_one_is_named_and_the_sessions_diagnosis_is_not_mixed_up(
     assert said.count("not known") >= 1, "gpu-4 has said nothing"
     assert facts_of(session_of_alice).value(DRIVER_VERSION) == "580.95.05"
     assert len(facts_of(session_of_alice).all(DRIVER_VERSION)) == 1
+
+
+def test_what_others_answer_ticks_no_step_and_leaves_the_questions_open(
+    client: Client, alice: User, session_of_alice: DiagnosisSession, known_hosts: str
+) -> None:
+    client.force_login(alice)
+    add(client, session_of_alice, "gpu-1")
+    open_before = intake.missing_probes(session_of_alice, View.GUEST)
+    told(session_of_alice, session_of_alice.targets.get(host="gpu-1"), alice, "580.95.05")
+    assert intake.missing_probes(session_of_alice, View.GUEST) == open_before
+    assert "guest" not in progress_of([session_of_alice])[session_of_alice.pk].done
