@@ -3,14 +3,15 @@
 #
 #   sh bench/gpu/all.sh NCCL_TESTS_SOURCE FOLDER [STEP...]
 #
-# PYTHON: the interpreter with torch, by default python3. LIMIT: seconds, by default 530. On two GPUs the steps
-# are what two can show; on more, what two cannot: sums over 2, 4 and all of them, and every pair. A step that
-# would not fit in the time left is not begun, and the last lines say how to go on. Raw outputs and the log of
-# each step are in FOLDER. NVLink multicast is off in every step. Exit code 1: a step failed or was not run.
+# PYTHON: the interpreter with torch, by default python3. NVBANDWIDTH: a build of it, if any. LIMIT: seconds, by
+# default 530. On two GPUs the steps are what two can show; on more, what two cannot: sums over 2, 4 and all of
+# them, and every pair. A step that would not fit in the time left is not begun, and the last lines say how to
+# go on. Raw outputs and the log of each step are in FOLDER. NVLink multicast is off in every step. Exit code 1:
+# a step failed or was not run.
 set -u
 export NCCL_NVLS_ENABLE=0 NVSHMEM_DISABLE_NVLS=1 TORCH_SYMM_MEM_DISABLE_MULTICAST=1
 
-[ $# -ge 2 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2; }
 source=$1 folder=$2
 shift 2
 python=${PYTHON:-python3} limit=${LIMIT:-530}
@@ -64,7 +65,8 @@ one() {
     sums2) if [ "$gpus" -gt 2 ]; then sums 2 5 95 --wide; else sums 2 5 95; fi ;;
     sums4) sums 4 5 110 --wide ;;
     sums8) sums 8 5 150 --wide ;;
-    copies) step copies 70 copy_vs_memcpy_peer.py "$folder/copies" --seconds 65 ;;
+    copies) step copies 70 copy_vs_memcpy_peer.py "$folder/copies" --seconds 65 \
+        ${NVBANDWIDTH:+--nvbandwidth "$NVBANDWIDTH"} ;;
     sweep) step sweep 125 sweep.py --keep "$folder/sweep.jsonl" --limit 120 ;;
     sweep_shm) step sweep_shm 150 sweep.py --keep "$folder/sweep_shm.jsonl" --no-p2p --limit 145 ;;
     arms2 | arms4 | arms8) arms "${1#arms}" ;;
@@ -72,7 +74,7 @@ one() {
     contention) whole contention "$(on_two 35 90)" ;;
     delivery) whole delivery "$(on_two 20 150)" ;;
     memory | launch) step "$1" "$(on_two 25 50)" kernels.py "$1" --keep "$folder/$1.jsonl" ;;
-    failures) step failures 110 failures.py --seconds 108 ;;
+    failures) step failures 170 failures.py --seconds 168 ;;
     *) echo "no such step: $1" && bad=1 ;;
     esac
 }
@@ -86,7 +88,7 @@ if [ $# -eq 0 ] && [ "$gpus" -gt 2 ]; then
     set -- "$@" copy contention delivery sweep_shm
     for count in $ranks; do set -- "$@" "arms$count"; done
 elif [ $# -eq 0 ]; then
-    set -- build sums2 copies sweep failures copy contention memory launch delivery
+    set -- build sums2 copies sweep copy contention memory launch delivery failures
 fi
 
 echo "$gpus GPUs, steps: $*"

@@ -1,12 +1,14 @@
 """Our copy figures beside cudaMemcpyPeerAsync timed in C++ (peer_copies.cu), on two GPUs of one machine.
 
-    python3 bench/gpu/copy_vs_memcpy_peer.py [folder for the raw outputs] [--seconds 85]
+    python3 bench/gpu/copy_vs_memcpy_peer.py [folder for raw outputs] [--seconds 85] [--nvbandwidth PROGRAM]
 
 Run with the Python that has torch. Peer access on and off, each side in fresh processes, ours and the
 reference by turns, as often as fits into --seconds; ours is what the payload runs, forked from a process that
 has loaded torch. In every second repeat our program looks at no telemetry, which shows what looking costs.
 Within means: 3 %, or 0.3 µs, or no further apart than the reference's own repeats. A copy with two modes
 (DECISIONS.md, record 8) has no middle to compare: its median has to lie among the reference's samples.
+nvbandwidth (https://github.com/NVIDIA/nvbandwidth), where a build of it is given, stands beside ours from
+16 MiB on, with peer access: without it, it waives its tests.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ from shipped import ROOT
 PAYLOADS = ROOT / "agents" / "payloads"
 SHARE, LEAST_US, MODES = 0.03, 0.3, 1.3
 FEWEST = 5
+MIB = 2**20
+NVBANDWIDTH_MIB = (16, 64)
 ARGV = ("--only", "no_peer,peer", "--pairs", "first", "--quick", "--row-seconds", "0.03")
 
 Key = tuple[bool, int]  # peer access, bytes
@@ -45,6 +49,7 @@ class Found:
     our intervals. modes: sizes whose samples lie in two groups on either side."""
 
     theirs: Times = field(default_factory=lambda: defaultdict(list))
+    nvbandwidth: Times = field(default_factory=lambda: defaultdict(list))
     looked: Times = field(default_factory=lambda: defaultdict(list))
     blind: Times = field(default_factory=lambda: defaultdict(list))
     ranges: dict[Key, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
@@ -75,6 +80,19 @@ def reference(program: Path, found: Found) -> None:
             found.ranges[key].append((float(smallest), float(largest)))
             if float(largest) > MODES * float(smallest):
                 found.modes.add(key)
+
+
+def nvbandwidth(program: Path, found: Found) -> None:
+    """GPU 0 writes to GPU 1 by copy engine: row 1, column 0 of "GPU(row) <- GPU(column)", 10^9 bytes/s."""
+    for mib in NVBANDWIDTH_MIB:
+        command = [str(program), "-j", "-b", str(mib), "-t", "device_to_device_memcpy_write_ce"]
+        out = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=30).stdout
+        (test,) = json.loads(out[out.index("{") :])["nvbandwidth"]["testcases"]
+        if test["status"] != "Passed":
+            print("nvbandwidth:", test, file=sys.stderr)
+            continue
+        gb_per_s = float(test["bandwidth_matrix"][1][0])
+        found.nvbandwidth[True, mib * MIB].append(mib * MIB / gb_per_s / 1e3)
 
 
 def program() -> ModuleType:
@@ -139,6 +157,22 @@ def within(key: Key, found: Found) -> bool:
     return abs(median(mine) - median(theirs)) <= max(share * median(theirs), LEAST_US)
 
 
+def show_nvbandwidth(found: Found) -> int:
+    """Prints ours beside nvbandwidth's. How many sizes are neither within 3 % nor within its own spread."""
+    outside = 0
+    for key in sorted(found.nvbandwidth):
+        mine, theirs = median(found.mine(key)), found.nvbandwidth[key]
+        share = max(SHARE, max(theirs) / min(theirs) - 1)
+        good = abs(mine / median(theirs) - 1) <= share
+        outside += not good
+        ours, other = (key[1] / us / 1e3 for us in (mine, median(theirs)))
+        print(
+            f"nvbandwidth, {key[1]} bytes: ours {ours:.2f} GB/s, it {other:.2f} GB/s, "
+            f"ratio {ours / other:.4f}, its spread {spread(theirs)}, within: {good}"
+        )
+    return outside
+
+
 def show(found: Found) -> int:
     """Prints the table. How many rows are not within."""
     outside = 0
@@ -169,6 +203,7 @@ def told(found: Found, repeats: int, seconds: float) -> int:
     for key in sorted(found.looked.keys() & found.blind.keys()):
         ratio = median(found.looked[key]) / median(found.blind[key])
         print(f"telemetry on / off, {'peer' if key[0] else 'no peer'}, {key[1]} bytes: {ratio:.4f}")
+    outside += show_nvbandwidth(found)
     smallest = min((size for _, size in found.intervals), default=0)
     on, off = found.intervals.get((True, smallest)), found.intervals.get((False, smallest))
     if on and off:
@@ -181,6 +216,7 @@ def main() -> int:
     ask = argparse.ArgumentParser(description="Ours beside cudaMemcpyPeerAsync.")
     ask.add_argument("folder", nargs="?", type=Path, default=Path(os.environ.get("OUT", ".")))
     ask.add_argument("--seconds", type=float, default=85.0)
+    ask.add_argument("--nvbandwidth", type=Path, help="its program, built")
     chosen = ask.parse_args()
     began, found, longest, repeats = time.monotonic(), Found(), 0.0, 0
     chosen.folder.mkdir(parents=True, exist_ok=True)
@@ -197,6 +233,8 @@ def main() -> int:
         ours(payload, found, look=look, keep=keep)
         if not look:
             reference(copies, found)
+        if chosen.nvbandwidth:
+            nvbandwidth(chosen.nvbandwidth, found)
         longest = max(longest, time.monotonic() - start)
         print(f"repeat {repeats + 1} took {time.monotonic() - start:.1f} s", flush=True)
     copies.unlink()
