@@ -23,7 +23,8 @@ _LONGEST = 100  # of what is typed into a field
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """q: words; gpu, board, driver: a part of it, the beginning of a driver's version; verdict, gate: ids."""
+    """q: words; gpu, board, driver: a part of it, the beginning of a driver's version; verdict: the id
+    of a supported hypothesis; gate: of the first that failed."""
 
     q: str = ""
     gpu: str = ""
@@ -82,7 +83,7 @@ def _narrowed(found: SessionQuerySet, asked: Asked) -> SessionQuerySet:
         "gpu__icontains": asked.gpu,
         "board__icontains": asked.board,
         "driver__startswith": asked.driver,
-        "verdict": asked.verdict,
+        "verdicts__icontains": f'"{asked.verdict}"' if asked.verdict else "",  # in a list of ids
         "gate": asked.gate,
     }
     asked_for = {column: value for column, value in columns.items() if value}

@@ -166,6 +166,8 @@ def test_only_what_a_person_may_see_is_found(
         ({"driver": "5"}, True),
         ({"driver": "470"}, False),
         ({"verdict": "no-such"}, False),
+        ({"verdict": "%"}, False),
+        ({"verdict": '", "'}, False),
         ({"gate": "no-such"}, False),
         ({"gpu": "6000", "q": "kvm"}, True),
         ({"q": "···"}, False),
@@ -176,7 +178,16 @@ def test_the_list_is_narrowed(
 ) -> None:
     assert bool(titles(alice, **typed)) is found
     digest = Digest.objects.get(pk=sample_of_alice.pk)
-    assert titles(alice, verdict=digest.verdict, gate=digest.gate) == [sample_of_alice.title]
+    assert titles(alice, gate=digest.gate) == [sample_of_alice.title]
+
+
+def test_a_session_is_found_by_each_of_its_verdicts(
+    sample_of_alice: DiagnosisSession, alice: User
+) -> None:
+    verdicts = [*Digest.objects.get(pk=sample_of_alice.pk).verdicts, "pcie_link_degraded"]
+    Digest.objects.filter(pk=sample_of_alice.pk).update(verdicts=verdicts)
+    assert all(titles(alice, verdict=name) == [sample_of_alice.title] for name in verdicts)
+    assert titles(alice, verdict=verdicts[-1][:-1]) == []
 
 
 def test_pages_neither_repeat_nor_skip(alice: User) -> None:
