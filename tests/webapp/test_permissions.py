@@ -4,22 +4,16 @@ becomes of things that belong to another session."""
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.urls import reverse
 
-from agents.facts import View
-from agents.probes import probes_for
-from webapp.accounts.models import GIVEN, ApiToken, Role, User
-from webapp.handoff.models import Link
-from webapp.handoff.scripts import collector_for
-from webapp.notices.models import Webhook
-from webapp.review.models import Decision
-from webapp.triage import intake
-from webapp.triage.models import DiagnosisSession, Run, StoredKey, Target
+from tests.webapp.addresses import CONVERTERS, ONLY_POST, PATTERNS, address, arguments_of
+from webapp.accounts.models import GIVEN, Role, User
+from webapp.triage.models import DiagnosisSession
 from webapp.triage.sessions import member_add, session_open
 
 pytestmark = pytest.mark.django_db
@@ -40,12 +34,12 @@ ARGUMENTS = {
         "form",
         "key_id",
     ),
-    *("phase", "act", "handle", "webhook_id"),
+    *("phase", "act", "handle", "webhook_id", "page"),
 }
 # Those of a link ask for the link instead of an account: tests/webapp/handoff.
 OPEN_TO_ALL = {
     *("accounts:sign_in", "accounts:welcome", "handoff:enter", "handoff:asked", "handoff:answer"),
-    *("handoff:questions", "handoff:fetch"),
+    *("handoff:questions", "handoff:judge", "handoff:fetch"),
     "accounts:code",  # for whose password was right: tests/webapp/accounts/test_second_factor.py
     *("live", "ready", "metrics"),  # for machines: tests/webapp/config/test_health.py
 }
@@ -53,59 +47,6 @@ FOR_ADMINISTRATORS = {
     *("accounts:people", "accounts:second_factor_reset", "notices:webhooks"),
     *("triage:stuck", "triage:unstick", "triage:styleguide"),
 }
-# The answers to GET of those that only take POST; everything else answers GET.
-ONLY_POST = {
-    "accounts:email",
-    "accounts:make_token",
-    "accounts:password",
-    "accounts:revoke_token",
-    "accounts:second_factor_off",
-    "accounts:second_factor_reset",
-    "accounts:sign_out",
-    "handoff:accept_link",
-    "handoff:answer",
-    "handoff:make_link",
-    "handoff:questions",
-    "handoff:revoke_link",
-    "notices:choose",
-    "notices:remove",
-    "notices:session_remove",
-    "review:close",
-    "review:comment",
-    "review:judge",
-    "review:move",
-    "review:open_bundle",
-    "triage:add_target",
-    "triage:assignment",
-    "triage:cancel_run",
-    "triage:forget_key",
-    "triage:members",
-    "triage:open_session",
-    "triage:paste",
-    "triage:read_outputs",
-    "triage:remove_key",
-    "triage:run_on_all",
-    "triage:sample",
-    "triage:start_run",
-    "triage:unstick",
-    "triage:use_observed",
-}
-
-
-def patterns(
-    resolver: URLResolver | None = None, space: str = ""
-) -> Iterator[tuple[str, URLPattern]]:
-    for entry in (resolver or get_resolver()).url_patterns:
-        if isinstance(entry, URLResolver):
-            if entry.namespace == "api":  # tests/webapp/api/test_operations.py
-                continue
-            yield from patterns(entry, f"{entry.namespace}:" if entry.namespace else space)
-        else:
-            yield f"{space}{entry.name}", entry
-
-
-PATTERNS = dict(patterns())
-CONVERTERS = {name: set(entry.pattern.converters) for name, entry in PATTERNS.items()}
 OF_A_SESSION = sorted(name for name, taken in CONVERTERS.items() if "session_id" in taken)
 OF_ITS_PARTS = sorted(
     name
@@ -119,47 +60,6 @@ OF_ITS_PARTS = sorted(
 def parts(session_of_alice: DiagnosisSession, alice: User) -> dict[str, Any]:
     """The arguments of every address, for things that are really there."""
     return arguments_of(session_of_alice, alice)
-
-
-def arguments_of(session: DiagnosisSession, owner: User) -> dict[str, Any]:
-    target = Target.objects.create(
-        session=session, role="guest", agent="ssh", host="192.0.2.1", user="root", created_by=owner
-    )
-    run = Run.objects.create(
-        session=session, target=target, number=1, kind="probes", state="failed", created_by=owner
-    )
-    # A number of its own, so that no other session has a decision of the same one.
-    number = 1 + Decision.objects.count()
-    Decision.objects.create(session=session, number=number, title="t", proposed_by=owner)
-    taken = intake.take_text(session, f"$ uname -r\n{session.pk}\n".encode(), user=owner)
-    link, _ = Link.make(
-        session, made_by=owner, person="the admin", purpose="why", hours=1, phases=[]
-    )
-    key = StoredKey.objects.create(owner=owner, name="a key", kind="ssh-ed25519")
-    webhook = Webhook.objects.create(
-        session=session, url="https://1.1.1.1/", sealed="", key_id="", made_by=owner
-    )
-    return {
-        "key_id": key.pk,
-        "webhook_id": webhook.pk,
-        "link_id": link.pk,
-        "phase": "P0",
-        "act": "apply",
-        "sha256": collector_for(session, View.GUEST, probes_for(View.GUEST)).sha256,
-        "session_id": session.pk,
-        "role": "guest",
-        "target_id": target.pk,
-        "run_id": run.pk,
-        "name": taken.evidence.name,
-        "number": number,
-        "token": "no-such-token",
-        "form": "md",
-        "handle": ApiToken.make(owner, name="t", scopes=["read"], days=1)[0].handle,
-    }
-
-
-def address(name: str, parts: dict[str, Any]) -> str:
-    return reverse(name, kwargs={key: parts[key] for key in CONVERTERS[name]})
 
 
 @pytest.fixture
