@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from webapp.handoff.views import asked, collecting, links, plan
+from webapp.handoff.views import asked, collecting, judging, links, plan
 
 app_name = "handoff"
 S = "sessions/<uuid:session_id>/"
@@ -21,5 +21,6 @@ urlpatterns = [
     path("asked/<uuid:link_id>", asked.asked, name="asked"),
     path("asked/<uuid:link_id>/answer", asked.answer, name="answer"),
     path("asked/<uuid:link_id>/questions", asked.questions, name="questions"),
+    path("asked/<uuid:link_id>/judge/<int:number>", judging.judge, name="judge"),
     path("fetch/<str:sha256>", asked.fetch, name="fetch"),
 ]

@@ -58,9 +58,9 @@ def _text(event: Event, session: DiagnosisSession) -> str:
         case "decision_proposed":
             return f"{who} proposes {record} {where}."
         case "decision_approved":
-            return f"{event.data.get('by') or who} approves {record} {where}."
+            return f"{who} approves {record} {where}."
         case "decision_rejected":
-            return f"{event.data.get('by') or who} rejects {record} {where}."
+            return f"{who} rejects {record} {where}."
         case "link_made":
             return f"{who} asks {event.data.get('person', 'the host’s admin')} for the host’s half {where}."
         case "link_received":

@@ -125,14 +125,18 @@ class Decision(models.Model):
 
 
 class Approval(models.Model):
-    """One person's yes or no to a record as it stood. by: None when it came by a host admin's link,
-    which `label` names. content_sha256: what was approved; it counts only while that is the record's."""
+    """One person's yes or no to a record as it stood. by: None when it came by a host admin's `link`,
+    with the name `label` that they gave there; the link is None too where it is of another instance.
+    content_sha256: what was approved; it counts only while that is the record's."""
 
     decision = models.ForeignKey(Decision, on_delete=models.CASCADE, related_name="approvals")
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
     )
     label = models.CharField(max_length=120, blank=True)
+    link = models.ForeignKey(
+        "handoff.Link", null=True, on_delete=models.SET_NULL, related_name="approvals"
+    )
     approves = models.BooleanField()
     reason = models.TextField(blank=True)
     content_sha256 = models.CharField(max_length=64)
@@ -143,4 +147,5 @@ class Approval(models.Model):
 
     @property
     def who(self) -> str:
-        return self.by.username if self.by else self.label
+        """For people, and for records that leave: nobody signed in for what came by a link."""
+        return self.by.username if self.by else f"{self.label} (by a link, without an account)"

@@ -1,12 +1,14 @@
 """How a record moves: proposed, approved by others, carried out, and what came of it.
 
 Who may: an operator proposes and says what was done; a reviewer approves or rejects, never what they
-proposed themselves. A record that nobody else has to carry out is approved when it is proposed.
+proposed themselves. A record that nobody else has to carry out is approved when it is proposed. The host's
+admin may judge by a link that allows it (DECISIONS.md, record 31); all links together count as one person.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
@@ -15,6 +17,7 @@ from django.db.models import F
 from webapp.accounts.models import User
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
+from webapp.handoff.models import Link
 from webapp.review.decisions import CONTENT, DecisionError, pin, superseded_pins
 from webapp.review.models import Approval, Decision, DecisionState
 from webapp.triage.models import DiagnosisSession, Event
@@ -35,18 +38,40 @@ CLOSED = frozenset({S.VERIFIED, S.NO_EFFECT, S.REVERTED})
 OPEN = frozenset({S.DRAFT, S.PROPOSED, S.APPROVED, S.REJECTED})
 
 
+@dataclass(frozen=True, slots=True)
+class ByLink:
+    """The host's admin. name: who they say they are; nothing but the link vouches for it."""
+
+    link: Link
+    name: str
+
+
 def needed(decision: Decision) -> int:
     """How many other people have to approve it."""
     return decision.session.quorum if decision.affects_host else 0
 
 
 def counting(decision: Decision) -> list[Approval]:
-    """The newest word of each person on the record as it stands."""
-    newest: dict[str, Approval] = {}
-    for approval in decision.approvals.select_related("by"):
-        if approval.content_sha256 == decision.content_sha256:
-            newest[approval.who] = approval
+    """The newest word of each person on the record as it stands, the proposer's never. What came by links
+    is one person's: several can be made for one, and nobody signed in."""
+    newest: dict[int | None, Approval] = {}
+    content = decision.content_sha256
+    said = decision.approvals.select_related("by", "link__made_by")
+    for approval in said.prefetch_related("link__opened_by"):
+        if approval.content_sha256 == content and not _proposers_own(approval, decision):
+            newest[approval.by_id] = approval
     return list(newest.values())
+
+
+def _proposers_own(approval: Approval, decision: Decision) -> bool:
+    """Also by a link that the proposer opened: then it may be in their hands."""
+    if approval.by_id is not None:
+        return approval.by_id == decision.proposed_by_id
+    return approval.link is not None and opened_by_proposer(approval.link, decision)
+
+
+def opened_by_proposer(link: Link, decision: Decision) -> bool:
+    return any(user.pk == decision.proposed_by_id for user in link.opened_by.all())
 
 
 def decision_propose(decision: Decision, *, user: User) -> None:
@@ -72,43 +97,69 @@ def decision_judge(
     approves: bool,
     reason: str,
     facts: Facts,
-    user: User | None = None,
-    label: str = "",
+    by: User | ByLink,
+    seen: str = "",
 ) -> None:
-    """One person's yes or no; user None: by the host admin's link `label`. Raises DecisionError."""
-    _may_judge(decision, user, approves, reason, facts)
+    """One person's yes or no. seen: the `content_sha256` of the record as they read it, "" when that is
+    not known. Raises DecisionError."""
     with transaction.atomic():
         Decision.objects.select_for_update().get(pk=decision.pk)
+        decision.refresh_from_db()
+        _may_judge(decision, by)
+        _can_be_judged(decision, approves, reason, facts, seen)
+        who = {"label": by.name, "link": by.link} if isinstance(by, ByLink) else {"by": by}
         Approval.objects.create(
             decision=decision,
-            by=user,
-            label=label,
             approves=approves,
             reason=reason,
             content_sha256=decision.content_sha256,
+            **who,
         )
-        kind = "decision_approved" if approves else "decision_rejected"
-        who = {} if user else {"by": label}
-        Event.record(decision.session, kind, user, number=decision.number, **who)
+        _record_judged(decision, approves, by)
         if not approves:
             _move(decision, S.REJECTED)
         else:
             _approve_when_enough(decision)
 
 
-def _may_judge(
-    decision: Decision, user: User | None, approves: bool, reason: str, facts: Facts
-) -> None:
+def _may_judge(decision: Decision, by: User | ByLink) -> None:
     if decision.state != S.PROPOSED:
         raise DecisionError(f"It is {decision.get_state_display()}; only a proposal is judged.")
-    if user is not None and user.pk == decision.proposed_by_id:
-        raise DecisionError("You proposed it; somebody else has to look at it.")
+    if isinstance(by, User):
+        if by.pk == decision.proposed_by_id:
+            raise DecisionError("You proposed it; somebody else has to look at it.")
+        return
+    if not by.link.may_approve:
+        raise DecisionError("This link is not for approving.")
+    if opened_by_proposer(by.link, decision):
+        proposer = decision.proposed_by.username
+        raise DecisionError(
+            f"{proposer}, who proposed it, opened this link too: it is no second person’s. Ask for a new one."
+        )
+    if not by.name:
+        raise DecisionError("Say who you are; the record has only this.")
+
+
+def _can_be_judged(
+    decision: Decision, approves: bool, reason: str, facts: Facts, seen: str
+) -> None:
+    if seen and seen != decision.content_sha256:
+        raise DecisionError("It has changed since you opened the page; read it again.")
     if not approves and not reason.strip():
         raise DecisionError("Say why not, in a sentence; the proposer has only this.")
     if approves and (stale := superseded_pins(decision, facts)):
         raise DecisionError(
             f"Newer evidence counts now for {', '.join(stale[:5])}: it has to be renewed first."
         )
+
+
+def _record_judged(decision: Decision, approves: bool, by: User | ByLink) -> None:
+    kind = "decision_approved" if approves else "decision_rejected"
+    if isinstance(by, User):
+        Event.record(decision.session, kind, by, number=decision.number)
+        return
+    made = {"link_of": by.link.person, "link_made_by": by.link.made_by.username}
+    Event.record(decision.session, kind, None, number=decision.number, person=by.name, **made)
 
 
 def decision_renew(decision: Decision, *, user: User, result: Diagnosis) -> None:

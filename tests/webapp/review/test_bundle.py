@@ -46,7 +46,7 @@ def session(alice: User) -> DiagnosisSession:
     result = session_diagnosis(made)
     decision = decision_draft(made, user=alice, wording=wording, result=result)
     decision_propose(decision, user=alice)
-    decision_judge(decision, user=bob, approves=True, reason="go", facts=facts_of(made))
+    decision_judge(decision, by=bob, approves=True, reason="go", facts=facts_of(made))
     return made
 
 

@@ -62,7 +62,7 @@ def carried_out(session: DiagnosisSession, user: User, *chosen: str) -> Decision
     if decision.state == "proposed":
         bob, _ = User.objects.get_or_create(username="bob")
         facts = facts_of(session)
-        decision_judge(decision, approves=True, reason="", facts=facts, user=bob)
+        decision_judge(decision, approves=True, reason="", facts=facts, by=bob)
     decision_apply(decision, user=user, facts=facts_of(session))
     session.refresh_from_db()
     return decision

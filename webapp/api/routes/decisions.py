@@ -20,6 +20,7 @@ from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import LEAVING, RefusedError
 from webapp.api.remembering import remembered
 from webapp.review import workflow
+from webapp.review.before_after import before_after
 from webapp.review.decisions import (
     DecisionError,
     DraftChangedError,
@@ -30,6 +31,7 @@ from webapp.review.decisions import (
 )
 from webapp.review.madr import as_markdown
 from webapp.review.models import Decision
+from webapp.review.scoring import as_data
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
@@ -45,10 +47,13 @@ MARKDOWN: Json = {
 
 
 class Judgement(BaseModel):
+    """by_link: it came by the host admin's link, and no account stands behind it."""
+
     who: str
     approves: bool
     reason: str
     at: datetime
+    by_link: bool
 
 
 class Summary(BaseModel):
@@ -65,8 +70,9 @@ class Summary(BaseModel):
 
 
 class Record(Summary):
-    """needed: how many other people have to approve it. counting: their words on it as it stands. stale:
-    facts it rests on whose evidence no longer counts. supersedes, superseded_by: numbers."""
+    """needed: how many other people have to approve it. counting: their words on it as it stands.
+    content_sha256: of what they approve. stale: facts it rests on whose evidence no longer counts.
+    supersedes, superseded_by: numbers."""
 
     context: str
     drivers: str
@@ -76,6 +82,7 @@ class Record(Summary):
     epoch: int
     needed: int
     counting: list[Judgement]
+    content_sha256: str
     stale: list[str]
     supersedes: int | None
     superseded_by: int | None
@@ -108,13 +115,20 @@ class NewDraft(Draft):
 
 
 class Word(Sent):
+    """seen: the content_sha256 of the record as you read it; another one is refused."""
+
     approves: bool
     reason: str = Field("", max_length=20_000)
+    seen: str = Field("", max_length=64)
 
 
 class Closing(Sent):
+    """before, after: the states by which its predictions are scored, as for the verification."""
+
     state: Literal["verified", "no_effect", "reverted"]
     outcome: str = Field(min_length=1, max_length=20_000)
+    before: str = Field("", max_length=200)
+    after: str = Field("", max_length=200)
 
 
 class Raw(BaseModel):
@@ -141,9 +155,16 @@ def _record(decision: Decision) -> Record:
         **plain,
         needed=workflow.needed(decision),
         counting=[
-            Judgement(who=one.who, approves=one.approves, reason=one.reason, at=one.at)
+            Judgement(
+                who=one.who,
+                approves=one.approves,
+                reason=one.reason,
+                at=one.at,
+                by_link=one.by_id is None,
+            )
             for one in workflow.counting(decision)
         ],
+        content_sha256=decision.content_sha256,
         stale=superseded_pins(decision, facts_of(decision.session)),
         supersedes=decision.supersedes.number if decision.supersedes else None,
         superseded_by=replaced_by.number if replaced_by else None,
@@ -282,7 +303,8 @@ def judge_decision(request: HttpRequest, session_id: UUID, number: int, sent: Wo
             approves=sent.approves,
             reason=sent.reason.strip(),
             facts=facts_of(session),
-            user=acting(request),
+            by=acting(request),
+            seen=sent.seen,
         ),
     )
 
@@ -291,12 +313,18 @@ def judge_decision(request: HttpRequest, session_id: UUID, number: int, sent: Wo
 def close_decision(
     request: HttpRequest, session_id: UUID, number: int, sent: Closing
 ) -> HttpResponse:
-    """Says what came of it."""
-    found = _find(session_of(request, session_id, Role.OPERATOR), number)
+    """Says what came of it. Its predictions are scored by the two states, and kept."""
+    session = session_of(request, session_id, Role.OPERATOR)
+    found = _find(session, number)
+    scores = before_after(session, (sent.before, sent.after), found).scores
     return _moved(
         found,
         lambda: workflow.decision_close(
-            found, user=acting(request), state=sent.state, outcome=sent.outcome
+            found,
+            user=acting(request),
+            state=sent.state,
+            outcome=sent.outcome,
+            scores=as_data(scores),
         ),
     )
 

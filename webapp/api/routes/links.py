@@ -29,12 +29,14 @@ L = "/sessions/{uuid:session_id}/links"
 
 
 class Door(BaseModel):
-    """steps: how far it got, each with its time. open: neither expired nor revoked."""
+    """steps: how far it got, each with its time. open: neither expired nor revoked. may_approve: its page
+    takes a word on what is proposed for the host."""
 
     id: UUID
     person: str
     purpose: str
     phases: list[str]
+    may_approve: bool
     made_by: str
     open: bool
     expires_at: datetime
@@ -54,6 +56,7 @@ class Asking(Sent):
     purpose: str = Field("", max_length=LONGEST_PURPOSE)
     hours: Literal[24, 72, 168, 336] = 72
     phases: list[str] = Field([], max_length=20)
+    may_approve: bool = False
 
 
 def _shown(link: Link) -> Door:
@@ -62,6 +65,7 @@ def _shown(link: Link) -> Door:
         person=link.person,
         purpose=link.purpose,
         phases=link.phases,
+        may_approve=link.may_approve,
         made_by=link.made_by.username,
         open=link.is_open,
         expires_at=link.expires_at,
@@ -80,7 +84,8 @@ def list_links(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> P
 @router.post(L, auth=WRITE, response={201: NewDoor})
 @remembered(without="address")
 def make_link(request: HttpRequest, session_id: UUID, sent: Asking) -> Status[NewDoor]:
-    """Makes a link. Whoever has its address may answer, and nothing else."""
+    """Makes a link. Whoever has its address may answer and, with may_approve, judge what is proposed for
+    the host; nothing else."""
     session = session_of(request, session_id, Role.OPERATOR)
     if wrong := set(sent.phases) - offered_ids(session):
         raise RefusedError(422, f"Not to be asked for now: {', '.join(sorted(wrong))}")
@@ -91,6 +96,7 @@ def make_link(request: HttpRequest, session_id: UUID, sent: Asking) -> Status[Ne
         purpose=sent.purpose.strip() or purpose(session_diagnosis(session), session.vmid),
         hours=sent.hours,
         phases=sent.phases,
+        may_approve=sent.may_approve,
     )
     address = f"{settings.PUBLIC_URL}/link/{token}"
     return Status(201, NewDoor(address=address, **_shown(link).model_dump()))

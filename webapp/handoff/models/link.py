@@ -35,7 +35,9 @@ class Link(models.Model):
     person: what the operator calls who gets it; events name it in place of an account. purpose: what
     for, as its page says it. phases: those ("P2") whose scripts its page offers. answers: what the
     person said of the host. read: some of what came was understood; accepted: an operator said that
-    it is what was needed, which anything that comes later takes back.
+    it is what was needed, which anything that comes later takes back. may_approve: its page shows what is
+    proposed for the host and takes a word on it. opened_by: accounts that were signed in where it was
+    opened; for what one of them proposed it is no second person.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -45,6 +47,8 @@ class Link(models.Model):
     purpose = models.TextField()
     phases = models.JSONField(default=list)
     answers = models.JSONField(default=dict)
+    may_approve = models.BooleanField(default=False)
+    opened_by = models.ManyToManyField(settings.AUTH_USER_MODEL, related_name="+")
     made_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
     )
@@ -73,6 +77,7 @@ class Link(models.Model):
         purpose: str,
         hours: int,
         phases: list[str],
+        may_approve: bool = False,
     ) -> tuple[Link, str]:
         """The stored link and its token, which is never stored."""
         token = secrets.token_urlsafe(24)
@@ -83,9 +88,11 @@ class Link(models.Model):
             person=person,
             purpose=purpose,
             phases=phases,
+            may_approve=may_approve,
             expires_at=timezone.now() + timedelta(hours=hours),
         )
-        Event.record(session, "link_made", made_by, person=person, hours=hours, phases=phases)
+        about = {"hours": hours, "phases": phases, "may_approve": may_approve}
+        Event.record(session, "link_made", made_by, person=person, **about)
         return link, token
 
     @classmethod

@@ -26,6 +26,7 @@ from webapp.diagnosis.scripts import PhaseScript
 from webapp.handoff import scripts, throttle
 from webapp.handoff.models import OPENED, HandedScript, Link, Step
 from webapp.handoff.plan import Phase, phases
+from webapp.handoff.proposals import proposals
 from webapp.handoff.taking import (
     RefusedError,
     is_asleep,
@@ -59,6 +60,7 @@ def enter(request: HttpRequest, token: str) -> HttpResponse:
         return _closed(request, 410)
     opened = request.session.get(OPENED, [])
     request.session[OPENED] = [*(i for i in opened if i != str(link.pk)), str(link.pk)][-20:]
+    _opened_signed_in(request, link)
     response = redirect("handoff:asked", link.pk)
     response["Referrer-Policy"] = "no-referrer"
     return response
@@ -92,10 +94,17 @@ def through_link(
     return wrapped
 
 
+def _opened_signed_in(request: HttpRequest, link: Link) -> None:
+    """Whose account is signed in where a link is opened may be who proposes: told apart by this."""
+    if request.user.is_authenticated:
+        link.opened_by.add(request.user.pk)
+
+
 @require_GET
 @through_link
 def asked(request: HttpRequest, link: Link) -> HttpResponse:
     link.reach(Step.OPENED)
+    _opened_signed_in(request, link)
     session, rows = link.session, rows_of(link)
     collector = scripts.collector_for(session, View.HOST, probes_for(View.HOST), link)
     answers = list(link.given.select_related("evidence"))
@@ -120,6 +129,7 @@ def asked(request: HttpRequest, link: Link) -> HttpResponse:
         "roots": ROOT_ANSWERS,
         "base": settings.PUBLIC_URL,
         "phases": _phases(link),
+        "proposals": proposals(link),
     }
     return TemplateResponse(request, "handoff/asked.html", context)
 

@@ -95,6 +95,7 @@ def make(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         purpose=text or purpose(session_diagnosis(session), session.vmid),
         hours=int(hours) if hours in {str(n) for n, _ in HOURS} else HOURS[1][0],
         phases=phases,
+        may_approve="may_approve" in request.POST,
     )
     address = f"{settings.PUBLIC_URL}/link/{token}"
     context = shell(session, "", link=link, address=address, only_here=only_here())

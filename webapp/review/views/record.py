@@ -13,6 +13,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET, require_POST
 
 from webapp.accounts.models import Role
+from webapp.handoff.models import Link
 from webapp.review import workflow
 from webapp.review.before_after import before_after
 from webapp.review.calibration import scores_of
@@ -43,7 +44,10 @@ def decision(request: HttpRequest, session: DiagnosisSession, number: int) -> Ht
         chosen=[o for o in found.options if o["id"] in found.chosen],
         not_chosen=[o for o in found.options if o["id"] not in found.chosen],
         stale=superseded_pins(found, facts_of(session)),
-        approvals=found.approvals.select_related("by"),
+        approvals=found.approvals.select_related("by", "link__made_by").prefetch_related(
+            "link__opened_by"
+        ),
+        approving_links=_approving_links(session),
         counting=counting,
         needed=workflow.needed(found),
         given=sum(approval.approves for approval in counting),
@@ -52,6 +56,12 @@ def decision(request: HttpRequest, session: DiagnosisSession, number: int) -> Ht
         mine=found.proposed_by_id == acting(request).pk,
     )
     return TemplateResponse(request, "review/decision.html", context)
+
+
+def _approving_links(session: DiagnosisSession) -> list[Link]:
+    """Those by which somebody without an account may still judge what is proposed."""
+    may = session.links.filter(may_approve=True).prefetch_related("opened_by")
+    return [link for link in may if link.is_open]
 
 
 def _exported(decision: Decision, *, raw: bool) -> HttpResponse:
@@ -108,7 +118,8 @@ def judge(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpR
             approves=approves,
             reason=request.POST.get("reason", "").strip(),
             facts=facts_of(session),
-            user=acting(request),
+            by=acting(request),
+            seen=request.POST.get("seen", ""),
         ),
     )
     return redirect("review:decision", session.pk, number)

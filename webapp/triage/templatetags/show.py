@@ -107,6 +107,8 @@ EVENTS = {
     "decision_renewed": "renewed the evidence of decision {number}",
     "decision_approved": "approved decision {number}",
     "decision_rejected": "rejected decision {number}",
+    "decision_approved_by_link": "approved decision {number} by the link for {link_of}",
+    "decision_rejected_by_link": "rejected decision {number} by the link for {link_of}",
     "decision_closed": "closed decision {number}: {state}",
     "changes_applied": "said that decision {number} was applied",
     "commented": "commented",
@@ -143,7 +145,8 @@ class _Missing(dict[str, Any]):
 
 @register.filter
 def event_text(event: Any) -> str:
-    text = EVENTS.get(event.kind, event.kind.replace("_", " "))
+    kind = f"{event.kind}_by_link" if "link_of" in event.data else event.kind
+    text = EVENTS.get(kind, event.kind.replace("_", " "))
     return str(text.format_map(_Missing(event.data)))
 
 

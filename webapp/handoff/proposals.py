@@ -1,0 +1,60 @@
+"""What the page of a link that may approve shows of the decisions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from webapp.handoff.models import Link
+from webapp.review.decisions import superseded_pins
+from webapp.review.models import Approval, Decision, DecisionState
+from webapp.review.workflow import opened_by_proposer
+from webapp.triage.case_facts import facts_of
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One record as the page shows it. said: the last word given on it by this link. stale: facts it rests
+    on that newer evidence tells. spent: its proposer opened this link, which is no second person then."""
+
+    decision: Decision
+    said: Approval | None
+    stale: tuple[str, ...]
+    spent: bool
+
+    @property
+    def chosen(self) -> list[dict[str, Any]]:
+        return [one for one in self.decision.options if one["id"] in self.decision.chosen]
+
+    @property
+    def others(self) -> list[dict[str, Any]]:
+        return [one for one in self.decision.options if one["id"] not in self.decision.chosen]
+
+    @property
+    def is_open(self) -> bool:
+        return self.decision.state == DecisionState.PROPOSED
+
+
+def proposals(link: Link) -> list[Proposal]:
+    """What is proposed for the host now, and what was judged by this link, the newest first."""
+    if not link.may_approve:
+        return []
+    said = {approval.decision_id: approval for approval in link.approvals.order_by("id")}
+    rows = link.session.decisions.select_related("proposed_by").order_by("-number")
+    asked = [d for d in rows if d.pk in said or _asks(d)]
+    if not asked:
+        return []
+    facts = facts_of(link.session)
+    return [
+        Proposal(
+            one,
+            said.get(one.pk),
+            tuple(superseded_pins(one, facts)),
+            opened_by_proposer(link, one),
+        )
+        for one in asked
+    ]
+
+
+def _asks(decision: Decision) -> bool:
+    return decision.state == DecisionState.PROPOSED and decision.affects_host

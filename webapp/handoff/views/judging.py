@@ -1,0 +1,49 @@
+"""The word that somebody gives, by a link that may approve, on what is proposed for the host."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST
+
+from agents.framing import clean
+from webapp.handoff import throttle
+from webapp.handoff.models import Link
+from webapp.handoff.views.asked import through_link
+from webapp.review.decisions import DecisionError
+from webapp.review.workflow import ByLink, decision_judge
+from webapp.triage.case_facts import facts_of
+
+LONGEST_REASON = 2000
+
+
+@require_POST
+@through_link
+def judge(request: HttpRequest, link: Link, number: int) -> HttpResponse:
+    """Takes a yes or no. Whoever is signed in gives theirs on the record's own page, under their name."""
+    if not link.may_approve:
+        raise Http404
+    decision = get_object_or_404(link.session.decisions, number=number)
+    page = f"/asked/{link.pk}#decision-{number}"
+    if request.user.is_authenticated:
+        messages.error(request, "You are signed in; give your word on the record’s own page.")
+        return redirect(page)
+    if not throttle.may_answer(link.pk):
+        messages.error(request, "That was sent very often; wait ten minutes.")
+        return redirect(page)
+    approves = request.POST.get("approves", "") == "yes"
+    try:
+        decision_judge(
+            decision,
+            approves=approves,
+            reason=clean(request.POST.get("reason", "").encode()).strip()[:LONGEST_REASON],
+            facts=facts_of(link.session),
+            by=ByLink(link, clean(request.POST.get("name", "").encode()).strip()[:80]),
+            seen=request.POST.get("seen", ""),
+        )
+    except DecisionError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, "Kept, and told to the others. Thank you.")
+    return redirect(page)
