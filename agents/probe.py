@@ -99,6 +99,7 @@ class Probe:
     parse: pure; Output in, one Reading per fact out. It raises nothing on any text.
     timeout_s and cap_kib bound the command on the target. slow: run beside the others.
     root_adds: what root would add when run without, in words for the preview.
+    left_out: what stands in the same place and is taken out on the target, before anything is printed.
     """
 
     module: str
@@ -111,6 +112,7 @@ class Probe:
     cap_kib: int = 512
     slow: bool = False
     root_adds: str = ""
+    left_out: str = ""
     on_demand: bool = False
 
     @property

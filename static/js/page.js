@@ -41,16 +41,18 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// A word's meaning on hover, focus or tap, from the help page; the second tap goes there.
-let meanings;
-const meaning = async (slug) => {
-  meanings ??= fetch("/help").then((answer) => answer.text())
-    .then((text) => new DOMParser().parseFromString(text, "text/html"));
-  return (await meanings).getElementById(slug)?.querySelector("p")?.textContent;
+// A word's meaning on hover, focus or tap, from the help page it leads to; the second tap goes there.
+const pages = new Map();
+const meaning = async ({ pathname, hash }) => {
+  if (!pages.has(pathname)) {
+    pages.set(pathname, fetch(pathname).then((answer) => answer.text())
+      .then((text) => new DOMParser().parseFromString(text, "text/html")));
+  }
+  return (await pages.get(pathname)).getElementById(hash.slice(1))?.querySelector("p")?.textContent;
 };
 const unsay = () => document.querySelectorAll(".says").forEach((element) => element.remove());
 const say = async (word) => {
-  const text = await meaning(word.hash.slice(1));
+  const text = await meaning(word);
   unsay();
   if (!text || !word.matches(":hover, :focus")) return;
   const box = document.createElement("div");

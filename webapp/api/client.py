@@ -107,7 +107,7 @@ def _detail(status: int, answer: bytes) -> str:
 
 
 def main(argv: list[str]) -> int:
-    options = _parser().parse_args(argv)
+    options = command_line().parse_args(argv)
     command: Callable[[Server, argparse.Namespace], int] = options.command
     try:
         return command(Server(_address(options), _token(options.token_file)), options)
@@ -284,7 +284,7 @@ def _say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_line() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="./run remote",
         description="The commands against a server.",
@@ -296,28 +296,32 @@ def _parser() -> argparse.ArgumentParser:
         "--token-file", type=Path, metavar="FILE", help="mode 0600; else PEERPATH_TOKEN"
     )
     parser.add_argument("--plain", action="store_true", help="send the token over http")
-    named = parser.add_subparsers(required=True, metavar="CMD")
+    named = parser.add_subparsers(required=True, metavar="CMD", help="one of those below")
     _add(named, "sessions", sessions, "the sessions you may see")
-    _add(named, "open", open_session, "open a session").add_argument("title")
+    _add(named, "open", open_session, "open a session").add_argument("title", help="of the case")
     pasted = _with_session(
         named, "paste", paste, "give a file, an archive, or - for standard input"
     )
-    pasted.add_argument("file", type=Path)
-    pasted.add_argument("--role", choices=["guest", "host"])
+    pasted.add_argument("file", type=Path, help="or - for standard input")
+    pasted.add_argument("--role", choices=["guest", "host"], help="whose outputs these are")
     pasted.add_argument("--hide", action="store_true", help="replace names and addresses first")
     started = _with_session(named, "run", run, "run probes, or a benchmark by its id")
     started.add_argument("what", help="probes, or a benchmark's id")
-    started.add_argument("--target", type=int, metavar="N")
+    started.add_argument("--target", type=int, metavar="N", help="which machine; needless with one")
     started.add_argument("--yes", action="store_true", help="the machine may be loaded now")
     _with_session(named, "diagnose", diagnose, "the diagnosis").add_argument(
         "--json", action="store_true", help="peerpath.diagnosis/1"
     )
     printed = _with_session(named, "script", script, "the script for a machine")
-    printed.add_argument("role", choices=["guest", "host"])
-    printed.add_argument("--phase", metavar="Pn", default="")
-    printed.add_argument("--do", choices=["apply", "verify", "rollback"], default="apply")
+    printed.add_argument("role", choices=["guest", "host"], help="the machine it is for")
+    printed.add_argument(
+        "--phase", metavar="Pn", default="", help="one that changes something: a phase"
+    )
+    printed.add_argument(
+        "--do", choices=["apply", "verify", "rollback"], default="apply", help="what that does"
+    )
     listed = _add(named, "decisions", decisions, "the decisions, of one session or of all")
-    listed.add_argument("session", nargs="?", default="")
+    listed.add_argument("session", nargs="?", default="", help="its id")
     return parser
 
 

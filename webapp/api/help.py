@@ -11,6 +11,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET
 
 from webapp.api.api import api
+from webapp.help.pages import PAGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,13 @@ EXAMPLES = (
 
 @require_GET
 def api_help(request: HttpRequest) -> HttpResponse:
-    context = {"nav": "help", "groups": _groups(), "examples": EXAMPLES, "prefix": PREFIX}
+    context = {
+        "nav": "help",
+        "here": PAGES["api"],
+        "groups": _groups(),
+        "examples": EXAMPLES,
+        "prefix": PREFIX,
+    }
     return TemplateResponse(request, "api/help.html", context)
 
 

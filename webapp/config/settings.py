@@ -50,6 +50,7 @@ INSTALLED_APPS = [
     "webapp.handoff",
     "webapp.notices",
     "webapp.api",
+    "webapp.help",
     "worker",
 ]
 MIDDLEWARE = [

@@ -10,10 +10,11 @@ urlpatterns = [
     path("healthz/live", health.live, name="live"),
     path("healthz/ready", health.ready, name="ready"),
     path("metrics", metrics.metrics, name="metrics"),
+    path("", include("webapp.api.urls")),
+    path("", include("webapp.help.urls")),
     path("", include("webapp.triage.urls")),
     path("", include("webapp.accounts.urls")),
     path("", include("webapp.review.urls")),
     path("", include("webapp.handoff.urls")),
     path("", include("webapp.notices.urls")),
-    path("", include("webapp.api.urls")),
 ]

@@ -30,7 +30,6 @@ app_name = "triage"
 S = "sessions/<uuid:session_id>/"
 urlpatterns = [
     path("", start.start, name="start"),
-    path("help", start.help_page, name="help"),
     path("search", search.search, name="search"),
     path("keys", keys.keys, name="keys"),
     path("keys/<uuid:key_id>/remove", keys.remove_key, name="remove_key"),

@@ -56,4 +56,5 @@ probe = Probe(
     cap_kib=2048,
     slow=True,
     root_adds="the container runtime, which answers root and its own group only",
+    left_out="command lines, and the values of variables that steer neither GPUs nor engines",
 )

@@ -53,4 +53,5 @@ probe = Probe(
         belongs=r"^\s*-{1,2}[A-Za-z]|\\\s*$|VLLM::|sglang::|sglang\.launch_server|vllm",
     ),
     slow=False,
+    left_out="values of keys, tokens, passwords and secrets in command lines",
 )

@@ -107,4 +107,6 @@ probe = Probe(
     cap_kib=4096,
     slow=True,
     root_adds="the logs of containers",
+    left_out="lines that say nothing of graphs, backends, parallelism or NCCL; values of keys, "
+    "tokens, passwords and secrets",
 )

@@ -105,4 +105,5 @@ probe = Probe(
         belongs=r"^### |^\s*(?:export )?NCCL_[A-Z0-9_]+=|^\s*#",
     ),
     root_adds="the environment of other users' engines",
+    left_out="every variable that is not NCCL's",
 )

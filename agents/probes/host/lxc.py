@@ -48,4 +48,5 @@ probe = Probe(
         with_command=True,
     ),
     root_adds="the containers' configurations",
+    left_out="descriptions and comments",
 )

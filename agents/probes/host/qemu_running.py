@@ -71,4 +71,5 @@ probe = Probe(
     ),
     cap_kib=1024,
     root_adds="the processes of other users, where the host hides them",
+    left_out="values that may be secret: passwords, keys, data, OEM strings",
 )

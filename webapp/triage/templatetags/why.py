@@ -122,7 +122,7 @@ def _input(facts: Facts, name: str, labels: Mapping[str, str]) -> Input:
 @register.filter
 def with_terms(text: Any) -> SafeString:
     """The text with the first mention of each glossary term leading to its entry on the help page."""
-    page = reverse("triage:help")
+    page = reverse("help:page", args=["words"])
     pattern, slugs = _terms()
     seen: set[str] = set()
 

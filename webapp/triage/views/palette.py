@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET
 
 from webapp.accounts.models import User
 from webapp.diagnosis.reference.glossary import GLOSSARY
+from webapp.help.pages import PAGES as HELP_PAGES
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import acting
 
@@ -21,7 +22,6 @@ PAGES = (
     ("Decisions", "review:decisions"),
     ("For me: mentions and what waits for me", "review:for_me"),
     ("How far the predictions held", "review:calibration"),
-    ("Help: words and why", "triage:help"),
 )
 OF_OPERATORS = (("ssh keys", "triage:keys"),)
 OF_ADMINISTRATORS = (
@@ -44,8 +44,10 @@ def _entries(user: User) -> Iterator[Entry]:
     pages += OF_ADMINISTRATORS if user.is_staff else ()
     for text, name in pages:
         yield {"text": text, "kind": "page", "href": reverse(name)}
+    for page in HELP_PAGES.values():
+        yield {"text": page.title, "kind": "help", "href": page.url}
     for session in DiagnosisSession.objects.visible_to(user).only("title")[:NEWEST]:
         yield {"text": session.title, "kind": "session", "href": session.get_absolute_url()}
     for entry in GLOSSARY:
-        href = f"{reverse('triage:help')}#{slugify(entry.term)}"
+        href = f"{HELP_PAGES['words'].url}#{slugify(entry.term)}"
         yield {"text": entry.term, "kind": "word", "href": href}

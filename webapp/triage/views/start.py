@@ -15,16 +15,13 @@ from django.views.decorators.http import require_GET, require_POST
 from agents.samples import load
 from webapp.accounts.models import User
 from webapp.diagnosis.catalogue import all_hypotheses
-from webapp.diagnosis.explain import provenance
 from webapp.diagnosis.ladder import GATES
-from webapp.diagnosis.reference.glossary import GLOSSARY
 from webapp.triage.listing import Asked, page
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.progress import progress_of
 from webapp.triage.samples import open_sample
 from webapp.triage.sessions import session_open
 from webapp.triage.standing import next_in_list
-from webapp.triage.templatetags.why import paragraphs
 from webapp.triage.uploads import Upload, receive
 from webapp.triage.views.shell import STEPS, acting
 
@@ -113,14 +110,6 @@ def sample(request: HttpRequest) -> HttpResponse:
         return redirect("triage:start")
     session = open_sample(f"kpro6@{stage}", owner=acting(request))
     return redirect("triage:symptom", session.pk)
-
-
-@require_GET
-def help_page(request: HttpRequest) -> HttpResponse:
-    found = [(gate, provenance(f"gates.{gate}")) for gate in GATES]
-    gates = [(gate, paragraphs(rule.docstring), rule.source) for gate, rule in found if rule]
-    context = {"nav": "help", "glossary": GLOSSARY, "gates": gates}
-    return TemplateResponse(request, "triage/help.html", context)
 
 
 def given(request: HttpRequest) -> list[Upload]:

@@ -39,7 +39,7 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("target", metavar="TARGET")
+        parser.add_argument("target", metavar="TARGET", help="ssh://user@host:port, or local:")
         parser.add_argument("names", metavar="NAME", nargs="+", help=", ".join(_runnable()))
         parser.add_argument("--json", action="store_true", help="print result lines as measured")
         parser.add_argument("--identity", type=Path, metavar="FILE", help="private key for ssh://")

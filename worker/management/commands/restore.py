@@ -20,7 +20,7 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, metavar="FILE")
+        parser.add_argument("file", type=Path, metavar="FILE", help="what `backup` made")
         parser.add_argument("--replace", action="store_true", help="what is there now is lost")
 
     def handle(self, *, file: Path, replace: bool, **_: Any) -> None:

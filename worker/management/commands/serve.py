@@ -32,7 +32,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument("--port", type=int, default=8000, help="port to listen on")
 
     def handle(self, *, host: str, port: int, **_: Any) -> None:
         listener = _listen(host, port)

@@ -14,7 +14,7 @@ class Command(BaseCommand):
     help = "Print a one-time link; with --admin it makes an administrator."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--admin", action="store_true")
+        parser.add_argument("--admin", action="store_true", help="an administrator's")
 
     def handle(self, *args: Any, **options: Any) -> None:
         _, token = OneTimeLink.make(makes_admin=options["admin"])

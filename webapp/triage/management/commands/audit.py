@@ -18,7 +18,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("do", choices=("verify", "export"))
+        parser.add_argument("do", choices=("verify", "export"), help="check, or print")
         parser.add_argument("--session", type=UUID, help="only this session")
 
     def handle(self, *args: Any, **options: Any) -> None:

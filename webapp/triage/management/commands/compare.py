@@ -23,9 +23,9 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("before", type=Path)
-        parser.add_argument("after", type=Path)
-        parser.add_argument("--json", action="store_true")
+        parser.add_argument("before", type=Path, help="results from before the change")
+        parser.add_argument("after", type=Path, help="and from after it")
+        parser.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
         facts = Facts.of(

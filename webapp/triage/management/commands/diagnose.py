@@ -32,7 +32,9 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("source", nargs="*", default=[])
+        parser.add_argument(
+            "source", nargs="*", default=[], metavar="SOURCE", help="one or more of those above"
+        )
         parser.add_argument("--role", choices=["guest", "host"], help="whose outputs these are")
         parser.add_argument("--vmid", type=int, help="the VM under diagnosis")
         parser.add_argument(

@@ -20,7 +20,9 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--older-than", type=int, required=True, metavar="DAYS")
+        parser.add_argument(
+            "--older-than", type=int, required=True, metavar="DAYS", help="what came before that"
+        )
         parser.add_argument("--dry-run", action="store_true", help="only say what would go")
         parser.add_argument(
             "--full",

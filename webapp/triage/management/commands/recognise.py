@@ -19,7 +19,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", nargs="+", help="a file, a folder, or - for standard input")
-        parser.add_argument("--role", choices=["guest", "host"])
+        parser.add_argument("--role", choices=["guest", "host"], help="whose outputs these are")
 
     def handle(self, *args: Any, **options: Any) -> None:
         role = View(options["role"]) if options["role"] else None

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from agents.agent import AgentError
 from agents.collector import build_script
 from agents.facts import View
-from agents.probes import all_probes, probes_for
+from agents.probes import all_probes, handed_for
 from webapp.diagnosis.phases import PHASES
 from webapp.diagnosis.scripts import Do, PhaseScript, ScriptError
 from webapp.triage.phase_scripts import script_from_sources, script_of_session
@@ -27,8 +27,10 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("role", choices=["guest", "host"])
-        parser.add_argument("what", nargs="?", choices=["collect"], default="collect")
+        parser.add_argument("role", choices=["guest", "host"], help="the machine it is for")
+        parser.add_argument(
+            "what", nargs="?", choices=["collect"], default="collect", help="ask, change nothing"
+        )
         parser.add_argument("--vmid", type=int, metavar="N", help="the VM under diagnosis")
         parser.add_argument(
             "--probe", action="append", metavar="ID", help="only this probe; may be given again"
@@ -49,7 +51,7 @@ class Command(BaseCommand):
         if options["phase"] or options["do"]:
             self.stdout.write(self._phase_script(role, options).text, ending="")
             return
-        chosen = list(probes_for(role))
+        chosen = list(handed_for(role))
         if options["probe"]:
             known = {p.id: p for p in all_probes().values() if p.role is role}
             wrong = [name for name in options["probe"] if name not in known]

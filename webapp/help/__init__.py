@@ -1,0 +1,1 @@
+"""Help: pages about the product, made from its own registries."""

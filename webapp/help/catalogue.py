@@ -1,0 +1,146 @@
+"""What the help lists, read from the registries themselves: probes, benchmarks, rules, options."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from dataclasses import dataclass
+from functools import cache
+
+from agents.benchmark import Benchmark, all_benchmarks
+from agents.collector import PreviewLine, preview
+from agents.facts import View, all_facts
+from agents.probe import Probe
+from agents.probes import all_probes
+from webapp.diagnosis.catalogue import all_hypotheses, all_options
+from webapp.diagnosis.contradictions import all_rules
+from webapp.diagnosis.ladder import GATES
+from webapp.diagnosis.option import Option
+from webapp.diagnosis.phases import PHASES
+from webapp.diagnosis.provenance import Provenance, provenance
+
+# Where a command looks: a path below one of these folders, up to what a shell would expand.
+_PLACE = re.compile(
+    r"(?<![\w.])(?:/proc|/sys|/etc|/run|/var|/dev|/boot|/usr/lib)/[\w./*\[\]$@{}-]+"
+)
+_SINKS = frozenset({"/dev/null"})
+
+
+@dataclass(frozen=True, slots=True)
+class ListedProbe:
+    """says: the paragraphs of its file. commands: as they run. reads: places that stand in them. tells:
+    titles of the facts it supplies."""
+
+    probe: Probe
+    says: tuple[str, ...]
+    commands: tuple[PreviewLine, ...]
+    reads: tuple[str, ...]
+    tells: tuple[str, ...]
+
+    @property
+    def root(self) -> bool:
+        return any(command.root for command in self.commands)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedBenchmark:
+    benchmark: Benchmark
+    says: tuple[str, ...]
+    tells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRule:
+    """reads: titles of the facts it goes by."""
+
+    id: str
+    claim: str
+    says: tuple[str, ...]
+    source: str
+    reads: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedOption:
+    option: Option
+    says: tuple[str, ...]
+    source: str
+    changes: tuple[str, ...]
+
+
+@cache
+def probes(view: View) -> tuple[ListedProbe, ...]:
+    return tuple(_probe(probe) for probe in all_probes().values() if probe.role is view)
+
+
+@cache
+def benchmarks() -> tuple[ListedBenchmark, ...]:
+    """Those that can be run first, then those that only read what other tools printed."""
+    found = [
+        ListedBenchmark(b, _paragraphs(b.module), tuple(fact.title for fact in b.supplies))
+        for b in all_benchmarks().values()
+    ]
+    return tuple(sorted(found, key=lambda listed: not listed.benchmark.can_run))
+
+
+@cache
+def gates() -> tuple[ListedRule, ...]:
+    return tuple(_rule("gates", gate, "") for gate in GATES)
+
+
+@cache
+def hypotheses() -> tuple[ListedRule, ...]:
+    return tuple(_rule("hypotheses", h.id, h.claim) for h in all_hypotheses())
+
+
+@cache
+def contradictions() -> tuple[ListedRule, ...]:
+    return tuple(_rule("contradictions", rule.id, "") for rule in all_rules())
+
+
+@cache
+def options() -> tuple[tuple[str, str, tuple[ListedOption, ...]], ...]:
+    """Phase by phase: its id, what it is, its options."""
+    listed = [_option(option) for option in all_options()]
+    return tuple(
+        (phase, says, tuple(item for item in listed if item.option.phase == phase))
+        for phase, says in PHASES.items()
+    )
+
+
+def _probe(probe: Probe) -> ListedProbe:
+    commands = preview((probe,))
+    text = " ".join(line.command for line in commands)
+    places = dict.fromkeys(place.rstrip("./") for place in _PLACE.findall(text))
+    reads = tuple(place for place in places if place not in _SINKS)
+    tells = tuple(dict.fromkeys(fact.title for fact in probe.supplies))
+    return ListedProbe(probe, _paragraphs(probe.module), commands, reads, tells)
+
+
+def _rule(package: str, name: str, claim: str) -> ListedRule:
+    found = _provenance(f"{package}.{name}")
+    says = tuple(t for t in found.docstring.split("\n\n") if not t.startswith("Source:"))
+    return ListedRule(name, claim, says, found.source, _titles(found.inputs))
+
+
+def _option(option: Option) -> ListedOption:
+    found = _provenance(f"options.{option.id}")
+    says = tuple(t for t in found.docstring.split("\n\n") if not t.startswith("Source:"))
+    return ListedOption(option, says, found.source, _titles(option.changes))
+
+
+def _provenance(rule: str) -> Provenance:
+    found = provenance(rule)
+    if found is None:
+        raise LookupError(f"no rule {rule}")
+    return found
+
+
+def _titles(fact_ids: tuple[str, ...]) -> tuple[str, ...]:
+    facts = all_facts()
+    return tuple(dict.fromkeys(facts[name].title if name in facts else name for name in fact_ids))
+
+
+def _paragraphs(module: str) -> tuple[str, ...]:
+    return tuple(inspect.cleandoc(sys.modules[module].__doc__ or "").split("\n\n"))

@@ -1,0 +1,97 @@
+"""The command line, as its own parsers describe it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from django.core.management import get_commands, load_command_class
+
+from webapp.api import client
+
+OURS = ("webapp.", "worker")
+# What every command of Django has; none of them is about Peerpath.
+_COMMON = frozenset(
+    {"help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color"}
+    | {"force_color", "skip_checks"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """written: as it is typed, "--role {guest,host}"."""
+
+    written: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """name: as it is typed after ./run."""
+
+    name: str
+    says: str
+    usage: str
+    arguments: tuple[Argument, ...]
+
+
+@cache
+def commands() -> tuple[Listed, ...]:
+    """In order of name; `remote`, which needs no installation, last."""
+    ours = sorted(n for n, app in get_commands().items() if str(app).startswith(OURS))
+    return (*(_command(name) for name in ours), *_remote())
+
+
+def _command(name: str) -> Listed:
+    typed = name.replace("_", "-")
+    parser = load_command_class(get_commands()[name], name).create_parser("./run", name)
+    parser.prog = f"./run {typed}"
+    return _listed(typed, parser, parser.description or "")
+
+
+def _remote() -> Iterator[Listed]:
+    """Each of the client's commands by itself, after what they share."""
+    parser = client.command_line()
+    parser.prog = "./run remote"
+    yield _listed("remote", parser, parser.description or "")
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, command in action.choices.items():
+                command.prog = f"./run remote ADDRESS {name}"
+                yield _listed(f"remote {name}", command, command.description or "")
+
+
+def _listed(name: str, parser: argparse.ArgumentParser, says: str) -> Listed:
+    own = [action for action in parser._actions if action.dest not in _COMMON]
+    arguments = tuple(Argument(_written(action), _says(action)) for action in own)
+    usage = " ".join([parser.prog, *(_in_usage(action) for action in own)])
+    return Listed(name, says, usage, arguments)
+
+
+def _written(action: argparse.Action) -> str:
+    name = action.option_strings[-1] if action.option_strings else ""
+    return f"{name} {_value(action)}".strip()
+
+
+def _value(action: argparse.Action) -> str:
+    if action.nargs == 0:
+        return ""
+    if isinstance(action.metavar, str):
+        return action.metavar
+    if action.choices is not None:
+        return "{" + ",".join(map(str, action.choices)) + "}"
+    return action.dest.upper()
+
+
+def _in_usage(action: argparse.Action) -> str:
+    text = _written(action)
+    text += {"*": "…", "+": " …"}.get(str(action.nargs), "")
+    return text if action.required else f"[{text}]"
+
+
+def _says(action: argparse.Action) -> str:
+    text = action.help or ""
+    plain = isinstance(action.default, str | int) and not isinstance(action.default, bool)
+    return f"{text} (default {action.default})".strip() if plain and action.default else text

@@ -1,0 +1,31 @@
+"""Ways into the help: from a page to what explains it, and from one entry to another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+
+from webapp.help.pages import GROUPS, PAGES, HelpPage, explained_by
+
+register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def how_this_works(context: Any) -> str:
+    """The address of what explains the page that is shown; "" where the help says nothing of it."""
+    request = context.get("request")
+    found = getattr(request, "resolver_match", None)
+    return explained_by(found.view_name) if found else ""
+
+
+@register.simple_tag
+def help_url(where: str) -> str:
+    """ "words#clique" as an address. Raises KeyError for a page there is none of."""
+    slug, _, anchor = where.partition("#")
+    return f"{PAGES[slug].url}{'#' if anchor else ''}{anchor}"
+
+
+@register.simple_tag
+def help_groups() -> tuple[tuple[str, tuple[HelpPage, ...]], ...]:
+    return GROUPS

@@ -1,0 +1,13 @@
+"""Addresses of the help. What it says of the API is at help/api, made by that app."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from webapp.help import views
+
+app_name = "help"
+urlpatterns = [
+    path("help", views.index, name="index"),
+    path("help/<slug:slug>", views.page, name="page"),
+]
