@@ -65,7 +65,6 @@ def test_p2p_on_and_off_are_told_apart_at_12_kib() -> None:
     off, on = (_runs(name) for name in ("off", "on"))
     found = compare_allreduces(off[0], on[0], more_before=off[1:], more_after=on[1:])
     assert found.outcome is Outcome.IMPROVED
-    assert found.differs == ("P2P: off → on",)
     small = [effect for effect in found.effects if effect.size_bytes == 12288]
     assert small
     assert all(effect.low and effect.low > 1.6 for effect in small)

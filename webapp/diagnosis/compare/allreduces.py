@@ -8,7 +8,6 @@ from agents.facts.bench import AllReduceResult, AllReduceRow, Timing
 from webapp.diagnosis.compare.effects import Comparison, concluded
 
 Times = dict[tuple[str, int], list[float]]
-_TRANSPORT = {None: "not told", True: "on", False: "off"}
 
 
 def compare_allreduces(
@@ -27,7 +26,6 @@ def compare_allreduces(
     return concluded(
         (times[0], times[1]),
         (len(runs[0]), len(runs[1])),
-        (_environment(before), _environment(after)),
         clash=timed[0] != timed[1],
         paired=paired,
         unstable=sum(row.unstable is True for s in runs for result in s for row in result.rows),
@@ -56,7 +54,3 @@ def _times(results: Sequence[AllReduceResult], *, device: bool) -> Times:
 def _what(row: AllReduceRow) -> str:
     place = "in place" if row.in_place else "out of place"
     return f"{row.ranks} GPUs, {place}"
-
-
-def _environment(result: AllReduceResult) -> dict[str, str]:
-    return {**result.environment, "P2P": _TRANSPORT[result.p2p]}

@@ -38,7 +38,6 @@ def compare_copies(
     return concluded(
         (times[0], times[1]),
         (len(runs[0]), len(runs[1])),
-        (before.environment, after.environment),
         clash=timed[0] != timed[1],
         paired=paired,
         printed=[

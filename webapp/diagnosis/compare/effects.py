@@ -60,7 +60,7 @@ class SizeEffect:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """differs: what is not the same in both environments. unknown: what neither recorded.
+    """What may be said of the times alone; whether they may be compared at all is the gate's to say.
 
     excluded: a sentence on what the figures rule out, "" when nothing. left_out: rows whose own
     arithmetic does not hold. unstable: rows left out because they spread or drift too far.
@@ -75,8 +75,6 @@ class Comparison:
     runs: tuple[int, int]
     spread: float | None
     comparable: bool
-    differs: tuple[str, ...]
-    unknown: tuple[str, ...]
     left_out: tuple[RejectedRow, ...] = ()
     unstable: int = 0
     detectable: float | None = None
@@ -86,7 +84,6 @@ class Comparison:
 def concluded(
     times: tuple[Times, Times],
     runs: tuple[int, int],
-    environments: tuple[Mapping[str, str], Mapping[str, str]],
     *,
     clash: bool = False,
     paired: bool = False,
@@ -105,8 +102,6 @@ def concluded(
         runs,
         spread(printed or times),
         bool(effects) and not clash,
-        differs(*environments),
-        unknown(*environments),
         left_out,
         unstable,
         detectable(effects),
@@ -270,16 +265,3 @@ def spread(times: Sequence[Times]) -> float | None:
     """The largest relative difference between two runs of one state at one size; None: no repeat."""
     found = [max(v) / min(v) - 1 for state in times for v in state.values() if len(v) > 1]
     return max(found, default=None)
-
-
-def differs(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
-    shared = sorted(before.keys() & after.keys())
-    return tuple(
-        f"{name}: {before[name]} → {after[name]}" for name in shared if before[name] != after[name]
-    )
-
-
-def unknown(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
-    """What a comparison rests on and was not recorded on both sides."""
-    wanted = ("driver", "torch", "clocks", "other load")
-    return tuple(name for name in wanted if name not in before or name not in after)

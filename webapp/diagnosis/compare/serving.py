@@ -17,7 +17,7 @@ def compare_serving(
 ) -> Comparison:
     """One ladder a run. Times are µs per output token of all requests together."""
     times = (_times(before), _times(after))
-    return concluded(times, (len(before), len(after)), ({}, {}), paired=paired)
+    return concluded(times, (len(before), len(after)), paired=paired)
 
 
 def rung(concurrency: int) -> str:

@@ -20,9 +20,7 @@ def compare_sweeps(
     before: Sequence[SweepResult], after: Sequence[SweepResult], *, paired: bool = False
 ) -> Comparison:
     times = (_times(before), _times(after))
-    runs = (len(before), len(after))
-    environments = (before[0].environment, after[0].environment)
-    return concluded(times, runs, environments, paired=paired)
+    return concluded(times, (len(before), len(after)), paired=paired)
 
 
 def _times(sweeps: Sequence[SweepResult]) -> Times:
