@@ -40,7 +40,7 @@ class PreviewLine:
 def preview(probes: Sequence[Probe]) -> tuple[PreviewLine, ...]:
     """Every command of every alternative, in the order the probes are given."""
     return tuple(
-        PreviewLine(p.id, p.title, c.sh, c.needs, p.timeout_s, c.root, p.root_adds)
+        PreviewLine(p.id, p.title, c.whole, c.needs, p.timeout_s, c.root, p.root_adds)
         for p in probes
         for c in p.commands
     )
@@ -67,6 +67,7 @@ def build_script(
         "role": role.value,
         "asks_root": "yes" if any(c.root for p in probes for c in p.commands) else "no",
         "shared": "".join(f' {name}="${name}"' for name in variables),
+        "functions": _functions(probes),
         "probes": "\n".join(_call(probe) for probe in probes) or "  :",
         "arguments": _assignments(variables),
     }
@@ -97,8 +98,8 @@ def _name(name: str) -> str:
 def _assignments(variables: Mapping[str, str]) -> str:
     if any("\n" in value for value in variables.values()):
         raise ValueError("The value of an argument is one line.")
-    lines = [f"  {name}={quote(value)}" for name, value in variables.items()]
-    return "\n".join([*lines, f"  export {' '.join(['PATH', 'LC_ALL', 'TERM', *variables])}"])
+    given = [f"{name}={quote(value)}" for name, value in variables.items()]
+    return f"  export {' '.join(['PATH', 'LC_ALL', 'TERM', *given])}"
 
 
 def _call(probe: Probe) -> str:
@@ -107,9 +108,22 @@ def _call(probe: Probe) -> str:
     first, *others = (_alternative(command) for command in probe.commands)
     apart = len(f"{head} {first}".partition("\n")[0]) > _WIDTH
     head += f" \\\n    {first}" if apart else f" {first}"
-    return " \\\n    ".join([head, *others])
+    lines = [head]
+    for other in others:
+        apart = len(lines[-1].rpartition("\n")[2]) + len(other.partition("\n")[0]) > _WIDTH
+        lines = [*lines, f"    {other}"] if apart else [*lines[:-1], f"{lines[-1]} {other}"]
+    return " \\\n".join(lines)
 
 
 def _alternative(command: Command) -> str:
     who = "root" if command.root else "user"
-    return f"{quote(' '.join(command.needs))} {who} {quote(command.sh)}"
+    functions = f'"${command.calls.name}"' if command.calls else ""
+    return f"{quote(' '.join(command.needs))} {who} {functions}{quote(command.sh)}"
+
+
+def _functions(probes: Sequence[Probe]) -> str:
+    """Each once, in a variable that the commands begin with."""
+    called = {
+        c.calls.name: c.calls.sh + "\n" for probe in probes for c in probe.commands if c.calls
+    }
+    return "".join(f"\n{name}={quote(text)}" for name, text in sorted(called.items()))

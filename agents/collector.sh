@@ -4,10 +4,9 @@
 #   sh FILE --list            prints every command it would run and runs none
 #   sh FILE --only ID,ID      asks only these probes
 #   sh FILE --redact          replaces names, addresses, serials and UUIDs before it prints
-# Each command gets no standard input, a time limit, an output limit and its own process group;
-# its output goes through a private folder that is removed at the end.
-# An inner sh expands the commands (SC2016, SC2089, SC2090); some words may be none or several (SC2086); traps call
-# functions (SC2317); every sh on Linux has ulimit -S (SC3045).
+# Each command gets no standard input, a time limit, an output limit and its own process group; where it says root,
+# it has root's rights if sudo -n gives them. Output goes through a private folder that is removed at the end.
+# The commands are for an inner sh, some words are meant to split, traps call functions, ulimit -S is everywhere:
 # shellcheck disable=SC2016,SC2086,SC2089,SC2090,SC2317,SC3045
 
 # SHA-256 of this file with the value of the next line left empty.
@@ -15,7 +14,7 @@ script_sha256=@sha256@
 nonce=@nonce@ role=@role@ asks_root=@asks_root@
 
 # Everything it asks; the rest of this file runs these commands and prints what they said.
-# probe ID slow|quick SECONDS KIB TITLE, then for each way to ask: NEEDED-TOOLS root|user COMMAND
+# probe ID slow|quick SECONDS KIB TITLE, then for each way to ask: NEEDED-TOOLS root|user COMMAND@functions@
 probes() {
 @probes@
 }
@@ -30,17 +29,13 @@ describe() { # id pace seconds kib title (needs who command)...
   shift 5
   while [ $# -ge 3 ]; do
     printf '%s\n' "$3" | sed 's/^/    /'
-    [ "$2" = user ] || printf '      as root, where sudo -n allows it\n'
-    [ -z "$1" ] || printf '      needs: %s\n' "$1"
+    [ "$1$2" = user ] || echo "      as $2${1:+, needs $1}"
     shift 3
   done
 }
 
 # Hundredths of a second since boot, in $clock. Starts no process, as date would.
-read_clock() {
-  read -r clock _ 2>/dev/null </proc/uptime || clock=0.00
-  clock=${clock%.*}${clock#*.}
-}
+read_clock() { read -r clock _ 2>/dev/null </proc/uptime || clock=0.00; clock=${clock%.*}${clock#*.}; }
 
 # Turns this process into the command, so that $! is also its process group. Root's processes can only be stopped by
 # root's own timeout. Output goes straight to a file, whose size is limited: no pipe can be held open.
@@ -50,26 +45,19 @@ become() { # seconds kib who command
   exec $own_group sh -c "$4"
 }
 
-# Ends a group after its time; where there is no setsid, its first process.
-guard() { # seconds group
-  exec $own_group sh -c 'sleep "$1"; kill -TERM "-$2" || kill -TERM "$2"
-    sleep 2; kill -KILL "-$2" || kill -KILL "$2"' sh "$@"
-}
-
 run_alternative() { # id seconds kib who command
-  read_clock
-  began=$clock
+  read_clock; began=$clock
   become "$2" "$3" "$4" "$5" </dev/null >"$folder/$1.out" 2>"$folder/$1.err" &
   running=$!
-  guard "$2" "$running" </dev/null >/dev/null 2>&1 &
+  # Ends the group after its time; where there is no setsid, its first process.
+  $own_group sh -c 'sleep "$1"; for how in TERM KILL; do kill -$how "-$2" || kill -$how "$2"; sleep 2; done' \
+    sh "$2" "$running" </dev/null >/dev/null 2>&1 &
   guarding=$!
   echo "$guarding $running" >"$folder/$1.groups"
-  wait "$running" 2>/dev/null
-  code=$?
+  code=0; wait "$running" 2>/dev/null || code=$?
   end_groups "$guarding" "$running" # and what the command left running
   : >"$folder/$1.groups"
-  read_clock
-  took=$((clock - began))
+  read_clock; took=$((clock - began))
   [ "$took" -lt $(($2 * 100 - 5)) ] || timed_out=yes code=124
 }
 
@@ -91,12 +79,11 @@ answer() { # id pace seconds kib title (needs who command)...
 # UUIDs get numbers of this run alone: a guest cannot be matched to its VM by them any more.
 hide_names() { # file
   awk -v map="$folder/hidden" -v own="$(uname -n)" -v run="$nonce" '
-    function word_for(kind, secret, word) {
+    function word_for(kind, secret) {
       if ((kind, secret) in words) return words[kind, secret]
-      count[kind]++
-      word = kind == "uuid" ? sprintf("%s-0000-4000-8000-%012d", run, count[kind]) : "<" kind "-" count[kind] ">"
-      printf "%s\t%s\t%s\n", kind, secret, word >>map
-      return words[kind, secret] = word
+      words[kind, secret] = sprintf(kind == "uuid" ? run "-0000-4000-8000-%012d" : "<" kind "-%d>", ++count[kind])
+      printf "%s\t%s\t%s\n", kind, secret, words[kind, secret] >>map
+      return words[kind, secret]
     }
     # before: what must stand before the secret, and stays. A word that goes on is another word.
     function hide(kind, before, pattern, done, secret) {
@@ -111,8 +98,7 @@ hide_names() { # file
     }
     BEGIN {
       while ((getline line <map) > 0) { split(line, part, "\t"); words[part[1], part[2]] = part[3]; count[part[1]]++ }
-      gsub(/[^0-9a-f]/, "", run)
-      run = substr(run "00000000", 1, 8)
+      gsub(/[^0-9a-f]/, "", run); run = substr(run "00000000", 1, 8)
       # A host that is called like a tool or a folder has no name to hide.
       if (length(own) < 4 || index(" debian host linux localhost node proxmox qemu ", " " own " ")) own = "\001"
       gsub(/[.]/, "[.]", own)
@@ -122,12 +108,11 @@ hide_names() { # file
     }
     {
       hide("uuid", "(^|[^0-9A-Za-z])", x4 x4 "-" x4 "-" x4 "-" x4 "-" x4 x4 x4)
-      hide("serial", "Device Serial Number ", "[0-9a-f-]+")
+      hide("serial", "(Device Serial Number |/by-id/)", "[^ ,]+")
       hide("mac", "(^|[^0-9A-Za-z:])", x2 "[:-]" x2 "[:-]" x2 "[:-]" x2 "[:-]" x2 "[:-]" x2)
       hide("ip", "(^|[^0-9A-Za-z_.+~-])", byte "[.]" byte "[.]" byte "[.]" byte)
       hide("ip", "(^|[^0-9A-Za-z:.])", "[23f]" x x x ":(:|[0-9A-Fa-f]*:[0-9A-Fa-f]*:)[0-9A-Fa-f:]*")
       hide("serial", "([Ss]erial|[Ss]erial[ _][Nn]umber|[Aa]sset [Tt]ag)[ \t]*[:=] *", "[0-9A-Z][0-9A-Za-z._/-]+")
-      hide("serial", "/by-id/", "[^ ,]+")
       hide("email", edge, "[0-9A-Za-z._%+-]+@[0-9A-Za-z-]+[.][0-9A-Za-z.-]*[0-9A-Za-z]")
       hide("user", "(/home/|ciuser: )", "[^ /,:]+")
       hide("credential", "(api-key|api_key|[Pp]assword|[Ss]ecret|_token|-token)[ =:]+", "[^ ,;<]+")
@@ -136,8 +121,7 @@ hide_names() { # file
       hide("host", "^(name|hostname|tags|searchdomain): ", "[^ ]+")
       hide("host", "(node=|/libvirt/qemu/|<name>|guest=)", name)
       if ($0 ~ /^ *([0-9]+|-) +[^ ]+ +(running|stopped|shut off|paused)/) hide("host", "^ *([0-9]+|-) +", "[^ ]+")
-      if (named) hide("host", "^", name)
-      named = $0 == "-name"
+      if (named) hide("host", "^", name); named = $0 == "-name"
       hide("host", edge, own)
       print
     }' "$1" >"$1.hidden" && mv "$1.hidden" "$1"
@@ -187,10 +171,8 @@ stop() { # exit code
 }
 
 make_folder() {
-  umask 077
   for base in "${TMPDIR:-/tmp}" /tmp /dev/shm /run; do
-    folder=$(mktemp -d "$base/peerpath.${PEERPATH_RUN-}XXXXXXXX" 2>/dev/null) && return 0
-  done
+    umask 077; folder=$(mktemp -d "$base/peerpath.${PEERPATH_RUN-}XXXXXXXX" 2>/dev/null) && return 0; done
   refuse 'no folder for temporary files'
 }
 
@@ -213,19 +195,6 @@ own_sha256() {
   printf '%s' "${sum%% *}"
 }
 
-header() {
-  printf '\n'
-  mark begin peerpath.collector/1 "role=$role"
-  mark about "script=$script_sha256 ran=$(own_sha256) redacted=$redact"
-  mark about "time=$(date -u +%Y-%m-%dT%H:%M:%SZ) uid=$uid sudo=$by_sudo"
-  mark about "pid=$$ group=$group session=$session folder=$folder"
-}
-
-footer() {
-  sum=$(cat "$folder"/*.out "$folder"/*.err 2>/dev/null | sha256sum 2>/dev/null)
-  mark end "probes=$shown sha256=${sum%% *}"
-}
-
 main() {
   only='' pass='' watching=no watcher='' shown=0 redact=no asked=0
   while [ $# -gt 0 ]; do
@@ -244,10 +213,8 @@ main() {
   probes
   [ "$asked" -gt 0 ] || refuse "no probe is called $only"
   [ "$pass" != list ] || exit 0
-  if [ "$redact" = yes ]; then
-    command -v awk >/dev/null || refuse '--redact needs awk'
-    echo 'peerpath: replaced by words like <host-1>; UUIDs no longer tell which VM a guest is' >&2
-  fi
+  [ "$redact" = no ] || all_there awk || refuse '--redact needs awk'
+  [ "$redact" = no ] || echo 'peerpath: names become <host-1>; UUIDs no longer tell which VM a guest is' >&2
   exec 3<&0 </dev/null
   make_folder
   trap 'stop $?' EXIT
@@ -255,9 +222,14 @@ main() {
   [ "$watching" = no ] || watch_stdin
   exec 3<&-
   look_around
-  header
+  printf '\n'
+  mark begin peerpath.collector/1 "role=$role"
+  mark about "script=$script_sha256 ran=$(own_sha256) redacted=$redact"
+  mark about "time=$(date -u +%Y-%m-%dT%H:%M:%SZ) uid=$uid sudo=$by_sudo"
+  mark about "pid=$$ group=$group session=$session folder=$folder"
   for pass in start quick slow; do probes; done
-  footer
+  sum=$(cat "$folder"/*.out "$folder"/*.err 2>/dev/null | sha256sum 2>/dev/null)
+  mark end "probes=$shown sha256=${sum%% *}"
 }
 
 { main "$@"; exit; }

@@ -53,16 +53,31 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class Functions:
+    """sh functions that several commands call. A script states them once, in a variable of this name."""
+
+    name: str
+    sh: str
+
+
+@dataclass(frozen=True, slots=True)
 class Command:
     """One way to ask. `sh` is a constant POSIX sh snippet without interpolation.
 
     needs: tools that must be on PATH for this alternative to be tried; none means always.
     root: asks for `sudo -n` when not root.
+    calls: functions that stand before the snippet when it runs.
     """
 
     sh: str
     needs: tuple[str, ...] = ()
     root: bool = False
+    calls: Functions | None = None
+
+    @property
+    def whole(self) -> str:
+        """What runs: the functions, then the snippet."""
+        return f"{self.calls.sh}\n{self.sh}" if self.calls else self.sh
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +115,8 @@ class Probe:
     timeout_s and cap_kib bound the command on the target. slow: run beside the others.
     root_adds: what root would add when run without, in words for the preview.
     left_out: what stands in the same place and is taken out on the target, before anything is printed.
+    on_demand: asked only by name. for_runs: what a benchmark needs to be started, which only an agent does
+    and only believes when an agent has asked; a script that a person is handed leaves it out.
     """
 
     module: str
@@ -114,6 +131,7 @@ class Probe:
     root_adds: str = ""
     left_out: str = ""
     on_demand: bool = False
+    for_runs: bool = False
 
     @property
     def id(self) -> str:

@@ -7,14 +7,11 @@ from agents.facts.gpu import PcieLink
 from agents.parsing import pcie_link
 from agents.probe import Output, Readings
 
-SYSFS = r"""for d in /sys/bus/pci/devices/*; do
-  [ -r "$d/vendor" ] || exit 127
-  read -r vendor <"$d/vendor"; read -r class <"$d/class"
-  [ "$vendor" = 0x10de ] || continue
-  line="${d##*/} vendor=$vendor class=$class"
-  for f in current_link_speed current_link_width max_link_speed max_link_width; do
-    [ -r "$d/$f" ] && line="$line ${f#current_link_}=$(tr ' ' _ <"$d/$f" 2>/dev/null)"; done
-  echo "$line" | sed 's/ max_link_/ max_/g'
+SYSFS = r"""cd /sys/bus/pci/devices 2>/dev/null && ls ./*/vendor >/dev/null 2>&1 || exit 127
+for v in $(grep -l 0x10de ./*/vendor); do
+  d=${v%/vendor}
+  echo "${d#./} vendor=0x10de" $(cd "$d" && grep -s . class current_link_* max_link_* |
+    sed 's/^current_link_//; s/^max_link_/max_/; s/:/=/; s/ /_/g')
 done
 echo 'devices seen'"""
 Found = tuple[tuple[PcieLink, ...], tuple[int, ...]]

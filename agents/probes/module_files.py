@@ -11,9 +11,8 @@ _NONE = "no options are configured"
 # The folder's name is matched by a pattern only so that nothing here looks like a call of the tool.
 SH = rf"""n=
 for f in /etc/modprob[e].d/*.conf /run/modprob[e].d/*.conf /usr/lib/modprob[e].d/*nvidia*.conf; do
-  [ -r "$f" ] && n=1 && echo "### $f" || continue
-  grep -E '^[[:space:]]*(options|blacklist|softdep|install)[[:space:]]' "$f"
-done
+  [ -r "$f" ] || continue
+  n=1; echo "### $f"; grep -E "^[[:space:]]*(options|blacklist|softdep|install)[[:space:]]" "$f"; done
 [ "$n" ] || echo '{_NONE}'"""
 TYPED = r"modprobe\.d\b"
 STARTS = (

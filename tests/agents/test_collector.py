@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from agents.collector import build_script, preview, quote, script_sha256
 from agents.facts import View
+from agents.facts.host import VMX
+from agents.facts.platform import PYTHON_WITH_TORCH, REFERENCE_TOOLS
 from agents.framing import Bundle, read_bundle
 from agents.probe import Command, Probe
-from agents.probes import all_probes, probes_for
+from agents.probes import all_probes, handed_for, probes_for
 from tests.agents.asking import NONCE, probe_of, script_of
 
 pytestmark = pytest.mark.service
@@ -271,11 +273,33 @@ def test_the_catalogues_scripts_pass_shellcheck(role: View, tmp_path: Path) -> N
     assert found.stdout == ""
 
 
+@pytest.mark.parametrize("role", [View.GUEST, View.HOST])
+def test_a_script_that_a_person_is_handed_can_be_read_to_its_end(role: View) -> None:
+    """Whole, with each probe that is asked by name, and each follow-up that leaves one out."""
+    whole = handed_for(role)
+    named = [p for p in all_probes().values() if p.role is role and p.on_demand]
+    rest = [tuple(p for p in whole if p is not left) for left in whole]
+    arguments = {"VMID": "128", "NCCL_LOG": "/var/log/nccl.log"}
+    for probes in (whole, *((*whole, one) for one in named), *rest):
+        told = build_script(probes, role=role, nonce="f" * 32, arguments=arguments)
+        assert told.count("\n") < 400
+        lines = build_script(probes, role=role, nonce="f" * 32).splitlines()
+        assert max(map(len, lines)) <= 120, max(lines, key=len)
+
+
+def test_a_handed_script_asks_all_that_a_diagnosis_reads() -> None:
+    asked = {fact.id for role in View for probe in handed_for(role) for fact in probe.supplies}
+    every = {fact.id for probe in all_probes().values() for fact in probe.supplies}
+    # Two tell a run which program to start; a run believes only what an agent found there itself. The
+    # third is a file of another hypervisor, which is pasted.
+    assert every - asked == {PYTHON_WITH_TORCH.id, REFERENCE_TOOLS.id, VMX.id}
+
+
 def test_the_catalogues_commands_are_sh(tmp_path: Path) -> None:
     for probe in all_probes().values():
         for command in probe.commands:
             done = subprocess.run(
-                ["sh", "-n"], input=command.sh.encode(), capture_output=True, check=False
+                ["sh", "-n"], input=command.whole.encode(), capture_output=True, check=False
             )
             assert done.returncode == 0, (probe.id, done.stderr)
 

@@ -12,7 +12,7 @@ from agents.collector import build_script, script_sha256
 from agents.facts import View
 from agents.framing import Bundle, read_bundle
 from agents.probe import Command, Output, Probe
-from agents.probes import all_probes, probes_for
+from agents.probes import all_probes, handed_for
 from agents.read import read_output
 from tests.agents.asking import NONCE, probe_of, script_of
 
@@ -74,11 +74,11 @@ def _printing(name: str, text: str, folder: Path) -> Probe:
 @pytest.mark.parametrize("role", [View.HOST, View.GUEST])
 def test_the_real_scripts_take_every_option(shell: list[str], role: View, tmp_path: Path) -> None:
     path = tmp_path / "s.sh"
-    text = build_script(probes_for(role), role=role, nonce=NONCE)
+    text = build_script(handed_for(role), role=role, nonce=NONCE)
     path.write_text(text)
     listed = _run(shell, path, "--list").stdout.decode()
     assert [line.split()[0] for line in listed.splitlines() if line[:1] != " "] == [
-        probe.id for probe in probes_for(role)
+        probe.id for probe in handed_for(role)
     ]
     name = f"{role}.kernel_cmdline"
     only = read_bundle(_run(shell, path, "--only", name).stdout)

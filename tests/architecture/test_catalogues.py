@@ -38,7 +38,7 @@ def test_a_probe_declares_what_it_is(probe: Probe) -> None:
 @pytest.mark.parametrize("probe", all_probes().values(), ids=lambda p: p.id)
 def test_a_probe_only_reads(probe: Probe) -> None:
     for command in probe.commands:
-        assert not WRITES.search(command.sh), command.sh
+        assert not WRITES.search(command.whole), command.whole
 
 
 @pytest.mark.parametrize("item", [*all_hypotheses(), *all_options()], ids=lambda i: i.id)

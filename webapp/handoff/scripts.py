@@ -14,7 +14,7 @@ from agents.collector import build_script, script_sha256
 from agents.facts import View
 from agents.framing import Bundle, Header, read_bundles
 from agents.probe import Probe
-from agents.probes import all_probes
+from agents.probes import all_probes, handed_for
 from webapp.accounts.models import User
 from webapp.diagnosis.scripts import PhaseScript
 from webapp.handoff.models import Download, HandedScript, Link, Step
@@ -37,7 +37,7 @@ def collector_for(
         return before
     nonce = secrets.token_hex(16)
     text = build_script(probes, role=role, nonce=nonce)
-    short = "" if len(names) > 1 and len(names) == _all_of(role) else "-rest"
+    short = "" if len(names) > 1 and len(names) == len(handed_for(role)) else "-rest"
     return _keep(
         session, link, f"peerpath-{role.value}{short}.sh", role, text, names=names, nonce=nonce
     )
@@ -63,10 +63,6 @@ def _keep(
         sha256=sha256,
         **more,
     )
-
-
-def _all_of(role: View) -> int:
-    return sum(p.role is role and not p.on_demand for p in all_probes().values())
 
 
 def _built_again(script: HandedScript, probes: Sequence[Probe]) -> str:

@@ -11,7 +11,7 @@ from django.db.models import F, Q, Sum
 
 from agents.facts import ReadingKind, View
 from agents.probe import Probe
-from agents.probes import probes_for
+from agents.probes import handed_for
 from webapp.handoff import throttle
 from webapp.handoff.models import Answer, Link, Step
 from webapp.handoff.scripts import marks_of
@@ -83,7 +83,7 @@ def rows_of(link: Link) -> list[Row]:
     for reading in StoredReading.objects.filter(evidence__in=_evidence_of(link)):
         own.setdefault(reading.reader, []).append(reading)
     missing = {probe.id for probe in still_missing(link.session, View.HOST)}
-    return [_row(probe, own.get(probe.id, []), missing) for probe in probes_for(View.HOST)]
+    return [_row(probe, own.get(probe.id, []), missing) for probe in handed_for(View.HOST)]
 
 
 def _row(probe: Probe, readings: list[StoredReading], missing: set[str]) -> Row:
@@ -131,7 +131,7 @@ def still_missing(session: DiagnosisSession, role: View) -> tuple[Probe, ...]:
         .exclude(kind=ReadingKind.NOT_RUN)
         .values_list("reader", flat=True)
     )
-    return tuple(probe for probe in probes_for(role) if probe.id not in answered)
+    return tuple(probe for probe in handed_for(role) if probe.id not in answered)
 
 
 def say_of_host(link: Link, answers: Mapping[str, Any]) -> None:

@@ -20,7 +20,7 @@ from agents.assigned import Said, doubts, reassigned
 from agents.facts import Reading, View
 from agents.framing import Frame, clean, looks_like_bundle
 from agents.probe import Output
-from agents.probes import all_probes, probes_for
+from agents.probes import all_probes, handed_for
 from agents.read import Item, LineRange, RawReading, read_output, title_of
 from webapp.accounts.models import User
 from webapp.triage import bodies, codec, read_apart
@@ -148,7 +148,7 @@ def missing_probes(session: DiagnosisSession, view: View | None) -> tuple[str, .
         .values_list("reader", flat=True)
         .distinct()
     )
-    return tuple(probe.id for probe in probes_for(view) if probe.id not in answered)
+    return tuple(probe.id for probe in handed_for(view) if probe.id not in answered)
 
 
 @cache

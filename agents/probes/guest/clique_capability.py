@@ -12,18 +12,12 @@ from agents.facts.gpu import BARS, CLIQUE_CAPABILITY, PCI_GPUS, Bar, Clique, Pci
 from agents.parsing import lspci, lspci_caps
 from agents.parsing.lspci_caps import Block, CliqueCapability, Numbered
 from agents.probe import Command, Output, Probe, Readings, Signature
-from agents.probes.guest.pci_devices import pci_gpu
-
-_SH = r"""found=
-for d in /sys/bus/pci/devices/*; do
-  [ -r "$d/class" ] && read -r vendor <"$d/vendor" && read -r class <"$d/class" || continue
-  case "$vendor $class" in '0x10de 0x0300'* | '0x10de 0x0302'*) ;; *) continue ;; esac
-  found=1; echo "config of ${d##*/}"; od -Ax -v -tx1 -N 256 "$d/config"
-done
-[ "$found" ] || echo 'no NVIDIA display function on the PCI bus'
-exit 0"""
+from agents.probes.guest.pci_devices import PCI, pci_gpu
 
 _NO_GPU = "no NVIDIA display function on the PCI bus"
+_SH = rf"""gpus=$(gpus)
+for d in $gpus; do echo "config of ${{d##*/}}"; od -Ax -v -tx1 -N 256 "$d/config"; done
+[ "$gpus" ] || echo '{_NO_GPU}'"""
 _NVIDIA = b"\xde\x10"
 _DENIED = "config space beyond 64 bytes was not shown; root (CAP_SYS_ADMIN) sees it"
 
@@ -117,7 +111,7 @@ def _gpus(devices: tuple[lspci.Device, ...], alternative: int) -> Reading[tuple[
 probe = Probe(
     __name__,
     title="GPUDirect clique",
-    commands=(Command(_SH, needs=("od",), root=True),),
+    commands=(Command(_SH, needs=("od",), root=True, calls=PCI),),
     supplies=(CLIQUE_CAPABILITY, BARS, PCI_GPUS),
     parse=parse,
     signature=Signature(

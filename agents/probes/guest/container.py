@@ -12,18 +12,14 @@ from agents.facts.platform import CONTAINER
 from agents.parsing.lspci import LINE_CAP
 from agents.probe import Command, Output, Probe, Readings, Signature
 
-_SH = r"""say() { printf '%s: %s\n' "$1" "$2"; }
-for f in /.dockerenv /run/.containerenv; do [ -e $f ] && say $f yes || say $f no; done
-[ -r /run/systemd/container ] && say /run/systemd/container "$(cat /run/systemd/container)"
-[ -n "$KUBERNETES_SERVICE_HOST" ] && say KUBERNETES_SERVICE_HOST set
-[ -r /proc/1/environ ] &&
-  say 'pid 1 container' \
-    "$({ tr '\0' '\n' </proc/1/environ; } 2>/dev/null | sed -n 's/^container=//p')"
-say 'pid 1 cgroup' \
-  "$(grep -oE 'docker|kubepods|libpod|lxc|containerd' /proc/1/cgroup | sort -u | tr '\n' ' ')"
-say 'pid 1' "$(cat /proc/1/comm)"
-command -v systemd-detect-virt >/dev/null && say systemd-detect-virt "$(systemd-detect-virt -c 2>/dev/null)"
-exit 0"""
+_SH = r"""e=/proc/1/environ kinds="docker|kubepods|libpod|lxc|containerd" tool=systemd-detect-virt
+for f in /.dockerenv /run/.containerenv; do [ -e $f ] && echo "$f: yes" || echo "$f: no"; done
+[ -r /run/systemd/container ] && echo "/run/systemd/container: $(cat /run/systemd/container)"
+[ "$KUBERNETES_SERVICE_HOST" ] && echo "KUBERNETES_SERVICE_HOST: set"
+[ -r $e ] && echo "pid 1 container: $({ tr "\0" "\n" <$e; } 2>/dev/null | sed -n "s/^container=//p")"
+echo "pid 1 cgroup: $(grep -oE "$kinds" /proc/1/cgroup | sort -u | tr "\n" " ")"
+echo "pid 1: $(cat /proc/1/comm)"
+! command -v $tool >/dev/null || echo "$tool:" $($tool -c 2>/dev/null)"""
 
 _LINE = re.compile(r"^\s*(/\.dockerenv|/run/[\w./]+|[A-Za-z][\w -]{2,30}): ?(.*)$")
 _WORDS = {

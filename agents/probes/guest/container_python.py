@@ -84,4 +84,5 @@ probe = Probe(
     timeout_s=45,
     slow=True,
     root_adds="the container runtime, which answers root and its own group only",
+    for_runs=True,
 )

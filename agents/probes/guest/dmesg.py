@@ -16,17 +16,14 @@ from agents.parsing import dmesg
 from agents.probe import Command, Output, Probe, Readings, Signature
 
 # Lines are counted before the filter. sysfs lists the IOMMUs when the log has lost their lines.
-_SH = r"""read_log() { dmesg || journalctl -k -b --no-pager; }
-read_log | awk '
-{ line = tolower($0) }
-/Linux version / { boot = 1 }
+_SH = r"""{ dmesg || journalctl -k -b --no-pager; } | awk '
+{ line = tolower($0) } /Linux version / { boot = 1 }
 line ~ /assign|no space|nvrm|xid|dmar|amd-vi|iommu|fallen off|hypervisor detected|hardware name/ ||
 line ~ /pcieport .*(aer|link)/ {
   if (shown < 3000) { print substr($0, 1, 1000); shown++ } else dropped++
 }
 END { printf "kernel log: %d lines, from boot: %s, left out: %d\n", NR, boot ? "yes" : "no", dropped }'
-for i in /sys/class/iommu/*; do [ -e "$i" ] && echo "sysfs iommu: ${i##*/}"; done
-exit 0"""
+for i in /sys/class/iommu/*; do [ ! -e "$i" ] || echo "sysfs iommu: ${i##*/}"; done"""
 
 _SUMMARY = re.compile(
     r"^kernel log: (\d+) lines, from boot: (yes|no), left out: (\d+)$", re.MULTILINE

@@ -10,10 +10,9 @@ from agents.facts.platform import DMI, MACHINE_TYPE, PRODUCT_UUID, VIRT_KIND, Ma
 from agents.parsing import dmi
 from agents.probe import Command, Output, Probe, Readings, Signature
 
-_SH = r"""cd /sys/class/dmi/id 2>/dev/null || { echo 'no DMI tables'; exit 0; }
+_SH = r"""cd /sys/class/dmi/id || { echo "no DMI tables"; exit 0; }
 for f in sys_vendor product_name product_version board_vendor board_name bios_vendor bios_version \
-  chassis_vendor; do [ ! -r $f ] || printf '%s: %s\n' $f "$(cat $f)"
-done"""
+  chassis_vendor; do [ ! -r $f ] || echo "$f: $(cat $f)"; done"""
 
 _FACTS = (DMI, MACHINE_TYPE, VIRT_KIND, PRODUCT_UUID)
 

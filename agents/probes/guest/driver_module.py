@@ -9,11 +9,10 @@ from agents.facts.gpu import DRIVER_MODULE
 from agents.parsing import driver_module
 from agents.probe import Command, Output, Probe, Readings, Signature
 
-_SH = """[ -r /proc/driver/nvidia/version ] && cat /proc/driver/nvidia/version
-modinfo nvidia 2>/dev/null | grep -E '^(version|license):'
+_SH = """cat /proc/driver/nvidia/version 2>/dev/null
+modinfo nvidia 2>/dev/null | grep -E "^(version|license):"
 dkms status 2>/dev/null | grep -i nvidia
-[ -r /proc/modules ] && echo 'Module Size Used by' &&
-  grep -E '^(nvidia|gdrdrv|nv_peer_mem|nouveau)' /proc/modules
+[ -r /proc/modules ] && echo "Module Size Used by" && grep -E "^(nvidia|gdrdrv|nv_peer|nouveau)" /proc/modules
 exit 0"""
 
 

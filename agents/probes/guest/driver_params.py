@@ -30,9 +30,7 @@ def parse(output: Output) -> Readings:
 probe = Probe(
     __name__,
     title="Driver parameters",
-    commands=(
-        Command("[ -r /proc/driver/nvidia/params ] || exit 127; cat /proc/driver/nvidia/params"),
-    ),
+    commands=(Command("cat /proc/driver/nvidia/params || exit 127"),),
     supplies=(DRIVER_PARAMS,),
     parse=parse,
     signature=Signature(

@@ -88,7 +88,7 @@ probe = Probe(
     title="Driver and CUDA version",
     commands=(
         Command(_SH, needs=("nvidia-smi",)),
-        Command("[ -r /proc/driver/nvidia/version ] || exit 127; cat /proc/driver/nvidia/version"),
+        Command("cat /proc/driver/nvidia/version || exit 127"),
         Command("modinfo -F version nvidia", needs=("modinfo",)),
     ),
     supplies=(DRIVER_VERSION, CUDA_VERSION, GPUS, GPU_COUNT_SMI, GPU_PROCESSES),

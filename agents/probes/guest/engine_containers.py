@@ -12,8 +12,8 @@ from agents.probe import Command, Output, Probe, Readings, Signature
 
 _NONE = "no container is there"
 # Command lines stay on the machine, as do the values of variables that steer nothing.
-_SH = rf"""for tool in docker podman ''; do command -v "$tool" >/dev/null && break; done
-[ "$tool" ] || exit 127
+_SH = rf"""tool=docker
+command -v $tool >/dev/null || tool=podman; command -v $tool >/dev/null || exit 127
 ids=$($tool ps -aq 2>&1) || {{ echo "$ids" >&2; exit 1; }}
 [ "$ids" ] || {{ echo '{_NONE}'; exit 0; }}
 $tool inspect $ids | sed -E -e '/"(Args|Cmd|Entrypoint|CreateCommand)": \[$/,/^ *\]/d' \

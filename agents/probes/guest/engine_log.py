@@ -23,17 +23,15 @@ _WANTED = (
 _SH = rf"""show() {{
   grep -E -e '{_WANTED[0]}' \
     -e '{_WANTED[1]}' | head -n 4000 |
-    sed -E 's/((api_?-?key|token|password|secret)[^=:]{{0,3}}[=:] ?)[^, )]+/\1***/gI
-      s/(hf_|sk-)[A-Za-z0-9_-]{{8,}}/\1***/g'
+  sed -E "s/((api_?-?key|token|password|secret)[^=:]{{0,3}}[=:] ?)[^, )]+/\1***/gI
+    s/(hf_|sk-)[A-Za-z0-9_-]{{8,}}/\1***/g"
 }}
 if [ -n "$PEERPATH_ENGINE_LOG" ]; then head -c 20000000 -- "$PEERPATH_ENGINE_LOG" | show; exit 0; fi
 n=0
-for tool in docker podman; do
-  for id in $("$tool" ps -q 2>/dev/null); do
-    "$tool" inspect "$id" 2>/dev/null | grep -qiE 'vllm|sglang' || continue
-    n=1; echo "### log of container $id"; "$tool" logs "$id" 2>&1 | head -c 20000000 | show
-  done
-done
+for tool in docker podman; do for id in $("$tool" ps -q 2>/dev/null); do
+  "$tool" inspect "$id" 2>/dev/null | grep -qiE "vllm|sglang" || continue
+  n=1; echo "### log of container $id"; "$tool" logs "$id" 2>&1 | head -c 20000000 | show
+done; done
 if [ $n = 0 ]; then echo "{_NONE}"; fi"""
 
 

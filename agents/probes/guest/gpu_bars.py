@@ -13,19 +13,15 @@ from collections.abc import Iterator
 from agents.facts.gpu import BARS, Bar
 from agents.parsing import lspci, lspci_caps
 from agents.probe import Command, Output, Probe, Readings, Signature
+from agents.probes.guest.pci_devices import PCI
 
-_SH = r"""found=
-for d in /sys/bus/pci/devices/*; do
-  [ -r "$d/class" ] && read -r vendor <"$d/vendor" && read -r class <"$d/class" || continue
-  case "$vendor $class" in '0x10de 0x0300'* | '0x10de 0x0302'*) ;; *) continue ;; esac
-  found=1; echo "resource of ${d##*/}"; cat "$d/resource"
-done
-[ "$found" ] || echo 'no NVIDIA display function on the PCI bus'
-exit 0"""
+_NO_GPU = "no NVIDIA display function on the PCI bus"
+_SH = rf"""gpus=$(gpus)
+for d in $gpus; do echo "resource of ${{d##*/}}"; cat "$d/resource"; done
+[ "$gpus" ] || echo '{_NO_GPU}'"""
 
 _OPENED = re.compile(r"^resource of ([0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7])$")
 _ROW = re.compile(r"^\s*0x([0-9a-f]{1,16}) 0x([0-9a-f]{1,16}) 0x([0-9a-f]{1,16})\s*$")
-_NO_GPU = "no NVIDIA display function on the PCI bus"
 _IS_MEMORY = 0x200
 _IS_64_BIT = 0x100000
 _STANDARD_BARS = 6
@@ -102,7 +98,7 @@ def _bar(address: str, at: int, row: _Row) -> Bar | None:
 probe = Probe(
     __name__,
     title="GPU address regions",
-    commands=(Command(_SH),),
+    commands=(Command(_SH, calls=PCI),),
     supplies=(BARS,),
     parse=parse,
     signature=Signature(

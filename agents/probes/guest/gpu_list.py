@@ -39,4 +39,5 @@ probe = Probe(
     ),
     timeout_s=20,
     slow=True,
+    on_demand=True,
 )

@@ -33,4 +33,5 @@ probe = Probe(
     ),
     timeout_s=20,
     slow=True,
+    on_demand=True,
 )

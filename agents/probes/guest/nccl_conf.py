@@ -15,16 +15,12 @@ from agents.facts.nccl import NCCL_CONF, NCCL_ENV
 from agents.probe import Command, Output, Probe, Readings, Signature
 
 _SH = r"""for f in /etc/nccl.conf "$HOME/.nccl.conf" "$NCCL_CONF_FILE"; do
-  [ -r "$f" ] && echo "### file $f" && grep -E '^[[:space:]]*NCCL_[A-Z0-9_]+=' "$f"
-done
-n=0
-for p in /proc/[0-9]*; do
-  tr '\0' ' ' <"$p/cmdline" 2>/dev/null | grep -v grep |
-    grep -qE 'sglang[.:]|vllm|VLLM::|trtllm-serve|lmdeploy|llama-server' || continue
+  [ -r "$f" ] && echo "### file $f" && grep -E "^[[:space:]]*NCCL_[A-Z0-9_]+=" "$f"; done
+for p in $(grep -lsE "sglang[.:]|vllm|VLLM::|trtllm-serve|lmdeploy|llama-server" /proc/[0-9]*/cmdline); do
+  p=${p%/cmdline}; grep -q grep "$p/cmdline" && continue
   [ -r "$p/environ" ] || { echo "### process ${p#/proc/} not readable"; continue; }
-  n=$((n + 1)); [ $n -le 16 ] || break
   echo "### process ${p#/proc/}"
-  { tr '\0' '\n' <"$p/environ"; } 2>/dev/null | grep -E '^NCCL_[A-Z0-9_]+='
+  { tr "\0" "\n" <"$p/environ"; } 2>/dev/null | grep -E "^NCCL_[A-Z0-9_]+="
 done
 echo '### end'"""
 _HEAD = re.compile(r"^### (?P<kind>file|process|end)\b ?(?P<what>\S*)(?P<closed> not readable)?")

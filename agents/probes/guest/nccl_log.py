@@ -18,7 +18,7 @@ from agents.probe import Command, Output, Probe, Readings, Signature
 from agents.probes.smi_answer import cut
 
 _FACTS = (NCCL_VERSION, NCCL_TRANSPORTS, NCCL_ENV)
-_SH = """[ -n "$PEERPATH_NCCL_LOG" ] || { echo 'no log was named' >&2; exit 3; }
+_SH = """[ -n "$PEERPATH_NCCL_LOG" ] || { echo "no log was named" >&2; exit 3; }
 tail -c 20000000 -- "$PEERPATH_NCCL_LOG\""""
 
 

@@ -12,8 +12,7 @@ from agents.probe import Command, Output, Probe, Readings, Signature
 
 _NONE = "no topology file"
 _SH = rf"""for f in "$NCCL_TOPO_FILE" /var/run/nvidia-topologyd/virtualTopology.xml "$NCCL_TOPO_DUMP_FILE"; do
-  [ -n "$f" ] && [ -r "$f" ] && {{ echo "### $f"; cat "$f"; exit 0; }}
-done
+  [ -r "$f" ] && {{ echo "### $f"; cat "$f"; exit 0; }}; done
 echo '{_NONE}'"""
 
 

@@ -11,12 +11,11 @@ from agents.facts.gpu import GPU_NUMA, GpuNuma
 from agents.facts.platform import NUMA_NODES, NumaNode
 from agents.parsing import numa, sysfs_pci
 from agents.probe import Command, Output, Probe, Readings, Signature
-from agents.probes.guest.pci_devices import SYSFS
+from agents.probes.guest.pci_devices import PCI
 
 _NODES = r"""for n in /sys/devices/system/node/node[0-9]*; do
-  [ -r "$n/cpulist" ] && echo "${n##*/} cpulist: $(cat "$n/cpulist")" && grep MemTotal "$n/meminfo"
-done
-"""
+  [ -r "$n/cpulist" ] && echo "${n##*/} cpulist: $(cat "$n/cpulist")" && grep MemTotal "$n/meminfo"; done
+devices"""
 
 
 def parse(output: Output) -> Readings:
@@ -60,7 +59,7 @@ def _node(numa_node: int) -> int | None:
 probe = Probe(
     __name__,
     title="NUMA nodes",
-    commands=(Command(_NODES + SYSFS.sh),),
+    commands=(Command(_NODES, calls=PCI),),
     supplies=(NUMA_NODES, GPU_NUMA),
     parse=parse,
     signature=Signature(

@@ -9,20 +9,25 @@ from __future__ import annotations
 from agents.facts.gpu import GPU_COUNT_PCI, PCI_GPUS, PciGpu
 from agents.facts.platform import MACHINE_TYPE
 from agents.parsing import lspci, sysfs_pci
-from agents.probe import Command, Output, Probe, Readings, Signature
+from agents.probe import Command, Functions, Output, Probe, Readings, Signature
 from agents.probes.machine_board import read_board, whole_bus
 
-# One line a device; shared with the probes that need its node or its place.
-SYSFS = Command(
-    r"""for d in /sys/bus/pci/devices/*; do
-  [ -r "$d/class" ] || continue
-  read -r vendor <"$d/vendor"; read -r device <"$d/device"; read -r class <"$d/class"
-  revision='' numa='' driver=$(readlink "$d/driver")
-  { read -r revision <"$d/revision"; read -r numa <"$d/numa_node"; } 2>/dev/null
-  echo "${d##*/} vendor=$vendor device=$device class=$class revision=$revision" \
-    "driver=${driver##*/} numa=$numa path=$(readlink -f "$d")"
-done"""
+# devices: one line a device. gpus: where in sysfs NVIDIA's display functions are.
+PCI = Functions(
+    "pci",
+    r"""devices() {
+  for d in /sys/bus/pci/devices/*; do
+    [ -r "$d/class" ] || continue
+    read -r vendor <"$d/vendor"; read -r device <"$d/device"; read -r class <"$d/class"
+    revision= numa= driver=$(readlink "$d/driver")
+    { read -r revision <"$d/revision"; read -r numa <"$d/numa_node"; } 2>/dev/null
+    echo "${d##*/} vendor=$vendor device=$device class=$class revision=$revision" \
+      "driver=${driver##*/} numa=$numa path=$(readlink -f "$d")"
+  done
+}
+gpus() { devices | sed -n 's|^\([^ ]*\) vendor=0x10de .* class=0x030[02].*|/sys/bus/pci/devices/\1|p'; }""",
 )
+SYSFS = Command("devices", calls=PCI)
 
 
 def parse(output: Output) -> Readings:

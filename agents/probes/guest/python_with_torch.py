@@ -90,4 +90,5 @@ probe = Probe(
     ),
     timeout_s=45,
     slow=True,
+    for_runs=True,
 )

@@ -58,4 +58,5 @@ probe = Probe(
         belongs=r"^\w+ /\S+$|^tools looked for$",
     ),
     timeout_s=15,
+    for_runs=True,
 )

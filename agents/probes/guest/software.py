@@ -10,26 +10,21 @@ from agents.facts.platform import SOFTWARE
 from agents.parsing import software
 from agents.probe import Command, Output, Probe, Readings, Signature
 
-_SH = r"""ask() {
-  [ -x "$1" ] || return 0
-  timeout 10 "$1" -c '
-import importlib.metadata as m, sys
+_SH = r"""cd / || exit 1; me=$(id -u)
+list='
+import importlib.metadata, sys
 sys.path[:] = [p for p in sys.path if p]
-for d in m.distributions():
-    name = (d.metadata["Name"] or "").lower()
-    if any(w in name for w in "torch nccl vllm sglang sgl-kernel flashinfer triton flash-attn flash_attn "
-           "transformers lmdeploy tensorrt".split()):
-        print(name + "==" + d.version)' 2>/dev/null
-}
-cd / || exit 1
-for p in "$VIRTUAL_ENV/bin/python" "$CONDA_PREFIX/bin/python" "$(command -v python3)" \
-    /opt/conda/bin/python /opt/venv/bin/python "$HOME"/.venv/bin/python "$HOME"/venv/bin/python \
-    "$HOME"/*/.venv/bin/python /opt/*/.venv/bin/python; do
-  found=$(ask "$p")
+for d in importlib.metadata.distributions(): print((d.metadata["Name"] or "").lower(), d.version, sep="==")'
+wanted="torch|nccl|vllm|sglang|sgl-kernel|flashinfer|triton|flash[-_]attn|transformers|lmdeploy|tensorrt"
+for p in "$VIRTUAL_ENV/bin/python" "$CONDA_PREFIX/bin/python" "$(command -v python3)" /opt/conda/bin/python \
+    /opt/venv/bin/python "$HOME"/.venv/bin/python "$HOME"/venv/bin/python "$HOME"/*/.venv/bin/python \
+    /opt/*/.venv/bin/python; do
+  # What another user can change is not run: the one who asks may be root.
+  stat -L -c %u "$p" "${p%/*}" 2>/dev/null | grep -qvx -e 0 -e "$me" && continue
+  found=$(timeout 10 "$p" -c "$list" 2>/dev/null | grep -E "^[^=]*($wanted)")
   case $found in *torch==*) echo "### $p"; echo "$found"; break ;; esac
 done
-for n in "$(command -v nvcc)" /usr/local/cuda/bin/nvcc; do
-  [ -x "$n" ] && { "$n" --version | grep release; break; }; done
+for n in nvcc /usr/local/cuda/bin/nvcc; do "$n" --version 2>/dev/null | grep release && break; done
 echo 'packages listed'"""
 
 

@@ -14,20 +14,16 @@ from agents.parsing import virt_signs
 from agents.parsing.virt_signs import CLOCKS, CONTAINERS, DETECTED, FLAG, VENDOR, Signs
 from agents.probe import Command, Output, Probe, Readings, Signature
 
-_SH = r"""say() { printf '%s: %s\n' "$1" "$2"; }
-say arch "$(uname -m)"
-case "$(cat /proc/sys/kernel/osrelease)" in *[Mm]icrosoft*) say kernel wsl ;; esac
-d=systemd-detect-virt; command -v $d >/dev/null && say $d "$($d -v 2>/dev/null)" &&
-  say 'systemd-detect-virt container' "$($d -c 2>/dev/null)"
-grep -q ^flags /proc/cpuinfo &&
-  say 'cpu hypervisor flag' "$(grep -q '^flags.* hypervisor' /proc/cpuinfo && echo yes || echo no)"
-command -v lscpu >/dev/null &&
-  say 'lscpu hypervisor vendor' "$(lscpu | sed -n 's/^Hypervisor vendor: *//p')"
-[ -r /sys/hypervisor/type ] && say 'hypervisor type' "$(cat /sys/hypervisor/type)"
-c=/sys/devices/system/clocksource/clocksource0/available_clocksource
-[ -r $c ] && say clocksources "$(cat $c)"
-cd /sys/class/dmi/id 2>/dev/null &&
-  for f in sys_vendor product_name product_version; do [ -r $f ] && say "dmi $f" "$(cat $f)"; done
+_SH = r"""echo "arch: $(uname -m)"
+grep -q "[Mm]icrosoft" /proc/sys/kernel/osrelease && echo "kernel: wsl"
+t=systemd-detect-virt
+command -v $t >/dev/null && echo "$t: $($t -v 2>/dev/null)" && echo "$t container: $($t -c 2>/dev/null)"
+flags=$(grep -m1 ^flags /proc/cpuinfo)
+case $flags in *" hypervisor"*) echo "cpu hypervisor flag: yes" ;; ?*) echo "cpu hypervisor flag: no" ;; esac
+command -v lscpu >/dev/null && echo "lscpu hypervisor vendor: $(lscpu | sed -n "s/^Hypervisor vendor: *//p")"
+f=/sys/hypervisor/type; [ -r $f ] && echo "hypervisor type: $(cat $f)"
+c=$(cat /sys/devices/system/clocksource/clocksource0/available_clocksource) && echo "clocksources: $c"
+cd /sys/class/dmi/id && grep -s . sys_vendor product_name product_version | sed 's/^/dmi /; s/:/: /'
 exit 0"""
 
 # Kinds whose guests have another CPUID signature than KVM's; "qemu" is emulation or a hidden KVM.

@@ -17,7 +17,7 @@ def _run(
 ) -> subprocess.CompletedProcess[str]:
     search = f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]
     return subprocess.run(
-        ["sh", "-c", command.sh],
+        ["sh", "-c", command.whole],
         capture_output=True,
         text=True,
         env={"PATH": search, "LC_ALL": "C", **env},

@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 
 from agents.facts import View
-from agents.probes import probes_for
+from agents.probes import handed_for
 from tests.webapp.handoff.conftest import Sent
 from tests.webapp.handoff.stand_in import HOSTS, on_the_stand_in
 from webapp.accounts.models import User
@@ -91,7 +91,7 @@ def test_a_changed_script_is_told(sent: Sent, erika: Client, script: Path, tmp_p
 def test_another_sessions_script_and_a_strangers_are_told(
     sent: Sent, erika: Client, bob: User, tmp_path: Path
 ) -> None:
-    other = collector_for(session_open(owner=bob, title="other"), View.HOST, probes_for(View.HOST))
+    other = collector_for(session_open(owner=bob, title="other"), View.HOST, handed_for(View.HOST))
     path = tmp_path / "other.sh"
     path.write_text(other.text)
     output = on_the_stand_in(tmp_path, path)

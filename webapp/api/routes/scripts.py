@@ -12,7 +12,7 @@ from ninja import Path, Query, Router
 from pydantic import BaseModel
 
 from agents.facts import View
-from agents.probes import probes_for
+from agents.probes import handed_for
 from webapp.api.asking import session_of
 from webapp.api.auth import READ
 from webapp.api.paging import Asked, Page, page
@@ -84,7 +84,7 @@ def collector(
 ) -> HttpResponse:
     """The read-only script of one role; what it prints is evidence to paste."""
     session, view = session_of(request, session_id), View(role)
-    probes = probes_for(view)
+    probes = handed_for(view)
     if asked.missing:
         probes = still_missing(session, view) or probes
     return download(collector_for(session, view, probes), by=acting(request))

@@ -21,7 +21,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.facts import View
-from agents.probes import probes_for
+from agents.probes import handed_for
 from webapp.diagnosis.scripts import PhaseScript
 from webapp.handoff import scripts, throttle
 from webapp.handoff.models import OPENED, HandedScript, Link, Step
@@ -106,7 +106,7 @@ def asked(request: HttpRequest, link: Link) -> HttpResponse:
     link.reach(Step.OPENED)
     _opened_signed_in(request, link)
     session, rows = link.session, rows_of(link)
-    collector = scripts.collector_for(session, View.HOST, probes_for(View.HOST), link)
+    collector = scripts.collector_for(session, View.HOST, handed_for(View.HOST), link)
     answers = list(link.given.select_related("evidence"))
     collected = any(not given.phase for given in answers)
     missing = still_missing(session, View.HOST) if collected else ()

@@ -6,7 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
 from agents.facts import View
-from agents.probes import probes_for
+from agents.probes import handed_for
 from webapp.handoff.scripts import collector_for, download
 from webapp.handoff.taking import still_missing
 from webapp.triage.models import DiagnosisSession
@@ -20,7 +20,7 @@ def script(request: HttpRequest, session: DiagnosisSession, role: str) -> HttpRe
     if role not in {View.GUEST, View.HOST}:
         raise Http404
     view = View(role)
-    probes = probes_for(view)
+    probes = handed_for(view)
     if request.GET.get("missing"):
         probes = still_missing(session, view) or probes
     made = collector_for(session, view, probes)
