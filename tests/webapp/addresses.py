@@ -132,11 +132,12 @@ def arguments_of(session: DiagnosisSession, owner: User, number: int = 1) -> dic
         "role": "guest",
         "target_id": target.pk,
         "run_id": run.pk,
+        "run_number": run.number,
         "name": taken.evidence.name,
         "number": decisions,
         "token": "no-such-token",
         "form": "md",
-        "page": "words",
+        "slug": "words",
         "handle": ApiToken.make(owner, name="t", scopes=["read"], days=1)[0].handle,
     }
 

@@ -26,6 +26,7 @@ ARGUMENTS = {
         "role",
         "target_id",
         "run_id",
+        "run_number",
         "name",
         "number",
         "token",
@@ -34,7 +35,7 @@ ARGUMENTS = {
         "form",
         "key_id",
     ),
-    *("phase", "act", "handle", "webhook_id", "page"),
+    *("phase", "act", "handle", "webhook_id", "slug"),
 }
 # Those of a link ask for the link instead of an account: tests/webapp/handoff.
 OPEN_TO_ALL = {
@@ -52,7 +53,10 @@ OF_ITS_PARTS = sorted(
     name
     for name in OF_A_SESSION
     if CONVERTERS[name]
-    & {"target_id", "run_id", "name", "number", "link_id", "sha256", "webhook_id"}
+    & {
+        *("target_id", "run_id", "run_number", "name", "number"),
+        *("link_id", "sha256", "webhook_id"),
+    }
 )
 
 

@@ -10,6 +10,7 @@ from datetime import timedelta
 from django.contrib.auth.models import AbstractUser
 from django.db import models, transaction
 from django.utils import timezone
+from django.utils.functional import cached_property
 
 
 class Role(models.TextChoices):
@@ -40,6 +41,19 @@ class User(AbstractUser):
     """
 
     role = models.CharField(max_length=10, choices=GIVEN, default=Role.OPERATOR)
+
+    @property
+    def unseen_mentions(self) -> int:
+        """Of who is signed in: `backend.Backend` counts them."""
+        return int(vars(self).get("unseen", 0))
+
+    @cached_property
+    def is_alone(self) -> bool:
+        """Nobody else has an open account here."""
+        company = vars(self).get("company")
+        if company is None:
+            company = User.objects.filter(is_active=True).exclude(pk=self.pk).exists()
+        return not company
 
     @property
     def may_open_sessions(self) -> bool:

@@ -19,13 +19,14 @@ class Sourced:
 
     source: evidence name by content. epoch: how many changes had been applied to the machine when it
     was taken; readings of different epochs that differ are a change, not a contradiction. order:
-    position in time within the epoch.
+    position in time within the epoch. label: what people call the output, "" for nothing of its own.
     """
 
     reading: Reading[Any]
     source: str
     epoch: int = 0
     order: int = 0
+    label: str = ""
 
     @property
     def view(self) -> View:

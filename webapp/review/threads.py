@@ -42,8 +42,8 @@ class Thread:
 
 
 def threads_of(session: DiagnosisSession) -> list[Thread]:
-    """Oldest first. A page reads the comments once, with their authors (`shell`)."""
-    return threaded(session.comments.all())
+    """Oldest first."""
+    return threaded(session.comments.select_related("author"))
 
 
 def threaded(comments: Iterable[Comment]) -> list[Thread]:

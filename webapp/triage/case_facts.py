@@ -40,11 +40,11 @@ def _stored(session: DiagnosisSession, until: int | None) -> Iterator[Sourced]:
     if until is not None:
         readings = readings.filter(evidence_id__lte=until)
     rows = readings.order_by("evidence_id", "id").values_list(
-        *_COLUMNS, "evidence__reader", "evidence__sha256", "evidence__epoch"
+        *_COLUMNS, "evidence__reader", "evidence__sha256", "evidence__epoch", "evidence__label"
     )
-    for order, (*columns, reader, sha256, epoch) in enumerate(rows, 1):
+    for order, (*columns, reader, sha256, epoch, label) in enumerate(rows, 1):
         reading: Reading[object] = codec.decode(codec.Row(*columns))
-        yield Sourced(reading, f"{reader}@{sha256[:12]}", epoch, order)
+        yield Sourced(reading, f"{reader}@{sha256[:12]}", epoch, order, label)
 
 
 def _said(session: DiagnosisSession, epoch: int) -> Iterator[Sourced]:

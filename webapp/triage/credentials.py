@@ -71,8 +71,7 @@ def may_connect(user: User) -> bool:
 
 
 def may_use_own_keys(user: User) -> bool:
-    alone = not User.objects.filter(is_active=True).exclude(pk=user.pk).exists()
-    return user.is_active and (user.is_staff or alone)
+    return user.is_active and (user.is_staff or user.is_alone)
 
 
 def _may_use(key: StoredKey, user: User) -> bool:

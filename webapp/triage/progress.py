@@ -1,64 +1,87 @@
-"""Which of the eight steps of sessions are done, and what each waits for, in a few queries for many."""
+"""Which of the eight steps of sessions are done, and what each waits for, in one query for many."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
+
+from django.db.models import Exists, OuterRef, Subquery
 
 from webapp.triage.models import DiagnosisSession, Run, StoredReading
 from webapp.triage.models.run import ENDED
+from webapp.triage.models.session import SessionQuerySet
 
 CLOSED = frozenset({"verified", "no_effect", "reverted"})
+# A decision in one of these waits for somebody.
+WAITING = frozenset({"draft", "proposed", "approved", "applied"})
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """done: ids of steps. decisions: (number, state), the newest last. run: the number and key of one that
-    is under way."""
+    """done: ids of steps. waits: number and state of the newest decision that waits for somebody. run: the
+    number and key of one that is under way."""
 
     done: frozenset[str]
-    decisions: tuple[tuple[int, str], ...]
+    waits: tuple[int, str] | None
     run: tuple[int, UUID] | None
 
 
+def with_progress(found: SessionQuerySet) -> SessionQuerySet:
+    """Rows that `progress_of` asks nothing more about: of sessions that are only read."""
+    return found.annotate(**_COLUMNS)
+
+
 def progress_of(sessions: Sequence[DiagnosisSession]) -> dict[UUID, Progress]:
-    keys = [session.pk for session in sessions]
-    known = StoredReading.objects.filter(evidence__session__in=keys, kind="known").order_by()
-    known = known.exclude(evidence__run__target__beside=True)  # they tell nothing of this machine
-    views: dict[UUID, set[str]] = defaultdict(set)
-    for key, fact_id in known.values_list("evidence__session_id", "fact_id").distinct():
-        views[key].add(fact_id.partition(".")[0])
-    decisions: dict[UUID, list[tuple[int, str]]] = defaultdict(list)
-    rows = DiagnosisSession.objects.filter(pk__in=keys, decisions__isnull=False)
-    columns = rows.order_by("decisions__number").values_list(
-        "pk", "decisions__number", "decisions__state"
+    if not all(hasattr(session, "reads_guest") for session in sessions):
+        keys = [session.pk for session in sessions]
+        sessions = list(with_progress(DiagnosisSession.objects.filter(pk__in=keys)))
+    return {session.pk: _progress(session) for session in sessions}
+
+
+def _progress(row: DiagnosisSession) -> Progress:
+    columns = vars(row)
+    waits, run = columns["waits_number"], columns["run_number"]
+    return Progress(
+        _done(row),
+        (waits, columns["waits_state"]) if waits is not None else None,
+        (run, columns["run_key"]) if run is not None else None,
     )
-    for key, number, state in columns:
-        decisions[key].append((number, state))
-    going = Run.objects.filter(session__in=keys).exclude(state__in=ENDED).order_by("-number")
-    runs = {key: (number, pk) for key, number, pk in going.values_list("session", "number", "pk")}
-    return {
-        session.pk: Progress(
-            _done(session, views[session.pk], [state for _, state in decisions[session.pk]]),
-            tuple(decisions[session.pk]),
-            runs.get(session.pk),
-        )
-        for session in sessions
-    }
 
 
-def _done(session: DiagnosisSession, views: set[str], decisions: Iterable[str]) -> frozenset[str]:
-    states = set(decisions)
+def _done(row: DiagnosisSession) -> frozenset[str]:
+    columns = vars(row)
     done = {
-        "symptom": bool(session.workload.get("observed")),
-        "hypothesis": bool(session.first_hypothesis or session.own_words),
-        "guest": "guest" in views,
-        "path": "bench" in views,
-        "host": "host" in views,
-        "diagnosis": bool(views & {"guest", "host"}),
-        "decide": bool(states),
-        "verify": bool(states & CLOSED),
+        "symptom": bool(row.workload.get("observed")),
+        "hypothesis": bool(row.first_hypothesis or row.own_words),
+        "guest": columns["reads_guest"],
+        "path": columns["reads_bench"],
+        "host": columns["reads_host"],
+        "diagnosis": columns["reads_guest"] or columns["reads_host"],
+        "decide": columns["decided"],
+        "verify": columns["closed"],
     }
     return frozenset(name for name, is_done in done.items() if is_done)
+
+
+def _reads(view: str) -> Exists:
+    """Something is known of the session's own machine; those it is compared with tell nothing of it."""
+    known = StoredReading.objects.filter(
+        evidence__session=OuterRef("pk"), kind="known", fact_id__startswith=f"{view}."
+    )
+    return Exists(known.exclude(evidence__run__target__beside=True))
+
+
+_HERE = DiagnosisSession.objects.filter(pk=OuterRef("pk")).order_by()
+_WAITS = _HERE.filter(decisions__state__in=WAITING).order_by("-decisions__number")
+_GOING = Run.objects.filter(session=OuterRef("pk")).exclude(state__in=ENDED).order_by("-number")
+_COLUMNS: dict[str, Any] = {
+    **{f"reads_{view}": _reads(view) for view in ("guest", "bench", "host")},
+    "decided": Exists(_HERE.filter(decisions__isnull=False)),
+    "closed": Exists(_HERE.filter(decisions__state__in=CLOSED)),
+    "waits_number": Subquery(_WAITS.values("decisions__number")[:1]),
+    "waits_state": Subquery(_WAITS.values("decisions__state")[:1]),
+    "run_number": Subquery(_GOING.values("number")[:1]),
+    "run_key": Subquery(_GOING.values("pk")[:1]),
+}

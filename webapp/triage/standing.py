@@ -77,7 +77,7 @@ def _first_steps(session: DiagnosisSession, progress: Progress) -> Next | None:
     return None
 
 
-# What the newest decision in this state waits for.
+# What the newest decision in one of `progress.WAITING` waits for.
 _WAITS = {
     "draft": ("Propose decision {number}", OPERATOR),
     "proposed": ("Approve or reject decision {number}", "a reviewer"),
@@ -87,10 +87,9 @@ _WAITS = {
 
 
 def _decided(session: DiagnosisSession, progress: Progress) -> Next | None:
-    waiting = [one for one in progress.decisions if one[1] in _WAITS]
-    if not waiting:
+    if progress.waits is None:
         return None
-    number, state = waiting[-1]
+    number, state = progress.waits
     text, actor = _WAITS[state]
     if state == "applied":
         url = reverse("review:verify", args=[session.pk])

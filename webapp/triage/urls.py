@@ -61,6 +61,7 @@ urlpatterns = [
     path(S + "targets/<int:target_id>/key/forget", targets.forget_key, name="forget_key"),
     path(S + "targets/<int:target_id>/run", runs.start, name="start_run"),
     path(S + "runs/<uuid:run_id>", runs.watch, name="run"),
+    path(S + "runs/<int:run_number>", runs.numbered, name="run_number"),
     path(S + "runs/<uuid:run_id>/cancel", runs.cancel, name="cancel_run"),
     path(S + "observed", observing.use_observed, name="use_observed"),
     path(S + "assignment", assignment.assignment, name="assignment"),

@@ -1,37 +1,65 @@
-"""Who looks at a session now, and what is new to whom."""
+"""Who belongs to a session, who looks at it now, and what is new to whom."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db.models import FilteredRelation, Q
 from django.utils import timezone
 
-from webapp.triage.models import DiagnosisSession, Visit
+from webapp.accounts.models import User
+from webapp.triage.models import DiagnosisSession, SessionMember, Visit
 
 HERE = timedelta(seconds=60)  # the page reports itself every 15 s while it is open
 AWAY = timedelta(minutes=20)  # after that, coming back is another look
 
 
-def look(session: DiagnosisSession, user_id: int, last: int) -> tuple[Visit, list[str]]:
-    """Notes that the person looks now, and names the others who do. A person's first look has nothing new
-    in it. last: number of the session's newest event."""
-    now, visits = timezone.now(), list(session.visits.select_related("user"))
-    others = sorted(v.user.username for v in visits if v.user_id != user_id and v.at > now - HERE)
-    mine = next((visit for visit in visits if visit.user_id == user_id), None)
-    return _noted(mine, now, last) if mine else _first(session, user_id, now, last), others
+@dataclass(frozen=True, slots=True)
+class Person:
+    """role: a member's, None of an administrator who looks. at, seen, new_after: as in models.Visit, None
+    of a member who never looked."""
+
+    key: int
+    name: str
+    role: str | None
+    at: datetime | None
+    seen: int | None
+    new_after: int | None
 
 
-def _first(session: DiagnosisSession, user_id: int, now: datetime, last: int) -> Visit:
+def people_of(session: DiagnosisSession) -> list[Person]:
+    """Members and who looked, by name."""
+    members = SessionMember.objects.filter(session=session).values("user")
+    looked = Visit.objects.filter(session=session).values("user")
+    people = User.objects.filter(pk__in=members.union(looked)).annotate(
+        mine=FilteredRelation("sessionmember", condition=Q(sessionmember__session=session)),
+        look=FilteredRelation("visits", condition=Q(visits__session=session)),
+    )
+    columns = ("pk", "username", "mine__role", "look__at", "look__seen", "look__new_after")
+    return [Person(*row) for row in people.order_by("username").values_list(*columns)]
+
+
+def look(
+    session: DiagnosisSession, user_id: int, last: int, people: Sequence[Person]
+) -> tuple[int, list[str]]:
+    """Notes that the person looks now: after which event everything is new to them, and the others who look.
+    A person's first look has nothing new in it. last: number of the session's newest event."""
+    now = timezone.now()
+    others = [p.name for p in people if p.key != user_id and p.at and p.at > now - HERE]
+    mine = next((person for person in people if person.key == user_id), None)
+    if mine is None or mine.at is None or mine.seen is None or mine.new_after is None:
+        return _first(session, user_id, now, last), others
+    new_after = mine.seen if now - mine.at > AWAY else mine.new_after
+    if mine.seen != last or now - mine.at >= HERE / 4:
+        Visit.objects.filter(session=session, user=user_id).update(
+            at=now, seen=last, new_after=new_after
+        )
+    return new_after, others
+
+
+def _first(session: DiagnosisSession, user_id: int, now: datetime, last: int) -> int:
     nothing_new = {"at": now, "seen": last, "new_after": last}
     visit, _ = Visit.objects.get_or_create(session=session, user_id=user_id, defaults=nothing_new)
-    return visit
-
-
-def _noted(visit: Visit, now: datetime, last: int) -> Visit:
-    if now - visit.at > AWAY:
-        visit.new_after = visit.seen
-    elif visit.seen == last and now - visit.at < HERE / 4:
-        return visit
-    visit.at, visit.seen = now, last
-    visit.save(update_fields=["at", "seen", "new_after"])
-    return visit
+    return visit.new_after

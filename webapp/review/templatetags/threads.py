@@ -8,9 +8,8 @@ from django import template
 from django.urls import reverse
 
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
-from webapp.review.models import Mention
 from webapp.review.threads import Thread, threads_of
-from webapp.triage.models import DiagnosisSession, Run
+from webapp.triage.models import DiagnosisSession
 
 register = template.Library()
 
@@ -60,14 +59,15 @@ def open_threads(context: template.Context) -> list[Thread]:
 
 
 @register.simple_tag(takes_context=True)
-def threads_count(context: template.Context, kind: str, name: Any) -> int:
-    anchor = f"{kind}:{name}"
-    return sum(not t.resolved for t in _all(context) if t.first.anchor == anchor)
+def resolved_threads(context: template.Context) -> list[Thread]:
+    """Newest first."""
+    return [thread for thread in reversed(_all(context)) if thread.resolved]
 
 
 @register.simple_tag(takes_context=True)
-def unseen_mentions(context: template.Context) -> int:
-    return Mention.objects.filter(user=context["user"], seen_at=None).count()
+def threads_count(context: template.Context, kind: str, name: Any) -> int:
+    anchor = f"{kind}:{name}"
+    return sum(not t.resolved for t in _all(context) if t.first.anchor == anchor)
 
 
 @register.filter
@@ -103,6 +103,6 @@ def anchor_url(session: DiagnosisSession, anchor: str) -> str:
     if kind == "line":
         evidence, _, line = name.rpartition(":")
         return f"{reverse('triage:evidence', args=[session.pk, evidence])}?line={line}#L{line}"
-    if kind == "run" and (run := Run.objects.filter(session=session, number=name).first()):
-        return reverse("triage:run", args=[session.pk, run.pk])
+    if kind == "run":
+        return reverse("triage:run_number", args=[session.pk, name])
     return reverse("review:discussion", args=[session.pk])

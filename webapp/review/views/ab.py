@@ -36,7 +36,8 @@ from webapp.triage.views.shell import acting, on_session, shell
 @on_session
 def trial_page(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """?option=, ?benchmark=, ?runs= and ?set= say what is tried; POST starts the next run."""
-    facts = with_vm(facts_of(session), session.vmid)
+    stored = facts_of(session)
+    facts = with_vm(stored, session.vmid)
     setup, problem = None, ""
     if request.GET.get("option"):
         try:
@@ -58,6 +59,7 @@ def trial_page(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         unapproved=setup is not None and waits_for_approval(session, setup),
         targets=session.targets.filter(role="guest"),
         trials=[(s, address(session, s)) for s in started(session)],
+        facts=stored,
     )
     return TemplateResponse(request, "review/ab.html", context, status=422 if problem else 200)
 

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from webapp.accounts.models import Role
 from webapp.review.models import Decision, DecisionState, Mention
-from webapp.review.threads import ANCHOR, CommentError, comment_add, threads_of
+from webapp.review.threads import ANCHOR, CommentError, comment_add
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import acting, on_session, on_session_for, shell
 
@@ -55,9 +55,8 @@ def _back(request: HttpRequest, session: DiagnosisSession) -> str:
 def discussion(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """?about= an anchor shows its threads first, with a form."""
     about = request.GET.get("about", "")
-    resolved = [thread for thread in reversed(threads_of(session)) if thread.resolved]
     about = about if ANCHOR.fullmatch(about) else ""
-    context = shell(session, "", about=about, resolved=resolved)
+    context = shell(session, "", about=about)
     return TemplateResponse(request, "review/discussion.html", context)
 
 
@@ -79,5 +78,6 @@ def for_me(request: HttpRequest) -> HttpResponse:
         .defer("options", "pins")
     )
     context = {"nav": "for_me", "mentions": list(mentions), "waiting": waiting[:MENTIONS_SHOWN]}
-    Mention.objects.filter(user=user, seen_at=None).update(seen_at=timezone.now())
+    if user.unseen_mentions:
+        Mention.objects.filter(user=user, seen_at=None).update(seen_at=timezone.now())
     return TemplateResponse(request, "review/for_me.html", context)

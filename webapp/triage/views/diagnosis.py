@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -52,7 +54,7 @@ def diagnosis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     return TemplateResponse(request, "triage/diagnosis.html", context)
 
 
-def _hypotheses(result: Diagnosis) -> dict[str, list[tuple[str, str, Verdict]]]:
+def _hypotheses(result: Diagnosis) -> dict[str, Any]:
     """Those with something to say, those still without evidence, and those ruled out."""
     claims = {h.id: h.claim for h in all_hypotheses()}
     found: dict[str, list[tuple[str, str, Verdict]]] = {"telling": [], "silent": [], "refuted": []}
@@ -77,7 +79,8 @@ def _share(verdict: Verdict) -> float:
 @require_GET
 @on_session
 def topology(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    facts = with_vm(facts_of(session), session.vmid)
+    stored = facts_of(session)
+    facts = with_vm(stored, session.vmid)
     topology = draw(facts)
     twins = dict(topology.matches)
     matched = set(twins.values())
@@ -94,6 +97,7 @@ def topology(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         ],
         unmatched=[gpu for i, gpu in enumerate(topology.guest) if i not in matched],
         matrices=_matrices(facts),
+        facts=stored,
     )
     return TemplateResponse(request, "triage/topology.html", context)
 

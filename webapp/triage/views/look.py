@@ -114,6 +114,7 @@ def _look(
         runs=session.runs.filter(
             kind="probes", target__role=role.value, target__beside=False
         ).select_related("target")[:3],
+        facts=facts,
         rows=fact_rows(facts, f"{role.value}.", "vm." if role is View.HOST else f"{role.value}."),
         commands=preview_of(role),
         answers=ANSWERS,
@@ -142,6 +143,7 @@ def path(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         bias=all_reduce_bias(facts),
         copy_bias=copy_bias(facts),
         bounded=facts.value(COPY) or facts.value(ALLREDUCE),
+        facts=facts,
     )
     return TemplateResponse(request, "triage/path.html", context)
 

@@ -15,6 +15,7 @@ from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.matching import with_vm
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
+from webapp.triage.evidence_rows import evidence_of
 from webapp.triage.figures import ladder_rows, time_bar
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import on_session, shell
@@ -35,11 +36,11 @@ class Source:
 @on_session
 def what_if(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """The bound under the sliders' values: a fragment for htmx, else a page of its own."""
-    facts = with_vm(facts_of(session), session.vmid)
-    context = what_if_context(facts, request.GET.dict())
+    stored = facts_of(session)
+    context = what_if_context(with_vm(stored, session.vmid), request.GET.dict())
     if request.headers.get("HX-Request"):
         return TemplateResponse(request, "triage/_what_if.html", context)
-    page = shell(session, "diagnosis", **context)
+    page = shell(session, "diagnosis", facts=stored, **context)
     return TemplateResponse(request, "triage/what_if.html", page)
 
 
@@ -77,6 +78,6 @@ def _sources(
     }
     return [
         Source(evidence.name, labels.get(evidence.name, ""), evidence.origin, evidence.created_at)
-        for evidence in session.evidence.defer("body", "stderr")
+        for evidence in evidence_of(session)
         if evidence.name in cited
     ]

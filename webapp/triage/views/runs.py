@@ -77,6 +77,14 @@ def watch(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> Http
     return response
 
 
+@require_GET
+@on_session
+def numbered(request: HttpRequest, session: DiagnosisSession, run_number: int) -> HttpResponse:
+    """To a run by its number, as people and threads call it."""
+    run = get_object_or_404(session.runs.only("pk"), number=run_number)
+    return redirect("triage:run", session.pk, run.pk)
+
+
 def seen_of(run: Run) -> str:
     """Changes whenever the fragment would."""
     counts = f"{run.evidence.count()}-{run.chunks.count()}"

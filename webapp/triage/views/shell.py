@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
 from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
-from django.db.models import prefetch_related_objects
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_GET
 
 from webapp.accounts.models import GIVEN, Role, User
 from webapp.diagnosis.diagnosis import Diagnosis
+from webapp.diagnosis.facts import Facts
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.evidence_rows import evidence_of
 from webapp.triage.models import DiagnosisSession, Event
-from webapp.triage.progress import progress_of
+from webapp.triage.progress import progress_of, with_progress
 from webapp.triage.standing import standing
-from webapp.triage.visits import look
+from webapp.triage.visits import Person, look, people_of
 
 P = ParamSpec("P")
 
@@ -93,7 +94,8 @@ def on_session_for(least: Role) -> Callable[[View[P]], Callable[..., HttpRespons
             request: HttpRequest, session_id: UUID, *args: P.args, **kwargs: P.kwargs
         ) -> HttpResponse:
             needed = Role.VIEWER if request.method in READING else least
-            session = session_for(acting(request), session_id, needed)
+            only_read = request.method in READING
+            session = session_for(acting(request), session_id, needed, only_read=only_read)
             return view(request, session, *args, **kwargs)
 
         return wrapped
@@ -101,11 +103,15 @@ def on_session_for(least: Role) -> Callable[[View[P]], Callable[..., HttpRespons
     return decorated
 
 
-def session_for(user: User, session_id: UUID, least: Role) -> DiagnosisSession:
+def session_for(
+    user: User, session_id: UUID, least: Role, *, only_read: bool = False
+) -> DiagnosisSession:
     """The session as this person sees it. Raises Http404 for those who may not see it, PermissionDenied
-    for those whose role there is below `least`."""
-    visible = DiagnosisSession.objects.visible_to(user)
-    session = get_object_or_404(visible.select_related("owner"), pk=session_id)
+    for those whose role there is below `least`. only_read: its progress comes along, because nothing is
+    going to change it."""
+    visible = DiagnosisSession.objects.visible_to(user).select_related("owner")
+    found = with_progress(visible) if only_read else visible
+    session = get_object_or_404(found, pk=session_id)
     if not Role(session.my_role).covers(least):
         raise PermissionDenied(_refusal(session, least))
     return session
@@ -122,9 +128,11 @@ def _refusal(session: DiagnosisSession, least: Role) -> str:
     )
 
 
-def shell(session: DiagnosisSession, step_id: str, **more: Any) -> dict[str, Any]:
-    """Context of a session page: its rail with what is done, its activity, and the page's own."""
-    prefetch_related_objects([session], "comments__author")
+def shell(
+    session: DiagnosisSession, step_id: str, *, facts: Facts | None = None, **more: Any
+) -> dict[str, Any]:
+    """Context of a session page: its rail with what is done, its activity, and the page's own. facts: as
+    `facts_of` gives them, where the page has them."""
     progress = progress_of([session])[session.pk]
     rail = [
         {
@@ -142,8 +150,10 @@ def shell(session: DiagnosisSession, step_id: str, **more: Any) -> dict[str, Any
     here = next((i for i, entry in enumerate(rail) if entry["now"]), None)
     if here is not None:
         given = more.get("result")
-        result = given if isinstance(given, Diagnosis) else session_diagnosis(session)
+        result = given if isinstance(given, Diagnosis) else session_diagnosis(session, facts)
         more["standing"] = standing(session, result, progress)
+        facts = result.facts
+    people = people_of(session)
     return {
         "nav": "sessions",
         "session": session,
@@ -151,22 +161,21 @@ def shell(session: DiagnosisSession, step_id: str, **more: Any) -> dict[str, Any
         "step": STEPS[here] if here is not None else None,
         "previous": rail[here - 1] if here else None,
         "following": rail[here + 1] if here is not None and here + 1 < len(rail) else None,
-        "labels": _labels(session),
-        "members": session.sessionmember_set.select_related("user").order_by("user__username"),
+        "labels": labels_in(facts) if facts else SimpleLazyObject(lambda: _labels(session)),
+        "members": [person for person in people if person.role],
         "roles": GIVEN,
-        **activity_of(session),
+        **activity_of(session, people),
         **more,
     }
 
 
-def activity_of(session: DiagnosisSession) -> dict[str, Any]:
+def activity_of(session: DiagnosisSession, people: Sequence[Person]) -> dict[str, Any]:
     """What happened lately, what of it is new to who asks, and who else looks at it now."""
     newest = list(session.events.all()[:60])
     found: dict[str, Any] = {"events": _folded(newest)[:12], "new_after": None, "others": []}
     last = newest[0].number if newest else 0
     if session.asked_by is not None:
-        visit, found["others"] = look(session, session.asked_by, last)
-        found["new_after"] = visit.new_after
+        found["new_after"], found["others"] = look(session, session.asked_by, last, people)
     return {**found, "seen_activity": f"{last}:{','.join(found['others'])}"}
 
 
@@ -174,7 +183,7 @@ def activity_of(session: DiagnosisSession) -> dict[str, Any]:
 @on_session
 def activity(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """The feed's live fragment; 204 when nothing is new since `seen`."""
-    context = {"session": session, **activity_of(session)}
+    context = {"session": session, **activity_of(session, people_of(session))}
     if request.GET.get("seen") == context["seen_activity"]:
         return HttpResponse(status=204)
     return TemplateResponse(request, "triage/_events.html", context)
@@ -196,8 +205,14 @@ def _folded(events: list[Event]) -> list[tuple[Event, int]]:
     return found
 
 
-def _labels(session: DiagnosisSession) -> dict[str, str]:
+def labels_in(facts: Facts) -> dict[str, str]:
     """What a link to an evidence calls it: its file or probe, else what it is."""
+    items = (item for group in facts.readings.values() for item in group)
+    return {item.source: _label(item.source.partition("@")[0], item.label) for item in items}
+
+
+def _labels(session: DiagnosisSession) -> dict[str, str]:
+    """The same, of a page that has no facts."""
     return {e.name: _label(e.reader, e.label) for e in evidence_of(session)}
 
 

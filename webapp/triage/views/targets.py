@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -92,7 +93,7 @@ def pin(session: DiagnosisSession, contact: Contact, user: User) -> None:
 
 
 def _key_page(
-    request: HttpRequest, session: DiagnosisSession, target: Target, **more: object
+    request: HttpRequest, session: DiagnosisSession, target: Target, **more: Any
 ) -> HttpResponse:
     context = shell(session, target.role, target=target, **more)
     return TemplateResponse(request, "triage/host_key.html", context)
