@@ -12,13 +12,14 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from webapp.accounts.models import User
+from webapp.handoff.models import Link
 from webapp.review.bundle.export import bundle
 from webapp.review.bundle.format import BundleError
 from webapp.review.bundle.opening import open_bundle
 from webapp.review.bundle.sharing import shareable
 from webapp.review.decisions import Wording, decision_draft
 from webapp.review.threads import comment_add
-from webapp.review.workflow import counting, decision_judge, decision_propose
+from webapp.review.workflow import ByLink, counting, decision_judge, decision_propose
 from webapp.triage.audit import broken
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
@@ -36,10 +37,12 @@ def alice() -> User:
 
 @pytest.fixture
 def session(alice: User) -> DiagnosisSession:
-    """With evidence, a thread, and a decision of two people."""
+    """With evidence, a thread, and a decision of three people, one of them by a link."""
     made = open_sample("kpro6@host", owner=alice)
     bob = User.objects.create_user("bob")
     member_add(made, user=bob, added_by=alice)
+    DiagnosisSession.objects.filter(pk=made.pk).update(quorum=2, symptom="bob and Rolf saw it")
+    made.refresh_from_db()
     first = comment_add(made, author=bob, text="at 10.1.2.3?", stance="dispute", anchor="run:1")
     comment_add(made, author=alice, text="yes, bob", reply_to=first)
     wording = Wording(chosen=("gpudirect_clique",), reason="it is the setting")
@@ -47,6 +50,11 @@ def session(alice: User) -> DiagnosisSession:
     decision = decision_draft(made, user=alice, wording=wording, result=result)
     decision_propose(decision, user=alice)
     decision_judge(decision, by=bob, approves=True, reason="go", facts=facts_of(made))
+    link, _ = Link.make(
+        made, made_by=alice, person="Rolf", purpose="why", hours=1, phases=[], may_approve=True
+    )
+    rolf = ByLink(link, "Rolf Zwirner")
+    decision_judge(decision, by=rolf, approves=True, reason="go, says Rolf", facts=facts_of(made))
     return made
 
 
@@ -152,7 +160,7 @@ def test_a_shared_bundle_holds_no_name_and_gives_the_same_verdicts(
         texts = {name: archive.read(name).decode() for name in archive.namelist()}
     assert "events.jsonl" not in texts
     assert json.loads(texts["redaction.json"])
-    for secret in ("alice", "bob", "10.1.2.3"):
+    for secret in ("alice", "bob", "Rolf", "Zwirner", "10.1.2.3"):
         assert not [name for name, text in texts.items() if secret in text], secret
     opened = open_bundle(raw, user=alice)  # beside the original: it is another session
     assert opened.same
@@ -161,7 +169,7 @@ def test_a_shared_bundle_holds_no_name_and_gives_the_same_verdicts(
         k: v.kind for k, v in before.verdicts.items()
     }
     (decision,) = opened.session.decisions.all()
-    assert [approval.approves for approval in counting(decision)] == [True]
+    assert [approval.approves for approval in counting(decision)] == [True, True]
     stored = {e.name for e in opened.session.evidence.all()}
     assert {pin["name"] for pin in decision.pins} <= stored
     assert shareable(session) == raw

@@ -19,6 +19,7 @@ from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
 from webapp.api.remembering import remembered
 from webapp.handoff.models import Link
+from webapp.handoff.models.link import NOBODY
 from webapp.handoff.purpose import purpose
 from webapp.handoff.views.links import LONGEST_PURPOSE, offered_ids
 from webapp.triage.diagnoses import session_diagnosis
@@ -52,7 +53,7 @@ class NewDoor(Door):
 class Asking(Sent):
     """purpose: "" for one made from the diagnosis. phases: of the plan, whose scripts its page offers."""
 
-    person: str = Field("the host’s admin", min_length=1, max_length=80)
+    person: str = Field(NOBODY, min_length=1, max_length=80)
     purpose: str = Field("", max_length=LONGEST_PURPOSE)
     hours: Literal[24, 72, 168, 336] = 72
     phases: list[str] = Field([], max_length=20)

@@ -14,6 +14,8 @@ from django.utils import timezone
 from webapp.accounts.models import User
 from webapp.triage.models import DiagnosisSession, Event, Evidence
 
+# Who gets a link, when the operator does not say.
+NOBODY = "the host’s admin"
 # In a browser's session: the ids of the links that it opened with their token.
 OPENED = "links"
 

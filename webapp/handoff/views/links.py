@@ -16,6 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents.facts import View
 from webapp.handoff.models import Link
+from webapp.handoff.models.link import NOBODY
 from webapp.handoff.plan import Phase, phases
 from webapp.handoff.purpose import purpose
 from webapp.triage.diagnoses import session_diagnosis
@@ -91,7 +92,7 @@ def make(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     link, token = Link.make(
         session,
         made_by=acting(request),
-        person=request.POST.get("person", "").strip()[:80] or "the host’s admin",
+        person=request.POST.get("person", "").strip()[:80] or NOBODY,
         purpose=text or purpose(session_diagnosis(session), session.vmid),
         hours=int(hours) if hours in {str(n) for n, _ in HOURS} else HOURS[1][0],
         phases=phases,

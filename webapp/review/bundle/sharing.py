@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 from uuid import uuid4, uuid5
 
 import msgspec
 from django.db import transaction
 
+from webapp.handoff.models.link import NOBODY
 from webapp.review.bundle import format as f
 from webapp.review.bundle.export import (
     diagnosis_json,
@@ -43,7 +44,8 @@ _CITED = re.compile(r"(?<=@)[0-9a-f]{12}(?![0-9a-f])")
 
 def shareable(session: DiagnosisSession) -> bytes:
     """Raises RedactionError; then nothing may leave."""
-    hiding_place = _Hiding(hiding(session))
+    admins = session.links.exclude(person=NOBODY).values_list("person", flat=True)
+    hiding_place = _Hiding(hiding(session), admins.order_by("asked_at"))
     files: dict[str, bytes] = {}
     report: list[dict[str, Any]] = []
     for number, evidence in enumerate(session.evidence.order_by("pk").iterator(chunk_size=1)):
@@ -78,13 +80,21 @@ def _with_diagnosis(session: DiagnosisSession, record: f.Session, files: dict[st
 class _Hiding:
     """One document's redaction. renamed: an output's hash before -> after."""
 
-    def __init__(self, hide: Callable[[str], str]) -> None:
+    def __init__(self, hide: Callable[[str], str], admins: Iterable[str]) -> None:
+        """admins: as links call those without an account."""
         self.hide = hide
         self.renamed: dict[str, str] = {}
         self.people: dict[str, str] = {}
+        for name in admins:
+            self._numbered(name)
 
     def record(self, record: f.Session) -> f.Session:
-        plain = self._walk(json.loads(msgspec.json.encode(record)), "")
+        plain = json.loads(msgspec.json.encode(record))
+        self._meet(plain, "")
+        for decision in record.decisions:
+            for approval in decision.approvals:
+                self._numbered(approval.label)
+        plain = self._walk(plain, "")
         for before, after in zip(record.decisions, plain["decisions"], strict=True):
             self._approved(before, after)
         return msgspec.convert(plain, f.Session)
@@ -96,6 +106,17 @@ class _Hiding:
             if approval["content_sha256"] == old:
                 approval["content_sha256"] = _decision(after).content_sha256
 
+    def _meet(self, value: Any, key: str) -> None:
+        """Everybody has a number before any text is written anew: it may name who wrote a later one."""
+        if isinstance(value, dict):
+            for name, item in value.items():
+                self._meet(item, name)
+        elif isinstance(value, list):
+            for item in value:
+                self._meet(item, key)
+        elif key in PEOPLE:
+            self._numbered(value)
+
     def _walk(self, value: Any, key: str) -> Any:
         if isinstance(value, dict):
             return {k: self._walk(v, k) for k, v in value.items()}
@@ -105,14 +126,20 @@ class _Hiding:
 
     def _text(self, text: str, key: str) -> str:
         if key in PEOPLE:
-            return self.people.setdefault(text, f"person {len(self.people) + 1}")
+            return self._numbered(text)
         if key in {"sha256", "bundle"}:
             return self.renamed.get(text, text)
         if key in OURS:
             return text
-        named = re.compile("|".join(map(re.escape, self.people))) if self.people else None
+        names = sorted(self.people, key=len, reverse=True)
+        named = re.compile("|".join(map(re.escape, names))) if names else None
         hidden = self.hide(named.sub(lambda m: self.people[m[0]], text) if named else text)
         return _CITED.sub(self._digest, hidden)
+
+    def _numbered(self, name: str) -> str:
+        if not name:
+            return ""
+        return self.people.setdefault(name, f"person {len(self.people) + 1}")
 
     def _digest(self, match: re.Match[str]) -> str:
         found = (new for old, new in self.renamed.items() if old.startswith(match[0]))
