@@ -3,6 +3,8 @@
 const ADDRESS = /^\/sessions\/[0-9a-f-]{36}\/evidence\/[^/]+$/;
 const above = document.getElementById("evidence");
 const DROPPED_FROM = 2400; // rows kept in the page at most; the far ones go, and come back when asked for
+const ROWS = 200; // as many as one answer has
+const AHEAD = 2500; // px beyond what is seen, so that a wheel seldom has to wait
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href]");
@@ -57,11 +59,11 @@ async function extend(viewer) {
   const lines = viewer.querySelector("[data-lines]");
   if (lines.dataset.loading || !lines.firstElementChild) return;
   const [top, bottom] = [number(lines.firstElementChild), number(lines.lastElementChild)];
-  const up = lines.scrollTop < 600 && top > 1;
-  const down = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 600 && bottom < +viewer.dataset.total;
+  const up = lines.scrollTop < AHEAD && top > 1;
+  const down = lines.scrollHeight - lines.scrollTop - lines.clientHeight < AHEAD && bottom < +viewer.dataset.total;
   if (!up && !down) return;
   lines.dataset.loading = "1";
-  const first = up ? Math.max(1, top - 400) : bottom + 1;
+  const first = up ? Math.max(1, top - ROWS) : bottom + 1;
   const found = (await rows(viewer, first)).filter((row) => (up ? number(row) < top : true));
   const fixed = up ? lines.firstElementChild : lines.lastElementChild;
   const was = fixed.offsetTop;
@@ -69,14 +71,16 @@ async function extend(viewer) {
   while (lines.childElementCount > DROPPED_FROM) (up ? lines.lastElementChild : lines.firstElementChild).remove();
   lines.scrollTop += fixed.offsetTop - was;
   delete lines.dataset.loading;
+  if (found.length) requestAnimationFrame(() => extend(viewer)); // it may have been scrolled further since
 }
 
 async function jump(viewer, line) {
   const lines = viewer.querySelector("[data-lines]");
   lines.dataset.loading = "1";
-  lines.replaceChildren(...await rows(viewer, Math.max(1, line - 200)));
+  lines.replaceChildren(...await rows(viewer, Math.max(1, line - ROWS / 2)));
   center(lines, lines.querySelector(`[data-n="${line}"]`));
   delete lines.dataset.loading;
+  extend(viewer);
 }
 
 document.addEventListener("DOMContentLoaded", () => ready(document.querySelector("main [data-viewer]"), false));

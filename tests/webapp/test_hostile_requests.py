@@ -6,7 +6,6 @@ import io
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from hashlib import sha256
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from webapp.accounts.models import OneTimeLink, User
 from webapp.config import environment
 from webapp.config.security import LARGEST_ANONYMOUS_REQUEST_BYTES, LARGEST_REQUEST_BYTES
 from webapp.review.models import Decision
-from webapp.triage import intake, redacting, runs
+from webapp.triage import bodies, intake, redacting, runs
 from webapp.triage.forms.workload import PointForm, WorkloadForm
 from webapp.triage.models import DiagnosisSession, Event, PinnedHostKey, Run, Target
 from webapp.triage.sessions import member_add, session_open
@@ -151,7 +150,7 @@ def test_a_paste_does_not_name_the_program_that_a_benchmark_runs(
             reader="x",
             view=None,
             origin="run",
-            kept={"body": text.encode(), "sha256": sha256(text.encode()).hexdigest()},
+            kept=bodies.kept(text.encode()),
         )
         intake._store_readings(evidence, (reading,))
 

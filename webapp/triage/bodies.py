@@ -1,15 +1,20 @@
-"""Where the raw bytes of evidence lie: in its row, or in the storage of PEERPATH_EVIDENCE_URL, there
-under the hash of what they are, so that the same bytes are stored once.
+"""Where the raw bytes of evidence lie: in the database, or in the storage of PEERPATH_EVIDENCE_URL, there
+under the hash of what they are, so that the same bytes are stored once. What is longer than a block lies
+in blocks, so that a few lines of a long log are had without the rest.
 """
 
 from __future__ import annotations
 
 import hashlib
+import zlib
+from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
 from django.core.files.base import ContentFile
 from django.core.files.storage import Storage, storages
+
+from webapp.triage.long_text import BLOCK_BYTES, in_blocks
 
 try:  # only where evidence lies in a bucket: requirements-s3.txt
     from botocore.exceptions import BotoCoreError, ClientError
@@ -19,27 +24,52 @@ else:
     OUT_OF_REACH = (OSError, BotoCoreError, ClientError)
 
 STORAGE = "evidence"
+_FAST = 1  # zlib's level: a log of 60 MB becomes 10 in half a second
 
 
 class LostError(Exception):
     """The stored bytes cannot be had, or are not those that were stored; a sentence for people."""
 
 
-def kept(raw: bytes) -> dict[str, Any]:
-    """The columns of an evidence of these bytes. Outside the database they are written at once: call
-    it before a transaction, not in one. Bytes that no row names in the end do no harm. Raises LostError
-    when they cannot be written."""
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """columns: of the evidence of some bytes; blocks: columns of each of its blocks, in order, when they
+    lie there instead."""
+
+    columns: dict[str, Any]
+    blocks: tuple[dict[str, Any], ...] = ()
+
+
+def kept(raw: bytes) -> Kept:
+    """Outside the database the bytes are written at once: call it before a transaction, not in one. Bytes
+    that no row names in the end do no harm. Raises LostError when they cannot be written."""
     digest = hashlib.sha256(raw).hexdigest()
     about = {"sha256": digest, "size_bytes": len(raw)}
+    if len(raw) > BLOCK_BYTES:
+        return Kept(about, tuple(_block(*part) for part in in_blocks(raw)))
+    if not (place := _written(raw, digest)):
+        return Kept(about | {"body": raw})
+    return Kept(about | {"place": place})
+
+
+def _block(lines: int, raw: bytes) -> dict[str, Any]:
+    digest = hashlib.sha256(raw).hexdigest()
+    place = _written(raw, digest)
+    where = {"place": place} if place else {"body": zlib.compress(raw, _FAST)}
+    return {"sha256": digest, "lines": lines, **where}
+
+
+def _written(raw: bytes, digest: str) -> str:
+    """Where these bytes lie outside now; "" when they belong into the database."""
     if STORAGE not in settings.STORAGES or not raw:
-        return {**about, "body": raw}
+        return ""
     place = f"{digest[:2]}/{digest}"
     try:
         if not _storage().exists(place):
             _storage().save(place, ContentFile(raw))
     except OUT_OF_REACH as error:
         raise LostError(f"The storage of evidence does not take anything: {error}") from error
-    return {**about, "body": b"", "place": place}
+    return place
 
 
 def fetched(place: str, sha256: str) -> bytes:

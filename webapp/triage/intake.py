@@ -7,7 +7,7 @@ there for a better one: `rereading`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -176,7 +176,7 @@ def _store_text(
         DiagnosisSession.objects.select_for_update().get(pk=session.pk)
         known = Evidence.objects.filter(
             session=session,
-            sha256=kept["sha256"],
+            sha256=kept.columns["sha256"],
             view=view or "",
             epoch=session.epoch,
             run=None,
@@ -200,7 +200,7 @@ def _store(
     reader: str,
     view: View | None,
     origin: str,
-    kept: Mapping[str, Any],
+    kept: bodies.Kept,
     stderr: bytes = b"",
     run: Run | None = None,
     label: str = "",
@@ -208,14 +208,14 @@ def _store(
     epoch: int | None = None,
     meta: dict[str, Any] | None = None,
 ) -> Evidence:
-    return Evidence.objects.create(
+    return Evidence.store(
+        kept,
         session=session,
         run=run,
         reader=reader,
         view=view or "",
         origin=origin,
         label=label,
-        **kept,
         stderr=stderr,
         meta=meta or {},
         epoch=epoch if epoch is not None else (run or session).epoch,
@@ -226,7 +226,7 @@ def _store(
 def _store_frame(
     session: DiagnosisSession,
     frame: Frame,
-    kept: Mapping[str, Any],
+    kept: bodies.Kept,
     *,
     origin: str,
     epoch: int,
@@ -284,7 +284,7 @@ def _was_read(evidence: Evidence) -> bool:
     return bool(evidence.unplaced) or evidence.readings.exists() or frames.exists()
 
 
-def _record_frames(bundle: Evidence, found: RawReading, kept: Sequence[Mapping[str, Any]]) -> None:
+def _record_frames(bundle: Evidence, found: RawReading, kept: Sequence[bodies.Kept]) -> None:
     """A bundle's frames are evidence of their own, cited by their own hash and lines."""
     framed = [(item, item.frame) for item in found.items if item.frame]
     for (item, frame), columns in zip(framed, kept, strict=True):

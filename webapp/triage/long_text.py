@@ -1,63 +1,96 @@
-"""A long output by its lines: a few of them cut out, and words found, without splitting the whole."""
+"""A long output by its lines: a few of them cut out, and words found, block by block."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, islice
 
-BLOCK_BYTES = 2**16
+BLOCK_BYTES = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """lines: how many end in it; what follows the last LF of all ends there. read: its bytes."""
+
+    lines: int
+    read: Callable[[], bytes]
+
+
+def in_blocks(raw: bytes) -> Iterator[tuple[int, bytes]]:
+    """How many lines end in each block, and its bytes: at most BLOCK_BYTES, up to the end of a line as
+    far as lines are not longer."""
+    start = 0
+    while start < len(raw):
+        end = min(start + BLOCK_BYTES, len(raw))
+        if end < len(raw):
+            end = raw.rfind(b"\n", start, end) + 1 or end
+        unfinished = end == len(raw) and not raw.endswith(b"\n")
+        yield raw.count(b"\n", start, end) + unfinished, raw[start:end]
+        start = end
 
 
 @dataclass(frozen=True, slots=True)
 class LongText:
     """Lines are counted from 1 and end with LF alone, as `agents.framing.clean` has them.
 
-    before: how many lines end before each block of BLOCK_BYTES. total: how many lines there are; what
-    follows the last LF is one when it is not empty.
+    before: how many lines end before each block, and before the end of all.
     """
 
-    raw: bytes
+    blocks: tuple[Block, ...]
     before: tuple[int, ...]
-    total: int
 
     @classmethod
     def of(cls, raw: bytes) -> LongText:
-        starts = range(0, len(raw), BLOCK_BYTES)
-        ends = (raw.count(b"\n", start, start + BLOCK_BYTES) for start in starts)
-        before = tuple(accumulate(ends, initial=0))
-        return cls(raw, before, before[-1] + (not raw.endswith(b"\n") and bool(raw)))
+        return cls.of_blocks(Block(lines, partial(bytes, part)) for lines, part in in_blocks(raw))
+
+    @classmethod
+    def of_blocks(cls, blocks: Iterable[Block]) -> LongText:
+        found = tuple(blocks)
+        return cls(found, tuple(accumulate((block.lines for block in found), initial=0)))
+
+    @property
+    def total(self) -> int:
+        return self.before[-1]
 
     def cut(self, first: int, count: int) -> list[bytes]:
         """Lines first to first + count - 1, as far as there are; without their LF."""
-        found: list[bytes] = []
-        start = self._start(max(1, first))
-        while len(found) < count and 0 <= start < len(self.raw):
-            end = self.raw.find(b"\n", start)
-            found.append(self.raw[start : end if end >= 0 else len(self.raw)])
-            start = end + 1 if end >= 0 else -1
-        return found
+        ended = max(1, first) - 1
+        at = max(0, bisect_left(self.before, ended) - 1)
+        skipped = ended - self.before[at]
+        return list(islice(self._lines(at), skipped, skipped + count))
 
     def find(self, words: str) -> Iterator[int]:
         """Numbers of the lines that hold these words as they stand, in any case (of ASCII letters)."""
-        raw, sought = self.raw.lower(), words.encode().lower()
-        at = raw.find(sought)
-        while at >= 0:
-            yield self._number(at)
-            end = raw.find(b"\n", at)
-            at = raw.find(sought, end) if end >= 0 else -1
+        sought, open_line, last = words.encode().lower(), b"", 0
+        for number, block in zip(self.before, self.blocks, strict=False):
+            raw = open_line + block.read().lower()
+            for found in _lines_with(sought, raw):
+                if number + found != last:  # a line may go on from the block before
+                    last = number + found
+                    yield last
+            open_line = raw[max(raw.rfind(b"\n") + 1, len(raw) - len(sought) + 1) :]
 
-    def _start(self, number: int) -> int:
-        """Where a line starts, in bytes; -1 when there are fewer."""
-        if number > self.total:
-            return -1
-        block = max(0, bisect_left(self.before, number - 1) - 1)
-        at, left = block * BLOCK_BYTES, number - 1 - self.before[block]
-        for _ in range(left):
-            at = self.raw.find(b"\n", at) + 1
-        return at
+    def _lines(self, at: int) -> Iterator[bytes]:
+        """From the first byte of a block on, to the end of all."""
+        open_line: list[bytes] = []
+        for block in self.blocks[at:]:
+            *whole, rest = block.read().split(b"\n")
+            for line in whole:
+                yield b"".join((*open_line, line))
+                open_line = []
+            open_line.append(rest)
+        if last := b"".join(open_line):
+            yield last
 
-    def _number(self, offset: int) -> int:
-        block = offset // BLOCK_BYTES
-        return self.before[block] + self.raw.count(b"\n", block * BLOCK_BYTES, offset) + 1
+
+def _lines_with(sought: bytes, raw: bytes) -> Iterator[int]:
+    """Once a line, counted from 1."""
+    number, counted, at = 1, 0, raw.find(sought)
+    while at >= 0:
+        number, counted = number + raw.count(b"\n", counted, at), at
+        yield number
+        end = raw.find(b"\n", at)
+        at = raw.find(sought, end) if end >= 0 else -1

@@ -14,11 +14,11 @@ from django.db.models.functions import Length
 from django.utils import timezone
 
 from webapp.triage import bodies
-from webapp.triage.models import DiagnosisSession, Event, Evidence, OutputChunk
+from webapp.triage.models import DiagnosisSession, Event, Evidence, EvidenceBlock, OutputChunk
 from webapp.triage.models.run import ENDED
 
 # Where the bytes were; their pages are what has to be given back.
-TABLES = (Evidence, OutputChunk)
+TABLES = (Evidence, EvidenceBlock, OutputChunk)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +66,26 @@ def _take_away(
     size: int,
 ) -> None:
     with transaction.atomic():
-        about = list(old.values_list("pk", "reader", "sha256", "place"))
+        about = list(old.values_list("pk", "reader", "sha256"))
+        keys = [pk for pk, *_ in about]
+        blocks = EvidenceBlock.objects.filter(evidence__in=keys)
+        places = {*old.values_list("place", flat=True), *blocks.values_list("place", flat=True)}
         Event.record(
             session,
             "evidence_purged",
             None,
-            evidence=[f"{reader}@{sha256}" for _, reader, sha256, _ in about],
+            evidence=[f"{reader}@{sha256}" for _, reader, sha256 in about],
             bytes=size,
         )
         chunks.delete()
-        Evidence.objects.filter(pk__in=[pk for pk, *_ in about]).update(
+        blocks.delete()
+        Evidence.objects.filter(pk__in=keys).update(
             body=b"", stderr=b"", place="", purged_at=timezone.now()
         )
-    for place in {place for *_, place in about if place}:
-        if not Evidence.objects.filter(place=place).exists():
+    for place in places - {""}:
+        if not any(
+            model.objects.filter(place=place).exists() for model in (Evidence, EvidenceBlock)
+        ):
             bodies.forget(place)
 
 

@@ -46,6 +46,14 @@ def bucket(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     server.stop()
 
 
+LONG = b"".join(b"[%8d] pcieport 0000:00:01.1: AER: Corrected error\n" % n for n in range(30_000))
+
+
+def kept_long(session: DiagnosisSession) -> Evidence:
+    about = {"session": session, "reader": "paste", "view": "", "origin": "paste"}
+    return Evidence.store(bodies.kept(LONG), **about)
+
+
 def taken(session: DiagnosisSession, user: User) -> Evidence:
     evidence = intake.take_text(session, CMDLINE, user=user).evidence
     return Evidence.objects.get(pk=evidence.pk)
@@ -77,6 +85,42 @@ def test_altered_bytes_are_not_shown_as_what_was_stored(
     assert browser.get(address, {"download": "1"}).status_code == 503
 
 
+def test_of_a_long_output_only_what_is_looked_at_is_fetched(
+    folder: Path, session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    found = kept_long(session_of_alice)
+    first, second = (folder / block.place for block in found.blocks.all())
+    assert found.raw == LONG == first.read_bytes() + second.read_bytes()
+    second.write_bytes(b"something else")
+    assert found.text.total == 30_000
+    assert found.text.cut(2, 1) == [LONG.split(b"\n")[1]]
+    with pytest.raises(bodies.LostError, match="not what was stored"):
+        found.text.cut(29_999, 1)
+    with pytest.raises(bodies.LostError, match="not what was stored"):
+        bool(found.raw)
+    browser = Client()
+    browser.force_login(alice)
+    address = f"/sessions/{session_of_alice.pk}/evidence/{found.name}"
+    assert "AER" in browser.get(address).content.decode()
+    for query in ({"at": "29000"}, {"rows": "29000"}, {"find": "nowhere"}):
+        assert "not what was stored" in browser.get(address, query).content.decode()
+
+
+def test_a_long_output_in_the_database_takes_less_and_is_the_same(
+    session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    found = kept_long(session_of_alice)
+    bodies_of = [bytes(block.body) for block in found.blocks.all()]
+    assert 0 < sum(map(len, bodies_of)) < len(LONG) / 4
+    assert Evidence.objects.get(pk=found.pk).raw == LONG
+    browser = Client()
+    browser.force_login(alice)
+    address = f"/sessions/{session_of_alice.pk}/evidence/{found.name}"
+    assert browser.get(address, {"download": "1"}).content == LONG
+    page = browser.get(address, {"find": "[   29998]"}).content.decode()
+    assert 'data-n="29999" class="hit"' in page.replace(' id="L29999"', "")
+
+
 @pytest.mark.service
 @pytest.mark.django_db(transaction=True)
 def test_a_bucket_holds_the_same_bytes_once_and_a_purge_takes_them(
@@ -87,6 +131,8 @@ def test_a_bucket_holds_the_same_bytes_once_and_a_purge_takes_them(
     twin = taken(other, bob)
     assert found.raw == twin.raw == CMDLINE
     assert [item.key for item in bucket.objects.all()] == [f"peerpath/{found.place}"]
+    assert kept_long(session_of_alice).raw == kept_long(other).raw == LONG
+    assert len(list(bucket.objects.all())) == 3
     ago = timezone.now() - timedelta(days=200)
     for session in (session_of_alice, other):
         aged(session, ago)

@@ -14,6 +14,7 @@ from webapp.triage.models import Evidence
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 BEFORE = ("triage", "0006_actor_name")
 RAW = b"$ uname -r\n6.8.0\n\xff\x00"
+LONG = b"x" * 2**20 + b"\n" + RAW * 40_000
 
 
 def migrated(*targets: tuple[str, str]) -> Any:
@@ -36,10 +37,17 @@ def test_evidence_of_before_keeps_its_bytes_and_has_its_size(
     old = migrated(BEFORE)
     owner = old.get_model("accounts", "User").objects.create(username="alice")
     session = old.get_model("triage", "DiagnosisSession").objects.create(title="t", owner=owner)
-    made = old.get_model("triage", "Evidence").objects.create(
-        session=session, reader="paste", view="", origin="paste", sha256="0" * 64, body=RAW
-    )
+    made = [
+        old.get_model("triage", "Evidence").objects.create(
+            session=session, reader="paste", view="", origin="paste", sha256="0" * 64, body=raw
+        )
+        for raw in (RAW, LONG)
+    ]
     migrated(*newest)
-    found = Evidence.objects.get(pk=made.pk)
-    assert (found.raw, found.size_bytes) == (RAW, len(RAW))
-    assert found.purged_at is None
+    for evidence, raw in zip(made, (RAW, LONG), strict=True):
+        found = Evidence.objects.get(pk=evidence.pk)
+        assert (found.raw, found.size_bytes) == (raw, len(raw))
+        assert found.purged_at is None
+    assert found.blocks.count() == 2
+    before = migrated(("triage", "0013_visits_of_a_person")).get_model("triage", "Evidence")
+    assert [bytes(row.body) for row in before.objects.order_by("pk")] == [RAW, LONG]

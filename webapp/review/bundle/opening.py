@@ -169,14 +169,15 @@ class Opening:
             body = b""
         elif hashlib.sha256(body).hexdigest() != item.sha256:
             raise f.BundleError(f"{name} is not what its record says: the hashes differ.")
-        made = Evidence.objects.create(
+        made = Evidence.store(
+            bodies.kept(body),
             session=self.made,
             run=self.runs[item.run] if item.run is not None else None,
             reader=item.reader[:100],
             view=item.view[:10],
             origin=item.origin[:10],
             label=item.label[:200],
-            **(bodies.kept(body) | {"sha256": item.sha256}),
+            sha256=item.sha256,
             purged_at=datetime.fromisoformat(str(purged_at)) if purged_at else None,
             stderr=self.files.get(f"{name}.err", b""),
             meta=item.meta,

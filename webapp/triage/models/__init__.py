@@ -3,7 +3,7 @@
 from webapp.triage.models.assignment import Assignment
 from webapp.triage.models.digest import Digest, Entry
 from webapp.triage.models.event import Event, News
-from webapp.triage.models.evidence import Evidence, StoredReading
+from webapp.triage.models.evidence import Evidence, EvidenceBlock, StoredReading
 from webapp.triage.models.pseudonym import Pseudonym
 from webapp.triage.models.run import OutputChunk, Run, RunState
 from webapp.triage.models.session import DiagnosisSession, SessionMember
@@ -18,6 +18,7 @@ __all__ = [
     "Entry",
     "Event",
     "Evidence",
+    "EvidenceBlock",
     "News",
     "OutputChunk",
     "PinnedHostKey",

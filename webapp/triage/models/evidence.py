@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import zlib
+from typing import Any
+
 from django.conf import settings
-from django.db import models
+from django.db import models, transaction
 
 from webapp.triage import bodies
+from webapp.triage.long_text import Block, LongText
 from webapp.triage.models.run import Run
 from webapp.triage.models.session import DiagnosisSession
 
@@ -15,10 +19,11 @@ class Evidence(models.Model):
 
     reader: probe or benchmark id, "paste" for text that holds several. origin: "run", "paste",
     "upload", "sample". name: "<reader>@<12 hex of sha256>", how claims cite it. meta: exit code,
-    alternative, duration and other circumstances. size_bytes: of the body; place: where it lies, "" for
-    in this row. Never changed after it is stored, save that retention takes the bytes away (purged_at);
-    only what today's parsers make of it is: unplaced, lines nobody could place ([first, last]); doubts,
-    lines that could be either machine's ([first, last, taken as, [readers]]).
+    alternative, duration and other circumstances. size_bytes: of the output; place: where it lies, "" for
+    in this row, or in blocks of its own when it is long. Never changed after it is stored, save that
+    retention takes the bytes away (purged_at); only what today's parsers make of it is: unplaced, lines
+    nobody could place ([first, last]); doubts, lines that could be either machine's ([first, last, taken
+    as, [readers]]).
     """
 
     session = models.ForeignKey(DiagnosisSession, on_delete=models.CASCADE, related_name="evidence")
@@ -54,9 +59,55 @@ class Evidence(models.Model):
     @property
     def raw(self) -> bytes:
         """The output as it came; b"" when it was purged. Raises bodies.LostError."""
-        if self.purged_at or not self.place:
+        if self.purged_at or self.body:
             return bytes(self.body)
-        return bodies.fetched(self.place, self.sha256)
+        if self.place:
+            return bodies.fetched(self.place, self.sha256)
+        return b"".join(block.read() for block in self.blocks.all())
+
+    @property
+    def text(self) -> LongText:
+        """The output by its lines: of a long one only those blocks are read that are looked at, then.
+        Raises bodies.LostError, as reading a block does."""
+        blocks = tuple(self.blocks.defer("body"))
+        if not blocks:
+            return LongText.of(self.raw)
+        return LongText.of_blocks(Block(block.lines, block.read) for block in blocks)
+
+    @classmethod
+    def store(cls, kept: bodies.Kept, **columns: Any) -> Evidence:
+        """With its blocks, or not at all."""
+        with transaction.atomic():
+            made = cls.objects.create(**kept.columns | columns)
+            EvidenceBlock.objects.bulk_create(
+                EvidenceBlock(evidence=made, number=number, **block)
+                for number, block in enumerate(kept.blocks)
+            )
+        return made
+
+
+class EvidenceBlock(models.Model):
+    """A piece of a long output, in order. lines: how many end in it. body: deflated; place: where it
+    lies instead, as it is. sha256: of it as it is."""
+
+    evidence = models.ForeignKey(Evidence, on_delete=models.CASCADE, related_name="blocks")
+    number = models.PositiveIntegerField()
+    lines = models.PositiveIntegerField()
+    sha256 = models.CharField(max_length=64)
+    body = models.BinaryField(default=b"")
+    place = models.CharField(max_length=100, blank=True)
+
+    class Meta:
+        ordering = ("number",)
+        constraints = (
+            models.UniqueConstraint(fields=("evidence", "number"), name="one_block_number"),
+        )
+
+    def read(self) -> bytes:
+        """Raises bodies.LostError."""
+        if self.place:
+            return bodies.fetched(self.place, self.sha256)
+        return zlib.decompress(self.body)
 
 
 class StoredReading(models.Model):

@@ -21,8 +21,8 @@ from webapp.triage.models import DiagnosisSession, Evidence
 from webapp.triage.redacting import RedactionError, redacted
 from webapp.triage.views.shell import on_session, shell
 
-# A page shows this many lines from a little above the first one asked for; more come as one scrolls.
-WINDOW, CONTEXT = 400, 60
+# A page shows this many lines from a little above the first one asked for; ROWS more come as one scrolls.
+WINDOW, CONTEXT, ROWS = 400, 60, 200
 # A line may be as long as the whole; so many characters of one, and of standard error, are shown.
 LONGEST_SHOWN = 20_000
 # So many lines with the words looked for are counted.
@@ -89,24 +89,29 @@ def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> Http
 
 def _context(request: HttpRequest, found: Evidence) -> dict[str, Any]:
     """What is shown of it: lines around those asked for, or around words, or from a given one on."""
-    problem, text = "", LongText.of(b"")
     try:
-        text = LongText.of(b"" if found.purged_at else found.raw)
+        return _shown(request, found, found.text)
     except bodies.LostError as error:
-        problem = str(error)
+        return _shown(request, found, LongText.of(b"")) | {"problem": str(error)}
+
+
+def _shown(request: HttpRequest, found: Evidence, text: LongText) -> dict[str, Any]:
     marked = [int(n) for n in request.GET.get("line", "").split(",")[:50] if _LINE.fullmatch(n)]
-    hits = _hits(text, request.GET.get("find", "").strip()[:200], _number(request, "hit"))
+    words, rows = request.GET.get("find", "").strip()[:200], _number(request, "rows")
+    hits = None if rows else _hits(text, words, _number(request, "hit"))
     at = _number(request, "at") or (hits.line if hits else None) or min(marked, default=1)
-    first = _number(request, "rows") or max(1, min(at, text.total) - CONTEXT)
-    places = frozenset(hits.lines) if hits else frozenset[int]()
+    first = rows or max(1, min(at, text.total) - CONTEXT)
+    sought = words.encode().lower()
     return {
         "evidence": found,
-        "problem": problem,
         "lines": [
             _line(
-                number, raw, number in marked or number == _number(request, "at"), number in places
+                number,
+                raw,
+                number in marked or number == _number(request, "at"),
+                bool(sought) and sought in raw.lower(),
             )
-            for number, raw in enumerate(text.cut(first, WINDOW), first)
+            for number, raw in enumerate(text.cut(first, ROWS if rows else WINDOW), first)
         ],
         "total": text.total,
         "asked": marked[:3],
