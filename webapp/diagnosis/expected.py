@@ -15,6 +15,7 @@ from agents.facts.p2p import TOPOLOGY
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.copy_curve import PLATEAU_BYTES
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.measured_on import elsewhere, names_measured
 from webapp.diagnosis.reference import expectations as reference
 from webapp.diagnosis.reference.expectations import GIGABYTES, MICROSECONDS, Expectation
 
@@ -73,11 +74,13 @@ def figures(facts: Facts) -> tuple[Figure, ...]:
 
 class _Machine:
     """What the expectations depend on. Link gen and width are what the GPU and slot can do: an idle link
-    shows less."""
+    shows less. Figures of other cards than the guest's are judged by what their own headers say."""
 
     def __init__(self, facts: Facts) -> None:
-        self.gpus: dict[str, Gpu] = {str(gpu.index): gpu for gpu in facts.value(GPUS) or ()}
-        topology = facts.value(TOPOLOGY)
+        here = not any(True for _ in elsewhere(facts))
+        listed = facts.value(GPUS) if here else None
+        topology = facts.value(TOPOLOGY) if here else None
+        self.gpus: dict[str, Gpu] = {str(gpu.index): gpu for gpu in listed or ()}
         self.links = topology.gpu_links() if topology else {}
         self.names = {gpu.name for gpu in self.gpus.values()} or _names_measured(facts)
 
@@ -115,9 +118,7 @@ class _Machine:
 
 def _names_measured(facts: Facts) -> set[str | None]:
     """As the programs that measured wrote them into their headers."""
-    results = (facts.value(MEMORY), facts.value(COPY), facts.value(ALLREDUCE))
-    texts = (result.environment.get("gpus", "") for result in results if result)
-    return {name for text in texts for name in text.split(", ") if name}
+    return {name for fact in (MEMORY, COPY, ALLREDUCE) for name in names_measured(facts, fact)}
 
 
 def _memory(facts: Facts, machine: _Machine) -> Iterator[Figure]:

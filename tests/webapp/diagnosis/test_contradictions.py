@@ -68,6 +68,10 @@ MODEL_744 = MODEL.known(
 CLIQUE_ARGS = VM_ARGS.known("-set device.hostpci0.x-nv-gpudirect-clique=0", lines=(3,))
 
 
+def _copied(gpus: str) -> Reading[Any]:
+    return COPY.known(CopyResult((), environment={"gpus": gpus}), lines=(2,))
+
+
 def _notes(text: str) -> Reading[Any]:
     return NOTES.known(text, lines=(1,))
 
@@ -166,6 +170,10 @@ CASES: dict[str, tuple[Given, Given]] = {
         [MODEL_744, _notes("the weights are 296 GB")],
         [MODEL_744, _notes("the weights are 420 GB, RAM is 432 GB")],
     ),
+    "measured_elsewhere": (
+        [GPUS.known(CARDS, lines=(1,)), _copied("NVIDIA H200, NVIDIA H200")],
+        [GPUS.known(CARDS, lines=(1,)), _copied(str(CARDS[0].name))],
+    ),
     "sources_disagree": ([], []),
 }  # fmt: skip
 
@@ -222,6 +230,16 @@ def test_outputs_from_before_and_after_a_change_show_the_change() -> None:
 def test_names_of_one_virtualisation(first: str, second: str, clash: bool) -> None:
     got = _two(VIRT_KIND.known(first, lines=(1,)), VIRT_KIND.known(second, lines=(1,)))
     assert ("sources_disagree" in got) is clash
+
+
+@pytest.mark.parametrize(
+    ("header", "clash"),
+    [("NVIDIA H200", True), ("H200 MIG 1g.18gb", True), ("", False)],
+)
+def test_a_benchmark_of_other_cards(header: str, clash: bool) -> None:
+    assert ("measured_elsewhere" in _ids([GPUS.known(CARDS, lines=(1,)), _copied(header)])) is clash
+    own = f"{str(CARDS[0].name).removeprefix('NVIDIA ')} MIG 1g.24gb"
+    assert "measured_elsewhere" not in _ids([GPUS.known(CARDS, lines=(1,)), _copied(own)])
 
 
 def test_a_pending_pcie_flag_counts_and_a_pending_machine_too() -> None:

@@ -194,6 +194,16 @@ def test_a_scaled_range_says_so_and_every_range_has_a_source() -> None:
     assert (scaled.low, scaled.high) == (whole.low / 2, whole.high / 2)
 
 
+def test_figures_of_another_machine_are_judged_by_its_card() -> None:
+    result = memory(4300).value
+    assert result
+    pasted = MEMORY.known(replace(result, environment={"gpus": f"{H200}, {H200}"}))
+    figure = only(gpus("NVIDIA RTX PRO 6000 Blackwell Server Edition"), pasted)
+    assert figure.standing is Standing.WITHIN, (
+        "4300 GB/s is no card's but the one that was measured"
+    )
+
+
 def test_a_card_that_only_the_measurement_names_is_known() -> None:
     result = memory(4300).value
     assert result
