@@ -7,17 +7,18 @@ const palette = document.getElementById("palette");
 const typing = (element) => element.closest?.("input, textarea, select, [contenteditable]");
 
 const open = (id) => {
-  const dialog = document.getElementById(id);
-  if (!dialog || dialog.open) return;
+  const shown = document.getElementById(id);
+  if (!shown || shown.matches(":popover-open")) return;
   for (const menu of document.querySelectorAll("details[data-menu][open]")) menu.open = false;
-  dialog.showModal();
-  if (dialog === palette) fill();
+  for (const modal of document.querySelectorAll("dialog[open]")) modal.close(); // what is outside of it cannot be used
+  shown.showPopover();
 };
+palette?.addEventListener("toggle", (event) => { if (event.newState === "open") fill(); });
 for (const button of document.querySelectorAll("[data-open]")) {
   button.addEventListener("click", () => open(button.dataset.open));
 }
-// A click on what is behind a dialog closes it.
-for (const dialog of document.querySelectorAll("dialog")) {
+// A click on what is behind a dialog closes it, as the browser does with popovers.
+for (const dialog of document.querySelectorAll("dialog:not([popover])")) {
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
 }
 
@@ -62,7 +63,7 @@ function choose(row) {
 }
 function go(row) {
   if (!row) return;
-  palette.close();
+  palette.hidePopover();
   location.assign(row.dataset.href);
 }
 box?.addEventListener("input", render);
@@ -103,7 +104,7 @@ document.addEventListener("keydown", (event) => {
     open("palette");
     return;
   }
-  if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || document.querySelector("dialog[open]")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || document.querySelector("dialog[open], :popover-open")) return;
   if (Date.now() - went < 1500) {
     went = 0;
     const link = place(event.key);

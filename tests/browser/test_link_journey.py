@@ -4,6 +4,7 @@ Hers is a phone's width and runs no JavaScript; the operator's polls."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -99,7 +100,9 @@ def test_from_a_link_to_accepted_evidence(
     page.reload()
     expect(page.get_by_text("alice has what was needed")).to_be_visible()
     assert time.monotonic() - began < 60
-    operator.get_by_role("button", name="Close the link").click()
+    operator.get_by_text("Close the link").click()
+    operator.get_by_label(re.compile("to close it")).fill("Erika")
+    operator.get_by_role("button", name="Yes, close it").click()
     expect(operator.get_by_text("■ closed")).to_be_visible()
     page.reload()
     expect(page.get_by_text("does not open, or not any more")).to_be_visible()

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 from webapp.accounts import throttle
 from webapp.accounts.forms import EmailForm, PasswordForm, TokenForm
 from webapp.accounts.models import ApiToken, User
+from webapp.accounts.typed import typed
 
 MOST_TOKENS = 50  # good at once; more is a program that makes them in a loop
 
@@ -84,6 +85,7 @@ def make_token(request: HttpRequest) -> HttpResponse:
 def revoke_token(request: HttpRequest, handle: str) -> HttpResponse:
     user = cast(User, request.user)
     token = get_object_or_404(user.api_tokens, handle=handle)
-    token.revoke()
-    messages.success(request, f"“{token.name}” opens nothing any more.")
+    if typed(request, token.name, "revoke it"):
+        token.revoke()
+        messages.success(request, f"“{token.name}” opens nothing any more.")
     return redirect("accounts:account")

@@ -21,6 +21,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from webapp.accounts import second_factor, throttle
 from webapp.accounts.models import User
 from webapp.accounts.signing_in import PASSED, following
+from webapp.accounts.typed import typed
 from webapp.triage import sealing
 
 PASSED_FOR_S = 300  # a password given so long ago is asked for again
@@ -118,6 +119,8 @@ def reset(request: HttpRequest) -> HttpResponse:
     if not cast(User, request.user).is_staff:
         raise PermissionDenied
     person = User.objects.filter(username=request.POST.get("person", "")).first()
+    if person and not typed(request, person.username, "reset their second factor"):
+        return redirect("accounts:people")
     if person and second_factor.turn_off(person):
         logger.warning("%s reset the second factor of %s", request.user, person.username)
         messages.success(request, f"{person.username} signs in with the password alone now.")

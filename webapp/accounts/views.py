@@ -21,6 +21,7 @@ from webapp.accounts.changing import OUT, account_change
 from webapp.accounts.forms import WelcomeForm
 from webapp.accounts.models import ELSEWHERE, GIVEN, OneTimeLink, Role, User
 from webapp.accounts.signing_in import ask_for_code, following
+from webapp.accounts.typed import typed
 
 
 @login_not_required
@@ -123,6 +124,8 @@ def _change(request: HttpRequest) -> None:
     person = User.objects.filter(username=name).first()
     if person is None or asked not in {*Role.values, OUT}:
         messages.error(request, "There is no such person or role; reload the page.")
+    elif asked == OUT and not typed(request, name, "shut them out"):
+        return
     elif account_change(person, asked):
         messages.success(request, f"{name}: {'no way in any more' if asked == OUT else asked}.")
     else:

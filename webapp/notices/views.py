@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from webapp.accounts.models import Role
+from webapp.accounts.typed import typed
 from webapp.notices.addresses import AddressError
 from webapp.notices.kinds import KINDS
 from webapp.notices.models import Choice, Delivery, Webhook
@@ -48,7 +49,7 @@ def webhooks(request: HttpRequest) -> HttpResponse:
 def remove(request: HttpRequest, webhook_id: UUID) -> HttpResponse:
     if not acting(request).is_staff:
         raise PermissionDenied
-    webhook_remove(get_object_or_404(Webhook, pk=webhook_id, session=None), by=acting(request))
+    _remove(request, get_object_or_404(Webhook, pk=webhook_id, session=None))
     return redirect("notices:webhooks")
 
 
@@ -67,8 +68,13 @@ def session_webhooks(request: HttpRequest, session: DiagnosisSession) -> HttpRes
 def session_remove(
     request: HttpRequest, session: DiagnosisSession, webhook_id: UUID
 ) -> HttpResponse:
-    webhook_remove(get_object_or_404(session.webhooks, pk=webhook_id), by=acting(request))
+    _remove(request, get_object_or_404(session.webhooks, pk=webhook_id))
     return redirect("notices:session_webhooks", session.pk)
+
+
+def _remove(request: HttpRequest, webhook: Webhook) -> None:
+    if typed(request, place_host(webhook), "end that it is told"):
+        webhook_remove(webhook, by=acting(request))
 
 
 def _page(request: HttpRequest, session: DiagnosisSession | None, *, whole: bool) -> dict[str, Any]:

@@ -137,7 +137,9 @@ def test_a_closed_account_is_out_at_once_and_can_come_back(client: Client, root:
     User.objects.create_user("bob", password=PASSWORD)
     theirs = Client()
     theirs.login(username="bob", password=PASSWORD)
-    client.post("/people", {"person": "bob", "role": "out"})
+    client.post("/people", {"person": "bob", "role": "out", "confirm": "rob"})
+    assert theirs.get("/").status_code == 200
+    client.post("/people", {"person": "bob", "role": "out", "confirm": "bob"})
     assert theirs.get("/").status_code == 302
     assert not Client().login(username="bob", password=PASSWORD)
     client.post("/people", {"person": "bob", "role": "operator"})
@@ -146,7 +148,8 @@ def test_a_closed_account_is_out_at_once_and_can_come_back(client: Client, root:
 
 @pytest.mark.parametrize("asked", ["viewer", "out"])
 def test_the_last_administrator_stays_one(client: Client, root: User, asked: str) -> None:
-    page = client.post("/people", {"person": "root", "role": asked}, follow=True)
+    sent = {"person": "root", "role": asked, "confirm": "root"}
+    page = client.post("/people", sent, follow=True)
     assert "has to stay an administrator" in page.content.decode()
     root.refresh_from_db()
     assert root.is_staff

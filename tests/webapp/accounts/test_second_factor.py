@@ -184,9 +184,12 @@ def test_turning_it_off_takes_the_password(
 def test_an_administrator_resets_it_and_nobody_else(
     client: Client, secret_and_codes: tuple[str, list[str]], alice: User, bob: User, carol: User
 ) -> None:
+    client.force_login(carol)
+    client.post("/people/second-factor", {"person": "alice", "confirm": "bob"})
+    assert second_factor.is_on(alice)
     for user, left in ((bob, True), (alice, True), (carol, False)):
         client.force_login(user)
-        answer = client.post("/people/second-factor", {"person": "alice"})
+        answer = client.post("/people/second-factor", {"person": "alice", "confirm": "alice"})
         assert answer.status_code == (302 if user == carol else 403)
         assert second_factor.is_on(alice) is left
     assert b"Reset it" not in client.get("/people").content

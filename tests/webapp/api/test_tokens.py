@@ -65,7 +65,10 @@ def test_a_token_needs_a_name_known_scopes_and_an_end(
 
 def test_a_revoked_token_opens_nothing(browser: Client) -> None:
     ask = Program(made_on_the_page(browser))
-    assert browser.post(f"/account/tokens/{handle_of(ask.token)}/revoke").status_code == 302
+    revoke = f"/account/tokens/{handle_of(ask.token)}/revoke"
+    assert "Type ci" in browser.post(revoke, {"confirm": "x"}, follow=True).content.decode()
+    assert ask("GET", "/me").status_code == 200
+    assert browser.post(revoke, {"confirm": "ci"}).status_code == 302
     assert ask("GET", "/me").status_code == 401
 
 

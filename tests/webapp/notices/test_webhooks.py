@@ -317,7 +317,10 @@ def test_the_page_shows_the_secret_once_and_addresses_to_operators_alone(
     assert b"/hook?to=me" not in seen
     assert client.post(page, {"url": receiver.url, "kinds": ["mention"]}).status_code == 403
     client.force_login(alice)
-    client.post(f"{page}/{Webhook.objects.get().pk}/remove")
+    remove = f"{page}/{Webhook.objects.get().pk}/remove"
+    client.post(remove)
+    assert Webhook.objects.get().removed_at is None
+    client.post(remove, {"confirm": "127.0.0.1"})
     assert Webhook.objects.get().removed_at is not None
 
 
@@ -352,6 +355,6 @@ def test_those_of_all_sessions_are_for_administrators(
     client.post("/webhooks", {"url": receiver.url, "kinds": ["mention"]})
     made = Webhook.objects.get()
     assert made.session is None
-    client.post(f"/webhooks/{made.pk}/remove")
+    client.post(f"/webhooks/{made.pk}/remove", {"confirm": "127.0.0.1"})
     made.refresh_from_db()
     assert made.removed_at is not None

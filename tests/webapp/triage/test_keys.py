@@ -279,6 +279,8 @@ def test_the_page_takes_a_key_and_never_gives_it_back(
     assert client.post(f"/keys/{key.pk}/remove").status_code == 403
     client.force_login(alice)
     assert client.post(f"/keys/{key.pk}/remove").status_code == 302
+    assert "removed by alice" not in client.get("/keys").content.decode()
+    client.post(f"/keys/{key.pk}/remove", {"confirm": key.name})
     assert "removed by alice" in client.get("/keys").content.decode()
 
 

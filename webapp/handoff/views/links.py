@@ -15,6 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.facts import View
+from webapp.accounts.typed import typed
 from webapp.handoff.models import Link
 from webapp.handoff.models.link import NOBODY
 from webapp.handoff.plan import Phase, phases
@@ -110,7 +111,10 @@ def offered_ids(session: DiagnosisSession) -> set[str]:
 @require_POST
 @on_session
 def revoke(request: HttpRequest, session: DiagnosisSession, link_id: UUID) -> HttpResponse:
-    get_object_or_404(session.links, pk=link_id).revoke(acting(request))
+    link = get_object_or_404(session.links, pk=link_id)
+    if not typed(request, link.person, "close it"):
+        return redirect(f"/sessions/{session.pk}/host#links")
+    link.revoke(acting(request))
     return _back(request, session, "The link is closed; what came by it stays.")
 
 

@@ -36,6 +36,28 @@ def ago(when: datetime | None) -> SafeString | str:
     )
 
 
+@register.filter
+def moment(when: datetime) -> SafeString:
+    """The exact time, where it is the very thing: in a log or a timeline. How long ago on hover."""
+    local = timezone.localtime(when)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        local.isoformat(),
+        _said(local),
+        date_format(local, "j M Y H:i:s"),
+    )
+
+
+@register.filter
+def clock(when: datetime) -> SafeString:
+    """ "14:02:11" beside each line of a console; the whole of it on hover."""
+    local = timezone.localtime(when)
+    exact = f"{date_format(local, 'j M Y H:i:s')} {local:%Z}"
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', local.isoformat(), exact, f"{local:%H:%M:%S}"
+    )
+
+
 def _said(when: datetime) -> str:
     seconds = (timezone.now() - when).total_seconds()
     if -60 < seconds < 60:

@@ -15,6 +15,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from webapp.accounts.models import User
+from webapp.accounts.typed import typed
 from webapp.triage import sealing
 from webapp.triage.forms.key import StoredKeyForm
 from webapp.triage.keys import KeyRefusedError, key_add, key_remove
@@ -61,7 +62,7 @@ def remove_key(request: HttpRequest, key_id: UUID) -> HttpResponse:
     key = get_object_or_404(StoredKey, pk=key_id)
     if key.owner_id != user.pk and not user.is_staff:
         raise PermissionDenied("Only whose key it is, or an administrator, removes it.")
-    if key_remove(key, user):
+    if typed(request, key.name, "remove it") and key_remove(key, user):
         messages.success(
             request, f"“{key.name}” is removed. Machines that used it need another key."
         )

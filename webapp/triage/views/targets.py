@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from agents.agent import AgentError
 from agents.facts import View
 from webapp.accounts.models import User
+from webapp.accounts.typed import typed
 from webapp.triage.contact import Contact, first_contact
 from webapp.triage.credentials import (
     RefusedError,
@@ -112,10 +113,8 @@ def forget_key(request: HttpRequest, session: DiagnosisSession, target_id: int) 
         raise PermissionDenied(
             "Only who may connect to this machine may forget its key."
         ) from error
-    named = bool(host) and request.POST.get("confirm", "").strip() == host
-    if not named or not re.fullmatch(r"[0-9]{1,5}", port):
-        messages.error(request, f"Type {host or target.host} to forget its key.")
-    else:
+    known = bool(host) and re.fullmatch(r"[0-9]{1,5}", port)
+    if typed(request, host or target.host, "forget its key") and known:
         session.host_keys.filter(host=host, port=int(port)).delete()
         Event.record(session, "host_key_forgotten", acting(request), host=host)
     return redirect("triage:host_key", session.pk, target.pk)

@@ -53,7 +53,7 @@ class Command(BaseCommand):
         if NEEDS or not chromium:
             raise CommandError(NEEDS or "Pictures need Chromium: apt install chromium.")
         into = Path(folder)
-        with _served() as link, sync_playwright() as playwright:
+        with served() as link, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=[*FLAGS])
             taken = sum(self._look(browser, link, into))
             browser.close()
@@ -123,7 +123,7 @@ def _first_evidence(page: Page, diagnosis: str) -> str:
 
 
 @contextmanager
-def _served() -> Iterator[str]:
+def served() -> Iterator[str]:
     """A server of its own with an empty data folder; gives the one-time link it prints."""
     with tempfile.TemporaryDirectory(prefix="peerpath-screenshots-") as data:
         with socket.socket() as free:
