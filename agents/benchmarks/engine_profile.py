@@ -66,6 +66,7 @@ benchmark = Benchmark(
             hint="as that machine reaches it; empty: ports 30000 and 8000 there",
             pattern=r"(?:https?:\/\/)?[\w.:\[\]\/\-]{1,200}",
         ),
+        Choice("model", "Model", hint="its name in requests; empty: the first that it lists"),
         Choice("key-file", "Key file", hint="a path there, if the endpoint wants a key"),
         Choice(
             "trace-dir", "Trace folder", hint="there; empty: what the engine's command line says"

@@ -72,6 +72,7 @@ benchmark = Benchmark(
             hint="as that machine reaches it; empty: ports 30000 and 8000 there",
             pattern=r"(?:https?:\/\/)?[\w.:\[\]\/\-]{1,200}",
         ),
+        Choice("model", "Model", hint="its name in requests; empty: the first that it lists"),
         Choice("key-file", "Key file", hint="a path there, if the endpoint wants a key"),
         Choice("seed", "Seed", hint="repeats an earlier run's prompts", pattern=r"[0-9]{1,12}"),
     ),

@@ -3,9 +3,12 @@
 import random
 import time
 
-from endpoint import PATHS, WHOLE_LENGTH, Failed
+from endpoint import PATHS, WHOLE_LENGTH, Failed, choice_of
 from lines import Refusal
 
+# What says that a way of asking is not there, or that another one may be taken.
+ABSENT = ("HTTP 404", "HTTP 405", "HTTP 501")
+REFUSED = ("HTTP 400", "HTTP 422", "an answer without text", "an answer that is no stream")
 WORDS = "river stone window market letter garden winter engine paper bridge silver morning"
 
 
@@ -73,10 +76,7 @@ class Caller:
 
 
 def _has_text(said):
-    choices = said.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    if not isinstance(choice, dict):
-        return False
+    choice = choice_of(said)
     delta = choice.get("delta") if isinstance(choice.get("delta"), dict) else {}
     texts = (
         choice.get("text"),
@@ -101,23 +101,25 @@ def caller_for(endpoint, model):
 
     Raises Refusal when none brings an answer.
     """
-    problem = ""
+    problems = []
     for path in PATHS:
         for extra in (WHOLE_LENGTH, {}):
             caller = Caller(endpoint, model, path, extra)
             try:
                 return caller, caller(prompt_of(200, 0, 0), 16)
             except Failed as failed:
-                problem = problem if path != PATHS[0] else str(failed)
-                if str(failed) not in ("HTTP 400", "HTTP 404", "HTTP 405", "HTTP 422"):
-                    raise Refusal(f"a first short request failed: {failed}", _fix(failed)) from None
-    raise Refusal(f"a first short request failed: {problem}", "look at the engine's own log")
+                last = failed
+            if str(last) not in (*ABSENT, *REFUSED):
+                raise _no_first(last)
+        problems.append(last)
+    raise _no_first(next((p for p in problems if str(p) not in ABSENT), problems[0]))
 
 
-def _fix(failed):
+def _no_first(failed):
+    fix = "look at the engine's own log"
     if str(failed) in ("HTTP 401", "HTTP 403"):
-        return "give --key-file with a file on this machine that holds the engine's key"
-    return "look at the engine's own log"
+        fix = "give --key-file with a file on this machine that holds the engine's key"
+    return Refusal(f"a first short request failed: {failed.whole}", fix)
 
 
 def prompt_of(words, seed, number):

@@ -11,13 +11,23 @@ from lines import Refusal
 
 PORTS = (30000, 8000)  # SGLang's and vLLM's own defaults
 MOST_LINE = 1 << 20  # bytes of one event's line
+PIECE = 1 << 16
 # Both engines take these beside the OpenAI fields; what refuses them is asked without.
 WHOLE_LENGTH = {"ignore_eos": True}
 PATHS = ("/v1/completions", "/v1/chat/completions")
 
 
 class Failed(Exception):  # noqa: N818
-    """A request that brought no whole answer. The text is a kind of failure, short enough to count."""
+    """A request that brought no whole answer. The text is a kind of failure, short enough to count;
+    said: the engine's own words about it, where it has any."""
+
+    def __init__(self, kind, said=""):
+        super().__init__(kind)
+        self.said = said
+
+    @property
+    def whole(self):
+        return ": ".join(filter(None, (str(self), self.said)))
 
 
 class Endpoint:
@@ -72,7 +82,9 @@ class Endpoint:
         try:
             response = connection.getresponse()
             if response.status != 200:
-                raise Failed(f"HTTP {response.status}")
+                raise refused(response.status, response.read(PIECE))
+            if response.headers.get_content_type() == "application/json":
+                raise Failed("an answer that is no stream")
             yield from _said(events(response))
         except (OSError, http.client.HTTPException) as error:
             raise Failed(_kind(error)) from None
@@ -83,18 +95,10 @@ class Endpoint:
 def events(response):
     """(arrival, data) of server-sent events, as the WHATWG HTML standard frames them.
 
-    Lines are split as bytes: a token may hold U+2028 or U+0085, at which text splits and an event does
-    not. arrival: when the first line of the event was whole. An event cut off by the end is none.
+    arrival: when the first line of the event was whole. An event cut off by the end is none.
     """
     data, arrival = [], 0.0
-    while True:
-        line = response.readline(MOST_LINE)
-        now = time.perf_counter()
-        if not line:
-            return
-        if not line.endswith(b"\n") and len(line) >= MOST_LINE:
-            raise Failed("an event without end")
-        line = line.rstrip(b"\r\n")
+    for now, line in _lines(response):
         if line.startswith(b"data:"):
             arrival = arrival if data else now
             data.append(line[6:] if line[5:6] == b" " else line[5:])
@@ -103,8 +107,30 @@ def events(response):
             data = []
 
 
+def _lines(response):
+    """(arrival, line) without its end. Raises Failed, and IncompleteRead when the connection broke:
+    readline would take that for the end.
+
+    Lines are split as bytes: a token may hold U+2028 or U+0085, at which text splits and an event does
+    not, and a piece may end inside a character.
+    """
+    rest = b""
+    while True:
+        piece = response.read1(PIECE)
+        now = time.perf_counter()
+        if not piece:
+            return
+        *whole, rest = (rest + piece).split(b"\n")
+        if len(rest) > MOST_LINE:
+            raise Failed("an event without end")
+        for line in whole:
+            yield now, line.rstrip(b"\r")
+
+
 def _said(found):
-    """The JSON of each event until [DONE]; a stream that ends without it was dropped."""
+    """The JSON of each event until [DONE], which some engines do not send: a stream that ends without it
+    and without a reason to finish was dropped."""
+    finished = False
     for arrival, data in found:
         if data.strip() == b"[DONE]":
             return
@@ -115,9 +141,37 @@ def _said(found):
         if not isinstance(said, dict):
             raise Failed("a malformed event")
         if "error" in said:
-            raise Failed("an error inside the stream")
+            raise Failed("an error inside the stream", words_of(data))
+        finished = finished or isinstance(choice_of(said).get("finish_reason"), str)
         yield arrival, said
-    raise Failed("the stream ended before its end")
+    if not finished:
+        raise Failed("the stream ended before its end")
+
+
+def choice_of(said):
+    """The first choice of an event; {} when it has none."""
+    choices = said.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    return choice if isinstance(choice, dict) else {}
+
+
+def refused(status, raw):
+    """The Failed of an answer that is not 200. What is said about a key may hold it, and is left out."""
+    return Failed(f"HTTP {status}", "" if status in (401, 403) else words_of(raw))
+
+
+def words_of(raw):
+    """What an engine says about a request: {"error": {"message": …}} as OpenAI has it, FastAPI's
+    {"detail": …}; "" when it is neither."""
+    try:
+        said = json.loads(raw)
+    except ValueError:
+        return ""
+    for name in ("error", "detail", "message"):
+        said = said.get(name, said) if isinstance(said, dict) else said
+    said = said[0] if isinstance(said, list) and said else said
+    said = said.get("msg") if isinstance(said, dict) else said
+    return said[:200] if isinstance(said, str) else ""
 
 
 def _kind(error):
@@ -139,25 +193,37 @@ def read_key(path):
         raise Refusal(f"the key file cannot be read: {error}", "name a file there") from None
 
 
-def find(url, key, stall):
-    """(endpoint, model, engine): the one asked for, else what answers at an engine's usual port."""
+def find(url, key, stall, model=""):
+    """(endpoint, model, engine): the one asked for, else what answers at an engine's usual port.
+    model: its name, which an endpoint that loads models when they are asked for need not list."""
     tried = [url] if url else [f"http://127.0.0.1:{port}" for port in PORTS]
     problems = []
     for address in tried:
         endpoint = Endpoint(address, key, stall)
         try:
             status, body = endpoint.ask("GET", "/v1/models", stall=10)
-            model = json.loads(body)["data"][0] if status == 200 else None
-        except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError) as error:
-            problems.append(f"{address}: {type(error).__name__}")
+        except (OSError, http.client.HTTPException) as error:
+            problems.append(f"{address}: {_kind(error)}")
             continue
-        if isinstance(model, dict) and isinstance(model.get("id"), str):
-            return endpoint, model["id"], str(model.get("owned_by", ""))
-        problems.append(f"{address}: HTTP {status}")
+        listed = _models(body) if status == 200 else {}
+        chosen = model or next(iter(listed), "")
+        if chosen and (listed or url):
+            return endpoint, chosen, listed.get(chosen, "")
+        problems.append(f"{address}: {'it lists no model' if status == 200 else f'HTTP {status}'}")
     fix = (
-        "start the engine, or give --url; if it wants a key, --key-file with a file on this machine"
+        "start the engine, or give --url; if it wants a key, --key-file with a file on this machine;"
+        " if it lists no model, --model"
     )
     raise Refusal("no engine answers /v1/models: " + ", ".join(problems), fix)
+
+
+def _models(body):
+    """{name: who owns it} as the endpoint lists them; {} when it lists none."""
+    try:
+        rows = json.loads(body)["data"]
+        return {row["id"]: str(row.get("owned_by", "")) for row in rows if row["id"]}
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return {}
 
 
 def running(endpoint):

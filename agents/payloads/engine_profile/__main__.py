@@ -26,6 +26,7 @@ from recording import record, switch_off
 SCHEMA = "peerpath.engine_profile/1"
 OPTIONS = (
     ("--url", str, "", "the endpoint as this machine reaches it; default: ports 30000 and 8000"),
+    ("--model", str, "", "its name in requests; default: the first that the endpoint lists"),
     ("--key-file", str, "", "a file on this machine that holds the endpoint's key"),
     ("--concurrency", int, 1, "requests at once"),
     ("--steps", int, 24, "how many events of each request are recorded"),
@@ -73,7 +74,7 @@ def _read(chosen, argv):
 
 
 def _record(chosen, argv):
-    endpoint, model, engine = find(chosen.url, read_key(chosen.key_file), 120)
+    endpoint, model, engine = find(chosen.url, read_key(chosen.key_file), 120, chosen.model)
     busy = running(endpoint)
     if busy and not chosen.force:
         fix = "wait until the engine is idle, or give --force and accept a record of other work"
@@ -104,7 +105,8 @@ def _record_and_tell(chosen, endpoint, call):
         found = new_traces(folders, before, time.monotonic() + chosen.write_seconds)
         if not found:
             fix = (
-                "look in its log where it wrote the trace, and upload that file on the measure page"
+                "look in its log where it wrote the trace, and upload that file on the measure page; a vLLM"
+                " whose --profiler-config says cuda or proton writes none"
             )
             raise Refusal("the engine's trace was not found where this account can read", fix)
         _tell_first(found)
@@ -136,7 +138,7 @@ def main(argv):
         return 2
     except Stopped as stopped:
         with contextlib.suppress(Refusal):
-            switch_off(find(chosen.url, read_key(chosen.key_file), 1)[0])
+            switch_off(find(chosen.url, read_key(chosen.key_file), 1, chosen.model)[0])
         say(stopped=str(stopped))
         return STOPPED
     if code == 0:

@@ -31,8 +31,10 @@ def engines():
 def configured():
     """Folders that running engines were told to write traces to, as this machine reaches them."""
     for root, cwd, environment, argv in engines():
+        home = next((line[5:].decode() for line in environment if line.startswith(b"HOME=")), "/")
         for folder in _told(environment, argv):
-            yield root / str(Path(cwd) / folder).lstrip("/")
+            whole = home + folder[1:] if folder.split("/")[0] == "~" else folder
+            yield root / str(Path(cwd) / whole).lstrip("/")
 
 
 def _told(environment, argv):
@@ -43,7 +45,7 @@ def _told(environment, argv):
             yield value
     for i, word in enumerate(words):
         name, _, value = word.partition("=")
-        if not name.startswith("--profiler-config"):
+        if not name.startswith(("--profiler-config", "--profiler_config")):
             continue
         value = value or (words[i + 1] if i + 1 < len(words) else "")
         if name.endswith(".torch_profiler_dir"):
@@ -58,14 +60,16 @@ def seen_from_here(folder):
 
 
 def traces(folders):
-    """{(device, inode): path}: each file once, though several processes share their root."""
+    """{(device, inode): (path, bytes)}: each file once, though several processes share their root.
+    The profiler packs its trace by way of a temporary file, which may be gone at any moment."""
     found = {}
     for folder in folders:
         with contextlib.suppress(OSError):
             for path in folder.iterdir():
                 if path.name.endswith((".json", ".json.gz")):
-                    about = path.stat()
-                    found.setdefault((about.st_dev, about.st_ino), path)
+                    with contextlib.suppress(OSError):
+                        about = path.stat()
+                        found.setdefault((about.st_dev, about.st_ino), (path, about.st_size))
     return found
 
 
@@ -73,12 +77,12 @@ def new_traces(folders, before, until):
     """Files that were not there before, written to their end, rank 0 first; none came: []."""
     sizes, quiet = {}, time.monotonic()
     while time.monotonic() < until:
-        found = {k: p for k, p in traces(folders()).items() if k not in before}
-        now = {key: path.stat().st_size for key, path in found.items()}
+        now = {k: found for k, found in traces(folders()).items() if k not in before}
         if now != sizes:
             sizes, quiet = now, time.monotonic()
         elif now and time.monotonic() - quiet >= QUIET_SECONDS:
-            return sorted(found.values(), key=lambda p: (not FIRST_RANK.search(p.name), p.name))
+            paths = [path for path, _ in now.values()]
+            return sorted(paths, key=lambda p: (not FIRST_RANK.search(p.name), p.name))
         time.sleep(0.2)
     return []
 

@@ -13,7 +13,7 @@ import threading
 import time
 
 from completion import prompt_of
-from endpoint import Failed
+from endpoint import Failed, refused
 from lines import Refusal, say
 
 TOKENS = 4096  # asked for; the streams are dropped when the recording is over
@@ -24,6 +24,9 @@ NOT_SET_UP = (
     "SGLang has it always; start vLLM with --profiler-config "
     '\'{"profiler": "torch", "torch_profiler_dir": "/tmp/traces", "torch_profiler_with_stack": false}\' '
     "(0.13 and later) or VLLM_TORCH_PROFILER_DIR=/tmp/traces (before), which restarts it"
+)
+KEY = (
+    "an SGLang with --admin-api-key wants that one: give --key-file with a file there that holds it"
 )
 
 
@@ -108,18 +111,21 @@ def _say_how_slow(plain_ms, recorded_ms):
 
 
 def _start(endpoint, folder):
-    """SGLang takes where to write and what to record; vLLM reads no body."""
+    """SGLang takes where to write and what to record; vLLM passes over what it does not know in a body."""
     asked = {"output_dir": folder, "activities": ["GPU"], "with_stack": False}
-    status = _post(endpoint, "/start_profile", asked, 60)
+    status, said = _post(endpoint, "/start_profile", asked, 60)
     ON[0] = status == 200
     if status in (404, 405, 501):
         raise Refusal("this engine was started without its profiler", NOT_SET_UP)
+    if status in (401, 403):
+        raise Refusal(f"/start_profile answered HTTP {status}", KEY)
     if status != 200:
-        raise Refusal(f"/start_profile answered HTTP {status}", "look at the engine's own log")
+        failed = refused(status, said).whole
+        raise Refusal(f"/start_profile answered {failed}", "look at the engine's own log")
 
 
 def _post(endpoint, path, body, seconds):
     try:
-        return endpoint.ask("POST", path, body, stall=max(1.0, seconds))[0]
+        return endpoint.ask("POST", path, body, stall=max(1.0, seconds))
     except (OSError, http.client.HTTPException) as error:
         raise Refusal(f"{path}: {type(error).__name__}", "look at the engine's own log") from None

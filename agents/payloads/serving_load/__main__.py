@@ -27,6 +27,7 @@ SCHEMA = "peerpath.serving_load/1"
 BUSY_PERCENT = 70  # of one core: above it the figures are this program's, not the engine's
 OPTIONS = (
     ("--url", str, "", "the endpoint as this machine reaches it; default: ports 30000 and 8000"),
+    ("--model", str, "", "its name in requests; default: the first that the endpoint lists"),
     ("--key-file", str, "", "a file on this machine that holds the endpoint's key"),
     ("--concurrency", str, "1,4,16,64", "requests at once, one rung each"),
     ("--input-tokens", int, 512, "about how long a prompt is"),
@@ -66,7 +67,8 @@ def options(argv):
 def measured(chosen, argv):
     """The whole ladder, in the process that is watched. Returns the exit code."""
     try:
-        endpoint, model, engine = find(chosen.url, read_key(chosen.key_file), chosen.stall_seconds)
+        key = read_key(chosen.key_file)
+        endpoint, model, engine = find(chosen.url, key, chosen.stall_seconds, chosen.model)
         busy = running(endpoint)
         if busy and not chosen.force:
             fix = "wait until the engine is idle, or give --force and accept figures beside other work"
@@ -119,6 +121,7 @@ def _climb(chosen, call, words):
         say(**row_of(rung, first, last, power.mean_w(first, last), client_s))
         if client_s > BUSY_PERCENT / 100 * (last - first):
             say(note=f"at {concurrency} at once this program was busy itself: figures are its own")
+        rung.say_short()
         if not rung.answers:
             kinds = ", ".join(f"{n} × {kind}" for kind, n in rung.failures.items())
             lost("the rungs above it", f"at {concurrency} at once no request succeeded: {kinds}")

@@ -9,6 +9,7 @@ from endpoint import Failed
 from lines import say
 
 WARM_TOKENS = 8
+SHORT = 0.95  # of the length asked for: below it answers ended early
 MOST_FAILURES = 5  # in a row: then a stream of requests gives up
 
 
@@ -33,6 +34,14 @@ class Rung:
         self.until = first + self.chosen.rung_seconds
         self._together(self._stream)
         return first, time.perf_counter()
+
+    def say_short(self):
+        """An engine that does not know ignore_eos may pass over it."""
+        given = [a.completion_tokens for a in self.answers if a.completion_tokens is not None]
+        asked = self.chosen.output_tokens
+        if given and statistics.fmean(given) < SHORT * asked:
+            mean = statistics.fmean(given)
+            say(note=f"at {self.concurrency} at once answers had {mean:.0f} of {asked} tokens")
 
     def _together(self, task):
         threads = [threading.Thread(target=task, daemon=True) for _ in range(self.concurrency)]
@@ -68,7 +77,10 @@ class Rung:
         except Failed as failed:
             with self.lock:
                 kind = str(failed) if keep else f"{failed} (warm-up)"
-                self.failures[kind] = self.failures.get(kind, 0) + 1
+                seen = self.failures.get(kind, 0)
+                self.failures[kind] = seen + 1
+            if failed.said and not seen:
+                say(note=f"at {self.concurrency} at once, {failed.whole}")
             return False
         if keep:
             with self.lock:

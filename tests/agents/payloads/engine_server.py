@@ -16,11 +16,15 @@ from typing import Any, ClassVar, cast
 
 @dataclass
 class Engine:
-    """How the server behaves. step_s: between two tokens. per_event: tokens in one event.
+    """How the server behaves. step_s: between two tokens. per_event: tokens in one event. piece: bytes
+    of one HTTP chunk; 0: an event. models: those it lists; it takes "tiny" whatever it lists. stops_at:
+    tokens after which it stops by itself.
 
     fault: "", "drop" (ends after three events), "429", "malformed", "no_usage", "error", "no_done",
-    "chat_only", "strict" (refuses fields OpenAI does not have), "keyed". trace: what the profiler
-    writes; None: no profiler was set up.
+    "unmarked" (a reason to finish and the usage in one event, and no [DONE], as transformers serve has
+    it), "whole" (no stream), "mute" (no text but in a chat), "chat_only", "strict" (refuses fields OpenAI
+    does not have), "keyed". trace: what the profiler writes; None: no profiler was set up.
+    admin_key: the profiler's own, as SGLang has it.
     """
 
     step_s: float = 0.004
@@ -28,6 +32,10 @@ class Engine:
     fault: str = ""
     busy: int | None = None
     text: str = "w"
+    piece: int = 0
+    models: tuple[str, ...] = ("tiny",)
+    stops_at: int = 10**9
+    admin_key: bool = False
     trace: dict[str, Any] | None = None
     hides: Path | None = None  # where it writes traces although it was asked for another folder
     trace_folder: Path | None = None
@@ -79,7 +87,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path == "/v1/models":
-            self._answer(200, {"data": [{"id": "tiny", "owned_by": "sglang"}]})
+            rows = [{"id": name, "owned_by": "sglang"} for name in self.engine.models]
+            self._answer(200, {"object": "list", "data": rows})
         elif self.path == "/metrics" and self.engine.busy is not None:
             self._answer(200, f'sglang:num_running_reqs{{model="tiny"}} {self.engine.busy}.0\n')
         else:
@@ -90,6 +99,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.engine.asked.append(self.path)
         if self.path in ("/v1/completions", "/v1/chat/completions"):
             self._complete(asked)
+        elif self.engine.admin_key and self.path == "/start_profile":
+            self._answer(401, {"error": "Unauthorized"})
         elif self.engine.trace is not None and self.path == "/start_profile":
             self.engine.trace_folder = self.engine.hides or Path(asked["output_dir"])
             self._answer(200, "Start profiling.\n")
@@ -112,6 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, status: int, body: Any) -> None:
         raw = body.encode() if isinstance(body, str) else json.dumps(body).encode()
         self.send_response(status)
+        self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(raw)))
         self.end_headers()
         self.wfile.write(raw)
@@ -122,9 +134,14 @@ class _Handler(BaseHTTPRequestHandler):
         if engine.fault == "chat_only" and not chat:
             return self._answer(404, {})
         if engine.fault == "keyed" and self.headers.get("Authorization") != "Bearer sesame":
-            return self._answer(401, {})
+            return self._answer(401, {"error": {"message": "no such key: " + "sesame"}})
         if engine.fault == "strict" and "ignore_eos" in asked:
-            return self._answer(400, {})
+            return self._answer(422, {"detail": "Unexpected fields: {'ignore_eos'}"})
+        if asked["model"] != "tiny":
+            message = f"The model `{asked['model']}` does not exist."
+            return self._answer(404, {"error": {"message": message, "code": 404}})
+        if engine.fault == "whole":
+            return self._answer(200, {"choices": [{"text": "w", "finish_reason": "length"}]})
         prompt = asked["messages"][0]["content"] if chat else asked["prompt"]
         with engine.lock:
             engine.prompts.append(prompt)
@@ -133,8 +150,10 @@ class _Handler(BaseHTTPRequestHandler):
             engine.most_at_once = max(engine.most_at_once, engine.now)
         try:
             if engine.fault == "429" and not first:
-                return self._answer(429, {})
-            self._stream(prompt, int(asked["max_tokens"]), chat, "" if first else engine.fault)
+                return self._answer(429, {"error": {"message": "the queue is full"}})
+            tokens = min(int(asked["max_tokens"]), engine.stops_at)
+            spared = first and engine.fault not in ("unmarked", "mute")
+            self._stream(prompt, tokens, chat, "" if spared else engine.fault)
         finally:
             with engine.lock:
                 engine.now -= 1
@@ -146,12 +165,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
+        if chat:
+            self._event(json.dumps({"choices": [{"delta": {"role": "assistant", "content": ""}}]}))
         for sent, given in enumerate(range(0, tokens, engine.per_event)):
             time.sleep(engine.step_s)
             if fault == "drop" and sent == 3:
                 self.close_connection = True
                 return
             text = engine.text * min(engine.per_event, tokens - given)
+            text = "" if fault == "mute" and not chat else text
             delta = {"delta": {"content": text}} if chat else {"text": text}
             if fault == "malformed" and sent == 2:
                 self._event('{"choices": [{"te')
@@ -159,14 +181,22 @@ class _Handler(BaseHTTPRequestHandler):
                 self._event(json.dumps({"error": {"message": "out of memory"}}))
             else:
                 self._event(json.dumps({"choices": [delta]}, ensure_ascii=False))
-        if fault != "no_usage":
-            usage = {"prompt_tokens": 2 * len(prompt.split()), "completion_tokens": tokens}
-            self._event(json.dumps({"choices": [], "usage": usage}))
-        if fault != "no_done":
+        self._finish(fault, {"prompt_tokens": 2 * len(prompt.split()), "completion_tokens": tokens})
+
+    def _finish(self, fault: str, usage: dict[str, int]) -> None:
+        last = {"choices": [{"text": "", "delta": {}, "finish_reason": "length"}]}
+        if fault == "unmarked":
+            self._event(json.dumps({**last, "usage": usage}))
+        elif fault != "no_done":
+            self._event(json.dumps(last))
+            if fault != "no_usage":
+                self._event(json.dumps({"choices": [], "usage": usage}))
             self._event("[DONE]")
         self.wfile.write(b"0\r\n\r\n")
 
     def _event(self, data: str) -> None:
         raw = f": keep-alive\n\ndata: {data}\r\n\r\n".encode()
-        self.wfile.write(f"{len(raw):x}\r\n".encode() + raw + b"\r\n")
-        self.wfile.flush()
+        size = self.engine.piece or len(raw)
+        for piece in (raw[i : i + size] for i in range(0, len(raw), size)):
+            self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+            self.wfile.flush()

@@ -86,6 +86,14 @@ def test_an_engine_without_its_profiler_says_how_to_start_it(program: Path) -> N
     assert engine.asked.count("/stop_profile") == 0
 
 
+def test_a_profiler_that_wants_its_own_key_says_so(program: Path) -> None:
+    with serving(Engine(trace=trace(6), step_s=0.01, admin_key=True)) as engine:
+        lines, _ = run(program, engine)
+    assert "HTTP 401" in lines[-1]["error"]
+    assert "--admin-api-key" in lines[-1]["fix"]
+    assert engine.asked.count("/stop_profile") == 0
+
+
 def test_a_trace_that_cannot_be_found_says_how_to_bring_it(program: Path, tmp_path: Path) -> None:
     with serving(Engine(trace=trace(6), step_s=0.01, hides=tmp_path)) as engine:
         lines, _ = run(program, engine, "--write-seconds", "2")
