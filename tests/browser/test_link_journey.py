@@ -107,3 +107,55 @@ def test_from_a_link_to_accepted_evidence(
     page.reload()
     expect(page.get_by_text("does not open, or not any more")).to_be_visible()
     hers.close()
+
+
+def _proposed_with_a_link(operator: Page, server: Server) -> tuple[str, str]:
+    """The sample's session with a proposal for the host, and a link that may approve it."""
+    operator.goto(server.url)
+    operator.get_by_role("button", name="Open it").click()
+    session = operator.url.rsplit("/", 1)[0]
+    operator.goto(f"{session}/decide")
+    operator.locator("#option-gpudirect_clique input").check()
+    operator.get_by_label("Why these, and why now").fill("The ladder stops at granted.")
+    operator.get_by_role("button", name="Propose it").click()
+    expect(operator.locator("#approvals")).to_contain_text("0 of 1 needed")
+    operator.get_by_role("link", name="make a link").click()
+    operator.get_by_label("They may approve or reject").check()
+    return session, _made_link(operator)
+
+
+def test_she_approves_by_a_link_what_touches_her_host(
+    operator: Page, server: Server, browser: Browser, shot: Shot
+) -> None:
+    session, link = _proposed_with_a_link(operator, server)
+    hers = browser.new_context(viewport={"width": 390, "height": 844}, java_script_enabled=False)
+    page = hers.new_page()
+    page.goto(link)
+    record = page.locator("#decision-1")
+    expect(record).to_contain_text("The ladder stops at granted.")
+    record.get_by_label("Your name").fill("Erika Muster")
+    record.get_by_label("Why, or why not").fill("Sunday is free.")
+    record.get_by_role("button", name="Approve").click()
+    expect(record).to_contain_text("approved")
+    expect(record.get_by_role("button", name="Approve")).to_have_count(0)
+    shot(page, "link-4-approved")
+    hers.close()
+
+    operator.goto(f"{session}/decisions/1")
+    expect(operator.locator("#approvals")).to_contain_text("Erika Muster ⚠ by link")
+    expect(operator.locator("#approvals")).to_contain_text("alice, who proposed this")
+    shot(operator, "link-5-record")
+
+
+def test_the_proposer_s_own_browser_is_no_second_person(
+    operator: Page, server: Server, browser: Browser
+) -> None:
+    _, link = _proposed_with_a_link(operator, server)
+    operator.goto(link)
+    expect(operator.locator("#decision-1")).to_contain_text("You are signed in as alice")
+    expect(operator.locator("#decision-1").get_by_role("button")).to_have_count(0)
+    other = browser.new_page()
+    other.goto(link)
+    expect(other.locator("#decision-1")).to_contain_text("alice, who proposed it, opened this link")
+    expect(other.locator("#decision-1").get_by_role("button")).to_have_count(0)
+    other.close()

@@ -7,7 +7,7 @@ admin may judge by a link that allows it (DECISIONS.md, record 31); all links to
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,13 +51,19 @@ def needed(decision: Decision) -> int:
     return decision.session.quorum if decision.affects_host else 0
 
 
-def counting(decision: Decision) -> list[Approval]:
+def approvals_of(decision: Decision) -> list[Approval]:
+    """Every yes and no that was said on it, oldest first, with who said it."""
+    said = decision.approvals.select_related("by", "link__made_by")
+    return list(said.prefetch_related("link__opened_by"))
+
+
+def counting(decision: Decision, said: Iterable[Approval] | None = None) -> list[Approval]:
     """The newest word of each person on the record as it stands, the proposer's never. What came by links
-    is one person's: several can be made for one, and nobody signed in."""
+    is one person's: several can be made for one, and nobody signed in. said: `approvals_of` it, where
+    they were read already."""
     newest: dict[int | None, Approval] = {}
     content = decision.content_sha256
-    said = decision.approvals.select_related("by", "link__made_by")
-    for approval in said.prefetch_related("link__opened_by"):
+    for approval in approvals_of(decision) if said is None else said:
         if approval.content_sha256 == content and not _proposers_own(approval, decision):
             newest[approval.by_id] = approval
     return list(newest.values())
@@ -138,6 +144,8 @@ def _may_judge(decision: Decision, by: User | ByLink) -> None:
         )
     if not by.name:
         raise DecisionError("Say who you are; the record has only this.")
+    if decision.proposed_by.username.casefold() in {by.name.casefold(), by.link.person.casefold()}:
+        raise DecisionError("Who proposed it is no second person; somebody else has to look at it.")
 
 
 def _can_be_judged(

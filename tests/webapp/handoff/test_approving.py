@@ -155,6 +155,7 @@ def test_all_links_together_are_one_person(
     ("word", "answer"),
     [
         ({"name": " "}, "Say who you are"),
+        ({"name": "Alice"}, "no second person"),
         ({"approves": "no", "reason": " "}, "Say why not"),
         ({"seen": "0" * 64}, "changed since you opened the page"),
     ],
