@@ -13,6 +13,7 @@ from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.matching import with_vm
 from webapp.review import scoring
 from webapp.review.models import Decision, DecisionState
+from webapp.review.scoring import History
 from webapp.review.snapshots import Snapshot
 from webapp.triage.case_facts import facts_of
 from webapp.triage.models import DiagnosisSession
@@ -23,7 +24,7 @@ LONGEST = 200
 @dataclass(frozen=True, slots=True)
 class BeforeAfter:
     """before, after: tokens of the states, "e1" or the name of one output. decision: the one that is scored.
-    along: what else was carried out between them."""
+    along: what else was carried out between them. facts, history: what it was found in."""
 
     before: str
     after: str
@@ -32,6 +33,8 @@ class BeforeAfter:
     decision: Decision | None
     along: tuple[Decision, ...]
     scores: tuple[Score, ...]
+    facts: Facts
+    history: History
 
 
 def outputs(facts: Facts) -> list[Snapshot]:
@@ -51,31 +54,36 @@ def before_after(
     """asked: tokens, "" for what the session proposes: the state before `decision`, or else before the
     newest one, and the state after it."""
     facts = with_vm(facts_of(session), session.vmid)
-    scored = decision or _newest(session)
-    proposed = _proposed(session, facts, scored)
+    history = History.of(session)
+    scored = decision or _newest(history)
+    proposed = _proposed(session, history, facts, scored)
     tokens = [given or own for given, own in zip(asked, proposed, strict=True)]
     picks = (_pick(tokens[0], facts), _pick(tokens[1], facts))
-    along = scoring.between(session, picks[0].epoch, picks[1].epoch)
+    along = history.between(picks[0].epoch, picks[1].epoch)
     found = verified(facts, *picks, scoring.intended(along))
-    scores = scoring.scores(session, scored, facts, picks, found) if scored in along else ()
+    scores = (
+        scoring.scores(session, history, scored, facts, picks, found) if scored in along else ()
+    )
     others = tuple(d for d in along if d != scored)
     codes = scoring.codes_of(facts, picks)
-    return BeforeAfter(tokens[0], tokens[1], found, codes, scored, others, scores)
+    return BeforeAfter(tokens[0], tokens[1], found, codes, scored, others, scores, facts, history)
 
 
-def _newest(session: DiagnosisSession) -> Decision | None:
+def _newest(history: History) -> Decision | None:
     """The one that waits to be closed, else the one that was carried out last."""
-    waiting = session.decisions.filter(state=DecisionState.APPLIED).last()
-    done = [item.number for item in scoring.applied(session)]
-    return waiting or (session.decisions.filter(number=done[-1]).first() if done else None)
+    last = history.carried[-1].number if history.carried else None
+    waiting = [d for d in history.decisions if d.state == DecisionState.APPLIED]
+    done = [d for d in history.decisions if d.number == last]
+    return next(iter([*reversed(waiting), *done]), None)
 
 
 def _proposed(
-    session: DiagnosisSession, facts: Facts, decision: Decision | None
+    session: DiagnosisSession, history: History, facts: Facts, decision: Decision | None
 ) -> tuple[str, str]:
     """The last measured state before the decision, and the first measured one from it on."""
-    carried = scoring.applied(session)
-    turn = next((a.epoch for a in carried if decision and a.number == decision.number), None)
+    turn = next(
+        (a.epoch for a in history.carried if decision and a.number == decision.number), None
+    )
     turn = session.epoch if turn is None else turn
     measured = sorted(_measured(facts))
     earlier = [epoch for epoch in measured if epoch < turn]

@@ -51,11 +51,22 @@ def applied(session: DiagnosisSession) -> tuple[Applied, ...]:
     )
 
 
-def between(session: DiagnosisSession, before: int, after: int) -> tuple[Decision, ...]:
-    """What was carried out from one epoch to another, the later one's included."""
-    low, high = sorted((before, after))
-    numbers = [item.number for item in applied(session) if low < item.epoch <= high]
-    return tuple(session.decisions.filter(number__in=numbers))
+@dataclass(frozen=True, slots=True)
+class History:
+    """The records of a session by number, and those that were carried out in the order they were."""
+
+    decisions: tuple[Decision, ...]
+    carried: tuple[Applied, ...]
+
+    @classmethod
+    def of(cls, session: DiagnosisSession) -> History:
+        return cls(tuple(session.decisions.order_by("number")), applied(session))
+
+    def between(self, before: int, after: int) -> tuple[Decision, ...]:
+        """What was carried out from one epoch to another, the later one's included."""
+        low, high = sorted((before, after))
+        numbers = {item.number for item in self.carried if low < item.epoch <= high}
+        return tuple(decision for decision in self.decisions if decision.number in numbers)
 
 
 def intended(decisions: Iterable[Decision]) -> frozenset[str]:
@@ -90,6 +101,7 @@ def _basis(row: Mapping[str, Any]) -> Basis:
 
 def scores(
     session: DiagnosisSession,
+    history: History,
     decision: Decision,
     facts: Facts,
     picks: tuple[Pick, Pick],
@@ -97,14 +109,14 @@ def scores(
 ) -> tuple[Score, ...]:
     """found: what was compared between the two states."""
     sides = _epochs(facts, picks)
-    along = between(session, picks[0].epoch, picks[1].epoch)
+    along = history.between(picks[0].epoch, picks[1].epoch)
     others = [d for d in along if d.pk != decision.pk]
     gate = comparability(*sides, intended([decision, *others]))
     options = chosen(decision)
     every = (*options, *(option for other in others for option in chosen(other)))
     mine = {option.id for option in options}
     p2p = [s for s in p2p_scores(every, _codes(sides), gate) if s.options[0] in mine]
-    seen, of_serving = _seen(session, decision, list(found))
+    seen, of_serving = _seen(session, history, decision, list(found))
     beside = [f"decision {other.number}" for other in others]
     total = throughput_score(options, seen, of_serving, beside)
     return (*p2p, total) if total else tuple(p2p)
@@ -130,7 +142,7 @@ def _codes(sides: tuple[Side, Side]) -> Codes | None:
 
 
 def _seen(
-    session: DiagnosisSession, decision: Decision, found: list[Verified]
+    session: DiagnosisSession, history: History, decision: Decision, found: list[Verified]
 ) -> tuple[Seen | None, Comparability | None]:
     """A serving benchmark counts before what the operator observed."""
     for item in found:
@@ -140,12 +152,12 @@ def _seen(
             allows = (lowest.low, lowest.high) if lowest.low and lowest.high else None
             runs = " and ".join(map(str, item.compared.runs))
             return Seen(lowest.speedup, allows, f"{lowest.path}, {runs} runs"), item.gate
-    return _observed(session, decision), None
+    return _observed(session, history, decision), None
 
 
-def _observed(session: DiagnosisSession, decision: Decision) -> Seen | None:
+def _observed(session: DiagnosisSession, history: History, decision: Decision) -> Seen | None:
     """The operator's own figures at the lowest load that is in both; None when they are as they were."""
-    was = next((a.observed for a in applied(session) if a.number == decision.number), ())
+    was = next((a.observed for a in history.carried if a.number == decision.number), ())
     now = session.workload.get("observed", ())
     if not was or list(was) == list(now):
         return None

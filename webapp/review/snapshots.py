@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from django.utils import timezone
 
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.matching import with_vm
-from webapp.review.scoring import applied
-from webapp.triage.case_facts import facts_of
+from webapp.review.scoring import Applied
+from webapp.triage.case_facts import facts_until
+from webapp.triage.evidence_rows import evidence_of
 from webapp.triage.models import DiagnosisSession
+
+_TOKEN = re.compile(r"[et][0-9]{1,15}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +31,10 @@ class Snapshot:
         return int(self.token[1:])
 
 
-def epochs(session: DiagnosisSession) -> list[Snapshot]:
-    """The states between changes, oldest first."""
+def epochs(session: DiagnosisSession, carried: Iterable[Applied]) -> list[Snapshot]:
+    """The states between changes, oldest first. carried: what was carried out."""
     by_epoch: dict[int, list[int]] = {}
-    for item in applied(session):
+    for item in carried:
         by_epoch.setdefault(item.epoch, []).append(item.number)
     found = [Snapshot("e0", "before any change" if session.epoch else "now")]
     for epoch in range(1, session.epoch + 1):
@@ -42,21 +47,22 @@ def epochs(session: DiagnosisSession) -> list[Snapshot]:
 def times(session: DiagnosisSession) -> list[Snapshot]:
     """One for each minute in which something was read, oldest first."""
     found: dict[str, Snapshot] = {}
-    rows = session.evidence.order_by("id").values_list("pk", "created_at")
-    for key, at in rows:
-        minute = f"{timezone.localtime(at):%-d %b %Y %H:%M}"
-        found[minute] = Snapshot(f"t{key}", f"read by {minute}")
+    for evidence in evidence_of(session):
+        minute = f"{timezone.localtime(evidence.created_at):%-d %b %Y %H:%M}"
+        found[minute] = Snapshot(f"t{evidence.pk}", f"read by {minute}")
     return list(found.values())
 
 
-def facts_at(session: DiagnosisSession, token: str) -> Facts | None:
-    """Everything known at that state; None for a token that is none."""
-    kind, number = token[:1], token[1:]
-    if kind not in {"e", "t"} or not number.isdecimal() or len(number) > 15:
+def facts_at(session: DiagnosisSession, tokens: Sequence[str]) -> list[Facts] | None:
+    """Everything known at each of these states; None when a token is none."""
+    if not all(_TOKEN.fullmatch(token) for token in tokens):
         return None
-    if kind == "t":
-        return with_vm(facts_of(session, int(number)), session.vmid)
-    return with_vm(until_epoch(facts_of(session), int(number)), session.vmid)
+    kept = [(token[0], int(token[1:])) for token in tokens]
+    known = facts_until(session, [number if kind == "t" else None for kind, number in kept])
+    return [
+        with_vm(facts if kind == "t" else until_epoch(facts, number), session.vmid)
+        for facts, (kind, number) in zip(known, kept, strict=True)
+    ]
 
 
 def until_epoch(facts: Facts, epoch: int) -> Facts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agents.facts import Fact, Reading
@@ -25,26 +25,42 @@ _TABLES: dict[str, Fact[Any]] = {
 _COLUMNS = ("fact_id", "kind", "value", "detail", "lines", "missing")
 
 
-def facts_of(session: DiagnosisSession, until: int | None = None) -> Facts:
-    """Every stored reading of the session's own machines and what the operator says. One query. until:
-    key of the last evidence that counts, for what was known at that time."""
-    stored = list(_stored(session, until))
+def facts_of(session: DiagnosisSession) -> Facts:
+    """Every stored reading of the session's own machines and what the operator says. One query."""
+    return facts_until(session, [None])[0]
+
+
+def facts_until(session: DiagnosisSession, times: Iterable[int | None]) -> list[Facts]:
+    """What was known at each of these times: keys of the last evidence that counts, None for now. One
+    query."""
+    stored = list(_stored(session))
+    return [
+        _with_said(session, [item for key, item in stored if until is None or key <= until])
+        for until in times
+    ]
+
+
+def _with_said(session: DiagnosisSession, stored: list[Sourced]) -> Facts:
     # What a person says is as new as the newest evidence; it must not make a later epoch of its own.
     newest = max((item.epoch for item in stored), default=0)
     return Facts.of([*stored, *_said(session, newest)])
 
 
-def _stored(session: DiagnosisSession, until: int | None) -> Iterator[Sourced]:
+def _stored(session: DiagnosisSession) -> Iterator[tuple[int, Sourced]]:
+    """Each with the key of its evidence."""
     readings = StoredReading.objects.filter(evidence__session=session)
     readings = readings.exclude(evidence__run__target__beside=True)  # compared with, not diagnosed
-    if until is not None:
-        readings = readings.filter(evidence_id__lte=until)
     rows = readings.order_by("evidence_id", "id").values_list(
-        *_COLUMNS, "evidence__reader", "evidence__sha256", "evidence__epoch", "evidence__label"
+        *_COLUMNS,
+        "evidence__reader",
+        "evidence__sha256",
+        "evidence__epoch",
+        "evidence__label",
+        "evidence_id",
     )
-    for order, (*columns, reader, sha256, epoch, label) in enumerate(rows, 1):
+    for order, (*columns, reader, sha256, epoch, label, key) in enumerate(rows, 1):
         reading: Reading[object] = codec.decode(codec.Row(*columns))
-        yield Sourced(reading, f"{reader}@{sha256[:12]}", epoch, order, label)
+        yield key, Sourced(reading, f"{reader}@{sha256[:12]}", epoch, order, label)
 
 
 def _said(session: DiagnosisSession, epoch: int) -> Iterator[Sourced]:

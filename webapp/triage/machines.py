@@ -88,19 +88,19 @@ def _pin(session: DiagnosisSession, user: User, address: Address, known_hosts: s
 
 
 def guests(session: DiagnosisSession) -> list[Target]:
-    return list(session.targets.filter(role=View.GUEST).select_related("stored_key__owner"))
+    """Each with whether a host key of it is accepted."""
+    return list(session.targets.filter(role=View.GUEST).with_pins())
 
 
 def run_on_all(session: DiagnosisSession, user: User) -> list[Run]:
     """The probes on every guest whose host key is accepted and that none are at work on."""
-    keys = set(session.host_keys.values_list("host", "port"))
     busy = set(
         session.runs.filter(ended_at=None, kind=runs.PROBES).values_list("target", flat=True)
     )
     chosen = [
         target
         for target in guests(session)
-        if target.pk not in busy and (target.agent == "local" or (target.host, target.port) in keys)
+        if target.pk not in busy and (target.agent == "local" or target.is_pinned)
     ]
     return [runs.queue_probes(session, target, user) for target in chosen]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from django.db.models import Prefetch
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET
 
 from webapp.diagnosis.scripts import clique_instructions
-from webapp.handoff.models import HandedScript
+from webapp.handoff.models import Download, HandedScript
 from webapp.handoff.plan import phases, sections
 from webapp.handoff.scripts import download, handed
 from webapp.triage.diagnoses import session_diagnosis
@@ -21,13 +22,18 @@ SHOWN = 40
 @require_GET
 @on_session
 def plan(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    kept = session.scripts.defer("text").select_related("link").prefetch_related("downloads__by")
+    kept = (
+        session.scripts.defer("text")
+        .select_related("link")
+        .prefetch_related(Prefetch("downloads", Download.objects.select_related("by")))
+    )
     found = session_diagnosis(session)
     context = shell(
         session,
         "",
         sections=sections(found, session.vmid),
         by_hand=clique_instructions(found),
+        facts=found.facts,
         kept=[script for script in kept[:SHOWN] if script.downloads.all()],
     )
     return TemplateResponse(request, "handoff/plan.html", context)

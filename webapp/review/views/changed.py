@@ -7,6 +7,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET
 
 from webapp.diagnosis.compare.changed import changed
+from webapp.review.scoring import applied
 from webapp.review.snapshots import epochs, facts_at, times
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import on_session, shell
@@ -16,17 +17,17 @@ from webapp.triage.views.shell import on_session, shell
 @on_session
 def changes(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """?from= and ?to= are states; without them the last change, else first and last evidence."""
-    states, moments = epochs(session), times(session)
+    states, moments = epochs(session, applied(session)), times(session)
     proposed = states if session.epoch else moments
     first = request.GET.get("from") or (proposed[-2:] or states)[0].token
     last = request.GET.get("to") or (proposed or states)[-1].token
-    before, after = facts_at(session, first), facts_at(session, last)
-    if before is None or after is None:
+    known = facts_at(session, [first, last])
+    if known is None:
         raise Http404
     context = shell(
         session,
         "",
-        found=changed(before, after),
+        found=changed(*known),
         states=states,
         moments=moments,
         first=first,

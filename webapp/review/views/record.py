@@ -33,26 +33,28 @@ PER_PAGE = 50
 @require_GET
 @on_session
 def decision(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
-    found = get_object_or_404(session.decisions.select_related("proposed_by"), number=number)
+    records = session.decisions.select_related("proposed_by", "supersedes")
+    found = get_object_or_404(records, number=number)
     if request.GET.get("format") == "md":
         return _exported(found, raw=bool(request.GET.get("raw")))
-    counting = workflow.counting(found)
+    approvals = workflow.approvals_of(found)
+    counting = workflow.counting(found, approvals)
+    facts = facts_of(session)
     context = shell(
         session,
         "",
         decision=found,
         chosen=[o for o in found.options if o["id"] in found.chosen],
         not_chosen=[o for o in found.options if o["id"] not in found.chosen],
-        stale=superseded_pins(found, facts_of(session)),
-        approvals=found.approvals.select_related("by", "link__made_by").prefetch_related(
-            "link__opened_by"
-        ),
-        approving_links=_approving_links(session),
+        stale=superseded_pins(found, facts),
+        approvals=approvals,
+        approving_links=_approving_links(session) if found.state == DecisionState.PROPOSED else [],
         counting=counting,
         needed=workflow.needed(found),
         given=sum(approval.approves for approval in counting),
         replaced_by=found.superseded_by.first(),
-        scores=scores_of(session, number),
+        scores=scores_of(session, number) if found.state in workflow.CLOSED else [],
+        facts=facts,
         mine=found.proposed_by_id == acting(request).pk,
     )
     return TemplateResponse(request, "review/decision.html", context)

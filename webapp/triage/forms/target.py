@@ -52,15 +52,17 @@ class SshTargetForm(forms.Form):
         """Offers the keys that this person may use; the machine's own to those whose they are."""
         super().__init__(*given, **more)
         usable = StoredKey.objects.usable_by(user)
+        keys = [(key.pk, str(key)) for key in usable]
+        own = may_use_own_keys(user)
+        self.may_connect = own or bool(keys)
         key_field = cast("forms.ModelChoiceField[StoredKey]", self.fields["stored_key"])
         key_field.queryset = usable
-        if may_use_own_keys(user):
-            key_field.empty_label = "none: this machine's own"
-            if not usable:
-                del self.fields["stored_key"]
-        else:
+        key_field.choices = [("", "none: this machine's own" if own else "---------"), *keys]
+        if not own:
             key_field.required = True
             del self.fields["identity_file"]
+        elif not keys:
+            del self.fields["stored_key"]
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}

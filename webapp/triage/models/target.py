@@ -9,6 +9,14 @@ from webapp.triage.models.session import DiagnosisSession
 from webapp.triage.models.stored_key import StoredKey
 
 
+class TargetQuerySet(models.QuerySet["Target"]):
+    def with_pins(self) -> TargetQuerySet:
+        """Each with the key that it is entered with, and whether it has an accepted host key."""
+        same = {name: models.OuterRef(name) for name in ("session", "host", "port")}
+        pins = models.Exists(PinnedHostKey.objects.filter(**same))
+        return self.select_related("stored_key__owner").annotate(pins=pins)
+
+
 class Target(models.Model):
     """agent: "ssh" or "local". role: "guest" or "host".
 
@@ -35,8 +43,15 @@ class Target(models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
+    objects = TargetQuerySet.as_manager()
+
     class Meta:
         ordering = ("id",)
+
+    @property
+    def is_pinned(self) -> bool:
+        """Of what `with_pins` gave: a person has accepted its host key."""
+        return bool(vars(self)["pins"])
 
     def __str__(self) -> str:
         if self.agent == "local":

@@ -331,11 +331,6 @@ def timing(value: str) -> str:
 
 
 @register.filter
-def pinned(target: Any, keys: Any) -> bool:
-    return (target.host, target.port) in keys
-
-
-@register.filter
 def reading_words(stored: Any) -> str:
     """A stored reading's value in words, through its fact's type."""
     row = codec.Row(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from django.core.paginator import Paginator
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET
@@ -25,18 +26,20 @@ def audit(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     if request.GET.get("format") == "jsonl":
         return _download(session)
     kind, actor = request.GET.get("kind", "")[:60], request.GET.get("actor", "")[:150]
-    found = filtered(session, kind=kind, actor=actor)
-    columns = set(session.events.order_by().values_list("kind", "actor_name").distinct())
-    last = session.events.values_list("number", flat=True).first() or 0
-    checked = last <= CHECKED_UNASKED or bool(request.GET.get("check"))
+    rows = session.events.order_by().values_list("kind", "actor_name")
+    counts = {(k, name): count for k, name, count in rows.annotate(count=Count("pk"))}
+    fits = [n for (k, name), n in counts.items() if kind in ("", k) and actor in ("", name)]
+    checked = sum(counts.values()) <= CHECKED_UNASKED or bool(request.GET.get("check"))
+    log = Paginator(filtered(session, kind=kind, actor=actor), PER_PAGE)
+    vars(log)["count"] = sum(fits)  # or it counts once more
     context = shell(
         session,
         "",
-        log=Paginator(found, PER_PAGE).get_page(request.GET.get("page")),
+        log=log.get_page(request.GET.get("page")),
         kind=kind,
         actor=actor,
-        kinds=sorted({kind for kind, _ in columns}),
-        actors=sorted({name for _, name in columns if name}),
+        kinds=sorted({kind for kind, _ in counts}),
+        actors=sorted({name for _, name in counts if name}),
         checked=checked,
         broken=broken(session) if checked else "",
     )

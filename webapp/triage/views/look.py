@@ -20,7 +20,6 @@ from webapp.diagnosis.compare.bias import all_reduce_bias, copy_bias
 from webapp.diagnosis.expected import figures
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.triage.case_facts import facts_of
-from webapp.triage.credentials import may_connect
 from webapp.triage.forms.target import SshTargetForm
 from webapp.triage.measured import measured
 from webapp.triage.models import DiagnosisSession
@@ -92,28 +91,30 @@ def preview_of(role: View) -> list[tuple[PreviewLine, list[PreviewLine]]]:
 @require_GET
 @on_session
 def guest(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    return _look(request, session, View.GUEST, SshTargetForm(user=acting(request)))
+    return _look(request, session, View.GUEST)
 
 
 def _look(
     request: HttpRequest,
     session: DiagnosisSession,
     role: View,
-    form: SshTargetForm,
+    form: SshTargetForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
+    """form: as it was sent; else there is one where no machine is yet, and with ?add=1 instead of the
+    runs."""
     facts = facts_of(session)
+    targets = list(session.targets.filter(role=role.value, beside=False).with_pins())
+    if form is None and (not targets or request.GET.get("add")):
+        form = SshTargetForm(user=acting(request))
+    runs = session.runs.filter(kind="probes", target__role=role.value, target__beside=False)
     context = shell(
         session,
         role.value,
         role=role.value,
         target_form=form,
-        may_connect=may_connect(acting(request)),
-        targets=session.targets.filter(role=role.value, beside=False).select_related("stored_key"),
-        keys={(k.host, k.port): k for k in session.host_keys.all()},
-        runs=session.runs.filter(
-            kind="probes", target__role=role.value, target__beside=False
-        ).select_related("target")[:3],
+        targets=targets,
+        runs=runs[:3] if form is None else (),
         facts=facts,
         rows=fact_rows(facts, f"{role.value}.", "vm." if role is View.HOST else f"{role.value}."),
         commands=preview_of(role),
@@ -170,7 +171,7 @@ def host(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         except EditedMeanwhileError as error:
             messages.error(request, f"{error} Nothing was kept; answer once more.")
         return redirect("triage:host", session.pk)
-    return _look(request, session, View.HOST, SshTargetForm(user=acting(request)))
+    return _look(request, session, View.HOST)
 
 
 @require_POST

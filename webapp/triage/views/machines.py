@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
@@ -16,6 +17,7 @@ from webapp.triage import machines
 from webapp.triage.credentials import may_connect
 from webapp.triage.forms.group import GroupForm
 from webapp.triage.models import DiagnosisSession, Run, Target
+from webapp.triage.runs import PROBES
 from webapp.triage.views.shell import acting, on_session, shell
 
 
@@ -23,8 +25,10 @@ from webapp.triage.views.shell import acting, on_session, shell
 @on_session
 def side_by_side(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     user = acting(request)
+    """?add=1 shows the form that adds machines, and nothing of those there are."""
     if request.method == "GET":
-        return _page(request, session, GroupForm(user=user))
+        form = GroupForm(user=user) if request.GET.get("add") else None
+        return _page(request, session, form)
     if not may_connect(user):
         raise PermissionDenied("Store a key of yours first, on the page “Keys”.")
     form = GroupForm(request.POST, user=user)
@@ -41,40 +45,38 @@ def side_by_side(request: HttpRequest, session: DiagnosisSession) -> HttpRespons
 
 
 def _page(
-    request: HttpRequest, session: DiagnosisSession, form: GroupForm, status: int = 200
+    request: HttpRequest, session: DiagnosisSession, form: GroupForm | None, status: int = 200
 ) -> HttpResponse:
-    targets = machines.guests(session)
+    targets = [] if form else machines.guests(session)
+    runs = list(session.runs.filter(target__in=targets).order_by("created_at"))
     comparison = machines.side_by_side(session, targets)
     odd = dict(comparison.odd)
     context = shell(
         session,
         "",
-        form=form,
+        form=form if form or targets else GroupForm(user=acting(request)),
+        adding=form is not None,
         comparison=comparison,
-        table=_columns(session, targets, comparison, odd),
+        table=_columns(targets, runs, comparison, odd),
         worth=[row for row in comparison.rows if row.worth_a_look],
-        going_on=session.runs.filter(ended_at=None, target__in=targets).count(),
-        may_connect=may_connect(acting(request)),
+        going_on=sum(run.ended_at is None for run in runs),
     )
     return TemplateResponse(request, "triage/machines.html", context, status=status)
 
 
 def _columns(
-    session: DiagnosisSession,
     targets: list[Target],
+    runs: Iterable[Run],
     comparison: Comparison,
     odd: dict[str, tuple[str, ...]],
 ) -> list[dict[str, Any]]:
     """One a machine: its last run, whether its key is pinned, and its cells; the oddest first."""
-    last: dict[int, Run] = {}
-    for run in session.runs.filter(kind="probes", target__in=targets).order_by("created_at"):
-        last[run.target_id] = run
-    keys = set(session.host_keys.values_list("host", "port"))
+    last = {run.target_id: run for run in runs if run.kind == PROBES}
     rows = [
         {
             "target": target,
             "run": last.get(target.pk),
-            "pinned": target.agent == "local" or (target.host, target.port) in keys,
+            "pinned": target.agent == "local" or target.is_pinned,
             "cells": [row.cells[n] for row in comparison.rows],
             "odd": odd.get(str(target), ()),
         }

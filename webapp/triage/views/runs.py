@@ -7,6 +7,8 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Model, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -14,7 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents.benchmark import all_benchmarks
 from webapp.triage.measured import live
-from webapp.triage.models import DiagnosisSession, Run, Target
+from webapp.triage.models import DiagnosisSession, Evidence, OutputChunk, Run, Target
 from webapp.triage.offering import arguments_of
 from webapp.triage.runs import (
     queue_benchmark,
@@ -65,10 +67,11 @@ def watch(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> Http
 
     Tells a page that watched the run that it has ended, so that its facts are asked for again.
     """
-    run = get_object_or_404(session.runs.select_related("target"), pk=run_id)
-    if request.GET.get("seen") == seen_of(run):
+    run = get_object_or_404(_watched(session), pk=run_id)
+    other = waiting(run)
+    if request.GET.get("seen") == seen_of(run, other):
         return HttpResponse(status=204)
-    context = run_context(session, run)
+    context = run_context(session, run, other)
     if not request.headers.get("HX-Request"):
         return TemplateResponse(request, "triage/run.html", shell(session, "", **context))
     response = TemplateResponse(request, "triage/_run.html", {"session": session, **context})
@@ -85,10 +88,24 @@ def numbered(request: HttpRequest, session: DiagnosisSession, run_number: int) -
     return redirect("triage:run", session.pk, run.pk)
 
 
-def seen_of(run: Run) -> str:
-    """Changes whenever the fragment would."""
-    counts = f"{run.evidence.count()}-{run.chunks.count()}"
-    return f"{run.state}-{counts}-{bool(run.cancel_requested_at)}-{waiting(run)}"
+def _watched(session: DiagnosisSession) -> QuerySet[Run]:
+    """Each with how much of it there is."""
+    return session.runs.select_related("target", "created_by").annotate(
+        answers=_count(Evidence), pieces=_count(OutputChunk)
+    )
+
+
+def _count(model: type[Model]) -> Any:
+    """Of one run, by the index alone."""
+    rows = model._default_manager.filter(run=OuterRef("pk")).order_by().values("run")
+    return Coalesce(Subquery(rows.annotate(count=Count("pk")).values("count")), 0)
+
+
+def seen_of(run: Run, other: str) -> str:
+    """Changes whenever the fragment would. run: as `_watched` gives it; other: what it waits for."""
+    columns = vars(run)
+    counts = f"{columns['answers']}-{columns['pieces']}"
+    return f"{run.state}-{counts}-{bool(run.cancel_requested_at)}-{other}"
 
 
 def waiting(run: Run) -> str:
@@ -101,15 +118,16 @@ def waiting(run: Run) -> str:
     return f"run {other.number}" if own else "another session's run on this machine"
 
 
-def run_context(session: DiagnosisSession, run: Run) -> dict[str, Any]:
-    evidence = list(run.evidence.defer("body", "stderr").prefetch_related("readings"))
+def run_context(session: DiagnosisSession, run: Run, other: str) -> dict[str, Any]:
+    """run: as `_watched` gives it; other: what it waits for."""
+    answers = run.evidence.defer("body", "stderr").prefetch_related("readings")
     return {
         "run": run,
-        "evidence": evidence,
-        "seen": seen_of(run),
+        "evidence": list(answers) if vars(run)["answers"] else [],
+        "seen": seen_of(run, other),
         "expected": len(run.names),
         "so_far": live(run),
-        "waiting": waiting(run),
+        "waiting": other,
     }
 
 
@@ -119,9 +137,11 @@ def cancel(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> Htt
     run = get_object_or_404(session.runs.select_related("target"), pk=run_id)
     if not request_cancel(run, acting(request)):
         messages.info(request, f"Run {run.number} had already ended.")
-    run.refresh_from_db()
+    run = get_object_or_404(_watched(session), pk=run_id)
     if request.headers.get("HX-Request"):
         return TemplateResponse(
-            request, "triage/_run.html", {"session": session, **run_context(session, run)}
+            request,
+            "triage/_run.html",
+            {"session": session, **run_context(session, run, waiting(run))},
         )
     return redirect(f"triage:{'path' if run.kind == 'benchmark' else run.target.role}", session.pk)

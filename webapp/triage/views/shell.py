@@ -207,8 +207,10 @@ def _folded(events: list[Event]) -> list[tuple[Event, int]]:
 
 def labels_in(facts: Facts) -> dict[str, str]:
     """What a link to an evidence calls it: its file or probe, else what it is."""
-    items = (item for group in facts.readings.values() for item in group)
-    return {item.source: _label(item.source.partition("@")[0], item.label) for item in items}
+    called: dict[str, str] = {}
+    for item in (item for group in facts.readings.values() for item in group):
+        called[item.source] = called.get(item.source) or item.label  # what was derived has none
+    return {name: _label(name.partition("@")[0], label) for name, label in called.items()}
 
 
 def _labels(session: DiagnosisSession) -> dict[str, str]:
