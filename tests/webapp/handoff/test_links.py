@@ -102,14 +102,20 @@ def test_one_links_browser_does_not_reach_another_link(
     assert erika.get(other.page).status_code == erika.get(sent.page).status_code == 200
 
 
-def test_guessing_links_is_slow(sent: Sent) -> None:
+def test_guessing_is_slow_and_bars_no_right_link(sent: Sent, erika: Client) -> None:
+    """Behind a proxy all have one address: what is wrong is counted, what is right is served."""
+    erika.get(sent.page)
+    script = sent.link.scripts.latest("id")
     guesser = Client()
     for number in range(throttle.WRONG_LINKS):
         assert guesser.get(f"/link/guess-{number}").status_code == 410
-    assert guesser.get(f"/link/{sent.token}").status_code == 429
+    assert guesser.get("/link/guess").status_code == 429
     assert guesser.get("/fetch/" + "0" * 64).status_code == 429
+    assert guesser.get(f"/fetch/{script.sha256}").status_code == 200
+    assert guesser.get(f"/link/{sent.token}").status_code == 302
+    assert guesser.get(sent.page).status_code == 200
     elsewhere = Client(REMOTE_ADDR="192.0.2.9")
-    assert elsewhere.get(f"/link/{sent.token}").status_code == 302
+    assert elsewhere.get("/link/guess").status_code == 410
 
 
 def test_one_link_cannot_flood_a_session(

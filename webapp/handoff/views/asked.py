@@ -43,6 +43,7 @@ from webapp.triage.views.start import given
 
 P = ParamSpec("P")
 LONGEST_WHY = 300
+_BYTES = ("evidence__body", "evidence__stderr")
 ROOT_ANSWERS = (("yes", "Yes"), ("colleague", "No, but a colleague has"), ("no", "No"))
 
 
@@ -51,13 +52,9 @@ ROOT_ANSWERS = (("yes", "Yes"), ("colleague", "No, but a colleague has"), ("no",
 @require_GET
 def enter(request: HttpRequest, token: str) -> HttpResponse:
     """The address that was sent: from here on the browser's session stands for the token."""
-    address = request.META.get("REMOTE_ADDR", "")
-    if not throttle.may_guess(address):
-        return _closed(request, 429)
     link = Link.find(token)
     if link is None:
-        throttle.guessed_wrong(address)
-        return _closed(request, 410)
+        return _closed(request, 429 if throttle.guesses_too_often(request) else 410)
     opened = request.session.get(OPENED, [])
     request.session[OPENED] = [*(i for i in opened if i != str(link.pk)), str(link.pk)][-20:]
     _opened_signed_in(request, link)
@@ -103,13 +100,15 @@ def _opened_signed_in(request: HttpRequest, link: Link) -> None:
 @require_GET
 @through_link
 def asked(request: HttpRequest, link: Link) -> HttpResponse:
-    link.reach(Step.OPENED)
+    if link.opened_at is None:
+        link.reach(Step.OPENED)
     _opened_signed_in(request, link)
-    session, rows = link.session, rows_of(link)
+    answers = list(link.given.select_related("evidence").defer(*_BYTES))
+    session, rows = link.session, rows_of(link, [given.evidence for given in answers])
     collector = scripts.collector_for(session, View.HOST, handed_for(View.HOST), link)
-    answers = list(link.given.select_related("evidence"))
     collected = any(not given.phase for given in answers)
-    missing = still_missing(session, View.HOST) if collected else ()
+    open_rows = [row for row in rows if row.state in {"missing", "refused"}]
+    missing = [row.probe for row in open_rows] if collected else []
     context = {
         "link": link,
         "collector": collector,
@@ -120,7 +119,7 @@ def asked(request: HttpRequest, link: Link) -> HttpResponse:
         "answers": answers,
         "collected": collected,
         "read": sum(row.state == "read" for row in rows),
-        "missing": [row for row in rows if row.state in {"missing", "refused"}],
+        "missing": open_rows,
         "elsewhere": is_elsewhere(rows),
         "asleep": is_asleep(rows),
         "rest": scripts.collector_for(session, View.HOST, missing, link) if missing else None,
@@ -139,8 +138,13 @@ def _phases(link: Link) -> list[tuple[Phase, list[tuple[PhaseScript, HandedScrip
     if not link.phases:
         return []
     session = link.session
+    kept = {(s.name, s.sha256): s for s in link.scripts.exclude(phase="").defer("text")}
+
+    def script(made: PhaseScript) -> HandedScript:
+        return kept.get((made.file_name, made.sha256)) or scripts.handed(session, link, made)
+
     return [
-        (phase, [(made, scripts.handed(session, link, made)) for made in phase.scripts])
+        (phase, [(made, script(made)) for made in phase.scripts])
         for phase in phases(session_diagnosis(session), session.vmid)
         if phase.id in link.phases and phase.role is View.HOST
     ]
@@ -201,16 +205,14 @@ def questions(request: HttpRequest, link: Link) -> HttpResponse:
 @require_GET
 def fetch(request: HttpRequest, sha256: str) -> HttpResponse:
     """A script of an open link, by its own hash: nobody knows that who was not shown the script."""
-    address = request.META.get("REMOTE_ADDR", "")
-    if not throttle.may_guess(address):
-        return HttpResponse("Too many wrong addresses; wait a minute.\n", status=429)
     # Links may offer the very same script: it counts for the one that this browser came by.
     opened = request.session.get(OPENED, [])
     found = HandedScript.objects.filter(sha256=sha256, link__isnull=False)
     offered = [s for s in found.select_related("link", "session") if s.link and s.link.is_open]
     script = max(offered, key=lambda s: str(s.link_id) in opened, default=None)
     if script is None:
-        throttle.guessed_wrong(address)
+        if throttle.guesses_too_often(request):
+            return HttpResponse("Too many wrong addresses; wait a minute.\n", status=429)
         raise Http404
     if script.link and not throttle.may_fetch(script.link.pk):
         return HttpResponse("Fetched very often; wait ten minutes.\n", status=429)
