@@ -70,21 +70,32 @@ def database(kind: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def bucket() -> Iterator[None]:
+    """A server that speaks S3, a process of its own so that its work is not counted as ours."""
     import boto3
-    from moto.server import ThreadedMotoServer
 
     os.environ |= {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench"}
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=free_port(), verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    made = boto3.resource("s3", endpoint_url=f"http://{host}:{port}", region_name="us-east-1")
-    made.Bucket("logs").create()
-    where = f"endpoint=http://{host}:{port}&region=us-east-1"
-    os.environ["PEERPATH_EVIDENCE_URL"] = f"s3://logs/evidence?{where}"
-    try:
+    port = str(free_port())
+    with started("-m", "moto.server", "-p", port, port=int(port)) as where:
+        made = boto3.resource("s3", endpoint_url=where, region_name="us-east-1")
+        made.Bucket("logs").create()
+        place = f"s3://logs/evidence?endpoint={where}&region=us-east-1"
+        os.environ["PEERPATH_EVIDENCE_URL"] = place
         yield
+
+
+@contextlib.contextmanager
+def started(*arguments: str, port: int) -> Iterator[str]:
+    """The address of a server in Python, once it listens."""
+    command = [sys.executable, *arguments]
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        wait_for_port(port)
+        yield f"http://127.0.0.1:{port}"
     finally:
-        server.stop()
+        process.terminate()
+        process.wait()
 
 
 def given(lines: int) -> tuple[Any, str]:
@@ -117,19 +128,6 @@ def asked(client: Any, address: str, times: int) -> str:
         f"p50 {statistics.median(clock):6.1f} ms  p95 {high:6.1f} ms  CPU {statistics.median(cpu):6.1f} ms"
         f"  {len(answer.content) / 1e3:.0f} kB"
     )
-
-
-@contextlib.contextmanager
-def serving() -> Iterator[str]:
-    port = free_port()
-    command = [sys.executable, "manage.py", "serve", "--port", str(port)]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
-    try:
-        wait_for_port(port)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def in_a_browser(cookie: str, base: str, address: str, lines: int, times: int) -> bool:
@@ -190,8 +188,8 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=20)
     options = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.config.settings")
-    with contextlib.ExitStack() as started:
-        started.enter_context(database(options.kind))
+    with contextlib.ExitStack() as around:
+        around.enter_context(database(options.kind))
         import django
 
         django.setup()
@@ -214,7 +212,9 @@ def main() -> int:
         }.items():
             print(f"{what:24} {asked(client, address + query, options.times)}", flush=True)
         cookie = client.cookies["peerpath_session"].value
-        base = started.enter_context(serving())
+        port = free_port()
+        serve = ("manage.py", "serve", "--port", str(port))
+        base = around.enter_context(started(*serve, port=port))
         kept = in_a_browser(cookie, base, address, last, options.times)
     return 0 if kept else 1
 
