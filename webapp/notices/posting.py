@@ -52,6 +52,9 @@ def post(url: str, message: Signed) -> int:
         status = _posted(place, looked_up(place), message)
     except AddressError as error:
         raise PostError(str(error), None) from error
+    except ssl.SSLCertVerificationError as error:
+        why = f"its certificate does not prove that it is {place.host} ({error.verify_message})"
+        raise PostError(f"Nothing was sent: {why}.", None) from error
     except (OSError, http.client.HTTPException) as error:
         why = "it took too long" if isinstance(error, TimeoutError) else type(error).__name__
         raise PostError(f"No answer from {place.host}: {why}.", None) from error

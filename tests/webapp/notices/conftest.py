@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -16,19 +18,28 @@ class Receiver:
     """answers: statuses in order, the last one again and again."""
 
     port: int = 0
+    scheme: str = "http"
+    host: str = "127.0.0.1"
     answers: list[int] = field(default_factory=lambda: [204])
     location: str = ""
     got: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/hook?to=me"
+        return f"{self.scheme}://{self.host}:{self.port}/hook?to=me"
 
 
 @pytest.fixture
 def receiver(settings: Any) -> Iterator[Receiver]:
     settings.WEBHOOK_PRIVATE = True
-    kept = Receiver()
+    with received() as kept:
+        yield kept
+
+
+@contextmanager
+def received(tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> Iterator[Receiver]:
+    """tls: what it shows who connects; None: plain http."""
+    kept = Receiver(scheme="https" if tls else "http", host=host)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -45,6 +56,8 @@ def receiver(settings: Any) -> Iterator[Receiver]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     kept.port = server.server_port
+    if tls:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield kept

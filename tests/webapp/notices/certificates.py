@@ -1,0 +1,64 @@
+"""A certificate authority of one's own, and certificates by it: files, for an hour."""
+
+from __future__ import annotations
+
+import ipaddress
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+Key = ec.EllipticCurvePrivateKey
+
+
+class Authority:
+    """path: its own certificate, which SSL_CERT_FILE may name."""
+
+    def __init__(self, folder: Path, name: str = "Test CA") -> None:
+        self.folder, self.name = folder, _named(name)
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        basic = x509.BasicConstraints(ca=True, path_length=0)
+        made = _begun(self.name, self.name, self.key).add_extension(basic, critical=True)
+        self.path = _kept(folder / f"{name}.pem", made.sign(self.key, hashes.SHA256()))
+
+    def server(self, host: str) -> ssl.SSLContext:
+        """What a server that is called `host` (a name or an address) shows."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        made = _begun(_named(host), self.name, key).add_extension(_called(host), critical=False)
+        certificate = _kept(self.folder / f"{host}.pem", made.sign(self.key, hashes.SHA256()))
+        secret = self.folder / f"{host}.key"
+        form = serialization.PrivateFormat.PKCS8
+        plain = serialization.NoEncryption()
+        secret.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, plain))
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, secret)
+        return context
+
+
+def _named(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _called(host: str) -> x509.SubjectAlternativeName:
+    try:
+        return x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(host))])
+    except ValueError:
+        return x509.SubjectAlternativeName([x509.DNSName(host)])
+
+
+def _begun(name: x509.Name, by: x509.Name, key: Key) -> x509.CertificateBuilder:
+    now = datetime.now(UTC)
+    made = x509.CertificateBuilder().subject_name(name).issuer_name(by)
+    made = made.public_key(key.public_key()).serial_number(x509.random_serial_number())
+    return made.not_valid_before(now - timedelta(minutes=5)).not_valid_after(
+        now + timedelta(hours=1)
+    )
+
+
+def _kept(path: Path, certificate: x509.Certificate) -> Path:
+    path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    return path
