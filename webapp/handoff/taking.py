@@ -77,10 +77,11 @@ class Row:
     said: tuple[str, ...] = ()
 
 
-def rows_of(link: Link) -> list[Row]:
-    """Every question of the host script. Answers that came another way count as read, unsaid."""
+def rows_of(link: Link, given: Sequence[Evidence]) -> list[Row]:
+    """Every question of the host script; given: what came by the link. Answers that came another way count
+    as read, unsaid."""
     own: dict[str, list[StoredReading]] = {}
-    for reading in StoredReading.objects.filter(evidence__in=_evidence_of(link)):
+    for reading in StoredReading.objects.filter(evidence__in=_evidence_of(link, given)):
         own.setdefault(reading.reader, []).append(reading)
     missing = {probe.id for probe in still_missing(link.session, View.HOST)}
     return [_row(probe, own.get(probe.id, []), missing) for probe in handed_for(View.HOST)]
@@ -115,11 +116,10 @@ def _said(reading: StoredReading) -> str:
     return reading_words(reading)
 
 
-def _evidence_of(link: Link) -> Any:
-    """What the link brought: the texts, and the frames of the collectors' answers among them."""
-    given = list(link.given.values_list("evidence_id", "evidence__sha256"))
+def _evidence_of(link: Link, given: Sequence[Evidence]) -> Any:
+    """The texts, and the frames of the collectors' answers among them."""
     return Evidence.objects.filter(
-        Q(pk__in=[pk for pk, _ in given]) | Q(meta__bundle__in=[sha256 for _, sha256 in given]),
+        Q(pk__in=[e.pk for e in given]) | Q(meta__bundle__in=[e.sha256 for e in given]),
         session=link.session_id,
     )
 

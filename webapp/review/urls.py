@@ -6,6 +6,7 @@ from django.urls import path
 
 from webapp.review.views import (
     ab,
+    alike,
     bundles,
     calibration,
     changed,
@@ -34,5 +35,6 @@ urlpatterns = [
     path(S + "verify", verify.verify, name="verify"),
     path(S + "changed", changed.changes, name="changed"),
     path(S + "ab", ab.trial_page, name="ab"),
+    path(S + "alike", alike.alike, name="alike"),
     path("calibration", calibration.calibration, name="calibration"),
 ]

@@ -4,15 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.db.models import Case, F, Q, QuerySet, Value, When, prefetch_related_objects
+
 from webapp.triage.models import DiagnosisSession, Evidence
 
 _KEPT = "evidence_rows"
+# Of a longer output nothing is quoted where many are listed.
+QUOTED_BYTES = 2_000_000
 
 
 def evidence_of(session: DiagnosisSession) -> Sequence[Evidence]:
     """In order, each with its run; kept on this object of the session, which lives as long as a page."""
     found: Sequence[Evidence] | None = getattr(session, _KEPT, None)
     if found is None:
-        found = tuple(session.evidence.defer("body", "stderr").select_related("run"))
+        found = tuple(_rows(session))
         setattr(session, _KEPT, found)
     return found
+
+
+def to_say(session: DiagnosisSession) -> list[Evidence]:
+    """Those of whose lines a person can say what they are: with what was said, and with the text of those
+    that have lines nobody could place. Asked before `evidence_of`, which then asks nothing."""
+    quoted = Case(
+        When(Q(unplaced=[]) | Q(size_bytes__gt=QUOTED_BYTES), then=Value(b"")), default=F("body")
+    )
+    setattr(session, _KEPT, tuple(_rows(session).annotate(quoted=quoted)))
+    found = [e for e in evidence_of(session) if e.unplaced or e.doubts]
+    prefetch_related_objects(found, "assignments")
+    return found
+
+
+def _rows(session: DiagnosisSession) -> QuerySet[Evidence]:
+    return session.evidence.defer("body", "stderr").select_related("run")

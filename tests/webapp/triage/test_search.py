@@ -268,11 +268,15 @@ def test_the_page_says_what_came_of_it(
     propose(sample_of_alice, alice)
     other = open_sample("kpro6@host", owner=alice)
     client.force_login(alice)
-    said = client.get(f"/sessions/{other.pk}/diagnosis").content.decode()
+    assert (
+        f"/sessions/{other.pk}/alike"
+        in client.get(f"/sessions/{other.pk}/diagnosis").content.decode()
+    )
+    said = client.get(f"/sessions/{other.pk}/alike").content.decode()
     assert "1 other session that you may see has the same GPU" in said
     assert "proposed" in said.partition("Seen before")[2]
-    said = client.get(f"/sessions/{sample_of_alice.pk}/diagnosis").content.decode()
-    assert "Seen before" not in said  # the other one's digest is not made yet
+    said = client.get(f"/sessions/{sample_of_alice.pk}/alike").content.decode()
+    assert "None that you may see" in said  # the other one's digest is not made yet
 
 
 def test_nobody_is_found_nothing(client: Client) -> None:

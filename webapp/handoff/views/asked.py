@@ -33,7 +33,6 @@ from webapp.handoff.taking import (
     is_elsewhere,
     rows_of,
     say_of_host,
-    still_missing,
     take,
 )
 from webapp.triage.diagnoses import session_diagnosis

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
+from django.db.models import Prefetch
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -16,7 +17,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents.facts import View
 from webapp.accounts.typed import typed
-from webapp.handoff.models import Link
+from webapp.diagnosis.diagnosis import Diagnosis
+from webapp.handoff.models import Answer, Link
 from webapp.handoff.models.link import NOBODY
 from webapp.handoff.plan import Phase, phases
 from webapp.handoff.purpose import purpose
@@ -32,7 +34,12 @@ LONGEST_PURPOSE = 2000
 @on_session
 def links(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """The links and how far each got, with the form for a new one; 204 when nothing is new."""
-    found = list(session.links.select_related("made_by", "accepted_by"))
+    answers = Answer.objects.defer("evidence__body", "evidence__stderr").order_by("-at")
+    found = list(
+        session.links.select_related("made_by", "accepted_by").prefetch_related(
+            Prefetch("given", answers.select_related("evidence"))
+        )
+    )
     seen = _seen(found)
     live = request.headers.get("HX-Request") and "seen" in request.GET
     if live and request.GET["seen"] == seen:
@@ -42,38 +49,38 @@ def links(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         return TemplateResponse(
             request, "handoff/_links.html#live", {"session": session, **context}
         )
+    result = session_diagnosis(session)
     context |= {
-        "purpose": purpose(session_diagnosis(session), session.vmid),
+        "purpose": purpose(result, session.vmid),
         "hours": HOURS,
-        "phases": _offered(session),
+        "phases": _offered(result, session),
         "only_here": only_here(),
     }
     if request.headers.get("HX-Request"):
         return TemplateResponse(request, "handoff/_links.html", {"session": session, **context})
-    return TemplateResponse(request, "handoff/links.html", shell(session, "", **context))
+    return TemplateResponse(
+        request, "handoff/links.html", shell(session, "", facts=result.facts, **context)
+    )
 
 
 def _rows(found: list[Link]) -> list[dict[str, Any]]:
     """Each link with what came by it, the newest first."""
-    return [
-        {"link": link, "answers": link.given.select_related("evidence").order_by("-at")[:8]}
-        for link in found
-    ]
+    return [{"link": link, "answers": link.given.all()[:8]} for link in found]
 
 
 def _seen(found: list[Link]) -> str:
     """Changes whenever the fragment would."""
     parts = (
         f"{sum(at is not None for _, at in link.steps)}{'o' if link.is_open else 'c'}"
-        f"{link.given.count()}"
+        f"{len(link.given.all())}"
         for link in found
     )
     return "-".join(parts) or "none"
 
 
-def _offered(session: DiagnosisSession) -> list[Phase]:
+def _offered(result: Diagnosis, session: DiagnosisSession) -> list[Phase]:
     """The host's phases that have something to run by what is known now."""
-    found = phases(session_diagnosis(session), session.vmid)
+    found = phases(result, session.vmid)
     return [phase for phase in found if phase.may_be_asked and phase.role is View.HOST]
 
 
@@ -105,7 +112,7 @@ def make(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 
 
 def offered_ids(session: DiagnosisSession) -> set[str]:
-    return {phase.id for phase in _offered(session)}
+    return {phase.id for phase in _offered(session_diagnosis(session), session)}
 
 
 @require_POST

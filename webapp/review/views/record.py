@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import Q
+from django.db.models import OuterRef, Q, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -33,7 +33,10 @@ PER_PAGE = 50
 @require_GET
 @on_session
 def decision(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
-    records = session.decisions.select_related("proposed_by", "supersedes")
+    later = Decision.objects.filter(supersedes=OuterRef("pk")).order_by("number")
+    records = session.decisions.select_related("proposed_by", "supersedes").annotate(
+        replaced_by=Subquery(later.values("number")[:1])
+    )
     found = get_object_or_404(records, number=number)
     if request.GET.get("format") == "md":
         return _exported(found, raw=bool(request.GET.get("raw")))
@@ -52,7 +55,6 @@ def decision(request: HttpRequest, session: DiagnosisSession, number: int) -> Ht
         counting=counting,
         needed=workflow.needed(found),
         given=sum(approval.approves for approval in counting),
-        replaced_by=found.superseded_by.first(),
         scores=scores_of(session, number) if found.state in workflow.CLOSED else [],
         facts=facts,
         mine=found.proposed_by_id == acting(request).pk,

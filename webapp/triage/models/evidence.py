@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -69,18 +70,24 @@ class Evidence(models.Model):
     def text(self) -> LongText:
         """The output by its lines: of a long one only those blocks are read that are looked at, then.
         Raises bodies.LostError, as reading a block does."""
-        blocks = tuple(self.blocks.defer("body"))
+        in_one = self.purged_at or self.body or self.place
+        blocks = () if in_one else tuple(self.blocks.defer("body"))
         if not blocks:
             return LongText.of(self.raw)
         return LongText.of_blocks(Block(block.lines, block.read) for block in blocks)
 
     @classmethod
     def store(cls, kept: bodies.Kept, **columns: Any) -> Evidence:
-        """With its blocks, or not at all."""
-        with transaction.atomic():
-            made = cls.objects.create(**kept.columns | columns)
+        return cls.store_all([(kept, columns)])[0]
+
+    @classmethod
+    def store_all(cls, given: Sequence[tuple[bodies.Kept, Mapping[str, Any]]]) -> list[Evidence]:
+        """All with their blocks, or none."""
+        with transaction.atomic(savepoint=False):
+            made = cls.objects.bulk_create(cls(**kept.columns | columns) for kept, columns in given)
             EvidenceBlock.objects.bulk_create(
-                EvidenceBlock(evidence=made, number=number, **block)
+                EvidenceBlock(evidence=evidence, number=number, **block)
+                for evidence, (kept, _) in zip(made, given, strict=True)
                 for number, block in enumerate(kept.blocks)
             )
         return made

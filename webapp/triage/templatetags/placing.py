@@ -11,13 +11,13 @@ from django import template
 from agents.facts import View
 from agents.framing import clean
 from agents.read import title_of
+from webapp.triage.evidence_rows import QUOTED_BYTES
 from webapp.triage.forms.assignment import reader_choices
 from webapp.triage.models import Evidence
 
 register = template.Library()
 # An unknown log may leave hundreds of ranges; each has a form with every reader in it.
 SHOWN = 12
-QUOTED_BYTES = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def _shown(evidence: Evidence, spans: Sequence[Sequence[int]]) -> list[tuple[int
     """Each range with the beginning of its first line; of an output of megabytes only the numbers."""
     if not spans or evidence.purged_at or evidence.size_bytes > QUOTED_BYTES:
         return [(first, last, "") for first, last in spans]
-    lines = clean(evidence.raw).split("\n")
+    lines = clean(bytes(vars(evidence).get("quoted") or evidence.raw)).split("\n")
     return [(first, last, lines[first - 1].strip()[:80]) for first, last in spans]
 
 

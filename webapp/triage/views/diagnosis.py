@@ -19,7 +19,7 @@ from webapp.diagnosis.matching import with_vm
 from webapp.diagnosis.topology import draw
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import moments, session_diagnosis, session_pivots
-from webapp.triage.evidence_rows import evidence_of
+from webapp.triage.evidence_rows import to_say
 from webapp.triage.figures import ladder_rows, time_bar
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.pair_map import pair_map
@@ -40,6 +40,7 @@ def session_home(request: HttpRequest, session: DiagnosisSession) -> HttpRespons
 @on_session
 def diagnosis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     result = session_diagnosis(session)
+    unsaid = to_say(session)
     context = shell(
         session,
         "diagnosis",
@@ -49,7 +50,7 @@ def diagnosis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         **_hypotheses(result),
         moments=moments(session_pivots(session, result.facts)),
         **what_if_context(result.facts, {}),
-        to_say=[e for e in evidence_of(session) if e.unplaced or e.doubts],
+        to_say=unsaid,
     )
     return TemplateResponse(request, "triage/diagnosis.html", context)
 

@@ -80,7 +80,7 @@ def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> Http
         session,
         "",
         readings=found.readings.all(),
-        assigned=found.assignments.exists(),
+        assigned=bool(found.assignments.all()),
         errors=_shortened(clean(bytes(found.stderr))),
         **context,
     )
@@ -178,7 +178,8 @@ def without_secrets(result: Redacted) -> bytes:
 def find(session: DiagnosisSession, name: str) -> Evidence:
     """By its name, "<reader>@<12 hex>"; 404 when this session has none of that name."""
     reader, _, digest = name.rpartition("@")
-    found = session.evidence.filter(reader=reader, sha256__startswith=digest).last()
+    rows = session.evidence.select_related("created_by").prefetch_related("assignments")
+    found = rows.filter(reader=reader, sha256__startswith=digest).last()
     if found is None or len(digest) < 12:
         raise Http404("No such evidence in this session.")
     return found
