@@ -20,11 +20,10 @@ from webapp.diagnosis.reference.curves import (
     staged_gb_per_s,
 )
 from webapp.triage.figures import Segment, time_bar
-from webapp.triage.outputs import facts_from, read_given
-from webapp.triage.sources import Access, gather
+from webapp.triage.samples import sample_facts
 
 # As known when the guest had been looked at and its copies measured.
-STAGE = "sample:kpro6@guest"
+STAGE = "kpro6@guest"
 T = TypeVar("T")
 
 
@@ -60,7 +59,7 @@ class Worked:
 
 @cache
 def worked() -> Worked:
-    facts = facts_from(read_given(gather([STAGE], Access()), None, None))
+    facts = sample_facts(STAGE)
     model, parallelism = _said(facts, MODEL), _said(facts, PARALLELISM)
     found = bounds(facts)
     tokens = step_tokens(facts, found[0].concurrency)

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import tomllib
+from functools import cache
 
 from agents.samples import load
 from webapp.accounts.models import User
+from webapp.diagnosis.facts import Facts
 from webapp.triage import intake
 from webapp.triage.models import DiagnosisSession
-from webapp.triage.outputs import merged
+from webapp.triage.outputs import facts_from, merged, read_given
 from webapp.triage.sessions import session_open
+from webapp.triage.sources import Access, gather
 
 TITLE = "Sample: GLM-5 on eight GPUs in a Proxmox VM (reconstructed from a published account)"
+
+
+@cache
+def sample_facts(name: str) -> Facts:
+    """What was known of the founding case at "kpro6@guest" and the like. Raises ValueError for others."""
+    return facts_from(read_given(gather([f"sample:{name}"], Access()), None, None))
 
 
 def open_sample(name: str, *, owner: User) -> DiagnosisSession:

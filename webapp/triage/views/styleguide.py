@@ -6,7 +6,13 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET
 
+from agents.facts.bench import COPY
+from webapp.diagnosis.matching import with_vm
+from webapp.diagnosis.topology import draw
+from webapp.triage.pair_map import pair_map
+from webapp.triage.samples import sample_facts
 from webapp.triage.templatetags.show import STATES
+from webapp.triage.topology_figure import figure
 from webapp.triage.views.stuck import for_administrators
 
 COLOURS = (
@@ -30,5 +36,13 @@ COLOURS = (
 @require_GET
 @for_administrators
 def styleguide(request: HttpRequest) -> HttpResponse:
-    context = {"nav": "styleguide", "states": STATES, "colours": COLOURS}
+    facts = sample_facts("kpro6@host")
+    context = {
+        "nav": "styleguide",
+        "states": STATES,
+        "colours": COLOURS,
+        "figure": figure(draw(with_vm(facts, None)), ""),
+        "copies": facts.value(COPY),
+        "map": pair_map(facts),
+    }
     return TemplateResponse(request, "triage/styleguide.html", context)
