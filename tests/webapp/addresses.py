@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from django.contrib.auth.models import AnonymousUser
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
@@ -36,6 +37,10 @@ from webapp.triage.models import (
 from webapp.triage.samples import open_sample
 from webapp.triage.sessions import member_add
 
+FOR_ADMINISTRATORS = {
+    *("accounts:people", "accounts:second_factor_reset", "notices:webhooks"),
+    *("triage:stuck", "triage:unstick", "triage:styleguide"),
+}
 # The answers to GET of those that only take POST; everything else answers GET.
 ONLY_POST = {
     "accounts:email",
@@ -153,7 +158,10 @@ def a_full_session(alice: User, bob: User) -> dict[str, Any]:
     member_add(session, user=bob, added_by=alice)
     for user in (bob, alice):
         parts = arguments_of(session, user, number=Run.objects.count() + 1)
-    _answered(Link.objects.get(pk=parts["link_id"]), alice)
+    link = Link.objects.get(pk=parts["link_id"])
+    link.phases, link.may_approve = ["P2", "P3"], True
+    link.save()
+    _answered(link, alice)
     decision = _proposed(session, alice, "gpudirect_clique", "engine_profile")
     Approval.objects.create(
         decision=decision, by=bob, approves=True, content_sha256=decision.content_sha256
@@ -235,10 +243,11 @@ def asked_in(queries: CaptureQueriesContext) -> int:
     return sum(query["sql"].startswith(asks) for query in queries.captured_queries)
 
 
-def browser_of(user: User, parts: dict[str, Any]) -> Client:
+def browser_of(user: User | AnonymousUser, parts: dict[str, Any]) -> Client:
     """Signed in, and with the session's link opened."""
     browser = Client()
-    browser.force_login(user)
+    if isinstance(user, User):
+        browser.force_login(user)
     session = browser.session
     session[OPENED] = [str(parts["link_id"])]
     session.save()

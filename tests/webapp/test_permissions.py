@@ -11,7 +11,14 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.addresses import CONVERTERS, ONLY_POST, PATTERNS, address, arguments_of
+from tests.webapp.addresses import (
+    CONVERTERS,
+    FOR_ADMINISTRATORS,
+    ONLY_POST,
+    PATTERNS,
+    address,
+    arguments_of,
+)
 from webapp.accounts.models import GIVEN, Role, User
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.sessions import member_add, session_open
@@ -43,10 +50,6 @@ OPEN_TO_ALL = {
     *("handoff:questions", "handoff:judge", "handoff:fetch"),
     "accounts:code",  # for whose password was right: tests/webapp/accounts/test_second_factor.py
     *("live", "ready", "metrics"),  # for machines: tests/webapp/config/test_health.py
-}
-FOR_ADMINISTRATORS = {
-    *("accounts:people", "accounts:second_factor_reset", "notices:webhooks"),
-    *("triage:stuck", "triage:unstick", "triage:styleguide"),
 }
 OF_A_SESSION = sorted(name for name, taken in CONVERTERS.items() if "session_id" in taken)
 OF_ITS_PARTS = sorted(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from webapp.diagnosis.facts import Facts
 from webapp.handoff.models import Link
 from webapp.review.decisions import superseded_pins
 from webapp.review.models import Approval, Decision, DecisionState
 from webapp.review.workflow import opened_by_proposer
-from webapp.triage.case_facts import facts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +35,13 @@ class Proposal:
         return self.decision.state == DecisionState.PROPOSED
 
 
-def proposals(link: Link) -> list[Proposal]:
+def proposals(link: Link, facts: Facts) -> list[Proposal]:
     """What is proposed for the host now, and what was judged by this link, the newest first."""
     if not link.may_approve:
         return []
     said = {approval.decision_id: approval for approval in link.approvals.order_by("id")}
     rows = link.session.decisions.select_related("proposed_by").order_by("-number")
     asked = [d for d in rows if d.pk in said or _asks(d)]
-    if not asked:
-        return []
-    facts = facts_of(link.session)
     return [
         Proposal(
             one,

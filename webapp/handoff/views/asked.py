@@ -6,7 +6,7 @@ pages themselves carry none, so that neither a Referer nor a log of theirs can g
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 from uuid import UUID
@@ -22,6 +22,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents.facts import View
 from agents.probes import handed_for
+from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.scripts import PhaseScript
 from webapp.handoff import scripts, throttle
 from webapp.handoff.models import OPENED, HandedScript, Link, Step
@@ -35,6 +36,7 @@ from webapp.handoff.taking import (
     say_of_host,
     take,
 )
+from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.uploads import Received
 from webapp.triage.views.look import ANSWERS, preview_of
@@ -104,7 +106,8 @@ def asked(request: HttpRequest, link: Link) -> HttpResponse:
     _opened_signed_in(request, link)
     answers = list(link.given.select_related("evidence").defer(*_BYTES))
     session, rows = link.session, rows_of(link, [given.evidence for given in answers])
-    collector = scripts.collector_for(session, View.HOST, handed_for(View.HOST), link)
+    kept, facts = list(link.scripts.all()), facts_of(session)
+    collector = scripts.collector_for(session, View.HOST, handed_for(View.HOST), link, kept)
     collected = any(not given.phase for given in answers)
     open_rows = [row for row in rows if row.state in {"missing", "refused"}]
     missing = [row.probe for row in open_rows] if collected else []
@@ -121,30 +124,32 @@ def asked(request: HttpRequest, link: Link) -> HttpResponse:
         "missing": open_rows,
         "elsewhere": is_elsewhere(rows),
         "asleep": is_asleep(rows),
-        "rest": scripts.collector_for(session, View.HOST, missing, link) if missing else None,
+        "rest": scripts.collector_for(session, View.HOST, missing, link, kept) if missing else None,
         "refused": any(row.state == "refused" for row in rows),
         "questions": ANSWERS,
         "roots": ROOT_ANSWERS,
         "base": settings.PUBLIC_URL,
-        "phases": _phases(link),
-        "proposals": proposals(link),
+        "phases": _phases(link, kept, facts),
+        "proposals": proposals(link, facts),
     }
     return TemplateResponse(request, "handoff/asked.html", context)
 
 
-def _phases(link: Link) -> list[tuple[Phase, list[tuple[PhaseScript, HandedScript]]]]:
+def _phases(
+    link: Link, kept: Sequence[HandedScript], facts: Facts
+) -> list[tuple[Phase, list[tuple[PhaseScript, HandedScript]]]]:
     """The phases that the operator asked for, with their scripts as they are kept for this link."""
     if not link.phases:
         return []
     session = link.session
-    kept = {(s.name, s.sha256): s for s in link.scripts.exclude(phase="").defer("text")}
+    known = {(script.name, script.sha256): script for script in kept}
 
     def script(made: PhaseScript) -> HandedScript:
-        return kept.get((made.file_name, made.sha256)) or scripts.handed(session, link, made)
+        return known.get((made.file_name, made.sha256)) or scripts.handed(session, link, made)
 
     return [
         (phase, [(made, script(made)) for made in phase.scripts])
-        for phase in phases(session_diagnosis(session), session.vmid)
+        for phase in phases(session_diagnosis(session, facts), session.vmid)
         if phase.id in link.phases and phase.role is View.HOST
     ]
 
