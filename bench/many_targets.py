@@ -1,37 +1,54 @@
 """What Peerpath adds to plain ssh when it asks many machines everything, and what a dead one costs.
 
-    python -m bench.many_targets [--machines 64] [--at-once 16]
+    python -m bench.many_targets [--machines 64] [--at-once 16] [--latency SECONDS]
 
 All machines are sshd processes here, so the questions themselves share this machine's cores: plain ssh with
 the same script and as many at once is measured in the same run, before and after. Then one machine that
 accepts connections and never answers is added, and then a second worker.
+
+--latency: each machine says, after so many seconds, what one of them had said to the whole set before.
+That takes its side next to no CPU, so that two workers can be compared with one.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import socket
 import statistics
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from bench.stack import Machine, Stack, administrator, stack, target_of
 
 MOST_BEYOND_S = 5.0
+NOBODYS = "0" * 32  # the nonce of the answer that is said again
+# Only the collector's own channel; what else is asked for is done as asked.
+SAYS_AGAIN = """#!/bin/sh
+case $SSH_ORIGINAL_COMMAND in "exec sh -s -- "*) exec sh -c "$SSH_ORIGINAL_COMMAND" ;; esac
+nonce=$(sed -n 's/^nonce=\\([0-9a-f]*\\).*/\\1/p;/^nonce=/q')
+sleep {latency_s}
+exec sed "s/={nobodys}=/=$nonce=/" {answer}
+"""
 
 
-def plain_ssh(machines: list[Machine], at_once: int) -> float:
-    """Seconds for the same collector over OpenSSH's own client, one connection a machine."""
+def collector() -> bytes:
     from agents.collector import build_script
     from agents.facts import View
     from agents.probes import probes_for
 
-    script = build_script(probes_for(View.GUEST), role=View.GUEST, nonce="0" * 16).encode()
+    return build_script(probes_for(View.GUEST), role=View.GUEST, nonce=NOBODYS).encode()
 
-    def ask(machine: Machine) -> None:
+
+def plain_ssh(machines: list[Machine], at_once: int) -> tuple[float, bytes]:
+    """Seconds for the same collector over OpenSSH's own client, one connection a machine; an answer."""
+    script = collector()
+
+    def ask(machine: Machine) -> bytes:
         known = machine.folder / f"known-{machine.port}"
         key = " ".join((machine.folder / "host_key.pub").read_text().split()[:2])
         known.write_text(f"[127.0.0.1]:{machine.port} {key}\n")
@@ -43,11 +60,21 @@ def plain_ssh(machines: list[Machine], at_once: int) -> float:
             check=True,
         )
         assert b" end " in answer.stdout
+        return answer.stdout
 
     began = time.monotonic()
     with ThreadPoolExecutor(at_once) as threads:
-        list(threads.map(ask, machines))
-    return time.monotonic() - began
+        answers = list(threads.map(ask, machines))
+    return time.monotonic() - began, answers[0]
+
+
+def says_again(made: Stack, latency_s: float) -> Path:
+    """The program that answers in place of a machine's sh."""
+    answer, program = made.folder / "answer", made.folder / "says-again"
+    answer.write_bytes(plain_ssh([made.add_machine(made.folder)], 1)[1])
+    program.write_text(SAYS_AGAIN.format(latency_s=latency_s, nobodys=NOBODYS, answer=answer))
+    program.chmod(0o755)
+    return program
 
 
 def ours(session: Any, targets: list[Any], user: Any) -> tuple[float, list[float]]:
@@ -82,10 +109,19 @@ def started(made: Stack, name: str) -> None:
     time.sleep(10)
 
 
+def cpu_s(made: Stack, name: str) -> float:
+    """What a process has used so far."""
+    fields = Path(f"/proc/{made.started[name].pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--machines", type=int, default=64)
     parser.add_argument("--at-once", type=int, default=16)
+    parser.add_argument("--latency", type=float, default=0.0)
     given = parser.parse_args()
     with stack(PEERPATH_RUNS_PER_SESSION="1000") as made:
         import django
@@ -97,22 +133,31 @@ def main() -> int:
         session = session_open(owner=user, title="many")
         tools = made.folder / "tools"
         tools.mkdir()
-        machines = [made.add_machine(tools) for _ in range(given.machines)]
+        instead = says_again(made, given.latency) if given.latency else None
+        machines = [made.add_machine(tools, instead) for _ in range(given.machines)]
         targets = [target_of(session, machine, user) for machine in machines]
         started(made, "worker-1")
-        before = plain_ssh(machines, given.at_once)
+        before, _ = plain_ssh(machines, given.at_once)
+        used = cpu_s(made, "worker-1")
         one, each = ours(session, targets, user)
-        after = plain_ssh(machines, given.at_once)
+        used = cpu_s(made, "worker-1") - used
+        after, _ = plain_ssh(machines, given.at_once)
         dead = with_a_dead_one(session, targets, user, made.folder)
         started(made, "worker-2")
         two, _ = ours(session, targets, user)
     ssh = statistics.mean((before, after))
-    print(f"{given.machines} machines, {given.at_once} at once")
+    print(
+        f"{given.machines} machines, {given.at_once} at once; load of this machine {os.getloadavg()[0]:.1f}"
+    )
     print(f"plain ssh {before:.1f} s before and {after:.1f} s after; Peerpath {one:.1f} s")
     print(
-        f"beyond plain ssh: {one - ssh:+.1f} s; a machine's median {statistics.median(each):.1f} s"
+        f"beyond plain ssh: {one - ssh:+.1f} s; a machine's median {statistics.median(each):.1f} s;"
+        f" the worker's CPU {used / given.machines:.2f} s a machine"
     )
-    print(f"with a dead machine: {dead - one:+.1f} s for the others; two workers: {two:.1f} s")
+    print(
+        f"with a dead machine: {dead - one:+.1f} s for the others;"
+        f" two workers: {two:.1f} s, {one / two:.2f} times as fast"
+    )
     return 0 if one - ssh <= MOST_BEYOND_S else 1
 
 

@@ -45,11 +45,13 @@ def make_key(path: Path) -> None:
 
 @dataclass
 class Machine:
-    """An sshd on a port of its own. tools: a folder that is first on its sessions' PATH."""
+    """An sshd on a port of its own. tools: a folder that is first on its sessions' PATH. instead: a
+    program that is run in place of what is asked for."""
 
     folder: Path
     port: int
     tools: Path
+    instead: Path | None = None
     process: subprocess.Popen[bytes] = field(init=False)
 
     @property
@@ -63,6 +65,7 @@ class Machine:
             f"AuthorizedKeysFile {self.folder}/user_key.pub\nPidFile none\nUsePAM no\n"
             f"StrictModes no\nPermitRootLogin yes\nMaxStartups 200\nMaxSessions 20\n"
             f"SetEnv {self.mark} PATH={self.tools}:/usr/local/bin:/usr/bin:/bin\n"
+            + (f"ForceCommand {self.instead}\n" if self.instead else "")
         )
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         self.process = subprocess.Popen(
@@ -172,8 +175,8 @@ class Stack:
         self.start("redis", "redis-server", "--port", str(self.redis_port), *options)
         wait_for_port(self.redis_port)
 
-    def add_machine(self, tools: Path) -> Machine:
-        machine = Machine(self.folder, free_port(), tools)
+    def add_machine(self, tools: Path, instead: Path | None = None) -> Machine:
+        machine = Machine(self.folder, free_port(), tools, instead)
         machine.start()
         self.machines.append(machine)
         return machine

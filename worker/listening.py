@@ -8,9 +8,10 @@ agents share one loop, so that runs at one machine can share a connection.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from queue import Empty, SimpleQueue
@@ -27,6 +28,7 @@ Cancelled = Callable[[], bool]
 Work = Callable[[OnOutput, Cancelled], Awaitable[Ending]]
 
 _PIECE_BYTES = 256 * 1024  # one row of stored output
+_TOGETHER_S = 0.25
 _IDLE_S = 30.0  # from probes to the benchmark a person starts next
 
 
@@ -53,8 +55,9 @@ class Listening:
     stop: Event
 
     def pieces(self, wait_s: float) -> Iterator[bytes]:
-        """Output as it comes, joined to at most 256 KiB; empty bytes after every silence of
-        `wait_s`, so that the caller can look after its other duties."""
+        """Output as it comes, joined to at most 256 KiB or what comes in a quarter of a second, so that
+        a machine's forty answers are a few writes; empty bytes after every silence of `wait_s`, so that
+        the caller can look after its other duties."""
         while not (self._future.done() and self._arrived.empty()):
             yield self._next(wait_s)
 
@@ -64,12 +67,12 @@ class Listening:
 
     def _next(self, wait_s: float) -> bytes:
         piece = b""
-        try:
+        with suppress(Empty):
             piece = self._arrived.get(timeout=wait_s)
+            until = time.monotonic() + _TOGETHER_S
             while len(piece) < _PIECE_BYTES:
-                piece += self._arrived.get_nowait()
-        except Empty:
-            pass
+                left = 0.0 if self._future.done() else until - time.monotonic()
+                piece += self._arrived.get(timeout=max(0.0, left))
         return piece
 
 
@@ -80,6 +83,7 @@ def listening(work: Work) -> Iterator[Listening]:
     stop = Event()
     working = _awaited(work, arrived.put, stop.is_set)
     future = asyncio.run_coroutine_threadsafe(working, _loop())
+    future.add_done_callback(lambda _: arrived.put(b""))  # whoever waits for more need not
     try:
         yield Listening(future, arrived, stop)
     finally:

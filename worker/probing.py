@@ -55,7 +55,7 @@ class Probing:
         )
 
     def take(self, piece: bytes) -> None:
-        """Every answer becomes evidence as soon as it is whole."""
+        """The answers that became whole by it become evidence."""
         self._keep(self.reader.feed(piece))
 
     def close(self) -> None:
@@ -63,14 +63,18 @@ class Probing:
         self._keep(self.reader.close())
 
     def _keep(self, events: Iterable[Event]) -> None:
+        frames = []
         for event in events:
             if isinstance(event, Header):
                 self._note_group(event.process_group)
             elif isinstance(event, Frame) and event.probe_id in self.run.names:
-                patiently(partial(intake.take_frame, self.run, event))
-                self.answered.append(event.probe_id)
-                if event.output.truncated or event.output.timed_out:
-                    self.cut.append(event.probe_id)
+                frames.append(event)
+        if frames:
+            patiently(partial(intake.take_frames, self.run, frames))
+        for frame in frames:
+            self.answered.append(frame.probe_id)
+            if frame.output.truncated or frame.output.timed_out:
+                self.cut.append(frame.probe_id)
 
     def _note_group(self, group: int | None) -> None:
         if group is not None and abs(group) < _NO_PROCESS:

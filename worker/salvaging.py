@@ -28,10 +28,9 @@ def _salvage(run: Run) -> bool:
         if pieces and not run.evidence.exists():
             intake.take_benchmark_output(run, b"".join(pieces))
         return bool(pieces)
-    reader, whole = FrameReader(run.nonce), 0
-    for piece in pieces:
-        for event in reader.feed(piece):
-            if isinstance(event, Frame) and event.probe_id in run.names:
-                intake.take_frame(run, event)
-                whole += 1
+    reader = FrameReader(run.nonce)
+    events = [event for piece in pieces for event in reader.feed(piece)]
+    whole = [event for event in events if isinstance(event, Frame) and event.probe_id in run.names]
+    if whole:
+        intake.take_frames(run, whole)
     return bool(whole)

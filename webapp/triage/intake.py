@@ -88,20 +88,31 @@ def take_text(
     )
 
 
-def take_frame(run: Run, frame: Frame) -> Evidence:
-    """Stores and reads one probe's answer as soon as it came; the same answer again is ignored, unless a
+def take_frames(run: Run, frames: Sequence[Frame]) -> None:
+    """Stores and reads probes' answers as soon as they came; the same answer again is ignored, unless a
     database that went away had kept the bytes alone."""
-    kept = bodies.kept(frame.raw_stdout)
+    first: dict[str, Frame] = {}
+    for frame in frames:
+        first.setdefault(frame.probe_id, frame)
+    given = [
+        (frame, bodies.kept(frame.raw_stdout), read_output(frame.probe_id, frame.output))
+        for frame in first.values()
+    ]
     with transaction.atomic():
         Run.objects.select_for_update(no_key=True).get(pk=run.pk)
-        known = Evidence.objects.filter(run=run, reader=frame.probe_id).first()
-        if known and known.readings.exists():
-            return known
-        evidence = known or _store_frame(
-            run.session, frame, kept, origin="run", epoch=run.epoch, run=run
+        known = {evidence.reader: evidence for evidence in run.evidence.defer("body", "stderr")}
+        read = set(run.evidence.filter(readings__isnull=False).values_list("reader", flat=True))
+        new = [(frame, kept) for frame, kept, _ in given if frame.probe_id not in known]
+        rows = [
+            (kept, _frame_row(run.session, frame, origin="run", epoch=run.epoch, run=run))
+            for frame, kept in new
+        ]
+        known |= {evidence.reader: evidence for evidence in Evidence.store_all(rows)}
+        _create_rows(
+            (known[frame.probe_id], frame.probe_id, readings)
+            for frame, _, readings in given
+            if frame.probe_id not in read
         )
-    _store_readings(evidence, read_output(frame.probe_id, frame.output))
-    return evidence
 
 
 def take_benchmark_output(run: Run, raw: bytes) -> Evidence:
@@ -194,45 +205,47 @@ def _store_text(
         )
 
 
-def _store(
+def _store(*, kept: bodies.Kept, **about: Any) -> Evidence:
+    return Evidence.store(kept, **_row(**about))
+
+
+def _row(
     *,
     session: DiagnosisSession,
     reader: str,
     view: View | None,
     origin: str,
-    kept: bodies.Kept,
     stderr: bytes = b"",
     run: Run | None = None,
     label: str = "",
     user: User | None = None,
     epoch: int | None = None,
     meta: dict[str, Any] | None = None,
-) -> Evidence:
-    return Evidence.store(
-        kept,
-        session=session,
-        run=run,
-        reader=reader,
-        view=view or "",
-        origin=origin,
-        label=label,
-        stderr=stderr,
-        meta=meta or {},
-        epoch=epoch if epoch is not None else (run or session).epoch,
-        created_by=user or (run.created_by if run else None),
-    )
+) -> dict[str, Any]:
+    """The columns that say what an evidence is, beside those of its bytes."""
+    return {
+        "session": session,
+        "run": run,
+        "reader": reader,
+        "view": view or "",
+        "origin": origin,
+        "label": label,
+        "stderr": stderr,
+        "meta": meta or {},
+        "epoch": epoch if epoch is not None else (run or session).epoch,
+        "created_by": user or (run.created_by if run else None),
+    }
 
 
-def _store_frame(
+def _frame_row(
     session: DiagnosisSession,
     frame: Frame,
-    kept: bodies.Kept,
     *,
     origin: str,
     epoch: int,
     run: Run | None = None,
     bundle: Evidence | None = None,
-) -> Evidence:
+) -> dict[str, Any]:
     output = frame.output
     meta = {
         "exit_code": output.exit_code,
@@ -242,13 +255,12 @@ def _store_frame(
         "duration_ms": frame.duration_ms,
     }
     probe = all_probes().get(frame.probe_id)
-    return _store(
+    return _row(
         session=session,
         run=run,
         reader=frame.probe_id[:100],
         view=probe.role if probe else None,
         origin=origin,
-        kept=kept,
         stderr=frame.raw_stderr,
         label=bundle.label if bundle else "",
         user=bundle.created_by if bundle else None,
@@ -287,16 +299,15 @@ def _was_read(evidence: Evidence) -> bool:
 def _record_frames(bundle: Evidence, found: RawReading, kept: Sequence[bodies.Kept]) -> None:
     """A bundle's frames are evidence of their own, cited by their own hash and lines."""
     framed = [(item, item.frame) for item in found.items if item.frame]
-    for (item, frame), columns in zip(framed, kept, strict=True):
-        stored = _store_frame(
-            bundle.session,
-            frame,
-            columns,
-            origin=bundle.origin,
-            epoch=bundle.epoch,
-            bundle=bundle,
-        )
-        _create_rows(stored, item.reader, item.readings)
+    session, origin, epoch = bundle.session, bundle.origin, bundle.epoch
+    rows = [
+        _frame_row(session, frame, origin=origin, epoch=epoch, bundle=bundle) for _, frame in framed
+    ]
+    stored = Evidence.store_all(list(zip(kept, rows, strict=True)))
+    _create_rows(
+        (evidence, item.reader, item.readings)
+        for evidence, (item, _) in zip(stored, framed, strict=True)
+    )
 
 
 def _record_parts(evidence: Evidence, found: RawReading) -> None:
@@ -304,9 +315,7 @@ def _record_parts(evidence: Evidence, found: RawReading) -> None:
     evidence.unplaced = [list(span) for span in found.unrecognised]
     evidence.doubts = [[*d.lines, d.view.value, list(d.readers)] for d in doubts(found)]
     evidence.save(update_fields=["unplaced", "doubts"])
-    for item in found.items:
-        if not item.frame:
-            _create_rows(evidence, item.reader, item.readings)
+    _create_rows((evidence, item.reader, item.readings) for item in found.items if not item.frame)
 
 
 def _as_assigned(evidence: Evidence, found: RawReading) -> RawReading:
@@ -329,14 +338,16 @@ def _columns(evidence: Evidence) -> list[tuple[Any, ...]]:
 
 def _store_readings(evidence: Evidence, readings: Sequence[Reading[Any]]) -> None:
     with transaction.atomic():
-        _create_rows(evidence, evidence.reader, readings)
+        _create_rows([(evidence, evidence.reader, readings)])
 
 
-def _create_rows(evidence: Evidence, reader: str, readings: Iterable[Reading[Any]]) -> None:
+def _create_rows(read: Iterable[tuple[Evidence, str, Iterable[Reading[Any]]]]) -> None:
+    """read: evidence, by which reader, and what it said."""
     StoredReading.objects.bulk_create(
         StoredReading(
             evidence=evidence, reader=reader, parsed_by=parsers_version(), **asdict(codec.encode(r))
         )
+        for evidence, reader, readings in read
         for r in readings
     )
 

@@ -29,7 +29,7 @@ from agents.read import read_raw
 from agents.reader import all_readers
 from webapp.accounts.models import User
 from webapp.triage import case_facts, intake, read_apart, runs
-from webapp.triage.models import DiagnosisSession, Event, Evidence, StoredReading, Target
+from webapp.triage.models import DiagnosisSession, Event, Evidence, Run, StoredReading, Target
 from webapp.triage.rereading import reread
 
 MATRIX = b"""ops@gpu-vm:~$ nvidia-smi topo -p2p r
@@ -168,11 +168,29 @@ def test_a_parser_that_raises_makes_its_own_facts_unreadable(target: Target, ali
     output = Output("anything")
     frame = Frame("guest.topo_p2p_read", output, b"anything", b"", 3, 1, 1)
     with broken_parser("guest.topo_p2p_read"):
-        evidence = intake.take_frame(run, frame)
+        intake.take_frames(run, [frame])
+    evidence = run.evidence.get()
     reading = evidence.readings.get(fact_id="guest.p2p_read")
     assert reading.kind == ReadingKind.UNREADABLE
     assert "ZeroDivisionError" in reading.detail
     assert bytes(evidence.body) == b"anything"
+
+
+def test_an_answer_counts_once_however_it_comes(target: Target, alice: User) -> None:
+    names = ["guest.topo_p2p_read", "guest.kernel_cmdline"]
+    run = runs.queue_probes(target.session, target, alice, names)
+    first, second, forged = (
+        Frame(name, Output(text), text.encode(), b"", 3, 1, 1)
+        for name, text in zip(names + names[:1], ("one", "two", "forged"), strict=True)
+    )
+    intake.take_frames(run, [first, forged])
+    intake.take_frames(run, [forged, second, first])
+    assert [e.raw for e in run.evidence.all()] == [b"one", b"two"]
+    assert len({(r.evidence_id, r.fact_id) for r in _readings(run)}) == len(_readings(run)) > 1
+
+
+def _readings(run: Run) -> list[StoredReading]:
+    return list(StoredReading.objects.filter(evidence__run=run))
 
 
 def test_a_better_parser_reads_old_evidence(

@@ -86,7 +86,7 @@ def told(session: DiagnosisSession, target: Target, user: User, driver: str) -> 
         f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {driver}  Tue Jan  7 00:00:00 UTC 2026\n"
     )
     output = Output(raw, "", 0)
-    intake.take_frame(run, Frame("guest.driver_version", output, raw.encode(), b"", 5, 1, 1))
+    intake.take_frames(run, [Frame("guest.driver_version", output, raw.encode(), b"", 5, 1, 1)])
 
 
 def test_the_odd_one_is_named_and_the_sessions_diagnosis_is_not_mixed_up(
