@@ -13,12 +13,14 @@ from agents.facts import Fact, ReadingKind
 from agents.facts.platform import PYTHON_WITH_TORCH, REFERENCE_TOOLS
 from agents.framing import clean
 from agents.interpreter import chosen_of
+from agents.parsing import payload_lines
 from webapp.triage import intake, runs
 from webapp.triage.models import Run, RunState, StoredReading
 from webapp.triage.offering import argv_of
 from worker.listening import Work
 from worker.patience import patiently
 
+_MOST_REFUSAL = 1 << 16  # bytes: a header, notes and the reason
 _COPY_DAMAGED = 3  # the agents' wrapper says so by this exit code
 
 
@@ -87,11 +89,19 @@ class Measuring:
     def came(self) -> str:
         return "What it measured by then is kept." if self.output else "It had measured nothing."
 
+    def _refused(self) -> str:
+        """Why the program would not measure, with what to do about it; "" when it did measure."""
+        said = payload_lines.read(clean(bytes(self.output[:_MOST_REFUSAL])), "")
+        measured = [row for _, row in said.rows if "schema" not in row]
+        return "" if measured else said.error[:500]
+
     def verdict(self, ending: Ending) -> tuple[RunState, str]:
         if ending.exit_code == 0:
             return RunState.SUCCEEDED, ""
         if ending.exit_code == _COPY_DAMAGED and not self.output:
             return RunState.FAILED, "The program did not arrive whole on the machine; run it again."
+        if refused := self._refused():
+            return RunState.FAILED, f"Nothing was measured: {refused}."
         said = clean(ending.stderr).strip()[-500:]
         problem = f"The benchmark ended with exit code {ending.exit_code}. {self.came} {said}"
         return RunState.PARTLY if self.anything else RunState.FAILED, problem.strip()

@@ -57,6 +57,18 @@ def test_a_benchmark_that_breaks_keeps_what_it_measured_and_says_so(
     assert run.evidence.get().readings.get(fact_id="bench.copy").missing
 
 
+def test_a_benchmark_that_would_not_measure_says_why(
+    here: Target, admin: User, tools: Callable[[str, str], Path]
+) -> None:
+    said = '{"error": "GPU 0 is busy", "fix": "stop the engine"}'
+    run = measure(here, admin, tools("py", f"cat <<'ROWS'\n{HEAD}\n{said}\nROWS\nexit 3"))
+    tasks.run(str(run.pk))
+    run.refresh_from_db()
+    assert run.state == RunState.FAILED
+    assert run.problem == "Nothing was measured: GPU 0 is busy; stop the engine."
+    assert run.evidence.get().readings.get(fact_id="bench.copy").value is None
+
+
 def test_a_cancelled_benchmark_is_ended_there_and_the_next_one_starts(
     here: Target, admin: User, tools: Callable[[str, str], Path], tmp_path: Path
 ) -> None:
