@@ -30,7 +30,7 @@ NOBODYS = "0" * 32  # the nonce of the answer that is said again
 # Only the collector's own channel; what else is asked for is done as asked.
 SAYS_AGAIN = """#!/bin/sh
 case $SSH_ORIGINAL_COMMAND in "exec sh -s -- "*) exec sh -c "$SSH_ORIGINAL_COMMAND" ;; esac
-nonce=$(sed -n 's/^nonce=\\([0-9a-f]*\\).*/\\1/p;/^nonce=/q')
+nonce=$(sed -n '/^nonce=/{{s/^nonce=\\([0-9a-f]*\\).*/\\1/;p;q}}')
 sleep {latency_s}
 exec sed "s/={nobodys}=/=$nonce=/" {answer}
 """
