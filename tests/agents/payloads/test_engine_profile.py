@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -107,6 +109,22 @@ def test_the_folder_that_a_person_names_is_read_and_left(program: Path, tmp_path
         _, (profile, _) = run(program, engine, "--trace-dir", str(tmp_path))
     assert profile.kind is ReadingKind.KNOWN
     assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.parametrize("option", ["--profiler-config", "--profiler_config"])
+def test_the_folder_that_an_engines_command_line_names_is_read(
+    program: Path, tmp_path: Path, option: str
+) -> None:
+    """vLLM takes - and _ in it, and the home of its own account."""
+    words = ("vllm", "serve", f"{option}.torch_profiler_dir", "~/traces")
+    asleep = (sys.executable, "-c", "import time; time.sleep(60)", *words)
+    with (
+        subprocess.Popen(asleep, env={"HOME": str(tmp_path)}) as other,
+        serving(Engine(trace=trace(6), step_s=0.01, hides=tmp_path / "traces")) as engine,
+    ):
+        _, (profile, _) = run(program, engine)
+        other.kill()
+    assert profile.kind is ReadingKind.KNOWN
 
 
 def test_a_trace_that_is_there_is_only_read(program: Path, tmp_path: Path) -> None:
