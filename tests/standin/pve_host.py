@@ -15,6 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TOOLS = Path(__file__).parent / "pve"
+# What a script may tell a person to type; other indented lines show what changes.
+TYPED = frozenset(
+    {"sh", "qm", "cp", "mv", "rm", "systemctl", "docker", "proxmox-boot-tool", "update-grub"}
+    | {"update-initramfs"}
+)
 ADDRESSES = tuple(f"0000:{bus}:00.0" for bus in ("01", "21", "41", "61", "81", "a1", "c1", "e1"))
 KPRO6 = """\
 agent: 1
@@ -62,9 +67,8 @@ class Ran:
     @property
     def to_type(self) -> list[str]:
         """The commands that the script tells a person to type."""
-        starts = ("qm ", "cp ", "update-grub", "proxmox-boot-tool ")
         lines = (line[2:] for line in self.said.splitlines() if line.startswith("  "))
-        return [line for line in lines if line.startswith(starts)]
+        return [line for line in lines if line.partition(" ")[0] in TYPED]
 
 
 class PveHost:
@@ -158,9 +162,9 @@ class PveHost:
 
     def types(self, lines: list[str]) -> None:
         """What a person does who types each of these lines."""
+        tools = f"PATH={shlex.quote(str(self.root / 'bin'))}:$PATH; "
         for line in lines:
-            tool, *rest = shlex.split(line)
-            self._ran([str(self.root / "bin" / tool), *rest], "")
+            self._ran(["sh", "-c", tools + line], "")
 
     def start(self) -> None:
         """The VM runs as it is configured now, with the process that belongs to it."""

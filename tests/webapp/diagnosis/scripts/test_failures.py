@@ -1,115 +1,266 @@
-"""A failure at every step: the VM is as it was, or the script says what to type, and typing it helps.
+"""A failure at every step of every phase, applied and rolled back: the machine is as it was, or the script
+says what to type, and typing it helps.
 
-Each call of a tool fails once in each of three ways: it does nothing and says so, it does its work and
-then fails, or it does nothing and reports success. A script that is ended by a signal counts, too.
+Each call of a tool that acts fails once: it does nothing and says so. Beside that it fails in one of three
+other ways, in turn: it does its work and then fails, it does nothing and reports success, or somebody ends
+the script at that point. Whatever state a failure leaves, the phase can be applied and rolled back from it.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from tests.standin.pve_host import KPRO6, PveHost
 from tests.webapp.diagnosis.scripts.machines import NODES, known_of, scripts_of
+from tests.webapp.diagnosis.scripts.test_guest_scripts import a_guest, script, where
+from tests.webapp.diagnosis.scripts.test_host_scripts import RAW
 from webapp.diagnosis.scripts import Do
 
 pytestmark = [pytest.mark.service, pytest.mark.thorough]
 
 CPU_HOST = KPRO6.replace("cores: 64\n", "cores: 64\ncpu: host\n")
-BOOT_FILES = ("etc/kernel/cmdline", "etc/default/grub")
-WAYS = ("before", "after", "lie", "kill")
+OTHER_WAYS = ("after", "lie", "kill")
+GUEST_WAYS = ("after", "kill")  # whether the engine took its settings over, verify asks the engine
+WAITS = 4  # the exit code of a script that wants a person: a reboot, or a look at the guest
+# What a machine is: its configuration, whether it runs and with what, and how it boots.
+PLACES = ("etc", "srv", "opt", "home", "state", "proc/815", "proc/4711")
+PASSING = ("state/calls", "state/journal", "state/words", "state/shown")
+LOADED = (
+    "state/boots_with"  # a loader that took nothing over and said yes shows only at the next boot
+)
+State = dict[str, str]
 
 
-def state_of(host: PveHost) -> tuple[object, ...]:
-    """What must be as it was: configuration, whether it runs, and how the host boots."""
-    return (host.values, host.status, *(host.read(name) for name in BOOT_FILES))
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One half of a phase on one machine, ready to run. back: the other half, "" where that does not lead
+    to where this one began. words: of both.
+
+    undoes: it is the rollback, which may as well be finished by hand. ways: beside "before".
+    """
+
+    machine: PveHost
+    text: str
+    back: str
+    words: tuple[str, ...] = ()
+    undoes: bool = False
+    ways: tuple[str, ...] = OTHER_WAYS
 
 
-def trials(host: PveHost, text: str, ways: Sequence[str]) -> Iterator[tuple[str, PveHost]]:
-    """A copy of the host for every call of the script and every way it is to fail."""
-    rehearsal = _copy(host, "whole")
-    assert rehearsal.run(text, "--yes").code in {0, 4}
-    for call in range(1, rehearsal.calls + 1):
-        for way in ways:
-            yield f"{call}:{way}", _copy(host, f"{call}-{way}")
+def state_of(machine: PveHost) -> State:
+    found = (f for place in PLACES for f in (machine.root / place).rglob("*") if f.is_file())
+    texts = {str(f.relative_to(machine.root)): f.read_text() for f in found}
+    # Proxmox sorts a configuration when it writes it.
+    return {
+        name: "\n".join(sorted(text.splitlines()))
+        if name.endswith(f"{machine.vmid}.conf")
+        else text
+        for name, text in texts.items()
+        if name not in PASSING
+    }
 
 
-def _copy(host: PveHost, name: str) -> PveHost:
-    folder = host.root.with_name(name)
-    shutil.copytree(host.root, folder, symlinks=True)
+def notes_of(machine: PveHost) -> str:
+    """What the scripts keep for themselves, without the times."""
+    kept = sorted(f for f in (machine.root / "root").rglob("*") if f.is_file() and f.name != "log")
+    text = "".join(f"{f}\n{f.read_text()}" for f in kept).replace(str(machine.root), "")
+    return re.sub(r"\d{4}-\d\d-\d\dT\d+", "", text)
+
+
+def _copy(machine: PveHost, name: str) -> PveHost:
+    folder = machine.root.with_name(name)
+    shutil.copytree(machine.root, folder, symlinks=True)
     copy = object.__new__(PveHost)
-    copy.root, copy.vmid = folder, host.vmid
+    copy.root, copy.vmid = folder, machine.vmid
     return copy
 
 
-def check(host: PveHost, text: str, ways: Sequence[str] = WAYS, undo: str = "") -> None:
-    """undo: the rollback script, which must work after every success."""
-    before = state_of(host)
-    done = _copy(host, "done")
-    done.run(text, "--yes")
-    wanted = state_of(done)
-    count = 0
-    for fail, copy in trials(host, text, ways):
-        ran = copy.run(text, "--yes", fail=fail)
-        count += 1
-        now = state_of(copy)
-        if ran.code == 0:
-            assert now in (before, wanted), (fail, ran.said)
-            if undo:
-                assert copy.run(undo, "--yes").code == 0
-                assert state_of(copy) == before, (fail, ran.said)
-        elif now == wanted and "Now reboot the host" in ran.said:
-            continue
+class Trials:
+    """Runs one half of a phase with each failure, on a copy of its machine at the same path."""
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.kept = _copy(part.machine, "kept")
+        self.before = state_of(part.machine)
+        self.gone_on: set[str] = set()
+        self.blind = False
+
+    def again(self) -> PveHost:
+        """The machine as it was. At the same path, as its own files name it."""
+        shutil.rmtree(self.part.machine.root)
+        shutil.copytree(self.kept.root, self.part.machine.root, symlinks=True)
+        return self.part.machine
+
+    def run(self, fail: str = "", *, back: bool = False) -> tuple[int, str, list[str]]:
+        text = self.part.back if back else self.part.text
+        ran = self.part.machine.run(text, *self.part.words, "--yes", fail=fail)
+        return ran.code, ran.said, ran.to_type
+
+    def all(self) -> int:
+        """How many failures were tried."""
+        machine = self.again()
+        code, said, _ = self.run()
+        assert code in {0, WAITS}, said
+        wanted, calls = state_of(machine), machine.calls
+        fails = [
+            f"{call}:{way}"
+            for call in range(1, calls + 1)
+            for way in ("before", self.part.ways[call % len(self.part.ways)])
+        ]
+        for fail in fails:
+            self.again()
+            self.one(fail, wanted)
+        return calls
+
+    def seen(self, state: State | None = None) -> State:
+        """This state, or the machine's, as far as the failure lets it be seen."""
+        whole = state_of(self.part.machine) if state is None else state
+        return {name: text for name, text in whole.items() if not self.blind or name != LOADED}
+
+    def one(self, fail: str, wanted: State) -> None:
+        self.blind = fail.endswith("lie")
+        before, wanted = self.seen(self.before), self.seen(wanted)
+        code, said, to_type = self.run(fail)
+        now = self.seen()
+        if code == 0 or (code == WAITS and "Now reboot the host" in said):
+            assert now in (before, wanted), (fail, said)
         elif now != before:
-            assert ran.to_type, (fail, ran.said)
-            copy.types(ran.to_type)
-            assert state_of(copy) == before, (fail, ran.said)
-        shutil.rmtree(copy.root)
-    assert count >= 10
+            ends = (before, wanted) if self.part.undoes else (before,)
+            assert to_type or now in ends, (fail, said)
+            self.part.machine.types(to_type)
+            assert self.seen() in ends, (fail, said)
+        self.go_on(fail, said, wanted)
+
+    def go_on(self, fail: str, said: str, wanted: State) -> None:
+        """From where the failure led: on to the end, and from there back; once for each such place."""
+        place = f"{self.seen()}{notes_of(self.part.machine)}"
+        if place in self.gone_on:
+            return
+        self.gone_on.add(place)
+        code, more, _ = self.run()
+        assert code in {0, WAITS}, (fail, said, more)
+        assert self.seen() == wanted, (fail, said, more)
+        if not self.part.back:
+            return
+        code, more, _ = self.run(back=True)
+        assert code in {0, WAITS}, (fail, said, more)
+        assert self.seen() == self.seen(self.before), (fail, said, more)
 
 
-@pytest.mark.parametrize(
-    ("phase", "config", "ways"), [("P2", KPRO6, WAYS), ("P3", CPU_HOST, WAYS[:1])]
-)
-def test_a_failure_while_applying(
-    phase: str, config: str, ways: Sequence[str], tmp_path: Path
-) -> None:
-    host = PveHost(tmp_path / "host", config)
+def halves(
+    machine: PveHost,
+    scripts: dict[Do, str],
+    words: Sequence[str] = (),
+    ways: tuple[str, ...] = OTHER_WAYS,
+) -> Iterator[tuple[str, Part]]:
+    """Both ways; the second once the phase is applied."""
+    apply, rollback = scripts[Do.APPLY], scripts[Do.ROLLBACK]
+    yield "apply", Part(machine, apply, rollback, tuple(words), ways=ways)
+    assert machine.run(apply, *words, "--yes").code in {0, WAITS}
+    yield "rollback", Part(machine, rollback, apply, tuple(words), undoes=True, ways=ways)
+
+
+def a_host(folder: Path, config: str) -> PveHost:
+    host = PveHost(folder, config)
     host.start()
-    scripts = scripts_of(known_of(host), phase)
-    check(host, scripts[Do.APPLY], ways, undo=scripts[Do.ROLLBACK])
+    host.types(["proxmox-boot-tool refresh"])
+    return host
 
 
-def test_a_failure_while_rolling_back(tmp_path: Path) -> None:
-    host = PveHost(tmp_path / "host", KPRO6)
-    host.start()
-    scripts = scripts_of(known_of(host), "P2")
-    assert host.run(scripts[Do.APPLY], "--yes").code == 0
-    check(host, scripts[Do.ROLLBACK], WAYS[:2])
+def on_host(phase: str, config: str = KPRO6) -> Callable[[Path], Iterator[tuple[str, Part]]]:
+    def parts(folder: Path) -> Iterator[tuple[str, Part]]:
+        host = a_host(folder, config)
+        return halves(host, scripts_of(known_of(host, NODES), phase))
+
+    return parts
 
 
-def test_a_failure_while_going_back_to_what_was_kept(tmp_path: Path) -> None:
-    host = PveHost(tmp_path / "host", KPRO6)
-    host.start()
-    facts = known_of(host)
-    assert host.run(scripts_of(facts, "P0")[Do.APPLY], "--yes").code == 0
-    assert host.run(scripts_of(facts, "P2")[Do.APPLY], "--yes").code == 0
-    check(host, scripts_of(facts, "P0")[Do.ROLLBACK], WAYS[:1])
-
-
-def test_a_failure_while_pages_are_reserved(tmp_path: Path) -> None:
-    host = PveHost(tmp_path / "host", KPRO6)
-    host.start()
-    check(host, scripts_of(known_of(host, NODES), "P4")[Do.APPLY])
-
-
-def test_a_failure_while_the_vm_gets_its_pages(tmp_path: Path) -> None:
-    host = PveHost(tmp_path / "host", KPRO6)
-    host.start()
-    script = scripts_of(known_of(host, NODES), "P4")[Do.APPLY]
-    assert host.run(script, "--yes").code == 4
+def with_pages(folder: Path) -> Iterator[tuple[str, Part]]:
+    """P4's second run, after the reboot for which its first one asks."""
+    host = a_host(folder, KPRO6)
+    scripts = scripts_of(known_of(host, NODES), "P4")
+    assert host.run(scripts[Do.APPLY], "--yes").code == WAITS
     host.reboots(free_gib=432)
-    check(host, script, WAYS[:1])
+    # Rolled back, the host gives its pages back, too.
+    return ((half, replace(part, back="")) for half, part in halves(host, scripts))
+
+
+def kept_by_p0(folder: Path) -> Iterator[tuple[str, Part]]:
+    """P0 applied changes nothing; rolled back it undoes whatever came after it."""
+    host = a_host(folder, KPRO6)
+    p0, p2 = (scripts_of(known_of(host), phase) for phase in ("P0", "P2"))
+    yield "apply", Part(host, p0[Do.APPLY], p0[Do.ROLLBACK])
+    for scripts in (p0, p2):
+        assert host.run(scripts[Do.APPLY], "--yes").code == 0
+    yield "rollback", Part(host, p0[Do.ROLLBACK], p2[Do.APPLY], undoes=True)
+
+
+def engine_in(kind: str) -> Callable[[Path], Iterator[tuple[str, Part]]]:
+    def parts(folder: Path) -> Iterator[tuple[str, Part]]:
+        guest = a_guest(folder)
+        guest.types(["systemctl restart vllm.service", "docker compose up -d engine"])
+        return halves(guest, {do: script(do) for do in Do}, where(guest, kind), GUEST_WAYS)
+
+    return parts
+
+
+def in_guest(phase: str) -> Callable[[Path], Iterator[tuple[str, Part]]]:
+    def parts(folder: Path) -> Iterator[tuple[str, Part]]:
+        guest = a_guest(folder)
+        for number in (0, 1):
+            guest.write(f"home/u{number}/.cache/vllm/gpu_p2p_access_cache_for_0,1.json", "{}")
+            guest.write(f"sys/class/net/ens1{number}/address", f"bc:24:11:00:01:2{number}\n")
+            (guest.root / f"sys/class/net/ens1{number}/device").mkdir()
+        guest.types(["update-initramfs -u"])
+        return halves(guest, {do: script(do, phase) for do in Do}, ways=GUEST_WAYS)
+
+    return parts
+
+
+PHASES = {
+    "P0": kept_by_p0,
+    "P2, mapping": on_host("P2"),
+    "P2, raw addresses": on_host("P2", RAW),
+    "P3": on_host("P3", CPU_HOST),
+    "P4, before the reboot": on_host("P4"),
+    "P4, after the reboot": with_pages,
+    **{f"P1 in the guest, {kind}": engine_in(kind) for kind in ("unit", "compose", "file")},
+    "P2 in the guest": in_guest("P2"),
+    "P3 in the guest": in_guest("P3"),
+}
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_failure_at_every_step(phase: str, tmp_path: Path) -> None:
+    tried = {}
+    for half, part in PHASES[phase](tmp_path / "machine"):
+        trials = Trials(part)
+        tried[half] = trials.all()
+        trials.again()
+        shutil.rmtree(trials.kept.root)
+    assert set(tried) == {"apply", "rollback"}
+    assert min(tried.values()) >= 1, tried
+
+
+@pytest.mark.parametrize("kind", ["unit", "compose"])
+def test_an_engine_that_did_not_take_its_settings_over_is_found_by_verify(
+    kind: str, tmp_path: Path
+) -> None:
+    guest = a_guest(tmp_path / "guest")
+    words = where(guest, kind)
+    assert guest.run(script(Do.APPLY), *words, "--yes").code == 0
+    calls, found = guest.calls, 0
+    assert guest.run(script(Do.VERIFY), *words).code == 0
+    for call in range(1, calls + 1):
+        lied = a_guest(tmp_path / f"{call}")
+        ran = lied.run(script(Do.APPLY), *where(lied, kind), "--yes", fail=f"{call}:lie")
+        engine = lied.root / "proc/815/environ", lied.root / "state/container_env"
+        if ran.code == 0 and not any(file.exists() for file in engine):
+            found += lied.run(script(Do.VERIFY), *where(lied, kind)).code == 1
+    assert found >= 1

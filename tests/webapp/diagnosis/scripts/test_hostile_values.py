@@ -38,7 +38,8 @@ pytestmark = pytest.mark.thorough
 BENIGN = qm_config.parse(f"### /etc/pve/qemu-server/128.conf\n{KPRO6}cpu: host\n")[0]
 FIELDS = (
     *("name", "uuid", "args", "cpu", "machine", "hostpci0", "hostpci7", "net0", "memory", "cores"),
-    *("sockets", "bios", "numa0", "hugepages", "vcpus", "mapping", "path"),
+    *("sockets", "bios", "numa0", "hugepages", "vcpus", "mapping", "path", "node"),
+    *("scsi0", "efidisk0", "description", "tags", "smbios1", "boot", "hookscript"),
 )
 FRAGMENTS = (
     *(
@@ -128,8 +129,8 @@ def with_value(field: str, value: str) -> Facts:
     if field == "mapping":
         mapping = replace(mapping, mapping=value)
         config |= {f"hostpci{i}": f"mapping={value}" for i in range(8)}
-    elif field == "path":
-        mapping = replace(mapping, path=value)
+    elif field in {"path", "node"}:
+        mapping = replace(mapping, **{field: value})
     else:
         config[field] = value
     vm = replace(
@@ -154,7 +155,7 @@ def advice() -> dict[str, Advice]:
 
 
 def texts(facts: Facts) -> Iterator[str]:
-    """What is generated for each phase: header, values and functions, without the constant files."""
+    """What is generated for each phase and act: header, values and functions, without the constant files."""
     try:
         vm = vm_state(facts, 128)
     except ScriptError:
@@ -167,9 +168,11 @@ def texts(facts: Facts) -> Iterator[str]:
     }
     for phase, plan in plans.items():
         try:
-            yield write(plan(), phase, Do.APPLY, View.HOST, 128, ()).text
+            made = plan()
         except ScriptError:
             continue
+        for act in Do:
+            yield write(made, phase, act, View.HOST, 128, ()).text
 
 
 @cache

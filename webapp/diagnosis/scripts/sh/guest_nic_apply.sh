@@ -10,15 +10,19 @@ plan_card() {
 }
 
 write_card() {
-  link_text "$1" "$2" >"$(link_file "$1")" && chmod 644 "$(link_file "$1")" || failed=yes
+  file=$(link_file "$1")
+  ! link_text "$1" "$2" | cmp -s - "$file" || return 0
+  written="$written $file"
+  link_text "$1" "$2" >"$file" && chmod 644 "$file" || give_up "$file could not be written"
 }
 
-remove_card() {
-  rm -f "$(link_file "$1")"
+give_up() { # why
+  for one in $written; do rm -f "$one"; done
+  remove_by_hand "$1" "$written"
 }
 
 apply() {
-  found=0 failed=no
+  found=0 written=''
   stop_if_problems
   cards plan_card
   [ "$found" != 0 ] || problem 'no network card with a device behind it was found'
@@ -27,14 +31,9 @@ apply() {
   dry_run_ends
   open_log "$root/root/peerpath/guest"
   trap '' HUP PIPE
-  usual mkdir -p "$root/etc/systemd/network" || failed=yes
+  trap 'give_up "it was stopped by a signal"' INT TERM
+  usual mkdir -p "$root/etc/systemd/network" || give_up 'the folder could not be made'
   cards write_card
-  if [ "$failed" = no ] && fresh_ramdisk; then
-    say "$title: done. It counts from the next boot on, and nothing has to be restarted now."
-    exit 0
-  fi
-  cards remove_card
-  say 'failed; the files were removed again.'
-  type_this 'update-initramfs -u'
-  exit 1
+  fresh_ramdisk || give_up 'the initial RAM disk could not be made'
+  say "$title: done. It counts from the next boot on, and nothing has to be restarted now."
 }

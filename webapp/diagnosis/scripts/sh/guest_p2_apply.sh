@@ -3,10 +3,10 @@ apply() {
   found=$(caches '')
   [ -n "$found" ] || { say 'Nothing to do: vLLM keeps no peer-access answers for this machine outside containers.'; exit 0; }
   say 'put aside, so that vLLM asks again at its next start:'
-  printf '%s\n' "$found" | while IFS= read -r one; do say "  $one -> $one.peerpath"; done
+  for one in $found; do say "  $one -> $one.peerpath"; done
   dry_run_ends
   open_log "$root/root/peerpath/guest"
-  printf '%s\n' "$found" | while IFS= read -r one; do mv "$one" "$one.peerpath" || exit 1; done ||
-    { say 'failed: a file could not be moved; the rollback script puts the others back.'; exit 1; }
+  hold_on
+  for one in $found; do mv "$one" "$one.peerpath" || put_back_by_hand "$one could not be moved"; done
   say "$title: done. Restart the engine when gates 4 to 7 hold."
 }

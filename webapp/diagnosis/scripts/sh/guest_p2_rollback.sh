@@ -2,10 +2,10 @@ rollback() {
   stop_if_problems
   found=$(caches .peerpath)
   [ -n "$found" ] || { say 'Nothing to roll back.'; exit 0; }
-  printf '%s\n' "$found" | while IFS= read -r one; do say "  $one -> ${one%.peerpath}"; done
+  for one in $found; do say "  $one -> ${one%.peerpath}"; done
   dry_run_ends
   open_log "$root/root/peerpath/guest"
-  printf '%s\n' "$found" | while IFS= read -r one; do mv "$one" "${one%.peerpath}" || exit 1; done ||
-    { say 'failed: a file could not be moved back.'; exit 1; }
+  hold_on
+  for one in $found; do mv "$one" "${one%.peerpath}" || put_back_by_hand "$one could not be moved"; done
   say "$title: done."
 }

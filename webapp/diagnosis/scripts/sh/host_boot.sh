@@ -92,11 +92,17 @@ write_boot_file() { # new text
 boot_fail() {
   say "failed: $*"
   if cp "$boot_backup" "$boot_file" && cmp -s "$boot_backup" "$boot_file" && take_over >/dev/null 2>&1 </dev/null; then
-    say "rolled back: $boot_file is as it was. VM $vmid was not touched."
+    say "$boot_file is as it was."
   else
-    say "$boot_file may be changed. VM $vmid was not touched. To go back, type:"
+    say "$boot_file may be changed. To go back, type:"
     type_this "cp $boot_backup $boot_file"
     type_this "$refresh"
+  fi
+  if [ -z "${undoing-}" ]; then
+    say "VM $vmid was not touched."
+  else
+    say "VM $vmid is rolled back; its pages stay reserved until this is run again:"
+    type_this "sh $0 $words"
   fi
   exit 1
 }
@@ -155,6 +161,7 @@ look_at_host() {
 
 undo_host() {
   [ "$reserved" = yes ] || return 0
+  undoing=yes
   new=$(without_pages)
   say "$boot_file ($loader):"
   show_boot_change "$new"

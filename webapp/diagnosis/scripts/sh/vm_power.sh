@@ -14,6 +14,7 @@ way_back() {
       say "VM $vmid has the new configuration, or a part of it. To go back, type:"
       type_this "qm shutdown $vmid"
       type_this "cp $backup $conf"
+      [ -z "${undone-}" ] || type_this "mv $undone $store/$phase.keys"
       [ "$was_running" = no ] || type_this "qm start $vmid"
       ;;
   esac

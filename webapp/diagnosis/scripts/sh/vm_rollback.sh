@@ -74,9 +74,14 @@ rollback() {
   stage=changed
   answer=$(put_old_values 2>&1) || undo "qm set failed: $answer"
   read_config || undo "the configuration cannot be read any more: $config"
+  for key in $keys; do
+    same "$key" "$(value_of "$key")" "$(old_value "$store/$phase.before" "$key")" ||
+      undo "$key is not as it was to become"
+  done
   shown=$(qm showcmd "$vmid" --pretty 2>&1 </dev/null) || undo "the VM would not start: $shown"
   start_vm
-  mv "$store/$phase.keys" "$store/$phase.keys.undone"
+  # Whoever goes back to what this phase set can roll it back again.
+  mv "$store/$phase.keys" "$store/$phase.keys.undone" && undone=$store/$phase.keys.undone
   wait_for_guest
   undo_host
   say "$title: done."
