@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 import shutil
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from webapp.help.pages import PAGES as HELP_PAGES
 
 try:  # what tests need, and nobody who serves: requirements-test.txt
     from playwright.sync_api import Browser, Page, sync_playwright
@@ -34,10 +37,29 @@ LOOKS = {"light": (1440, "light"), "dark": (1440, "dark"), "390": (390, "light")
 STAGES = ("first", "host", "after")
 STEPS = ("symptom", "hypothesis", "guest", "path", "host", "diagnosis", "decide", "verify")
 OF_A_SESSION = (*STEPS, "topology", "plan", "summary", "discussion", "log")
-ALONE = ("", "search", "decisions", "for-me", "calibration", "help", "help/api", "keys", "account")
+ALONE = ("", "search", "decisions", "for-me", "calibration", "keys", "account", "help")
 OF_ADMINISTRATORS = ("people", "webhooks", "stuck", "styleguide")
-# README.md shows this one.
-SHOWN = ("host/diagnosis", "light", Path(__file__).resolve().parents[3] / "docs/session.png")
+# What who holds a link sees, without an account.
+BY_LINK = ("asked",)
+# README.md shows these, as docs/<file>.webp.
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+SHOWN = {
+    "host/diagnosis": "session",
+    "host/topology": "topology",
+    "asked": "asked",
+    "after/verify": "verify",
+}
+SHOWN_LOOK = "light"
+AS_WEBP = """async png => {
+  const image = new Image();
+  image.src = `data:image/png;base64,${png}`;
+  await image.decode();
+  const sheet = new OffscreenCanvas(image.width, image.height);
+  sheet.getContext("2d").drawImage(image, 0, 0);
+  const made = await sheet.convertToBlob({type: "image/webp", quality: 0.85});
+  const bytes = new Uint8Array(await made.arrayBuffer());
+  return btoa(bytes.reduce((text, byte) => text + String.fromCharCode(byte), ""));
+}"""
 PATIENCE_S = 60
 
 
@@ -46,7 +68,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", help="where the pictures go; made when it is not there")
-        parser.add_argument("--readme", action="store_true", help="renew README.md's picture, too")
+        parser.add_argument("--readme", action="store_true", help="renew README.md's pictures, too")
 
     def handle(self, *, folder: str, readme: bool, **_: Any) -> None:
         chromium = shutil.which("chromium") or shutil.which("google-chrome")
@@ -56,10 +78,9 @@ class Command(BaseCommand):
         with served() as link, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=[*FLAGS])
             taken = sum(self._look(browser, link, into))
+            if readme:
+                _renew(browser, into)
             browser.close()
-        if readme:
-            name, look, shown = SHOWN
-            shutil.copyfile(_file(into, name, look), shown)
         self.stdout.write(f"{taken} pictures in {into}")
 
     def _look(self, browser: Browser, link: str, into: Path) -> Iterator[int]:
@@ -71,9 +92,12 @@ class Command(BaseCommand):
                 reduced_motion="reduce",
                 storage_state=state,
             )
-            page = context.new_page()
             for name, address in pages.items():
-                yield self._keep(page, address, _file(into, name, look), name.endswith(SHOWN[0]))
+                if name in BY_LINK:
+                    context.clear_cookies()
+                page = context.new_page()
+                yield self._keep(page, address, _file(into, name, look), name in SHOWN)
+                page.close()
             context.close()
 
     def _keep(self, page: Page, address: str, file: Path, cut: bool) -> int:
@@ -87,6 +111,15 @@ class Command(BaseCommand):
         if wider := page.evaluate("document.documentElement.scrollWidth - innerWidth"):
             self.stderr.write(f"{file} is {wider} px too wide")
         return 1
+
+
+def _renew(browser: Browser, into: Path) -> None:
+    """README.md's pictures from those that were taken, made small by the browser itself."""
+    page = browser.new_page()
+    for name, shown in SHOWN.items():
+        png = base64.b64encode(_file(into, name, SHOWN_LOOK).read_bytes()).decode()
+        (DOCS / f"{shown}.webp").write_bytes(base64.b64decode(page.evaluate(AS_WEBP, png)))
+    page.close()
 
 
 def _file(into: Path, name: str, look: str) -> Path:
@@ -111,6 +144,8 @@ def _signed_in(browser: Browser, link: str) -> tuple[Any, dict[str, str]]:
         session = page.url.removesuffix("/symptom")
         pages |= {f"{stage}/{path}": f"{session}/{path}" for path in OF_A_SESSION}
     pages["host/evidence"] = _first_evidence(page, pages["host/diagnosis"])
+    pages |= {f"help/{slug}": f"{base}/help/{slug}" for slug in HELP_PAGES}
+    pages["asked"] = _link_made(page, pages["host/host"])  # the last, since it signs out
     state = context.storage_state()
     context.close()
     return state, pages
@@ -120,6 +155,14 @@ def _first_evidence(page: Page, diagnosis: str) -> str:
     page.goto(diagnosis)
     href = page.locator("a.ev[href*='/evidence/']").first.get_attribute("href") or ""
     return diagnosis.partition("/sessions/")[0] + href
+
+
+def _link_made(page: Page, step: str) -> str:
+    """The address that the host's admin is sent."""
+    page.goto(step)
+    page.get_by_label("Who gets it").fill("Erika")
+    page.get_by_role("button", name="Make the link").click()
+    return page.locator("pre", has_text="/link/").first.inner_text().strip()
 
 
 @contextmanager
