@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from agents import own_text
 from agents.benchmark import all_benchmarks
 from agents.facts import View
 from agents.framing import Bundle, Frame, Header, clean, looks_like_bundle, read_bundles
@@ -18,6 +19,7 @@ from agents.probes import all_probes
 from agents.recognise import recognise
 
 LineRange = tuple[int, int]
+EDITED = "The text is not as the collector printed it: lines were changed or lost."
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,11 @@ def _read_trace(raw: bytes) -> RawReading:
 
 def read_lines(lines: list[str], role: View | None, hint: str) -> RawReading:
     """Pasted lines without a collector's frames among them."""
+    lines, own = own_text.blanked(lines)
     found = recognise("\n".join(lines), role, hint)
     items = tuple(_read_part(part) for part in found.parts)
-    return RawReading(items, tuple(found.unrecognised))
+    notes = (own_text.NOTE,) if own and not items else ()
+    return RawReading(items, tuple(found.unrecognised), notes=notes)
 
 
 def read_output(reader: str, output: Output) -> Readings:
@@ -151,7 +155,7 @@ def _notes(bundle: Bundle, role: View | None) -> list[str]:
     if not bundle.complete:
         notes.append("The collector's output is not complete; what is there was read.")
     if bundle.edited:
-        notes.append("The text is not as the collector printed it: lines were changed or lost.")
+        notes.append(EDITED)
     said = bundle.header.role if bundle.header else ""
     if role and said and said != role:
         notes.append(f"This was collected on a {said}, not on a {role}; it was read as what it is.")

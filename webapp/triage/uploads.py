@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agents import reports
 from agents.archives import ArchiveError, Member, hint_of, is_archive, unpack
 from agents.facts import View
+from agents.read import EDITED
 from webapp.accounts.models import User
 from webapp.triage import intake, read_apart
 from webapp.triage.hiding import hide_members
@@ -86,10 +87,15 @@ def receive(
                 continue
             taken = _take(session, member, hint, user, view, label)
             unread += not taken.understood
-            takes.append(taken)
+            takes.append(_without_our_own_changes(taken) if hide else taken)
     if unread > MOST_KEPT_UNREAD:
         notes.append(f"{unread - MOST_KEPT_UNREAD:,} files said nothing of use and were not kept.")
     return Received(tuple(takes), tuple(notes))
+
+
+def _without_our_own_changes(taken: Taken) -> Taken:
+    """Names were replaced in it by us, so that it is not as it was printed says nothing of the person."""
+    return replace(taken, notes=tuple(note for note in taken.notes if note != EDITED))
 
 
 def _members(upload: Upload) -> tuple[list[Member], list[str]]:
