@@ -6,6 +6,7 @@ docs/deploying.md has every name in one table; a test holds it against `asked`.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import zoneinfo
 from collections.abc import Collection
@@ -17,8 +18,13 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from webapp.triage import sealing
+
 # Every name that was read, so that one nobody reads (a slip of the pen) can be told at the start.
 asked: set[str] = set()
+LEAST_SECRET = 24  # characters; 16 bytes in base64 are as many
+_HOST = re.compile(r"\.?[0-9A-Za-z_-]+(\.[0-9A-Za-z_-]+)*|\[[0-9A-Fa-f:.]+\]|\*")
+_SENDER = re.compile(r"[^<>@\s]+@[^<>@\s]+|[^<>\r\n]*<[^<>@\s]+@[^<>@\s]+>")
 
 
 def text(name: str, default: str = "") -> str:
@@ -42,6 +48,50 @@ def flag(name: str, default: bool = False) -> bool:
 def words(name: str, default: tuple[str, ...] = ()) -> list[str]:
     """A comma-separated list."""
     return [word.strip() for word in text(name).split(",") if word.strip()] or list(default)
+
+
+def hosts(name: str) -> list[str]:
+    """A comma-separated list of host names, as browsers send them. Raises ImproperlyConfigured."""
+    found = words(name)
+    for host in found:
+        if not _HOST.fullmatch(host):
+            raise ImproperlyConfigured(
+                f"{name} has {host!r}; write names like peerpath.example, without https:// and port"
+            )
+    return found
+
+
+def secret(name: str) -> str:
+    """A long word, or "". Raises ImproperlyConfigured for one that could be guessed, or that no header
+    can carry; it is not repeated."""
+    raw = text(name)
+    if raw and (
+        len(raw) < LEAST_SECRET or not raw.isascii() or not raw.isprintable() or " " in raw
+    ):
+        raise ImproperlyConfigured(
+            f"{name} must be {LEAST_SECRET} characters or more, without blanks; openssl rand -hex 32"
+            " makes one"
+        )
+    return raw
+
+
+def sealing_keys(name: str) -> str:
+    """What seals stored credentials, as webapp.triage.sealing reads it. Raises ImproperlyConfigured."""
+    raw = text(name)
+    try:
+        if raw:
+            sealing.parsed(raw)
+    except sealing.SealError as error:
+        raise ImproperlyConfigured(f"{name}: {error}") from None
+    return raw
+
+
+def sender(name: str, default: str) -> str:
+    """Whom mail is from. Raises ImproperlyConfigured for what is no address."""
+    raw = text(name, default)
+    if not _SENDER.fullmatch(raw):
+        raise ImproperlyConfigured(f"{name} is {raw!r}; write Peerpath <peerpath@host.example>")
+    return raw
 
 
 def number(name: str, default: int, *, least: int, most: int) -> int:
@@ -69,6 +119,14 @@ def time_zone(name: str) -> str:
         raise ImproperlyConfigured(
             f"{name} is {raw!r}; write one like Europe/Berlin or UTC"
         ) from error
+    return raw
+
+
+def public_address(name: str, default: str) -> str:
+    """Where people reach the pages: at the top of a host. Raises ImproperlyConfigured."""
+    raw = address(name, default, ("https", "http"))
+    if urlsplit(raw)[2:] != ("", "", ""):
+        raise ImproperlyConfigured(f"{name} is {raw!r}; nothing may follow the host and its port")
     return raw
 
 
@@ -161,10 +219,13 @@ def _bucket(name: str, parts: SplitResult) -> dict[str, Any]:
     asked_for = parse_qs(parts.query)
     if unknown := asked_for.keys() - {"endpoint", "region"}:
         raise ImproperlyConfigured(f"{name}: there is no {', '.join(sorted(unknown))}")
+    endpoint = asked_for.get("endpoint", [""])[0]
+    if endpoint and not endpoint.startswith(("https://", "http://")):
+        raise ImproperlyConfigured(f"{name}: endpoint must start with https:// or http://")
     return {
         "bucket_name": parts.netloc,
         "location": parts.path.strip("/"),
-        "endpoint_url": asked_for.get("endpoint", [None])[0],
+        "endpoint_url": endpoint or None,
         "region_name": asked_for.get("region", [None])[0],
         "default_acl": None,  # the bucket's own rules hold
         "file_overwrite": True,  # a name is the hash of what it names
@@ -216,7 +277,7 @@ def _private(path: Path) -> None:
 
 def secret_key(data: Path) -> str:
     """PEERPATH_SECRET_KEY, else the key kept in the data folder, made on first use (mode 0600)."""
-    given = text("PEERPATH_SECRET_KEY")
+    given = secret("PEERPATH_SECRET_KEY")
     if given:
         return given
     path = data / "secret-key"

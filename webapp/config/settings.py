@@ -14,14 +14,14 @@ DATA_DIR = Path(environment.text("PEERPATH_DATA") or BASE_DIR / "var").absolute(
 
 SECRET_KEY = environment.secret_key(DATA_DIR)
 # What seals stored SSH keys; without it a file in the data folder: webapp/triage/sealing.py.
-SECRET_KEYS = environment.text("PEERPATH_SECRET_KEYS")
+SECRET_KEYS = environment.sealing_keys("PEERPATH_SECRET_KEYS")
 DEBUG = environment.flag("PEERPATH_DEBUG")
-PUBLIC_URL = environment.address("PEERPATH_PUBLIC_URL", "http://127.0.0.1:8000", ("https", "http"))
+PUBLIC_URL = environment.public_address("PEERPATH_PUBLIC_URL", "http://127.0.0.1:8000")
 _PUBLIC = urlsplit(PUBLIC_URL)
 # The Host header decides where links and redirects lead, so only named hosts are served.
 ALLOWED_HOSTS = sorted(
     {"127.0.0.1", "localhost", "[::1]", _PUBLIC.hostname or "localhost"}
-    | set(environment.words("PEERPATH_HOSTS"))
+    | set(environment.hosts("PEERPATH_HOSTS"))
 )
 CSRF_TRUSTED_ORIGINS = [f"{_PUBLIC.scheme}://{_PUBLIC.netloc}"]
 # Believed only when asked to: anybody can send these headers to a server that has no proxy before it.
@@ -175,7 +175,7 @@ if MAIL:
     EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = MAIL.user, MAIL.password
     EMAIL_USE_SSL, EMAIL_USE_TLS = MAIL.tls, MAIL.starttls
 EMAIL_TIMEOUT = 20
-DEFAULT_FROM_EMAIL = environment.text(
+DEFAULT_FROM_EMAIL = environment.sender(
     "PEERPATH_MAIL_FROM", f"Peerpath <peerpath@{_PUBLIC.hostname}>"
 )
 # Threads share one queue and one embedded worker; processes need Redis between them.
@@ -183,7 +183,7 @@ WEB_PROCESSES = environment.number("PEERPATH_WEB_PROCESSES", 1, least=1, most=64
 if EMBEDDED_WORKER and WEB_PROCESSES > 1:
     raise ImproperlyConfigured("PEERPATH_WEB_PROCESSES above 1 needs PEERPATH_REDIS_URL")
 # Without one, metrics are for programs on this machine alone.
-METRICS_TOKEN = environment.text("PEERPATH_METRICS_TOKEN")
+METRICS_TOKEN = environment.secret("PEERPATH_METRICS_TOKEN")
 
 LOGGING = logs.configuration(
     level=environment.choice("PEERPATH_LOG_LEVEL", "WARNING", logs.LEVELS),

@@ -6,6 +6,8 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,20 @@ _ROW = re.compile(r"\| `(PEERPATH_[A-Z_]+)` \|")
         ("PEERPATH_WEB_PROCESSES", "2", "needs PEERPATH_REDIS_URL"),
         ("PEERPATH_EVIDENCE_URL", "/srv/evidence", "must be file:///folder or s3://"),
         ("PEERPATH_EVIDENCE_URL", "s3://cases/?secret=x", "there is no secret"),
+        ("PEERPATH_EVIDENCE_URL", "s3://cases?endpoint=nowhere", "endpoint must start with"),
+        ("PEERPATH_PUBLIC_URL", "https://host.example/peerpath", "nothing may follow the host"),
+        ("PEERPATH_HOSTS", "https://host.example", "without https:// and port"),
+        ("PEERPATH_SECRET_KEY", "me:pass", "24 characters or more"),
+        ("PEERPATH_SECRET_KEYS", "one:me:pass", "written as id:base64 of 32 bytes"),
+        ("PEERPATH_METRICS_TOKEN", "me:pass", "24 characters or more"),
+        ("PEERPATH_MAIL_URL", "mail.example", "must be smtp://"),
+        ("PEERPATH_MAIL_FROM", "Peerpath", "write Peerpath <peerpath@host.example>"),
+        ("PEERPATH_WEBHOOK_PRIVATE", "maybe", "write true or false"),
+        ("PEERPATH_BEHIND_PROXY", "nginx", "write true or false"),
+        ("PEERPATH_LEASE_S", "1", "a number from 2 to 3600"),
+        ("PEERPATH_DRAIN_S", "-1", "a number from 0 to 86400"),
+        ("PEERPATH_VISIBILITY_S", "6h", "a number from 1 to"),
+        ("PEERPATH_RUNS_PER_SESSION", "0", "a number from 1 to 1000"),
         ("PEERPATH_DATA", "{tmp}/a-file/data", "Set PEERPATH_DATA to a folder you own"),
     ],
 )
@@ -92,6 +108,24 @@ def test_the_key_is_made_once_and_private(tmp_path: Path, monkeypatch: pytest.Mo
     assert environment.secret_key(tmp_path / "data") == first
     assert len(first) > 40
     assert (tmp_path / "data" / "secret-key").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("read", "value"),
+    [
+        (environment.hosts, "peerpath.example,.lan,[::1],gpu_box"),
+        (environment.secret, "x" * 24),
+        (partial(environment.sender, default="x@y"), "GPU team <peerpath@mail.example>"),
+        (partial(environment.sender, default="x@y"), "peerpath@localhost"),
+        (partial(environment.public_address, default=""), "https://[fd00::1]:8443"),
+    ],
+)
+def test_what_can_be_used_is_used(
+    monkeypatch: pytest.MonkeyPatch, read: Callable[[str], str | list[str]], value: str
+) -> None:
+    monkeypatch.setenv("PEERPATH_X", value)
+    found = read("PEERPATH_X")
+    assert (",".join(found) if isinstance(found, list) else found) == value
 
 
 def test_words_and_flags(monkeypatch: pytest.MonkeyPatch) -> None:
