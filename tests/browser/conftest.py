@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,9 +43,15 @@ class Server:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with served(tmp_path_factory) as found:
+        yield found
+
+
+@contextmanager
+def served(tmp_path_factory: pytest.TempPathFactory, host: str = "127.0.0.1") -> Iterator[Server]:
     """`serve` as ./run starts it, with an empty data folder; ended by its process id."""
     port = port_for.select_random()
-    url = f"http://127.0.0.1:{port}"
+    url = f"http://{host}:{port}"
     environment = {
         **os.environ,
         "PEERPATH_DATA": str(tmp_path_factory.mktemp("served")),

@@ -43,9 +43,11 @@ FOR_ADMINISTRATORS = {
 }
 # The answers to GET of those that only take POST; everything else answers GET.
 ONLY_POST = {
+    "accounts:add_passkey",
     "accounts:email",
     "accounts:make_token",
     "accounts:password",
+    "accounts:remove_passkey",
     "accounts:revoke_token",
     "accounts:second_factor_off",
     "accounts:second_factor_reset",

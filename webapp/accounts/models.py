@@ -194,6 +194,24 @@ class Authenticator(models.Model):
     wait_until = models.DateTimeField(null=True)
 
 
+class Passkey(models.Model):
+    """A passkey or security key that a person may use in place of a code: webapp.accounts.passkeys.
+
+    credential: its id, base64url. public_key: COSE. uses: as it counts them itself; 0 where it does not.
+    """
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="passkeys")
+    name = models.CharField(max_length=60)
+    credential = models.CharField(max_length=1400, unique=True)
+    public_key = models.BinaryField()
+    uses = models.PositiveBigIntegerField(default=0)
+    made_at = models.DateTimeField(auto_now_add=True)
+    used_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("id",)
+
+
 class RecoveryCode(models.Model):
     """Lets a person in once without their authenticator. Only its hash is stored."""
 

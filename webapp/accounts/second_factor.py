@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import Case, F, Q, Value, When
 from django.utils import timezone
 
-from webapp.accounts.models import Authenticator, RecoveryCode, User
+from webapp.accounts.models import Authenticator, Passkey, RecoveryCode, User
 from webapp.triage import sealing
 
 # What every authenticator app takes: RFC 6238 with 20 bytes, 6 digits, 30 s; a clock may be 30 s off.
@@ -90,6 +90,7 @@ def turn_off(user: User) -> bool:
     """False when it was off."""
     with transaction.atomic():
         RecoveryCode.objects.filter(user=user).delete()
+        Passkey.objects.filter(user=user).delete()
         gone, _ = Authenticator.objects.filter(user=user).delete()
     return bool(gone)
 

@@ -18,8 +18,9 @@ from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from webapp.accounts import second_factor, throttle
+from webapp.accounts import passkeys, second_factor, throttle
 from webapp.accounts.models import User
+from webapp.accounts.passkey_views import CHALLENGE, passkeys_of
 from webapp.accounts.signing_in import PASSED, following
 from webapp.accounts.typed import typed
 from webapp.triage import sealing
@@ -40,12 +41,26 @@ def code(request: HttpRequest) -> HttpResponse:
         return redirect("accounts:sign_in")
     problem, status = "", 200
     if request.method == "POST":
-        problem, status = _tried(user, request.POST.get("code", "")[:60])
+        if "answer" in request.POST:
+            problem, status = _answered(request, user)
+        else:
+            problem, status = _tried(user, request.POST.get("code", "")[:60])
         if not problem:
             login(request, user)
             request.session.pop(PASSED, None)
             return following(request, passed["next"])
-    return TemplateResponse(request, "accounts/code.html", {"problem": problem}, status=status)
+    asked = passkeys.ask(user)
+    request.session[CHALLENGE] = asked.challenge if asked else ""
+    context = {"problem": problem, "asked": asked}
+    return TemplateResponse(request, "accounts/code.html", context, status=status)
+
+
+def _answered(request: HttpRequest, user: User) -> tuple[str, int]:
+    """As `_tried`, of a passkey's answer. A challenge is asked once."""
+    challenge = request.session.pop(CHALLENGE, "")
+    answer = request.POST["answer"]
+    right = bool(challenge) and passkeys.accepts(user, answer=answer, challenge=challenge)
+    return ("", 200) if right else ("That was none of your passkeys, or too late.", 403)
 
 
 def _tried(user: User, given: str) -> tuple[str, int]:
@@ -74,6 +89,8 @@ def manage(request: HttpRequest) -> HttpResponse:
         except second_factor.MustWaitError as error:
             problem = str(error)
     context = {"nav": "account", "made": made, "problem": problem, **_state(user)}
+    if context["on"]:
+        context |= passkeys_of(request, user)
     return TemplateResponse(
         request, "accounts/second_factor.html", context, status=403 if problem else 200
     )

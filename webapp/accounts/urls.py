@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from webapp.accounts import account, second_factor_views, views
+from webapp.accounts import account, passkey_views, second_factor_views, views
 
 app_name = "accounts"
 urlpatterns = [
@@ -13,6 +13,8 @@ urlpatterns = [
     path("sign-in/code", second_factor_views.code, name="code"),
     path("account/second-factor", second_factor_views.manage, name="second_factor"),
     path("account/second-factor/off", second_factor_views.turn_off, name="second_factor_off"),
+    path("account/second-factor/passkey", passkey_views.add, name="add_passkey"),
+    path("account/second-factor/passkey/remove", passkey_views.remove, name="remove_passkey"),
     path("people/second-factor", second_factor_views.reset, name="second_factor_reset"),
     path("sign-out", views.sign_out, name="sign_out"),
     path("people", views.people, name="people"),

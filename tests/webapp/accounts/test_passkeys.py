@@ -1,0 +1,161 @@
+"""Passkeys beside the codes: added with the password, used once a challenge, and by nobody else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth import SESSION_KEY
+from django.test import Client
+from django.utils import timezone
+
+from tests.webapp.accounts.soft_key import SoftKey
+from webapp.accounts import passkeys, second_factor
+from webapp.accounts.models import Authenticator, Passkey, User
+
+pytestmark = pytest.mark.django_db
+PAGE, ADD, CODE = "/account/second-factor", "/account/second-factor/passkey", "/sign-in/code"
+HERE = "peerpath.example"
+
+
+@pytest.fixture(autouse=True)
+def _by_https(settings: Any) -> None:
+    settings.PUBLIC_URL = f"https://{HERE}"
+
+
+@pytest.fixture
+def key() -> SoftKey:
+    return SoftKey(f"https://{HERE}", HERE)
+
+
+def with_codes(user: User) -> None:
+    second_factor.begin(user)
+    Authenticator.objects.filter(user=user).update(confirmed_at=timezone.now())
+
+
+def added(client: Client, user: User, key: SoftKey, **typed: str) -> str:
+    """Added by the page; what the page says then."""
+    with_codes(user)
+    client.force_login(user)
+    answer = key.create(client.get(PAGE).context["asked"].options)
+    sent = {"answer": answer, "name": "desk", "password": f"{user.username}-secret-1", **typed}
+    return client.post(ADD, sent, follow=True).content.decode()
+
+
+def password_given(client: Client, user: User) -> str:
+    """The options on the page that asks for the second half."""
+    client.logout()
+    client.post("/sign-in", {"username": user.username, "password": f"{user.username}-secret-1"})
+    asked = client.get(CODE).context["asked"]
+    return str(asked.options) if asked else ""
+
+
+def signed_in(client: Client, answer: str) -> bool:
+    client.post(CODE, {"answer": answer})
+    return SESSION_KEY in client.session
+
+
+def test_it_signs_in_after_the_password(client: Client, alice: User, key: SoftKey) -> None:
+    assert "in place of a code" in added(client, alice, key)
+    options = password_given(client, alice)
+    assert SESSION_KEY not in client.session
+    assert signed_in(client, key.get(options))
+    kept = Passkey.objects.get()
+    assert (kept.name, kept.uses) == ("desk", 2)
+    assert kept.used_at is not None
+    client.post(f"{ADD}/remove", {"passkey": str(kept.pk)})
+    assert password_given(client, alice) == ""
+
+
+def test_an_answer_counts_once_and_for_its_challenge(
+    client: Client, alice: User, key: SoftKey
+) -> None:
+    added(client, alice, key)
+    answer = key.get(password_given(client, alice))
+    assert signed_in(client, answer)
+    password_given(client, alice)
+    assert not signed_in(client, answer)
+    client.post(CODE, {"answer": key.get(client.get(CODE).context["asked"].options)})
+    assert SESSION_KEY in client.session
+
+
+@pytest.mark.parametrize("wrong", ["origin", "rp_id", "copied", "unknown"])
+def test_what_is_not_this_key_on_this_page_signs_nobody_in(
+    client: Client, alice: User, key: SoftKey, wrong: str
+) -> None:
+    added(client, alice, key)
+    options = password_given(client, alice)
+    match wrong:
+        case "origin":
+            key.origin = "https://peerpath.example.evil"
+        case "rp_id":
+            key.rp_id = "evil.example"
+        case "copied":
+            key.uses = -1  # its count does not go on
+        case "unknown":
+            key = SoftKey(key.origin, key.rp_id)
+    assert not signed_in(client, key.get(options))
+
+
+def test_nobody_elses_key_signs_in(client: Client, alice: User, bob: User, key: SoftKey) -> None:
+    his = SoftKey(key.origin, key.rp_id)
+    added(client, bob, his)
+    added(client, alice, key)
+    assert not signed_in(client, his.get(password_given(client, alice)))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", "{", "[]", "{}", '{"id": 7}', '{"id": "ä"}', "[" * 5000, '{"id": "' + "A" * 3000],
+)
+def test_what_is_no_answer_is_refused_in_words(
+    client: Client, alice: User, key: SoftKey, answer: str
+) -> None:
+    added(client, alice, key)
+    client.get(PAGE)
+    sent = {"answer": answer, "password": "alice-secret-1"}
+    assert client.post(ADD, sent, follow=True).status_code == 200
+    assert Passkey.objects.count() == 1
+    password_given(client, alice)
+    refused = client.post(CODE, {"answer": answer})
+    assert refused.status_code == 403
+    assert "none of your passkeys" in refused.content.decode()
+
+
+def test_adding_one_asks_for_the_password_and_for_codes_first(
+    client: Client, alice: User, key: SoftKey
+) -> None:
+    assert "not your password" in added(client, alice, key, password="wrong")
+    assert not Passkey.objects.exists()
+    added(client, alice, key)
+    second_factor.turn_off(alice)
+    assert not Passkey.objects.exists()
+    asked = passkeys.begin(alice)
+    session = client.session
+    session["passkey_challenge"] = asked.challenge
+    session.save()
+    sent = {"answer": key.create(asked.options), "password": "alice-secret-1"}
+    client.post(ADD, sent)
+    assert not Passkey.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("http://127.0.0.1:8000", ""),
+        ("https://192.0.2.1", ""),
+        ("http://peerpath.example", ""),
+        ("http://localhost:8000", "localhost"),
+        ("https://peerpath.example:8443", "peerpath.example"),
+    ],
+)
+def test_where_browsers_give_passkeys(
+    client: Client, alice: User, settings: Any, url: str, place: str
+) -> None:
+    settings.PUBLIC_URL = url
+    assert passkeys.place() == place
+    with_codes(alice)
+    client.force_login(alice)
+    page = client.get(PAGE).content.decode()
+    assert ("Add a passkey" in page) is bool(place)
+    assert ("Browsers give passkeys to" in page) is not bool(place)
