@@ -69,12 +69,13 @@ class Row:
     """One question of the host script, and what this link brought for it.
 
     state: "read", "nothing" (it looked, and there is nothing of the kind), "refused" (it needs root) or
-    "missing". said: its answers in a few words.
+    "missing". said: the answer that counts, in a few words. outputs: how many answered it.
     """
 
     probe: Probe
     state: str
     said: tuple[str, ...] = ()
+    outputs: int = 0
 
 
 def rows_of(link: Link, given: Sequence[Evidence]) -> list[Row]:
@@ -88,11 +89,26 @@ def rows_of(link: Link, given: Sequence[Evidence]) -> list[Row]:
 
 
 def _row(probe: Probe, readings: list[StoredReading], missing: set[str]) -> Row:
-    said = tuple(text for reading in readings if (text := _said(reading)))
+    counts = _that_counts(readings)
+    said = tuple(dict.fromkeys(text for reading in counts if (text := _said(reading))))
+    outputs = len({reading.evidence_id for reading in readings})
     if probe.id in missing:
-        return Row(probe, "refused" if readings else "missing", said)
-    nothing = readings and not any(reading.kind in _SAYS_SOMETHING for reading in readings)
-    return Row(probe, "nothing" if nothing else "read", said)
+        return Row(probe, "refused" if readings else "missing", said, outputs)
+    nothing = counts and not any(reading.kind in _SAYS_SOMETHING for reading in counts)
+    return Row(probe, "nothing" if nothing else "read", said, outputs)
+
+
+def _that_counts(readings: Sequence[StoredReading]) -> list[StoredReading]:
+    """Of several outputs the one that says most, and of those that say as much the newest."""
+    own: dict[int, list[StoredReading]] = {}
+    for reading in readings:
+        own.setdefault(reading.evidence_id, []).append(reading)
+
+    def says(evidence: int) -> tuple[int, int, int]:
+        known = [r for r in own[evidence] if r.kind == ReadingKind.KNOWN]
+        return len(known), -sum(len(r.missing) for r in known), evidence
+
+    return own[max(own, key=says)] if own else []
 
 
 def is_elsewhere(rows: Sequence[Row]) -> bool:

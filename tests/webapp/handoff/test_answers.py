@@ -67,6 +67,46 @@ def test_from_the_script_to_evidence(
     assert all(e.created_by is None for e in sent.link.session.evidence.all())
 
 
+def test_every_question_has_one_answer_however_often_it_was_sent(
+    sent: Sent, erika: Client, script: Path, tmp_path: Path
+) -> None:
+    output = on_the_stand_in(tmp_path, script)
+    once = erika.post(f"{sent.page}/answer", {"text": output.decode()}, follow=True)
+    later = output.replace(b"memory: 524288", b"memory: 524289")
+    page = erika.post(f"{sent.page}/answer", {"text": later.decode()}, follow=True)
+    mappings = "the one that says most"
+    assert mappings not in once.content.decode()
+    assert page.content.decode().count(mappings) >= 10
+    assert page.content.decode().count("llm-customer-one") == 1
+
+
+def test_the_script_in_place_of_what_it_prints_is_told(
+    sent: Sent, erika: Client, script: Path
+) -> None:
+    page = erika.post(f"{sent.page}/answer", {"text": script.read_text()}, follow=True)
+    text = page.content.decode()
+    assert "This is the script itself" in text
+    assert "not recognised" in text
+    assert "All questions are still open" in text
+    assert not StoredReading.objects.filter(evidence__session=sent.link.session).exists()
+
+
+def test_names_replaced_on_arrival_are_not_held_against_who_sent_them(
+    sent: Sent, erika: Client, script: Path, tmp_path: Path
+) -> None:
+    output = on_the_stand_in(tmp_path, script).decode()
+    page = erika.post(f"{sent.page}/answer", {"text": output, "hide": "1"}, follow=True)
+    assert "lines were changed or lost" not in page.content.decode()
+    assert not Answer.objects.get(link=sent.link).marks
+
+
+def test_what_is_said_stands_where_the_page_then_is(sent: Sent, erika: Client) -> None:
+    empty = erika.post(f"{sent.page}/answer", {"text": ""})
+    assert empty["Location"].endswith("#give")
+    page = erika.get(sent.page).content.decode()
+    assert page.index("Nothing was pasted") > page.index('id="give"')
+
+
 def test_an_unchanged_output_is_not_doubted_and_a_changed_one_is(
     sent: Sent, erika: Client, script: Path, tmp_path: Path
 ) -> None:

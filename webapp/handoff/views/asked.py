@@ -21,6 +21,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.facts import View
+from agents.probe import Probe
 from agents.probes import handed_for
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.scripts import PhaseScript
@@ -38,12 +39,15 @@ from webapp.handoff.taking import (
 )
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
+from webapp.triage.models import DiagnosisSession
 from webapp.triage.uploads import Received
 from webapp.triage.views.look import ANSWERS, preview_of
 from webapp.triage.views.start import given
 
 P = ParamSpec("P")
 LONGEST_WHY = 300
+# Parts of the page, by which a message stands where it is looked for.
+GIVE, UNDERSTOOD, QUESTIONS = "give", "understood", "questions"
 _BYTES = ("evidence__body", "evidence__stderr")
 ROOT_ANSWERS = (("yes", "Yes"), ("colleague", "No, but a colleague has"), ("no", "No"))
 
@@ -121,10 +125,11 @@ def asked(request: HttpRequest, link: Link) -> HttpResponse:
         "answers": answers,
         "collected": collected,
         "read": sum(row.state == "read" for row in rows),
+        "absent": sum(row.state == "nothing" for row in rows),
         "missing": open_rows,
         "elsewhere": is_elsewhere(rows),
         "asleep": is_asleep(rows),
-        "rest": scripts.collector_for(session, View.HOST, missing, link, kept) if missing else None,
+        "rest": _rest(session, link, missing, kept),
         "refused": any(row.state == "refused" for row in rows),
         "questions": ANSWERS,
         "roots": ROOT_ANSWERS,
@@ -133,6 +138,15 @@ def asked(request: HttpRequest, link: Link) -> HttpResponse:
         "proposals": proposals(link, facts),
     }
     return TemplateResponse(request, "handoff/asked.html", context)
+
+
+def _rest(
+    session: DiagnosisSession, link: Link, missing: list[Probe], kept: list[HandedScript]
+) -> HandedScript | None:
+    """The script of what is still open; None where that is nothing, or all of it."""
+    if not missing or len(missing) == len(handed_for(View.HOST)):
+        return None
+    return scripts.collector_for(session, View.HOST, missing, link, kept)
 
 
 def _phases(
@@ -158,28 +172,30 @@ def _phases(
 @through_link
 def answer(request: HttpRequest, link: Link) -> HttpResponse:
     """Takes a paste or files. The page then says what was understood, and a reload sends nothing again."""
-    uploads = given(request)
-    page = f"/asked/{link.pk}"  # what went wrong stands at its top
+    uploads = given(request, GIVE)
+    page = f"/asked/{link.pk}#{GIVE}"
     if uploads:
         said = request.POST.get("phase", "")
         phase = said if said in link.phases else ""
         try:
             received = take(link, uploads, phase=phase, hide=bool(request.POST.get("hide")))
-            _tell(request, received)
-            page += "#understood" if received.takes else ""
+            at = UNDERSTOOD if received.takes else GIVE
+            _tell(request, received, at)
+            page = f"/asked/{link.pk}#{at}"
         except RefusedError as error:
-            messages.error(request, str(error))
+            messages.error(request, str(error), GIVE)
     return redirect(page)
 
 
-def _tell(request: HttpRequest, received: Received) -> None:
+def _tell(request: HttpRequest, received: Received, at: str) -> None:
+    """Where the page then stands, so that it is seen."""
     count = len(received.understood)
     if received.duplicate:
-        messages.info(request, "The same output was given before; it counts once.")
+        messages.info(request, "The same output was given before; it counts once.", at)
     elif count:
-        messages.success(request, f"Thank you. {count} answer{'s' * (count > 1)} understood.")
+        messages.success(request, f"Thank you. {count} answer{'s' * (count > 1)} understood.", at)
     for note in received.notes:
-        messages.warning(request, note)
+        messages.warning(request, note, at)
 
 
 @require_POST
@@ -197,11 +213,11 @@ def questions(request: HttpRequest, link: Link) -> HttpResponse:
         text = (
             "That was sent very often; wait ten minutes." if kept else "No question was answered."
         )
-        messages.error(request, text)
-        return redirect("handoff:asked", link.pk)
+        messages.error(request, text, QUESTIONS)
+        return redirect(f"/asked/{link.pk}#{QUESTIONS}")
     say_of_host(link, kept)
-    messages.success(request, "Kept, and told to the person who asked. Thank you.")
-    return redirect(f"/asked/{link.pk}#questions")
+    messages.success(request, "Kept, and told to the person who asked. Thank you.", QUESTIONS)
+    return redirect(f"/asked/{link.pk}#{QUESTIONS}")
 
 
 @login_not_required

@@ -39,7 +39,7 @@ ANSWERS = {
         ("guest", "the guest: its software and settings"),
         ("vm", "the VM's configuration (it is stopped and started once)"),
         ("host", "the host: kernel, BIOS (it reboots, with everything on it)"),
-        ("bare metal", "the ground: run on the bare machine"),
+        ("bare metal", "the VM itself: run on the host, without one"),
     ),
 }
 
