@@ -112,20 +112,21 @@ def sample(request: HttpRequest) -> HttpResponse:
     return redirect("triage:symptom", session.pk)
 
 
-def given(request: HttpRequest) -> list[Upload]:
-    """The text box, then the files. What is too large is refused with a message."""
+def given(request: HttpRequest, at: str = "") -> list[Upload]:
+    """The text box, then the files. What is too large is refused with a message, tagged with at."""
     uploads = [Upload("", request.POST.get("text", "").encode())]
     for file in request.FILES.getlist("file"):
         if (file.size or 0) > LARGEST_UPLOAD_BYTES:
             messages.error(
                 request,
                 f"{file.name} is larger than 50 MiB. Give the part that matters, or compress it.",
+                at,
             )
         else:
             uploads.append(Upload(file.name or "a file", file.read()))
     uploads = [upload for upload in uploads if upload.raw.strip()]
     if not uploads:
         messages.error(
-            request, "Nothing was pasted. Paste what a command printed, or choose a file."
+            request, "Nothing was pasted. Paste what a command printed, or choose a file.", at
         )
     return uploads
