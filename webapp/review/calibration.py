@@ -12,9 +12,12 @@ import msgspec
 from webapp.accounts.models import User
 from webapp.diagnosis.claim import Range
 from webapp.diagnosis.compare.predictions import Score
-from webapp.triage.models import DiagnosisSession, Event
+from webapp.triage.models import DiagnosisSession, Event, seen_by
 
 WIDTH, LEFT, ROW = 460.0, 28.0, 22.0
+CLOSINGS = (
+    1000  # so many decide how far a prediction is believed; older ones are of older rules, too
+)
 LEAST, MOST = 0.25, 4.0  # factors that the plot shows
 
 
@@ -28,12 +31,12 @@ class Scored:
 
 
 def scored(user: User) -> list[Scored]:
-    """The newest closing first."""
-    visible = DiagnosisSession.objects.visible_to(user).values("pk")
+    """Those of the newest closings, the newest first."""
     closings = (
-        Event.objects.filter(kind="decision_closed", session__in=visible)
+        Event.objects.filter(seen_by(user), kind="decision_closed")
         .select_related("session")
-        .order_by("-at")
+        .defer("session__workload")
+        .order_by("-at")[:CLOSINGS]
     )
     return [
         Scored(event.session, event.data["number"], score)

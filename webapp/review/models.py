@@ -44,6 +44,12 @@ class Mention(models.Model):
     seen_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        # Counted for every page that a person opens.
+        indexes = (
+            models.Index(
+                fields=("user",), condition=models.Q(seen_at=None), name="mentions_unseen"
+            ),
+        )
         constraints = (
             models.UniqueConstraint(fields=("comment", "user"), name="one_mention_each"),
         )

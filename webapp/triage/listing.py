@@ -8,12 +8,12 @@ from datetime import datetime
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.db.models import OuterRef, Q, Subquery, Value
+from django.db.models import OuterRef, Q, QuerySet, Subquery, Value
 
 from webapp.accounts.models import User
 from webapp.triage.models import DiagnosisSession, Digest, Entry, SessionMember
 from webapp.triage.models.session import SessionQuerySet
-from webapp.triage.search import matching, plain
+from webapp.triage.search import LOOKED, matching
 
 PER_PAGE = 50
 # Of so many sessions the newest are found sooner by going through all in order than by sorting one's own.
@@ -48,20 +48,22 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """after: what leads to the next page, "" on the last."""
+    """after: what leads to the next page, "" on the last. cut: more texts have these words than are looked
+    at, so that older ones may be missing."""
 
     sessions: list[DiagnosisSession]
     after: str
+    cut: bool
 
 
 def page(user: User, asked: Asked, before: str = "") -> Page:
     """before: `after` of the page before; what is none leads to the first."""
-    found = _narrowed(_visible(user), asked)
+    found, cut = _narrowed(_visible(user), user, asked)
     found = _following(found, before).select_related("owner", "digest")
     rows = list(found.order_by("-updated_at", "-id")[: PER_PAGE + 1])
     more = len(rows) > PER_PAGE
     last = rows[PER_PAGE - 1] if more else None
-    return Page(rows[:PER_PAGE], f"{last.updated_at.isoformat()}_{last.pk}" if last else "")
+    return Page(rows[:PER_PAGE], f"{last.updated_at.isoformat()}_{last.pk}" if last else "", cut)
 
 
 def _visible(user: User) -> SessionQuerySet:
@@ -74,11 +76,22 @@ def _visible(user: User) -> SessionQuerySet:
     return found.filter(role_of_asker__isnull=False)
 
 
-def _narrowed(found: SessionQuerySet, asked: Asked) -> SessionQuerySet:
-    if asked.q:
-        entries = matching(Entry.objects.all(), asked.q)  # of sessions that are the person's own
-        # A name of signs alone has no words to be found by.
-        found = found.filter(pk__in=entries.values("session")) if plain(asked.q) else found.none()
+def _narrowed(found: SessionQuerySet, user: User, asked: Asked) -> tuple[SessionQuerySet, bool]:
+    alike = _alike(asked)
+    if alike is not None:
+        found = _of(found, alike)
+    if not asked.q:
+        return found, False
+    entries = matching(Entry.objects.visible_to(user), asked.q)
+    if alike is not None:
+        entries = entries.filter(session__in=alike.values("pk"))
+    newest = entries.order_by("-id").values_list("session_id", flat=True)
+    keys = list(newest[: LOOKED + 1])
+    return found.filter(pk__in=set(keys[:LOOKED])), len(keys) > LOOKED
+
+
+def _alike(asked: Asked) -> QuerySet[Digest] | None:
+    """The digests are looked through by themselves: they are small, and lie together."""
     columns = {
         "gpu__icontains": asked.gpu,
         "board__icontains": asked.board,
@@ -87,9 +100,17 @@ def _narrowed(found: SessionQuerySet, asked: Asked) -> SessionQuerySet:
         "gate": asked.gate,
     }
     asked_for = {column: value for column, value in columns.items() if value}
-    # The digests are looked through by themselves: they are small, and lie together.
-    alike = Digest.objects.filter(**asked_for).values("pk")
-    return found.filter(pk__in=alike) if asked_for else found
+    return Digest.objects.filter(**asked_for) if asked_for else None
+
+
+def _of(found: SessionQuerySet, alike: QuerySet[Digest]) -> SessionQuerySet:
+    """Few are sorted; of many the newest are found sooner by going through all sessions in order."""
+    few = list(alike.values_list("pk", flat=True)[: LOOKED + 1])
+    if len(few) <= LOOKED:
+        return found.filter(pk__in=few)
+    # Not EXISTS: that PostgreSQL may work out for all sessions before it sorts them.
+    here = Subquery(alike.filter(pk=OuterRef("pk")).values("pk")[:1])
+    return found.annotate(is_alike=here).filter(is_alike__isnull=False)
 
 
 def _following(found: SessionQuerySet, before: str) -> SessionQuerySet:

@@ -109,7 +109,9 @@ def side_by_side(session: DiagnosisSession, targets: Sequence[Target]) -> Compar
     """What each machine's own runs said, in the order of the targets; two queries for all of them."""
     items: dict[int, list[Sourced]] = {target.pk: [] for target in targets}
     rows = (
-        StoredReading.objects.filter(evidence__run__target__in=items)
+        StoredReading.objects.filter(
+            evidence__in=session.evidence.filter(run__target__in=items).values("pk")
+        )
         .order_by("evidence_id", "id")
         .values_list(
             *("fact_id", "kind", "value", "detail", "lines", "missing"),

@@ -12,6 +12,8 @@ from webapp.triage.models.digest import EntryQuerySet
 
 LONGEST_WORD = 60
 MOST_TERMS = 12
+# Of more texts with the same words the newest are looked at: ranking, or counting, would read them all.
+LOOKED = 1000
 
 
 def plain(*texts: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
-from webapp.triage import intake, runs
+from webapp.triage import intake, turns
 from webapp.triage.models import Evidence, Run, RunState, StoredReading
 from webapp.triage.models.run import ACTIVE
 
@@ -43,9 +44,17 @@ def stuck(now: datetime) -> Stuck:
     waiting = Run.objects.filter(state=RunState.QUEUED, created_at__lt=now - LONG)
     return Stuck(
         tuple(_oldest(Run.objects.filter(state__in=ACTIVE, lease_expires_at__lt=now))),
-        tuple(Waiting(run, runs.waits_for(run)) for run in _oldest(waiting)),
+        tuple(_waiting(list(_oldest(waiting)))),
         tuple(unread()[:SHOWN]),
     )
+
+
+def _waiting(found: list[Run]) -> Iterator[Waiting]:
+    """Each with the one at work on its machine."""
+    working = Run.objects.filter(state__in=ACTIVE).select_related("target")
+    busy = {turns.machine_of(run): run for run in working}
+    for run in found:
+        yield Waiting(run, busy.get(turns.machine_of(run)))
 
 
 def unread() -> QuerySet[Evidence]:

@@ -37,6 +37,11 @@ def _machine(kind: str, agent: str, host: str, port: int) -> Machine:
     return (kind, agent, host.lower(), port) if agent != "local" else (kind, agent, "", 0)
 
 
+def machine_of(run: Run) -> Machine:
+    target = run.target
+    return _machine(run.kind, target.agent, target.host, target.port)
+
+
 def same_machine(target: Target) -> QuerySet[Target]:
     """Every session's target of that machine. Two names of one machine are two machines."""
     if target.agent == "local":

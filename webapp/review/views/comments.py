@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 from webapp.accounts.models import Role
 from webapp.review.models import Decision, DecisionState, Mention
 from webapp.review.threads import ANCHOR, CommentError, comment_add
-from webapp.triage.models import DiagnosisSession
+from webapp.triage.models import DiagnosisSession, seen_by
 from webapp.triage.views.shell import acting, on_session, on_session_for, shell
 
 MENTIONS_SHOWN = 100
@@ -64,18 +64,18 @@ def discussion(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 def for_me(request: HttpRequest) -> HttpResponse:
     """Where somebody named this person, and which records wait for their word."""
     user = acting(request)
-    visible = DiagnosisSession.objects.visible_to(user).values("pk")
     mentions = (
-        Mention.objects.filter(user=user, comment__session__in=visible)
+        Mention.objects.filter(seen_by(user, "comment__session"), user=user)
         .select_related("comment__author", "comment__session")
         .order_by("-pk")[:MENTIONS_SHOWN]
     )
     waiting = (
-        Decision.objects.filter(session__in=visible, state=DecisionState.PROPOSED)
+        Decision.objects.filter(seen_by(user), state=DecisionState.PROPOSED)
         .exclude(proposed_by=user)
         .exclude(approvals__by=user)
         .select_related("session", "proposed_by")
         .defer("options", "pins")
+        .order_by("-created_at")
     )
     context = {"nav": "for_me", "mentions": list(mentions), "waiting": waiting[:MENTIONS_SHOWN]}
     if user.unseen_mentions:

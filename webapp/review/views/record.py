@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
+from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.core.paginator import Paginator
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -23,7 +24,7 @@ from webapp.review.models import Decision, DecisionState
 from webapp.review.scoring import as_data
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
-from webapp.triage.models import DiagnosisSession
+from webapp.triage.models import DiagnosisSession, seen_by
 from webapp.triage.redacting import RedactionError, hiding
 from webapp.triage.views.shell import acting, on_session, on_session_for, shell
 
@@ -153,13 +154,13 @@ def close(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpR
 
 @require_GET
 def decisions(request: HttpRequest) -> HttpResponse:
-    """Every decision of the sessions this person may see, newest first; ?q= searches, ?state= narrows."""
-    user = acting(request)
-    own = Decision.objects if user.is_staff else Decision.objects.filter(session__members=user)
+    """Every decision of the sessions this person may see, newest first; ?q= searches, ?state= narrows,
+    ?before= is the last one seen."""
     found = (
-        own.select_related("session", "proposed_by")
+        Decision.objects.filter(seen_by(acting(request)))
+        .select_related("session", "proposed_by")
         .defer("options", "pins", "context")
-        .order_by("-created_at")
+        .order_by("-created_at", "-pk")
     )
     q, state = request.GET.get("q", "").strip()[:100], request.GET.get("state", "")
     if q:
@@ -167,8 +168,23 @@ def decisions(request: HttpRequest) -> HttpResponse:
         found = found.filter(words | Q(outcome__icontains=q) | Q(chosen__icontains=q))
     if state in DecisionState.values:
         found = found.filter(state=state)
-    page = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
-    context = {"nav": "decisions", "decisions": page, "q": q, "state": state}
+    rows = list(_older(found, request.GET.get("before", ""))[: PER_PAGE + 1])
+    last = rows[PER_PAGE - 1] if len(rows) > PER_PAGE else None
+    before = f"{last.created_at.isoformat()}_{last.pk}" if last else ""
+    context = {"nav": "decisions", "decisions": rows[:PER_PAGE], "q": q, "state": state}
+    context["after"] = before and urlencode({"q": q, "state": state, "before": before})
     return TemplateResponse(
         request, "review/decisions.html", {**context, "states": DecisionState.choices}
     )
+
+
+def _older(found: QuerySet[Decision], before: str) -> QuerySet[Decision]:
+    """All of them for what is no mark of a last one."""
+    at, _, key = before.partition("_")
+    try:
+        moment, last = datetime.fromisoformat(at), int(key[:18])
+    except ValueError:
+        return found
+    if moment.tzinfo is None:
+        return found
+    return found.filter(Q(created_at__lt=moment) | Q(created_at=moment, pk__lt=last))

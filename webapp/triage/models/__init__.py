@@ -6,7 +6,7 @@ from webapp.triage.models.event import Event, News
 from webapp.triage.models.evidence import Evidence, EvidenceBlock, StoredReading
 from webapp.triage.models.pseudonym import Pseudonym
 from webapp.triage.models.run import OutputChunk, Run, RunState
-from webapp.triage.models.session import DiagnosisSession, SessionMember
+from webapp.triage.models.session import DiagnosisSession, SessionMember, seen_by
 from webapp.triage.models.stored_key import StoredKey
 from webapp.triage.models.target import PinnedHostKey, Target
 from webapp.triage.models.visit import Visit
@@ -30,4 +30,5 @@ __all__ = [
     "StoredReading",
     "Target",
     "Visit",
+    "seen_by",
 ]

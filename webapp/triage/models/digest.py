@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.db import models
 
-from webapp.triage.models.session import DiagnosisSession
+from webapp.triage.models.session import DiagnosisSession, seen_by
 
 if TYPE_CHECKING:
     from webapp.accounts.models import User
@@ -42,7 +42,7 @@ class Digest(models.Model):
 
 class EntryQuerySet(models.QuerySet["Entry"]):
     def visible_to(self, user: User) -> EntryQuerySet:
-        return self if user.is_staff else self.filter(session__members=user)
+        return self.filter(seen_by(user))
 
 
 class Entry(models.Model):

@@ -34,12 +34,9 @@ class Event(models.Model):
 
     class Meta:
         ordering = ("-number",)
-        # Few of very many; predictions are scored in them, and told over all sessions.
-        indexes = (
-            models.Index(
-                fields=("-at",), condition=models.Q(kind="decision_closed"), name="decisions_closed"
-            ),
-        )
+        # Predictions are scored when a decision is closed, and told over all sessions. An index of those
+        # events alone is none to SQLite, which does not know the kind that is asked for.
+        indexes = (models.Index(fields=("kind", "-at"), name="events_by_kind"),)
         constraints = (
             models.UniqueConstraint(fields=("session", "number"), name="one_event_number"),
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.db import models
-from django.db.models import F, Value
+from django.db.models import Exists, F, OuterRef, Q, Value
 from django.urls import reverse
 
 from webapp.accounts.models import GIVEN, Role
@@ -88,3 +88,11 @@ class SessionMember(models.Model):
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("session", "user"), name="one_membership"),)
+
+
+def seen_by(user: User, session: str = "session") -> Q:
+    """Of rows that belong to a session: that the person may see it. One look at an index a row, so that
+    the newest are found in order however many sessions one is a member of."""
+    if user.is_staff:
+        return Q()
+    return Q(Exists(SessionMember.objects.filter(user=user, session=OuterRef(session))))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
@@ -10,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from webapp.triage.models import Entry
-from webapp.triage.search import matching
+from webapp.triage.search import LOOKED, matching
 from webapp.triage.views.shell import acting
 
 SHOWN = 20
@@ -28,27 +30,47 @@ def search(request: HttpRequest) -> HttpResponse:
     """?q= words, ?kind= only one kind, ?before= the id of the last one seen."""
     q, kind = request.GET.get("q", "").strip()[:200], request.GET.get("kind", "")
     kinds = {kind: KINDS[kind]} if kind in KINDS else KINDS
-    groups = [{"title": title, **_found(request, q, name)} for name, title in kinds.items()]
+    found, cut = _newest(request, q, kinds)
+    groups = [{"title": t, **_group(q, name, found[name], cut)} for name, t in kinds.items()]
     context = {
         "nav": "search",
         "q": q,
         "all": urlencode({"q": q}),
         "kind": kind if kind in KINDS else "",
-        "groups": [group for group in groups if group["rows"]] if q else [],
+        "cut": cut,
+        "groups": [group for group in groups if group["rows"] or group["more"]],
     }
     return TemplateResponse(request, "triage/search.html", context)
 
 
-def _found(request: HttpRequest, q: str, kind: str) -> dict[str, object]:
-    """The newest with these words, and the query that leads to older ones."""
-    entries = Entry.objects.visible_to(acting(request)).filter(kind=kind)
+def _newest(
+    request: HttpRequest, q: str, kinds: Collection[str]
+) -> tuple[dict[str, list[Entry]], bool]:
+    """Those with these words by kind, one more than is shown; whether there are more than were looked at."""
+    entries = Entry.objects.visible_to(acting(request)).filter(kind__in=kinds)
     before = request.GET.get("before", "")
     if before.isdecimal() and len(before) < 19:
         entries = entries.filter(pk__lt=int(before))
-    found = matching(entries, q).select_related("session__owner").order_by("-id")
-    rows = list(found.defer("words", "session__workload")[: SHOWN + 1])
-    more = {"q": q, "kind": kind, "before": rows[SHOWN - 1].pk} if len(rows) > SHOWN else {}
-    return {"rows": [(row, address(row)) for row in rows[:SHOWN]], "more": urlencode(more)}
+    matches = matching(entries, q).order_by("-id").values_list("pk", "kind")
+    keys: dict[str, list[int]] = {kind: [] for kind in kinds}
+    looked = list(matches[: LOOKED + 1])
+    for key, kind in looked[:LOOKED]:
+        keys[kind].append(key)
+    wanted = [key for of_kind in keys.values() for key in of_kind[: SHOWN + 1]]
+    rows = Entry.objects.filter(pk__in=wanted).select_related("session__owner").order_by("-id")
+    found: dict[str, list[Entry]] = {kind: [] for kind in kinds}
+    for row in rows.defer("words", "session__workload"):
+        found[row.kind].append(row)
+    return found, len(looked) > LOOKED
+
+
+def _group(q: str, kind: str, rows: list[Entry], cut: bool) -> dict[str, Any]:
+    """What is shown of a kind, and the query that leads to older ones."""
+    shown = rows[:SHOWN]
+    more = {"q": q, "kind": kind} if cut or len(rows) > SHOWN else {}
+    if more and shown:
+        more["before"] = str(shown[-1].pk)
+    return {"rows": [(row, address(row)) for row in shown], "more": urlencode(more)}
 
 
 def address(entry: Entry) -> str:

@@ -37,6 +37,7 @@ def start(request: HttpRequest) -> HttpResponse:
         "nav": "sessions",
         "asked": asked,
         "rows": [*_rows(found.sessions)],
+        "cut": found.cut,
         "after": found.after and f"{asked.query}&{urlencode({'before': found.after})}",
         "verdicts": [(h.id, h.claim) for h in all_hypotheses()],
         "gates": GATES,
