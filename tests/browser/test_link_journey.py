@@ -69,7 +69,7 @@ def test_from_a_link_to_accepted_evidence(
     whole = on_the_stand_in(tmp_path, script)
     half = tmp_path / "host.txt"
     half.write_bytes(on_the_stand_in(tmp_path, script, "--only", "host.vms,host.kernel_cmdline"))
-    page.get_by_label("Choose host.txt").set_input_files(half)
+    page.get_by_label("Choose the file").set_input_files(half)
     page.get_by_role("button", name="Send", exact=True).click()
     expect(page.get_by_text("llm-customer-one").first).to_be_visible()
     shorter = page.get_by_role("link", name="Download peerpath-host-rest.sh")

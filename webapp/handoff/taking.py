@@ -151,10 +151,12 @@ def still_missing(session: DiagnosisSession, role: View) -> tuple[Probe, ...]:
 
 
 def say_of_host(link: Link, answers: Mapping[str, Any]) -> None:
-    """Keeps what the person says of the host, as the operator's own answers are kept."""
+    """Keeps what the person says of the host, as the operator's own answers are kept. Which VM it is
+    about ("vm") is said to the operator, who chooses it."""
     with transaction.atomic():
         session = DiagnosisSession.objects.select_for_update().get(pk=link.session_id)
-        host = {**session.workload.get("host", {}), **answers}
+        said = {name: value for name, value in answers.items() if name != "vm"}
+        host = {**session.workload.get("host", {}), **said}
         if root := answers.get("host_root"):
             host["host_root"] = _root(session, root)
         session.workload = {**session.workload, "host": host}

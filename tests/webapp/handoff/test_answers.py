@@ -100,6 +100,16 @@ def test_names_replaced_on_arrival_are_not_held_against_who_sent_them(
     assert not Answer.objects.get(link=sent.link).marks
 
 
+def test_which_vm_it_is_about_is_told_to_the_operator(
+    sent: Sent, erika: Client, operator: Client
+) -> None:
+    erika.post(f"{sent.page}/questions", {"vm": "128 <b>llm</b>"})
+    sent.link.session.refresh_from_db()
+    assert "vm" not in sent.link.session.workload.get("host", {})
+    card = operator.get(f"/sessions/{sent.link.session.pk}/links").content.decode()
+    assert "says it is VM <b>128 &lt;b&gt;llm&lt;/b&gt;</b>" in card
+
+
 def test_what_is_said_stands_where_the_page_then_is(sent: Sent, erika: Client) -> None:
     empty = erika.post(f"{sent.page}/answer", {"text": ""})
     assert empty["Location"].endswith("#give")

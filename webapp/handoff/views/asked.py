@@ -45,7 +45,7 @@ from webapp.triage.views.look import ANSWERS, preview_of
 from webapp.triage.views.start import given
 
 P = ParamSpec("P")
-LONGEST_WHY = 300
+LONGEST_WHY, LONGEST_VM = 300, 60
 # Parts of the page, by which a message stands where it is looked for.
 GIVE, UNDERSTOOD, QUESTIONS = "give", "understood", "questions"
 _BYTES = ("evidence__body", "evidence__stderr")
@@ -205,6 +205,7 @@ def questions(request: HttpRequest, link: Link) -> HttpResponse:
     changes = dict(ANSWERS["may_change"])
     answers: dict[str, Any] = {
         "host_root": root if (root := request.POST.get("host_root", "")) in roots else "",
+        "vm": request.POST.get("vm", "").strip()[:LONGEST_VM],
         "why_vm": request.POST.get("why_vm", "").strip()[:LONGEST_WHY],
         "may_change": [c for c in request.POST.getlist("may_change") if c in changes],
     }
