@@ -17,7 +17,7 @@ from agents.probe import Command, Output, Probe, Readings, Signature
 _SH = r"""for f in /etc/nccl.conf "$HOME/.nccl.conf" "$NCCL_CONF_FILE"; do
   [ -r "$f" ] && echo "### file $f" && grep -E "^[[:space:]]*NCCL_[A-Z0-9_]+=" "$f"; done
 for p in $(grep -lsE "sglang[.:]|vllm|VLLM::|trtllm-serve|lmdeploy|llama-server" /proc/[0-9]*/cmdline); do
-  p=${p%/cmdline}; grep -q grep "$p/cmdline" && continue
+  p=${p%/cmdline}; { [ -d "$p" ] && ! grep -qs grep "$p/cmdline"; } || continue
   [ -r "$p/environ" ] || { echo "### process ${p#/proc/} not readable"; continue; }
   echo "### process ${p#/proc/}"
   { tr "\0" "\n" <"$p/environ"; } 2>/dev/null | grep -E "^NCCL_[A-Z0-9_]+="
