@@ -15,6 +15,7 @@ from agents.facts.platform import REFERENCE_TOOLS
 from agents.facts.workload import MODEL
 from webapp.diagnosis.bound import observed_points, step_tokens
 from webapp.diagnosis.facts import Facts
+from webapp.triage.by_hand import ByHand, by_hand
 
 PREFIX = "choice-"  # of the form's fields
 ARGV = "ARGV"  # among a run's arguments
@@ -31,13 +32,15 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One measurement that can be started. cost and risk: sentences to read before."""
+    """One measurement that can be started. cost and risk: sentences to read before. by_hand: its program as
+    a file; None for a tool that is on the machine."""
 
     benchmark: Benchmark
     fields: tuple[Field, ...]
     cost: str
     risk: str
     consent: str
+    by_hand: ByHand | None
 
 
 def offers(facts: Facts) -> list[Offer]:
@@ -54,7 +57,9 @@ def _offer(benchmark: Benchmark, known: Mapping[str, str]) -> Offer:
         Field(choice, f"{PREFIX}{choice.name}", _value(choice, known))
         for choice in benchmark.choices
     )
-    return Offer(benchmark, fields, cost(benchmark), risk(benchmark), _consent(benchmark))
+    words = shlex.split(arguments_of(benchmark, {f.name: f.value for f in fields}).get(ARGV, ""))
+    hand = by_hand(benchmark, [shlex.quote(word) for word in words])
+    return Offer(benchmark, fields, cost(benchmark), risk(benchmark), _consent(benchmark), hand)
 
 
 def cost(benchmark: Benchmark) -> str:

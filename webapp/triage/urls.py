@@ -7,6 +7,7 @@ from django.urls import path
 from webapp.triage.views import (
     assignment,
     audit,
+    by_hand,
     diagnosis,
     evidence,
     keys,
@@ -46,6 +47,7 @@ urlpatterns = [
     path(S + "guest", look.guest, name="guest"),
     path(S + "path", look.path, name="path"),
     path(S + "host", look.host, name="host"),
+    path(S + "program/<str:name>", by_hand.program_file, name="program"),
     path(S + "diagnosis", diagnosis.diagnosis, name="diagnosis"),
     path(S + "what-if", reasoning.what_if, name="what_if"),
     path(S + "summary", reasoning.summary, name="summary"),

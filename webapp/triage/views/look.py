@@ -19,6 +19,7 @@ from agents.probes import probes_for
 from webapp.diagnosis.compare.bias import all_reduce_bias, copy_bias
 from webapp.diagnosis.expected import figures
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.triage.by_hand import recordings
 from webapp.triage.case_facts import facts_of
 from webapp.triage.forms.target import SshTargetForm
 from webapp.triage.measured import measured
@@ -139,6 +140,8 @@ def path(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         ended=[run for run in runs if run.ended][:3],
         with_engine=[offer for offer in offered if offer.benchmark.engine_runs],
         alone=[offer for offer in offered if not offer.benchmark.engine_runs],
+        opened=request.GET.get("measure", ""),
+        recordings=recordings(),
         results=measured(facts),
         expected=figures(facts),
         bias=all_reduce_bias(facts),

@@ -1,0 +1,24 @@
+"""A measurement's program as a file, for a machine that nothing here reaches."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.views.decorators.http import require_GET
+
+from agents.benchmark import all_benchmarks
+from webapp.triage.by_hand import file_of, program
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.views.shell import on_session
+
+
+@require_GET
+@on_session
+def program_file(request: HttpRequest, session: DiagnosisSession, name: str) -> HttpResponse:
+    """The very bytes that a run would send there; their hash stands on the page."""
+    try:
+        raw = program(name)
+    except KeyError:
+        raise Http404 from None
+    response = HttpResponse(raw, content_type="application/zip")
+    response["Content-Disposition"] = f'attachment; filename="{file_of(all_benchmarks()[name])}"'
+    return response
