@@ -23,7 +23,7 @@ from webapp.diagnosis.reference.machines import H200_PAIR
 from webapp.help import catalogue
 from webapp.help.commands import commands
 from webapp.help.founding import worked
-from webapp.help.pages import GROUPS, METHOD, PAGES
+from webapp.help.pages import PAGES
 from webapp.triage.views.shell import STEPS
 
 
@@ -106,7 +106,7 @@ _SHOWN: dict[str, Callable[[], dict[str, Any]]] = {
 @login_not_required
 @require_GET
 def index(request: HttpRequest) -> HttpResponse:
-    context = {"nav": "help", "groups": GROUPS, "method": METHOD}
+    context = {"nav": "help"}
     return TemplateResponse(request, "help/index.html", context)
 
 
@@ -119,5 +119,5 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         raise Http404(f"There is no help on {slug}.")
     if not found.open and not request.user.is_authenticated:
         return redirect_to_login(request.get_full_path())
-    context = {"nav": "help", "groups": GROUPS, "here": found, **shown()}
+    context = {"nav": "help", "here": found, **shown()}
     return TemplateResponse(request, f"help/{slug.replace('-', '_')}.html", context)

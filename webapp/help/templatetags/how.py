@@ -26,6 +26,10 @@ def help_url(where: str) -> str:
     return f"{PAGES[slug].url}{'#' if anchor else ''}{anchor}"
 
 
-@register.simple_tag
-def help_groups() -> tuple[tuple[str, tuple[HelpPage, ...]], ...]:
-    return GROUPS
+@register.simple_tag(takes_context=True)
+def help_groups(context: Any) -> list[tuple[str, list[HelpPage]]]:
+    """The pages that who asks may read, by group."""
+    user = context.get("user")
+    known = bool(user and user.is_authenticated)
+    found = [(title, [p for p in pages if known or p.open]) for title, pages in GROUPS]
+    return [(title, pages) for title, pages in found if pages]
