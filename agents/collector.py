@@ -126,4 +126,5 @@ def _functions(probes: Sequence[Probe]) -> str:
     called = {
         c.calls.name: c.calls.sh + "\n" for probe in probes for c in probe.commands if c.calls
     }
-    return "".join(f"\n{name}={quote(text)}" for name, text in sorted(called.items()))
+    texts = [f"{name}={quote(text)}" for name, text in sorted(called.items())]
+    return "\n".join(["", "# What several commands begin with.", *texts]) if texts else ""

@@ -13,8 +13,8 @@
 script_sha256=@sha256@
 nonce=@nonce@ role=@role@ asks_root=@asks_root@
 
-# Everything it asks; the rest of this file runs these commands and prints what they said.
-# probe ID slow|quick SECONDS KIB TITLE, then for each way to ask: NEEDED-TOOLS root|user COMMAND@functions@
+# Everything it asks; the rest of this file runs these commands and prints what they said.@functions@
+# probe ID slow|quick SECONDS KIB TITLE, then for each way to ask: NEEDED-TOOLS root|user COMMAND
 probes() {
 @probes@
 }
@@ -138,8 +138,7 @@ show_stream() { # prefix file kib
 }
 
 show() { # id kib
-  truncated=no
-  mark probe "$1"
+  truncated=no; mark probe "$1"
   show_stream '|' "$folder/$1.out" "$2"
   show_stream '!' "$folder/$1.err" "$2"
   read -r result <"$folder/$1.end"
