@@ -18,12 +18,14 @@ from ninja.parser import Parser
 from webapp.api.auth import Bearer
 from webapp.api.problems import Problem, RefusedError, documented, problem
 from webapp.api.routes import (
+    across,
     comments,
     decisions,
     evidence,
     links,
     machines,
     outgoing,
+    past,
     reasoning,
     runs,
     scripts,
@@ -144,6 +146,8 @@ for router in (
     links.router,
     scripts.router,
     outgoing.router,
+    across.router,
+    past.router,
 ):
     api.add_router("", router)
 

@@ -115,7 +115,8 @@ class Verification(BaseModel):
     scores: list[Json]
 
 
-def _plain(value: object) -> Any:
+def plain(value: object) -> Any:
+    """As JSON has it, figures rounded as the diagnosis's are."""
     return rounded(json.loads(msgspec.json.encode(value)))
 
 
@@ -157,8 +158,7 @@ def read_topology(request: HttpRequest, session_id: UUID) -> Json:
     """The host's GPUs beside the guest's; matches: [index in host, index in guest]."""
     session = session_of(request, session_id)
     found = draw(with_vm(facts_of(session), session.vmid))
-    plain: Json = _plain(found)
-    return {**plain, "expected": found.expected}
+    return {**plain(found), "expected": found.expected}
 
 
 @router.get(S + "/what-if", auth=READ, response=WhatIf)
@@ -172,8 +172,8 @@ def read_what_if(request: HttpRequest, session_id: UUID, asked: Query[Inputs]) -
     inputs = [Input(**{name: getattr(one, name) for name in Input.model_fields}) for one in chosen]
     return WhatIf(
         inputs=inputs,
-        bound=_plain(found.bound),
-        before=_plain(found.before),
+        bound=plain(found.bound),
+        before=plain(found.before),
         notes=list(found.notes),
     )
 
@@ -191,13 +191,13 @@ def read_verification(request: HttpRequest, session_id: UUID, asked: Query[State
             {
                 "fact": one.kind.fact.id,
                 "title": one.kind.title,
-                "comparability": _plain(one.gate),
-                "comparison": _plain(one.compared),
+                "comparability": plain(one.gate),
+                "comparison": plain(one.compared),
             }
             for one in result.found
         ],
-        codes=_plain(result.codes),
+        codes=plain(result.codes),
         decision=result.decision.number if result.decision else None,
         along=[one.number for one in result.along],
-        scores=_plain(result.scores),
+        scores=plain(result.scores),
     )

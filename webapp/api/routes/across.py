@@ -1,0 +1,176 @@
+"""What looks at many things at once: a search, the machines of a group side by side, what is stuck."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+from django.utils import timezone
+from ninja import Query, Router, Status
+from pydantic import BaseModel, Field
+
+from webapp.accounts.models import Role
+from webapp.api.asking import session_of
+from webapp.api.auth import READ, RUN
+from webapp.api.paging import Asked, Page, page
+from webapp.api.remembering import remembered
+from webapp.api.routes.runs import Sending, shown
+from webapp.triage import machines
+from webapp.triage.models import Entry, Run
+from webapp.triage.search import matching
+from webapp.triage.stuck import stuck
+from webapp.triage.views.search import address
+from webapp.triage.views.shell import acting
+
+router = Router(tags=["many things at once"])
+M = "/sessions/{uuid:session_id}/machines"
+Kind = Literal["session", "finding", "decision", "evidence"]
+
+
+class Words(Asked):
+    """Each word has to begin one of the text's. kind: only these."""
+
+    q: str = Field("", max_length=200)
+    kind: Kind | None = None
+
+
+class Found(BaseModel):
+    """ref: its id within the session; page: where people read it."""
+
+    kind: str
+    session: UUID
+    session_title: str
+    ref: str
+    title: str
+    page: str
+
+
+class Cell(BaseModel):
+    """standing: alike, odd, differs or unknown; source: the evidence it was read from."""
+
+    text: str
+    standing: str
+    source: str
+
+
+class Trait(BaseModel):
+    """usual: what most say, or the median. cells: in the order of the machines."""
+
+    title: str
+    usual: str
+    cells: list[Cell]
+
+
+class SideBySide(BaseModel):
+    """odd: the machines that differ from the others, the oddest first, and in what."""
+
+    machines: list[str]
+    traits: list[Trait]
+    odd: dict[str, list[str]]
+
+
+class StuckRun(BaseModel):
+    """waits_for: the run on the same machine that it rightly waits for."""
+
+    session: UUID
+    run: UUID
+    number: int
+    state: str
+    since: datetime
+    waits_for: UUID | None
+
+
+class StuckThings(BaseModel):
+    """silent: past their lease; waiting: queued for long; unread: names of outputs nobody read."""
+
+    silent: list[StuckRun]
+    waiting: list[StuckRun]
+    unread: list[Found]
+
+
+@router.get("/search", auth=READ, response=Page[Found])
+def search(request: HttpRequest, asked: Query[Words]) -> Page[Found]:
+    """Sessions, findings, decisions and evidence with these words, the newest first."""
+    entries = Entry.objects.visible_to(acting(request)).select_related("session").defer("words")
+    if asked.kind:
+        entries = entries.filter(kind=asked.kind)
+    found, following = page(matching(entries, asked.q), asked, by="id")
+    return Page[Found](items=[_found(entry) for entry in found], next=following)
+
+
+def _found(entry: Entry) -> Found:
+    return Found(
+        kind=entry.kind,
+        session=entry.session_id,
+        session_title=entry.session.title,
+        ref=entry.ref,
+        title=entry.title,
+        page=address(entry),
+    )
+
+
+@router.get(M, auth=READ, response=SideBySide)
+def compare_machines(request: HttpRequest, session_id: UUID) -> SideBySide:
+    """The guests of a group side by side, and which is the odd one out."""
+    session = session_of(request, session_id)
+    found = machines.side_by_side(session, machines.guests(session))
+    traits = [
+        Trait(
+            title=row.title,
+            usual=row.usual,
+            cells=[
+                Cell(text=cell.text, standing=str(cell.standing), source=cell.source)
+                for cell in row.cells
+            ],
+        )
+        for row in found.rows
+    ]
+    odd = {name: list(titles) for name, titles in found.odd}
+    return SideBySide(machines=list(found.machines), traits=traits, odd=odd)
+
+
+@router.post(M + "/runs", auth=RUN, response={201: list[Sending]})
+@remembered()
+def run_on_machines(request: HttpRequest, session_id: UUID) -> Status[list[Sending]]:
+    """Starts the probes on every guest whose host key is accepted and that none are at work on."""
+    session = session_of(request, session_id, Role.OPERATOR)
+    return Status(201, [shown(run) for run in machines.run_on_all(session, acting(request))])
+
+
+@router.get("/stuck", auth=READ, response=StuckThings)
+def what_is_stuck(request: HttpRequest) -> StuckThings:
+    """What does not move by itself, of all sessions; for administrators. A run is moved by cancelling it, an
+    output by reading its session's again."""
+    if not acting(request).is_staff:
+        raise PermissionDenied("Only an administrator sees all sessions.")
+    found = stuck(timezone.now())
+    unread = [
+        Found(
+            kind="evidence",
+            session=one.session_id,
+            session_title=one.session.title,
+            ref=one.name,
+            title=one.label,
+            page=f"/sessions/{one.session_id}/evidence/{one.name}",
+        )
+        for one in found.unread
+    ]
+    return StuckThings(
+        silent=[_stuck(run, None) for run in found.silent],
+        waiting=[_stuck(one.run, one.waits_for) for one in found.waiting],
+        unread=unread,
+    )
+
+
+def _stuck(run: Run, waits_for: Run | None) -> StuckRun:
+    return StuckRun(
+        session=run.session_id,
+        run=run.pk,
+        number=run.number,
+        state=str(run.state),
+        since=run.started_at or run.created_at,
+        waits_for=waits_for.pk if waits_for else None,
+    )
