@@ -129,8 +129,10 @@ def with_value(field: str, value: str) -> Facts:
     if field == "mapping":
         mapping = replace(mapping, mapping=value)
         config |= {f"hostpci{i}": f"mapping={value}" for i in range(8)}
-    elif field in {"path", "node"}:
-        mapping = replace(mapping, **{field: value})
+    elif field == "path":
+        mapping = replace(mapping, path=value)
+    elif field == "node":
+        mapping = replace(mapping, node=value)
     else:
         config[field] = value
     vm = replace(
