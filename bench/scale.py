@@ -5,7 +5,7 @@
 
 Server time: of a request through the whole middleware, in this process, with no network; queries counted
 in one more request, of somebody who looked at the session half a minute ago, so that being there again is
-noted. CPU: of this process alone, which with SQLite is all there is; on a machine that does other things
+noted. CPU: the mean, of this process and of PostgreSQL's that serves it; on a machine that does other things
 too it tells more than the clock. Every session has the readings of the sample's guest, so that pages judge
 real facts; one has a log of 10,000 events; one has something at every address there is (tests/webapp).
 The database lies in a temporary folder and is removed afterwards, unless it is kept to be measured again:
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import random
 import shutil
@@ -273,7 +274,6 @@ def pages(filled: Filled) -> dict[str, tuple[Any, Callable[[int], str]]]:
         "decisions, member of all": (filled.many, lambda n: "/decisions"),
         "decisions, a word": (filled.admin, lambda n: f"/decisions?q=clique+{n * 35}"),
         "decisions, a state": (filled.admin, lambda n: "/decisions?state=verified"),
-        "decisions, last page": (filled.admin, lambda n: "/decisions?page=99999"),
         "for me, administrator": (filled.admin, lambda n: "/for-me"),
         "for me, member of 1,000": (filled.few, lambda n: "/for-me"),
         "calibration": (filled.admin, lambda n: "/calibration"),
@@ -324,10 +324,30 @@ def measure(
     return [clock for clock, _ in took], [cpu for _, cpu in took], asked_in(queries)
 
 
+def _cpu_s() -> float:
+    """Of this process and of the PostgreSQL process that serves it, which counts in steps of 10 ms."""
+    from django.db import connection
+
+    own = time.process_time()
+    if connection.vendor != "postgresql":
+        return own
+    stat = Path(f"/proc/{_backend()}/stat").read_text().rpartition(")")[2].split()
+    return own + (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@functools.cache
+def _backend() -> int:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return int(cursor.fetchone()[0])
+
+
 def _ask(client: Any, address: str) -> tuple[float, float]:
-    begun, cpu = time.perf_counter(), time.process_time()
+    begun, cpu = time.perf_counter(), _cpu_s()
     answer = client.get(address)
-    took = (time.perf_counter() - begun) * 1e3, (time.process_time() - cpu) * 1e3
+    took = (time.perf_counter() - begun) * 1e3, (_cpu_s() - cpu) * 1e3
     if answer.status_code not in (200, 302):
         raise RuntimeError(f"{address} answered {answer.status_code}")
     return took
@@ -378,7 +398,7 @@ def _row(
     took, cpu, queries = measure(user, address, requests, full)
     p50, p95 = statistics.median(took), statistics.quantiles(took, n=20)[-1]
     over = p95 >= LIMIT_MS or queries > MOST_QUERIES
-    told = f"p50 {p50:7.1f} ms  p95 {p95:7.1f} ms  CPU {statistics.median(cpu):6.1f} ms"
+    told = f"p50 {p50:7.1f} ms  p95 {p95:7.1f} ms  CPU {statistics.fmean(cpu):6.1f} ms"
     print(f"{name:42} {told}  {queries:3} queries{'  OVER' * over}", flush=True)
     return over
 
