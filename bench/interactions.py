@@ -110,9 +110,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=5, help="how often each is done")
     parser.add_argument("--json", action="store_true", help="one object a line")
+    parser.add_argument("--only", default="", help="acts whose name holds this")
     options = parser.parse_args()
     with _slow_page() as (page, base, session):
-        for name, (where, before, act, after) in ACTS.items():
+        chosen = {name: act for name, act in ACTS.items() if options.only in name}
+        for name, (where, before, act, after) in chosen.items():
             found = [
                 _once(page, _address(base, session, where), before, act, after)
                 for _ in range(options.times)
