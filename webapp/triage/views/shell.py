@@ -94,7 +94,8 @@ def on_session_for(least: Role) -> Callable[[View[P]], Callable[..., HttpRespons
             request: HttpRequest, session_id: UUID, *args: P.args, **kwargs: P.kwargs
         ) -> HttpResponse:
             needed = Role.VIEWER if request.method in READING else least
-            only_read = request.method in READING
+            # A fragment that is asked for again and again says what was seen, and shows no progress.
+            only_read = request.method in READING and "seen" not in request.GET
             session = session_for(acting(request), session_id, needed, only_read=only_read)
             return view(request, session, *args, **kwargs)
 
