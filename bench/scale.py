@@ -307,14 +307,13 @@ def measure(
     user: Any, address: Callable[[int], str], requests: int, full: dict[str, Any]
 ) -> tuple[list[float], list[float], int]:
     """Milliseconds of each request, by the clock and of this process's CPU; the queries of one more."""
+    from django.contrib.auth.models import AnonymousUser
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
     from django.utils import timezone
 
     from tests.webapp.addresses import asked_in, browser_of
     from webapp.triage.models import Visit
-
-    from django.contrib.auth.models import AnonymousUser
 
     by_link = address(0).startswith("/asked/")  # people without an account
     client = browser_of(AnonymousUser() if by_link else user, full)
