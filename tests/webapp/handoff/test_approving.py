@@ -10,6 +10,7 @@ from django.test import Client
 from tests.webapp.handoff.conftest import Sent
 from webapp.accounts.models import Role, User
 from webapp.handoff.models import Link
+from webapp.notices.wording import notice_of
 from webapp.review.decisions import Wording, decision_draft
 from webapp.review.madr import as_markdown
 from webapp.review.models import Decision, DecisionState
@@ -93,6 +94,7 @@ def test_she_reads_the_record_and_her_word_is_the_second_persons(
     assert event is not None
     assert (event.kind, event.who, event.actor) == ("decision_approved", "Erika Muster", None)
     assert event.data["link_made_by"] == "alice"
+    assert notice_of(event).text.startswith("Erika Muster approves decision 1")
 
 
 def test_a_link_that_may_not_approve_shows_and_takes_nothing(
