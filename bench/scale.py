@@ -79,10 +79,11 @@ class Filled:
 def opened() -> Filled:
     """What was filled, now or before, and a new session with something at every address."""
     from tests.webapp.addresses import a_full_session
-    from webapp.accounts.models import User
+    from webapp.accounts.models import Authenticator, User
     from webapp.triage.models import DiagnosisSession
 
     people = {user.username: user for user in User.objects.filter(username__in=PEOPLE)}
+    Authenticator.objects.all().delete()  # sealed with a key that an earlier time had
     rich = DiagnosisSession.objects.get(title=RICH)
     step = DiagnosisSession.objects.count() // 50
     usual = DiagnosisSession.objects.filter(owner=people["many"], sample="").order_by("pk")
