@@ -99,6 +99,7 @@ def test_first_contact_then_readings_as_they_come(
     expect(page.get_by_text("host key pinned")).to_be_visible()
 
     page.get_by_text(re.compile("Every command that will run")).click()
+    page.locator("details.asks", has_text="cat /proc/cmdline").first.locator("summary").click()
     expect(page.locator("pre.command", has_text="cat /proc/cmdline").first).to_be_visible()
     assert _entered(tmp_path) == 0, "so far only keys were exchanged"
 

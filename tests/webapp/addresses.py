@@ -58,6 +58,7 @@ ONLY_POST = {
     "handoff:make_link",
     "handoff:questions",
     "handoff:revoke_link",
+    "handoff:set_aside",
     "notices:choose",
     "notices:remove",
     "notices:session_remove",
@@ -100,6 +101,7 @@ CONVERTERS = {name: set(entry.pattern.converters) for name, entry in PATTERNS.it
 # No pages: for machines, files, or connecting to a machine first.
 APART = {
     *("live", "ready", "metrics", "review:bundle", "review:report", "triage:host_key"),
+    "triage:program",
 }
 PAGES = sorted(PATTERNS.keys() - ONLY_POST - APART)
 
@@ -128,7 +130,9 @@ def arguments_of(session: DiagnosisSession, owner: User, number: int = 1) -> dic
     webhook = Webhook.objects.create(
         session=session, url="https://1.1.1.1/", sealed="", key_id="", made_by=owner
     )
+    answer = Answer.objects.create(link=link, evidence=taken.evidence, understood=1)
     return {
+        "answer_id": answer.pk,
         "key_id": key.pk,
         "webhook_id": webhook.pk,
         "link_id": link.pk,
@@ -166,7 +170,7 @@ def a_full_session(alice: User, bob: User) -> dict[str, Any]:
     _answered(link, alice)
     decision = _proposed(session, alice, "gpudirect_clique", "engine_profile")
     Approval.objects.create(
-        decision=decision, by=bob, approves=True, content_sha256=decision.content_sha256
+        decision=decision, by=bob, word="approved", content_sha256=decision.content_sha256
     )
     Decision.objects.filter(pk=decision.pk).update(state="approved")
     decision_apply(decision, user=alice, facts=facts_of(session))

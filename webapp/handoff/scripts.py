@@ -103,6 +103,27 @@ def marks_of(evidence: Evidence, *, hidden: bool = False) -> list[str]:
     return list(dict.fromkeys(mark for marks in found for mark in marks))
 
 
+def ran_of(evidence: Evidence, *, hidden: bool) -> list[str]:
+    """As whom it was printed and what is hidden in it, as its header says; of a plain paste only what is
+    known here. hidden: names were replaced before it was stored."""
+    said: list[str] = []
+    bundles = read_bundles(evidence.raw) if evidence.reader == BUNDLE else ()
+    headers = [bundle.header for _, bundle in bundles if bundle.header]
+    for header in headers:
+        if header.uid:
+            root = header.uid == "0"
+            said.append("as root" if root else f"not as root (user {header.uid[:10]})")
+    if not headers:
+        said.append("it does not say as whom")
+    if any(header.redacted for header in headers):
+        said.append("names hidden by the script")
+    elif hidden:
+        said.append("names hidden before it was stored")
+    else:
+        said.append("names not hidden")
+    return list(dict.fromkeys(said))
+
+
 def _marks(evidence: Evidence, bundle: Bundle) -> list[str]:
     header = bundle.header
     if header is None:

@@ -14,7 +14,7 @@ from agents.probe import Probe
 from agents.probes import handed_for
 from webapp.handoff import throttle
 from webapp.handoff.models import Answer, Link, Step
-from webapp.handoff.scripts import marks_of
+from webapp.handoff.scripts import marks_of, ran_of
 from webapp.triage.models import DiagnosisSession, Event, Evidence, StoredReading
 from webapp.triage.templatetags.show import reading_words
 from webapp.triage.uploads import Received, Upload, receive
@@ -51,6 +51,7 @@ def _keep(link: Link, received: Received, phase: str, hide: bool) -> None:
             defaults={
                 "understood": len(taken.understood),
                 "phase": phase,
+                "ran": ran_of(taken.evidence, hidden=hide),
                 "marks": marks_of(taken.evidence, hidden=hide),
                 "notes": list(taken.notes),
             },
@@ -137,13 +138,15 @@ def _evidence_of(link: Link, given: Sequence[Evidence]) -> Any:
     return Evidence.objects.filter(
         Q(pk__in=[e.pk for e in given]) | Q(meta__bundle__in=[e.sha256 for e in given]),
         session=link.session_id,
+        set_aside_at=None,
     )
 
 
 def still_missing(session: DiagnosisSession, role: View) -> tuple[Probe, ...]:
     """The probes that would still tell something: never answered, or refused for lack of rights."""
     answered = set(
-        StoredReading.objects.filter(evidence__session=session)
+        StoredReading.objects.of_the_case()
+        .filter(evidence__session=session)
         .exclude(kind=ReadingKind.NOT_RUN)
         .values_list("reader", flat=True)
     )

@@ -17,6 +17,7 @@ urlpatterns = [
     path(S + "links/make", links.make, name="make_link"),
     path(S + "links/<uuid:link_id>/revoke", links.revoke, name="revoke_link"),
     path(S + "links/<uuid:link_id>/accept", links.accept, name="accept_link"),
+    path(S + "answers/<int:answer_id>/set-aside", links.put_aside, name="set_aside"),
     path("link/<str:token>", asked.enter, name="enter"),
     path("asked/<uuid:link_id>", asked.asked, name="asked"),
     path("asked/<uuid:link_id>/answer", asked.answer, name="answer"),

@@ -48,8 +48,7 @@ def _with_said(session: DiagnosisSession, stored: list[Sourced]) -> Facts:
 
 def _stored(session: DiagnosisSession) -> Iterator[tuple[int, Sourced]]:
     """Each with the key of its evidence."""
-    readings = StoredReading.objects.filter(evidence__session=session)
-    readings = readings.exclude(evidence__run__target__beside=True)  # compared with, not diagnosed
+    readings = StoredReading.objects.of_the_case().filter(evidence__session=session)
     rows = readings.order_by("evidence_id", "id").values_list(
         *_COLUMNS,
         "evidence__reader",

@@ -28,7 +28,7 @@ def session_pivots(session: DiagnosisSession, facts: Facts) -> tuple[Pivot, ...]
     Evidence that came together (one run, one paste) is one moment.
     """
     moments: dict[object, list[Evidence]] = {}
-    for evidence in evidence_of(session):
+    for evidence in (e for e in evidence_of(session) if not e.set_aside_at):
         moments.setdefault(_moment(evidence), []).append(evidence)
     names: set[str] = set()
     stages = [Stage("What the operator said", session.created_at, facts.only(names, user=True))]

@@ -29,7 +29,8 @@ def to_say(session: DiagnosisSession) -> list[Evidence]:
         When(Q(unplaced=[]) | Q(size_bytes__gt=QUOTED_BYTES), then=Value(b"")), default=F("body")
     )
     setattr(session, _KEPT, tuple(_rows(session).annotate(quoted=quoted)))
-    found = [e for e in evidence_of(session) if e.unplaced or e.doubts]
+    rows = (e for e in evidence_of(session) if not e.set_aside_at)
+    found = [e for e in rows if e.unplaced or e.doubts]
     prefetch_related_objects(found, "assignments")
     return found
 

@@ -153,8 +153,8 @@ def missing_probes(session: DiagnosisSession, view: View | None) -> tuple[str, .
     if view not in (View.GUEST, View.HOST):
         return ()
     answered = set(
-        StoredReading.objects.filter(evidence__session=session)
-        .exclude(evidence__run__target__beside=True)
+        StoredReading.objects.of_the_case()
+        .filter(evidence__session=session)
         .order_by()
         .values_list("reader", flat=True)
         .distinct()
@@ -192,6 +192,7 @@ def _store_text(
             epoch=session.epoch,
             run=None,
             purged_at=None,
+            set_aside_at=None,
         ).first()
         return known or _store(
             session=session,
@@ -291,7 +292,10 @@ def _record_once(evidence: Evidence, found: RawReading, user: User | None) -> bo
 def _was_read(evidence: Evidence) -> bool:
     evidence.refresh_from_db(fields=["unplaced", "doubts"])
     frames = Evidence.objects.filter(
-        session=evidence.session_id, epoch=evidence.epoch, meta__bundle=evidence.sha256
+        session=evidence.session_id,
+        epoch=evidence.epoch,
+        meta__bundle=evidence.sha256,
+        set_aside_at=None,
     )
     return bool(evidence.unplaced) or evidence.readings.exists() or frames.exists()
 

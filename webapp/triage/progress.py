@@ -20,10 +20,15 @@ WAITING = frozenset({"draft", "proposed", "approved", "applied"})
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """done: ids of steps. waits: number and state of the newest decision that waits for somebody. run: the
-    number and key of one that is under way."""
+    """done: ids of steps. knows: of which views something is known. came: who gave something back by a link
+    that nobody has accepted yet, said_by: who answered the questions about the host by one, "" for nobody.
+    waits: number and state of the newest decision that waits for somebody. run: the number and key of one
+    that is under way."""
 
     done: frozenset[str]
+    knows: frozenset[str]
+    came: str
+    said_by: str
     waits: tuple[int, str] | None
     run: tuple[int, UUID] | None
 
@@ -45,6 +50,9 @@ def _progress(row: DiagnosisSession) -> Progress:
     waits, run = columns["waits_number"], columns["run_number"]
     return Progress(
         _done(row),
+        frozenset(view for view in _VIEWS if columns[f"reads_{view}"]),
+        columns["came"] or "",
+        columns["said_by"] or "",
         (waits, columns["waits_state"]) if waits is not None else None,
         (run, columns["run_key"]) if run is not None else None,
     )
@@ -57,7 +65,7 @@ def _done(row: DiagnosisSession) -> frozenset[str]:
         "hypothesis": bool(row.first_hypothesis or row.own_words),
         "guest": columns["reads_guest"],
         "path": columns["reads_bench"],
-        "host": columns["reads_host"],
+        "host": columns["reads_host"] and not columns["came"],
         "diagnosis": columns["reads_guest"] or columns["reads_host"],
         "decide": columns["decided"],
         "verify": columns["closed"],
@@ -67,17 +75,27 @@ def _done(row: DiagnosisSession) -> frozenset[str]:
 
 def _reads(view: str) -> Exists:
     """Something is known of the session's own machine; those it is compared with tell nothing of it."""
-    known = StoredReading.objects.filter(
+    known = StoredReading.objects.of_the_case().filter(
         evidence__session=OuterRef("pk"), kind="known", fact_id__startswith=f"{view}."
     )
-    return Exists(known.exclude(evidence__run__target__beside=True))
+    return Exists(known)
 
 
 _HERE = DiagnosisSession.objects.filter(pk=OuterRef("pk")).order_by()
 _WAITS = _HERE.filter(decisions__state__in=WAITING).order_by("-decisions__number")
 _GOING = Run.objects.filter(session=OuterRef("pk")).exclude(state__in=ENDED).order_by("-number")
+_CAME = _HERE.filter(
+    links__received_at__isnull=False,
+    links__accepted_at=None,
+    links__given__isnull=False,
+    links__given__evidence__set_aside_at=None,
+).order_by("-links__received_at")
+_SAID = _HERE.filter(links__answers__has_any_keys=["host_root", "why_vm", "may_change"])
+_VIEWS = ("guest", "bench", "host")
 _COLUMNS: dict[str, Any] = {
-    **{f"reads_{view}": _reads(view) for view in ("guest", "bench", "host")},
+    **{f"reads_{view}": _reads(view) for view in _VIEWS},
+    "came": Subquery(_CAME.values("links__person")[:1]),
+    "said_by": Subquery(_SAID.order_by("-links__asked_at").values("links__person")[:1]),
     "decided": Exists(_HERE.filter(decisions__isnull=False)),
     "closed": Exists(_HERE.filter(decisions__state__in=CLOSED)),
     "waits_number": Subquery(_WAITS.values("decisions__number")[:1]),

@@ -27,36 +27,51 @@ class Next:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """rests: (what can be asked or measured, whether it was)."""
+    """rests: (what can be asked or measured, whether it was). also: what else waits beside `next`."""
 
     headline: str
     summary: str
     rests: tuple[tuple[str, bool], ...]
     next: Next
+    also: tuple[Next, ...] = ()
 
 
 def standing(session: DiagnosisSession, result: Diagnosis, progress: Progress) -> Standing:
     rests = (
-        ("the guest", "guest" in progress.done),
-        ("a measured path", "path" in progress.done),
-        ("the host", "host" in progress.done),
+        ("the guest", "guest" in progress.knows),
+        ("a measured path", "bench" in progress.knows),
+        ("the host", "host" in progress.knows),
         ("the engine’s profile", result.facts.value(PROFILE) is not None),
     )
-    waits = waits_for(session, progress) or _test(session, result.next_tests)
-    return Standing(result.headline, result.summary, rests, waits)
+    first, *also = _in_order(session, result, progress)
+    return Standing(result.headline, result.summary, rests, first, tuple(also))
+
+
+def _in_order(session: DiagnosisSession, result: Diagnosis, progress: Progress) -> list[Next]:
+    """The next act, and what waits beside it: a proposal that others look at keeps nobody from measuring,
+    and what is about to be changed is measured before."""
+    first, decided = _before_all(session, progress), _decided(session, progress)
+    if first:
+        return [first, *([decided] if decided else [])]
+    test = _test(session, result.next_tests)
+    if decided is None or progress.waits is None:
+        return [test]
+    state = progress.waits[1]
+    if state == "applied" or not result.next_tests:
+        return [decided]
+    return [test, decided] if state == "proposed" else [decided, test]
 
 
 def next_in_list(session: DiagnosisSession, progress: Progress) -> Next:
     """As `standing` says it, but without judging the case: its page names the test."""
     url = reverse("triage:diagnosis", args=[session.pk]) + "#next"
-    return waits_for(session, progress) or Next("Do the next test, or decide", OPERATOR, url)
+    waits = _before_all(session, progress) or _decided(session, progress)
+    return waits or Next("Do the next test, or decide", OPERATOR, url)
 
 
-def waits_for(session: DiagnosisSession, progress: Progress) -> Next | None:
-    """What stands before any further test: a run, figures, a first look, people who decide."""
-    return (
-        _going(session, progress) or _first_steps(session, progress) or _decided(session, progress)
-    )
+def _before_all(session: DiagnosisSession, progress: Progress) -> Next | None:
+    """A run under way, what somebody gave back, figures, a first look."""
+    return _going(session, progress) or _came(session, progress) or _first_steps(session, progress)
 
 
 def _going(session: DiagnosisSession, progress: Progress) -> Next | None:
@@ -67,12 +82,19 @@ def _going(session: DiagnosisSession, progress: Progress) -> Next | None:
     return Next(f"Run {number} is under way", "nobody: it ends by itself", url)
 
 
+def _came(session: DiagnosisSession, progress: Progress) -> Next | None:
+    if not progress.came:
+        return None
+    url = reverse("handoff:links", args=[session.pk]) + "#links"
+    return Next(f"{progress.came} gave something back: look and accept", OPERATOR, url)
+
+
 def _first_steps(session: DiagnosisSession, progress: Progress) -> Next | None:
     if "symptom" not in progress.done:
-        url = reverse("triage:symptom", args=[session.pk])
+        url = reverse("triage:symptom", args=[session.pk]) + "#observed"
         return Next("Say what you serve and how fast it is", OPERATOR, url)
-    if not progress.done & {"guest", "host"}:
-        url = reverse("triage:guest", args=[session.pk])
+    if not progress.knows & {"guest", "host"}:
+        url = reverse("triage:guest", args=[session.pk]) + "#look"
         return Next("Look at the guest", OPERATOR, url, "2 min, no restart")
     return None
 
@@ -98,11 +120,33 @@ def _decided(session: DiagnosisSession, progress: Progress) -> Next | None:
     return Next(text.format(number=number), actor, url)
 
 
+# Where a test is made or its output given: the page and the spot on it.
+PLACES = {
+    "engine_profile": ("triage:path", "bench.engine_profile"),
+    "copy_sweep": ("triage:path", "bench.copy"),
+    "all_reduce_graph": ("triage:path", "bench.allreduce"),
+    "delivery_check": ("triage:path", "bench.delivery"),
+    "p2p_matrix": ("triage:guest", "look"),
+    "clique_capability": ("triage:guest", "look"),
+    "gpu_count": ("triage:guest", "look"),
+    "nccl_log": ("triage:guest", "look"),
+    "telemetry": ("triage:guest", "look"),
+    "running_qemu_line": ("triage:host", "links"),
+    "a_b": ("review:ab", "plan"),
+}
+
+
+def place_of(session: DiagnosisSession, test: str) -> str:
+    """Where it is made, or its output given; the diagnosis, which says how, for what has no form."""
+    page, spot = PLACES.get(test, ("triage:diagnosis", "next"))
+    opened = f"?measure={spot}" if spot.startswith("bench.") else ""
+    return f"{reverse(page, args=[session.pk])}{opened}#{spot}"
+
+
 def _test(session: DiagnosisSession, tests: tuple[NextTest, ...]) -> Next:
     if not tests:
         return Next("Choose what to change", OPERATOR, reverse("review:decide", args=[session.pk]))
     test = tests[0]
     restart = "no restart" if test.restart is Restart.NONE else f"restarts the {test.restart}"
     actor = "the host’s admin" if test.actor is Actor.HOST_ADMIN else OPERATOR
-    url = reverse("triage:diagnosis", args=[session.pk]) + "#next"
-    return Next(test.id, actor, url, f"{test.minutes} min, {restart}")
+    return Next(test.id, actor, place_of(session, test.id), f"{test.minutes} min, {restart}")

@@ -30,6 +30,7 @@ def earlier_answer(
     rows = StoredReading.objects.filter(
         evidence__session=evidence.session_id,
         evidence__epoch=evidence.epoch,
+        evidence__set_aside_at=None,
         evidence_id__lt=evidence.pk,
         reader=reader,
         kind=ReadingKind.KNOWN,

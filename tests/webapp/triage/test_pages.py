@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from agents.probes import all_probes
 from webapp.accounts.models import User
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.samples import open_sample
 from webapp.triage.sessions import session_open
+from webapp.triage.views.look import WORTH_PASTING
 
 pytestmark = pytest.mark.django_db
 STEPS = (
@@ -166,3 +168,9 @@ def test_the_policy_forbids_what_is_not_ours(browser: Client) -> None:
     policy = answer.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
+
+
+@pytest.mark.parametrize("command", WORTH_PASTING)
+def test_each_command_worth_pasting_is_known_by_its_prompt(command: str) -> None:
+    known = [p.signature.typed for p in all_probes().values() if p.signature.typed]
+    assert any(re.search(typed, command) for typed in known), command

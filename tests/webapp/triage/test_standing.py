@@ -14,7 +14,7 @@ from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession, Run, Target
 from webapp.triage.progress import progress_of
 from webapp.triage.samples import open_sample
-from webapp.triage.standing import Standing, next_in_list, standing
+from webapp.triage.standing import PLACES, Standing, next_in_list, place_of, standing
 from webapp.triage.templatetags.times import ago
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +26,7 @@ def stands(session: DiagnosisSession) -> Standing:
 
 def test_an_empty_session_asks_for_figures_first(session_of_alice: DiagnosisSession) -> None:
     found = stands(session_of_alice)
-    assert found.next.url.endswith("/symptom")
+    assert found.next.url.endswith("/symptom#observed")
     assert not any(there for _, there in found.rests)
 
 
@@ -34,7 +34,8 @@ def test_the_sample_names_what_it_rests_on_and_the_cheapest_test(alice: User) ->
     found = stands(open_sample("kpro6@host", owner=alice))
     assert dict(found.rests)["the host"] is True
     assert dict(found.rests)["the engine’s profile"] is False
-    assert found.next.url.endswith("/diagnosis#next")
+    assert found.next.text == "engine_profile"
+    assert found.next.url.endswith("/path?measure=bench.engine_profile#bench.engine_profile")
     assert "min" in found.next.cost
 
 
@@ -60,8 +61,27 @@ def test_an_open_decision_waits_for_somebody(
         state=state,
         proposed_by=alice,
     )
-    found = stands(session).next
-    assert (found.actor, found.url.rstrip("/").endswith(place)) == (actor, True)
+    found = stands(session)
+    waits = found.also[0] if state == "proposed" else found.next
+    assert (waits.actor, waits.url.rstrip("/").endswith(place)) == (actor, True)
+    named = {item.text for item in (found.next, *found.also)}
+    assert ("engine_profile" in named) is (state != "applied")
+
+
+def test_a_proposal_that_waits_keeps_nobody_from_measuring(alice: User) -> None:
+    session = open_sample("kpro6@host", owner=alice)
+    before = stands(session).next
+    session.decisions.create(number=1, title="Clique", state="proposed", proposed_by=alice)
+    assert stands(session).next == before
+
+
+@pytest.mark.parametrize("page", ["path", "guest", "host"])
+def test_the_next_act_leads_to_a_spot_that_is_there(alice: User, client: Client, page: str) -> None:
+    client.force_login(alice)
+    session = open_sample("kpro6@host", owner=alice)
+    for test in (name for name, (where, _) in PLACES.items() if where == f"triage:{page}"):
+        address, _, spot = place_of(session, test).partition("#")
+        assert f'id="{spot}"' in client.get(address).content.decode()
 
 
 def test_a_run_that_is_under_way_comes_before_all(

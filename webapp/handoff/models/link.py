@@ -134,12 +134,14 @@ class Link(models.Model):
 class Answer(models.Model):
     """One output given back through a link. marks: what is odd about where it comes from, in words.
 
-    notes: what the reader says of it. understood: how many outputs were recognised in it. phase: whose
-    scripts printed it ("P2"), for people to read; "" for what the collector was to find out.
+    ran: as whom it was printed and what was hidden in it, in words. notes: what the reader says of it.
+    understood: how many outputs were recognised in it. phase: whose scripts printed it ("P2"), for people to
+    read; "" for what the collector was to find out.
     """
 
     link = models.ForeignKey(Link, on_delete=models.CASCADE, related_name="given")
     evidence = models.ForeignKey(Evidence, on_delete=models.CASCADE, related_name="+")
+    ran = models.JSONField(default=list)
     marks = models.JSONField(default=list)
     notes = models.JSONField(default=list)
     understood = models.PositiveIntegerField()

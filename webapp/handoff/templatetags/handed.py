@@ -8,8 +8,10 @@ from django import template
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from webapp.handoff.models import Link
 from webapp.handoff.scripts import marks_of
 from webapp.triage.models import Evidence
+from webapp.triage.views.look import ANSWERS
 
 register = template.Library()
 _CODE = re.compile(r"`([^`]+)`")
@@ -19,6 +21,21 @@ _CODE = re.compile(r"`([^`]+)`")
 def code(text: str) -> SafeString:
     """What stands in backticks is code; everything is escaped before that is looked at."""
     return mark_safe(_CODE.sub(r"<code>\1</code>", escape(text)))  # noqa: S308
+
+
+@register.filter
+def host_words(link: Link) -> list[tuple[str, str]]:
+    """What the person said of the host, each with its question, as their page puts it."""
+    said = link.answers
+    changes = dict(ANSWERS["may_change"])
+    roots = {"yes": "yes", "colleague": "a colleague has", "no": "no", "ask admin": "can be asked"}
+    rows = (
+        ("root there", roots.get(said.get("host_root", ""), "")),
+        ("why a VM", said.get("why_vm", "")),
+        ("may change", "; ".join(changes.get(c, c) for c in said.get("may_change", []))),
+        ("the VM is", str(said.get("vm", "") or "")),
+    )
+    return [(what, text) for what, text in rows if text]
 
 
 @register.filter

@@ -12,6 +12,7 @@ from django.db.models import Prefetch
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
@@ -22,12 +23,14 @@ from webapp.handoff.models import Answer, Link
 from webapp.handoff.models.link import NOBODY
 from webapp.handoff.plan import Phase, phases
 from webapp.handoff.purpose import purpose
+from webapp.handoff.setting_aside import set_aside
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import acting, on_session, shell
 
 HOURS = ((24, "1 day"), (72, "3 days"), (168, "1 week"), (336, "2 weeks"))
 LONGEST_PURPOSE = 2000
+ANSWERS_SHOWN = 20
 
 
 @require_GET
@@ -65,14 +68,27 @@ def links(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 
 def _rows(found: list[Link]) -> list[dict[str, Any]]:
     """Each link with what came by it, the newest first."""
-    return [{"link": link, "answers": link.given.all()[:8]} for link in found]
+    return [_row(link, list(link.given.all())) for link in found]
+
+
+def _row(link: Link, given: list[Answer]) -> dict[str, Any]:
+    """counting: how many of its outputs are not set aside. to_accept: whether any waits for a word."""
+    counting = sum(answer.evidence.set_aside_at is None for answer in given)
+    return {
+        "link": link,
+        "answers": given[:ANSWERS_SHOWN],
+        "more": len(given[ANSWERS_SHOWN:]),
+        "counting": counting,
+        "to_accept": counting and link.received_at and not link.accepted_at,
+    }
 
 
 def _seen(found: list[Link]) -> str:
     """Changes whenever the fragment would."""
     parts = (
         f"{sum(at is not None for _, at in link.steps)}{'o' if link.is_open else 'c'}"
-        f"{len(link.given.all())}"
+        f"{len(link.given.all())}{sum(a.evidence.set_aside_at is None for a in link.given.all())}"
+        f"{len(link.answers)}"
         for link in found
     )
     return "-".join(parts) or "none"
@@ -128,8 +144,24 @@ def revoke(request: HttpRequest, session: DiagnosisSession, link_id: UUID) -> Ht
 @require_POST
 @on_session
 def accept(request: HttpRequest, session: DiagnosisSession, link_id: UUID) -> HttpResponse:
-    get_object_or_404(session.links, pk=link_id).accept(acting(request))
-    return _back(request, session, "Accepted; the link’s page says so.")
+    """Leads back to the link, whose card then says so."""
+    link = get_object_or_404(session.links, pk=link_id)
+    link.accept(acting(request))
+    return _to(link)
+
+
+@require_POST
+@on_session
+def put_aside(request: HttpRequest, session: DiagnosisSession, answer_id: int) -> HttpResponse:
+    """An output that is not what was asked; counts=1 takes it back."""
+    found = Answer.objects.select_related("link__session").defer("evidence__body")
+    answer = get_object_or_404(found, pk=answer_id, link__session=session)
+    set_aside(answer, acting(request), counts="counts" in request.POST)
+    return _to(answer.link)
+
+
+def _to(link: Link) -> HttpResponse:
+    return redirect(f"{reverse('handoff:links', args=[link.session_id])}#link-{link.pk}")
 
 
 def _back(request: HttpRequest, session: DiagnosisSession, text: str) -> HttpResponse:

@@ -113,6 +113,12 @@ def _run(run: Run) -> f.Run:
     )
 
 
+def _since(item: Evidence) -> dict[str, str]:
+    """What became of it after it was stored, as far as anything did."""
+    times = {"purged_at": item.purged_at, "set_aside_at": item.set_aside_at}
+    return {name: _time(at) for name, at in times.items() if at}
+
+
 def _evidence(item: Evidence) -> f.Evidence:
     return f.Evidence(
         run=item.run.number if item.run else None,
@@ -121,7 +127,7 @@ def _evidence(item: Evidence) -> f.Evidence:
         origin=item.origin,
         label=item.label,
         sha256=item.sha256,
-        meta=item.meta | ({"purged_at": _time(item.purged_at)} if item.purged_at else {}),
+        meta=item.meta | _since(item),
         epoch=item.epoch,
         created_by=name_of(item.created_by),
         created_at=_time(item.created_at),
@@ -149,9 +155,22 @@ def _comment(comment: Comment, places: dict[int, int]) -> f.Comment:
 def _decision(item: Decision) -> f.Decision:
     approvals = [
         f.Approval(
-            name_of(row.by), row.label, row.approves, row.reason, row.content_sha256, _time(row.at)
+            by=name_of(row.by),
+            label=row.label,
+            approves=row.approves,
+            reason=row.reason,
+            content_sha256=row.content_sha256,
+            at=_time(row.at),
+            word=row.word,
+            disputes=row.disputes,
         )
         for row in item.approvals.select_related("by")
+    ]
+    versions = [
+        f.RecordVersion(
+            row.number, row.content, row.content_sha256, name_of(row.proposed_by), _time(row.at)
+        )
+        for row in item.versions.select_related("proposed_by")
     ]
     return f.Decision(
         number=item.number,
@@ -170,6 +189,7 @@ def _decision(item: Decision) -> f.Decision:
         proposed_by=name_of(item.proposed_by),
         created_at=_time(item.created_at),
         approvals=approvals,
+        versions=versions,
     )
 
 

@@ -17,7 +17,15 @@ from webapp.accounts.models import Role, User
 from webapp.review.bundle import format as f
 from webapp.review.bundle.export import diagnosis_json
 from webapp.review.bundle.people import account_elsewhere
-from webapp.review.models import Approval, Comment, Decision, DecisionState
+from webapp.review.decisions import CONTENT
+from webapp.review.models import (
+    Approval,
+    Comment,
+    Decision,
+    DecisionState,
+    RecordVersion,
+    Word,
+)
 from webapp.triage import bodies, intake
 from webapp.triage.digests import digest_refresh
 from webapp.triage.models import (
@@ -165,6 +173,7 @@ class Opening:
         name = f"evidence/{number:05}"
         body = self.files[name]
         purged_at = item.meta.pop("purged_at", None)
+        set_aside_at = item.meta.pop("set_aside_at", None)
         if purged_at:
             body = b""
         elif hashlib.sha256(body).hexdigest() != item.sha256:
@@ -179,6 +188,7 @@ class Opening:
             label=item.label[:200],
             sha256=item.sha256,
             purged_at=datetime.fromisoformat(str(purged_at)) if purged_at else None,
+            set_aside_at=datetime.fromisoformat(str(set_aside_at)) if set_aside_at else None,
             stderr=self.files.get(f"{name}.err", b""),
             meta=item.meta,
             epoch=item.epoch,
@@ -236,11 +246,21 @@ class Opening:
                 decision=made,
                 by=self.person(approval.by) if approval.by else None,
                 label=approval.label[:120],
-                approves=approval.approves,
+                word=Word(approval.word or (Word.APPROVED if approval.approves else Word.REJECTED)),
+                disputes=approval.disputes,
                 reason=approval.reason,
                 content_sha256=approval.content_sha256[:64],
             )
             _dated(said, at=approval.at)
+        for version in row.versions:
+            kept = RecordVersion.objects.create(
+                decision=made,
+                number=version.number,
+                content={name: version.content[name] for name in CONTENT},
+                content_sha256=version.content_sha256[:64],
+                proposed_by=self.person(version.proposed_by),
+            )
+            _dated(kept, at=version.at)
 
     def _events(self) -> None:
         """As they were, hash by hash; the log's check tells whether they were altered on the way."""

@@ -35,9 +35,9 @@ from webapp.triage.redacting import hiding, redacted
 PEOPLE = frozenset({"owner", "created_by", "author", "proposed_by", "by"})
 # What Peerpath itself wrote and parses again; a redactor has no business in it.
 OURS = frozenset({
-    "created_at", "at", "sha256", "content_sha256", "reader", "view", "origin", "stance", "state",
-    "kind", "names", "purged_at", "first_hypothesis", "sample", "id", "phase", "chosen", "facts",
-    "bundle", "role",
+    "created_at", "at", "sha256", "content_sha256", "word", "reader", "view", "origin", "stance", "state",
+    "kind", "names", "purged_at", "set_aside_at", "first_hypothesis", "sample", "id", "phase", "chosen",
+    "facts", "bundle", "role",
 })  # fmt: skip
 _CITED = re.compile(r"(?<=@)[0-9a-f]{12}(?![0-9a-f])")
 
@@ -101,10 +101,14 @@ class _Hiding:
 
     def _approved(self, before: f.Decision, after: dict[str, Any]) -> None:
         """An approval of the record as it stood is one of the redacted record as it stands."""
-        old = _decision(json.loads(msgspec.json.encode(before))).content_sha256
+        plain = json.loads(msgspec.json.encode(before))
+        hashes = {_decision(plain).content_sha256: _decision(after).content_sha256}
+        for version in after["versions"]:
+            old, new = version["content_sha256"], _decision(version["content"]).content_sha256
+            version["content_sha256"] = hashes[old] = new
         for approval in after["approvals"]:
-            if approval["content_sha256"] == old:
-                approval["content_sha256"] = _decision(after).content_sha256
+            said_of = approval["content_sha256"]
+            approval["content_sha256"] = hashes.get(said_of, said_of)
 
     def _meet(self, value: Any, key: str) -> None:
         """Everybody has a number before any text is written anew: it may name who wrote a later one."""

@@ -3,8 +3,9 @@
 from webapp.triage.models.assignment import Assignment
 from webapp.triage.models.digest import Digest, Entry
 from webapp.triage.models.event import Event, News
-from webapp.triage.models.evidence import Evidence, EvidenceBlock, StoredReading
+from webapp.triage.models.evidence import Evidence, EvidenceBlock
 from webapp.triage.models.pseudonym import Pseudonym
+from webapp.triage.models.reading import StoredReading
 from webapp.triage.models.run import OutputChunk, Run, RunState
 from webapp.triage.models.session import DiagnosisSession, SessionMember, seen_by
 from webapp.triage.models.stored_key import StoredKey

@@ -1,4 +1,4 @@
-"""Immutable raw output, and what today's parsers read from it."""
+"""Immutable raw output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class Evidence(models.Model):
     reader: probe or benchmark id, "paste" for text that holds several. origin: "run", "paste",
     "upload", "sample". name: "<reader>@<12 hex of sha256>", how claims cite it. meta: exit code,
     alternative, duration and other circumstances. size_bytes: of the output; place: where it lies, "" for
-    in this row, or in blocks of its own when it is long. Never changed after it is stored, save that
+    in this row, or in blocks of its own when it is long. set_aside_at: when a person said that it does not
+    count; its readings are none of the case's then. Never changed after it is stored, save that
     retention takes the bytes away (purged_at); only what today's parsers make of it is: unplaced, lines
     nobody could place ([first, last]); doubts, lines that could be either machine's ([first, last, taken
     as, [readers]]).
@@ -41,6 +42,7 @@ class Evidence(models.Model):
     place = models.CharField(max_length=100, blank=True)
     stderr = models.BinaryField(default=b"")
     purged_at = models.DateTimeField(null=True, blank=True)
+    set_aside_at = models.DateTimeField(null=True, blank=True)
     meta = models.JSONField(default=dict)
     epoch = models.PositiveIntegerField(default=0)
     unplaced = models.JSONField(default=list)
@@ -84,7 +86,9 @@ class Evidence(models.Model):
     def store_all(cls, given: Sequence[tuple[bodies.Kept, Mapping[str, Any]]]) -> list[Evidence]:
         """All with their blocks, or none."""
         with transaction.atomic(savepoint=False):
-            made = cls.objects.bulk_create(cls(**kept.columns | columns) for kept, columns in given)
+            made = Evidence.objects.bulk_create(
+                Evidence(**{**kept.columns, **columns}) for kept, columns in given
+            )
             EvidenceBlock.objects.bulk_create(
                 EvidenceBlock(evidence=evidence, number=number, **block)
                 for evidence, (kept, _) in zip(made, given, strict=True)
@@ -115,28 +119,3 @@ class EvidenceBlock(models.Model):
         if self.place:
             return bodies.fetched(self.place, self.sha256)
         return zlib.decompress(self.body)
-
-
-class StoredReading(models.Model):
-    """One reading of one evidence by the parsers of `parsed_by`; replaced by `reread`."""
-
-    evidence = models.ForeignKey(Evidence, on_delete=models.CASCADE, related_name="readings")
-    fact_id = models.CharField(max_length=80)
-    kind = models.CharField(max_length=12)
-    value = models.JSONField(null=True)
-    detail = models.TextField(blank=True)
-    lines = models.JSONField(default=list)
-    missing = models.JSONField(default=list)
-    reader = models.CharField(max_length=100)
-    parsed_by = models.CharField(max_length=40)
-
-    class Meta:
-        ordering = ("id",)
-        indexes = (
-            # Few of very many; they are counted for the metrics.
-            models.Index(
-                fields=("fact_id",),
-                condition=models.Q(kind="unreadable"),
-                name="unreadable_readings",
-            ),
-        )

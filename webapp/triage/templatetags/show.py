@@ -15,6 +15,7 @@ from agents.benchmark import all_benchmarks
 from agents.facts.bench import CopyResult
 from webapp.diagnosis.copy_fit import WayFit
 from webapp.diagnosis.copy_fit import way_fits as fits_of
+from webapp.diagnosis.wording import factor
 from webapp.triage import codec, figures
 from webapp.triage import measured_figures as drawn
 from webapp.triage.measured_figures import size_text
@@ -59,6 +60,8 @@ STATES = {
     "verified": ("✓", "ok"),
     "reverted": ("↺", "open"),
     "superseded": ("–", "unk"),
+    "changes_wanted": ("✎", "open"),
+    "withdrawn": ("↺", "unk"),
     "critical": ("✕", "bad"),
     "warning": ("⚠", "open"),
     "info": ("i", "accent"),
@@ -99,6 +102,8 @@ EVENTS = {
     "link_downloaded": "downloaded a script",
     "link_received": "gave something back",
     "link_answered": "answered the questions about the host",
+    "answer_set_aside": "set aside {label}, given by {person}",
+    "answer_taken_back": "lets {label}, given by {person}, count again",
     "link_revoked": "closed the link of {person}",
     "link_accepted": "accepted what {person} gave",
     "decision_drafted": "wrote decision {number}",
@@ -111,7 +116,15 @@ EVENTS = {
     "decision_rejected_by_link": "rejected decision {number} by the link for {link_of}",
     "decision_closed": "closed decision {number}: {state}",
     "changes_applied": "said that decision {number} was applied",
-    "commented": "commented",
+    "decision_changes_wanted": "wants changes in decision {number}",
+    "decision_changes_wanted_by_link": "wants changes in decision {number}, by the link for {link_of}",
+    "decision_word_withdrawn": "took their word on decision {number} back",
+    "commented": "said: “{words}”",
+    "commented_agree": "agrees: “{words}”",
+    "commented_dispute": "disputes: “{words}”",
+    "commented_ask": "asks: “{words}”",
+    "commented_resolve": "resolves: “{words}”",
+    "commented_reopen": "reopens: “{words}”",
     "webhook_added": "has {host} told of this session",
     "webhook_removed": "ended that {host} is told",
 }
@@ -145,9 +158,19 @@ class _Missing(dict[str, Any]):
 
 @register.filter
 def event_text(event: Any) -> str:
-    kind = f"{event.kind}_by_link" if "link_of" in event.data else event.kind
-    text = EVENTS.get(kind, event.kind.replace("_", " "))
+    text = EVENTS.get(_told_as(event), event.kind.replace("_", " "))
     return str(text.format_map(_Missing(event.data)))
+
+
+def _told_as(event: Any) -> str:
+    """The key of its words: a comment is what it was meant as, a question where it ends in its mark."""
+    if event.kind == "commented":
+        words = str(event.data.get("words", ""))
+        if not words:
+            return ""
+        meant = event.data.get("stance") or ("ask" if words.endswith("?") else "")
+        return f"commented_{meant}" if meant else "commented"
+    return f"{event.kind}_by_link" if "link_of" in event.data else str(event.kind)
 
 
 @register.filter
@@ -178,6 +201,8 @@ def span(value: Any, unit: str = "") -> str:
     """A range as people write it: "2.1–30 ms"; "–" when there is none."""
     if value is None:
         return "–"
+    if unit == "×":  # gains have the same digits wherever they stand
+        return factor(value)
     low, high = value
     ends = [_number(low), _number(high)]
     digits = len(ends[1].partition(".")[2])

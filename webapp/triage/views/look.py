@@ -45,6 +45,20 @@ ANSWERS = {
 }
 
 
+# What tells most of a guest in one paste, in the order of what it decides; each is read with its prompt.
+WORTH_PASTING = (
+    "systemd-detect-virt",
+    "nvidia-smi topo -p2p r",
+    "nvidia-smi topo -p2p w",
+    "nvidia-smi topo -m",
+    "nvidia-smi -q",
+    "lspci -nn -d 10de:",
+    "cat /proc/cmdline",
+    "sudo lspci -vvv -d 10de:",
+    "sudo dmesg | grep -iE 'nvrm|xid|bar|iommu'",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class FactRow:
     """best: the reading that counts. others: what other outputs of the same state say instead."""
@@ -119,6 +133,7 @@ def _look(
         facts=facts,
         rows=fact_rows(facts, f"{role.value}.", "vm." if role is View.HOST else f"{role.value}."),
         commands=preview_of(role),
+        worth_pasting=WORTH_PASTING if role is View.GUEST else (),
         answers=ANSWERS,
         host_answers=session.workload.get("host", {}),
     )

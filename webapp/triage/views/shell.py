@@ -159,6 +159,7 @@ def shell(
         "nav": "sessions",
         "session": session,
         "rail": rail,
+        "progress": progress,
         "step": STEPS[here] if here is not None else None,
         "previous": rail[here - 1] if here else None,
         "following": rail[here + 1] if here is not None and here + 1 < len(rail) else None,

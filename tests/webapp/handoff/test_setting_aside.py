@@ -1,0 +1,134 @@
+"""An answer that is not what was asked is set aside: kept, told, and counting nowhere."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from agents.facts import View
+from agents.facts.host import HOST_CMDLINE
+from tests.webapp.handoff.conftest import Sent
+from tests.webapp.handoff.stand_in import on_the_stand_in
+from webapp.handoff.models import Answer
+from webapp.handoff.taking import still_missing
+from webapp.review.bundle.export import encoded, session_record
+from webapp.triage.case_facts import facts_of
+from webapp.triage.models import DiagnosisSession, Evidence
+from webapp.triage.progress import Progress, progress_of
+
+pytestmark = pytest.mark.django_db
+CMDLINE = "$ cat /proc/cmdline\nBOOT_IMAGE=/boot/vmlinuz-6.14.8-2-pve root=/dev/sda1 ro iommu=pt\n"
+
+
+def give(erika: Client, sent: Sent, text: str = CMDLINE) -> Answer:
+    erika.post(f"{sent.page}/answer", {"text": text})
+    return Answer.objects.filter(link=sent.link).latest("pk")
+
+
+def put(operator: Client, answer: Answer, **more: str) -> str:
+    page = f"/sessions/{answer.link.session_id}/answers/{answer.pk}/set-aside"
+    return str(operator.post(page, more, follow=True).content.decode())
+
+
+def knows(session: DiagnosisSession) -> Progress:
+    return progress_of([DiagnosisSession.objects.get(pk=session.pk)])[session.pk]
+
+
+def test_what_is_set_aside_counts_nowhere_and_can_be_taken_back(
+    sent: Sent, erika: Client, operator: Client
+) -> None:
+    session, answer = sent.link.session, give(erika, sent)
+    before = facts_of(session)
+    assert before.value(HOST_CMDLINE)
+    page = put(operator, answer)
+    assert "set aside</span> It is kept, and nothing it says counts" in page
+    assert not facts_of(session).readings
+    assert "host" not in knows(session).knows
+    assert "host.kernel_cmdline" in {p.id for p in still_missing(session, View.HOST)}
+    assert Evidence.objects.get(pk=answer.evidence_id).raw == CMDLINE.encode()
+    put(operator, answer, counts="1")
+    assert facts_of(session).value(HOST_CMDLINE) == before.value(HOST_CMDLINE)
+    told = list(session.events.filter(kind__startswith="answer_").values_list("kind", "actor_name"))
+    assert told == [("answer_taken_back", "alice"), ("answer_set_aside", "alice")]
+
+
+def test_the_same_text_given_again_is_a_new_answer(
+    sent: Sent, erika: Client, operator: Client
+) -> None:
+    first = give(erika, sent)
+    put(operator, first)
+    again = give(erika, sent)
+    assert again.evidence_id != first.evidence_id
+    assert facts_of(sent.link.session).value(HOST_CMDLINE)
+
+
+@pytest.mark.service
+def test_a_collectors_answer_is_set_aside_with_all_that_it_holds(
+    sent: Sent, erika: Client, operator: Client, tmp_path: Path
+) -> None:
+    erika.get(sent.page)
+    path = tmp_path / "script.sh"
+    path.write_text(sent.link.scripts.latest("id").text)
+    answer = give(erika, sent, on_the_stand_in(tmp_path, path).decode())
+    assert len(facts_of(sent.link.session).readings) > 5
+    uid = subprocess.run(["id", "-u"], capture_output=True, text=True, check=True).stdout.strip()
+    assert answer.ran[0] == ("as root" if uid == "0" else f"not as root (user {uid})")
+    put(operator, answer)
+    assert not facts_of(sent.link.session).readings
+
+
+def test_it_stays_set_aside_in_a_bundle(sent: Sent, erika: Client, operator: Client) -> None:
+    answer = give(erika, sent)
+    put(operator, answer)
+    assert "set_aside_at" in encoded(session_record(sent.link.session))
+
+
+def test_only_answers_of_this_session_and_only_for_operators(
+    sent: Sent, erika: Client, client: Client, bob: object
+) -> None:
+    answer = give(erika, sent)
+    page = f"/sessions/{sent.link.session_id}/answers/{answer.pk}/set-aside"
+    client.force_login(bob)  # type: ignore[arg-type]
+    assert client.post(page).status_code == 404
+    assert facts_of(sent.link.session).value(HOST_CMDLINE)
+
+
+def test_the_step_is_done_and_the_card_moves_on_once_somebody_accepted(
+    sent: Sent, erika: Client, operator: Client
+) -> None:
+    session = sent.link.session
+    give(erika, sent)
+    assert "host" not in knows(session).done
+    card = operator.get(f"/sessions/{session.pk}/diagnosis").content.decode()
+    assert "Erika gave something back: look and accept" in card
+    assert "Erika gave something back" in operator.get("/").content.decode()
+    done = operator.post(f"/sessions/{session.pk}/links/{sent.link.pk}/accept", follow=True)
+    assert done.redirect_chain[-1][0].endswith(f"/links#link-{sent.link.pk}")
+    assert "accepted</span> by alice" in done.content.decode()
+    assert "host" in knows(session).done
+    assert (
+        "Erika gave"
+        not in operator.get(f"/sessions/{session.pk}/guest")
+        .content.decode()
+        .partition('<aside class="feed')[0]
+    )
+
+
+def test_nothing_waits_where_all_that_came_was_set_aside(
+    sent: Sent, erika: Client, operator: Client
+) -> None:
+    page = put(operator, give(erika, sent))
+    assert "Accept what came" not in page
+    assert knows(sent.link.session).came == ""
+
+
+def test_what_the_admin_said_of_the_host_is_shown_as_hers(
+    sent: Sent, erika: Client, operator: Client
+) -> None:
+    erika.post(f"{sent.page}/questions", {"host_root": "yes", "why_vm": "shared with others"})
+    page = operator.get(f"/sessions/{sent.link.session_id}/host").content.decode()
+    assert "Erika answered these by a link." in page
+    assert "shared with others" in page
