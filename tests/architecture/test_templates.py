@@ -17,7 +17,9 @@ def _texts() -> dict[str, str]:
 
 
 def test_a_time_is_said_as_people_say_it_with_the_exact_one_beneath() -> None:
-    raw = re.compile(r"\{\{[^}]*(?:\|date:|\|time:|\|timesince|(?:_at|(?<!tick)(?<!hits)\.at) *\}\})")
+    raw = re.compile(
+        r"\{\{[^}]*(?:\|date:|\|time:|\|timesince|(?:_at|(?<!tick)(?<!hits)\.at) *\}\})"
+    )
     found = {name: raw.findall(text) for name, text in _texts().items() if name not in ON_PAPER}
     assert {name: times for name, times in found.items() if times} == {}
 
