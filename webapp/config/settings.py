@@ -84,6 +84,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "webapp.triage.context.everywhere",
+                "webapp.review.context.waiting",
             ],
             "builtins": [
                 "template_partials.templatetags.partials",

@@ -8,19 +8,23 @@ from typing import Any
 from webapp.diagnosis.facts import Facts
 from webapp.handoff.models import Link
 from webapp.review.decisions import superseded_pins
+from webapp.review.disputes import bearing_on
 from webapp.review.models import Approval, Decision, DecisionState
+from webapp.review.threads import Thread, threads_of
 from webapp.review.workflow import opened_by_proposer
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """One record as the page shows it. said: the last word given on it by this link. stale: facts it rests
-    on that newer evidence tells. spent: its proposer opened this link, which is no second person then."""
+    on that newer evidence tells. spent: its proposer opened this link, which is no second person then.
+    disputes: open on it or on what it chose."""
 
     decision: Decision
     said: Approval | None
     stale: tuple[str, ...]
     spent: bool
+    disputes: tuple[Thread, ...] = ()
 
     @property
     def chosen(self) -> list[dict[str, Any]]:
@@ -41,6 +45,7 @@ def proposals(link: Link, facts: Facts) -> list[Proposal]:
         return []
     said = {approval.decision_id: approval for approval in link.approvals.order_by("id")}
     rows = link.session.decisions.select_related("proposed_by").order_by("-number")
+    threads = threads_of(link.session)
     asked = [d for d in rows if d.pk in said or _asks(d)]
     return [
         Proposal(
@@ -48,6 +53,7 @@ def proposals(link: Link, facts: Facts) -> list[Proposal]:
             said.get(one.pk),
             tuple(superseded_pins(one, facts)),
             opened_by_proposer(link, one),
+            tuple(bearing_on(one, threads)),
         )
         for one in asked
     ]

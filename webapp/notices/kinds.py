@@ -30,8 +30,8 @@ KINDS = {
         ),
         Kind(
             "decision_judged",
-            "A decision is approved or rejected",
-            frozenset({"decision_approved", "decision_rejected"}),
+            "A decision is approved or rejected, or changes are wanted",
+            frozenset({"decision_approved", "decision_rejected", "decision_changes_wanted"}),
             by_default=True,
         ),
         Kind("host_asked", "The host’s admin is asked", frozenset({"link_made"})),

@@ -61,6 +61,8 @@ def _text(event: Event, session: DiagnosisSession) -> str:
             return f"{who} approves {record} {where}."
         case "decision_rejected":
             return f"{who} rejects {record} {where}."
+        case "decision_changes_wanted":
+            return f"{who} wants changes in {record} {where}."
         case "link_made":
             return f"{who} asks {event.data.get('person', 'the host’s admin')} for the host’s half {where}."
         case "link_received":
@@ -72,7 +74,12 @@ def _path(event: Event, session: DiagnosisSession) -> str:
     match event.kind:
         case "commented":
             return reverse("review:discussion", args=[session.pk])
-        case "decision_proposed" | "decision_approved" | "decision_rejected":
+        case (
+            "decision_proposed"
+            | "decision_approved"
+            | "decision_rejected"
+            | "decision_changes_wanted"
+        ):
             return reverse("review:decision", args=[session.pk, event.data["number"]])
         case "link_made" | "link_received":
             return reverse("triage:host", args=[session.pk]) + "#links"

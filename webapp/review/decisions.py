@@ -14,7 +14,7 @@ from webapp.diagnosis.case import OptionStatus
 from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
-from webapp.review.models import Decision, DecisionState
+from webapp.review.models import Decision, DecisionState, RecordVersion
 from webapp.triage.diagnosis_json import as_dict
 from webapp.triage.models import DiagnosisSession, Event, Evidence
 
@@ -64,7 +64,7 @@ def draft_save(
     with transaction.atomic():
         won = Decision.objects.filter(
             pk=decision.pk, version=version, state=DecisionState.DRAFT
-        ).update(version=version + 1, proposed_by=user, **_content(decision))
+        ).update(version=version + 1, proposed_by=user, **content_of(decision))
         if not won:
             raise DraftChangedError(Decision.objects.get(pk=decision.pk))
         Event.record(decision.session, "decision_drafted", user, number=decision.number)
@@ -84,8 +84,28 @@ CONTENT = (
 )  # fmt: skip
 
 
-def _content(decision: Decision) -> dict[str, Any]:
+def content_of(decision: Decision) -> dict[str, Any]:
+    """What people judge of it, by the names of its columns."""
     return {name: getattr(decision, name) for name in CONTENT}
+
+
+def version_keep(decision: Decision, *, user: User) -> None:
+    """Keeps what is put before people now."""
+    last = decision.versions.aggregate(last=Max("number"))["last"] or 0
+    RecordVersion.objects.create(
+        decision=decision,
+        number=last + 1,
+        content=content_of(decision),
+        content_sha256=decision.content_sha256,
+        proposed_by=user,
+    )
+
+
+def as_it_was(version: RecordVersion) -> Decision:
+    """The record with the content of that version. Not to be saved."""
+    decision = version.decision
+    about = {"session": decision.session, "number": decision.number, "pk": None}
+    return Decision(**about, proposed_by=version.proposed_by, **version.content)
 
 
 def _fill(decision: Decision, wording: Wording, result: Diagnosis) -> None:

@@ -2,38 +2,71 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
-from webapp.review.models import Decision
-from webapp.review.workflow import counting
+from webapp.review.disputes import bearing_on
+from webapp.review.models import Approval, Decision
+from webapp.review.threads import Thread, threads_of
+from webapp.review.versions import version_judged
+from webapp.review.workflow import approvals_of
 
+Text = Callable[[str], str]
 # What ends a line or starts markup in Markdown, when it comes from outside.
 _SPECIAL = "\\`*_[]<>#|"
 
 
 def as_markdown(decision: Decision, hide: Callable[[str], str] | None = None) -> str:
-    """hide: redacts a text; then the record does not say who proposed or approved it either."""
-    return "\n".join(_lines(decision, hide)) + "\n"
+    """hide: redacts a text; then people are "person A", "person B" and so on in it."""
+    people = _People(hide) if hide else None
+    return "\n".join(_lines(decision, people)) + "\n"
 
 
-def _lines(decision: Decision, hide: Callable[[str], str] | None) -> Iterator[str]:
+class _People:
+    """Letters in place of names, in the order in which they are met, also where a text names somebody."""
+
+    def __init__(self, hide: Callable[[str], str]) -> None:
+        self.hide = hide
+        self.letters: dict[str, str] = {}
+
+    def called(self, name: str) -> str:
+        return self.letters.setdefault(name, f"person {_letters(len(self.letters))}")
+
+    def text(self, text: str) -> str:
+        for name in sorted(self.letters, key=len, reverse=True):
+            text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", self.letters[name], text)
+        return self.hide(text)
+
+
+def _letters(place: int) -> str:
+    """A … Z, AA …"""
+    before = _letters(place // 26 - 1) if place >= 26 else ""
+    return before + chr(ord("A") + place % 26)
+
+
+def _lines(decision: Decision, people: _People | None) -> Iterator[str]:
     def plain(text: str) -> str:
-        return literal(hide(text) if hide else text)
+        return literal(people.text(text) if people else text)
 
+    def who(name: str) -> str:
+        return literal(people.called(name) if people else name)
+
+    approvals = approvals_of(decision)
+    disputes = bearing_on(decision, threads_of(decision.session))
+    _meet(who, decision, approvals, disputes)
     chosen = [option for option in decision.options if option["id"] in decision.chosen]
     yield f"# {decision.number}. {plain(decision.title)}"
     yield ""
     yield f"- Status: {decision.get_state_display().lower()}"
     yield f"- Date: {decision.created_at:%Y-%m-%d}"
-    if not hide:
-        yield f"- Proposed by: {plain(decision.proposed_by.username)}"
-        for approval in counting(decision):
-            word = "Approved" if approval.approves else "Rejected"
-            yield f"- {word} by: {plain(approval.who)} {approval.at:%Y-%m-%d}"
+    yield f"- Proposed by: {who(decision.proposed_by.username)}"
+    yield from _words(decision, approvals, who, plain)
     if decision.supersedes:
         yield f"- Supersedes: {decision.supersedes.number}"
     yield f"- Session: {plain(decision.session.title)}"
+    yield from _disputes(disputes, who, plain)
     yield from ("", "## Context", "", plain(decision.context))
     if decision.drivers:
         yield from ("", "## Decision drivers", "", plain(decision.drivers))
@@ -59,6 +92,51 @@ def _lines(decision: Decision, hide: Callable[[str], str] | None) -> Iterator[st
         yield f"- `{pin['name']}` sha256 `{pin['sha256']}`"
     if decision.outcome:
         yield from ("", "## Outcome", "", plain(decision.outcome))
+
+
+def _meet(who: Text, decision: Decision, approvals: list[Approval], disputes: list[Thread]) -> None:
+    """Everybody has a letter before any text is written that may name them."""
+    who(decision.proposed_by.username)
+    for approval in approvals:
+        _said_by(approval, who)
+    for thread in disputes:
+        for comment in (thread.first, *thread.replies):
+            who(comment.author.username)
+
+
+def _words(decision: Decision, approvals: list[Approval], who: Text, plain: Text) -> Iterator[str]:
+    kept = list(decision.versions.all())
+    for approval in approvals:
+        version = version_judged(approval, kept)
+        of = f", of version {version.number}" if version and len(kept) > 1 else ""
+        word = approval.get_word_display().capitalize()
+        despite = f", knowing of {approval.disputes} open dispute(s)" if approval.disputes else ""
+        reason = f": {plain(approval.reason)}" if approval.reason else ""
+        yield f"- {word} by: {_said_by(approval, who)} {_at(approval.at)}{of}{despite}{reason}"
+
+
+def _said_by(approval: Approval, who: Text) -> str:
+    if approval.by:
+        return who(approval.by.username)
+    return f"{who(approval.label)} {literal('(by a link, without an account)')}"
+
+
+def _disputes(disputes: list[Thread], who: Text, plain: Text) -> Iterator[str]:
+    if not disputes:
+        return
+    yield from ("", "## Open disputes", "")
+    for thread in disputes:
+        first = thread.first
+        about = plain(first.anchor.replace(":", " ").replace("_", " "))
+        at = _at(first.created_at)
+        yield f"- {who(first.author.username)} {at}, on {about}: {plain(first.text)}"
+        for reply in thread.replies:
+            said = f"{who(reply.author.username)} {_at(reply.created_at)}"
+            yield f"  - {said}: {plain(reply.text)}"
+
+
+def _at(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _effect(option: dict[str, Any]) -> str:

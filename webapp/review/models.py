@@ -16,7 +16,8 @@ class Comment(models.Model):
     """Something a person said; never changed afterwards, only answered.
 
     anchor: what it is about: "finding:<id>", "hypothesis:<id>", "option:<id>", "run:<number>",
-    "line:<evidence>:<number>", "decision:<number>" or "" for the session.
+    "line:<evidence>:<number>", "decision:<number>", "gate:<path>-<gate>", "test:<id>" (a measurement that
+    somebody is asked for) or "" for the session.
     stance: "agree", "dispute", "resolve", "reopen" or "". reply_to: the first comment of its thread.
     """
 
@@ -130,10 +131,41 @@ class Decision(models.Model):
         )
 
 
+class RecordVersion(models.Model):
+    """A record as it was proposed, or renewed: what people judged. content: as `decisions.content_of` has
+    it; content_sha256: of it, by which a word belongs to its version."""
+
+    decision = models.ForeignKey(Decision, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    content = models.JSONField()
+    content_sha256 = models.CharField(max_length=64)
+    proposed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("number",)
+        constraints = (
+            models.UniqueConstraint(fields=("decision", "number"), name="one_record_version"),
+        )
+
+
+class Word(models.TextChoices):
+    """What a person says of a proposal. changes_wanted: it stays proposed, and is no approval.
+    withdrawn: takes back what they said before."""
+
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    CHANGES_WANTED = "changes_wanted", "changes wanted"
+    WITHDRAWN = "withdrawn"
+
+
 class Approval(models.Model):
-    """One person's yes or no to a record as it stood. by: None when it came by a host admin's `link`,
+    """One person's word on a record as it stood. by: None when it came by a host admin's `link`,
     with the name `label` that they gave there; the link is None too where it is of another instance.
-    content_sha256: what was approved; it counts only while that is the record's."""
+    content_sha256: what was judged; it counts only while that is the record's. disputes: how many were
+    open on it, and known to who approved all the same. seen_at: when the proposer saw it in their list."""
 
     decision = models.ForeignKey(Decision, on_delete=models.CASCADE, related_name="approvals")
     by = models.ForeignKey(
@@ -143,13 +175,19 @@ class Approval(models.Model):
     link = models.ForeignKey(
         "handoff.Link", null=True, on_delete=models.SET_NULL, related_name="approvals"
     )
-    approves = models.BooleanField()
+    word = models.CharField(max_length=14, choices=Word)
     reason = models.TextField(blank=True)
     content_sha256 = models.CharField(max_length=64)
+    disputes = models.PositiveIntegerField(default=0)
     at = models.DateTimeField(auto_now_add=True)
+    seen_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ("id",)
+
+    @property
+    def approves(self) -> bool:
+        return self.word == Word.APPROVED
 
     @property
     def who(self) -> str:

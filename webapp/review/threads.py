@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from textwrap import shorten
 
 from django.db import transaction
 
@@ -13,9 +14,11 @@ from webapp.review.models import Comment, Mention
 from webapp.triage.models import DiagnosisSession, Event
 
 LONGEST = 10_000  # characters; outputs are pasted as evidence instead
+LOGGED = 90  # characters of it in the log
 OPENING, ANSWERING = frozenset({"agree", "dispute", ""}), frozenset({"resolve", "reopen", ""})
 ANCHOR = re.compile(
-    r"((finding|hypothesis|option):\w{1,80}|(run|decision):\d{1,9}|line:[\w.@-]{1,110}:\d{1,9})?"
+    r"((finding|hypothesis|option|test):\w{1,80}|gate:[a-z]{1,10}-\w{1,40}|(run|decision):\d{1,9}"
+    r"|line:[\w.@-]{1,110}:\d{1,9})?"
 )
 
 
@@ -81,9 +84,14 @@ def comment_add(
         )
         named = [user for user in mentioned(text, session) if user != author]
         Mention.objects.bulk_create([Mention(comment=comment, user=user) for user in named])
-        about = {"anchor": anchor, "stance": stance, "comment": comment.pk}
+        about = {"anchor": anchor, "stance": stance, "comment": comment.pk, "words": short(text)}
         Event.record(session, "commented", author, **about)
     return comment
+
+
+def short(text: str) -> str:
+    """The beginning of it, for a line of the log."""
+    return shorten(text, LOGGED, placeholder=" …")
 
 
 def _check(text: str, stance: str, anchor: str, reply_to: Comment | None) -> None:

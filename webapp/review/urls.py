@@ -29,6 +29,7 @@ urlpatterns = [
     path(S + "comment", comments.comment, name="comment"),
     path(S + "decide", decide.decide, name="decide"),
     path(S + "decisions/<int:number>", record.decision, name="decision"),
+    path(S + "decisions/<int:number>/versions", record.versions, name="versions"),
     path(S + "decisions/<int:number>/move", record.move, name="move"),
     path(S + "decisions/<int:number>/judge", record.judge, name="judge"),
     path(S + "decisions/<int:number>/close", record.close, name="close"),

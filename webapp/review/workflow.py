@@ -1,8 +1,9 @@
 """How a record moves: proposed, approved by others, carried out, and what came of it.
 
-Who may: an operator proposes and says what was done; a reviewer approves or rejects, never what they
-proposed themselves. A record that nobody else has to carry out is approved when it is proposed. The host's
-admin may judge by a link that allows it (DECISIONS.md, record 31); all links together count as one person.
+Who may: an operator proposes and says what was done; a reviewer approves, rejects or wants changes, never of
+what they proposed themselves. What is open in dispute is approved only by who says that they know. A record
+that nobody else has to carry out is approved when it is proposed. The host's admin may judge by a link that
+allows it (DECISIONS.md, record 31); all links together count as one person.
 """
 
 from __future__ import annotations
@@ -18,8 +19,16 @@ from webapp.accounts.models import User
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
 from webapp.handoff.models import Link
-from webapp.review.decisions import CONTENT, DecisionError, pin, superseded_pins
-from webapp.review.models import Approval, Decision, DecisionState
+from webapp.review.becoming import became
+from webapp.review.decisions import (
+    DecisionError,
+    content_of,
+    pin,
+    superseded_pins,
+    version_keep,
+)
+from webapp.review.disputes import disputes_on
+from webapp.review.models import Approval, Decision, DecisionState, Word
 from webapp.triage.models import DiagnosisSession, Event
 
 S = DecisionState
@@ -52,7 +61,7 @@ def needed(decision: Decision) -> int:
 
 
 def approvals_of(decision: Decision) -> list[Approval]:
-    """Every yes and no that was said on it, oldest first, with who said it."""
+    """Every word that was said on it, oldest first, with who said it."""
     said = decision.approvals.select_related("by", "link__made_by")
     return list(said.prefetch_related("link__opened_by"))
 
@@ -66,7 +75,7 @@ def counting(decision: Decision, said: Iterable[Approval] | None = None) -> list
     for approval in approvals_of(decision) if said is None else said:
         if approval.content_sha256 == content and not _proposers_own(approval, decision):
             newest[approval.by_id] = approval
-    return list(newest.values())
+    return [approval for approval in newest.values() if approval.word != Word.WITHDRAWN]
 
 
 def _proposers_own(approval: Approval, decision: Decision) -> bool:
@@ -84,6 +93,7 @@ def decision_propose(decision: Decision, *, user: User) -> None:
     """Raises DecisionError when it is no draft. What it supersedes is out from now on."""
     with transaction.atomic():
         _move(decision, S.PROPOSED, proposed_by=user)
+        version_keep(decision, user=user)
         Event.record(decision.session, "decision_proposed", user, number=decision.number)
         if decision.supersedes and decision.supersedes.state in OPEN:
             _move(decision.supersedes, S.SUPERSEDED)
@@ -100,29 +110,32 @@ def decision_withdraw(decision: Decision, *, user: User) -> None:
 def decision_judge(
     decision: Decision,
     *,
-    approves: bool,
+    word: Word,
     reason: str,
     facts: Facts,
     by: User | ByLink,
     seen: str = "",
+    despite: bool = False,
 ) -> None:
-    """One person's yes or no. seen: the `content_sha256` of the record as they read it, "" when that is
-    not known. Raises DecisionError."""
+    """One person's word; their newest counts. seen: the `content_sha256` of the record as they read it, ""
+    when that is not known. despite: they know of the open disputes. Raises DecisionError."""
     with transaction.atomic():
         Decision.objects.select_for_update().get(pk=decision.pk)
         decision.refresh_from_db()
         _may_judge(decision, by)
-        _can_be_judged(decision, approves, reason, facts, seen)
+        _can_be_judged(decision, word, by, reason, facts, seen)
+        disputes = _despite(decision, despite) if word == Word.APPROVED else 0
         who = {"label": by.name, "link": by.link} if isinstance(by, ByLink) else {"by": by}
         Approval.objects.create(
             decision=decision,
-            approves=approves,
+            word=word,
             reason=reason,
             content_sha256=decision.content_sha256,
+            disputes=disputes,
             **who,
         )
-        _record_judged(decision, approves, by)
-        if not approves:
+        _record_judged(decision, word, by, {"disputes": disputes} if disputes else {})
+        if word == Word.REJECTED:
             _move(decision, S.REJECTED)
         else:
             _approve_when_enough(decision)
@@ -130,7 +143,7 @@ def decision_judge(
 
 def _may_judge(decision: Decision, by: User | ByLink) -> None:
     if decision.state != S.PROPOSED:
-        raise DecisionError(f"It is {decision.get_state_display()}; only a proposal is judged.")
+        raise DecisionError(f"Your word was not taken: {became(decision)}")
     if isinstance(by, User):
         if by.pk == decision.proposed_by_id:
             raise DecisionError("You proposed it; somebody else has to look at it.")
@@ -149,25 +162,58 @@ def _may_judge(decision: Decision, by: User | ByLink) -> None:
 
 
 def _can_be_judged(
-    decision: Decision, approves: bool, reason: str, facts: Facts, seen: str
+    decision: Decision, word: Word, by: User | ByLink, reason: str, facts: Facts, seen: str
 ) -> None:
     if seen and seen != decision.content_sha256:
-        raise DecisionError("It has changed since you opened the page; read it again.")
-    if not approves and not reason.strip():
+        raise DecisionError(
+            f"It has changed since you opened the page: {became(decision)} Read it again."
+        )
+    if word == Word.WITHDRAWN and not _has_said(decision, by):
+        raise DecisionError("You have said nothing on it as it stands.")
+    if word in {Word.REJECTED, Word.CHANGES_WANTED} and not reason.strip():
         raise DecisionError("Say why not, in a sentence; the proposer has only this.")
-    if approves and (stale := superseded_pins(decision, facts)):
+    if word == Word.APPROVED and (stale := superseded_pins(decision, facts)):
         raise DecisionError(
             f"Newer evidence counts now for {', '.join(stale[:5])}: it has to be renewed first."
         )
 
 
-def _record_judged(decision: Decision, approves: bool, by: User | ByLink) -> None:
-    kind = "decision_approved" if approves else "decision_rejected"
+def _has_said(decision: Decision, by: User | ByLink) -> bool:
+    said = counting(decision)
     if isinstance(by, User):
-        Event.record(decision.session, kind, by, number=decision.number)
+        return any(approval.by_id == by.pk for approval in said)
+    return any(approval.link_id == by.link.pk for approval in said)
+
+
+def _despite(decision: Decision, known: bool) -> int:
+    """How many disputes it is approved in spite of. Raises DecisionError where they are not known."""
+    count = len(disputes_on(decision))
+    if count and not known:
+        are = "1 dispute is" if count == 1 else f"{count} disputes are"
+        raise DecisionError(
+            f"{are} open on it: tick that you approve it all the same, or answer first."
+        )
+    return count
+
+
+_EVENTS = {
+    Word.APPROVED: "decision_approved",
+    Word.REJECTED: "decision_rejected",
+    Word.CHANGES_WANTED: "decision_changes_wanted",
+    Word.WITHDRAWN: "decision_word_withdrawn",
+}
+
+
+def _record_judged(
+    decision: Decision, word: Word, by: User | ByLink, more: Mapping[str, Any]
+) -> None:
+    kind = _EVENTS[word]
+    if isinstance(by, User):
+        Event.record(decision.session, kind, by, number=decision.number, **more)
         return
     made = {"link_of": by.link.person, "link_made_by": by.link.made_by.username}
-    Event.record(decision.session, kind, None, number=decision.number, person=by.name, **made)
+    about = {"number": decision.number, "person": by.name, **made, **more}
+    Event.record(decision.session, kind, None, **about)
 
 
 def decision_renew(decision: Decision, *, user: User, result: Diagnosis) -> None:
@@ -178,8 +224,8 @@ def decision_renew(decision: Decision, *, user: User, result: Diagnosis) -> None
         pin(decision, result)
         if decision.state != S.PROPOSED:
             raise DecisionError(f"It is {decision.get_state_display()}; there is nothing to renew.")
-        content = {name: getattr(decision, name) for name in CONTENT}
-        Decision.objects.filter(pk=decision.pk).update(**content)
+        Decision.objects.filter(pk=decision.pk).update(**content_of(decision))
+        version_keep(decision, user=user)
         Event.record(decision.session, "decision_renewed", user, number=decision.number)
         _approve_when_enough(decision)
 

@@ -14,6 +14,8 @@ from webapp.triage.models.run import ENDED
 from webapp.triage.models.session import SessionQuerySet
 
 CLOSED = frozenset({"verified", "no_effect", "reverted"})
+# What is only written or proposed is not decided.
+DECIDED = CLOSED | {"approved", "applied"}
 # A decision in one of these waits for somebody.
 WAITING = frozenset({"draft", "proposed", "approved", "applied"})
 
@@ -96,7 +98,7 @@ _COLUMNS: dict[str, Any] = {
     **{f"reads_{view}": _reads(view) for view in _VIEWS},
     "came": Subquery(_CAME.values("links__person")[:1]),
     "said_by": Subquery(_SAID.order_by("-links__asked_at").values("links__person")[:1]),
-    "decided": Exists(_HERE.filter(decisions__isnull=False)),
+    "decided": Exists(_HERE.filter(decisions__state__in=DECIDED)),
     "closed": Exists(_HERE.filter(decisions__state__in=CLOSED)),
     "waits_number": Subquery(_WAITS.values("decisions__number")[:1]),
     "waits_state": Subquery(_WAITS.values("decisions__state")[:1]),

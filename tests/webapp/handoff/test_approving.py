@@ -13,7 +13,7 @@ from webapp.handoff.models import Link
 from webapp.notices.wording import notice_of
 from webapp.review.decisions import Wording, decision_draft
 from webapp.review.madr import as_markdown
-from webapp.review.models import Decision, DecisionState
+from webapp.review.models import Decision, DecisionState, Word
 from webapp.review.workflow import counting, decision_judge, decision_propose, decision_withdraw
 from webapp.triage import intake
 from webapp.triage.case_facts import facts_of
@@ -149,7 +149,7 @@ def test_all_links_together_are_one_person(
         sent = send(person=person)
         says(opened(sent), sent, decision, name=person)
     assert decision.state == DecisionState.PROPOSED
-    decision_judge(decision, by=bob, approves=True, reason="", facts=facts_of(session))
+    decision_judge(decision, by=bob, word=Word.APPROVED, reason="", facts=facts_of(session))
     assert decision.state == DecisionState.APPROVED
 
 

@@ -18,6 +18,7 @@ from webapp.review.bundle.format import BundleError
 from webapp.review.bundle.opening import open_bundle
 from webapp.review.bundle.sharing import shareable
 from webapp.review.decisions import Wording, decision_draft
+from webapp.review.models import Word
 from webapp.review.threads import comment_add
 from webapp.review.workflow import ByLink, counting, decision_judge, decision_propose
 from webapp.triage.audit import broken
@@ -49,12 +50,12 @@ def session(alice: User) -> DiagnosisSession:
     result = session_diagnosis(made)
     decision = decision_draft(made, user=alice, wording=wording, result=result)
     decision_propose(decision, user=alice)
-    decision_judge(decision, by=bob, approves=True, reason="go", facts=facts_of(made))
+    decision_judge(decision, by=bob, word=Word.APPROVED, reason="go", facts=facts_of(made))
     link, _ = Link.make(
         made, made_by=alice, person="Rolf", purpose="why", hours=1, phases=[], may_approve=True
     )
     rolf = ByLink(link, "Rolf Zwirner")
-    decision_judge(decision, by=rolf, approves=True, reason="go, says Rolf", facts=facts_of(made))
+    decision_judge(decision, by=rolf, word=Word.APPROVED, reason="go, says Rolf", facts=facts_of(made))
     return made
 
 

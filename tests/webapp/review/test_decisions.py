@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from webapp.accounts.models import User
 from webapp.review.decisions import DecisionError, Wording, decision_draft, superseded_pins
 from webapp.review.madr import as_markdown
-from webapp.review.models import Decision, DecisionState
+from webapp.review.models import Decision, DecisionState, Word
 from webapp.review.workflow import (
     CLOSED,
     MOVES,
@@ -119,10 +119,10 @@ def test_what_touches_the_host_needs_somebody_else(
     decision = proposed(session, alice, "gpudirect_clique")
     assert decision.state == DecisionState.PROPOSED
     with pytest.raises(DecisionError, match="somebody else"):
-        decision_judge(decision, by=alice, approves=True, reason="", facts=facts)
+        decision_judge(decision, by=alice, word=Word.APPROVED, reason="", facts=facts)
     with pytest.raises(DecisionError, match="already"):
         decision_apply(decision, user=alice, facts=facts)
-    decision_judge(decision, by=bob, approves=True, reason="", facts=facts)
+    decision_judge(decision, by=bob, word=Word.APPROVED, reason="", facts=facts)
     assert decision.state == DecisionState.APPROVED
 
 
@@ -133,10 +133,10 @@ def test_a_quorum_of_two_counts_people_not_clicks(
     session.refresh_from_db()
     facts, decision = facts_of(session), proposed(session, alice, "gpudirect_clique")
     for _ in range(2):
-        decision_judge(decision, by=bob, approves=True, reason="", facts=facts)
+        decision_judge(decision, by=bob, word=Word.APPROVED, reason="", facts=facts)
     assert decision.state == DecisionState.PROPOSED
     carol = User.objects.create_user("carol", password="correct horse battery")
-    decision_judge(decision, by=carol, approves=True, reason="", facts=facts)
+    decision_judge(decision, by=carol, word=Word.APPROVED, reason="", facts=facts)
     assert decision.state == DecisionState.APPROVED
 
 
@@ -146,7 +146,7 @@ def test_who_proposes_it_anew_is_not_also_who_approved_it(
     DiagnosisSession.objects.filter(pk=session.pk).update(quorum=2)
     session.refresh_from_db()
     decision = proposed(session, bob, "gpudirect_clique")
-    decision_judge(decision, by=alice, approves=True, reason="", facts=facts_of(session))
+    decision_judge(decision, by=alice, word=Word.APPROVED, reason="", facts=facts_of(session))
     assert [approval.by for approval in counting(decision)] == [alice]
     decision_withdraw(decision, user=alice)
     decision_propose(decision, user=alice)
@@ -167,7 +167,7 @@ def test_only_what_was_read_is_approved(
     decision_propose(decision, user=alice)
     word = {"approves": "yes", "seen": seen}
     said = client.post(f"{page}/judge", word, follow=True).content.decode()
-    assert "changed since you opened the page" in said
+    assert "It has changed since you opened the page: alice proposed it anew just now." in said
     assert not decision.approvals.exists()
     client.post(f"{page}/judge", {**word, "seen": decision.content_sha256})
     decision.refresh_from_db()
@@ -179,8 +179,8 @@ def test_a_rejection_needs_words_and_can_be_answered(
 ) -> None:
     facts, decision = facts_of(session), proposed(session, alice, "gpudirect_clique")
     with pytest.raises(DecisionError, match="why not"):
-        decision_judge(decision, by=bob, approves=False, reason=" ", facts=facts)
-    decision_judge(decision, by=bob, approves=False, reason="not in December", facts=facts)
+        decision_judge(decision, by=bob, word=Word.REJECTED, reason=" ", facts=facts)
+    decision_judge(decision, by=bob, word=Word.REJECTED, reason="not in December", facts=facts)
     assert decision.state == DecisionState.REJECTED
     decision_withdraw(decision, user=alice)
     decision_propose(decision, user=alice)
@@ -209,7 +209,7 @@ def test_newer_evidence_makes_a_record_stale_and_asks_for_approval_again(
     session: DiagnosisSession, alice: User, bob: User, client: Client
 ) -> None:
     decision, facts = proposed(session, alice, "gpudirect_clique"), facts_of(session)
-    decision_judge(decision, by=bob, approves=True, reason="go", facts=facts)
+    decision_judge(decision, by=bob, word=Word.APPROVED, reason="go", facts=facts)
     newer_evidence(session, alice)
     assert "guest.p2p_read" in superseded_pins(decision, facts_of(session))
     client.force_login(alice)
@@ -221,7 +221,7 @@ def test_newer_evidence_makes_a_record_stale_and_asks_for_approval_again(
     assert decision.state == DecisionState.PROPOSED
     assert superseded_pins(decision, facts_of(session)) == []
     assert counting(decision) == []
-    decision_judge(decision, by=bob, approves=True, reason="still", facts=facts_of(session))
+    decision_judge(decision, by=bob, word=Word.APPROVED, reason="still", facts=facts_of(session))
     assert decision.state == DecisionState.APPROVED
 
 

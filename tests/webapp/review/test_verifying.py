@@ -17,7 +17,7 @@ from webapp.diagnosis.compare.predictions import Verdict
 from webapp.review.before_after import before_after
 from webapp.review.calibration import scored, scores_of
 from webapp.review.decisions import Wording, decision_draft
-from webapp.review.models import Decision
+from webapp.review.models import Decision, Word
 from webapp.review.scoring import as_data
 from webapp.review.workflow import (
     decision_apply,
@@ -62,7 +62,7 @@ def carried_out(session: DiagnosisSession, user: User, *chosen: str) -> Decision
     if decision.state == "proposed":
         bob, _ = User.objects.get_or_create(username="bob")
         facts = facts_of(session)
-        decision_judge(decision, approves=True, reason="", facts=facts, by=bob)
+        decision_judge(decision, word=Word.APPROVED, reason="", facts=facts, by=bob)
     decision_apply(decision, user=user, facts=facts_of(session))
     session.refresh_from_db()
     return decision

@@ -19,7 +19,7 @@ from webapp.api.etags import IF_MATCH, asked_version, version_tag
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import LEAVING, RefusedError
 from webapp.api.remembering import remembered
-from webapp.review import workflow
+from webapp.review import models, workflow
 from webapp.review.before_after import before_after
 from webapp.review.decisions import (
     DecisionError,
@@ -115,9 +115,12 @@ class NewDraft(Draft):
 
 
 class Word(Sent):
-    """seen: the content_sha256 of the record as you read it; another one is refused."""
+    """seen: the content_sha256 of the record as you read it; another one is refused. changes_wanted: in
+    place of a rejection; it stays proposed. despite_disputes: you know what is disputed on it."""
 
     approves: bool
+    changes_wanted: bool = False
+    despite_disputes: bool = False
     reason: str = Field("", max_length=20_000)
     seen: str = Field("", max_length=64)
 
@@ -291,16 +294,23 @@ def apply_decision(request: HttpRequest, session_id: UUID, number: int) -> HttpR
     return _moved(found, lambda: workflow.decision_apply(found, user=acting(request), facts=facts))
 
 
+def _word(sent: Word) -> models.Word:
+    if sent.approves:
+        return models.Word.APPROVED
+    return models.Word.CHANGES_WANTED if sent.changes_wanted else models.Word.REJECTED
+
+
 @router.post(D + "/{int:number}/judge", auth=WRITE, response=Record)
 def judge_decision(request: HttpRequest, session_id: UUID, number: int, sent: Word) -> HttpResponse:
-    """A second person's yes or no."""
+    """A second person's word. Their newest counts."""
     session = session_of(request, session_id, Role.REVIEWER)
     found = _find(session, number)
     return _moved(
         found,
         lambda: workflow.decision_judge(
             found,
-            approves=sent.approves,
+            word=_word(sent),
+            despite=sent.despite_disputes,
             reason=sent.reason.strip(),
             facts=facts_of(session),
             by=acting(request),

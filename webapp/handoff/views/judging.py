@@ -12,16 +12,18 @@ from webapp.handoff import throttle
 from webapp.handoff.models import Link
 from webapp.handoff.views.asked import through_link
 from webapp.review.decisions import DecisionError
+from webapp.review.models import Word
 from webapp.review.workflow import ByLink, decision_judge
 from webapp.triage.case_facts import facts_of
 
 LONGEST_REASON = 2000
+SAID = {"yes": Word.APPROVED, "changes": Word.CHANGES_WANTED}
 
 
 @require_POST
 @through_link
 def judge(request: HttpRequest, link: Link, number: int) -> HttpResponse:
-    """Takes a yes or no. Whoever is signed in gives theirs on the record's own page, under their name."""
+    """Takes a word. Whoever is signed in gives theirs on the record's own page, under their name."""
     if not link.may_approve:
         raise Http404
     decision = get_object_or_404(link.session.decisions, number=number)
@@ -32,11 +34,12 @@ def judge(request: HttpRequest, link: Link, number: int) -> HttpResponse:
     if not throttle.may_answer(link.pk):
         messages.error(request, "That was sent very often; wait ten minutes.")
         return redirect(page)
-    approves = request.POST.get("approves", "") == "yes"
+    word = SAID.get(request.POST.get("approves", ""), Word.REJECTED)
     try:
         decision_judge(
             decision,
-            approves=approves,
+            word=word,
+            despite="despite" in request.POST,
             reason=clean(request.POST.get("reason", "").encode()).strip()[:LONGEST_REASON],
             facts=facts_of(link.session),
             by=ByLink(link, clean(request.POST.get("name", "").encode()).strip()[:80]),

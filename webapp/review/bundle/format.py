@@ -87,11 +87,23 @@ class Comment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Approval(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """word: "" in bundles from before there was more than yes and no."""
+
     by: str
     label: str
     approves: bool
     reason: str
     content_sha256: str
+    at: str
+    word: str = ""
+    disputes: int = 0
+
+
+class RecordVersion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    number: int
+    content: dict[str, Any]
+    content_sha256: str
+    proposed_by: str
     at: str
 
 
@@ -114,6 +126,7 @@ class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     proposed_by: str
     created_at: str
     approvals: list[Approval]
+    versions: list[RecordVersion] = []
 
 
 class Session(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,6 +10,7 @@ from django.urls import reverse
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
 from webapp.review.threads import Thread, threads_of
 from webapp.triage.models import DiagnosisSession
+from webapp.triage.templatetags.why import titled
 
 register = template.Library()
 
@@ -33,6 +34,18 @@ def threads_at(context: template.Context, kind: str, name: Any) -> dict[str, Any
 @register.inclusion_tag("review/_threads.html", takes_context=True)
 def threads_about(context: template.Context, anchor: str) -> dict[str, Any]:
     return _shown(context, anchor)
+
+
+@register.inclusion_tag("review/_say.html", takes_context=True)
+def threads_form(context: template.Context, kind: str, name: Any) -> dict[str, Any]:
+    """The form alone, where the threads stand elsewhere on the page."""
+    return _shown(context, f"{kind}:{name}")
+
+
+@register.inclusion_tag("review/_ask_for.html", takes_context=True)
+def ask_for(context: template.Context, test: str) -> dict[str, Any]:
+    """The threads about a measurement, with a form that asks whoever runs the session for it."""
+    return {**_shown(context, f"test:{test}"), "test": test, "asked": context["session"].owner}
 
 
 def _shown(context: template.Context, anchor: str) -> dict[str, Any]:
@@ -83,6 +96,11 @@ def anchor_words(anchor: str) -> str:
         return next((h.claim for h in all_hypotheses() if h.id == name), name)
     if kind == "option":
         return next((o.title for o in all_options() if o.id == name), name)
+    if kind == "gate":
+        path, _, gate = name.partition("-")
+        return f"gate “{gate}” over {path}"
+    if kind == "test":
+        return f"the measurement “{titled(name)}”"
     if kind == "line":
         evidence, _, line = name.rpartition(":")
         return f"line {line} of {evidence}"
@@ -96,6 +114,10 @@ def anchor_url(session: DiagnosisSession, anchor: str) -> str:
     spot = f"#{kind}-{name}"
     if kind in {"hypothesis", "finding"}:
         return reverse("triage:diagnosis", args=[session.pk]) + spot
+    if kind == "gate":
+        return reverse("triage:diagnosis", args=[session.pk]) + f"#{name}"
+    if kind == "test":
+        return reverse("triage:diagnosis", args=[session.pk]) + "#next"
     if kind == "option":
         return reverse("review:decide", args=[session.pk]) + spot
     if kind == "decision":

@@ -12,12 +12,21 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from webapp.accounts.models import Role
-from webapp.review.models import Decision, DecisionState, Mention
+from webapp.review.models import Mention
 from webapp.review.threads import ANCHOR, CommentError, comment_add
+from webapp.review.waiting import (
+    MOST,
+    asked_of,
+    count_for,
+    said_of_mine,
+    seen_by_proposer,
+    to_judge,
+)
 from webapp.triage.models import DiagnosisSession, seen_by
 from webapp.triage.views.shell import acting, on_session, on_session_for, shell
 
 MENTIONS_SHOWN = 100
+SAID_SHOWN = 20
 
 
 @require_POST
@@ -62,22 +71,25 @@ def discussion(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 
 @require_GET
 def for_me(request: HttpRequest) -> HttpResponse:
-    """Where somebody named this person, and which records wait for their word."""
+    """What waits for this person's word, what was said of their proposals, what they are asked for, and
+    where somebody named them."""
     user = acting(request)
     mentions = (
         Mention.objects.filter(seen_by(user, "comment__session"), user=user)
         .select_related("comment__author", "comment__session")
         .order_by("-pk")[:MENTIONS_SHOWN]
     )
-    waiting = (
-        Decision.objects.filter(seen_by(user), state=DecisionState.PROPOSED)
-        .exclude(proposed_by=user)
-        .exclude(approvals__by=user)
-        .select_related("session", "proposed_by")
-        .defer("options", "pins")
-        .order_by("-created_at")
-    )
-    context = {"nav": "for_me", "mentions": list(mentions), "waiting": waiting[:MENTIONS_SHOWN]}
+    waiting = to_judge(user).select_related("session", "proposed_by").defer("options", "pins")
+    said = said_of_mine(user).select_related("by", "decision__session")
+    context = {
+        "nav": "for_me",
+        "mentions": list(mentions),
+        "waiting": waiting[:MOST],
+        "said": list(said[:SAID_SHOWN]),
+        "asked": asked_of(user),
+        "waits_for_me": count_for(user) + user.unseen_mentions,
+    }
+    seen_by_proposer(said_of_mine(user).order_by())
     if user.unseen_mentions:
         Mention.objects.filter(user=user, seen_at=None).update(seen_at=timezone.now())
     return TemplateResponse(request, "review/for_me.html", context)

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.db.models import OuterRef, Q, QuerySet, Subquery
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from webapp.accounts.models import Role
+from webapp.diagnosis.case import OptionStatus
 from webapp.handoff.models import Link
 from webapp.review import workflow
 from webapp.review.before_after import before_after
 from webapp.review.calibration import scores_of
-from webapp.review.decisions import DecisionError, superseded_pins
+from webapp.review.decisions import DecisionError, as_it_was, superseded_pins
+from webapp.review.disputes import bearing_on
+from webapp.review.judging import known_before, my_word, pins_cited, said_on
 from webapp.review.madr import as_markdown
-from webapp.review.models import Decision, DecisionState
+from webapp.review.models import Approval, Decision, DecisionState, RecordVersion, Word
 from webapp.review.scoring import as_data
+from webapp.review.threads import threads_of
+from webapp.review.versions import differences, versions_of
+from webapp.review.waiting import seen_by_proposer
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession, seen_by
@@ -31,28 +38,55 @@ from webapp.triage.views.shell import acting, on_session, on_session_for, shell
 PER_PAGE = 50
 
 
+SAID = {
+    "yes": Word.APPROVED,
+    "changes": Word.CHANGES_WANTED,
+    "back": Word.WITHDRAWN,
+}
+
+
 @require_GET
 @on_session
 def decision(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
+    """?format=md exports it."""
+    if request.GET.get("format") == "md":
+        found = get_object_or_404(session.decisions, number=number)
+        return _exported(found, raw=bool(request.GET.get("raw")))
+    return _page(request, session, number)
+
+
+def _page(
+    request: HttpRequest, session: DiagnosisSession, number: int, typed: str = "", status: int = 200
+) -> HttpResponse:
     later = Decision.objects.filter(supersedes=OuterRef("pk")).order_by("number")
     records = session.decisions.select_related("proposed_by", "supersedes").annotate(
         replaced_by=Subquery(later.values("number")[:1])
     )
     found = get_object_or_404(records, number=number)
-    if request.GET.get("format") == "md":
-        return _exported(found, raw=bool(request.GET.get("raw")))
     approvals = workflow.approvals_of(found)
     counting = workflow.counting(found, approvals)
     facts = facts_of(session)
+    proposed = found.state == DecisionState.PROPOSED
+    result = session_diagnosis(session, facts) if proposed else None
+    threads, others = threads_of(session), [o for o in found.options if o["id"] not in found.chosen]
     context = shell(
         session,
         "",
+        typed=typed,
+        known=known_before(session, result) if result else [],
+        disputes=bearing_on(found, threads),
+        other_disputes=[t for t in threads if t.disputes and t not in bearing_on(found, threads)],
+        said=said_on(found, approvals, threads),
+        versions=versions_of(found, approvals),
+        my_word=my_word(found, approvals, acting(request)),
         decision=found,
         chosen=[o for o in found.options if o["id"] in found.chosen],
-        not_chosen=[o for o in found.options if o["id"] not in found.chosen],
+        passed_over=[o for o in others if o["status"] == OptionStatus.RECOMMENDED],
+        not_chosen=[o for o in others if o["status"] != OptionStatus.RECOMMENDED],
+        pins=pins_cited(found, facts),
         stale=superseded_pins(found, facts),
         approvals=approvals,
-        approving_links=_approving_links(session) if found.state == DecisionState.PROPOSED else [],
+        approving_links=_approving_links(session) if proposed else [],
         counting=counting,
         needed=workflow.needed(found),
         given=sum(approval.approves for approval in counting),
@@ -60,7 +94,41 @@ def decision(request: HttpRequest, session: DiagnosisSession, number: int) -> Ht
         facts=facts,
         mine=found.proposed_by_id == acting(request).pk,
     )
-    return TemplateResponse(request, "review/decision.html", context)
+    if request.method == "GET" and context["mine"]:
+        seen_by_proposer(Approval.objects.filter(decision=found))
+    return TemplateResponse(request, "review/decision.html", context, status=status)
+
+
+@require_GET
+@on_session
+def versions(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
+    """?from= and ?to= are version numbers; without them, what you judged and the newest."""
+    found = get_object_or_404(session.decisions.select_related("proposed_by"), number=number)
+    judged = versions_of(found, workflow.approvals_of(found))
+    kept = [one.version for one in judged]
+    if not kept:
+        raise Http404
+    mine = [one for one in judged if any(w.by_id == acting(request).pk for w in one.words)]
+    usual = mine[-1].version if mine else kept[max(0, len(kept) - 2)]
+    before = _asked_version(kept, request.GET.get("from", ""), usual)
+    after = _asked_version(kept, request.GET.get("to", ""), kept[-1])
+    context = shell(
+        session,
+        "",
+        decision=found,
+        judged=judged,
+        before=before,
+        after=after,
+        differences=differences(before, after),
+        was=as_it_was(after),
+    )
+    return TemplateResponse(request, "review/versions.html", context)
+
+
+def _asked_version(
+    kept: Sequence[RecordVersion], asked: str, usual: RecordVersion
+) -> RecordVersion:
+    return next((version for version in kept if str(version.number) == asked), usual)
 
 
 def _approving_links(session: DiagnosisSession) -> list[Link]:
@@ -105,28 +173,34 @@ def move(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpRe
     asked = request.POST.get("do", "")
     if asked not in acts:
         messages.error(request, "There is no such step; reload the page.")
-    elif _done(request, acts[asked]) and asked == "apply":
-        return redirect("review:verify", session.pk)
+    elif _done(request, acts[asked]):
+        if asked == "apply":
+            return redirect("review:verify", session.pk)
+        if asked == "withdraw":
+            editor = reverse("review:decide", args=[session.pk])
+            return redirect(f"{editor}?draft={number}#reason")
     return redirect("review:decision", session.pk, number)
 
 
 @require_POST
 @on_session_for(Role.REVIEWER)
 def judge(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
-    """A second person's yes or no."""
+    """A second person's word. What they typed stays in the page where it is not taken."""
     found = get_object_or_404(session.decisions, number=number)
-    approves = request.POST.get("approves", "") == "yes"
-    _done(
-        request,
-        lambda: workflow.decision_judge(
+    reason = request.POST.get("reason", "").strip()
+    try:
+        workflow.decision_judge(
             found,
-            approves=approves,
-            reason=request.POST.get("reason", "").strip(),
+            word=SAID.get(request.POST.get("approves", ""), Word.REJECTED),
+            despite="despite" in request.POST,
+            reason=reason,
             facts=facts_of(session),
             by=acting(request),
             seen=request.POST.get("seen", ""),
-        ),
-    )
+        )
+    except DecisionError as error:
+        messages.error(request, str(error))
+        return _page(request, session, number, typed=reason, status=422)
     return redirect("review:decision", session.pk, number)
 
 
