@@ -1,7 +1,7 @@
 // Small behaviours every page may use, each switched on by a data attribute.
 
 // A form keeps what was typed until it is sent: closing the tab asks first.
-let unsent = false;
+let unsent = document.querySelector("form[data-unsent]") !== null;
 document.addEventListener("input", (event) => {
   if (event.target.closest("form[data-keep]")) unsent = true;
 });

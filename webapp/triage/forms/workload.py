@@ -1,6 +1,7 @@
 """Symptom and goal: the workload file's fields as a form, both ways.
 
-A range is one box: "2.9" or "2.9-9" or "2.9 to 9".
+A range is one box: "2.9" or "2.9-9" or "2.9 to 9". "about", "~" and their like are read past: they say no
+width.
 """
 
 from __future__ import annotations
@@ -16,7 +17,19 @@ POINTS, MOST_POINTS = 4, 8
 # In each field's own unit: far above every machine, and far below what arithmetic cannot hold.
 MOST = 10**9
 _NUMBER = r"\d+(?:[.,]\d+)?"
-_RANGE = re.compile(rf"^\s*({_NUMBER})\s*(?:(?:-|–|\.\.|to)\s*({_NUMBER}))?\s*$")
+_ABOUT = r"(?:(?:~|≈|about|around|roughly|approx\.?|ca\.?)\s*)?"
+_RANGE = re.compile(
+    rf"\s*{_ABOUT}({_NUMBER})\s*(?:(?:-|–|\.\.|to)\s*{_ABOUT}({_NUMBER}))?\s*", re.IGNORECASE
+)
+# Bits of a stored weight with its scales: NVFP4 has one FP8 scale for 16 values of 4 bits (NVIDIA, 2025).
+BITS = (("4.5", "NVFP4: 4.5 bits"), ("8", "FP8: 8 bits"), ("16", "BF16: 16 bits"))
+# Without one of these no bound can be computed, or not all of it.
+FOR_BOUND = frozenset(
+    {
+        *("concurrency", "output_tokens_per_s", "model__layers", "model__hidden_size"),
+        *("model__activation_bytes", "model__active_weight_bytes", "parallelism__tp"),
+    }
+)
 
 
 class RangeField(forms.CharField):
@@ -31,9 +44,11 @@ class RangeField(forms.CharField):
         text = super().clean(value)
         if not text:
             return None
-        match = _RANGE.match(text)
+        match = _RANGE.fullmatch(text)
         if match is None:
-            raise forms.ValidationError(f"Write a number, or a range such as 2.9-9, not “{text}”.")
+            raise forms.ValidationError(
+                f"Write a number, or a range such as 2.9-9 or ~20-24, not “{text}”."
+            )
         low = float(match[1].replace(",", ".")) * self.scale
         high = float(match[2].replace(",", ".")) * self.scale if match[2] else low
         if low > high or high <= 0:
@@ -50,14 +65,14 @@ class RangeField(forms.CharField):
         return ends[0] if ends[0] == ends[1] else "-".join(ends)
 
 
-class Scaled(forms.FloatField):
-    def __init__(self, *, scale: float = 1, **kwargs: Any) -> None:
-        super().__init__(required=False, min_value=0, max_value=MOST, **kwargs)
-        self.scale = scale
+class Scaled(RangeField):
+    """One number, in the field's own unit."""
 
     def clean(self, value: Any) -> Any:
-        number = super().clean(value)
-        return None if number is None else number * self.scale
+        found = super().clean(value)
+        if found and found[0] != found[1]:
+            raise forms.ValidationError("One number here, not a range.")
+        return found and found[0]
 
     def show(self, value: Any) -> Any:
         return "" if value is None else f"{value / self.scale:g}"
@@ -92,6 +107,12 @@ class WorkloadForm(forms.Form):
     model__total_params = Scaled(label="Parameters, total (10⁹)", scale=BILLION)
     model__active_params = Scaled(label="Active per token (10⁹)", scale=BILLION)
     model__weight_bytes = RangeField(label="Checkpoint size (GB)", scale=GB)
+    model__bits = forms.ChoiceField(
+        label="Weights are kept in",
+        required=False,
+        choices=(("", "something else"), *BITS),
+        help_text="computes what is read from the active parameters, in place of the figure there",
+    )
     model__active_weight_bytes = RangeField(
         label="Weights read per token (GB)",
         scale=GB,
@@ -118,6 +139,11 @@ class WorkloadForm(forms.Form):
         data = super().clean() or {}
         if data.get("model__experts_active") and not data.get("model__experts"):
             self.add_error("model__experts", "Say how many experts there are in all.")
+        bits, active = data.pop("model__bits", ""), data.get("model__active_params")
+        if bits and active:
+            data["model__active_weight_bytes"] = [read_bytes(active, bits)] * 2
+        elif bits and not self.errors:
+            self.add_error("model__active_params", "Say how many, or choose “something else”.")
         return data
 
     def workload(self) -> dict[str, Any]:
@@ -128,6 +154,26 @@ class WorkloadForm(forms.Form):
             if key and value not in (None, "", False):
                 tables.setdefault(table, {})[key] = value
         return tables
+
+
+def read_bytes(active_params: float, bits: str) -> float:
+    return active_params * float(bits) / 8
+
+
+def bits_of(model: dict[str, Any]) -> str:
+    """Which of BITS the weights read per token were computed from, "" where they are of another kind."""
+    active, read = model.get("active_params"), model.get("active_weight_bytes")
+    ends = set(read) if isinstance(read, list) else {read}
+    if not active or None in ends:
+        return ""
+    return next((bits for bits, _ in BITS if ends == {read_bytes(active, bits)}), "")
+
+
+def computed(model: dict[str, Any]) -> str:
+    """How the weights read per token came about; "" where they were typed."""
+    if not (bits := bits_of(model)):
+        return ""
+    return f"computed from {model['active_params'] / BILLION:g}·10⁹ active parameters × {bits} bits"
 
 
 class PointForm(forms.Form):
@@ -159,7 +205,7 @@ def initial(workload: dict[str, Any]) -> dict[str, Any]:
             continue
         stored = workload.get(table, {}).get(key)
         values[name] = field.show(stored) if hasattr(field, "show") else stored
-    return values
+    return values | {"model__bits": bits_of(workload.get("model", {}))}
 
 
 def initial_points(workload: dict[str, Any]) -> list[dict[str, Any]]:

@@ -45,6 +45,8 @@ def symptom(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 
 
 def _save(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    if "fill" in request.POST:
+        return _filled(request, session)
     form = forms.WorkloadForm(request.POST)
     points = forms.PointFormSet(request.POST, prefix="point")
     if not (form.is_valid() and points.is_valid()):
@@ -65,6 +67,23 @@ def _save(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     return redirect("triage:hypothesis", session.pk)
 
 
+def _filled(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """A common model's figures beside what was typed; nothing is saved yet."""
+    typed, preset = request.POST.dict(), request.POST.get("preset", "")
+    figures = forms.initial({"model": PRESETS[preset].fields}) if preset in PRESETS else {}
+    form = forms.WorkloadForm(initial={**typed, **{k: v for k, v in figures.items() if v}})
+    fields = forms.PointForm.base_fields
+    rows = [
+        {name: typed.get(f"point-{i}-{name}", "") for name in fields}
+        for i in range(forms.MOST_POINTS)
+    ]
+    while rows and not any(rows[-1].values()):
+        rows.pop()
+    points = forms.PointFormSet(initial=rows, prefix="point")
+    session.version = _version(request)
+    return _page(request, session, form, points, preset=preset, unsaved=True)
+
+
 def _page(
     request: HttpRequest,
     session: DiagnosisSession,
@@ -74,6 +93,11 @@ def _page(
     status: int = 200,
     **more: Any,
 ) -> HttpResponse:
+    name = session.workload.get("model", {}).get("name")
+    named = (key for key, one in PRESETS.items() if name and one.fields.get("name") == name)
+    more["preset"] = more.get("preset") or next(named, "")
+    more["computed"] = forms.computed(session.workload.get("model", {}))
+    more["for_bound"] = forms.FOR_BOUND
     context = shell(session, "symptom", form=form, points=points, presets=PRESETS, **more)
     return TemplateResponse(request, "triage/symptom.html", context, status=status)
 
