@@ -86,10 +86,15 @@ def _entries(
         title = title_of(evidence.reader) if evidence.reader else ""
         shown = evidence.label or title or evidence.reader
         yield _entry(session, "evidence", evidence.name, shown, evidence.reader, title)
-    for decision in session.decisions.defer("pins"):
+    for decision in session.decisions.defer("pins").prefetch_related("approvals"):
         names = [o["title"] for o in decision.options if o["id"] in decision.chosen]
         texts = [decision.reason, decision.outcome, decision.get_state_display(), *names]
+        texts += [decision.context, decision.drivers, decision.consequences]
+        texts += [approval.reason for approval in decision.approvals.all()]
         yield _entry(session, "decision", str(decision.number), decision.title, *texts)
+    for comment in session.comments.select_related("author"):
+        who = comment.author.username
+        yield _entry(session, "comment", str(comment.pk), comment.text, who, comment.stance)
 
 
 def _session_texts(

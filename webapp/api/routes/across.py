@@ -27,7 +27,7 @@ from webapp.triage.views.shell import acting
 
 router = Router(tags=["many things at once"])
 M = "/sessions/{uuid:session_id}/machines"
-Kind = Literal["session", "finding", "decision", "evidence"]
+Kind = Literal["session", "finding", "decision", "evidence", "comment"]
 
 
 class Words(Asked):
@@ -93,7 +93,7 @@ class StuckThings(BaseModel):
 
 @router.get("/search", auth=READ, response=Page[Found])
 def search(request: HttpRequest, asked: Query[Words]) -> Page[Found]:
-    """Sessions, findings, decisions and evidence with these words, the newest first."""
+    """Sessions, findings, decisions, evidence and comments with these words, the newest first."""
     entries = Entry.objects.visible_to(acting(request)).select_related("session").defer("words")
     if asked.kind:
         entries = entries.filter(kind=asked.kind)

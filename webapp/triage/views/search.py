@@ -1,4 +1,4 @@
-"""Everything a person may see that has these words: sessions, findings, evidence, decisions."""
+"""Everything a person may see that has these words: sessions, findings, evidence, decisions, comments."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
+from webapp.triage.found import details
 from webapp.triage.models import Entry
 from webapp.triage.search import LOOKED, matching
 from webapp.triage.views.shell import acting
@@ -21,6 +22,7 @@ KINDS = {
     "session": "Sessions",
     "finding": "Findings",
     "decision": "Decisions",
+    "comment": "Discussion",
     "evidence": "Evidence",
 }
 
@@ -70,7 +72,9 @@ def _group(q: str, kind: str, rows: list[Entry], cut: bool) -> dict[str, Any]:
     more = {"q": q, "kind": kind} if cut or len(rows) > SHOWN else {}
     if more and shown:
         more["before"] = str(shown[-1].pk)
-    return {"rows": [(row, address(row)) for row in shown], "more": urlencode(more)}
+    about = details(kind, shown, q)
+    rows_shown = [(row, address(row), about.get(row.pk)) for row in shown]
+    return {"rows": rows_shown, "more": urlencode(more)}
 
 
 def address(entry: Entry) -> str:
@@ -79,6 +83,8 @@ def address(entry: Entry) -> str:
         return reverse("triage:diagnosis", args=[entry.session_id]) + f"#finding-{entry.ref}"
     if entry.kind == "evidence":
         return reverse("triage:evidence", args=[entry.session_id, entry.ref])
+    if entry.kind == "comment":
+        return reverse("review:discussion", args=[entry.session_id]) + f"#comment-{entry.ref}"
     if entry.kind == "decision":
         return reverse("review:decision", args=[entry.session_id, entry.ref])
     return reverse("triage:session", args=[entry.session_id])
