@@ -1,12 +1,14 @@
 """An A/B of one option: which run comes next, and what the runs so far say. The runs themselves hold it:
-each is tagged with its trial and its step, so nothing else has to be kept."""
+each is tagged with its trial and its step; of what was measured by hand an event says it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agents.benchmark import Benchmark, all_benchmarks
+from webapp.accounts.models import User
 from webapp.diagnosis.case import Actor
 from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.compare.kinds import KINDS, Kind, results
@@ -14,10 +16,14 @@ from webapp.diagnosis.compare.schedule import RUNS, Arm, Plan, Step, Trial, plan
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.option import Option
 from webapp.review.models import DecisionState
-from webapp.triage.models import DiagnosisSession, Run
-from webapp.triage.offering import PREFIX, arguments_of, offers
+from webapp.triage.by_hand import ByHand, by_hand
+from webapp.triage.case_facts import facts_of
+from webapp.triage.models import DiagnosisSession, Event, Run
+from webapp.triage.offering import PREFIX, arguments_of, argv_of, offers
+from webapp.triage.uploads import Upload, receive
 
 TRIAL, STEP, ARM = "AB", "STEP", "ARM"  # among a run's arguments
+GIVEN = "trial_given"  # the event of a step that was measured by hand
 MEASURED_BY = ("bench.serving_load", "bench.allreduce", "bench.copy")
 MOST_RUNS = 20
 S = DecisionState
@@ -59,6 +65,13 @@ def waits_for_approval(session: DiagnosisSession, setup: Setup) -> bool:
     return not any(setup.option.id in chosen for chosen in agreed)
 
 
+def proposed_for(session: DiagnosisSession, option: Option) -> int | None:
+    """The number of a proposal that holds the option and waits for approval."""
+    rows = session.decisions.filter(state=S.PROPOSED).order_by("-number")
+    found = rows.values_list("number", "chosen")
+    return next((number for number, chosen in found if option.id in chosen), None)
+
+
 def choices() -> list[Option]:
     """Options that change something, and are tried without a new machine."""
     return [option for option in all_options() if option.changes and option.phase != "P5"]
@@ -82,8 +95,9 @@ def setup_of(given: Mapping[str, str]) -> Setup:
 def started(session: DiagnosisSession) -> list[Setup]:
     """The trials that have a run, the newest first."""
     found: dict[str, Setup] = {}
-    for arguments in session.runs.values_list("arguments", flat=True):
-        token = str(arguments.get(TRIAL, ""))
+    runs = session.runs.values_list("arguments", flat=True)
+    handed = session.events.filter(kind=GIVEN).values_list("data", flat=True)
+    for token in (*(str(a.get(TRIAL, "")) for a in runs), *(str(d["trial"]) for d in handed)):
         parts = dict(zip(("option", "benchmark", "runs", "set"), token.split("|"), strict=False))
         if token and token not in found:
             try:
@@ -102,11 +116,38 @@ def arguments_for(setup: Setup, step: Step, facts: Facts) -> dict[str, str]:
     return {**arguments_of(setup.benchmark, given), **tags}
 
 
+def line_for(setup: Setup, step: Step, facts: Facts) -> ByHand | None:
+    """The step as a person runs it."""
+    words = argv_of(arguments_for(setup, step, facts))
+    quoted = [shlex.quote(word) for word in words]
+    return by_hand(setup.benchmark, quoted, f"-{step.number}{step.arm}")
+
+
+def take_step(
+    session: DiagnosisSession, setup: Setup, step: Step, uploads: Sequence[Upload], user: User
+) -> None:
+    """What was measured by hand for a step. Raises ValueError, in words, where it holds no result, or one
+    that was given before."""
+    taken = receive(session, uploads, user=user, label=f"step {step.number}, arm {step.arm}").takes
+    names = {one.evidence.name for one in taken}
+    known = {item.source for item in results(facts_of(session), setup.kind)}
+    measured = names & known
+    if not measured:
+        raise ValueError(f"Nothing in it is a result of “{setup.benchmark.title}”; it was kept.")
+    if measured & set(session.events.filter(kind=GIVEN).values_list("data__evidence", flat=True)):
+        raise ValueError("The same output was given for a step before; each step is a new run.")
+    about = {"trial": setup.token, "step": step.number, "arm": str(step.arm)}
+    for name in sorted(measured):
+        Event.record(session, GIVEN, user, **about, evidence=name, option=setup.option.title)
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """runs: of each step, newest. measured: steps that have a result. next: None when all have."""
+    """runs: of each step, newest. given: names of what was measured by hand, by step. measured: steps that
+    have a result. next: None when all have."""
 
     runs: Mapping[int, Run]
+    given: Mapping[int, str]
     measured: frozenset[int]
     next: Step | None
     trial: Trial
@@ -122,6 +163,9 @@ def progress(session: DiagnosisSession, setup: Setup, facts: Facts) -> Progress:
         if number in steps
         for evidence in run.evidence.defer("body", "stderr")
     }
+    rows = session.events.filter(kind=GIVEN, data__trial=setup.token).order_by("number")
+    given = {str(d["evidence"]): int(d["step"]) for d in rows.values_list("data", flat=True)}
+    of_source |= {name: steps[number] for name, number in given.items() if number in steps}
     pairs: list[tuple[Step, Sourced]] = [
         (of_source[item.source], item)
         for item in results(facts, setup.kind)
@@ -129,4 +173,5 @@ def progress(session: DiagnosisSession, setup: Setup, facts: Facts) -> Progress:
     ]
     found = trial(setup.plan, setup.kind, facts, pairs, frozenset(setup.option.changes))
     done = frozenset(step.number for step, _ in pairs)
-    return Progress(runs, done, setup.plan.next_after(done), found)
+    named = {number: name for name, number in given.items()}
+    return Progress(runs, named, done, setup.plan.next_after(done), found)

@@ -53,12 +53,13 @@ def file_of(benchmark: Benchmark) -> str:
     return f"peerpath-{benchmark.id.removeprefix('bench.')}.pyz"
 
 
-def by_hand(benchmark: Benchmark, arguments: Sequence[str]) -> ByHand | None:
-    """arguments: words of a shell, quoted. None for a tool that has to be on the machine."""
+def by_hand(benchmark: Benchmark, arguments: Sequence[str], tag: str = "") -> ByHand | None:
+    """arguments: words of a shell, quoted. tag: told apart by it, the output of one run among several. None
+    for a tool that has to be on the machine."""
     if benchmark.payload is None:
         return None
     raw, file = program(benchmark.id), file_of(benchmark)
-    output = f"{benchmark.id.removeprefix('bench.')}.jsonl"
+    output = f"{benchmark.id.removeprefix('bench.')}{tag}.jsonl"
     line = " ".join(("python3", file, *benchmark.argv, *arguments, ">", output))
     return ByHand(file, len(raw), hashlib.sha256(raw).hexdigest(), line, output)
 

@@ -25,7 +25,7 @@ def judge(case: Case) -> Advice:
 option = Option(
     __name__,
     title="Repair a degraded PCIe link",
-    phase="P0",
+    phase="P4",
     actor=Actor.HOST_ADMIN,
     downtime=Restart.HOST,
     isolation_cost="none",

@@ -34,6 +34,8 @@ def plan(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         sections=sections(found, session.vmid),
         by_hand=clique_instructions(found),
         facts=found.facts,
+        result=found,
+        with_answer=True,
         kept=[script for script in kept[:SHOWN] if script.downloads.all()],
     )
     return TemplateResponse(request, "handoff/plan.html", context)

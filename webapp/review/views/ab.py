@@ -14,22 +14,35 @@ from django.views.decorators.http import require_http_methods
 
 from agents.benchmark import all_benchmarks
 from webapp.diagnosis.compare.schedule import Arm
+from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.matching import with_vm
+from webapp.diagnosis.option import Option
+from webapp.review.models import DecisionState
 from webapp.review.trials import (
     MEASURED_BY,
     Setup,
     arguments_for,
     choices,
+    line_for,
     progress,
+    proposed_for,
     setup_of,
     started,
+    take_step,
     waits_for_approval,
 )
 from webapp.triage.case_facts import facts_of
+from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.runs import queue_benchmark
 from webapp.triage.views.shell import acting, on_session, shell
+from webapp.triage.views.start import given
+
+OVER = (
+    *(DecisionState.REJECTED, DecisionState.SUPERSEDED, DecisionState.VERIFIED),
+    *(DecisionState.NO_EFFECT, DecisionState.REVERTED),
+)
 
 
 @require_http_methods(["GET", "POST"])
@@ -37,6 +50,7 @@ from webapp.triage.views.shell import acting, on_session, shell
 def trial_page(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """?option=, ?benchmark=, ?runs= and ?set= say what is tried; POST starts the next run."""
     stored = facts_of(session)
+    result = session_diagnosis(session, stored)
     facts = with_vm(stored, session.vmid)
     setup, problem = None, ""
     if request.GET.get("option"):
@@ -45,18 +59,26 @@ def trial_page(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         except ValueError as error:
             problem = str(error)
     if request.method == "POST" and setup:
-        _start(request, session, setup, facts)
+        if "give" in request.POST:
+            _give(request, session, setup, facts)
+        else:
+            _start(request, session, setup, facts)
         return redirect(address(session, setup))
+    so_far = progress(session, setup, facts) if setup else None
+    unapproved = setup is not None and waits_for_approval(session, setup)
     context = shell(
         session,
         "verify",
         setup=setup,
         problem=problem,
-        typed=request.GET.dict(),
-        so_far=progress(session, setup, facts) if setup else None,
-        options=choices(),
+        typed={"option": _proposed(session), **request.GET.dict()},
+        so_far=so_far,
+        line=line_for(setup, so_far.next, facts) if setup and so_far and so_far.next else None,
+        options=_by_worth(result),
+        proposed=proposed_for(session, setup.option) if unapproved and setup else None,
         benchmarks=[all_benchmarks()[name] for name in MEASURED_BY],
-        unapproved=setup is not None and waits_for_approval(session, setup),
+        unapproved=unapproved,
+        result=result,
         targets=session.targets.filter(role="guest"),
         trials=[(s, address(session, s)) for s in started(session)],
         facts=stored,
@@ -68,6 +90,40 @@ def address(session: DiagnosisSession, setup: Setup) -> str:
     query = {"option": setup.option.id, "benchmark": setup.benchmark.id, "runs": setup.runs}
     asked = urlencode({**query, "set": setup.sets})
     return f"{reverse('review:ab', args=[session.pk])}?{asked}"
+
+
+def _proposed(session: DiagnosisSession) -> str:
+    """What the newest record that is not over wants to try."""
+    rows = session.decisions.exclude(state__in=OVER).order_by("-number")
+    wanted = [name for chosen in rows.values_list("chosen", flat=True) for name in chosen]
+    can = {option.id for option in choices()}
+    return next((name for name in wanted if name in can), "")
+
+
+def _by_worth(result: Diagnosis) -> list[tuple[str, list[Option]]]:
+    """Recommended first, then possible ones; then, named as such, those that are not to be done here."""
+    groups: dict[str, list[Option]] = {"recommended": [], "possible": []}
+    for option in choices():
+        advice = result.advice.get(option.id)
+        status = str(advice.status) if advice else "possible"
+        groups.setdefault(status, []).append(option)
+    return [(status.replace("_", " "), found) for status, found in groups.items() if found]
+
+
+def _give(request: HttpRequest, session: DiagnosisSession, setup: Setup, facts: Facts) -> None:
+    """What a person measured by hand, for the step that the page showed."""
+    step = progress(session, setup, facts).next
+    if step is None or str(step.number) != request.POST.get("step"):
+        messages.error(request, "Another step is next by now; look again.")
+    elif step.arm is Arm.B and waits_for_approval(session, setup):
+        messages.error(
+            request, f"{setup.option.title}: a decision for it has to be approved first."
+        )
+    elif uploads := given(request):
+        try:
+            take_step(session, setup, step, uploads, acting(request))
+        except ValueError as error:
+            messages.error(request, str(error))
 
 
 def _start(request: HttpRequest, session: DiagnosisSession, setup: Setup, facts: Facts) -> None:

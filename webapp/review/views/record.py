@@ -92,6 +92,7 @@ def _page(
         given=sum(approval.approves for approval in counting),
         scores=scores_of(session, number) if found.state in workflow.CLOSED else [],
         facts=facts,
+        with_answer=True,
         mine=found.proposed_by_id == acting(request).pk,
     )
     if request.method == "GET" and context["mine"]:

@@ -30,6 +30,7 @@ def verify(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         states=epochs(session, result.history.carried),
         moments=outputs(result.facts),
         open_decisions=[d for d in decisions if d.state == DecisionState.APPLIED],
+        proposed=[d for d in decisions if d.state == DecisionState.PROPOSED],
         waiting=[d for d in decisions if d.state == DecisionState.APPROVED],
         facts=result.facts,
     )

@@ -115,6 +115,7 @@ EVENTS = {
     "decision_approved_by_link": "approved decision {number} by the link for {link_of}",
     "decision_rejected_by_link": "rejected decision {number} by the link for {link_of}",
     "decision_closed": "closed decision {number}: {state}",
+    "trial_given": "measured step {step}, arm {arm}, of “{option}” by hand",
     "changes_applied": "said that decision {number} was applied",
     "decision_changes_wanted": "wants changes in decision {number}",
     "decision_changes_wanted_by_link": "wants changes in decision {number}, by the link for {link_of}",

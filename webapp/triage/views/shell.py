@@ -130,10 +130,15 @@ def _refusal(session: DiagnosisSession, least: Role) -> str:
 
 
 def shell(
-    session: DiagnosisSession, step_id: str, *, facts: Facts | None = None, **more: Any
+    session: DiagnosisSession,
+    step_id: str,
+    *,
+    facts: Facts | None = None,
+    with_answer: bool = False,
+    **more: Any,
 ) -> dict[str, Any]:
     """Context of a session page: its rail with what is done, its activity, and the page's own. facts: as
-    `facts_of` gives them, where the page has them."""
+    `facts_of` gives them, where the page has them. with_answer: the answer is on top, as on every step."""
     progress = progress_of([session])[session.pk]
     rail = [
         {
@@ -149,7 +154,7 @@ def shell(
         for i, s in enumerate(STEPS, 1)
     ]
     here = next((i for i, entry in enumerate(rail) if entry["now"]), None)
-    if here is not None:
+    if here is not None or with_answer:
         given = more.get("result")
         result = given if isinstance(given, Diagnosis) else session_diagnosis(session, facts)
         more["standing"] = standing(session, result, progress)
