@@ -40,9 +40,3 @@ def p2p_effect(case: Case) -> Range | None:
     """Factor on single-stream throughput that P2P could bring."""
     bound = case.single_stream
     return bound.max_gain_p2p if bound else None
-
-
-def communication_effect(case: Case) -> Range | None:
-    """No setting of the collectives gains more than removing them all would."""
-    bound = case.single_stream
-    return (1.0, bound.max_gain_remove_comm[1]) if bound and bound.max_gain_remove_comm else None

@@ -27,7 +27,13 @@ from agents.facts.workload import (
 )
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.claim import Basis, EvidenceRef, Range
-from webapp.diagnosis.communication import PER_LAYER, Communication, communication
+from webapp.diagnosis.communication import (
+    OVER_NETWORK,
+    PER_LAYER,
+    PRESUMES_SHM,
+    Communication,
+    communication,
+)
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.step_floor import Floor, step_floor
 from webapp.diagnosis.step_profile import NO_STEP_FITS, WAITING, Split, fits_none, split_of
@@ -107,6 +113,7 @@ def _bound(
             assumes=floor.assumes + comm.assumes,
             missing=missing + floor.missing + comm.missing,
             evidence=_refs(facts, floor, comm),
+            said=_said(facts, point, floor),
         )
     split = split_of(facts, step, others)
     stray = not split and fits_none(facts, (step, *others))
@@ -131,7 +138,15 @@ def _bound(
         missing=missing + floor.missing + comm.missing,
         evidence=_refs(facts, floor, comm),
         profiled_ms=split.parts if split else {},
+        unless=OVER_NETWORK if PRESUMES_SHM in comm.assumes else "",
+        said=_said(facts, point, floor),
     )
+
+
+def _said(facts: Facts, point: Observed, floor: Floor) -> tuple[str, ...]:
+    """The step where a person observed it; the floor always, because nobody measures a model's weights."""
+    step = ("step_ms",) if point in (facts.value(OBSERVED) or ()) else ()
+    return (*step, "floor_ms") if floor.floor_ms else step
 
 
 def _refs(facts: Facts, floor: Floor, comm: Communication) -> tuple[EvidenceRef, ...]:

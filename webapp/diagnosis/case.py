@@ -40,7 +40,8 @@ class Bound:
 
     None: not computable; `missing` names the inputs. gains are factors of the throughput (1 = none).
     goal_reachable_by_p2p None: no goal, or not computable. profiled_ms: the step by kind of kernel,
-    where a profile was taken at this load.
+    where a profile was taken at this load. unless: what would break the bound and was not ruled out; it
+    stands wherever a gain is said. said: parts that rest on figures a person typed.
     """
 
     concurrency: int
@@ -56,6 +57,15 @@ class Bound:
     missing: tuple[str, ...] = ()
     evidence: tuple[EvidenceRef, ...] = ()
     profiled_ms: Mapping[str, Range] = field(default_factory=dict)
+    unless: str = ""
+    said: tuple[str, ...] = ()
+
+    def known(self, part: str) -> str:
+        """How this part is known, in words for people."""
+        basis = self.basis.get(part, Basis.ESTIMATED)
+        if part not in self.said:
+            return basis.value
+        return "said" if basis is Basis.MEASURED else f"{basis}, weights as said"
 
 
 class VerdictKind(StrEnum):

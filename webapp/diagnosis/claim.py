@@ -25,6 +25,11 @@ class EvidenceRef:
     source: str
     line: int
 
+    @property
+    def said(self) -> bool:
+        """Whether a person typed it: on the first step, or in a workload file."""
+        return self.source.partition("@")[0] == "workload"
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -37,3 +42,9 @@ class Claim:
     evidence: tuple[EvidenceRef, ...] = ()
     range: Range | None = None
     basis: Basis = Basis.INFERRED
+
+    @property
+    def known(self) -> str:
+        """The basis in a word for people: a figure that a person typed is said, whoever measured it."""
+        said = bool(self.evidence) and all(ref.said for ref in self.evidence)
+        return "said" if said and self.basis is Basis.MEASURED else self.basis.value

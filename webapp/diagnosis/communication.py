@@ -29,6 +29,7 @@ from webapp.diagnosis.reference.gpus import gpu_spec
 
 PER_LAYER = 2
 PRESUMES_SHM = "presumes shared memory or better until the NCCL log was seen"
+OVER_NETWORK = "unless NCCL goes over the network: its log was not read"
 NO_COPY = (
     "bench.copy or bench.allreduce: no copy or all-reduce between GPUs was measured, "
     "so communication cannot be bounded"

@@ -21,9 +21,10 @@ from webapp.diagnosis.case import (
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.diagnosis import Diagnosis
+from webapp.diagnosis.naming import in_words
 from webapp.diagnosis.provenance import Provenance, provenance
 from webapp.diagnosis.ranking import supported, top_verdict
-from webapp.diagnosis.wording import span
+from webapp.diagnosis.wording import factor, load, most, span, unless, why_no_clique
 
 __all__ = ["Provenance", "Section", "for_a_manager", "for_an_engineer", "provenance"]
 
@@ -58,7 +59,7 @@ _PLAIN = {
     "power_or_thermal_limit": "The GPUs are held back by their power limit or by heat.",
     "p2p_unsupported_gpu": "These GPUs are not allowed direct access to each other by their maker.",
     "kvm_hidden": "A setting hides from the GPUs' driver that it runs in a virtual machine.",
-    "p2p_denied_no_clique": "The driver refuses the GPUs direct access to each other, because the "
+    "p2p_denied_no_clique": "The driver refuses the GPUs direct access to each other, BECAUSE the "
     "virtual machine does not permit it.",
     "p2p_denied_other": "The driver refuses the GPUs direct access to each other.",
     "nccl_level_too_low": "The GPUs may reach each other directly, and a setting keeps the software "
@@ -98,14 +99,21 @@ _STOPS = {
 
 def for_a_manager(result: Diagnosis) -> str:
     """One paragraph: what is wrong, how much it can matter at most, what decides next, and its cost."""
-    parts = (_wrong(result), _matters(result), _doubt(result), _next(result))
+    share = _unexplained(result)
+    doubt = (
+        f"At least {share * 100:.0f} % of the time has no explanation yet." if share > 0.1 else ""
+    )
+    wrong, matters = _wrong(result), _matters(result)
+    answer = (doubt, wrong, matters) if share > 0.5 else (wrong, matters, doubt)
+    parts = (*answer, _conflicts(result), _next(result))
     return " ".join(part for part in parts if part)
 
 
 def _wrong(result: Diagnosis) -> str:
     top = top_verdict(result.verdicts)
     if top:
-        return _PLAIN.get(top, f"The evidence supports: {_claim_of(top)}")
+        text = _PLAIN.get(top, f"The evidence supports: {_claim_of(top)}")
+        return text.replace("BECAUSE", why_no_clique(result.ladder))
     refuses = [g for g in result.ladder if g.gate == "driver" and g.state is GateState.FAIL]
     if refuses:
         return "The driver refuses some GPUs direct access to each other; why is not known yet."
@@ -145,32 +153,40 @@ def _faster(gain: float) -> str:
 
 
 def _how_known(bound: Bound) -> str:
+    """With what would break the figures, because a manager reads no assumptions."""
     known = bound.basis.get("comm_ms", Basis.ESTIMATED)
-    return "from measurements here" if known is Basis.MEASURED else "an estimate, not a measurement"
+    text = "an estimate, not a measurement"
+    if known is Basis.MEASURED:
+        text = "from measurements here"
+    if bound.unless:
+        text += "; it would not hold if the software sent this data over the network, which its log tells"
+    return text
 
 
 def _goal(result: Diagnosis) -> str:
-    out_of_reach = any(b.goal_reachable_by_p2p is False for b in result.bounds)
-    return " The goal is out of reach by direct access alone." if out_of_reach else ""
+    found = [bound for bound in result.bounds if bound.goal_reachable_by_p2p is False]
+    if not found:
+        return ""
+    goal = "goal is out of reach by direct access alone."
+    return f" On the same condition the {goal}" if found[0].unless else f" The {goal}"
 
 
-def _doubt(result: Diagnosis) -> str:
-    """What stays open, where it is most of the time; and where the inputs do not agree."""
-    text = ""
+def _unexplained(result: Diagnosis) -> float:
+    """The least share (0…1) of the step that nothing explains; most of it comes before all else."""
     bound = min(result.bounds, key=lambda b: b.concurrency, default=None)
-    if bound and bound.step_ms and bound.unexplained_ms:
-        share = bound.unexplained_ms[0] / bound.step_ms[1] if bound.step_ms[1] else 0.0
-        if share > 0.1:
-            text = f"At least {share * 100:.0f} % of the time has no explanation yet."
+    if not (bound and bound.step_ms and bound.step_ms[1] and bound.unexplained_ms):
+        return 0.0
+    return bound.unexplained_ms[0] / bound.step_ms[1]
+
+
+def _conflicts(result: Diagnosis) -> str:
     count = len(result.contradictions)
-    if count:
-        some = (
-            "One thing that we were given contradicts"
-            if count == 1
-            else f"{count} things contradict"
-        )
-        text += f" {some} what else is known and should be settled."
-    return text.strip()
+    if not count:
+        return ""
+    some = "One thing that we were given contradicts"
+    if count > 1:
+        some = f"{count} things contradict"
+    return f"{some} what else is known and should be settled."
 
 
 def _next(result: Diagnosis) -> str:
@@ -210,7 +226,7 @@ def _time(result: Diagnosis) -> Section:
     single = min(result.bounds, key=lambda b: b.concurrency, default=None)
     notes = [f"assumes: {text}" for text in (single.assumes if single else ())]
     missing = dict.fromkeys(text for bound in result.bounds for text in bound.missing)
-    notes += [f"missing: {text}" for text in missing]
+    notes += [f"missing: {in_words(text)}" for text in missing]
     return Section("Where the time goes", tuple(claims), tuple(notes))
 
 
@@ -225,12 +241,15 @@ def _of_bound(bound: Bound) -> Iterator[Claim]:
     )
     for name, text, value in parts:
         if value is not None:
-            basis = bound.basis.get(name, Basis.ESTIMATED)
-            yield Claim(f"{text} {span(value)} ms ({basis})", bound.evidence, value, basis)
+            basis, known = bound.basis.get(name, Basis.ESTIMATED), bound.known(name)
+            said = tuple(ref for ref in bound.evidence if ref.said)
+            refs = said if known == "said" and said else bound.evidence
+            yield Claim(f"{text} {span(value)} ms ({known})", refs, value, basis)
     if bound.max_gain_remove_comm:
         removed, direct = bound.max_gain_remove_comm, bound.max_gain_p2p
-        text = f"{at} removing all communication gains at most {removed[1]:.2f} ×"
-        text += f", P2P {span(direct, 2)} ×" if direct else ""
+        text = f"{at} removing all communication gains at most {most(removed)}"
+        text += f", P2P at most {most(direct)}" if direct else ""
+        text += unless(bound)
         yield Claim(text, bound.evidence, direct or removed, Basis.ESTIMATED)
 
 
@@ -258,7 +277,7 @@ def _verdicts(result: Diagnosis, kind: VerdictKind, title: str) -> Section:
         verdict = result.verdicts[name]
         claims = verdict.for_ if kind is VerdictKind.SUPPORTED else verdict.against
         found += [
-            Claim(f"{name}: {c.text}", c.evidence, c.range, c.basis)
+            Claim(f"{_claim_of(name)[:-1]}: {c.text}", c.evidence, c.range, c.basis)
             for c in claims[: 2 if kind is VerdictKind.SUPPORTED else 1]
         ]
     return Section(title, tuple(found))
@@ -268,9 +287,9 @@ def _open(result: Diagnosis) -> Section:
     notes = []
     for name, verdict in result.verdicts.items():
         if verdict.kind is VerdictKind.OPEN:
-            share = f", up to {span(verdict.share_ms)} ms of a step" if verdict.share_ms else ""
-            asked = f": {', '.join(verdict.missing[:3])}" if verdict.missing else ""
-            notes.append(f"{name}{share}{asked}")
+            share = f" (up to {verdict.share_ms[1]:.1f} ms of a step)" if verdict.share_ms else ""
+            asked = f" Would tell: {'; '.join(map(in_words, verdict.missing[:3]))}."
+            notes.append(f"{_claim_of(name)}{share}{asked if verdict.missing else ''}")
     return Section("Open, and what would tell", (), tuple(notes))
 
 
@@ -284,8 +303,8 @@ def _contradictions(result: Diagnosis) -> Section:
 
 def _tests(result: Diagnosis) -> Section:
     notes = tuple(
-        f"{test.id}: {test.how} ({test.minutes} min; restart: {test.restart}; by the {test.actor}); "
-        f"could decide {', '.join(test.decides)}"
+        f"{test.how} ({test.minutes} min; restart: {test.restart}; by the {test.actor}); could decide: "
+        f"{'; '.join(map(in_words, test.decides))}"
         for test in result.next_tests
     )
     return Section("Next tests", (), notes)
@@ -298,6 +317,10 @@ def _advice(result: Diagnosis, title: str, *wanted: OptionStatus) -> Section:
         if advice and advice.status in wanted and advice.why:
             first, effect = advice.why[0], advice.predicted_effect
             text = f"{option.phase} {option.title}: {first.text}"
-            text += f"; effect {span(effect, 2)} ×" if effect else ""
+            text += (
+                f"; predicted {factor(effect)} {load(result.bounds[0])}"
+                if effect and result.bounds
+                else ""
+            )
             found.append(Claim(text, first.evidence, effect or first.range, first.basis))
     return Section(title, tuple(found[:CLAIMS]))

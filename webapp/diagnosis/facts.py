@@ -11,6 +11,8 @@ from agents.facts import Fact, Reading, ReadingKind, View
 from webapp.diagnosis.claim import EvidenceRef
 
 T = TypeVar("T")
+CITED = 16
+"""Lines of one reading that a claim names: sixteen GPUs, and the beginning of a log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +79,9 @@ class Facts:
         return best.reading.kind if best else ReadingKind.NOT_RUN
 
     def refs(self, *facts: Fact[Any]) -> tuple[EvidenceRef, ...]:
-        """Evidence of the readings that count for these facts."""
+        """Evidence of the readings that count for these facts: all lines of a table of some GPUs."""
         found = (self.best(fact) for fact in facts)
-        return tuple(ref for item in found if item for ref in item.refs[:3])
+        return tuple(ref for item in found if item for ref in item.refs[:CITED])
 
     def before(self, fact: Fact[Any]) -> Sourced | None:
         """The newest known reading of an earlier epoch than the newest one, for before/after."""

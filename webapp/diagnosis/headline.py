@@ -5,7 +5,8 @@ from __future__ import annotations
 from agents.facts.bench import PROFILE
 from agents.facts.workload import MODEL
 from webapp.diagnosis.case import Bound, Case, Gate, GateState, Path, VerdictKind
-from webapp.diagnosis.claim import Basis, Range
+from webapp.diagnosis.claim import Range
+from webapp.diagnosis.wording import unless, why_no_clique
 
 # The farthest a reader needs telling apart: a share is named by the next of these above it.
 _FRACTIONS = (
@@ -110,12 +111,12 @@ def _where_time_goes(case: Case) -> str:
     refused, bound = _refused(case), case.single_stream
     known = bound is not None and bound.step_ms is not None
     if refused:
-        return _refusal(refused, bound)
+        return _refusal(bound)
     if known and bound and bound.comm_ms and bound.step_ms:
         limit = _at_most(bound.comm_ms[1] / bound.step_ms[0])
-        return f"Communication between the GPUs explains {limit} of the step."
+        return f"Communication between the GPUs explains {limit} of the step{_network(bound)}."
     if known and bound and bound.floor_ms and bound.unexplained_ms and bound.step_ms:
-        if bound.unexplained_ms[0] > bound.step_ms[0] / 2:
+        if _mostly_unexplained(bound):
             return (
                 "Most of the step is unexplained: nothing measured so far says where the time goes."
             )
@@ -123,11 +124,25 @@ def _where_time_goes(case: Case) -> str:
     return ""
 
 
-def _refusal(gate: Gate, bound: Bound | None) -> str:
+def _refusal(bound: Bound | None) -> str:
+    """Where most of the step has no explanation, that is the news, and the refusal comes after it."""
     cause = "The GPUs cannot reach each other directly"
-    if bound and bound.comm_ms and bound.step_ms:
-        return f"{cause}, but that explains {_at_most(bound.comm_ms[1] / bound.step_ms[0])} of the step."
-    return f"{cause}; how much of the step that explains is not known yet."
+    if not (bound and bound.comm_ms and bound.step_ms):
+        return f"{cause}; how much of the step that explains is not known yet."
+    if _mostly_unexplained(bound):
+        cause = f"Most of the step is unexplained: t{cause[1:]}"
+    share = _at_most(bound.comm_ms[1] / bound.step_ms[0])
+    return f"{cause}, but that explains {share} of the step{_network(bound)}."
+
+
+def _mostly_unexplained(bound: Bound) -> bool:
+    left, step = bound.unexplained_ms, bound.step_ms
+    return left is not None and step is not None and left[0] > step[0] / 2
+
+
+def _network(bound: Bound) -> str:
+    """Short, because the summary below says what was not read."""
+    return " unless NCCL goes over the network" if bound.unless else ""
 
 
 def summary(case: Case) -> str:
@@ -139,19 +154,21 @@ def summary(case: Case) -> str:
 def _first(case: Case) -> str:
     refused, bound = _refused(case), case.single_stream
     supported = case.verdict("p2p_denied_no_clique") is VerdictKind.SUPPORTED
-    why = "the guest shows its driver no clique" if supported else "its policy says so"
+    why = "by its own policy"
+    if supported:
+        why = f"{why_no_clique(case.ladder)} the VM grants no clique"
     parts = []
     if refused:
-        parts.append(f"the driver refuses peer access ({refused.why.partition(':')[0]}): {why}")
+        parts.append(f"the driver refuses peer access ({refused.why.partition(':')[0]}) {why}")
     if bound and bound.step_ms and bound.comm_ms:
-        basis = bound.basis.get("comm_ms", Basis.ESTIMATED)
         parts.append(
-            f"communication is {_span(bound.comm_ms)} of {_span(bound.step_ms)} ms ({basis})"
+            f"communication is {_span(bound.comm_ms)} of {_span(bound.step_ms)} ms "
+            f"({bound.known('comm_ms')}){unless(bound)}"
         )
     elif bound and bound.step_ms and bound.floor_ms:
         parts.append(
             f"a step takes {_span(bound.step_ms)} ms, of which reading weights needs "
-            f"{_span(bound.floor_ms)} ms ({bound.basis.get('floor_ms', Basis.LITERATURE)})"
+            f"{_span(bound.floor_ms)} ms ({bound.known('floor_ms')})"
         )
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text else ""
@@ -165,9 +182,11 @@ def _second(case: Case) -> str:
         missing = "; ".join(bound.missing[:2])
         return f"Missing: {missing}." if missing else ""
     if bound.unexplained_ms[0] > 0.1 * bound.step_ms[0]:
+        out_of_reach = any(b.goal_reachable_by_p2p is False for b in case.bounds)
+        goal = ", and P2P alone does not reach the goal" if out_of_reach else ""
         return (
-            f"At least {bound.unexplained_ms[0]:.0f} ms is unexplained: profile the engine before "
-            "changing the host."
+            f"At least {bound.unexplained_ms[0]:.0f} ms is unexplained{goal}: profile the engine "
+            "before changing the host."
         )
     return "What is left may be nothing; a profile of the engine tells."
 

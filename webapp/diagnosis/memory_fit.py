@@ -13,6 +13,7 @@ GB = 1e9
 # Context, activations, graphs and NCCL buffers: serving engines hold back about a tenth (vLLM
 # gpu_memory_utilization 0.9, SGLang mem_fraction_static 0.85 to 0.9 by default, 2026).
 RESERVE_SHARE = 0.10
+AS_SAID = "; the weights' size is the one said, not read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +42,22 @@ def _label(facts: Facts, each: float) -> str:
 def fit(facts: Facts, gpus: int) -> Fit:
     """Weights shared out over this many GPUs, with a reserve on each."""
     model, each = facts.value(MODEL), gpu_bytes(facts)
-    if model is None or model.weight_bytes is None or each is None:
-        return Fit(None, "the size of the weights or of the GPUs' memory is not known")
+    if model is None or model.weight_bytes is None:
+        also = "" if each else ", nor is the GPUs' memory"
+        return Fit(None, f"the size of the checkpoint is not known{also}")
+    if each is None:
+        return Fit(None, "the GPUs' memory is not known")
     low, high = model.weight_bytes
     room = gpus * each * (1 - RESERVE_SHARE)
     size = f"{low / GB:.0f}" if low == high else f"{low / GB:.0f}–{high / GB:.0f}"
     have = f"{gpus} × {_label(facts, each)} GB with {RESERVE_SHARE:.0%} kept as a reserve"
     if low > room:
-        return Fit(False, f"{size} GB of weights plus a reserve do not fit {have}")
+        return Fit(False, f"{size} GB of weights plus a reserve do not fit {have}{AS_SAID}")
     if high > room:
-        return Fit(None, f"{size} GB of weights may or may not fit {have}")
+        return Fit(None, f"{size} GB of weights may or may not fit {have}{AS_SAID}")
     left = room - high
     text = f"{size} GB of weights fit {have}; {left / GB:.0f} GB are left for the cache"
-    return Fit(True, text + _context(left, model.kv_bytes_per_token))
+    return Fit(True, text + _context(left, model.kv_bytes_per_token) + AS_SAID)
 
 
 def _context(left: float, each: tuple[float, float] | None) -> str:

@@ -161,7 +161,8 @@ CANDIDATES = (
             "launch_bound compute_bound memory_bandwidth_bound communication_latency_bound "
             "communication_bandwidth_bound",
             10,
-            "Record a profile of about 20 decode steps under the usual load (POST /start_profile)",
+            "Record about 20 decode steps while the engine runs and is otherwise idle: the profile sends its "
+            "own requests (POST /start_profile)",
         ),
         _no_profile,
         # It splits the whole step, where the others settle one part.

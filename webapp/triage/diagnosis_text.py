@@ -10,6 +10,8 @@ from webapp.diagnosis.case import Bound, OptionStatus, VerdictKind
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
 from webapp.diagnosis.claim import Claim, Range
 from webapp.diagnosis.diagnosis import Diagnosis
+from webapp.diagnosis.naming import in_words
+from webapp.diagnosis.wording import most, unless
 
 WIDTH = 100
 
@@ -75,14 +77,16 @@ def _bound(bound: Bound) -> Iterator[str]:
         f"communication {_ms(bound.comm_ms)}, unexplained {_ms(bound.unexplained_ms)}"
     )
     if bound.max_gain_remove_comm:
-        gain = f"    removing all communication gains at most {bound.max_gain_remove_comm[1]:.2f} x"
+        gain = f"removing all communication gains at most {most(bound.max_gain_remove_comm)}"
         if bound.max_gain_p2p:
-            gain += f", peer-to-peer at most {bound.max_gain_p2p[1]:.2f} x"
-        yield gain
+            gain += f", peer-to-peer at most {most(bound.max_gain_p2p)}"
+        yield from textwrap.wrap(
+            gain + unless(bound), WIDTH, initial_indent="    ", subsequent_indent="    "
+        )
     if bound.goal_reachable_by_p2p is False:
         yield "    the goal is not reachable by peer-to-peer alone"
     for text in bound.missing:
-        yield f"    missing: {text}"
+        yield f"    missing: {in_words(text)}"
 
 
 def _ms(value: Range | None) -> str:
@@ -122,7 +126,7 @@ def _hypotheses(result: Diagnosis) -> Iterator[str]:
 
 def _claim(claim: Claim) -> Iterator[str]:
     where = ", ".join(f"{ref.source}:{ref.line}" for ref in claim.evidence[:2])
-    text = f"- {claim.text} [{claim.basis}{'; ' + where if where else ''}]"
+    text = f"- {claim.text} [{claim.known}{'; ' + where if where else ''}]"
     yield from textwrap.wrap(text, WIDTH, initial_indent="      ", subsequent_indent="        ")
 
 

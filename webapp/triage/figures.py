@@ -15,7 +15,7 @@ BAR_WIDTH = 100.0
 @dataclass(frozen=True, slots=True)
 class Segment:
     """One piece of the time bar. x, width: percent of the bar. kind: floor, comm, attention, moe, other,
-    gaps, unexplained.
+    gaps, each with "-maybe" for what a range holds above its low end; unexplained.
 
     text: what fits into it, "" when nothing does.
     """
@@ -43,8 +43,8 @@ Piece = tuple[str, str, Range | None]
 
 
 def time_bar(bound: Bound) -> tuple[Segment, ...]:
-    """Floor and communication at their high ends, the rest unexplained: what is claimed at most. With a
-    profile of this step its parts instead, and what it does not hold unexplained."""
+    """Floor and communication solid to their low ends and hatched to their high ends, the rest
+    unexplained. With a profile of this step its parts instead, and what it does not hold unexplained."""
     if bound.step_ms is None:
         return ()
     step = sum(bound.step_ms) / 2
@@ -73,17 +73,32 @@ def profile_bar(profile: Profile) -> tuple[Segment, ...]:
 
 
 def _laid(pieces: Sequence[Piece], step_ms: float) -> list[Segment]:
-    """Side by side at their high ends, cut where the step is full."""
+    """Side by side at their high ends, cut where the step is full; a range in two, since only its low end
+    is certain."""
     found: list[Segment] = []
     x = 0.0
     for kind, label, value in pieces:
-        width = min(BAR_WIDTH - x, BAR_WIDTH * value[1] / step_ms) if value and step_ms else 0.0
-        if value and width > 0:
-            text = _ms(value)
-            title = f"{label} {text} ms"
-            found.append(Segment(kind, x, width, _fitting(width, label, text), title))
-            x += width
+        if not value or step_ms <= 0:
+            continue
+        for end, drawn in enumerate((value[0], value[1] - value[0])):
+            width = min(BAR_WIDTH - x, BAR_WIDTH * drawn / step_ms)
+            if width > 0:
+                found.append(_part(kind, label, value, x, width, maybe=end == 1))
+                x += width
     return found
+
+
+def _part(kind: str, label: str, value: Range, x: float, width: float, *, maybe: bool) -> Segment:
+    """The certain part of a range, or what may come on top."""
+    text = _ms(value)
+    if maybe:
+        return Segment(f"{kind}-maybe", x, width, _fitting(width, label, text), f"up to {text} ms")
+    title = (
+        f"{label} {text} ms"
+        if value[0] == value[1]
+        else f"{label} at least {_ms((value[0],) * 2)} ms"
+    )
+    return Segment(kind, x, width, _fitting(width, label, text), title)
 
 
 def _fitting(width: float, label: str, text: str) -> str:

@@ -168,7 +168,7 @@ def test_guest() -> None:
     assert verdicts["nccl_level_too_low"].kind == "refuted", "it is for later"
     assert "pci.2" in _beliefs(case)
     assert "more than one node" in _beliefs(case)
-    assert {c.id for c in find(case.facts, case.bounds)} == {"total_as_output", "gain_above_bound"}
+    assert {c.id for c in find(case.facts, case.bounds)} == {"total_as_output"}
 
 
 def test_host() -> None:

@@ -20,6 +20,7 @@ from tests.webapp.diagnosis.sample_facts import case_at, diagnosed, facts_at
 from webapp.diagnosis.case import Actor, Bound, GateState, OptionStatus, Restart, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose
+from webapp.diagnosis.explain import for_a_manager, for_an_engineer
 from webapp.diagnosis.facts import Facts
 
 FOLDER = Path(agents.samples.__file__).parent / "kpro6"
@@ -201,10 +202,57 @@ def test_guest_what_looks_like_a_cause_and_is_none(finding: str, words: str) -> 
 def test_guest_the_answer_in_one_line() -> None:
     found = diagnosed("guest")
     assert found.headline == (
-        "The GPUs cannot reach each other directly, but that explains at most a third of the step."
+        "Most of the step is unexplained: the GPUs cannot reach each other directly, but that explains at "
+        "most a third of the step unless NCCL goes over the network."
     )
-    assert "2.1–30.0 of 90.9 ms (estimated)" in found.summary
-    assert "At least 55 ms is unexplained: profile the engine" in found.summary
+    assert "2.1–30.0 of 90.9 ms (estimated), unless NCCL goes over the network" in found.summary
+    assert "At least 55 ms is unexplained, and P2P alone does not reach the goal: profile" in (
+        found.summary
+    )
+
+
+def test_no_clique_is_a_likely_cause_until_somebody_looked() -> None:
+    for stage, sure in (("guest", False), ("host", True)):
+        found = diagnosed(stage)
+        clique = found.advice["gpudirect_clique"].why[0].text
+        for text in (found.summary, for_a_manager(found), clique):
+            assert ("most likely because" in text) is not sure, text
+            assert "because" in text
+
+
+def test_the_caveat_stands_wherever_the_bound_is_said() -> None:
+    found = diagnosed("guest")
+    texts = [c.text for f in found.findings for c in f.claims]
+    texts += [c.text for v in found.verdicts.values() for c in v.for_]
+    texts += [c.text for a in found.advice.values() for c in a.why]
+    texts += [c.text for s in for_an_engineer(found) for c in s.claims]
+    said = [text for text in texts if "at most 1." in text]
+    assert len(said) >= 6
+    assert all("unless NCCL goes over the network" in text for text in said)
+    assert "over the network" in for_a_manager(found)
+
+
+def test_what_a_person_typed_is_said_and_not_measured() -> None:
+    found = diagnosed("guest")
+    [questions] = [f for f in diagnosed("host").findings if f.id == "host_questions"]
+    assert questions.claims[0].known == "said"
+    assert found.bounds[0].known("step_ms") == "said"
+    step = next(c for s in for_an_engineer(found) for c in s.claims if "a step takes" in c.text)
+    assert step.text.endswith("90.9 ms (said)")
+    assert step.known == "said"
+    weights = found.verdicts["memory_bandwidth_bound"].against[0].text
+    assert "GB of weights, as said" in weights
+    assert found.advice["tp_subset"].why[0].text.count("is the one said, not read") == 1
+
+
+def test_an_effect_is_predicted_where_one_is_known_and_for_its_load() -> None:
+    found = diagnosed("guest")
+    sweep, clique = found.advice["nccl_sweep"], found.advice["gpudirect_clique"]
+    assert sweep.predicted_effect is None
+    assert "at most 1.49 × for a single stream" in sweep.why[0].text
+    said = " ".join(claim.text for claim in clique.why)
+    assert "after the engine's profile" in said
+    assert "1.00–1.40 × for a single stream, 1.00–1.12 × at 64 requests" in said
 
 
 def test_host_what_was_read() -> None:

@@ -1,5 +1,7 @@
 """A gain that is hoped for is larger than the bound on all communication allows.
 
+A goal that P2P alone does not reach contradicts nothing: that is a finding (finding_rules/speed.py).
+
 Source: Amdahl's law, 1967.
 """
 
@@ -8,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from agents.facts.workload import GOAL, NOTES, OBSERVED
+from agents.facts.workload import NOTES
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.rule import Clash, Rule
+from webapp.diagnosis.wording import most, unless
 
 _TIMES = re.compile(
     r"(?<![\w.])(\d+(?:\.\d+)?)\s*[x×]?(?:\s*(?:-|–|/|to|or)\s*(\d+(?:\.\d+)?))?\s*[x×]"
@@ -27,16 +30,14 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     bound = min(bounds, key=lambda b: b.concurrency, default=None)
     if bound is None or not bound.max_gain_remove_comm:
         return
-    most, where = bound.max_gain_remove_comm[1], f"at concurrency {bound.concurrency}"
-    limit = f"removing all communication {where} gains at most {most:.2f} ×"
+    gain = bound.max_gain_remove_comm
     hoped = claimed_gain(facts.value(NOTES) or "")
-    if hoped and hoped > most:
-        yield f"a gain of {hoped:g} × is hoped for; {limit}", facts.refs(NOTES) + bound.evidence
-    for other in bounds:
-        if other.goal_reachable_by_p2p is False:
-            text = f"P2P alone does not reach the goal at concurrency {other.concurrency}; {limit}"
-            yield text, facts.refs(GOAL, OBSERVED) + other.evidence
-            return
+    if hoped and hoped > gain[1]:
+        text = (
+            f"a gain of {hoped:g} × is hoped for; removing all communication at concurrency "
+            f"{bound.concurrency} gains at most {most(gain)}{unless(bound)}"
+        )
+        yield text, facts.refs(NOTES) + bound.evidence
 
 
 def claimed_gain(text: str) -> float | None:

@@ -11,6 +11,7 @@ from webapp.diagnosis.advising import because
 from webapp.diagnosis.case import Bound, Case, Finding
 from webapp.diagnosis.claim import Basis, Claim, Range
 from webapp.diagnosis.load import BUSY_PERCENT, load
+from webapp.diagnosis.wording import most, unless
 
 NORMAL_DECODE = (0.35, 0.70)
 NVML = "NVML documentation, nvmlUtilization_t"
@@ -95,7 +96,7 @@ def _goal(case: Case, bound: Bound) -> Claim | None:
     wanted = goal.single_stream_tokens_per_s if single else goal.total_tokens_per_s
     text = (
         f"{wanted:g} tok/s at concurrency {bound.concurrency} is not reachable by P2P alone: removing all "
-        f"communication gains at most {gain[1]:.2f} ×, P2P less"
+        f"communication gains at most {most(gain)}, P2P less{unless(bound)}"
     )
     return Claim(text, bound.evidence, gain, Basis.ESTIMATED)
 

@@ -102,7 +102,7 @@ def _in_the_config(facts: Facts) -> Gate | None:
     if kind is ReadingKind.ABSENT and not _gpus_passed(facts):
         why = f"{name}'s configuration has no clique; whether the devices it passes are GPUs was not read"
         return Gate(
-            GATE, Path.PCIE, GateState.UNKNOWN, why, refs, "absent: no clique is configured"
+            GATE, Path.PCIE, GateState.UNKNOWN, why, refs, "absent, since no clique is configured"
         )
     if kind is ReadingKind.ABSENT:
         what = "no args" if facts.kind(VM_ARGS) is ReadingKind.ABSENT else "no clique in its args"
@@ -150,9 +150,11 @@ def _not_looked(facts: Facts) -> Gate:
     expected = None
     if ground(facts) is Ground.KVM and P2pCode.NS in answers:
         expected = (
-            "absent: in a KVM guest the driver answers NS when there is no clique "
+            "absent, since in a KVM guest the driver answers NS when there is no clique "
             "(NVIDIA open kernel modules 595.45.04, p2p_caps.c)"
         )
     elif ground(facts) is Ground.KVM and answers == {P2pCode.OK}:
-        expected = "present: in a KVM guest the driver answers OK over PCIe only with a clique"
+        expected = (
+            "present, since in a KVM guest the driver answers OK over PCIe only with a clique"
+        )
     return Gate(GATE, Path.PCIE, GateState.UNKNOWN, why, (), expected)

@@ -13,7 +13,7 @@ from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Bound, Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.wording import percent, span
+from webapp.diagnosis.wording import most, percent, span, unless
 
 MUCH = 0.3
 LITTLE = 0.1
@@ -42,7 +42,9 @@ def _text(bound: Bound, low: float, high: float) -> str:
         f"{percent((low, high))} of the step"
     )
     gain = bound.max_gain_remove_comm
-    return text + (f"; removing all of it gains at most {gain[1]:.2f} ×" if gain else "")
+    return text + (
+        f"; removing all of it gains at most {most(gain)}{unless(bound)}" if gain else ""
+    )
 
 
 def _verdict(

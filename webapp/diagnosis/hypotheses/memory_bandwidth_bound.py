@@ -25,7 +25,7 @@ def assess(case: Case) -> Verdict:
     high = min(1.0, bound.floor_ms[1] / bound.step_ms[0])
     text = (
         f"at concurrency {bound.concurrency} the weight reads take {span(bound.floor_ms)} ms of a "
-        f"step of {span(bound.step_ms)} ms"
+        f"step of {span(bound.step_ms)} ms{_as_said(case)}"
     )
     refs = bound.evidence or case.facts.refs(OBSERVED, MODEL)
     claim = Claim(text, refs, (low, high), bound.basis.get("floor_ms", Basis.ESTIMATED))
@@ -34,6 +34,15 @@ def assess(case: Case) -> Verdict:
     if high <= LITTLE:
         return Verdict(VerdictKind.REFUTED, (), (claim,), share_ms=bound.floor_ms)
     return Verdict(VerdictKind.OPEN, (claim,), (), ("bench.memory",), bound.floor_ms)
+
+
+def _as_said(case: Case) -> str:
+    """The figure that the verdict rests on, because it was typed and nothing here measured it."""
+    model = case.facts.value(MODEL)
+    read = model.active_weight_bytes if model else None
+    if read is None:
+        return ""
+    return f", if a token reads {span((read[0] / 1e9, read[1] / 1e9))} GB of weights, as said"
 
 
 hypothesis = Hypothesis(__name__, "Reading weights from GPU memory fills the step.", assess)

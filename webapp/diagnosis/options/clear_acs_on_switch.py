@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from agents.facts.host import ACS, GPU_PATHS
 from webapp.diagnosis.advising import advise, because
-from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.case import Actor, Advice, Case, GateState, OptionStatus, Restart, VerdictKind
 from webapp.diagnosis.option import Option
 
 SOURCE = "PCI Express base specification, ACS"
@@ -22,6 +22,12 @@ def judge(case: Case) -> Advice:
     if paths and not any(path.switch for path in paths):
         text = "no two GPUs share a switch, so there is no port at which traffic could turn"
         return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, refs))
+    driver = case.gate("driver")
+    if driver and driver.state is GateState.FAIL:
+        text = (
+            "the driver refuses P2P, so there is no traffic between peers that could take a detour"
+        )
+        return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, driver.evidence))
     return advise(OptionStatus.POSSIBLE, because("only where GPUs share a switch", SOURCE, refs))
 
 

@@ -6,7 +6,7 @@ nothing: a false promise hangs or corrupts data, so gates 4 to 7 follow, and a w
 
 from __future__ import annotations
 
-from agents.facts.bench import ALLREDUCE, DELIVERY
+from agents.facts.bench import ALLREDUCE, DELIVERY, PROFILE
 from agents.facts.gpu import GPUS
 from agents.facts.host import VFIO_BACKEND, VFIO_ERRORS, VfioBackend
 from agents.facts.p2p import P2P_READ, P2pCode
@@ -14,13 +14,14 @@ from agents.facts.platform import MachineType
 from agents.facts.vm import VM_ARGS, VMS
 from webapp.diagnosis.advising import advise, because, no_vm, p2p_effect, seen
 from webapp.diagnosis.case import Actor, Advice, Case, GateState, OptionStatus, Restart, VerdictKind
-from webapp.diagnosis.claim import Claim
+from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates.mapped import mapping_errors
 from webapp.diagnosis.ground import Ground, ground, ground_refs, rented_from
 from webapp.diagnosis.option import Option
 from webapp.diagnosis.reference.gpus import gpu_spec
 from webapp.diagnosis.vm_board import vm_board, vm_board_refs
+from webapp.diagnosis.wording import effects, unless, why_no_clique
 
 SOURCE = "NVIDIA open kernel modules 595.45, p2p_caps.c; QEMU hw/vfio/pci-quirks.c"
 REPORTS = "QEMU hw/vfio/pci-quirks.c; public reports up to 2026-11"
@@ -47,11 +48,30 @@ def judge(case: Case) -> Advice:
         text = "first it must be known that the driver refuses for lack of a clique"
         return advise(OptionStatus.POSSIBLE, because(text, SOURCE))
     text = (
-        "the driver refuses because no clique is granted, and this is the setting it asks for; it is a "
-        "promise, so gates 4 to 7 decide, with the old configuration ready to be put back"
+        f"the driver refuses {why_no_clique(case.ladder)} no clique is granted, and this is the setting it "
+        "asks for. It promises that the board carries P2P and does not make it so: whether it does is shown "
+        "afterwards, by gates 4 to 7, with the old configuration ready to be put back"
     )
     claim = because(text, SOURCE, facts.refs(P2P_READ, VM_ARGS), p2p_effect(case))
-    return advise(OptionStatus.RECOMMENDED, claim, *_not_shown(facts), effect=p2p_effect(case))
+    more = [*_profile_first(case), *_gains(case), *_not_shown(facts)]
+    return advise(OptionStatus.RECOMMENDED, claim, *more, effect=p2p_effect(case))
+
+
+def _profile_first(case: Case) -> list[Claim]:
+    """The order: a test without a restart comes before stopping the VM."""
+    if case.facts.value(PROFILE) is not None:
+        return []
+    text = "after the engine's profile, which needs no restart and tells how much P2P could matter at all"
+    return [because(text, "order of the next tests")]
+
+
+def _gains(case: Case) -> list[Claim]:
+    """For each load, because a single stream's gain is not that of many requests."""
+    found, bound = effects(case.bounds), case.single_stream
+    if not found or bound is None:
+        return []
+    text = f"predicted: {found}{unless(bound)}"
+    return [Claim(text, bound.evidence, p2p_effect(case), Basis.ESTIMATED)]
 
 
 def _not_shown(facts: Facts) -> list[Claim]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from agents.facts.gpu import GPUS
 from agents.facts.nccl import NCCL_ENV
 from agents.facts.workload import PARALLELISM
-from webapp.diagnosis.advising import advise, because, communication_effect, seen
-from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
+from webapp.diagnosis.advising import advise, because, seen
+from webapp.diagnosis.case import Actor, Advice, Bound, Case, OptionStatus, Restart
 from webapp.diagnosis.claim import Range
 from webapp.diagnosis.compare.sweep import compare_sweep
 from webapp.diagnosis.nccl_choice import NcclChoice, nccl_choice, step_sizes
 from webapp.diagnosis.option import Option
 from webapp.diagnosis.pairs import gpu_count
-from webapp.diagnosis.wording import span
+from webapp.diagnosis.wording import load, most, span, unless
 
 SOURCE = "NCCL 2.30 environment variables"
 
@@ -30,14 +30,23 @@ def judge(case: Case) -> Advice:
     found = nccl_choice(facts)
     if found and found.compared.told:
         return _swept(case, found)
-    effect, bound = communication_effect(case), case.single_stream
+    bound = case.single_stream
     text = (
         "channels (NCCL_MIN_NCHANNELS 16 to 32) raise the bandwidth of large messages, protocol LL suits "
-        "small ones; the VM keeps running, and no setting gains more than removing communication would"
+        f"small ones; the VM keeps running. What a setting gains is known once it was measured{_limit(bound)}"
     )
-    claim = because(text, SOURCE, bound.evidence if bound else (), effect)
-    status = OptionStatus.RECOMMENDED if parallel else OptionStatus.POSSIBLE
-    return advise(status, claim, effect=effect)
+    refs, limit = (bound.evidence, bound.max_gain_remove_comm) if bound else ((), None)
+    claim = because(text, SOURCE, refs, limit)
+    return advise(OptionStatus.RECOMMENDED if parallel else OptionStatus.POSSIBLE, claim)
+
+
+def _limit(bound: Bound | None) -> str:
+    """What no setting can gain: that is no prediction, since none removes all communication."""
+    gain = bound.max_gain_remove_comm if bound else None
+    if bound is None or gain is None:
+        return ""
+    where = f"removing all communication would, at most {most(gain)} {load(bound)}"
+    return f"; none gains what {where}{unless(bound)}"
 
 
 def _swept(case: Case, found: NcclChoice) -> Advice:

@@ -14,6 +14,7 @@ from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pMatrix
 from webapp.diagnosis.case import Verdict, VerdictKind
 from webapp.diagnosis.catalogue import all_hypotheses
 from webapp.diagnosis.diagnosis import Diagnosis
+from webapp.diagnosis.explain import for_a_manager
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.matching import with_vm
 from webapp.diagnosis.topology import draw
@@ -45,6 +46,7 @@ def diagnosis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         session,
         "diagnosis",
         result=result,
+        paragraph=for_a_manager(result),
         bars=[(bound, time_bar(bound)) for bound in result.bounds],
         ladder=ladder_rows(result.ladder),
         **_hypotheses(result),
