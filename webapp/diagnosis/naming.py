@@ -21,6 +21,8 @@ FIELDS = {
     "user.parallelism: tp": "Tensor parallel (tp)",
     "user.observed: output_tokens_per_s": "Output tok/s",
 }
+# What a missing input begins with for programs; the sentence after it stands by itself.
+_IDS = re.compile(r"^(?:guest|bench)\.\w+(?: or bench\.\w+)?: ")
 _FIELD = re.compile(r"(user\.\w+: \w+)(?:, experts_active)?")
 
 
@@ -29,7 +31,7 @@ def in_words(name: str) -> str:
     field = _FIELD.match(name)
     if field and field[1] in FIELDS:
         return f"“{FIELDS[field[1]]}” on the step “Symptom & goal”{name[field.end() :]}"
-    return _titles().get(name, name)
+    return _titles().get(name) or _IDS.sub("", name)
 
 
 def field_of(name: str) -> str:
