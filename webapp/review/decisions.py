@@ -32,6 +32,7 @@ class Wording:
     title: str = ""
     drivers: str = ""
     consequences: str = ""
+    passed_over: str = ""
     unsafe_understood: bool = False
 
 
@@ -81,6 +82,7 @@ class DraftChangedError(Exception):
 
 CONTENT = (
     "title", "context", "options", "chosen", "reason", "drivers", "consequences", "pins", "epoch",
+    "passed_over",
 )  # fmt: skip
 
 
@@ -115,6 +117,7 @@ def _fill(decision: Decision, wording: Wording, result: Diagnosis) -> None:
     decision.reason = wording.reason
     decision.drivers = wording.drivers
     decision.consequences = wording.consequences
+    decision.passed_over = wording.passed_over
     pin(decision, result)
 
 

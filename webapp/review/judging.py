@@ -74,10 +74,11 @@ def _unexplained(bound: Bound, url: str) -> Iterator[Known]:
 
 
 def _gates(result: Diagnosis, page: str) -> Iterator[Known]:
-    for gate in result.ladder:
-        if gate.state is GateState.UNKNOWN:
-            url = f"{page}#{gate.path}-{gate.gate}"
-            yield Known(f"The gate “{gate.gate}” over {gate.path} is open.", url)
+    found = [gate for gate in result.ladder if gate.state is GateState.UNKNOWN]
+    if found:
+        names = ", ".join(dict.fromkeys(gate.gate for gate in found))
+        are = "This gate is" if len(found) == 1 else "These gates are"
+        yield Known(f"{are} open: {names}.", f"{page}#{found[0].path}-{found[0].gate}")
 
 
 def said_on(

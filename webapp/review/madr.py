@@ -12,6 +12,7 @@ from webapp.review.models import Approval, Decision
 from webapp.review.threads import Thread, threads_of
 from webapp.review.versions import version_judged
 from webapp.review.workflow import approvals_of
+from webapp.triage.templatetags.why import sentence
 
 Text = Callable[[str], str]
 # What ends a line or starts markup in Markdown, when it comes from outside.
@@ -83,8 +84,10 @@ def _lines(decision: Decision, people: _People | None) -> Iterator[str]:
         yield f"  - rollback: {plain(option['rollback'])}"
         yield f"  - verified by: {plain(option['verified_by'])}"
     yield from ("", "## Options considered", "")
+    if decision.passed_over:
+        yield from (f"Why not what else was recommended: {plain(decision.passed_over)}", "")
     for option in decision.options:
-        why = " ".join(claim["text"] for claim in option["why"])
+        why = " ".join(sentence(claim["text"]) for claim in option["why"])
         status = option["status"].replace("_", " ")
         yield f"- {option['phase']} **{plain(option['title'])}**: {status}. {plain(why)}"
     yield from ("", "## Evidence", "")

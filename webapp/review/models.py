@@ -73,7 +73,8 @@ class DecisionState(models.TextChoices):
 class Decision(models.Model):
     """A decision record. options: the whole considered list with status and reasons, as JSON, as it
     stood; chosen: option ids. pins: [{"name", "sha256", "facts"}] of the evidence it rests on.
-    drivers: what the choice has to serve; consequences: what follows, good and bad.
+    drivers: what the choice has to serve; consequences: what follows, good and bad; passed_over: why what
+    was recommended beside it was not chosen.
 
     Only a draft's content is edited. version: counts its saves, so that two people editing never lose a
     word. supersedes: the record that this one takes the place of, from when it is proposed.
@@ -92,6 +93,7 @@ class Decision(models.Model):
     epoch = models.PositiveIntegerField(default=0)
     drivers = models.TextField(blank=True)
     consequences = models.TextField(blank=True)
+    passed_over = models.TextField(blank=True)
     version = models.PositiveIntegerField(default=0)
     supersedes = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="superseded_by"
@@ -119,7 +121,9 @@ class Decision(models.Model):
     def content_sha256(self) -> str:
         """Hash of what an approval is of; it changes when the evidence is pinned anew."""
         content = [self.title, self.context, self.drivers, self.options, self.chosen, self.reason]
-        body = json.dumps([*content, self.consequences, self.pins], sort_keys=True)
+        content += [self.consequences, self.pins]
+        # A record without it has the hash that it had before there was such a field.
+        body = json.dumps(content + [self.passed_over] * bool(self.passed_over), sort_keys=True)
         return hashlib.sha256(body.encode()).hexdigest()
 
     @property

@@ -87,6 +87,7 @@ _PARTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
     ("Why", lambda content: str(content["reason"])),
     ("What it has to serve", lambda content: str(content["drivers"])),
     ("What follows", lambda content: str(content["consequences"])),
+    ("Why not what else was recommended", lambda content: str(content.get("passed_over", ""))),
     ("Context", lambda content: str(content["context"])),
     ("Predicted effect", _effects),
     ("Options as they stood", _options),

@@ -54,9 +54,9 @@ def browser(bob: User) -> Client:
     return client
 
 
-def say(decision: Decision, by: User, word: Word, reason: str = "because", **more: bool) -> None:
+def say(decision: Decision, by: User, word: Word, reason: str = "because") -> None:
     facts = facts_of(decision.session)
-    decision_judge(decision, word=word, reason=reason, facts=facts, by=by, **more)
+    decision_judge(decision, word=word, reason=reason, facts=facts, by=by)
 
 
 def change(decision: Decision, alice: User, reason: str) -> None:
@@ -204,7 +204,12 @@ def test_what_speaks_against_haste_stands_beside_the_vote(
 ) -> None:
     shown = browser.get(page(decision)).content.decode()
     vote = shown.index(">Approve</button>")
-    for text in ("no profile was read", "The goal is not reachable", "are unexplained", "is open."):
+    for text in (
+        "no profile was read",
+        "The goal is not reachable",
+        "are unexplained",
+        "gates are open: fabric",
+    ):
         assert 0 < shown.index(text) < vote
     assert shown.index("What changes") < shown.index("Evidence it rests on") < vote
 
@@ -283,3 +288,22 @@ def test_a_gate_can_be_disputed(decision: Decision, browser: Client) -> None:
 def test_the_pin_leads_to_the_lines_that_were_read(decision: Decision, browser: Client) -> None:
     shown = browser.get(page(decision)).content.decode()
     assert f"{decision.pins[0]['name']}?line=" in shown
+
+
+def test_a_reason_may_be_given_for_what_was_passed_over(
+    decision: Decision, alice: User, client: Client
+) -> None:
+    client.force_login(alice)
+    client.post(page(decision, "/move"), {"do": "withdraw"})
+    typed = {
+        "chosen": ["gpudirect_clique"],
+        "reason": "It stops at granted.",
+        "passed_over": "The profile is for Monday.",
+        "version": "0",
+    }
+    client.post(f"/sessions/{decision.session_id}/decide?draft=1", typed)
+    shown = client.get(page(decision)).content.decode()
+    assert "Recommended, and not chosen" in shown
+    assert "The profile is for Monday." in shown
+    decision.refresh_from_db()
+    assert "The profile is for Monday." in as_markdown(decision)

@@ -97,6 +97,7 @@ class Draft(Sent):
     title: str = Field("", max_length=200)
     drivers: str = Field("", max_length=20_000)
     consequences: str = Field("", max_length=20_000)
+    passed_over: str = Field("", max_length=20_000)
     unsafe_understood: bool = False
 
     def wording(self) -> Wording:
@@ -106,6 +107,7 @@ class Draft(Sent):
             title=self.title.strip(),
             drivers=self.drivers.strip(),
             consequences=self.consequences.strip(),
+            passed_over=self.passed_over.strip(),
             unsafe_understood=self.unsafe_understood,
         )
 

@@ -190,6 +190,7 @@ def _decision(item: Decision) -> f.Decision:
         created_at=_time(item.created_at),
         approvals=approvals,
         versions=versions,
+        passed_over=item.passed_over,
     )
 
 

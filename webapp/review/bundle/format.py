@@ -127,6 +127,7 @@ class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     created_at: str
     approvals: list[Approval]
     versions: list[RecordVersion] = []
+    passed_over: str = ""
 
 
 class Session(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

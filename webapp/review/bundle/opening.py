@@ -234,6 +234,7 @@ class Opening:
             drivers=row.drivers,
             consequences=row.consequences,
             pins=row.pins,
+            passed_over=row.passed_over,
             epoch=row.epoch,
             state=DecisionState(row.state),
             outcome=row.outcome,
@@ -256,7 +257,7 @@ class Opening:
             kept = RecordVersion.objects.create(
                 decision=made,
                 number=version.number,
-                content={name: version.content[name] for name in CONTENT},
+                content={n: version.content[n] for n in CONTENT if n in version.content},
                 content_sha256=version.content_sha256[:64],
                 proposed_by=self.person(version.proposed_by),
             )

@@ -152,6 +152,6 @@ class _Hiding:
 
 def _decision(plain: dict[str, Any]) -> Decision:
     content = (
-        "title", "context", "drivers", "options", "chosen", "reason", "consequences", "pins",
+        "title", "context", "drivers", "options", "chosen", "reason", "consequences", "pins", "passed_over",
     )  # fmt: skip
-    return Decision(**{name: plain[name] for name in content})
+    return Decision(**{name: plain[name] for name in content if name in plain})

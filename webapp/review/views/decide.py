@@ -29,7 +29,7 @@ from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import acting, on_session, shell
 
-WORDS = ("title", "reason", "drivers", "consequences")
+WORDS = ("title", "reason", "drivers", "consequences", "passed_over")
 
 
 @require_http_methods(["GET", "POST"])

@@ -14,7 +14,9 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import slugify
 
+from agents.benchmark import all_benchmarks
 from agents.facts import ReadingKind, all_facts
+from agents.probes import all_probes
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.explain import provenance
 from webapp.diagnosis.facts import Facts
@@ -63,6 +65,34 @@ def titled(identifiers: str) -> str:
     """ "nccl_log, a_b" as "NCCL log, A/B", "tp4+pp2" as "TP4 + PP2"."""
     text = re.sub(r"\ba_b\b", "A/B", identifiers).replace("_", " ").replace("+", " + ")
     return re.sub(r"[a-z]\w*?(?=\d*\b)", lambda word: WRITTEN.get(word[0], word[0]), text)
+
+
+_ID = re.compile(r"\b(?:bench|guest|host)\.[a-z][a-z0-9_]*")
+
+
+@register.filter
+def by_title(text: str) -> str:
+    """Ids of programs, probes and facts in it as what they are called."""
+    titles: dict[str, str] = {fact.id: fact.title for fact in all_facts().values()}
+    titles |= {probe.id: probe.title for probe in all_probes().values()}
+    titles |= {benchmark.id: benchmark.title for benchmark in all_benchmarks().values()}
+    return _ID.sub(lambda found: titles.get(found[0], found[0]), text)
+
+
+@register.filter
+def sentence(text: str) -> str:
+    """With a capital at its beginning and a stop at its end."""
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?")) or not text else ".")
+
+
+@register.filter
+def rule_title(module: str) -> str:
+    """ "webapp.diagnosis.gates.fabric" as "gate, fabric"."""
+    package, _, name = module.removeprefix("webapp.diagnosis.").partition(".")
+    kinds = {"hypotheses": "hypothesis", "finding_rules": "finding"}
+    kind = kinds.get(package, package.removesuffix("s"))
+    return f"{kind}, {titled(name)}" if name else titled(package)
 
 
 @dataclass(frozen=True, slots=True)
