@@ -81,12 +81,14 @@ def for_me(request: HttpRequest) -> HttpResponse:
     )
     waiting = to_judge(user).select_related("session", "proposed_by").defer("options", "pins")
     said = said_of_mine(user).select_related("by", "decision__session")
+    asked = asked_of(user)
+    listed = {one.comment.pk for one in asked}
     context = {
         "nav": "for_me",
-        "mentions": list(mentions),
+        "mentions": [one for one in mentions if one.comment_id not in listed],
         "waiting": waiting[:MOST],
         "said": list(said[:SAID_SHOWN]),
-        "asked": asked_of(user),
+        "asked": asked,
         "waits_for_me": count_for(user) + user.unseen_mentions,
     }
     seen_by_proposer(said_of_mine(user).order_by())
