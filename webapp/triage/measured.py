@@ -49,7 +49,7 @@ LIVE, MOST_PRINTED = (
     1 << 20,
 )  # characters that are parsed and bytes that are fetched, each poll
 _LOOK = '{"at_s"'  # a look of the telemetry, of which there are several a second
-TAIL_LINES = 12
+TAIL_LINES = 200  # the box scrolls; a watcher whose connection was lost for a while finds them all
 MOST_EACH = 6  # results of one kind on the page; all are among the evidence
 
 
