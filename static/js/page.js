@@ -28,6 +28,19 @@ document.addEventListener("input", (event) => {
   if (shown) shown.textContent = event.target.value;
 });
 
+// What is ticked far above is named in the form that sends it.
+document.addEventListener("change", (event) => {
+  const list = document.querySelector(`[data-ticked="${CSS.escape(event.target.name ?? "")}"]`);
+  if (!list) return;
+  const ticked = document.querySelectorAll(`input[name="${event.target.name}"]:checked`);
+  const titles = [...ticked].map((box) => box.closest("label").textContent.trim());
+  list.replaceChildren(...(titles.length ? titles : ["nothing yet"]).map((title) => {
+    const item = document.createElement("li");
+    item.textContent = title;
+    return item;
+  }));
+});
+
 // One menu is open at a time; Esc or a click elsewhere closes it.
 const menus = () => document.querySelectorAll("details[data-menu][open]");
 document.addEventListener("click", (event) => {

@@ -51,9 +51,10 @@ def _in_order(session: DiagnosisSession, result: Diagnosis, progress: Progress) 
     """The next act, and what waits beside it: a proposal that others look at keeps nobody from measuring,
     and what is about to be changed is measured before."""
     first, decided = _before_all(session, progress), _decided(session, progress)
-    if first:
-        return [first, *([decided] if decided else [])]
     test = _test(session, result.next_tests)
+    if first:
+        beside = [test] if progress.came and not progress.run else []
+        return [first, *([decided] if decided else []), *beside]
     if decided is None or progress.waits is None:
         return [test]
     state = progress.waits[1]

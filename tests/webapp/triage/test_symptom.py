@@ -92,8 +92,8 @@ def test_the_model_stays_chosen_and_the_next_step_saves(
     browser: Client, session_of_alice: DiagnosisSession
 ) -> None:
     filled = browser.get(f"/sessions/{session_of_alice.pk}/symptom?preset=glm-5")
-    page = save(
-        browser, session_of_alice, model__name=filled.context["form"]["model__name"].value()
-    )
+    form = filled.context["form"]
+    shape = {name: form[name].value() for name in ("model__layers", "model__hidden_size")}
+    page = save(browser, session_of_alice, **shape)
     assert '<option value="glm-5" selected>' in page
     assert '<button class="btn" form="step-form">Save, then First hypothesis' in page

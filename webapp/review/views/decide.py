@@ -101,7 +101,9 @@ def _page(
         session,
         "decide",
         result=result,
+        recommended=_recommended(result),
         phases=_phases(result, typed["chosen"]),
+        titles=[option.title for option in all_options() if option.id in typed["chosen"]],
         problem=str(error or ""),
         typed={**typed, "version": current.version} if current else typed,
         chosen=typed["chosen"],
@@ -118,14 +120,21 @@ Judged = tuple[Option, Advice]
 WORTH_CHOOSING = frozenset({OptionStatus.RECOMMENDED, OptionStatus.POSSIBLE})
 
 
+def _recommended(result: Diagnosis) -> list[Judged]:
+    """Of every phase, in the order they would be carried out: most of a decision is here."""
+    judged = [(o, result.advice[o.id]) for o in all_options() if o.id in result.advice]
+    judged.sort(key=lambda pair: pair[0].phase)
+    return [pair for pair in judged if pair[1].status is OptionStatus.RECOMMENDED]
+
+
 def _phases(
     result: Diagnosis, chosen: Sequence[str]
 ) -> list[tuple[str, str, list[Judged], list[Judged]]]:
-    """Each phase with the options worth choosing, recommended first, and those that are not."""
+    """Each phase with the other options worth choosing, and those that are not."""
     found = []
     for phase, options in groupby(all_options(), key=lambda option: option.phase):
-        judged = [(o, result.advice[o.id]) for o in options if o.id in result.advice]
-        judged.sort(key=lambda pair: pair[1].status is not OptionStatus.RECOMMENDED)
+        known = [(o, result.advice[o.id]) for o in options if o.id in result.advice]
+        judged = [(o, a) for o, a in known if a.status is not OptionStatus.RECOMMENDED]
         worth = [(o, a) for o, a in judged if a.status in WORTH_CHOOSING or o.id in chosen]
         rest = [pair for pair in judged if pair not in worth]
         found.append((phase, PHASES[phase], worth, rest))

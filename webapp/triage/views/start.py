@@ -52,7 +52,8 @@ def _rows(sessions: Sequence[DiagnosisSession]) -> Iterator[dict[str, object]]:
         progress = found[session.pk]
         numbered = enumerate(STEPS, 1)
         at = next(((n, s.title) for n, s in numbered if s.id not in progress.done), None)
-        yield {"session": session, "at": at, "next": next_in_list(session, progress)}
+        done = len(progress.done)
+        yield {"session": session, "at": at, "done": done, "next": next_in_list(session, progress)}
 
 
 def may_open(user: User) -> None:

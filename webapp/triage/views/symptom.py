@@ -93,13 +93,22 @@ def _page(
     status: int = 200,
     **more: Any,
 ) -> HttpResponse:
-    name = session.workload.get("model", {}).get("name")
-    named = (key for key, one in PRESETS.items() if name and one.fields.get("name") == name)
-    more["preset"] = more.get("preset") or next(named, "")
+    more["preset"] = more.get("preset") or _preset_of(session.workload.get("model", {}))
     more["computed"] = forms.computed(session.workload.get("model", {}))
     more["for_bound"] = forms.FOR_BOUND
     context = shell(session, "symptom", form=form, points=points, presets=PRESETS, **more)
     return TemplateResponse(request, "triage/symptom.html", context, status=status)
+
+
+def _preset_of(model: dict[str, Any]) -> str:
+    """The common model of this shape, however its name was written; "" for none."""
+    shape = [model.get(key) for key in ("layers", "hidden_size")]
+    alike = (
+        key
+        for key, one in PRESETS.items()
+        if None not in shape and [one.fields.get("layers"), one.fields.get("hidden_size")] == shape
+    )
+    return next(alike, "")
 
 
 @require_http_methods(["GET", "POST"])

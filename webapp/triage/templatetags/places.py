@@ -1,0 +1,16 @@
+"""Where a test that is named on a page is made, or its output given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+
+from webapp.triage import standing
+
+register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def place_of(context: Any, test: str) -> str:
+    return standing.place_of(context["session"], test)
