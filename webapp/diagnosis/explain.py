@@ -289,7 +289,7 @@ def _open(result: Diagnosis) -> Section:
         if verdict.kind is VerdictKind.OPEN:
             share = f" (up to {verdict.share_ms[1]:.1f} ms of a step)" if verdict.share_ms else ""
             asked = f" Would tell: {'; '.join(map(in_words, verdict.missing[:3]))}."
-            notes.append(f"{_claim_of(name)}{share}{asked if verdict.missing else ''}")
+            notes.append(f"{_claim_of(name)[:-1]}{share}.{asked if verdict.missing else ''}")
     return Section("Open, and what would tell", (), tuple(notes))
 
 

@@ -162,7 +162,8 @@ CANDIDATES = (
             "communication_bandwidth_bound",
             10,
             "Record about 20 decode steps while the engine runs and is otherwise idle: the profile sends its "
-            "own requests (POST /start_profile)",
+            "own requests and takes about a minute, "
+            "the rest is setting it up (POST /start_profile)",
         ),
         _no_profile,
         # It splits the whole step, where the others settle one part.

@@ -14,6 +14,7 @@ from webapp.diagnosis.case import OptionStatus
 from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.typed import typed
 from webapp.review.models import Decision, DecisionState, RecordVersion
 from webapp.triage.diagnosis_json import as_dict
 from webapp.triage.models import DiagnosisSession, Event, Evidence
@@ -123,10 +124,16 @@ def _fill(decision: Decision, wording: Wording, result: Diagnosis) -> None:
 
 def pin(decision: Decision, result: Diagnosis) -> None:
     """The options, the answer and the evidence as they are now. Not saved."""
-    decision.context = f"{result.headline} {result.summary}"
+    decision.context = f"{result.headline} {result.summary}{_typed(result.facts)}"
     decision.options = as_dict(result)["options"]
     decision.pins = pins(decision.session, result.facts)
     decision.epoch = decision.session.epoch
+
+
+def _typed(facts: Facts) -> str:
+    """They have no output to be pinned by, so the record holds them in words."""
+    said = "; ".join(typed(facts))
+    return f" It rests on these figures as typed, not read: {said}." if said else ""
 
 
 def _check(wording: Wording, result: Diagnosis) -> None:

@@ -22,6 +22,7 @@ from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose
 from webapp.diagnosis.explain import for_a_manager, for_an_engineer
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.typed import typed
 
 FOLDER = Path(agents.samples.__file__).parent / "kpro6"
 
@@ -243,6 +244,19 @@ def test_what_a_person_typed_is_said_and_not_measured() -> None:
     weights = found.verdicts["memory_bandwidth_bound"].against[0].text
     assert "GB of weights, as said" in weights
     assert found.advice["tp_subset"].why[0].text.count("is the one said, not read") == 1
+
+
+def test_the_figures_typed_are_listed_in_words() -> None:
+    said = " ".join(typed(facts_at("guest")))
+    for words in ("layers 78", "tensor parallel 8", "checkpoint 410–440 GB"):
+        assert words in said
+    for words in (
+        "11 output tok/s at 1 request at once",
+        "485 tok/s in all at 64 requests at once",
+    ):
+        assert words in said
+    assert "goal 100 tok/s for a single stream" in said
+    assert typed(Facts.of([])) == ()
 
 
 def test_an_effect_is_predicted_where_one_is_known_and_for_its_load() -> None:

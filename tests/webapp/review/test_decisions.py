@@ -79,6 +79,8 @@ def test_a_record_holds_every_option_as_it_stood_and_pins_its_evidence(
     assert decision.pins
     assert all(stored[pin["name"]] == pin["sha256"] for pin in decision.pins)
     assert superseded_pins(decision, facts_of(session)) == []
+    assert "as typed, not read: " in decision.context
+    assert "11 output tok/s at 1 request at once" in decision.context
 
 
 @pytest.mark.parametrize(
