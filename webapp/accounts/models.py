@@ -30,6 +30,7 @@ class Role(models.TextChoices):
 
 
 _RANKS = (Role.VIEWER, Role.REVIEWER, Role.OPERATOR, Role.ADMINISTRATOR)
+WAITS = ("to_judge", "unseen_words")  # what `backend.Backend` counts beside where they were named
 ELSEWHERE = " (elsewhere)"  # ends the name of an account that stands for another instance's person
 GIVEN = [(role.value, role.label) for role in _RANKS[:-1]]  # administrators are made by is_staff
 
@@ -46,6 +47,11 @@ class User(AbstractUser):
     def unseen_mentions(self) -> int:
         """Of who is signed in: `backend.Backend` counts them."""
         return int(vars(self).get("unseen", 0))
+
+    @property
+    def waits_for_me(self) -> int:
+        """With the proposals to judge and the words on their own that they have not seen, counted alike."""
+        return self.unseen_mentions + sum(int(vars(self).get(name, 0)) for name in WAITS)
 
     @cached_property
     def is_alone(self) -> bool:

@@ -84,7 +84,6 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "webapp.triage.context.everywhere",
-                "webapp.review.context.waiting",
             ],
             "builtins": [
                 "template_partials.templatetags.partials",

@@ -83,6 +83,15 @@ def _lines(decision: Decision, people: _People | None) -> Iterator[str]:
         yield f"  - predicted effect on throughput: {_effect(option)}"
         yield f"  - rollback: {plain(option['rollback'])}"
         yield f"  - verified by: {plain(option['verified_by'])}"
+    yield from _considered(decision, plain)
+    yield from ("", "## Evidence", "")
+    for pin in decision.pins:
+        yield f"- `{pin['name']}` sha256 `{pin['sha256']}`"
+    if decision.outcome:
+        yield from ("", "## Outcome", "", plain(decision.outcome))
+
+
+def _considered(decision: Decision, plain: Text) -> Iterator[str]:
     yield from ("", "## Options considered", "")
     if decision.passed_over:
         yield from (f"Why not what else was recommended: {plain(decision.passed_over)}", "")
@@ -90,11 +99,6 @@ def _lines(decision: Decision, people: _People | None) -> Iterator[str]:
         why = " ".join(sentence(claim["text"]) for claim in option["why"])
         status = option["status"].replace("_", " ")
         yield f"- {option['phase']} **{plain(option['title'])}**: {status}. {plain(why)}"
-    yield from ("", "## Evidence", "")
-    for pin in decision.pins:
-        yield f"- `{pin['name']}` sha256 `{pin['sha256']}`"
-    if decision.outcome:
-        yield from ("", "## Outcome", "", plain(decision.outcome))
 
 
 def _meet(who: Text, decision: Decision, approvals: list[Approval], disputes: list[Thread]) -> None:

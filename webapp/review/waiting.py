@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, F, Func, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from webapp.accounts.models import Role, User
@@ -30,10 +32,16 @@ _STANDS = (Word.APPROVED, Word.REJECTED, Word.CHANGES_WANTED)
 def to_judge(user: User) -> QuerySet[Decision]:
     """Proposals of others that the person may judge and has not judged as they stand, newest first.
     my_word: what they said last of an earlier version, None for nothing."""
-    mine = Approval.objects.filter(decision=OuterRef("pk"), by=user).order_by("-id")
+    found = Decision.objects.filter(Q() if user.is_staff else _may_judge(user.pk))
+    return _unjudged(found, user.pk, user.pk).order_by("-created_at")
+
+
+def _unjudged(found: QuerySet[Decision], user: Any, inside: Any) -> QuerySet[Decision]:
+    """user: the person's key, or a reference to it; inside: the same as a subquery of a record has it."""
+    mine = Approval.objects.filter(decision=OuterRef("pk"), by=inside).order_by("-id")
     last = RecordVersion.objects.filter(decision=OuterRef("pk")).order_by("-number")
-    found = Decision.objects.filter(_may_judge(user), state=DecisionState.PROPOSED)
-    rows = found.exclude(proposed_by=user).annotate(
+    rows = found.filter(state=DecisionState.PROPOSED).exclude(proposed_by=user)
+    rows = rows.annotate(
         my_word=Subquery(mine.values("word")[:1]),
         my_content=Subquery(mine.values("content_sha256")[:1]),
         my_at=Subquery(mine.values("at")[:1]),
@@ -43,15 +51,30 @@ def to_judge(user: User) -> QuerySet[Decision]:
     # A yes holds for the same text; a no, or a wish, was answered when the proposer asked again.
     stands = Q(my_word=Word.APPROVED, my_content=F("content_now"))
     stands |= Q(my_word__in=_STANDS[1:], my_content=F("content_now"), my_at__gte=F("proposed_at"))
-    return rows.exclude(Q(my_word__isnull=False) & stands).order_by("-created_at")
+    return rows.exclude(Q(my_word__isnull=False) & stands)
 
 
-def _may_judge(user: User) -> Q:
-    if user.is_staff:
-        return seen_by(user)
+def _may_judge(user: Any) -> Q:
     roles = (Role.REVIEWER, Role.OPERATOR)
     mine = SessionMember.objects.filter(user=user, session=OuterRef("session"), role__in=roles)
     return Q(Exists(mine))
+
+
+def counts() -> dict[str, Coalesce]:
+    """For each person of a query of people, how many proposals they have to judge and how many words on
+    their own they have not seen: one look at an index each, for the bar above every page."""
+    person, inside = OuterRef("pk"), OuterRef(OuterRef("pk"))
+    administrator = Exists(User.objects.filter(pk=inside, is_staff=True))
+    judged = Decision.objects.filter(_may_judge(inside) | Q(administrator))
+    may = _unjudged(judged, person, inside)
+    words = Approval.objects.filter(decision__proposed_by=person, seen_at=None).exclude(by=person)
+    return {"to_judge": _counted(may), "unseen_words": _counted(words)}
+
+
+def _counted(rows: QuerySet[Any]) -> Coalesce:
+    """Not an aggregate to Django, which would group by what the rows are asked for."""
+    number = Func(F("pk"), function="COUNT", output_field=IntegerField())
+    return Coalesce(Subquery(rows.order_by().annotate(counted=number).values("counted")), 0)
 
 
 def said_of_mine(user: User) -> QuerySet[Approval]:
@@ -99,9 +122,3 @@ def _still_wanted(comments: Iterable[Comment]) -> Iterable[Asked]:
         test = comment.anchor.partition(":")[2]
         if test in wanted[session.pk]:
             yield Asked(comment, test)
-
-
-def count_for(user: User) -> int:
-    """For the bar above every page: proposals to judge, and words on theirs that they have not seen."""
-    unseen = said_of_mine(user).filter(seen_at=None)
-    return to_judge(user)[:MOST].count() + unseen[:MOST].count()

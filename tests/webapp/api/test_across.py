@@ -69,7 +69,7 @@ def test_words_are_found_page_by_page_in_what_one_may_see(
     only = hers("GET", "/search?q=gpu&kind=finding").json()["items"]
     assert {one["kind"] for one in only} == {"finding"}
     assert program(bob)("GET", "/search?q=gpu").json()["items"] == []
-    assert hers("GET", "/search?q=gpu&kind=comment").status_code == 422
+    assert hers("GET", "/search?q=gpu&kind=remark").status_code == 422
 
 
 def test_what_is_stuck_is_for_administrators(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
+from webapp.accounts.backend import Backend
 from webapp.accounts.models import User
 from webapp.review.decisions import DecisionError, Wording, decision_draft, draft_save
 from webapp.review.madr import as_markdown
 from webapp.review.models import Decision, DecisionState, Word
 from webapp.review.threads import comment_add, threads_of
-from webapp.review.waiting import asked_of, count_for, said_of_mine, to_judge
+from webapp.review.waiting import asked_of, said_of_mine, to_judge
 from webapp.review.workflow import decision_judge, decision_propose, decision_withdraw
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
@@ -59,6 +60,13 @@ def say(decision: Decision, by: User, word: Word, reason: str = "because") -> No
     decision_judge(decision, word=word, reason=reason, facts=facts, by=by)
 
 
+def count_for(user: User) -> int:
+    """As the bar above every page has it."""
+    found = Backend().get_user(user.pk)
+    assert found is not None
+    return found.waits_for_me
+
+
 def change(decision: Decision, alice: User, reason: str) -> None:
     decision_withdraw(decision, user=alice)
     wording = Wording(chosen=tuple(decision.chosen), reason=reason)
@@ -103,6 +111,9 @@ def test_only_who_may_judge_is_asked(decision: Decision, alice: User) -> None:
     vera = User.objects.create_user("vera", password="correct horse battery", role="viewer")
     member_add(decision.session, user=vera, added_by=alice, role="viewer")
     assert not to_judge(vera).exists()
+    assert count_for(vera) == 0
+    root = User.objects.create_user("root", password="correct horse battery", is_staff=True)
+    assert count_for(root) == to_judge(root).count() == 1
     assert not to_judge(alice).exists()
 
 

@@ -17,7 +17,6 @@ from webapp.review.threads import ANCHOR, CommentError, comment_add
 from webapp.review.waiting import (
     MOST,
     asked_of,
-    count_for,
     said_of_mine,
     seen_by_proposer,
     to_judge,
@@ -89,7 +88,6 @@ def for_me(request: HttpRequest) -> HttpResponse:
         "waiting": waiting[:MOST],
         "said": list(said[:SAID_SHOWN]),
         "asked": asked,
-        "waits_for_me": count_for(user) + user.unseen_mentions,
     }
     seen_by_proposer(said_of_mine(user).order_by())
     if user.unseen_mentions:
