@@ -48,7 +48,8 @@ class GuestGpu:
 class Topology:
     """matches: (index in host, index in guest) of the same device. matched_by: how that is known, and
     expected: whether only the next start would make it so. emulated: the guest's tree is drawn by a
-    hypervisor and says nothing about the wiring. notes: what limits the picture."""
+    hypervisor and says nothing about the wiring; bare: the guest says that there is none. Neither is known
+    before it was asked. notes: what limits the picture."""
 
     host: tuple[HostGpu, ...]
     guest: tuple[GuestGpu, ...]
@@ -57,6 +58,7 @@ class Topology:
     board: str
     notes: tuple[str, ...]
     matched_by: str = ""
+    bare: bool = False
 
     @property
     def expected(self) -> bool:
@@ -77,6 +79,7 @@ def draw(facts: Facts) -> Topology:
         board.value if board else "",
         tuple(_notes(facts, host, guest, matched=bool(found.pairs))),
         found.how,
+        facts.value(VIRT_KIND) == "none",
     )
 
 
@@ -92,9 +95,9 @@ def _notes(
             "each start. The running QEMU command line would tell."
         )
     if not host:
-        yield "The host's side is unknown: only the host can say how the GPUs are wired."
+        yield "The host’s side is unknown: only the host can say how the GPUs are wired."
     if not guest:
-        yield "The guest's GPUs are unknown."
+        yield "The guest’s GPUs are unknown."
 
 
 def _host(facts: Facts) -> tuple[HostGpu, ...]:

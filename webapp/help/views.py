@@ -32,7 +32,7 @@ def _operator() -> dict[str, Any]:
 
 
 def _reviewer() -> dict[str, Any]:
-    return {"bases": Basis, "statuses": OptionStatus}
+    return {"bases": list(Basis)}
 
 
 def _host_admin() -> dict[str, Any]:
@@ -44,7 +44,7 @@ def _administrator() -> dict[str, Any]:
 
 
 def _reasoning() -> dict[str, Any]:
-    return {"gates": catalogue.gates(), "worked": worked(), "statuses": OptionStatus}
+    return {"gates": catalogue.gates(), "worked": worked(), "statuses": list(OptionStatus)}
 
 
 def _measuring() -> dict[str, Any]:

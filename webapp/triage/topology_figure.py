@@ -137,7 +137,8 @@ def _guest_words(topology: Topology) -> tuple[str, str]:
     board = f" · {topology.board}" if topology.board else ""
     if topology.emulated:
         return f"Guest{board} (emulated)", "drawn by the hypervisor: says nothing of the wiring"
-    return "As the driver sees it", "no hypervisor was seen between driver and wiring"
+    between = "no hypervisor stands" if topology.bare else "not known whether a hypervisor stands"
+    return "As the driver sees it", f"{between} between driver and wiring"
 
 
 def _heading(x: float, title: str, under: str, room: float) -> list[Text]:
@@ -234,7 +235,7 @@ def _guest(topology: Topology, x: float, boxes: list[Box], wires: list[Wire]) ->
     """GPUs beside the host's, then the bridges they share and the bus."""
     if not topology.guest:
         return {}
-    kind = "fake" if topology.emulated else "own"
+    kind = "fake" if topology.emulated else "own" if topology.bare else "unsaid"
     found = {
         i: Box(kind, x, TOP + PITCH * i, GUEST_WIDTH, BOX_HEIGHT, _guest_lines(gpu))
         for i, gpu in enumerate(topology.guest)

@@ -36,7 +36,7 @@ class StoredKeyForm(forms.Form):
         max_length=LARGEST_KEY,
         required=False,
         widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false", "class": "mono"}),
-        help_text="OpenSSH's …-cert.pub, if the machine trusts an authority instead of the key",
+        help_text="OpenSSH’s …-cert.pub, if the machine trusts an authority instead of the key",
     )
     shared = forms.BooleanField(
         label="Everyone here may connect with it", required=False, help_text="administrators only"
