@@ -103,6 +103,7 @@ EXPLAINED_BY = {
     "review:ab": "measuring#compare",
     "review:decisions": "reviewer#decisions",
     "review:decision": "reviewer#decisions",
+    "review:versions": "reviewer#decisions",
     "review:discussion": "reviewer#discuss",
     "review:for_me": "reviewer#for-me",
     "review:calibration": "reviewer#calibration",
