@@ -12,11 +12,13 @@ from agents.facts import View
 from agents.facts.host import HOST_CMDLINE
 from tests.webapp.handoff.conftest import Sent
 from tests.webapp.handoff.stand_in import on_the_stand_in
+from webapp.accounts.models import User
+from webapp.handoff.coming import to_accept
 from webapp.handoff.models import Answer
 from webapp.handoff.taking import still_missing
 from webapp.review.bundle.export import encoded, session_record
 from webapp.triage.case_facts import facts_of
-from webapp.triage.models import DiagnosisSession, Evidence
+from webapp.triage.models import DiagnosisSession, Evidence, SessionMember
 from webapp.triage.progress import Progress, progress_of
 
 pytestmark = pytest.mark.django_db
@@ -105,6 +107,7 @@ def test_the_step_is_done_and_the_card_moves_on_once_somebody_accepted(
     card = operator.get(f"/sessions/{session.pk}/diagnosis").content.decode()
     assert "Erika gave something back: look and accept" in card
     assert "Erika gave something back" in operator.get("/").content.decode()
+    assert "Erika gave something back" in operator.get("/for-me").content.decode()
     done = operator.post(f"/sessions/{session.pk}/links/{sent.link.pk}/accept", follow=True)
     assert done.redirect_chain[-1][0].endswith(f"/links#link-{sent.link.pk}")
     assert "accepted</span> by alice" in done.content.decode()
@@ -123,6 +126,16 @@ def test_nothing_waits_where_all_that_came_was_set_aside(
     page = put(operator, give(erika, sent))
     assert "Accept what came" not in page
     assert knows(sent.link.session).came == ""
+    assert not to_accept(sent.link.made_by)
+
+
+def test_a_reviewer_is_not_asked_to_accept(sent: Sent, erika: Client, bob: User) -> None:
+    give(erika, sent)
+    member = SessionMember.objects.create(session=sent.link.session, user=bob, role="reviewer")
+    assert not to_accept(bob)
+    member.role = "operator"
+    member.save()
+    assert [link.person for link in to_accept(bob)] == ["Erika"]
 
 
 def test_what_the_admin_said_of_the_host_is_shown_as_hers(

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from webapp.accounts.models import Role
+from webapp.handoff.coming import to_accept
 from webapp.review.models import Mention
 from webapp.review.threads import ANCHOR, CommentError, comment_add
 from webapp.review.waiting import (
@@ -88,6 +89,7 @@ def for_me(request: HttpRequest) -> HttpResponse:
         "waiting": waiting[:MOST],
         "said": list(said[:SAID_SHOWN]),
         "asked": asked,
+        "came": to_accept(user)[:MOST],
     }
     seen_by_proposer(said_of_mine(user).order_by())
     if user.unseen_mentions:
