@@ -130,7 +130,8 @@ def arguments_of(session: DiagnosisSession, owner: User, number: int = 1) -> dic
     webhook = Webhook.objects.create(
         session=session, url="https://1.1.1.1/", sealed="", key_id="", made_by=owner
     )
-    answer = Answer.objects.create(link=link, evidence=taken.evidence, understood=1)
+    other, _ = Link.make(session, made_by=owner, person="a", purpose="why", hours=1, phases=[])
+    answer = Answer.objects.create(link=other, evidence=taken.evidence, understood=1)
     return {
         "answer_id": answer.pk,
         "key_id": key.pk,

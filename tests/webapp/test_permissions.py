@@ -38,6 +38,7 @@ ARGUMENTS = {
         "number",
         "token",
         "link_id",
+        "answer_id",
         "sha256",
         "form",
         "key_id",
@@ -60,7 +61,7 @@ OF_ITS_PARTS = sorted(
     if CONVERTERS[name]
     & {
         *("target_id", "run_id", "run_number", "name", "number"),
-        *("link_id", "sha256", "webhook_id"),
+        *("link_id", "answer_id", "sha256", "webhook_id"),
     }
 )
 

@@ -93,11 +93,12 @@ def setup_of(given: Mapping[str, str]) -> Setup:
 
 
 def started(session: DiagnosisSession) -> list[Setup]:
-    """The trials that have a run, the newest first."""
+    """The trials that have a run or an output by hand."""
     found: dict[str, Setup] = {}
-    runs = session.runs.values_list("arguments", flat=True)
-    handed = session.events.filter(kind=GIVEN).values_list("data", flat=True)
-    for token in (*(str(a.get(TRIAL, "")) for a in runs), *(str(d["trial"]) for d in handed)):
+    runs = session.runs.order_by().values_list("arguments", flat=True)
+    handed = session.events.order_by().filter(kind=GIVEN).values_list("data", flat=True)
+    for data in reversed(list(runs.union(handed, all=True))):
+        token = str(data.get(TRIAL) or data.get("trial", ""))
         parts = dict(zip(("option", "benchmark", "runs", "set"), token.split("|"), strict=False))
         if token and token not in found:
             try:
