@@ -134,6 +134,7 @@ def arguments_of(session: DiagnosisSession, owner: User, number: int = 1) -> dic
     answer = Answer.objects.create(link=other, evidence=taken.evidence, understood=1)
     return {
         "answer_id": answer.pk,
+        "benchmark": "bench.copy",
         "key_id": key.pk,
         "webhook_id": webhook.pk,
         "link_id": link.pk,

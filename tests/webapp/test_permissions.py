@@ -39,6 +39,7 @@ ARGUMENTS = {
         "token",
         "link_id",
         "answer_id",
+        "benchmark",
         "sha256",
         "form",
         "key_id",

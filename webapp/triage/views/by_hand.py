@@ -13,12 +13,14 @@ from webapp.triage.views.shell import on_session
 
 @require_GET
 @on_session
-def program_file(request: HttpRequest, session: DiagnosisSession, name: str) -> HttpResponse:
+def program_file(request: HttpRequest, session: DiagnosisSession, benchmark: str) -> HttpResponse:
     """The very bytes that a run would send there; their hash stands on the page."""
     try:
-        raw = program(name)
+        raw = program(benchmark)
     except KeyError:
         raise Http404 from None
     response = HttpResponse(raw, content_type="application/zip")
-    response["Content-Disposition"] = f'attachment; filename="{file_of(all_benchmarks()[name])}"'
+    response["Content-Disposition"] = (
+        f'attachment; filename="{file_of(all_benchmarks()[benchmark])}"'
+    )
     return response
