@@ -14,7 +14,14 @@ from webapp.triage.outputs import facts_from, merged, read_given
 from webapp.triage.sessions import session_open
 from webapp.triage.sources import Access, gather
 
-TITLE = "Sample: GLM-5 on eight GPUs in a Proxmox VM (reconstructed from a published account)"
+TITLE = "Sample: GLM-5 on eight GPUs in a VM, {known}"
+# What was known by then, by stage. Pages mark every such session as reconstructed.
+KNOWN = {
+    "first": "first measurements",
+    "guest": "the guest looked at",
+    "host": "the host’s side pasted",
+    "after": "measured again",
+}
 
 
 @cache
@@ -27,7 +34,8 @@ def open_sample(name: str, *, owner: User) -> DiagnosisSession:
     """A session that holds every output of the sample up to its stage. Raises ValueError for a name
     that is not a sample."""
     outputs = load(name)
-    session = session_open(owner=owner, title=TITLE)
+    stage = name.partition("@")[2]
+    session = session_open(owner=owner, title=TITLE.format(known=KNOWN.get(stage, "all of it")))
     session.sample = name
     session.own_words = "Compute-bound on small-batch MoE expert kernels."
     session.first_hypothesis = "compute_bound"

@@ -20,7 +20,9 @@ from agents.facts import View
 from agents.probes import all_probes
 from tests.corpus import MEASUREMENTS
 from webapp.accounts.models import User
+from webapp.diagnosis.case import OptionStatus
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
+from webapp.diagnosis.claim import Basis
 from webapp.diagnosis.contradictions import all_rules
 from webapp.diagnosis.ladder import GATES
 from webapp.diagnosis.reference.glossary import GLOSSARY
@@ -77,6 +79,13 @@ def test_everything_there_is_has_its_place(browser: Client) -> None:
         found = Page(text_of(browser, slug)).ids
         assert ids <= set(found), slug
         assert len(found) == len(set(found)), slug
+
+
+def test_what_is_one_of_a_few_is_listed(browser: Client) -> None:
+    reviewer, reasoning = text_of(browser, "reviewer"), text_of(browser, "reasoning")
+    assert all(f"<b>{basis.value}</b>" in reviewer for basis in Basis)
+    assert all(status.value.replace("_", " ") in reasoning for status in OptionStatus)
+    assert "one of: ;" not in reasoning
 
 
 def test_every_command_stands_there_as_it_runs(browser: Client) -> None:
