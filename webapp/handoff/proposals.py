@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Exists
+
 from webapp.diagnosis.facts import Facts
 from webapp.handoff.models import Link
 from webapp.review.decisions import superseded_pins
 from webapp.review.disputes import bearing_on
-from webapp.review.models import Approval, Decision, DecisionState
+from webapp.review.models import Approval, Comment, Decision, DecisionState
 from webapp.review.threads import Thread, threads_of
 from webapp.review.workflow import opened_by_proposer
 
@@ -44,8 +46,10 @@ def proposals(link: Link, facts: Facts) -> list[Proposal]:
     if not link.may_approve:
         return []
     said = {approval.decision_id: approval for approval in link.approvals.order_by("id")}
-    rows = link.session.decisions.select_related("proposed_by").order_by("-number")
-    threads = threads_of(link.session)
+    disputed = Exists(Comment.objects.filter(session=link.session, stance="dispute"))
+    rows = link.session.decisions.select_related("proposed_by").annotate(disputed=disputed)
+    rows = rows.order_by("-number")
+    threads = threads_of(link.session) if any(vars(d)["disputed"] for d in rows) else []
     asked = [d for d in rows if d.pk in said or _asks(d)]
     return [
         Proposal(

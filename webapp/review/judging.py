@@ -17,6 +17,7 @@ from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
 from webapp.review.models import Approval, Decision
 from webapp.review.threads import Thread
+from webapp.review.versions import Judged
 from webapp.review.workflow import counting
 from webapp.triage.models import DiagnosisSession
 
@@ -31,11 +32,13 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A word on the record, or a thread about it. at: of its beginning."""
+    """A word on the record, or a thread about it. at: of its beginning. version: that the word was of,
+    None where there is but one."""
 
     at: datetime
     word: Approval | None = None
     thread: Thread | None = None
+    version: int | None = None
 
 
 def known_before(session: DiagnosisSession, result: Diagnosis) -> list[Known]:
@@ -82,11 +85,15 @@ def _gates(result: Diagnosis, page: str) -> Iterator[Known]:
 
 
 def said_on(
-    decision: Decision, approvals: Iterable[Approval], threads: Sequence[Thread]
+    decision: Decision,
+    versions: Sequence[Judged],
+    approvals: Iterable[Approval],
+    threads: Sequence[Thread],
 ) -> list[Said]:
     """Words and threads in one list, oldest first: a reason is written once."""
+    numbers = {word.pk: one.version.number for one in versions for word in one.words}
     here = [t for t in threads if t.first.anchor == f"decision:{decision.number}"]
-    found = [Said(approval.at, word=approval) for approval in approvals]
+    found = [Said(one.at, word=one, version=numbers.get(one.pk)) for one in approvals]
     found += [Said(thread.first.created_at, thread=thread) for thread in here]
     return sorted(found, key=lambda one: one.at)
 

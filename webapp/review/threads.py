@@ -49,6 +49,15 @@ def threads_of(session: DiagnosisSession) -> list[Thread]:
     return threaded(session.comments.select_related("author"))
 
 
+def threads_read(session: DiagnosisSession) -> list[Thread]:
+    """The same, read once however many parts of a page ask."""
+    known = vars(session)
+    if "_threads" not in known:
+        known["_threads"] = threads_of(session)
+    found: list[Thread] = known["_threads"]
+    return found
+
+
 def threaded(comments: Iterable[Comment]) -> list[Thread]:
     """comments: oldest first."""
     found: dict[int, Thread] = {}

@@ -27,9 +27,13 @@ class Difference:
     after: str
 
 
-def versions_of(decision: Decision, approvals: Iterable[Approval]) -> list[Judged]:
-    """Oldest first. A word belongs to the newest version of its text that was there when it was said."""
-    kept = list(decision.versions.select_related("proposed_by"))
+def versions_of(
+    decision: Decision, approvals: Iterable[Approval], *, whole: bool = False
+) -> list[Judged]:
+    """Oldest first; whole: with their texts. A word belongs to the newest version of its text that was
+    there when it was said."""
+    rows = decision.versions.select_related("proposed_by")
+    kept = list(rows if whole else rows.defer("content"))
     of_version: dict[int, list[Approval]] = {version.number: [] for version in kept}
     for approval in approvals:
         found = version_judged(approval, kept)

@@ -15,6 +15,7 @@ from webapp.review.waiting import asked_of, said_of_mine, to_judge
 from webapp.review.workflow import decision_judge, decision_propose, decision_withdraw
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
+from webapp.triage.digests import digest_refresh
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.progress import progress_of
 from webapp.triage.samples import open_sample
@@ -318,3 +319,15 @@ def test_a_reason_may_be_given_for_what_was_passed_over(
     assert "The profile is for Monday." in shown
     decision.refresh_from_db()
     assert "The profile is for Monday." in as_markdown(decision)
+
+
+def test_the_search_finds_what_was_said_and_shows_where_it_stands(
+    decision: Decision, bob: User, browser: Client
+) -> None:
+    comment_add(decision.session, author=bob, text="Wilhelmine swapped it", stance="dispute")
+    say(decision, bob, Word.REJECTED, "Wilhelmine has no window")
+    digest_refresh(decision.session)
+    found = browser.get("/search?q=wilhelmine").content.decode()
+    assert "Wilhelmine has no window" in found
+    assert "Wilhelmine swapped it" in found
+    assert found.count('<span class="pill') == 2

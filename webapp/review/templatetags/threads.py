@@ -8,7 +8,7 @@ from django import template
 from django.urls import reverse
 
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
-from webapp.review.threads import Thread, threads_of
+from webapp.review.threads import Thread, threads_read
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.templatetags.why import titled
 
@@ -16,13 +16,7 @@ register = template.Library()
 
 
 def _all(context: template.Context) -> list[Thread]:
-    """Read once a page, however many of its claims ask."""
-    session = context["session"]
-    known = vars(session)
-    if "_threads" not in known:
-        known["_threads"] = threads_of(session)
-    found: list[Thread] = known["_threads"]
-    return found
+    return threads_read(context["session"])
 
 
 @register.inclusion_tag("review/_threads.html", takes_context=True)

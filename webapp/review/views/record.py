@@ -7,7 +7,7 @@ from datetime import datetime
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -26,7 +26,7 @@ from webapp.review.judging import known_before, my_word, pins_cited, said_on
 from webapp.review.madr import as_markdown
 from webapp.review.models import Approval, Decision, DecisionState, RecordVersion, Word
 from webapp.review.scoring import as_data
-from webapp.review.threads import threads_of
+from webapp.review.threads import threads_read
 from webapp.review.versions import differences, versions_of
 from webapp.review.waiting import seen_by_proposer
 from webapp.triage.case_facts import facts_of
@@ -60,7 +60,8 @@ def _page(
 ) -> HttpResponse:
     later = Decision.objects.filter(supersedes=OuterRef("pk")).order_by("number")
     records = session.decisions.select_related("proposed_by", "supersedes").annotate(
-        replaced_by=Subquery(later.values("number")[:1])
+        replaced_by=Subquery(later.values("number")[:1]),
+        changed=Exists(RecordVersion.objects.filter(decision=OuterRef("pk"), number=2)),
     )
     found = get_object_or_404(records, number=number)
     approvals = workflow.approvals_of(found)
@@ -68,7 +69,9 @@ def _page(
     facts = facts_of(session)
     proposed = found.state == DecisionState.PROPOSED
     result = session_diagnosis(session, facts) if proposed else None
-    threads, others = threads_of(session), [o for o in found.options if o["id"] not in found.chosen]
+    threads = threads_read(session)
+    others = [o for o in found.options if o["id"] not in found.chosen]
+    judged = versions_of(found, approvals) if vars(found)["changed"] else []
     context = shell(
         session,
         "",
@@ -76,8 +79,8 @@ def _page(
         known=known_before(session, result) if result else [],
         disputes=bearing_on(found, threads),
         other_disputes=[t for t in threads if t.disputes and t not in bearing_on(found, threads)],
-        said=said_on(found, approvals, threads),
-        versions=versions_of(found, approvals),
+        said=said_on(found, judged, approvals, threads),
+        versions=judged,
         my_word=my_word(found, approvals, acting(request)),
         decision=found,
         chosen=[o for o in found.options if o["id"] in found.chosen],
@@ -95,7 +98,8 @@ def _page(
         with_answer=True,
         mine=found.proposed_by_id == acting(request).pk,
     )
-    if request.method == "GET" and context["mine"]:
+    unseen = any(word.seen_at is None for word in approvals)
+    if request.method == "GET" and context["mine"] and unseen:
         seen_by_proposer(Approval.objects.filter(decision=found))
     return TemplateResponse(request, "review/decision.html", context, status=status)
 
@@ -105,7 +109,7 @@ def _page(
 def versions(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
     """?from= and ?to= are version numbers; without them, what you judged and the newest."""
     found = get_object_or_404(session.decisions.select_related("proposed_by"), number=number)
-    judged = versions_of(found, workflow.approvals_of(found))
+    judged = versions_of(found, workflow.approvals_of(found), whole=True)
     kept = [one.version for one in judged]
     if not kept:
         raise Http404
