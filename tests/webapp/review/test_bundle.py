@@ -55,7 +55,9 @@ def session(alice: User) -> DiagnosisSession:
         made, made_by=alice, person="Rolf", purpose="why", hours=1, phases=[], may_approve=True
     )
     rolf = ByLink(link, "Rolf Zwirner")
-    decision_judge(decision, by=rolf, word=Word.APPROVED, reason="go, says Rolf", facts=facts_of(made))
+    decision_judge(
+        decision, by=rolf, word=Word.APPROVED, reason="go, says Rolf", facts=facts_of(made)
+    )
     return made
 
 

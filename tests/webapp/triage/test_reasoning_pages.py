@@ -436,7 +436,9 @@ def test_every_word_belongs_to_a_term() -> None:
 @hypothesis.settings(max_examples=50)
 def test_linking_words_changes_no_text_and_keeps_it_escaped(text: str) -> None:
     linked = str(with_terms(text))
-    assert re.sub(r'<a class="word" href="/help/words#[\w-]+">|</a>', "", linked) == str(escape(text))
+    assert re.sub(r'<a class="word" href="/help/words#[\w-]+">|</a>', "", linked) == str(
+        escape(text)
+    )
 
 
 def test_only_the_first_mention_leads_away() -> None:
