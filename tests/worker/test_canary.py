@@ -25,7 +25,7 @@ from django.test import Client
 
 from agents.host_keys import HostKey
 from tests.agents.conftest import Sshd, ssh_keys, sshd
-from tests.webapp.test_permissions import CONVERTERS, PATTERNS, address, arguments_of
+from tests.webapp.addresses import CONVERTERS, PATTERNS, address, arguments_of
 from tests.worker.conftest import ROOT, wait_until
 from webapp.accounts.models import User
 from webapp.handoff.models import Link

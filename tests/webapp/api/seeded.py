@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from tests.webapp.test_permissions import arguments_of
+from tests.webapp.addresses import arguments_of
 from webapp.accounts.models import ApiToken, Scope, User
 from webapp.review.models import Decision
 from webapp.triage.samples import open_sample

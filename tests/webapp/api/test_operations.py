@@ -12,8 +12,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from tests.webapp.addresses import arguments_of
 from tests.webapp.api.conftest import Program
-from tests.webapp.test_permissions import arguments_of, everything
+from tests.webapp.test_permissions import everything
 from webapp.accounts.models import GIVEN, ApiToken, Role, Scope, User
 from webapp.api.api import api
 from webapp.api.help import EXAMPLES
