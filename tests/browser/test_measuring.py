@@ -36,7 +36,7 @@ def page(server: Server, account: str, browser: Browser) -> Iterator[Page]:
 
 def _chosen(page: Page, engine: Engine) -> Locator:
     offer = page.locator('[id="bench.serving_load"]')
-    offer.locator("summary").click()
+    offer.locator("summary").first.click()
     offer.get_by_label("Endpoint").fill(engine.url)
     offer.get_by_label("Answer (tokens)").fill("40")
     return offer

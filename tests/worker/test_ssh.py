@@ -191,7 +191,8 @@ def test_with_several_people_only_administrators_use_this_machines_keys(
     with pytest.raises(credentials.RefusedError, match="administrator"):
         credentials.agent_for(machine, operator)
     User.objects.filter(pk=admin.pk).update(is_active=False)
-    assert isinstance(credentials.agent_for(machine, operator), SshAgent)
+    alone = User.objects.get(pk=operator.pk)  # who is here is asked once for each request
+    assert isinstance(credentials.agent_for(machine, alone), SshAgent)
 
 
 @pytest.mark.parametrize("jump", ["ops@", "ops@gate:x", "gate:"])

@@ -44,8 +44,8 @@ def test_one_step_that_fails_stops_no_other(machine: dict[str, str], tmp_path: P
     assert code == 1
     assert ran == [
         *("allreduce_vs_nccl_tests.py", "allreduce_vs_nccl_tests.py", "copy_vs_memcpy_peer.py"),
-        *("sweep.py", "failures.py", "whole_runs.py", "whole_runs.py"),
-        *("kernels.py", "kernels.py", "whole_runs.py"),
+        *("sweep.py", "whole_runs.py", "whole_runs.py"),
+        *("kernels.py", "kernels.py", "whole_runs.py", "failures.py"),
     ]
     assert "failures ended with 1" in said
     assert (tmp_path / "out" / "sweep.log").read_text().startswith("ran sweep.py")

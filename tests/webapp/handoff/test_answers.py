@@ -107,7 +107,7 @@ def test_which_vm_it_is_about_is_told_to_the_operator(
     sent.link.session.refresh_from_db()
     assert "vm" not in sent.link.session.workload.get("host", {})
     card = operator.get(f"/sessions/{sent.link.session.pk}/links").content.decode()
-    assert "says it is VM <b>128 &lt;b&gt;llm&lt;/b&gt;</b>" in card
+    assert "the VM is: 128 &lt;b&gt;llm&lt;/b&gt;" in card
 
 
 def test_what_is_said_stands_where_the_page_then_is(sent: Sent, erika: Client) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -107,12 +107,13 @@ def _page(
 @require_GET
 @on_session
 def versions(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
-    """?from= and ?to= are version numbers; without them, what you judged and the newest."""
+    """?from= and ?to= are version numbers; without them, what you judged and the newest. Before anything
+    was proposed there are none, and the record itself is shown."""
     found = get_object_or_404(session.decisions.select_related("proposed_by"), number=number)
     judged = versions_of(found, workflow.approvals_of(found), whole=True)
     kept = [one.version for one in judged]
     if not kept:
-        raise Http404
+        return redirect("review:decision", session.pk, number)
     mine = [one for one in judged if any(w.by_id == acting(request).pk for w in one.words)]
     usual = mine[-1].version if mine else kept[max(0, len(kept) - 2)]
     before = _asked_version(kept, request.GET.get("from", ""), usual)
