@@ -39,6 +39,7 @@ def _none(complaints: list[str]) -> None:
 
 
 def _no_sideways_scroll(page: Page) -> None:
+    page.wait_for_load_state()  # a page that is being left has no document for a moment
     width = page.evaluate(
         "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     )
