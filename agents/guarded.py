@@ -21,9 +21,10 @@ def parse_guarded(reader: Probe | Benchmark, output: Output) -> Readings:
 
 def _as_far_as_allowed(reader: Probe | Benchmark, output: Output, readings: Readings) -> Readings:
     """What a user without root's rights was told lacks what root would have seen, so that root's own answer
-    counts before it, in whatever order they come."""
+    counts before it, in whatever order they come. By standard error alone: a log that root read may hold the
+    same words."""
     more = reader.root_adds if isinstance(reader, Probe) else ""
-    if not more or not output.refused:
+    if not more or not Output("", output.stderr).refused:
         return readings
     return tuple(
         replace(reading, missing=(*reading.missing, more))

@@ -64,3 +64,5 @@ def test_a_user_who_may_not_read_the_kernel_log_says_less_than_root() -> None:
     assert refused.fact_id == root.fact_id == HOST_IOMMU.id
     assert "the kernel log" in refused.missing
     assert len(root.missing) < len(refused.missing)
+    (logged,) = parse_guarded(probe, Output(said + "iommu: sshd: Permission denied\n"))
+    assert "the kernel log" not in logged.missing
