@@ -242,7 +242,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=0.0)
     given = parser.parse_args()
     count = min(given.seconds, LONGEST_RUN_S) * given.lines
-    with stack() as made:
+    with stack(PEERPATH_WEB_PROCESSES="2") as made:
         import django
 
         django.setup()

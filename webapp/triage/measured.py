@@ -5,9 +5,12 @@ A new kind of result is one line in SHOWN; its template gets the reading as `ite
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+from uuid import UUID
 
 from agents.facts import Fact, Reading, ReadingKind
 from agents.facts.bench import (
@@ -28,7 +31,7 @@ from agents.framing import clean
 from agents.probe import Output
 from agents.read import read_output
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.triage.models import Run
+from webapp.triage.models import OutputChunk, Run
 from webapp.triage.runs import BENCHMARK
 
 SHOWN: tuple[tuple[Fact[Any], str], ...] = (
@@ -44,10 +47,10 @@ SHOWN: tuple[tuple[Fact[Any], str], ...] = (
     (MEMORY, "triage/_memory.html"),
     (LAUNCH, "triage/_launch.html"),
 )
-LIVE, MOST_PRINTED = (
-    1 << 17,
-    1 << 20,
-)  # characters that are parsed and bytes that are fetched, each poll
+# characters that are parsed and bytes that are fetched, each time that there is more
+LIVE, MOST_PRINTED = 1 << 17, 1 << 20
+PIECES_AT_ONCE = 16  # of a run's output, from the database; each is at most 256 KiB
+RUNS_WATCHED = 32  # at one time by one process, before two of them are read again for each watcher
 _LOOK = '{"at_s"'  # a look of the telemetry, of which there are several a second
 TAIL_LINES = 200  # the box scrolls; a watcher whose connection was lost for a while finds them all
 MOST_EACH = 6  # results of one kind on the page; all are among the evidence
@@ -98,29 +101,38 @@ def _shown(fact: Fact[Any], template: str, item: Sourced, looks: Sourced | None 
     return Measured(fact.title, (template, "triage/_measured.html"), item, meanwhile)
 
 
-def live(run: Run) -> Live | None:
+def live(run: Run, pieces: int) -> Live | None:
     """None when it is no benchmark, or has ended, or has printed nothing yet. Of more than a poll may
-    read each time only the last lines are shown: a machine may print without end."""
-    if run.kind != BENCHMARK or run.ended:
+    read each time only the last lines are shown: a machine may print without end. pieces: how many of its
+    output are stored; all who watch it share what was read of them."""
+    if run.kind != BENCHMARK or run.ended or not pieces:
         return None
-    raw = _printed(run)
+    return _read(run.pk, run.names[0], pieces)
+
+
+@lru_cache(maxsize=RUNS_WATCHED)
+def _read(run_id: UUID, benchmark: str, _pieces: int) -> Live | None:
+    """Pieces are only ever added, so their number says what they are."""
+    raw = _printed(run_id)
     lines = [line for line in clean(raw).splitlines() if not line.startswith(_LOOK)]
     if not lines:
         return None
     text = "\n".join(lines)
-    readings = read_output(run.names[0], Output(text, truncated=True)) if len(text) <= LIVE else ()
+    readings = read_output(benchmark, Output(text, truncated=True)) if len(text) <= LIVE else ()
     return Live(tuple(_in_order(readings)), tuple(line[:300] for line in lines[-TAIL_LINES:]))
 
 
-def _printed(run: Run) -> bytes:
+def _printed(run_id: UUID) -> bytes:
     """All of it; of what is too much a piece, longer than what is parsed."""
-    raw = b""
-    newest_first = run.chunks.order_by("-number").values_list("body", flat=True)
-    for body in newest_first.iterator(chunk_size=1):
-        raw = bytes(body) + raw
-        if len(raw) > MOST_PRINTED:
-            return raw[-LIVE - 1 :]
-    return raw
+    newest_first = OutputChunk.objects.filter(run=run_id).order_by("-number")
+    bodies: deque[bytes] = deque()
+    size = 0
+    for body in newest_first.values_list("body", flat=True).iterator(chunk_size=PIECES_AT_ONCE):
+        bodies.appendleft(bytes(body))
+        size += len(body)
+        if size > MOST_PRINTED:
+            return b"".join(bodies)[-LIVE - 1 :]
+    return b"".join(bodies)
 
 
 def _in_order(readings: Iterable[Reading[Any]]) -> Iterable[Measured]:

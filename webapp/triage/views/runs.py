@@ -126,7 +126,7 @@ def run_context(session: DiagnosisSession, run: Run, other: str) -> dict[str, An
         "evidence": list(answers) if vars(run)["answers"] else [],
         "seen": seen_of(run, other),
         "expected": len(run.names),
-        "so_far": live(run),
+        "so_far": live(run, vars(run)["pieces"]),
         "waiting": other,
     }
 
