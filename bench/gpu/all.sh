@@ -46,8 +46,8 @@ sums() { # RANKS REPEATS SECONDS MORE...
         --keep "$folder/sums$ranks" --repeats "$repeats" --seconds "$seconds" "$@"
 }
 
-arms() { # RANKS: protocols and algorithms by the number of ranks
-    step "arms$1" 75 sweep.py --keep "$folder/arms$1.jsonl" --gpus "$1" --repeats 3 --limit 70 \
+arms() { # RANKS: protocols and algorithms by the number of ranks, over shared memory as without P2P
+    step "arms$1" 75 sweep.py --no-p2p --keep "$folder/arms$1.jsonl" --gpus "$1" --repeats 3 --limit 70 \
         --sizes 4K,64K,1M,16M --arms proto_simple,proto_ll,proto_ll128,algo_ring,algo_tree
 }
 
