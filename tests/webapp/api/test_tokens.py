@@ -13,6 +13,7 @@ from django.utils import timezone
 from tests.webapp.api.conftest import Program
 from webapp.accounts import throttle
 from webapp.accounts.models import ApiToken, Scope, User, handle_of
+from webapp.triage.sessions import session_open
 
 pytestmark = pytest.mark.django_db
 
@@ -118,6 +119,23 @@ def test_large_requests_are_for_who_has_a_token(
     assert refused.status_code == 413
     assert refused.json()["status"] == 413
     assert program(alice)("POST", "/sessions", body).status_code == 422
+
+
+def test_a_large_request_is_its_tokens_owners_whoever_is_signed_in(
+    program: Callable[..., Program], alice: User, bob: User, carol: User
+) -> None:
+    session = session_open(owner=alice, title="x")
+    sent = {"text": "x" * 70_000}
+    with_a_cookie = Client()
+    with_a_cookie.force_login(carol)
+    asked = {"authorization": f"Bearer {program(bob).token}"}
+    address = f"/api/v1/sessions/{session.pk}/evidence"
+    refused = with_a_cookie.post(address, sent, "application/json", headers=asked)
+    assert refused.status_code == 404
+    assert not session.evidence.exists()
+    taken = program(alice)("POST", f"/sessions/{session.pk}/evidence", sent)
+    assert taken.status_code == 201
+    assert session.evidence.get().created_by == alice
 
 
 # --- the account page besides tokens ---------------------------------------------------------------
