@@ -4,9 +4,8 @@ that was given, not how many were."""
 from __future__ import annotations
 
 import base64
-import binascii
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
@@ -19,6 +18,8 @@ from webapp.api.problems import RefusedError
 M = TypeVar("M", bound=Model)
 T = TypeVar("T")
 MOST = 200
+# OverflowError: the first or last day that there is, in another time zone.
+_NO_CURSOR = (ValueError, TypeError, ValidationError, RecursionError, OverflowError)
 
 
 class Asked(BaseModel):
@@ -65,9 +66,9 @@ def _decoded(cursor: str, model: type[Model], by: str) -> tuple[Any, Any]:
         raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         value, key = json.loads(raw)
         if isinstance(model._meta.get_field(by), DateTimeField):
-            value = datetime.fromisoformat(value)
+            value = datetime.fromisoformat(value).astimezone(UTC)
         return _whole(value), _whole(model._meta.pk.to_python(key))
-    except (binascii.Error, ValueError, TypeError, ValidationError, RecursionError) as error:
+    except _NO_CURSOR as error:
         raise RefusedError(422, "That is no cursor of this list.") from error
 
 

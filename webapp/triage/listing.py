@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -116,9 +116,7 @@ def _of(found: SessionQuerySet, alike: QuerySet[Digest]) -> SessionQuerySet:
 def _following(found: SessionQuerySet, before: str) -> SessionQuerySet:
     at, _, key = before.partition("_")
     try:
-        moment, last = datetime.fromisoformat(at), UUID(key)
-    except ValueError:
-        return found
-    if moment.tzinfo is None:
+        moment, last = datetime.fromisoformat(at).astimezone(UTC), UUID(key)
+    except (ValueError, OverflowError):
         return found
     return found.filter(Q(updated_at__lt=moment) | Q(updated_at=moment, pk__lt=last))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -183,6 +184,18 @@ def test_what_is_no_cursor_of_a_list_is_told_to_be_none(ask: Program, at: str, p
     for cursor in (*NO_CURSORS, other):
         problem_of(ask("GET", f"{path.format(at)}?cursor={cursor}"), 422)
     assert ask("GET", f"{at}/events?cursor={A_NUMBER}").status_code == 200
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_time_that_is_out_of_reach_here_is_no_cursor(
+    ask: Program, at: str, alice: User, time: str
+) -> None:
+    cursor = base64.urlsafe_b64encode(json.dumps([time, at[10:]]).encode()).decode()
+    problem_of(ask("GET", f"/sessions?cursor={cursor}"), 422)
+    browser = Client()
+    browser.force_login(alice)
+    for page, key in (("/", at[10:]), ("/decisions", "1")):
+        assert browser.get(page, {"before": f"{time}_{key}"}).status_code == 200
 
 
 # --- the same request again ---------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -262,9 +262,7 @@ def _older(found: QuerySet[Decision], before: str) -> QuerySet[Decision]:
     """All of them for what is no mark of a last one."""
     at, _, key = before.partition("_")
     try:
-        moment, last = datetime.fromisoformat(at), int(key[:18])
-    except ValueError:
-        return found
-    if moment.tzinfo is None:
+        moment, last = datetime.fromisoformat(at).astimezone(UTC), int(key[:18])
+    except (ValueError, OverflowError):
         return found
     return found.filter(Q(created_at__lt=moment) | Q(created_at=moment, pk__lt=last))
