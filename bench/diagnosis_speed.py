@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from agents.facts.bench import COPY, DELIVERY, CopyPath, CopyResult, CopyRow, Timing
+from agents.facts.bench import COPY, DELIVERY, CopyPath, CopyResult, CopyRow, DeliveryResult, Timing
 from agents.facts.gpu import CLIQUE_CAPABILITY, GPU_NUMA, GPUS, Clique, GpuNuma
 from agents.facts.host import ACS, GPU_PATHS, PCI_TREE, AcsPort, GpuPath, PciNode
 from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
@@ -70,7 +70,7 @@ def sixteen() -> Facts:
         GPU_NUMA.known(tuple(GpuNuma(f"GPU{i}", i // 8) for i in range(COUNT))),
         NUMA_NODES.known((NumaNode(0, "0-63"), NumaNode(1, "64-127"))),
         NCCL_TRANSPORTS.known(NcclTransports(shm=512)),
-        DELIVERY.known({f"{a}->{b}": True for a, b in ordered}),
+        DELIVERY.known(DeliveryResult({f"{a}->{b}": True for a, b in ordered})),
         COPY.known(CopyResult(copies)),
         GPU_PATHS.known(paths),
         PCI_TREE.known(nodes),

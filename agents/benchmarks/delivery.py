@@ -6,11 +6,9 @@ GeForce cards in a VM were seen to pass all three and never to deliver (NVIDIA/n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from agents.benchmark import Benchmark
 from agents.facts import Reading
-from agents.facts.bench import DELIVERY, TELEMETRY
+from agents.facts.bench import DELIVERY, TELEMETRY, DeliveryResult
 from agents.parsing import delivery_lines
 from agents.parsing.delivery_lines import SCHEMA, DeliveryLines
 from agents.probe import Output, Readings, Signature
@@ -27,7 +25,8 @@ def parse(output: Output) -> Readings:
     if found.pairs:
         cut = () if said.ended else (f"the end: {said.why_cut(timed_out=output.timed_out)}",)
         missing = (*found.missing, *cut)
-        return (DELIVERY.known(found.pairs, lines=found.lines, missing=missing),)
+        result = DeliveryResult(found.pairs, said.environment)
+        return (DELIVERY.known(result, lines=found.lines, missing=missing),)
     if said.error:
         return (DELIVERY.unsupported(said.error),)
     if found.missing:
@@ -38,7 +37,7 @@ def parse(output: Output) -> Readings:
     return (DELIVERY.unreadable(f"no check in the output: {first[:120]}"),)
 
 
-def _nothing(found: DeliveryLines) -> Reading[Mapping[str, bool]]:
+def _nothing(found: DeliveryLines) -> Reading[DeliveryResult]:
     why = f"no pair could be checked: {'; '.join(found.missing)}"[:400]
     if found.checks and all(check.verdict == "unusable" for check in found.checks):
         return DELIVERY.unsupported(why, lines=found.lines)

@@ -7,7 +7,7 @@ is written to a peer, which is how NCCL sends.
 from __future__ import annotations
 
 from agents.benchmark import Benchmark
-from agents.facts.bench import DELIVERY, PAIR_MATRICES
+from agents.facts.bench import DELIVERY, PAIR_MATRICES, DeliveryResult
 from agents.parsing import simple_p2p
 from agents.probe import Output, Readings, Signature
 
@@ -25,8 +25,9 @@ def parse(output: Output) -> Readings:
     if found.pair and found.passed is False:
         a, b = found.pair
         pairs = {f"{a}->{b}": False, f"{b}->{a}": False}
+        result = DeliveryResult(pairs, {"gpus": ", ".join(found.names)} if found.names else {})
         missing = ("which of the two directions is wrong",)
-        return (matrices, DELIVERY.known(pairs, lines=found.lines[-1:], missing=missing))
+        return (matrices, DELIVERY.known(result, lines=found.lines[-1:], missing=missing))
     if found.waived:
         return (matrices, DELIVERY.not_run("simpleP2P waived its test: no peer access"))
     why = "simpleP2P checks what is read from a peer, not what is written to one"

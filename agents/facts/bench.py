@@ -171,6 +171,14 @@ class AllReduceResult:
 
 
 @dataclass(frozen=True, slots=True)
+class DeliveryResult:
+    """pairs: whether the bytes arrived, by sender and receiver ("0->1")."""
+
+    pairs: Mapping[str, bool]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class SweepArm:
     """One choice of NCCL's settings. outcome: right, wrong, hang, failed or unusable; the worst of its
     tries, with the reason. transport: what NCCL's log named, "" if nothing."""
@@ -335,8 +343,8 @@ NCCL_SWEEP: Fact[SweepResult] = Fact("bench.nccl_sweep", "NCCL settings compared
 CONTENTION: Fact[ContentionResult] = Fact(
     "bench.contention", "Copies beside other copies", ContentionResult
 )
-DELIVERY: Fact[Mapping[str, bool]] = Fact(
-    "bench.delivery", "Bytes checked on the destination, by pair", dict[str, bool]
+DELIVERY: Fact[DeliveryResult] = Fact(
+    "bench.delivery", "Bytes checked on the destination, by pair", DeliveryResult
 )
 PAIR_MATRICES: Fact[tuple[PairMatrix, ...]] = Fact(
     "bench.pairs", "Matrices of a bandwidth tool", tuple[PairMatrix, ...]

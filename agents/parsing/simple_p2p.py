@@ -13,7 +13,7 @@ from agents.facts.bench import PairMatrix
 
 _QUOTE = re.compile(r"^[\s>|]{1,16}")
 _ACCESS = re.compile(
-    r"^Peer access from .{1,80} \(GPU(\d{1,3})\) -> .{1,80} \(GPU(\d{1,3})\) : (Yes|No)"
+    r"^Peer access from (.{1,80}) \(GPU(\d{1,3})\) -> (.{1,80}) \(GPU(\d{1,3})\) : (Yes|No)"
 )
 _RATE = re.compile(r"cudaMemcpy between GPU(\d{1,3}) and GPU(\d{1,3}): (\d{1,6}\.\d{1,3})\s?GB/s")
 _GIB = 1024**3 / 1e9
@@ -23,7 +23,7 @@ _GIB = 1024**3 / 1e9
 class Outcome:
     """pair: the two GPUs it tested. passed: its value check; None: it did not come to that.
 
-    waived: no pair has peer access.
+    waived: no pair has peer access. names: of the cards that it lists, in order of their index.
     """
 
     matrices: tuple[PairMatrix, ...]
@@ -31,11 +31,13 @@ class Outcome:
     pair: tuple[str, str] | None = None
     passed: bool | None = None
     waived: bool = False
+    names: tuple[str, ...] = ()
 
 
 def parse(text: str) -> Outcome | None:
     """None when no line is simpleP2P's."""
     access: dict[tuple[str, str], float] = {}
+    names: dict[str, str] = {}
     rate: tuple[str, str, float] | None = None
     lines: list[int] = []
     passed: bool | None = None
@@ -43,7 +45,8 @@ def parse(text: str) -> Outcome | None:
     for number, raw in enumerate(text.splitlines(), 1):
         line = _QUOTE.sub("", raw[:400])
         if peer := _ACCESS.match(line):
-            access[peer[1], peer[2]] = float(peer[3] == "Yes")
+            access[peer[2], peer[4]] = float(peer[5] == "Yes")
+            names |= {peer[2]: peer[1], peer[4]: peer[3]}
         elif copied := _RATE.search(line):
             rate = copied[1], copied[2], float(copied[3]) * _GIB
         elif "Verification error @ element" in line or line.startswith("Test failed"):
@@ -59,7 +62,8 @@ def parse(text: str) -> Outcome | None:
         return None
     matrices = _matrices(access, rate)
     pair = (rate[0], rate[1]) if rate else None
-    return Outcome(matrices, tuple(lines), pair, passed if pair else None, waived)
+    listed = tuple(names[gpu] for gpu in sorted(names, key=int))
+    return Outcome(matrices, tuple(lines), pair, passed if pair else None, waived, listed)
 
 
 def _matrices(

@@ -35,6 +35,7 @@ from webapp.diagnosis.communication import (
     communication,
 )
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.measured_on import here
 from webapp.diagnosis.step_floor import Floor, step_floor
 from webapp.diagnosis.step_profile import NO_STEP_FITS, WAITING, Split, fits_none, split_of
 
@@ -290,6 +291,7 @@ def what_if(
         if isinstance(accepted, int | float)
         else accepted,
     }
+    facts = here(facts)
     changed = _changed(facts, model, tp)
     observed = observed_points(changed)
     point, assumed = _point(changed, observed, batch)

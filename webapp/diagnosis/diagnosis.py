@@ -26,12 +26,14 @@ from webapp.diagnosis.headline import headline, summary
 from webapp.diagnosis.ladder import judge_ladder
 from webapp.diagnosis.layouts import layouts
 from webapp.diagnosis.matching import with_vm
+from webapp.diagnosis.measured_on import here
 from webapp.diagnosis.next_test import next_tests
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Everything a page or `diagnose --json` shows. headline: one plain-language answer."""
+    """Everything a page or `diagnose --json` shows. facts: as they were read, those that decided nothing
+    too. headline: one plain-language answer."""
 
     facts: Facts
     contradictions: tuple[Contradiction, ...]
@@ -48,8 +50,8 @@ class Diagnosis:
 
 
 def judge(facts: Facts, *, vmid: int | None = None) -> Case:
-    """Gates, bounds and verdicts, without what is advised."""
-    facts = with_vm(facts, vmid)
+    """Gates, bounds and verdicts, without what is advised. Other machines' figures decide nothing."""
+    facts = here(with_vm(facts, vmid))
     case = Case(facts, judge_ladder(facts), bounds(facts))
     return replace(case, verdicts={h.id: h.assess(case) for h in all_hypotheses()})
 
@@ -57,7 +59,7 @@ def judge(facts: Facts, *, vmid: int | None = None) -> Case:
 def diagnose(facts: Facts, *, vmid: int | None = None) -> Diagnosis:
     """vmid: the VM under diagnosis, where the evidence names several and does not tell which."""
     case = judge(facts, vmid=vmid)
-    facts = case.facts
+    facts = with_vm(facts, vmid)
     advice = {option.id: option.judge(case) for option in all_options()}
     return Diagnosis(
         facts=facts,

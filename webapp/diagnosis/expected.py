@@ -77,7 +77,8 @@ class _Machine:
     shows less. Figures of other cards than the guest's are judged by what their own headers say."""
 
     def __init__(self, facts: Facts) -> None:
-        here = not any(True for _ in elsewhere(facts))
+        best = (facts.best(fact) for fact in (MEMORY, COPY, ALLREDUCE))
+        here = not any(elsewhere(facts, item) for item in best if item)
         listed = facts.value(GPUS) if here else None
         topology = facts.value(TOPOLOGY) if here else None
         self.gpus: dict[str, Gpu] = {str(gpu.index): gpu for gpu in listed or ()}
@@ -118,7 +119,8 @@ class _Machine:
 
 def _names_measured(facts: Facts) -> set[str | None]:
     """As the programs that measured wrote them into their headers."""
-    return {name for fact in (MEMORY, COPY, ALLREDUCE) for name in names_measured(facts, fact)}
+    best = (facts.best(fact) for fact in (MEMORY, COPY, ALLREDUCE))
+    return {name for item in best if item for name in names_measured(item)}
 
 
 def _memory(facts: Facts, machine: _Machine) -> Iterator[Figure]:

@@ -78,6 +78,11 @@ class Facts:
         best = self.best(fact)
         return best.reading.kind if best else ReadingKind.NOT_RUN
 
+    def unread(self, fact: Fact[Any]) -> str:
+        """Why the reading that counts has no value, as its reader says it; "" without a reading."""
+        best = self.best(fact)
+        return best.reading.detail if best and best.reading.kind is not ReadingKind.KNOWN else ""
+
     def refs(self, *facts: Fact[Any]) -> tuple[EvidenceRef, ...]:
         """Evidence of the readings that count for these facts: all lines of a table of some GPUs."""
         found = (self.best(fact) for fact in facts)

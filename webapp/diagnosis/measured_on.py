@@ -1,39 +1,91 @@
-"""Which GPUs a program measured, by its own header, and whether the guest that was read has them."""
+"""Which GPUs a program measured, by its own header, and whether the guest that was read has them.
+
+Figures of other cards are another machine's: they are shown, and decide nothing here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from agents.facts import Fact
-from agents.facts.bench import ALLREDUCE, CONTENTION, COPY, NCCL_SWEEP
+from agents.facts import Fact, Reading, ReadingKind
+from agents.facts.bench import ALLREDUCE, CONTENTION, COPY, DELIVERY, NCCL_SWEEP, TELEMETRY
 from agents.facts.gpu import GPUS
 from agents.facts.kernels import LAUNCH, MEMORY
-from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.rule import of_one_epoch
+from webapp.diagnosis.facts import Facts, Sourced
 
-MEASURED: tuple[Fact[Any], ...] = (COPY, ALLREDUCE, CONTENTION, NCCL_SWEEP, MEMORY, LAUNCH)
+MEASURED: tuple[Fact[Any], ...] = (
+    COPY,
+    ALLREDUCE,
+    CONTENTION,
+    DELIVERY,
+    NCCL_SWEEP,
+    MEMORY,
+    LAUNCH,
+)
+_NAMED = {fact.id for fact in MEASURED}
 
 
-def names_measured(facts: Facts, fact: Fact[Any]) -> frozenset[str]:
-    """Empty where the header names none: a CPU's figures, or another program's."""
-    result = facts.value(fact)
+def names_measured(item: Sourced) -> frozenset[str]:
+    """Empty where the header names none: a CPU's figures, another program's, an earlier version's reading."""
+    result = item.reading.value
     text = result.environment.get("gpus", "") if result else ""
     return frozenset(name for name in text.split(", ") if name)
 
 
-def elsewhere(facts: Facts) -> Iterator[tuple[Fact[Any], frozenset[str]]]:
-    """Measurements of cards none of which the guest has, with the cards' names.
+def listing(facts: Facts, item: Sourced) -> Sourced | None:
+    """The GPUs as they were listed between the same changes; where nobody looked then, as they are known."""
+    known = [s for s in facts.all(GPUS) if s.reading.kind is ReadingKind.KNOWN]
+    then = (s for s in known if s.epoch == item.epoch)
+    return next(then, known[0] if known else None)
 
-    By name alone: UUIDs are hidden in one output and bare in another. A MIG instance has its card's name
-    with more behind it.
+
+def elsewhere(facts: Facts, item: Sourced) -> str:
+    """In words, when none of the cards that it measured is among the guest's; else "".
+
+    By name alone: UUIDs are hidden in one output and bare in another.
     """
-    listed = tuple(_plain(gpu.name) for gpu in facts.value(GPUS) or () if gpu.name)
-    for fact in MEASURED if listed else ():
-        names = names_measured(facts, fact)
-        here = any(_plain(name).startswith(listed) for name in names)
-        if names and not here and of_one_epoch(facts, fact, GPUS):
-            yield fact, names
+    names, list_ = names_measured(item), listing(facts, item)
+    cards = {gpu.name for gpu in list_.reading.value or () if gpu.name} if list_ else set()
+    if not names or not cards or any(_same(name, card) for name in names for card in cards):
+        return ""
+    return f"measured on {', '.join(sorted(names))}, but the guest has {', '.join(sorted(cards))}"
+
+
+def here(facts: Facts) -> Facts:
+    """The facts, in which what was measured on other cards, and the telemetry beside it, was never run."""
+    foreign = {item.source: why for _, item in measured(facts) if (why := elsewhere(facts, item))}
+    if not foreign:
+        return facts
+    every = (item for group in facts.readings.values() for item in group)
+    return Facts.of(_if_here(facts, item, foreign) for item in every)
+
+
+def measured(facts: Facts) -> Iterator[tuple[Fact[Any], Sourced]]:
+    """Readings whose header can name cards, of each kind the one that counts first."""
+    return ((fact, item) for fact in MEASURED for item in facts.all(fact))
+
+
+def _if_here(facts: Facts, item: Sourced, foreign: Mapping[str, str]) -> Sourced:
+    """Telemetry names no cards; it is of those that the same output measured."""
+    fact_id = item.reading.fact_id
+    why = foreign.get(item.source, "")
+    if fact_id in _NAMED and why:
+        why = elsewhere(facts, item)
+    if not why or fact_id not in _NAMED | {TELEMETRY.id}:
+        return item
+    return replace(
+        item, reading=Reading(fact_id, ReadingKind.NOT_RUN, None, why, item.reading.lines)
+    )
+
+
+def _same(name: str, card: str) -> bool:
+    """A MIG instance has its card's name with more behind it; nvidia-smi's table cuts long names ("..")."""
+    name, card = _plain(name), _plain(card)
+    if card.endswith(".."):
+        return name.startswith(card.rstrip("."))
+    return name == card or name.startswith(f"{card} MIG ")
 
 
 def _plain(name: str) -> str:

@@ -20,6 +20,7 @@ from agents.facts.bench import (
     PAIR_MATRICES,
     PROFILE,
     SERVING,
+    DeliveryResult,
     Profile,
     ServingRow,
 )
@@ -244,7 +245,8 @@ def test_a_passed_simple_p2p_proves_no_write() -> None:
 def test_a_failed_simple_p2p_is_a_wrong_delivery() -> None:
     end = "Verification error @ element 0: val = 0.000000, ref = 0.000000"
     reading = _pasted(SIMPLE.format(end=end, result="Test failed!"))[DELIVERY.id]
-    assert reading.value == {"0->1": False, "1->0": False}
+    cards = {"gpus": "NVIDIA L40S, NVIDIA L40S"}
+    assert reading.value == DeliveryResult({"0->1": False, "1->0": False}, cards)
 
 
 def test_a_waived_simple_p2p_says_no_access_and_nothing_of_delivery() -> None:

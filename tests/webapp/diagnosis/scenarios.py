@@ -22,6 +22,7 @@ from agents.facts.bench import (
     CopyPath,
     CopyResult,
     CopyRow,
+    DeliveryResult,
     Profile,
     ServingRow,
     Timing,
@@ -193,7 +194,7 @@ def _capability(have: int = 8, of: int = 8, ids: Sequence[int | None] = (0,)) ->
 
 def _delivery(size: int, *, right: bool) -> Reading[Any]:
     pairs = {f"{a}->{b}": right for a in range(size) for b in range(size) if a != b}
-    return DELIVERY.known(pairs, lines=(4,))
+    return DELIVERY.known(DeliveryResult(pairs), lines=(4,))
 
 
 def _all_reduce(*, p2p: bool, wrong: int | None = 0, hang: bool = False) -> Reading[Any]:

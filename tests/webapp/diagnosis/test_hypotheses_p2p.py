@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agents.facts import Reading
-from agents.facts.bench import ALLREDUCE, DELIVERY, AllReduceResult, AllReduceRow
+from agents.facts.bench import ALLREDUCE, DELIVERY, AllReduceResult, AllReduceRow, DeliveryResult
 from agents.facts.gpu import CLIQUE_CAPABILITY, FABRIC, GPUS, NVLINKS, Clique, Fabric, NvLinks
 from agents.facts.host import ACS, GPU_PATHS, AcsPort, GpuPath
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS, NcclTransports
@@ -46,7 +46,7 @@ def _with(guest: list[Reading[Any]], *instead: Reading[Any]) -> list[Reading[Any
 def _checked(right: bool) -> list[Reading[Any]]:
     row = AllReduceRow(12288, 30.0, 2, wrong=0)
     return [
-        DELIVERY.known({"0->1": right, "1->0": right}, lines=(1,)),
+        DELIVERY.known(DeliveryResult({"0->1": right, "1->0": right}), lines=(1,)),
         ALLREDUCE.known(AllReduceResult((row,), True), lines=(1,)),
         ALLREDUCE.known(AllReduceResult((row,), False), lines=(1,)),
     ]

@@ -15,6 +15,7 @@ from agents.facts.bench import (
     SERVING,
     AllReduceResult,
     AllReduceRow,
+    DeliveryResult,
     ServingRow,
 )
 from agents.facts.gpu import (
@@ -239,12 +240,15 @@ def test_a_newer_configuration_counts_before_an_older_running_line() -> None:
 
 
 def test_a_verified_copy_counts_for_the_fabric_only_without_a_vm() -> None:
-    right = DELIVERY.known({"0->1": True, "1->0": True}, lines=(1,))
+    right = DELIVERY.known(DeliveryResult({"0->1": True, "1->0": True}), lines=(1,))
     guest = kvm_guest(P2pCode.OK, 2)
     assert _of(facts_of(*guest, right), "fabric").state is GateState.UNKNOWN
     live = sourced(VIRT_KIND.known("none", lines=(1,)), right)
     assert _of(Facts.of([*live, *sourced(*guest, epoch=1)]), "fabric").state is GateState.PASS
-    bad = sourced(VIRT_KIND.known("none", lines=(1,)), DELIVERY.known({"0->1": False}, lines=(1,)))
+    bad = sourced(
+        VIRT_KIND.known("none", lines=(1,)),
+        DELIVERY.known(DeliveryResult({"0->1": False}), lines=(1,)),
+    )
     assert _of(Facts.of([*bad, *sourced(*guest, epoch=1)]), "fabric").state is GateState.FAIL
 
 
@@ -300,11 +304,11 @@ def test_mapped_needs_the_log_of_the_start() -> None:
 
 
 def test_delivery_over_a_refused_path_is_a_staged_copy() -> None:
-    right = DELIVERY.known({"0->1": True, "1->0": True}, lines=(1,))
+    right = DELIVERY.known(DeliveryResult({"0->1": True, "1->0": True}), lines=(1,))
     assert _gate("delivered", *kvm_guest(P2pCode.NS, 2), right).state is GateState.UNKNOWN
     assert _gate("delivered", *kvm_guest(P2pCode.OK, 2), right).state is GateState.PASS
     assert _gate("delivered", *kvm_guest(P2pCode.OK, 3), right).state is GateState.UNKNOWN
-    wrong = DELIVERY.known({"0->1": False, "1->0": True}, lines=(1,))
+    wrong = DELIVERY.known(DeliveryResult({"0->1": False, "1->0": True}), lines=(1,))
     gate = _gate("delivered", *kvm_guest(P2pCode.OK, 2), wrong)
     assert gate.state is GateState.FAIL
     assert "GPU0→GPU1" in gate.why

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agents.facts import Reading
-from agents.facts.bench import DELIVERY, PROFILE, Profile
+from agents.facts.bench import DELIVERY, PROFILE, DeliveryResult, Profile
 from agents.facts.gpu import GPUS, Gpu
 from agents.facts.host import GPU_PATHS, HOST_CMDLINE, VFIO_ERRORS, GpuPath, VfioError
 from agents.facts.nccl import ENGINE, NCCL_ENV, Engine
@@ -168,7 +168,7 @@ def test_the_clique_is_recommended_when_its_lack_is_the_cause() -> None:
     "danger",
     [
         VFIO_ERRORS.known((VfioError("0000:01:00.0", -14, "Bad address"),)),
-        DELIVERY.known({"0->1": False}),
+        DELIVERY.known(DeliveryResult({"0->1": False})),
         FORCE,
     ],
 )

@@ -9,7 +9,9 @@ import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from webapp.triage.models import Evidence
+from agents.facts.bench import DELIVERY, DeliveryResult
+from webapp.triage.case_facts import facts_of
+from webapp.triage.models import DiagnosisSession, Evidence
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 BEFORE = ("triage", "0006_actor_name")
@@ -51,3 +53,22 @@ def test_evidence_of_before_keeps_its_bytes_and_has_its_size(
     assert found.blocks.count() == 2
     before = migrated(("triage", "0013_visits_of_a_person")).get_model("triage", "Evidence")
     assert [bytes(row.body) for row in before.objects.order_by("pk")] == [RAW, LONG]
+
+
+def test_a_check_of_bytes_of_before_is_still_read(newest: list[tuple[str, str]]) -> None:
+    old = migrated(("triage", "0016_set_aside"))
+    owner = old.get_model("accounts", "User").objects.create(username="alice")
+    session = old.get_model("triage", "DiagnosisSession").objects.create(title="t", owner=owner)
+    evidence = old.get_model("triage", "Evidence").objects.create(
+        session=session, reader="bench.delivery", origin="run", sha256="0" * 64, body=b""
+    )
+    readings = old.get_model("triage", "StoredReading").objects
+    said: dict[str, Any] = {"evidence": evidence, "reader": "bench.delivery", "parsed_by": "0"}
+    pairs = {"0->1": True, "1->0": False}
+    readings.create(fact_id=DELIVERY.id, kind="known", value=pairs, lines=[2], **said)
+    readings.create(fact_id=DELIVERY.id, kind="not_run", value=None, detail="one GPU", **said)
+    migrated(*newest)
+    found = facts_of(DiagnosisSession.objects.get(pk=session.pk)).all(DELIVERY)
+    assert [item.reading.value for item in found] == [DeliveryResult(pairs), None]
+    before = migrated(("triage", "0016_set_aside")).get_model("triage", "StoredReading")
+    assert [row.value for row in before.objects.order_by("pk")] == [pairs, None]

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agents.facts.gpu import GPUS
 from webapp.diagnosis.case import Bound
-from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.measured_on import elsewhere
+from webapp.diagnosis.claim import EvidenceRef
+from webapp.diagnosis.facts import CITED, Facts
+from webapp.diagnosis.measured_on import elsewhere, listing, measured
 from webapp.diagnosis.rule import Clash, Rule
 
 
 def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
-    listed = ", ".join(sorted({gpu.name for gpu in facts.value(GPUS) or () if gpu.name}))
-    for fact, names in elsewhere(facts):
-        text = f"{fact.title}: measured on {', '.join(sorted(names))}, but the guest has {listed}"
-        yield text, facts.refs(fact, GPUS)
+    """Once for all outputs that say the same, with the lines of the newest."""
+    found: dict[str, tuple[EvidenceRef, ...]] = {}
+    for fact, item in measured(facts):
+        why, cards = elsewhere(facts, item), listing(facts, item)
+        if why and cards:
+            found.setdefault(f"{fact.title}: {why}", item.refs[:CITED] + cards.refs[:CITED])
+    yield from found.items()
 
 
 rule = Rule(__name__, check)

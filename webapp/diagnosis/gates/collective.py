@@ -31,8 +31,10 @@ def judge(facts: Facts, path: Path) -> Gate:
     if not arms:
         expected = "right or wrong only shows once the driver allows P2P"
         refused = driver.judge(facts, path).state is GateState.FAIL
-        why = "no value-checked all-reduce"
-        return Gate(GATE, path, GateState.UNKNOWN, why, (), expected if refused else None)
+        unread = facts.unread(ALLREDUCE)
+        why = "no value-checked all-reduce" + (f" (what was read: {unread})" if unread else "")
+        refs = facts.refs(ALLREDUCE) if unread else ()
+        return Gate(GATE, path, GateState.UNKNOWN, why, refs, expected if refused else None)
     refs = tuple(ref for item in arms for ref in item.refs[:3])
     results: list[AllReduceResult] = [s.reading.value for s in arms if s.reading.value]
     over = [outcome(result) for result in results if _over_p2p(facts, path, result)]

@@ -23,7 +23,7 @@ def judge(facts: Facts, path: Path) -> Gate:
     wrong = sorted(f"{a}→{b}" for (a, b), right in checked.items() if not right)
     allowed = driver.judge(facts, path).state
     if not checked:
-        return _not_checked(path, allowed)
+        return _not_checked(facts, path, allowed)
     if allowed is GateState.FAIL:
         why = "bytes were checked, but the driver refuses P2P here, so the copies were staged"
         return Gate(GATE, path, GateState.UNKNOWN, why, refs)
@@ -39,21 +39,25 @@ def judge(facts: Facts, path: Path) -> Gate:
     return Gate(GATE, path, GateState.PASS, why, refs)
 
 
-def _not_checked(path: Path, allowed: GateState) -> Gate:
+def _not_checked(facts: Facts, path: Path, allowed: GateState) -> Gate:
     why = "no copy was checked by the GPU that receives it"
     expected = None
     if allowed is GateState.PASS:
         why += "; a matrix of OK and a bandwidth figure do not show it"
     elif allowed is GateState.FAIL:
         expected = "nothing to check until the driver allows P2P"
-    return Gate(GATE, path, GateState.UNKNOWN, why, (), expected)
+    unread = facts.unread(DELIVERY)
+    refs = facts.refs(DELIVERY) if unread else ()
+    why += f" (what was read: {unread})" if unread else ""
+    return Gate(GATE, path, GateState.UNKNOWN, why, refs, expected)
 
 
 def _on_path(facts: Facts, path: Path) -> dict[Pair, bool]:
     """Keys of the benchmark hold the two indices in order ("0->1")."""
     wanted = pairs(facts).on(path)
     found: dict[Pair, bool] = {}
-    for key, right in (facts.value(DELIVERY) or {}).items():
+    result = facts.value(DELIVERY)
+    for key, right in result.pairs.items() if result else ():
         numbers = re.findall(r"\d+", key)
         if len(numbers) == 2:
             found[(f"GPU{numbers[0]}", f"GPU{numbers[1]}")] = right

@@ -46,12 +46,13 @@ def _nvlink(facts: Facts) -> Gate:
 
 def _pcie(facts: Facts) -> Gate:
     for item in _without_a_vm(facts):
-        wrong = [pair for pair, right in (item.reading.value or {}).items() if not right]
+        checked = item.reading.value.pairs if item.reading.value else {}
+        wrong = [pair for pair, right in checked.items() if not right]
         if wrong:
             why = f"without a VM, bytes did not arrive on {', '.join(sorted(wrong))}"
             return Gate(GATE, Path.PCIE, GateState.FAIL, why, item.refs)
-        if item.reading.value:
-            why = f"without a VM, bytes arrived on {len(item.reading.value)} checked pairs"
+        if checked:
+            why = f"without a VM, bytes arrived on {len(checked)} checked pairs"
             return Gate(GATE, Path.PCIE, GateState.PASS, why, item.refs)
     why = "no verified copy on this machine without a VM"
     return Gate(GATE, Path.PCIE, GateState.UNKNOWN, why, (), _expected(facts))

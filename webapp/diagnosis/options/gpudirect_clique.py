@@ -95,7 +95,8 @@ def _seen_here(case: Case) -> list[Claim]:
     if mapping_errors(facts):
         text = "VFIO could not map a GPU's BAR for the others at the start of the VM"
         found.append(because(text, "QEMU hw/vfio/listener.c", facts.refs(VFIO_ERRORS)))
-    if not all((facts.value(DELIVERY) or {"": True}).values()):
+    delivery = facts.value(DELIVERY)
+    if delivery and not all(delivery.pairs.values()):
         found.append(seen("bytes did not arrive at their destination", facts.refs(DELIVERY), ""))
     if case.verdict("false_p2p_grant") is VerdictKind.SUPPORTED:
         refs = facts.refs(DELIVERY, ALLREDUCE, P2P_READ)
