@@ -54,6 +54,35 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// A link into a folded part opens it, from another page and from this one; so does going back to it.
+const unfold = (hash) => {
+  const target = hash.length > 1 && document.getElementById(hash.slice(1));
+  if (!target) return;
+  let folded = target.closest("details:not([open])");
+  if (!folded) return;
+  for (; folded; folded = folded.parentElement.closest("details:not([open])")) folded.open = true;
+  target.scrollIntoView();
+};
+document.addEventListener("DOMContentLoaded", () => unfold(location.hash));
+window.addEventListener("hashchange", () => unfold(location.hash));
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href*='#']");
+  if (link && link.href.split("#")[0] === location.href.split("#")[0]) unfold(link.hash);
+});
+
+// Paper has nothing to open. Style sheets say so as well; browsers that do not know how get it from here.
+const folded = new Set();
+window.addEventListener("beforeprint", () => {
+  for (const part of document.querySelectorAll("main details:not([open])")) {
+    part.open = true;
+    folded.add(part);
+  }
+});
+window.addEventListener("afterprint", () => {
+  for (const part of folded) part.open = false;
+  folded.clear();
+});
+
 // A word's meaning on hover, focus or tap, from the help page it leads to; the second tap goes there.
 const pages = new Map();
 const meaning = async ({ pathname, hash }) => {
@@ -90,18 +119,4 @@ document.addEventListener("keydown", (event) => { if (event.key === "Escape") un
 document.addEventListener("click", (event) => {
   const word = event.target.closest("a.word");
   if (word && matchMedia("(hover: none)").matches && !document.querySelector(".says")) event.preventDefault();
-});
-
-// Live output stays where its reader scrolled to when a newer one takes its place; at its end it follows.
-const scrolled = new Map();
-document.addEventListener("htmx:beforeSwap", () => {
-  for (const box of document.querySelectorAll("[data-scroll]")) {
-    const atEnd = box.scrollTop > 0 && box.scrollTop + box.clientHeight >= box.scrollHeight - 4;
-    scrolled.set(box.id, atEnd ? Infinity : box.scrollTop);
-  }
-});
-document.addEventListener("htmx:afterSwap", () => {
-  for (const box of document.querySelectorAll("[data-scroll]")) {
-    if (scrolled.has(box.id)) box.scrollTop = Math.min(scrolled.get(box.id), box.scrollHeight);
-  }
 });

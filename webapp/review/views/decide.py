@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -127,15 +128,27 @@ def _recommended(result: Diagnosis) -> list[Judged]:
     return [pair for pair in judged if pair[1].status is OptionStatus.RECOMMENDED]
 
 
-def _phases(
-    result: Diagnosis, chosen: Sequence[str]
-) -> list[tuple[str, str, list[Judged], list[Judged]]]:
-    """Each phase with the other options worth choosing, and those that are not."""
+@dataclass(frozen=True, slots=True)
+class PhaseShown:
+    """A phase with its options that are not recommended. worth: those that can be chosen; rest: those
+    without effect, unsafe, blocked or done. chosen: whether one of them is ticked."""
+
+    id: str
+    title: str
+    worth: tuple[Judged, ...]
+    rest: tuple[Judged, ...]
+    chosen: bool
+
+
+def _phases(result: Diagnosis, chosen: Sequence[str]) -> list[PhaseShown]:
+    """Those that have such an option, in their order."""
     found = []
     for phase, options in groupby(all_options(), key=lambda option: option.phase):
         known = [(o, result.advice[o.id]) for o in options if o.id in result.advice]
         judged = [(o, a) for o, a in known if a.status is not OptionStatus.RECOMMENDED]
-        worth = [(o, a) for o, a in judged if a.status in WORTH_CHOOSING or o.id in chosen]
-        rest = [pair for pair in judged if pair not in worth]
-        found.append((phase, PHASES[phase], worth, rest))
+        worth = tuple((o, a) for o, a in judged if a.status in WORTH_CHOOSING or o.id in chosen)
+        rest = tuple(pair for pair in judged if pair not in worth)
+        ticked = any(o.id in chosen for o, _ in worth)
+        if judged:
+            found.append(PhaseShown(phase, PHASES[phase], worth, rest, ticked))
     return found

@@ -47,7 +47,7 @@ SAID_AS = {
 
 
 # How an id's parts are written for people; tp8 is TP8.
-_NAMES = ("ACS", "BAR", "GPU", "KVM", "NCCL", "NUMA", "NVLink", "P2P", "PCIe", "QEMU")
+_NAMES = ("ACS", "BAR", "GPU", "KVM", "NCCL", "NUMA", "NVLink", "P2P", "PCIe", "QEMU", "VM")
 WRITTEN = {name.lower(): name for name in (*_NAMES, "TP", "PP", "EP", "DP")}
 
 
@@ -80,10 +80,21 @@ def by_title(text: str) -> str:
 
 
 @register.filter
+def fact_title(fact_id: str) -> str:
+    """What the fact is called; the id of one that today's vocabulary has no more."""
+    fact = all_facts().get(fact_id)
+    return fact.title if fact else fact_id
+
+
+_WORD = re.compile(r"[a-z]+(?=[\s,:;’']|$)")
+
+
+@register.filter
 def sentence(text: str) -> str:
-    """With a capital at its beginning and a stop at its end."""
+    """With a capital at its beginning, unless a name of a program stands there, and a stop at its end."""
     text = text.strip()
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?")) or not text else ".")
+    begun = text[:1].upper() + text[1:] if _WORD.match(text) else text
+    return begun + ("" if text.endswith((".", "?")) or not text else ".")
 
 
 @register.filter

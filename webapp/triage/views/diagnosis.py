@@ -50,6 +50,8 @@ def diagnosis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         bars=[(bound, time_bar(bound)) for bound in result.bounds],
         ladder=ladder_rows(result.ladder),
         **_hypotheses(result),
+        pressing=[found for found in result.findings if found.severity != "info"],
+        by_the_way=[found for found in result.findings if found.severity == "info"],
         moments=moments(session_pivots(session, result.facts)),
         **what_if_context(result.facts, {}),
         to_say=unsaid,
