@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from collections.abc import Callable
 
@@ -119,6 +120,11 @@ def test_a_tampered_event_is_found(session: DiagnosisSession, alice: User) -> No
     )
 
 
+def _at(data: bytes, time: str) -> bytes:
+    """The first time of it, in another time zone at an end of the calendar."""
+    return re.sub(rb'("(?:created_)?at": ?)"[^"]+"', rb'\1"%s"' % time.encode(), data, count=1)
+
+
 @pytest.mark.parametrize(
     ("name", "change", "problem"),
     [
@@ -127,6 +133,23 @@ def test_a_tampered_event_is_found(session: DiagnosisSession, alice: User) -> No
         ("session.json", lambda d: d.replace(b'"epoch": 0', b'"epoch": "x"'), "cannot be read"),
         ("session.json", lambda d: d.replace(b'"reply_to": 0', b'"reply_to": 7'), "do not fit"),
         ("events.jsonl", lambda d: b"[]\n", "cannot be read"),
+        (
+            "session.json",
+            lambda d: d.replace(b'"epoch": 0', b'"epoch": 9' + b"0" * 30),
+            "cannot be",
+        ),
+        (
+            "session.json",
+            lambda d: d.replace(b'"meta": {', b'"meta": {"hint": [1],', 1),
+            "cannot be",
+        ),
+        (
+            "session.json",
+            lambda d: d.replace(b'"workload": {', b'"workload": {"x": 1,'),
+            "do not fit",
+        ),
+        ("session.json", lambda d: _at(d, "0001-01-01T00:00:00+14:00"), "do not fit"),
+        ("events.jsonl", lambda d: _at(d, "9999-12-31T23:59:59-14:00"), "do not fit"),
     ],
 )
 def test_what_is_no_bundle_is_refused_whole(

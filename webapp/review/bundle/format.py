@@ -12,15 +12,31 @@ opened and taken away again is the same bytes.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import msgspec
 
 SCHEMA = "peerpath.bundle/1"
+# As the database holds it; what is larger is no number of ours.
+Number = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 
 class BundleError(Exception):
     """Why a file is not opened as a bundle, in words for people."""
+
+
+class Meta(TypedDict, total=False):
+    """What is known of an output beside its bytes; two times that this instance made."""
+
+    exit_code: int | None
+    alternative: int
+    truncated: bool
+    timed_out: bool
+    duration_ms: int | None
+    bundle: str
+    hint: str
+    purged_at: str
+    set_aside_at: str
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,23 +52,23 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """role, host, port, user: of its target. names: probe ids, or the benchmark's."""
 
-    number: int
+    number: Number
     kind: str
     names: list[str]
     state: str
-    epoch: int
+    epoch: Number
     problem: str
     role: str
     host: str
-    port: int
+    port: Number
     user: str
     created_by: str
     created_at: str
 
 
 class Assignment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    first: int
-    last: int
+    first: Number
+    last: Number
     reader: str
     view: str
     created_by: str
@@ -62,14 +78,14 @@ class Assignment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """run: its run's number. created_by: "" when nobody with an account gave it."""
 
-    run: int | None
+    run: Number | None
     reader: str
     view: str
     origin: str
     label: str
     sha256: str
-    meta: dict[str, Any]
-    epoch: int
+    meta: Meta
+    epoch: Number
     created_by: str
     created_at: str
     assignments: list[Assignment]
@@ -80,7 +96,7 @@ class Comment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     anchor: str
     stance: str
-    reply_to: int | None
+    reply_to: Number | None
     text: str
     author: str
     created_at: str
@@ -96,11 +112,11 @@ class Approval(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     content_sha256: str
     at: str
     word: str = ""
-    disputes: int = 0
+    disputes: Number = 0
 
 
 class RecordVersion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    number: int
+    number: Number
     content: dict[str, Any]
     content_sha256: str
     proposed_by: str
@@ -110,7 +126,7 @@ class RecordVersion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """supersedes: a decision's number."""
 
-    number: int
+    number: Number
     title: str
     context: str
     options: list[dict[str, Any]]
@@ -119,10 +135,10 @@ class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     drivers: str
     consequences: str
     pins: list[dict[str, Any]]
-    epoch: int
+    epoch: Number
     state: str
     outcome: str
-    supersedes: int | None
+    supersedes: Number | None
     proposed_by: str
     created_at: str
     approvals: list[Approval]
@@ -137,9 +153,9 @@ class Session(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workload: dict[str, Any]
     first_hypothesis: str
     own_words: str
-    vmid: int | None
-    epoch: int
-    quorum: int
+    vmid: Number | None
+    epoch: Number
+    quorum: Number
     sample: str
     created_at: str
     runs: list[Run]
@@ -149,7 +165,7 @@ class Session(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    number: int
+    number: Number
     kind: str
     actor: str
     data: dict[str, Any]

@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
-from django.db import IntegrityError, transaction
+from django.db import DataError, IntegrityError, transaction
 
 from webapp.accounts.models import Role, User
+from webapp.diagnosis.workload import read_workload
 from webapp.review.bundle import format as f
 from webapp.review.bundle.export import diagnosis_json
 from webapp.review.bundle.people import account_elsewhere
@@ -41,6 +42,8 @@ from webapp.triage.models import (
 
 LARGEST_BYTES, MOST_FILES = 200 * 2**20, 40_000
 RECORD = "record"  # the agent of a target that is only a name here
+# DataError: a text with NUL, on PostgreSQL. OverflowError: a time at the end of the calendar.
+_DO_NOT_FIT = (IntegrityError, DataError, ValueError, KeyError, IndexError, OverflowError)
 T = TypeVar("T")
 
 
@@ -62,7 +65,7 @@ def open_bundle(raw: bytes, *, user: User) -> Opened:
     try:
         with transaction.atomic():
             session = Opening(files, record, manifest.session, user).session()
-    except (IntegrityError, ValueError, KeyError, IndexError) as error:
+    except _DO_NOT_FIT as error:
         raise f.BundleError(f"Its records do not fit together: {error}") from error
     derived = hashlib.sha256(diagnosis_json(session).encode()).hexdigest()
     return Opened(session, derived == manifest.diagnosis_sha256)
@@ -123,6 +126,7 @@ class Opening:
         record, key = self.record, UUID(self.key)
         if DiagnosisSession.objects.filter(pk=key).exists():
             raise f.BundleError("This session is here already; a bundle is opened once.")
+        read_workload(record.workload)
         made = DiagnosisSession.objects.create(
             pk=key,
             title=record.title[:200],
