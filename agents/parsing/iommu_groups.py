@@ -21,8 +21,11 @@ _BDF = re.compile(
 )
 _SYSFS = re.compile(r"iommu_groups/(\d{1,6})/devices(?:/(\S+)|:?\s*$)")
 _HEADER = re.compile(r"^[\s>|*-]*(?:IOMMU[ _-]*)?Group(?:\s*#|\s*:)?\s*(\d{1,6})\b:?(.*)$", re.I)
+# Within one line, and never looked at twice: the whole text is searched for it.
 _PAIR = re.compile(
-    r"^[\s>|]*(\d{1,6})\s*:?\s+(?=(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.)", re.I
+    r"^(?:[^\S\n]|[>|])*+(\d{1,6})(?:[^\S\n]*+:)?[^\S\n]++"
+    r"(?=(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.)",
+    re.I,
 )
 _BARE_HEADER = re.compile(r"(?:IOMMU )?Group (\d{1,6}):?\s*$", re.IGNORECASE)
 # By far the most lines: a device below its group's header.

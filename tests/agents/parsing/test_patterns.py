@@ -12,7 +12,10 @@ from functools import cache
 import pytest
 
 import agents
+from agents.probe import Output
+from agents.probes import all_probes
 from agents.reader import all_readers
+from webapp.diagnosis.contradictions import total_as_output, weights_size
 
 _UNITS = [
     " ",
@@ -69,3 +72,23 @@ def test_one_thing_repeated_is_soon_searched(unit: str) -> None:
             began = time.process_time()
             pattern.search(line)
             assert time.process_time() - began < 1, text
+
+
+@pytest.mark.parametrize("unit", ["\n", " \n", "1" + " " * 5_000, "0 "])
+def test_a_text_of_one_thing_repeated_is_soon_parsed(unit: str) -> None:
+    text = unit * (10_000 // len(unit)) + "!"
+    for name, probe in all_probes().items():
+        began = time.process_time()
+        probe.parse(Output(text))
+        assert time.process_time() - began < 1, name
+
+
+@pytest.mark.parametrize("unit", ["1", "1,", "1,,", "1.", "1 ", " "])
+def test_what_people_type_is_soon_searched(unit: str) -> None:
+    text = unit * (40_000 // len(unit))
+    began = time.process_time()
+    assert not total_as_output._said(text)
+    assert not weights_size._said(text)
+    assert time.process_time() - began < 1
+    assert total_as_output._said(f"{text};1,100.5 tok/s") == [1100.5]
+    assert weights_size._said(f"{text};weights,100 GB") == [1e11]

@@ -14,7 +14,11 @@ from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.rule import Clash, Rule
 
-_RATE = re.compile(r"(\d[\d,]*(?:\.\d+)?)\s*(?:total\s+)?tok(?:ens?)?\s*(?:/|per )\s*s", re.I)
+# Each number is looked at once, from its beginning: what people type may be one endless number.
+_RATE = re.compile(
+    r"(?<!\d)(?<!\d,)(\d++(?:,\d++)*+(?:\.\d++)?)\s*+(?:total\s+)?tok(?:ens?)?\s*(?:/|per )\s*s",
+    re.I,
+)
 _EXPLAINED = re.compile(r"\btotal|\binput|of which", re.I)
 NEAR = 40
 CLOSE = 0.02

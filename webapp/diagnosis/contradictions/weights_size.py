@@ -13,7 +13,8 @@ from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.rule import Clash, Rule
 
-_SIZE = re.compile(r"(\d[\d,]*(?:\.\d+)?)\s*(GB|GiB|TB|TiB)\b", re.I)
+# Each number is looked at once, from its beginning: what people type may be one endless number.
+_SIZE = re.compile(r"(?<!\d)(?<!\d,)(\d++(?:,\d++)*+(?:\.\d++)?)\s*+(GB|GiB|TB|TiB)\b", re.I)
 _ABOUT_WEIGHTS = re.compile(r"weights?|checkpoint|model (?:size|is|takes)", re.I)
 _BITS = (
     (re.compile(r"FP4|INT4|AWQ|GPTQ|W4|Q4", re.I), 4.0),
