@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 
 import django
+from django.core.exceptions import ImproperlyConfigured
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.config.settings")
-django.setup()
+try:
+    django.setup()
+except ImproperlyConfigured as problem:
+    sys.exit(f"Peerpath cannot start: {problem}")
 logging.captureWarnings(True)
 
 from celery.signals import setup_logging, worker_shutting_down  # noqa: E402 (these need Django's settings)

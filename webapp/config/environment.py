@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -24,6 +24,10 @@ from webapp.triage import sealing
 asked: set[str] = set()
 LEAST_SECRET = 24  # characters; 16 bytes in base64 are as many
 _HOST = re.compile(r"\.?[0-9A-Za-z_-]+(\.[0-9A-Za-z_-]+)*|\[[0-9A-Fa-f:.]+\]|\*")
+# libpq's words that may follow the name of a database, and what it takes for the first.
+TLS_OPTIONS = ("sslmode", "sslrootcert", "sslcert", "sslkey")
+TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+DATABASE_WAIT_S = 5  # for a connection; libpq's own default is the system's, minutes
 _SENDER = re.compile(r"[^<>@\s]+@[^<>@\s]+|[^<>\r\n]*<[^<>@\s]+@[^<>@\s]+>")
 
 
@@ -144,6 +148,14 @@ def address(name: str, default: str, schemes: Collection[str]) -> str:
     return raw
 
 
+def redis_address(name: str) -> str:
+    """Where the broker is, "" for none. Raises ImproperlyConfigured."""
+    raw = address(name, "", ("redis", "rediss"))
+    if not re.fullmatch(r"(/\d+)?", urlsplit(raw).path):
+        raise ImproperlyConfigured(f"{name}: only the number of a database may follow, like /0")
+    return raw
+
+
 def _split(name: str, raw: str) -> SplitResult:
     try:
         parts = urlsplit(raw)
@@ -233,9 +245,10 @@ def _bucket(name: str, parts: SplitResult) -> dict[str, Any]:
 
 
 def database(url: str, data: Path) -> dict[str, Any]:
-    """Django's DATABASES entry for postgresql://user:password@host:port/name, or SQLite in `data`.
+    """Django's DATABASES entry for postgresql://user:password@host:port/name?sslmode=…, or SQLite in
+    `data`.
 
-    Raises ImproperlyConfigured for any other scheme.
+    Raises ImproperlyConfigured for any other scheme or option.
     """
     if not url:
         _private(data / "peerpath.sqlite3")
@@ -262,9 +275,22 @@ def database(url: str, data: Path) -> dict[str, Any]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": parts.hostname or "",
         "PORT": str(parts.port or ""),
+        "OPTIONS": {"connect_timeout": DATABASE_WAIT_S, **_tls("PEERPATH_DATABASE_URL", parts)},
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
     }
+
+
+def _tls(name: str, parts: SplitResult) -> dict[str, str]:
+    """An option that was meant and not understood would leave a connection open to be read."""
+    found = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if unknown := found.keys() - set(TLS_OPTIONS):
+        raise ImproperlyConfigured(
+            f"{name}: there is no {', '.join(sorted(unknown))}; there are {', '.join(TLS_OPTIONS)}"
+        )
+    if found.get("sslmode", "prefer") not in TLS_MODES:
+        raise ImproperlyConfigured(f"{name}: sslmode is one of {', '.join(TLS_MODES)}")
+    return found
 
 
 def _private(path: Path) -> None:

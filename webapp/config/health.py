@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from threading import Event
 
 import redis
@@ -47,9 +48,13 @@ def checks() -> dict[str, str]:
 
 
 def _database() -> str:
+    """By a connection of its own: on one that is kept, a server that is frozen is waited for."""
+    told = connection.get_connection_params()
+    if connection.vendor == "postgresql":
+        told["connect_timeout"] = _WAIT_S
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
+        with connection.wrap_database_errors, closing(connection.get_new_connection(told)) as own:
+            own.execute("SELECT 1")
     except DatabaseError:
         return "out of reach"
     return OK

@@ -152,7 +152,7 @@ CACHES = {
     }
 }
 
-REDIS_URL = environment.address("PEERPATH_REDIS_URL", "", ("redis", "rediss"))
+REDIS_URL = environment.redis_address("PEERPATH_REDIS_URL")
 EMBEDDED_WORKER = not REDIS_URL
 # A run whose worker is silent for so long is lost; a sixth of it is how often a worker says it lives.
 LEASE_S = environment.number("PEERPATH_LEASE_S", 30, least=2, most=3600)

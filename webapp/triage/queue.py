@@ -7,6 +7,7 @@ again from the database by the reconciler, so nothing here raises for a broker's
 from __future__ import annotations
 
 import logging
+import ssl
 from uuid import UUID
 
 from celery import Celery
@@ -20,6 +21,7 @@ from webapp.triage.models import Run
 
 RUN_TASK = "peerpath.run"
 REQUEST_ID = "request_id"
+_CHECKED = {"ssl_cert_reqs": ssl.CERT_REQUIRED, "ssl_check_hostname": True}
 _POLLING_INTERVAL_S = 0.02  # the in-memory transport's own default is a whole second
 
 logger = logging.getLogger(__name__)
@@ -36,6 +38,8 @@ def make_celery(redis_url: str) -> Celery:
             if redis_url
             else {"polling_interval": _POLLING_INTERVAL_S}
         ),
+        # Without it Celery takes whatever certificate it is shown.
+        broker_use_ssl=_CHECKED if redis_url.startswith("rediss://") else None,
         task_publish_retry_policy={"max_retries": 1, "interval_start": 0.1},
         task_serializer="json",
         accept_content=["json"],

@@ -25,6 +25,9 @@ _ROW = re.compile(r"\| `(PEERPATH_[A-Z_]+)` \|")
     [
         ("PEERPATH_DATABASE_URL", "mysql://somewhere/db", "must start with postgresql://"),
         ("PEERPATH_DATABASE_URL", "postgresql://me:pass@host", "must name a database"),
+        ("PEERPATH_DATABASE_URL", "postgresql://db/x?sslmod=require", "there is no sslmod"),
+        ("PEERPATH_DATABASE_URL", "postgresql://db/x?sslmode=on", "sslmode is one of disable"),
+        ("PEERPATH_REDIS_URL", "redis://:me:pass@host/one", "only the number of a database"),
         ("PEERPATH_DEBUG", "perhaps", "write true or false"),
         ("PEERPATH_PUBLIC_URL", "peerpath.example", "must start with https:// or http://"),
         ("PEERPATH_PUBLIC_URL", "https://host:port", "is no address"),
@@ -72,6 +75,22 @@ def test_a_bad_setting_stops_the_start_with_a_sentence(
     assert "me:pass" not in done.stderr
 
 
+@pytest.mark.service
+def test_a_worker_that_cannot_start_says_the_same_sentence(tmp_path: Path) -> None:
+    """It is Celery's own command, which reads the settings by itself."""
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("celery")), "-A", "worker.celery_app", "worker"],
+        cwd=ROOT,
+        env={**os.environ, "PEERPATH_DATA": str(tmp_path), "PEERPATH_LEASE_S": "soon"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("Peerpath cannot start: PEERPATH_LEASE_S is 'soon'")
+    assert "Traceback" not in done.stderr
+
+
 def test_the_table_of_settings_has_every_name_and_no_other() -> None:
     """settings.py has been read by now, and so has every name that it asks for."""
     rows = (ROOT / "docs" / "deploying.md").read_text().splitlines()
@@ -100,6 +119,13 @@ def test_a_database_address_is_taken_apart(tmp_path: Path) -> None:
     found = environment.database("postgresql://peer:p%40ss@db:5433/cases", tmp_path)
     assert found["PASSWORD"] == "p@ss"
     assert (found["HOST"], found["PORT"], found["NAME"]) == ("db", "5433", "cases")
+
+
+def test_what_is_asked_of_the_connection_reaches_it(tmp_path: Path) -> None:
+    asked = "postgresql://db/cases?sslmode=verify-full&sslrootcert=/etc/ca%201.pem"
+    options = environment.database(asked, tmp_path)["OPTIONS"]
+    assert options.pop("connect_timeout") == environment.DATABASE_WAIT_S
+    assert options == {"sslmode": "verify-full", "sslrootcert": "/etc/ca 1.pem"}
 
 
 def test_the_key_is_made_once_and_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
+import sys
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from webapp.accounts.models import User
 from webapp.config import environment
+from webapp.config.bootstrap import ROOT
 from webapp.triage import intake, runs
 from webapp.triage.models import DiagnosisSession, Run, StoredReading, Target
 
@@ -39,6 +44,24 @@ def test_a_broker_out_of_reach_is_said_without_its_address(client: Client, setti
     assert answer.json()["checks"]["broker"] == "out of reach"
     assert "127.0.0.1" not in answer.content.decode()
     assert "password" not in answer.content.decode()
+
+
+@pytest.mark.service
+def test_a_database_that_takes_connections_and_says_nothing_is_soon_out_of_reach() -> None:
+    """As one that is frozen, or whose disk hangs: whoever asks must not wait with it."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"postgresql://peer@127.0.0.1:{silent.getsockname()[1]}/cases"
+        done = subprocess.run(
+            [sys.executable, "manage.py", "ready"],
+            cwd=ROOT,
+            env=os.environ | {"PEERPATH_DATABASE_URL": address},
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert "database: out of reach, migrations: not looked at" in done.stderr
 
 
 def figures(client: Client, **headers: str) -> dict[tuple[str, ...], float]:

@@ -24,8 +24,8 @@ from webapp.triage.views.shell import acting, on_session, shell
 @require_http_methods(["GET", "POST"])
 @on_session
 def side_by_side(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    user = acting(request)
     """?add=1 shows the form that adds machines, and nothing of those there are."""
+    user = acting(request)
     if request.method == "GET":
         form = GroupForm(user=user) if request.GET.get("add") else None
         return _page(request, session, form)
