@@ -403,6 +403,28 @@ def test_an_export_that_cannot_be_redacted_is_not_given_at_all(
     assert "secret title" not in answer.content.decode()
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/sign-in",
+        "/nope",
+        "/static/nope.css",
+        "/api/v1/nope",
+        "/api/v1/me",
+        "/sessions/{}/report.md",
+    ],
+)
+def test_every_answer_is_guarded_and_is_one_persons(
+    browser: Client, session_of_alice: DiagnosisSession, path: str
+) -> None:
+    answer = browser.get(path.format(session_of_alice.pk))
+    assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+    assert "private" in answer.headers["Cache-Control"]
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Referrer-Policy"] == "same-origin"
+
+
 # --- pages when something is wrong -----------------------------------------------------------------
 
 

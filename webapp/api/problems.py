@@ -19,6 +19,10 @@ _SAID = {
     413: "It is larger than what is taken: 100 MiB, and 64 KiB without a token.",
     500: "Something went wrong here; it was logged.",
 }
+# The page's own; what guards it guards the problem, too.
+_OF_THE_BODY = frozenset(
+    {"Content-Type", "Content-Length", "Content-Language", "Content-Disposition"}
+)
 
 
 class Wrong(BaseModel):
@@ -87,7 +91,7 @@ def as_problems(
         if response.status_code < 400 or told or not request.path_info.startswith(PREFIX):
             return response
         said = _SAID.get(response.status_code, HTTPStatus(response.status_code).phrase + ".")
-        kept = {k: v for k, v in response.headers.items() if k in {"Allow", "Retry-After"}}
+        kept = {k: v for k, v in response.headers.items() if k not in _OF_THE_BODY}
         return problem(response.status_code, said, kept)
 
     return middleware

@@ -16,6 +16,7 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 FORMS = ("line", "json")
 # Django names the path of a request it refuses: a failed CSRF check, a 4xx answer, an error.
 _TOKEN = re.compile(r"(/(?:welcome|link)/)[^/\s\"'?]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # What an entry may carry beside its message, and nothing else: whatever `extra` a library gives may be
 # an object that knows a secret.
 FIELDS = ("request_id", "task_id", "run_id", "method", "path", "status", "duration_ms", "failure")
@@ -57,12 +58,14 @@ class WithoutTokens(logging.Filter):
 
 
 class AsLine(logging.Formatter):
-    """For people: the ids stand at the end, where there are any."""
+    """For people: the ids stand at the end, where there are any. What was asked for begins no line of
+    its own, and writes nothing on a terminal."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 logging's name
         fields = _fields(record)
         shown = super().formatMessage(record)
-        return f"{shown} [{' '.join(f'{n}={v}' for n, v in fields.items())}]" if fields else shown
+        told = f" [{' '.join(f'{n}={v}' for n, v in fields.items())}]" if fields else ""
+        return _CONTROL.sub(lambda one: ascii(one[0])[1:-1], shown + told)
 
 
 class AsJson(logging.Formatter):

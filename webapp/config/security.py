@@ -31,6 +31,8 @@ def content_security_policy(
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
         response.headers.setdefault("Content-Security-Policy", POLICY)
+        # A cookie, unlike a token, does not say to a proxy that the answer is one person's.
+        response.headers.setdefault("Cache-Control", "private, no-cache")
         # Fragments and pages share addresses; a cache must not mix them up.
         response.headers["Vary"] = ", ".join(
             filter(None, [response.headers.get("Vary"), "HX-Request"])

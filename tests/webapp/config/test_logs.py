@@ -55,6 +55,17 @@ def test_a_traceback_is_a_field_and_tokens_are_blanked(written: io.StringIO) -> 
     assert "another-token" not in written.getvalue()
 
 
+def test_what_was_asked_for_begins_no_line_of_its_own() -> None:
+    line = logs.AsLine("%(levelname)s %(message)s")
+    asked = "/x\n2026-11-30 WARNING carol\r\x1b[2J\x9b\u2028é"
+    told = {"msg": "%s", "args": (asked,), "levelname": "INFO", "path": asked}
+    shown = line.format(logging.makeLogRecord(told))
+    assert shown.isprintable()
+    assert shown.startswith(
+        "INFO /x\\n2026-11-30 WARNING carol\\r\\x1b[2J\\x9b\\u2028é [path=/x\\n"
+    )
+
+
 @pytest.mark.django_db
 def test_a_request_has_an_id_and_an_entry_without_its_query(
     client: Client, written: io.StringIO
