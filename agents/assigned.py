@@ -8,7 +8,16 @@ from dataclasses import dataclass, replace
 from agents.facts import View
 from agents.framing import clean
 from agents.probe import Output
-from agents.read import Item, LineRange, RawReading, read_lines, read_output, title_of, view_of
+from agents.read import (
+    Item,
+    LineRange,
+    RawReading,
+    moved,
+    read_lines,
+    read_output,
+    title_of,
+    view_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +77,8 @@ def _read_as(text: Sequence[str], said: Said) -> RawReading:
 
 
 def _item(lines: Sequence[str], said: Said) -> Item:
-    shift = said.lines[0] - 1
-    readings = tuple(
-        replace(reading, lines=tuple(n + shift for n in reading.lines))
-        for reading in read_output(said.reader, Output("\n".join(lines), "", None, -1))
-    )
+    found = read_output(said.reader, Output("\n".join(lines), "", None, -1))
+    readings = moved(found, said.lines[0] - 1)
     title, view = title_of(said.reader), view_of(said.reader)
     return Item(said.reader, title, view, readings, said.lines)
 

@@ -5,7 +5,8 @@ One reader for all that comes in, whichever way it came.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
 
 from agents import own_text
 from agents.benchmark import all_benchmarks
@@ -113,16 +114,41 @@ def view_of(reader: str) -> View:
     return probe.role if probe else View.GUEST
 
 
+def moved(readings: Readings, by: int) -> Readings:
+    """The same, of an output that begins so many lines into another text; values name lines as well."""
+    return tuple(
+        replace(
+            reading,
+            lines=tuple(number + by for number in reading.lines),
+            value=_moved(reading.value, by),
+        )
+        for reading in readings
+    )
+
+
+def _moved(value: Any, by: int) -> Any:
+    if type(value) is tuple:
+        return tuple(_moved(part, by) for part in value)
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    changed: dict[str, Any] = {}
+    for part in fields(value):
+        old = getattr(value, part.name)
+        if part.name == "line" and old:
+            changed["line"] = old + by
+        elif part.name == "key_lines":
+            changed["key_lines"] = {key: line + by for key, line in old.items()}
+        elif type(old) is tuple:
+            changed[part.name] = _moved(old, by)
+    return replace(value, **changed) if changed else value
+
+
 def _read_part(part: Part) -> Item:
     found = part.readings
     if found is None:
         output = Output(part.text, "", part.exit_code, -1, truncated=part.cut)
         found = read_output(part.reader, output)
-    shift = part.first - 1
-    readings = tuple(
-        replace(reading, lines=tuple(number + shift for number in reading.lines))
-        for reading in found
-    )
+    readings = moved(found, part.first - 1)
     span = (part.first, part.last)
     return Item(
         part.reader,

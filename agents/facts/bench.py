@@ -181,13 +181,14 @@ class DeliveryResult:
 @dataclass(frozen=True, slots=True)
 class SweepArm:
     """One choice of NCCL's settings. outcome: right, wrong, hang, failed or unusable; the worst of its
-    tries, with the reason. transport: what NCCL's log named, "" if nothing."""
+    tries, with the reason. transport: what NCCL's log named, "" if nothing; line: where that stands."""
 
     name: str
     settings: Mapping[str, str]
     outcome: str
     why: str = ""
     transport: str = ""
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)

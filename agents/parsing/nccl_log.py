@@ -42,7 +42,8 @@ _RANKS = re.compile(r"\bn[rR]anks (\d{1,6})\b")
 
 @dataclass
 class NcclLog:
-    """lines: 1-based, by what stands there ("version", "via", "env", "refused", "init").
+    """lines: 1-based, by what stands there ("version", "via P2P", "via SHM", "via NET", "env", "refused",
+    "init").
 
     env: the last value of each variable. via: how often each transport text occurs.
     """
@@ -60,8 +61,9 @@ class NcclLog:
     tails: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def at(self, *kinds: str) -> tuple[int, ...]:
-        """The first lines of each kind: enough to look them up."""
-        return tuple(sorted({line for kind in kinds for line in self.lines.get(kind, [])}))
+        """The first lines of each kind whose name begins so: enough to look them up."""
+        found = (lines for kind, lines in self.lines.items() if kind.startswith(kinds))
+        return tuple(sorted({line for lines in found for line in lines}))
 
     def transports(self) -> NcclTransports | None:
         """None when no line names a transport or a refusal."""
@@ -69,7 +71,7 @@ class NcclLog:
             return None
         counts = dict.fromkeys(("P2P", "SHM", "NET"), 0)
         for text, count in self.via.items():
-            counts["SHM" if text == "direct shared memory" else text.partition("/")[0]] += count
+            counts[_family(text)] += count
         return NcclTransports(
             counts["P2P"],
             counts["SHM"],
@@ -83,7 +85,7 @@ class NcclLog:
 
     def note(self, kind: str, line: int) -> None:
         kept = self.lines.setdefault(kind, [])
-        if len(kept) < _LINES_KEPT:
+        if len(kept) < _LINES_KEPT and line not in kept:
             kept.append(line)
 
 
@@ -120,8 +122,12 @@ def _take_transport(log: NcclLog, line: str, number: int) -> None:
     for text in texts:
         log.via[text] += 1
         log.is_log = True
-    if texts:
-        log.note("via", number)
+        log.note(f"via {_family(text)}", number)
+
+
+def _family(text: str) -> str:
+    """P2P, SHM or NET."""
+    return "SHM" if text == "direct shared memory" else text.partition("/")[0]
 
 
 def _take_message(log: NcclLog, line: str, number: int) -> None:

@@ -131,16 +131,21 @@ def _rows(said: PayloadLines) -> Iterator[SweepRow]:
 
 def _arm(said: PayloadLines, name: str, settings: Mapping[str, str]) -> SweepArm:
     tries = [
-        row for _, row in said.rows if row.get("arm") == name and row.get("outcome") in _WORST_LAST
+        (line, row)
+        for line, row in said.rows
+        if row.get("arm") == name and row.get("outcome") in _WORST_LAST
     ]
-    worst = max(tries, key=lambda row: _WORST_LAST.index(row["outcome"]), default={})
-    transports = [text_of(row["transport"]) for row in tries if row.get("transport")]
+    ends = [row for _, row in tries]
+    worst = max(ends, key=lambda row: _WORST_LAST.index(row["outcome"]), default={})
+    named = [(line, row) for line, row in tries if row.get("transport")]
+    line, last = named[-1] if named else (0, {})
     return SweepArm(
         name,
         settings,
         text_of(worst.get("outcome", "")),
         text_of(worst.get("why", "")),
-        transports[-1] if transports else "",
+        text_of(last["transport"]) if last else "",
+        line,
     )
 
 

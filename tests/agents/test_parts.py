@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from agents.facts.bench import COPY
 from agents.facts.host import IOMMU_GROUPS, PCI_MAPPINGS
+from agents.facts.nccl import NCCL_TRANSPORTS
+from agents.facts.vm import VMS
 from agents.read import read_raw
 
 GROUP = (
@@ -32,3 +37,34 @@ def test_a_mapping_keeps_the_name_above_it(name: str) -> None:
     (reading,) = [r for r in item.readings if r.fact_id == PCI_MAPPINGS.id]
     assert [m.mapping for m in reading.value or ()] == [name]
     assert item.lines == (2, 3)
+
+
+SEVERAL = """$ uname -r
+6.8.0
+$ qm config 128
+args: -foo
+machine: q35
+$ ./copies
+12 KB: 13.7 us (0.90 GB/s)
+4 MB: 32.6 GB/s, 128.7 us
+"""
+
+
+def test_lines_that_values_name_are_those_of_the_whole_paste() -> None:
+    items = read_raw(SEVERAL.encode(), role=None).items
+    values: dict[str, Any] = {r.fact_id: r.value for item in items for r in item.readings}
+    (vm,) = values[VMS.id]
+    assert vm.key_lines == {"args": 4, "machine": 5}
+    assert [row.line for row in values[COPY.id].rows] == [7, 8]
+
+
+def test_every_transport_of_a_log_is_among_the_lines_it_rests_on() -> None:
+    """NCCL writes one line a channel, and those of one transport may fill pages."""
+    via = ["SHM/direct/direct"] * 40 + ["P2P/CUMEM/read"] * 2 + ["NET/Socket/0"]
+    log = [f"gpu-vm:77:99 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via {name}" for name in via]
+    (item,) = read_raw("\n".join(["NCCL version 2.27.7+cuda12.9", *log]).encode(), role=None).items
+    (reading,) = [r for r in item.readings if r.fact_id == NCCL_TRANSPORTS.id]
+    seen = reading.value
+    assert seen
+    assert (seen.shm, seen.p2p, seen.net) == (40, 2, 1)
+    assert reading.lines == (2, 3, 4, 5, 42, 43, 44)

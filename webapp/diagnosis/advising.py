@@ -20,10 +20,12 @@ def seen(text: str, refs: Refs, source: str) -> Claim:
     return Claim(text, refs, None, Basis.MEASURED) if refs else because(text, source)
 
 
-def advise(status: OptionStatus, *why: Claim, effect: Range | None = None) -> Advice:
+def advise(
+    status: OptionStatus, *why: Claim, effect: Range | None = None, after: str = ""
+) -> Advice:
     """What has no effect leaves the throughput as it is: a factor of 1."""
     unchanged = (1.0, 1.0) if status is OptionStatus.NO_EFFECT else None
-    return Advice(status, why, effect or unchanged)
+    return Advice(status, why, effect or unchanged, after)
 
 
 def no_vm(case: Case) -> Advice | None:

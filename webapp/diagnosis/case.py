@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from webapp.diagnosis.claim import Basis, Claim, EvidenceRef, Range
+from webapp.diagnosis.claim import Basis, Claim, EvidenceRef, Range, each_once
 from webapp.diagnosis.facts import Facts
 
 
@@ -32,6 +32,9 @@ class Gate:
     why: str
     evidence: tuple[EvidenceRef, ...] = ()
     expected: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "evidence", each_once(self.evidence))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,9 @@ class Bound:
     profiled_ms: Mapping[str, Range] = field(default_factory=dict)
     unless: str = ""
     said: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "evidence", each_once(self.evidence))
 
     def known(self, part: str) -> str:
         """How this part is known, in words for people."""
@@ -112,11 +118,15 @@ class Restart(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What an option's `judge` says for this case. predicted_effect: factor range on throughput."""
+    """What an option's `judge` says for this case. predicted_effect: factor range on throughput.
+
+    after: the id of an option that comes before it; what is recommended is then not recommended yet.
+    """
 
     status: OptionStatus
     why: tuple[Claim, ...]
     predicted_effect: Range | None = None
+    after: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +134,9 @@ class Contradiction:
     id: str
     text: str
     evidence: tuple[EvidenceRef, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "evidence", each_once(self.evidence))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +159,8 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class NextTest:
-    """decides: hypothesis and gate ids it could change. how: what to do, in one line."""
+    """decides: hypothesis and gate ids it could change. how: what to do, in one line. minutes: somebody's,
+    with what has to be prepared."""
 
     id: str
     decides: tuple[str, ...]

@@ -31,6 +31,11 @@ class EvidenceRef:
         return self.source.partition("@")[0] == "workload"
 
 
+def each_once(evidence: tuple[EvidenceRef, ...]) -> tuple[EvidenceRef, ...]:
+    """In their order; two facts of one output often rest on the same line."""
+    return tuple(dict.fromkeys(evidence))
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """evidence empty: only allowed for basis literature, whose source the text then names.
@@ -42,6 +47,9 @@ class Claim:
     evidence: tuple[EvidenceRef, ...] = ()
     range: Range | None = None
     basis: Basis = Basis.INFERRED
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "evidence", each_once(self.evidence))
 
     @property
     def known(self) -> str:

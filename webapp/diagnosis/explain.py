@@ -316,7 +316,8 @@ def _advice(result: Diagnosis, title: str, *wanted: OptionStatus) -> Section:
         advice = result.advice.get(option.id)
         if advice and advice.status in wanted and advice.why:
             first, effect = advice.why[0], advice.predicted_effect
-            text = f"{option.phase} {option.title}: {first.text}"
+            after = f" (after {advice.after.replace('_', ' ')})" if advice.after else ""
+            text = f"{option.phase} {option.title}{after}: {first.text}"
             text += (
                 f"; predicted {factor(effect)} {load(result.bounds[0])}"
                 if effect and result.bounds

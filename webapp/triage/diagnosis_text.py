@@ -142,7 +142,8 @@ def _options(result: Diagnosis) -> Iterator[str]:
     for option in all_options():
         advice = result.advice.get(option.id)
         if advice and advice.status in shown:
-            yield f"  {option.phase} {advice.status.replace('_', ' '):<12} {option.title}"
+            after = f" (after {advice.after.replace('_', ' ')})" if advice.after else ""
+            yield f"  {option.phase} {advice.status.replace('_', ' '):<12} {option.title}{after}"
             for claim in advice.why[:2]:
                 yield from _claim(claim)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 
+from agents.benchmark import all_benchmarks
 from agents.facts.bench import PROFILE
 from webapp.diagnosis.case import Actor, NextTest, Restart
 from webapp.diagnosis.diagnosis import Diagnosis
@@ -150,4 +151,12 @@ def _test(session: DiagnosisSession, tests: tuple[NextTest, ...]) -> Next:
     test = tests[0]
     restart = "no restart" if test.restart is Restart.NONE else f"restarts the {test.restart}"
     actor = "the host’s admin" if test.actor is Actor.HOST_ADMIN else OPERATOR
-    return Next(test.id, actor, place_of(session, test.id), f"{test.minutes} min, {restart}")
+    return Next(test.id, actor, place_of(session, test.id), f"{takes(test)}, {restart}")
+
+
+def takes(test: NextTest) -> str:
+    """Somebody's minutes, and how long the program itself runs, as its own card says."""
+    benchmark = all_benchmarks().get(PLACES.get(test.id, ("", ""))[1])
+    if benchmark is None:
+        return f"{test.minutes} min"
+    return f"{test.minutes} min with preparing, about {benchmark.duration_s} s of it running"

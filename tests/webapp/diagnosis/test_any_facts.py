@@ -56,6 +56,7 @@ def test_any_facts(
     for gate in ladder:
         assert gate.why
         assert gate.evidence or gate.state not in {GateState.PASS, GateState.FAIL}, gate
+        assert len(gate.evidence) == len(set(gate.evidence)), gate
     case = Case(facts, ladder, tuple(bounds))
     for hypothesis in all_hypotheses():
         verdict = hypothesis.assess(case)

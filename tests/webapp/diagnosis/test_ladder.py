@@ -314,6 +314,16 @@ def test_delivery_over_a_refused_path_is_a_staged_copy() -> None:
     assert "GPU0→GPU1" in gate.why
 
 
+def test_a_verdict_on_collectives_names_the_line_that_names_the_transport() -> None:
+    row = AllReduceRow(12288, 30.0, 2, wrong=0)
+    arms = [
+        ALLREDUCE.known(AllReduceResult((row,) * 5, p2p), lines=(first, *range(4, 8), first + 30))
+        for first, p2p in ((2, True), (3, False))
+    ]
+    cited = {ref.line for ref in _gate("collective", *kvm_guest(P2pCode.OK, 2), *arms).evidence}
+    assert {32, 33} <= cited
+
+
 def _all_reduce(p2p: bool, wrong: int | None = 0, **environment: str) -> Reading[Any]:
     row = AllReduceRow(12288, 30.0, 2, wrong=wrong)
     return ALLREDUCE.known(AllReduceResult((row,), p2p, environment=environment), lines=(1,))

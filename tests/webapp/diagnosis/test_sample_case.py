@@ -266,6 +266,7 @@ def test_an_effect_is_predicted_where_one_is_known_and_for_its_load() -> None:
     assert "at most 1.49 × for a single stream" in sweep.why[0].text
     said = " ".join(claim.text for claim in clique.why)
     assert "after the engine's profile" in said
+    assert clique.after == "engine_profile"
     assert "1.00–1.40 × for a single stream, 1.00–1.12 × at 64 requests" in said
 
 

@@ -240,12 +240,17 @@ def _allowed() -> tuple[Reading[Any], ...]:
 
 
 def test_p2p_that_only_a_raised_level_brings_shows_that_the_level_is_too_low() -> None:
-    how = {
+    how: dict[str, Any] = {
         "factors": {"p2p_any_distance": 0.6},
         "transports": {"p2p_any_distance": "P2P/CUMEM"},
     }
     facts = session(*_allowed(), **how)
     verdict = nccl_level_too_low.assess(Case(facts, diagnose(facts).ladder))
     assert verdict.kind is VerdictKind.SUPPORTED
-    assert "P2P/CUMEM" in verdict.for_[0].text
+    (claim,) = verdict.for_
+    assert "P2P/CUMEM" in claim.text
+    text = printed(lines(**how)).splitlines()
+    cited = [text[ref.line - 1] for ref in claim.evidence]
+    assert ['"transport"' in line for line in cited] == [True, True]
+    assert "P2P/CUMEM" in cited[1]
     assert advised("nccl_p2p_level", facts).status is OptionStatus.RECOMMENDED

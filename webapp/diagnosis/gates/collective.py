@@ -11,6 +11,7 @@ from enum import StrEnum
 from agents.facts import ReadingKind
 from agents.facts.bench import ALLREDUCE, AllReduceResult
 from webapp.diagnosis.case import Gate, GateState, Path
+from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.gates import driver
 
@@ -35,7 +36,7 @@ def judge(facts: Facts, path: Path) -> Gate:
         why = "no value-checked all-reduce" + (f" (what was read: {unread})" if unread else "")
         refs = facts.refs(ALLREDUCE) if unread else ()
         return Gate(GATE, path, GateState.UNKNOWN, why, refs, expected if refused else None)
-    refs = tuple(ref for item in arms for ref in item.refs[:3])
+    refs = tuple(ref for item in arms for ref in _lines(item))
     results: list[AllReduceResult] = [s.reading.value for s in arms if s.reading.value]
     over = [outcome(result) for result in results if _over_p2p(facts, path, result)]
     control = [outcome(result) for result in results if result.p2p is False]
@@ -52,6 +53,11 @@ def judge(facts: Facts, path: Path) -> Gate:
         why = "the all-reduce over P2P did not check its values"
         return Gate(GATE, path, GateState.UNKNOWN, why, refs)
     return Gate(GATE, path, GateState.PASS, "right over P2P, and in the control without", refs)
+
+
+def _lines(item: Sourced) -> tuple[EvidenceRef, ...]:
+    """The first rows of an arm, and its last line, which names the transport and how it ended."""
+    return item.refs[:2] + item.refs[2:][-1:]
 
 
 def outcome(result: AllReduceResult) -> Outcome:

@@ -7,11 +7,12 @@ NCCL_P2P_DISABLE=1 is the lowest level.
 
 from __future__ import annotations
 
+from agents.facts.bench import NCCL_SWEEP
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.p2p import TOPOLOGY, WORST_LINK
 from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, GateState, Path, Verdict, VerdictKind
-from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.nccl_choice import nccl_choice
@@ -71,15 +72,16 @@ def _switched_off(case: Case) -> tuple[Claim, ...]:
 
 def _tried(facts: Facts) -> tuple[Claim, ...]:
     """A sweep in which NCCL took P2P with the level raised, and sums were right, but not by itself."""
-    found = nccl_choice(facts)
+    found, best = nccl_choice(facts), facts.best(NCCL_SWEEP)
     arms = {arm.name: arm for arm in found.result.arms} if found else {}
     own, raised = arms.get("baseline"), arms.get("p2p_any_distance")
-    if not found or not own or not raised or raised.outcome != "right":
+    if not found or not best or not own or not raised or raised.outcome != "right":
         return ()
     if own.transport.startswith(("P2P", "mixed")) or not raised.transport.startswith("P2P"):
         return ()
     text = f"by itself NCCL took {own.transport}, with NCCL_P2P_LEVEL=SYS {raised.transport}"
-    return (Claim(text, found.evidence, None, Basis.MEASURED),)
+    named = tuple(EvidenceRef(best.source, arm.line) for arm in (own, raised) if arm.line)
+    return (Claim(text, named or found.evidence, None, Basis.MEASURED),)
 
 
 def _far_links(facts: Facts) -> list[str]:

@@ -53,8 +53,10 @@ def judge(case: Case) -> Advice:
         "afterwards, by gates 4 to 7, with the old configuration ready to be put back"
     )
     claim = because(text, SOURCE, facts.refs(P2P_READ, VM_ARGS), p2p_effect(case))
-    more = [*_profile_first(case), *_gains(case), *_not_shown(facts)]
-    return advise(OptionStatus.RECOMMENDED, claim, *more, effect=p2p_effect(case))
+    first = _profile_first(case)
+    more = [*first, *_gains(case), *_not_shown(facts)]
+    after = "engine_profile" if first else ""
+    return advise(OptionStatus.RECOMMENDED, claim, *more, effect=p2p_effect(case), after=after)
 
 
 def _profile_first(case: Case) -> list[Claim]:

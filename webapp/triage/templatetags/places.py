@@ -6,6 +6,7 @@ from typing import Any
 
 from django import template
 
+from webapp.diagnosis.case import NextTest
 from webapp.triage import standing
 
 register = template.Library()
@@ -14,3 +15,8 @@ register = template.Library()
 @register.simple_tag(takes_context=True)
 def place_of(context: Any, test: str) -> str:
     return standing.place_of(context["session"], test)
+
+
+@register.filter
+def takes(test: NextTest) -> str:
+    return standing.takes(test)

@@ -17,10 +17,12 @@ from django.utils.text import slugify
 from agents.benchmark import all_benchmarks
 from agents.facts import ReadingKind, all_facts
 from agents.probes import all_probes
+from webapp.diagnosis.case import Advice
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.explain import provenance
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.reference.glossary import GLOSSARY
+from webapp.triage.templatetags.show import STATES, pill
 
 register = template.Library()
 
@@ -65,6 +67,15 @@ def titled(identifiers: str) -> str:
     """ "nccl_log, a_b" as "NCCL log, A/B", "tp4+pp2" as "TP4 + PP2"."""
     text = re.sub(r"\ba_b\b", "A/B", identifiers).replace("_", " ").replace("+", " + ")
     return re.sub(r"[a-z]\w*?(?=\d*\b)", lambda word: WRITTEN.get(word[0], word[0]), text)
+
+
+@register.filter
+def advised(advice: Advice) -> SafeString:
+    """The pill of an option's status; what comes after another option says so, where it would say "now"."""
+    if not advice.after:
+        return pill(advice.status)
+    text = '<span class="pill open"><span aria-hidden="true">{}</span> {} after {}</span>'
+    return format_html(text, STATES[advice.status][0], advice.status, titled(advice.after))
 
 
 _ID = re.compile(r"\b(?:bench|guest|host)\.[a-z][a-z0-9_]*")
