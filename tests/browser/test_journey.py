@@ -170,7 +170,7 @@ def test_two_people_see_and_dispute_the_same_finding(
     page.get_by_placeholder("their name").fill(name)
     page.get_by_role("button", name="Add", exact=True).click()
     address = page.url.rsplit("/", 1)[0] + "/diagnosis"
-    other.goto(address)
+    other.goto(f"{address}#hypothesis-compute_bound")
     finding = other.locator("#hypothesis-compute_bound")
     finding.get_by_text("Agree, dispute or ask").click()
     finding.get_by_label("Reason").fill("330 W is normal for decode")
