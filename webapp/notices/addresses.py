@@ -9,6 +9,9 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
+# IANA, Internet Protocol Version 6 Address Space, 2019.
+_GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
+
 
 class AddressError(Exception):
     """Why nothing is sent there, in words for the page."""
@@ -65,13 +68,16 @@ def looked_up(place: Place) -> str:
 
 
 def is_public(text: str) -> bool:
-    """Also for IPv4 addresses inside IPv6 ones (mapped, 6to4, Teredo, NAT64)."""
+    """Also for IPv4 addresses inside IPv6 ones (mapped, 6to4, Teredo, NAT64). Of the others only what IANA
+    gives out as global unicast: some that are not lead inside (64:ff9b:1::, ::127.0.0.1, fec0::)."""
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return False
     inner = _inside(address) if isinstance(address, ipaddress.IPv6Address) else None
     meant = inner or address
+    if isinstance(meant, ipaddress.IPv6Address) and meant not in _GLOBAL_UNICAST:
+        return False
     return meant.is_global and not meant.is_multicast
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from contextlib import suppress
 
 from django.conf import settings
 
@@ -18,7 +19,8 @@ def may_be_reached(host: str) -> bool:
     if settings.REACH_LOOPBACK:
         return True
     name, _, port = host.rpartition(":")
-    bare = name if name and port.isdecimal() and ":" not in name else host
+    has_port = name and port.isdecimal() and (":" not in name or name.endswith("]"))
+    bare = name if has_port else host
     try:
         found = socket.getaddrinfo(bare.strip("[]"), None, type=socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError):
@@ -29,6 +31,15 @@ def may_be_reached(host: str) -> bool:
 def _is_own(text: str) -> bool:
     address = ipaddress.ip_address(text.partition("%")[0])
     mapped = getattr(address, "ipv4_mapped", None) or address
-    return bool(
-        mapped.is_loopback or mapped.is_link_local or mapped.is_unspecified or mapped.is_multicast
-    )
+    if mapped.is_loopback or mapped.is_link_local or mapped.is_unspecified or mapped.is_multicast:
+        return True
+    return _is_from(mapped)
+
+
+def _is_from(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    """Whether it is one of this machine's own: what goes there comes from there. Nothing is sent."""
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as way:
+        way.connect((str(address), 9))
+        return str(way.getsockname()[0]) == str(address)
+    return False

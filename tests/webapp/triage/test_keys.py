@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import socket
 import stat
 import subprocess
 from pathlib import Path
@@ -232,6 +233,20 @@ def test_this_machine_itself_is_not_reached_for_members(host: str) -> None:
 @pytest.mark.parametrize("host", ["10.1.2.3", "192.168.7.7", "192.0.2.1", "fd00::7"])
 def test_private_networks_are_reached(host: str) -> None:
     assert may_be_reached(host)
+
+
+@pytest.mark.parametrize(("family", "far"), [("AF_INET", "1.1.1.1"), ("AF_INET6", "2606:4700::1")])
+def test_a_member_does_not_reach_this_machine_by_its_name_in_the_network(
+    family: str, far: str
+) -> None:
+    with socket.socket(getattr(socket, family), socket.SOCK_DGRAM) as way:
+        try:
+            way.connect((far, 9))  # sends nothing
+        except OSError:
+            pytest.skip("this machine is in no such network")
+        own = str(way.getsockname()[0])
+    assert not may_be_reached(own)
+    assert not may_be_reached(f"[{own}]:22" if ":" in own else f"{own}:22")
 
 
 def test_the_first_machine_on_the_way_counts(
