@@ -1,4 +1,4 @@
-"""rediss://: messages go to a broker whose certificate is signed by an authority one trusts, and to no other."""
+"""rediss://: messages go to a broker that an authority one trusts vouches for, and to no other."""
 
 from __future__ import annotations
 

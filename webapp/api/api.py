@@ -30,6 +30,7 @@ from webapp.api.routes import (
     runs,
     scripts,
     sessions,
+    webhooks,
 )
 
 DESCRIPTION = (
@@ -148,6 +149,7 @@ for router in (
     outgoing.router,
     across.router,
     past.router,
+    webhooks.router,
 ):
     api.add_router("", router)
 

@@ -3,6 +3,7 @@ an answer, and that a stranger cannot tell what is there from what is not."""
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable
 from html import unescape
@@ -13,7 +14,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from tests.webapp.addresses import arguments_of
-from tests.webapp.api.conftest import Program
+from tests.webapp.api.conftest import ROOT, Program
 from tests.webapp.test_permissions import everything
 from webapp.accounts.models import GIVEN, ApiToken, Role, Scope, User
 from webapp.api.api import api
@@ -36,14 +37,15 @@ OF_ITS_PARTS = sorted(
     if any(
         part in OPERATIONS[name][1] for part in ("{target_id}", "{run_id}", "{name}", "{number}")
     )
-    or any(part in OPERATIONS[name][1] for part in ("{link_id}", "{sha256}"))
+    or any(part in OPERATIONS[name][1] for part in ("{link_id}", "{sha256}", "{answer_id}"))
+    or "{webhook_id}" in OPERATIONS[name][1]
 )
 CHANGING = sorted(name for name in OF_A_SESSION if OPERATIONS[name][0] != "GET")
 # What a role below an operator's may do besides reading; a new operation that changes something is the
 # operators' until it is named here.
 FOR_REVIEWERS = {"comment", "judge_decision"}
 # With the keys of this machine, or on this machine: tests/webapp/triage has who may.
-REACHING = {"add_target", "look_at_key", "accept_key", "forget_key"}
+REACHING = {"add_target", "add_machines", "look_at_key", "accept_key", "forget_key"}
 # A body that is well formed, so that what is refused is refused for who asks.
 BODIES: dict[str, Any] = {
     "open_session": {},
@@ -60,6 +62,9 @@ BODIES: dict[str, Any] = {
     "judge_decision": {"approves": False, "reason": "x"},
     "close_decision": {"state": "reverted", "outcome": "x"},
     "comment": {"text": "x"},
+    "add_machines": {"machines": ["gpu.example"]},
+    "set_answer_aside": {},
+    "add_webhook": {"url": "https://1.1.1.1/", "kinds": ["run_finished"]},
     "make_link": {},
 }
 FILES = {"upload_evidence": "file", "open_bundle_session": "bundle"}
@@ -101,8 +106,13 @@ def test_the_description_is_of_openapi_3_1_and_names_each_thing_once() -> None:
         assert operation["description"].strip(), name
         refused = operation["responses"][401]["content"]
         assert refused["application/problem+json"], name
-    saying = SCHEMA["components"]["schemas"]["Saying"]["properties"]
-    assert {"text", "anchor"} <= saying.keys()  # two classes of one name would hide each other
+    # Two classes of one name would hide each other.
+    sources = (ROOT / "webapp" / "api" / "routes").glob("*.py")
+    names = [
+        name for file in sources for name in re.findall(r"^class (\w+)", file.read_text(), re.M)
+    ]
+    assert len(names) > 60
+    assert len(names) == len(set(names))
 
 
 def test_the_help_page_names_every_operation_and_its_examples(alice: User) -> None:

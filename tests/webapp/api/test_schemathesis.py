@@ -26,6 +26,9 @@ target_id = {target_id}
 name = "{name}"
 sha256 = "{sha256}"
 number = {number}
+answer_id = {answer_id}
+webhook_id = "{webhook_id}"
+benchmark = "{benchmark}"
 
 [checks]
 positive_data_acceptance.expected-statuses = ["2xx", "3xx", 401, 403, 404, 409, 410, 412, 414, 422, 429]

@@ -13,12 +13,16 @@ from ninja import Query, Router, Status
 from pydantic import BaseModel, Field
 
 from webapp.accounts.models import Role
-from webapp.api.asking import session_of
+from webapp.api.asking import Sent, session_of
 from webapp.api.auth import READ, RUN
 from webapp.api.paging import Asked, Page, page
+from webapp.api.problems import RefusedError
 from webapp.api.remembering import remembered
+from webapp.api.routes.machines import said_of
 from webapp.api.routes.runs import Sending, shown
 from webapp.triage import machines
+from webapp.triage.credentials import may_connect
+from webapp.triage.forms.group import GroupForm
 from webapp.triage.models import Entry, Run
 from webapp.triage.search import matching
 from webapp.triage.stuck import stuck
@@ -70,6 +74,26 @@ class SideBySide(BaseModel):
     machines: list[str]
     traits: list[Trait]
     odd: dict[str, list[str]]
+
+
+class Group(Sent):
+    """machines: host, user@host or user@host:port; user and port are for those that have none. known_hosts:
+    lines of such a file that you vouch for. stored_key, identity_file: as for one machine."""
+
+    machines: list[str] = Field(min_length=1, max_length=machines.MOST)
+    user: str = Field("root", max_length=64)
+    port: int = Field(22, ge=1, le=65535)
+    stored_key: str = Field("", max_length=36)
+    identity_file: str = Field("", max_length=400)
+    jump: str = Field("", max_length=300)
+    known_hosts: str = Field("", max_length=1_000_000)
+
+
+class Added(BaseModel):
+    """added: machines that were not there. pinned: how many of those named have an accepted host key."""
+
+    added: int
+    pinned: int
 
 
 class StuckRun(BaseModel):
@@ -130,6 +154,23 @@ def compare_machines(request: HttpRequest, session_id: UUID) -> SideBySide:
     ]
     odd = {name: list(titles) for name, titles in found.odd}
     return SideBySide(machines=list(found.machines), traits=traits, odd=odd)
+
+
+@router.post(M, auth=RUN, response={201: Added})
+@remembered()
+def add_machines(request: HttpRequest, session_id: UUID, sent: Group) -> Status[Added]:
+    """Adds machines that are compared with each other."""
+    session, user = session_of(request, session_id, Role.OPERATOR), acting(request)
+    if not may_connect(user):
+        raise PermissionDenied("Store a key of yours first, on the page “Keys”.")
+    form = GroupForm(sent.model_dump() | {"machines": "\n".join(sent.machines)}, user=user)
+    if not form.is_valid():
+        raise RefusedError(422, said_of(form))
+    try:
+        found = machines.group_add(session, user, form.addresses, sent.known_hosts, form.values())
+    except machines.GroupError as error:
+        raise RefusedError(422, str(error)) from error
+    return Status(201, Added(added=found[0], pinned=found[1]))
 
 
 @router.post(M + "/runs", auth=RUN, response={201: list[Sending]})

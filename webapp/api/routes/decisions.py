@@ -19,6 +19,7 @@ from webapp.api.etags import IF_MATCH, asked_version, version_tag
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import LEAVING, RefusedError
 from webapp.api.remembering import remembered
+from webapp.api.routes.outgoing import Raw
 from webapp.review import models, workflow
 from webapp.review.before_after import before_after
 from webapp.review.decisions import (
@@ -134,12 +135,6 @@ class Closing(Sent):
     outcome: str = Field(min_length=1, max_length=20_000)
     before: str = Field("", max_length=200)
     after: str = Field("", max_length=200)
-
-
-class Raw(BaseModel):
-    """raw: with names and addresses; else redacted."""
-
-    raw: bool = False
 
 
 def _summary(decision: Decision) -> Json:

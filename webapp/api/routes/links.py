@@ -7,6 +7,7 @@ from typing import Literal
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Status
@@ -18,11 +19,13 @@ from webapp.api.auth import READ, WRITE
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
 from webapp.api.remembering import remembered
-from webapp.handoff.models import Link
+from webapp.handoff.models import Answer, Link
 from webapp.handoff.models.link import NOBODY
 from webapp.handoff.purpose import purpose
+from webapp.handoff.setting_aside import set_aside
 from webapp.handoff.views.links import LONGEST_PURPOSE, offered_ids
 from webapp.triage.diagnoses import session_diagnosis
+from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import acting
 
 router = Router(tags=["links"])
@@ -48,6 +51,24 @@ class NewDoor(Door):
     """address: shown once; null when an answer is repeated, since only its hash is kept."""
 
     address: str | None
+
+
+class Came(BaseModel):
+    """An output that came by a link. understood: how many outputs were recognised in it. counts: false once
+    it was set aside."""
+
+    id: int
+    evidence: str
+    understood: int
+    phase: str
+    at: datetime
+    counts: bool
+
+
+class Counting(Sent):
+    """counts: true takes it back."""
+
+    counts: bool = False
 
 
 class Asking(Sent):
@@ -80,6 +101,22 @@ def list_links(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> P
     rows = session_of(request, session_id).links.select_related("made_by")
     found, following = page(rows, asked, by="asked_at")
     return Page[Door](items=[_shown(one) for one in found], next=following)
+
+
+def _came(answer: Answer) -> Came:
+    return Came(
+        id=answer.pk,
+        evidence=answer.evidence.name,
+        understood=answer.understood,
+        phase=answer.phase,
+        at=answer.at,
+        counts=answer.evidence.set_aside_at is None,
+    )
+
+
+def _answers(session: DiagnosisSession) -> QuerySet[Answer]:
+    found = Answer.objects.filter(link__session=session).select_related("link__session", "evidence")
+    return found.defer("evidence__body", "evidence__stderr")
 
 
 @router.post(L, auth=WRITE, response={201: NewDoor})
@@ -117,3 +154,22 @@ def accept_link(request: HttpRequest, session_id: UUID, link_id: UUID) -> Door:
     session = session_of(request, session_id, Role.OPERATOR)
     get_object_or_404(session.links, pk=link_id).accept(acting(request))
     return _shown(get_object_or_404(session.links, pk=link_id))
+
+
+@router.get("/sessions/{uuid:session_id}/answers", auth=READ, response=Page[Came])
+def list_answers(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Came]:
+    """What came by links, the newest first."""
+    found, following = page(_answers(session_of(request, session_id)), asked, by="id")
+    return Page[Came](items=[_came(one) for one in found], next=following)
+
+
+@router.post(
+    "/sessions/{uuid:session_id}/answers/{int:answer_id}/set-aside", auth=WRITE, response=Came
+)
+def set_answer_aside(
+    request: HttpRequest, session_id: UUID, answer_id: int, sent: Counting
+) -> Came:
+    """Says that this output is not what was asked: nothing read from it counts. It is kept."""
+    answers = _answers(session_of(request, session_id, Role.OPERATOR))
+    set_aside(get_object_or_404(answers, pk=answer_id), acting(request), counts=sent.counts)
+    return _came(answers.get(pk=answer_id))

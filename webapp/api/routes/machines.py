@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
+from django.forms import Form
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Status
@@ -118,11 +119,13 @@ def _reached_by_ssh(sent: NewMachine, user: User) -> dict[str, Any]:
         raise PermissionDenied("Store a key of yours first, on the page “Keys”.")
     form = SshTargetForm(sent.model_dump(exclude={"role", "agent"}), user=user)
     if not form.is_valid():
-        wrong = "; ".join(
-            f"{name}: {' '.join(map(str, said))}" for name, said in form.errors.items()
-        )
-        raise Refused(422, wrong)
+        raise Refused(422, said_of(form))
     return form.values()
+
+
+def said_of(form: Form) -> str:
+    """What is wrong, field by field, in one line."""
+    return "; ".join(f"{name}: {' '.join(map(str, said))}" for name, said in form.errors.items())
 
 
 @router.get(T + "/{int:target_id}/key", auth=RUN, response=Key)

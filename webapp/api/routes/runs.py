@@ -32,8 +32,9 @@ MOST_BYTES = 2**20  # of output in one answer
 
 
 class Sending(BaseModel):
-    """A run. waits_for: what a queued benchmark waits for, "" for nothing. evidence: names of what it
-    brought so far."""
+    """A run. waits_for: what a queued run waits for, "" for nothing. failure: the kind of the problem, as
+    the metrics count it. cancel_failed: it was to be cancelled, and nobody could see that its processes on
+    the machine have ended. evidence: names of what it brought so far."""
 
     id: UUID
     number: int
@@ -43,8 +44,10 @@ class Sending(BaseModel):
     role: str
     state: str
     cancel_requested: bool
+    cancel_failed: bool
     waits_for: str
     problem: str
+    failure: str
     started_at: datetime | None
     ended_at: datetime | None
     created_at: datetime
@@ -106,8 +109,10 @@ def shown(run: Run) -> Sending:
         role=run.target.role,
         state=str(run.state),
         cancel_requested=run.cancel_requested_at is not None,
+        cancel_failed=run.cancel_failed,
         waits_for=waiting(run),
         problem=run.problem,
+        failure=run.failure,
         started_at=run.started_at,
         ended_at=run.ended_at,
         created_at=run.created_at,

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Path, Query, Router
 from pydantic import BaseModel
@@ -21,6 +21,7 @@ from webapp.handoff.models import HandedScript
 from webapp.handoff.plan import phases
 from webapp.handoff.scripts import collector_for, download, handed
 from webapp.handoff.taking import still_missing
+from webapp.triage.by_hand import program
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.views.shell import acting
 
@@ -57,6 +58,11 @@ class Where(BaseModel):
     """role: whose part of the phase; the host's where it has one, else the guest's."""
 
     role: Literal["guest", "host"] | None = None
+
+
+A_PROGRAM: dict[str, Any] = {
+    "responses": {200: {"content": {"application/zip": {"schema": {"type": "string"}}}}}
+}
 
 
 class Missing(BaseModel):
@@ -134,3 +140,19 @@ def kept_script(request: HttpRequest, session_id: UUID, sha256: str) -> HttpResp
     session = session_of(request, session_id)
     kept = get_object_or_404(HandedScript, session=session, sha256=sha256, link=None)
     return download(kept, by=acting(request))
+
+
+@router.get(
+    S + "/benchmarks/{str:benchmark}/program",
+    auth=READ,
+    response={200: None},
+    openapi_extra=A_PROGRAM,
+)
+def benchmark_program(request: HttpRequest, session_id: UUID, benchmark: str) -> HttpResponse:
+    """The program that a run would send, for a machine that nothing here reaches; what it prints is
+    evidence to paste."""
+    session_of(request, session_id)
+    try:
+        return HttpResponse(program(benchmark), content_type="application/zip")
+    except KeyError:
+        raise Http404 from None
