@@ -97,6 +97,7 @@ def _option(option: Option, advice: Advice) -> dict[str, Any]:
         "title": option.title,
         "phase": option.phase,
         "status": advice.status.value,
+        "after": advice.after,
         "why": [_plain(claim) for claim in advice.why],
         "predicted_effect": advice.predicted_effect,
         "actor": option.actor.value,

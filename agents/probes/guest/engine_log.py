@@ -45,7 +45,7 @@ def parse(output: Output) -> Readings:
     start, lines = said
     found = engine.parse(output.stdout)
     log = nccl_log.parse(output.stdout)
-    transports = log.transports()
+    transports, own = log.transports(), log.at("version", "env", "init")
     return (
         ENGINE_START.known(start, lines=lines, missing=cut(output)),
         ENGINE.known(found[0].engine, lines=found[0].lines)
@@ -56,7 +56,9 @@ def parse(output: Output) -> Readings:
         else NCCL_VERSION.not_run("this log does not name NCCL's version"),
         NCCL_TRANSPORTS.known(transports, lines=log.at("via", "refused"), missing=cut(output))
         if transports
-        else NCCL_TRANSPORTS.not_run("NCCL_DEBUG=INFO was not set, or its lines are not here"),
+        else NCCL_TRANSPORTS.not_run(
+            "NCCL_DEBUG=INFO was not set, or its lines are not here", lines=own
+        ),
         NCCL_ENV.known(log.env, lines=log.at("env"))
         if log.env
         else NCCL_ENV.not_run("NCCL's own lines name no variable"),

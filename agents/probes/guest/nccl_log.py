@@ -46,7 +46,7 @@ def _transports(log: NcclLog, output: Output) -> Reading[NcclTransports]:
     transports = log.transports()
     if transports is None:
         why = "no channel line: the log is cut, or NCCL_DEBUG_SUBSYS leaves them out"
-        return NCCL_TRANSPORTS.not_run(why)
+        return NCCL_TRANSPORTS.not_run(why, lines=log.at("version", "env", "init"))
     lines = log.at("via", "refused")
     return NCCL_TRANSPORTS.known(transports, lines=lines, missing=cut(output))
 
