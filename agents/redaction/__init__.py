@@ -18,6 +18,7 @@ from agents.redactor import Redactor
 
 _WORD = re.compile(r"[0-9A-Za-z_]+")
 _TOKEN = re.compile(r"<[a-z]+-(\d{1,6})>|\b0{8}-0{4}-40{3}-80{3}-0{6}(\d{6})\b")
+_NUMBER = "0123456789>"  # how a token ends
 # A machine or a person may be called like this; then the name is replaced only where it is one.
 _TOOL_WORDS = frozenset(
     {
@@ -75,20 +76,16 @@ def redact(text: str, keep: Mapping[str, str] | None = None) -> Redacted:
     tokens = dict(keep or {})
     found = [_Hit(*span, r.kind) for r in all_redactors() for span in r.find(text)]
     known = {text[hit.start : hit.end].lower(): hit.kind for hit in found}
-    known |= {
-        secret: kind
-        for secret, token in tokens.items()
-        if secret != token
-        for kind, _ in _tokens_in(token)
-    }
+    known |= _learnt_before(text, tokens)
     hits = _apart([*found, *_named(text, known)])
     pieces: list[str] = []
     end = 0
-    numbers = _numbers(text, tokens)
+    numbers: dict[str, int] = {}
     for hit in hits:
         secret = text[hit.start : hit.end]
         token = tokens.get(secret.lower())
         if token is None:
+            numbers = numbers or _numbers(text, tokens)
             numbers[hit.kind] += 1
             token = _redactor(hit.kind).token(numbers[hit.kind])
             tokens[secret.lower()] = token
@@ -105,13 +102,34 @@ def _redactor(kind: str) -> Redactor:
     return next(redactor for redactor in all_redactors() if redactor.kind == kind)
 
 
+def _learnt_before(text: str, tokens: Mapping[str, str]) -> dict[str, str]:
+    """Secret -> kind, of those whose words are in the text: a case may have learnt 100,000."""
+    words = set(_WORD.findall(_lower(text)))
+    return {
+        secret: kind
+        for secret, token in tokens.items()
+        if secret != token and words.issuperset(_WORD.findall(secret))
+        for kind, _ in _tokens_in(token)
+    }
+
+
+def _lower(text: str) -> str:
+    return text.replace("\u0130", "i").lower()  # the one letter that grows; positions must stay
+
+
 def _tokens_in(text: str) -> Iterator[tuple[str, int]]:
     """(kind, number) of every token in the text."""
     for match in _TOKEN.finditer(text):
         number = int(match[1] or match[2])
-        for redactor in all_redactors():
-            if redactor.token(number) == match[0]:
-                yield redactor.kind, number
+        redactor = _by_shape().get(match[0].rstrip(_NUMBER))
+        if redactor and redactor.token(number) == match[0]:
+            yield redactor.kind, number
+
+
+@cache
+def _by_shape() -> Mapping[str, Redactor]:
+    """By what stands before the number of its tokens."""
+    return {redactor.token(1).rstrip(_NUMBER): redactor for redactor in all_redactors()}
 
 
 def _named(text: str, known: Mapping[str, str]) -> Iterator[_Hit]:
@@ -123,7 +141,7 @@ def _named(text: str, known: Mapping[str, str]) -> Iterator[_Hit]:
             index[first[0]].append((secret, first.start()))
     if not index:
         return
-    lower = text.replace("\u0130", "i").lower()  # the one letter that grows; positions must stay
+    lower = _lower(text)
     initials = "".join(sorted({word[0] for word in index}))
     for word in re.finditer(rf"[{initials}](?<![0-9A-Za-z_].)[0-9A-Za-z_]*", lower):
         for secret, offset in index.get(word[0], ()):
