@@ -28,7 +28,8 @@ TEST_PROGRAMS = {
     "docker-compose": "docker-compose",
 }
 # torch is only for the tests that run the benchmark payloads for real, and large elsewhere.
-TESTED = ["requirements.txt", "requirements-s3.txt", "requirements-test.txt"]
+PINNED = ["requirements.txt", "requirements-s3.txt"]
+TESTED = [*PINNED, "requirements-test.txt"]
 TORCH = "torch==2.13.0"
 # Tests of one file share its fixtures, so a file stays with one process.
 PURE = ("tests/agents", "tests/webapp/diagnosis", "tests/architecture")
@@ -66,7 +67,20 @@ def run(arguments: list[str]) -> int:
     return hand_over(python, ["manage.py", command, *arguments[1:]])
 
 
+def audit() -> int:
+    """Whether holes are known in what the application needs: webapp/config/known_holes.py."""
+    try:
+        python = environment(ROOT / ".venv-audit", ["requirements-audit.txt"])
+    except SetupProblemError as problem:
+        say(f"Nobody was asked whether holes are known in the pinned packages. {problem}")
+        return 0
+    asks = str(ROOT / "webapp" / "config" / "known_holes.py")
+    return subprocess.call([python, "-P", asks, *(str(ROOT / name) for name in PINNED)])
+
+
 def test(arguments: list[str]) -> int:
+    if arguments == ["audit"]:
+        return audit()
     fast = arguments[:1] == ["fast"]
     extra = arguments[1:] if fast else arguments
     if not fast:
