@@ -38,6 +38,7 @@ from agents.host_keys import ALGORITHMS, HostKey, from_key, why
 
 _CHUNK = 65536
 _SWEEP_S = 15.0
+_MOST_SWEPT = 65536  # bytes; it says two lines
 _RECONNECT_S = 5.0
 _OPEN_CHANNEL_S = 5.0  # a connection that others used before is given up after that
 _CLOSE_S = 2.0
@@ -276,12 +277,26 @@ async def _sweep(connection: asyncssh.SSHClientConnection, mark: str, sweep: str
     try:
         # Around everything: a machine that has stopped answering does not even open the channel.
         async with asyncio.timeout(_SWEEP_S):
-            answer = await connection.run(
-                f"exec sh -s -- {mark}", input=sweep.encode(), encoding=None
+            process = await connection.create_process(
+                f"exec sh -s -- {mark}", stderr=asyncssh.DEVNULL, encoding=None
             )
+            try:
+                process.stdin.write(sweep.encode())
+                process.stdin.write_eof()
+                said = await _at_most(process.stdout, _MOST_SWEPT)
+            finally:
+                process.close()
     except (OSError, asyncssh.Error, TimeoutError):
         return None
-    return read_sweep(answer.stdout if isinstance(answer.stdout, bytes) else b"", mark, sweep)
+    return read_sweep(said, mark, sweep)
+
+
+async def _at_most(stream: asyncssh.SSHReader[bytes], most: int) -> bytes:
+    """What comes until its end, or as much: the machine that answers is not trusted with our memory."""
+    said = bytearray()
+    while len(said) < most and (chunk := await stream.read(most)):
+        said += chunk
+    return bytes(said)
 
 
 def _exit_code(process: asyncssh.SSHClientProcess[bytes]) -> int | None:

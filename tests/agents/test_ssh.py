@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import asyncssh
 import pytest
 
 from agents.agent import (
@@ -193,3 +194,35 @@ def test_a_cancelled_payload_is_ended_with_its_children(sshd: Sshd, alive: Alive
     )
     assert (ending.reason, ending.leftover) == (Reason.CANCELLED, False)
     assert not alive("sleep 4715")
+
+
+def test_a_machine_that_prints_without_end_does_not_fill_our_memory(ssh_keys: Path) -> None:
+    sent = [0, 0]  # bytes in the run's channel, and in the one that ends what is left
+
+    async def flood(process: asyncssh.SSHServerProcess[bytes]) -> None:
+        channel = min(process.command is not None and "PEERPATH_RUN" not in process.command, 1)
+        while not process.stdout.is_closing():
+            process.stdout.write(b"x" * 65536)
+            sent[channel] += 65536
+            await process.stdout.drain()
+
+    async def asked() -> Reason:
+        server = await asyncssh.listen(
+            "127.0.0.1",
+            server_host_keys=[str(ssh_keys / "host_key")],
+            authorized_client_keys=str(ssh_keys / "user_key.pub"),
+            process_factory=flood,
+            encoding=None,
+        )
+        async with server:
+            agent = SshAgent(Sshd(ssh_keys, server.get_port()).spec())
+            ending = await agent.run(
+                ":", on_output=lambda _: None, cancelled=lambda: True, timeout_s=20
+            )
+        assert ending.leftover is None
+        return ending.reason
+
+    began = time.monotonic()
+    assert asyncio.run(asked()) is Reason.CANCELLED
+    assert time.monotonic() - began < 10
+    assert 0 < sent[1] < 2**24
