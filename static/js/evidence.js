@@ -48,9 +48,9 @@ const center = (lines, row) => {
 
 const rows = async (viewer, first) => {
   const query = new URLSearchParams({ rows: first, line: viewer.dataset.marked, find: viewer.dataset.find });
-  const answer = await fetch(`${viewer.dataset.place}?${query}`, { headers: { "HX-Request": "true" } });
+  const answer = await fetch(`${viewer.dataset.place}?${query}`, { headers: { "HX-Request": "true" } }).catch(() => null);
   const holder = document.createElement("template");
-  holder.innerHTML = answer.ok ? await answer.text() : "";
+  holder.innerHTML = answer?.ok ? await answer.text() : ""; // none without a connection: asked again at the next scroll
   return [...holder.content.children];
 };
 const number = (row) => +row.dataset.n;
@@ -77,7 +77,8 @@ async function extend(viewer) {
 async function jump(viewer, line) {
   const lines = viewer.querySelector("[data-lines]");
   lines.dataset.loading = "1";
-  lines.replaceChildren(...await rows(viewer, Math.max(1, line - ROWS / 2)));
+  const found = await rows(viewer, Math.max(1, line - ROWS / 2));
+  if (found.length) lines.replaceChildren(...found);
   center(lines, lines.querySelector(`[data-n="${line}"]`));
   delete lines.dataset.loading;
   extend(viewer);

@@ -24,6 +24,7 @@ for (const dialog of document.querySelectorAll("dialog:not([popover])")) {
 
 // Entries are this page's steps, then what the server knows; both are links.
 let entries = null;
+let coming = null;
 const box = palette?.querySelector("input");
 const list = palette?.querySelector("ul");
 const here = () => [...document.querySelectorAll(".rail a")].map((link) => (
@@ -32,11 +33,9 @@ const here = () => [...document.querySelectorAll(".rail a")].map((link) => (
 const everywhere = (words) => (words.length ? [{ text: `“${box.value.trim()}”`, kind: "search everything", href: `/search?q=${encodeURIComponent(box.value.trim())}` }] : []);
 async function fill() {
   box.value = "";
-  if (!entries) {
-    render();
-    const answer = await fetch(palette.dataset.entries);
-    entries = answer.ok ? await answer.json() : [];
-  }
+  render();
+  coming ??= fetch(palette.dataset.entries).then((answer) => (answer.ok ? answer.json() : [])).catch(() => []);
+  entries = await coming;
   render();
 }
 function render() {
@@ -71,7 +70,7 @@ box?.addEventListener("keydown", (event) => {
   const row = chosen();
   if (event.key === "ArrowDown") choose(row?.nextElementSibling ?? list.firstElementChild);
   else if (event.key === "ArrowUp") choose(row?.previousElementSibling ?? list.lastElementChild);
-  else if (event.key === "Enter") go(row);
+  else if (event.key === "Enter") coming.then(() => go(chosen())); // who types faster than the list comes gets it all the same
   else return;
   event.preventDefault();
 });

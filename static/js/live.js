@@ -1,14 +1,5 @@
 // What changes while one looks: the connection, the runs of this page, and what came meanwhile.
 
-// The connection is down when a polling fragment cannot be fetched; say so until it heals.
-const offline = (down) => document.documentElement.toggleAttribute("data-offline", down);
-document.addEventListener("htmx:sendError", () => offline(true));
-document.addEventListener("htmx:afterOnLoad", () => offline(false));
-// A 204 answer means "nothing new": leave the page as it is.
-document.addEventListener("htmx:beforeSwap", (event) => {
-  if (event.detail.xhr.status === 204) event.detail.shouldSwap = false;
-});
-
 // A notice for a moment; it stays while the pointer is on it or something in it has the focus.
 const toast = (text, kind = "", href = "") => {
   const box = document.createElement("div");
@@ -26,6 +17,18 @@ const toast = (text, kind = "", href = "") => {
   setTimeout(leave, 12000);
 };
 
+// A fragment that cannot be fetched, from nobody or through a proxy with nobody behind it: said until one comes.
+const down = document.createElement("div");
+down.className = "toast bad";
+down.textContent = "Connection to Peerpath lost; this heals by itself.";
+const offline = (lost) => {
+  if (lost === down.isConnected) return;
+  if (lost) document.getElementById("toasts").append(down); else down.remove();
+  show();
+};
+for (const kind of ["htmx:sendError", "htmx:timeout"]) document.addEventListener(kind, () => offline(true));
+document.addEventListener("htmx:afterOnLoad", (event) => offline([502, 503, 504].includes(event.detail.xhr.status)));
+
 // The tab tells the state of the run that this page watches: in its title and in its icon.
 const title = document.title;
 const icon = document.querySelector("link[rel=icon]");
@@ -35,10 +38,10 @@ const show = () => {
   const going = document.querySelector("[data-run][data-going]");
   if (going) watched = going.dataset.run;
   const run = going ?? (watched && document.querySelector(`[data-run="${watched}"]`));
-  if (!run) return;
-  const state = run.dataset.state;
-  icon.href = icon.dataset[going ? "running" : OF[state] ?? "idle"];
-  document.title = `${going ? run.dataset.progress || "…" : state} · ${title}`;
+  const state = run && (going ? run.dataset.progress || "…" : run.dataset.state);
+  const said = down.isConnected ? "connection lost" : state;
+  icon.href = icon.dataset[down.isConnected ? "idle" : going ? "running" : OF[state] ?? "idle"];
+  document.title = said ? `${said} · ${title}` : title;
 };
 document.addEventListener("DOMContentLoaded", show);
 document.addEventListener("htmx:afterSettle", show);
@@ -46,8 +49,7 @@ document.addEventListener("visibilitychange", () => {
   // Who came back has seen that it ended.
   if (document.visibilityState === "visible" && watched && !document.querySelector("[data-run][data-going]")) {
     watched = null;
-    document.title = title;
-    icon.href = icon.dataset.idle;
+    show();
   }
 });
 
@@ -64,11 +66,6 @@ document.addEventListener("click", (event) => {
   if (held) paused.add(run);
   button.setAttribute("aria-pressed", String(held));
 });
-const pausable = () => {
-  for (const button of document.querySelectorAll("[data-pause]")) button.hidden = false;
-};
-document.addEventListener("DOMContentLoaded", pausable);
-document.addEventListener("htmx:afterSettle", pausable);
 
 // The feed brings what happened in this session: a run that ended is told wherever one is in it.
 const newest = (root) => Math.max(0, ...[...root.querySelectorAll("[data-event]")].map((e) => +e.dataset.event));

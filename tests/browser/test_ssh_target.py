@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from agents.facts.platform import KERNEL_CMDLINE
 from tests.agents.conftest import Sshd
@@ -152,7 +152,9 @@ def test_live_output_goes_on_after_a_reload_and_after_a_lost_connection(
     expect(run).to_contain_text("guest.kernel_cmdline")
     expect(run.locator(".pill").first).to_contain_text("running")
     page.context.set_offline(True)
-    expect(run.get_by_text("Connection to Peerpath lost")).to_be_visible()
+    lost = page.get_by_role("status").get_by_text("Connection to Peerpath lost")
+    expect(lost).to_be_visible()
+    expect(page).to_have_title(re.compile("^connection lost · "))
     held.touch()
     time.sleep(2)
     page.context.set_offline(False)
@@ -161,7 +163,47 @@ def test_live_output_goes_on_after_a_reload_and_after_a_lost_connection(
     )
     for reading in ("guest.kernel_cmdline", "guest.p2p_read"):
         expect(run.get_by_text(reading, exact=False).first).to_be_visible()
-    expect(run.get_by_text("Connection to Peerpath lost")).to_have_count(0)
+    expect(lost).to_have_count(0)
+    expect(page).to_have_title(re.compile("^(succeeded|partly) · "))
+
+
+def test_the_focus_stays_while_a_run_is_shown_anew(page: Page, sshd: Sshd, held: Path) -> None:
+    _add(page, sshd)
+    page.get_by_role("button", name="Yes, pin this key").click()
+    _run(page)
+    run = page.locator("#run-1")
+    cancel = run.get_by_role("button", name="Cancel")
+    _tab_to(page, cancel)
+    expect(run).to_contain_text("guest.kernel_cmdline", timeout=20_000)
+    expect(cancel).to_be_focused()
+    answer = run.get_by_role("link", name="guest.kernel_cmdline")
+    _tab_to(page, answer)
+    held.touch()
+    expect(run).to_contain_text("guest.p2p_read", timeout=60_000)
+    expect(answer).to_be_focused()
+
+
+def test_the_focus_stays_in_a_run_that_is_cancelled(page: Page, sshd: Sshd, held: Path) -> None:
+    _add(page, sshd)
+    page.get_by_role("button", name="Yes, pin this key").click()
+    _run(page)
+    run = page.locator("#run-1")
+    expect(run).to_contain_text("guest.kernel_cmdline", timeout=20_000)
+    _tab_to(page, run.get_by_role("button", name="Cancel"))
+    page.keyboard.press("Enter")
+    expect(run.locator(".pill").first).to_contain_text("cancelled", timeout=20_000)
+    expect(run).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(run.locator(":focus")).to_be_visible()
+
+
+def _tab_to(page: Page, stop: Locator) -> None:
+    stop.wait_for()
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        if stop.evaluate("stop => stop === document.activeElement"):
+            return
+    raise AssertionError(f"Tab does not lead to {stop}")
 
 
 def test_a_changed_host_key_blocks_until_a_person_has_looked(

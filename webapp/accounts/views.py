@@ -47,6 +47,8 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
     form = AuthenticationForm(request, request.POST or None)
+    if request.headers.get("HX-Request"):  # a fragment of a page whose reader is signed out by now
+        return HttpResponse(status=204, headers={"HX-Refresh": "true"})
     if request.method == "GET":
         return _sign_in_page(request, AuthenticationForm(request))
     name, address = request.POST.get("username", ""), request.META.get("REMOTE_ADDR", "")
