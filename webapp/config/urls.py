@@ -6,6 +6,7 @@ from django.urls import include, path
 
 from webapp.config import health, metrics
 
+handler500 = "webapp.config.failing.failed"
 urlpatterns = [
     path("healthz/live", health.live, name="live"),
     path("healthz/ready", health.ready, name="ready"),

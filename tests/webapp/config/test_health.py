@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 from django.core.exceptions import ImproperlyConfigured
+from django.db import OperationalError, connection
 from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
-from webapp.accounts.models import User
+from webapp.accounts.models import ApiToken, User
 from webapp.config import environment
 from webapp.config.bootstrap import ROOT
 from webapp.triage import intake, runs
@@ -44,6 +45,25 @@ def test_a_broker_out_of_reach_is_said_without_its_address(client: Client, setti
     assert answer.json()["checks"]["broker"] == "out of reach"
     assert "127.0.0.1" not in answer.content.decode()
     assert "password" not in answer.content.decode()
+
+
+def gone(*_: Any) -> None:
+    raise OperationalError("server closed the connection unexpectedly")
+
+
+def test_while_the_database_is_away_people_and_programs_are_told_to_come_back(alice: User) -> None:
+    token = ApiToken.make(alice, name="t", scopes=["read"], days=1)[1]
+    browser = Client(raise_request_exception=False)
+    browser.force_login(alice)
+    bearer = {"authorization": f"Bearer {token}"}
+    with connection.execute_wrapper(gone):
+        page = browser.get("/")
+        answer = browser.get("/api/v1/me", headers=bearer)
+    assert page.status_code == answer.status_code == 503
+    assert "cannot use its database now" in page.content.decode()
+    assert page.headers["Retry-After"] == "10"
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert "database" in answer.json()["detail"]
 
 
 @pytest.mark.service

@@ -1,0 +1,19 @@
+"""What a request gets that failed here. A database that is away is nobody's mistake, and passes."""
+
+from __future__ import annotations
+
+import sys
+
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.template import loader
+
+RETRY_AFTER_S = 10
+
+
+def failed(request: HttpRequest) -> HttpResponse:
+    """Django calls it while the error is at hand, and logs it. The page asks no database for anything."""
+    if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
+        page = loader.get_template("503.html").render()
+        return HttpResponse(page, status=503, headers={"Retry-After": str(RETRY_AFTER_S)})
+    return HttpResponse(loader.get_template("500.html").render(), status=500)
