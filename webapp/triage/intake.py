@@ -7,7 +7,7 @@ there for a better one: `rereading`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -125,27 +125,33 @@ def take_benchmark_output(run: Run, raw: bytes) -> Evidence:
     return evidence
 
 
-def reread_one(evidence: Evidence) -> bool:
+def reread_one(evidence: Evidence, found: RawReading | None = None) -> bool:
     """Applies today's parsers, and what people said of its lines, to a stored evidence. Whether it now
     reads differently. A bundle's frames are evidence of their own; what was purged stays as it was read.
-    Raises bodies.LostError.
+    found: what `read_again` gave for it, where that was before a transaction. Raises bodies.LostError.
     """
     if evidence.purged_at:
         return False
-    if evidence.reader in (PASTE, BUNDLE):
-        view = View(evidence.view) if evidence.view else None
-        hint = evidence.meta.get("hint", "")
-        found = read_apart.read(evidence.raw, role=view, hint=hint)
-    else:
-        readings = read_output(evidence.reader, _output_of(evidence))
-        item = Item(evidence.reader, title_of(evidence.reader), View.GUEST, readings)
-        found = RawReading((item,))
+    if found is None:
+        about = (evidence.reader, evidence.view, evidence.meta)
+        found = read_again(*about, evidence.raw, bytes(evidence.stderr))
     with transaction.atomic():
         DiagnosisSession.objects.select_for_update().get(pk=evidence.session_id)
         before = _columns(evidence)
         evidence.readings.all().delete()
         _record_parts(evidence, found)
         return _columns(evidence) != before
+
+
+def read_again(
+    reader: str, view: str, meta: Mapping[str, Any], raw: bytes, stderr: bytes
+) -> RawReading:
+    """What today's parsers read in an evidence with these columns. It may take a minute. Raises ValueError
+    for a view that there is not."""
+    if reader in (PASTE, BUNDLE):
+        return read_apart.read(raw, role=View(view) if view else None, hint=meta.get("hint", ""))
+    readings = read_output(reader, _output(raw, stderr, meta))
+    return RawReading((Item(reader, title_of(reader), View.GUEST, readings),))
 
 
 def missing_probes(session: DiagnosisSession, view: View | None) -> tuple[str, ...]:
@@ -358,13 +364,13 @@ def _create_rows(read: Iterable[tuple[Evidence, str, Iterable[Reading[Any]]]]) -
 
 def _output_of(evidence: Evidence) -> Output:
     """What the parser was given, from what was stored."""
-    output = Output(clean(evidence.raw), clean(bytes(evidence.stderr)))
-    known = {
-        key: evidence.meta[key]
-        for key in ("exit_code", "alternative", "truncated", "timed_out")
-        if key in evidence.meta
-    }
-    return replace(output, **known)
+    return _output(evidence.raw, bytes(evidence.stderr), evidence.meta)
+
+
+def _output(raw: bytes, stderr: bytes, meta: Mapping[str, Any]) -> Output:
+    names = ("exit_code", "alternative", "truncated", "timed_out")
+    known = {name: meta[name] for name in names if name in meta}
+    return replace(Output(clean(raw), clean(stderr)), **known)
 
 
 def _understood(item: Item, evidence: Evidence) -> Understood:

@@ -7,11 +7,14 @@ import json
 import re
 import zipfile
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
 
+from agents.read import RawReading
 from webapp.accounts.models import User
 from webapp.handoff.models import Link
 from webapp.review.bundle.export import bundle
@@ -22,6 +25,7 @@ from webapp.review.decisions import Wording, decision_draft
 from webapp.review.models import Word
 from webapp.review.threads import comment_add
 from webapp.review.workflow import ByLink, counting, decision_judge, decision_propose
+from webapp.triage import read_apart
 from webapp.triage.audit import broken
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
@@ -102,6 +106,24 @@ def changed(raw: bytes, name: str, change: Callable[[bytes], bytes]) -> bytes:
             data = old.read(entry)
             new.writestr(entry.filename, change(data) if entry.filename == name else data)
     return buffer.getvalue()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nobody_waits_to_save_while_a_bundle_is_read(
+    session: DiagnosisSession, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = bundle(session)
+    elsewhere(session)
+    read, held = read_apart.read, []
+
+    def told(*given: Any, **more: Any) -> RawReading:
+        held.append(connection.in_atomic_block)
+        return read(*given, **more)
+
+    monkeypatch.setattr(read_apart, "read", told)
+    assert open_bundle(raw, user=alice).session.evidence.exists()
+    assert held
+    assert not any(held)
 
 
 def test_a_tampered_output_is_refused(session: DiagnosisSession, alice: User) -> None:

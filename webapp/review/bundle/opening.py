@@ -13,6 +13,7 @@ from uuid import UUID
 import msgspec
 from django.db import DataError, IntegrityError, transaction
 
+from agents.read import RawReading
 from webapp.accounts.models import Role, User
 from webapp.diagnosis.workload import read_workload
 from webapp.review.bundle import format as f
@@ -63,8 +64,10 @@ def open_bundle(raw: bytes, *, user: User) -> Opened:
         raise f.BundleError(f"It is {manifest.schema!r}; this version opens {f.SCHEMA!r}.")
     record = _decoded(files, "session.json", f.Session)
     try:
+        opening = Opening(files, record, manifest.session, user)
+        opening.read()
         with transaction.atomic():
-            session = Opening(files, record, manifest.session, user).session()
+            session = opening.session()
     except _DO_NOT_FIT as error:
         raise f.BundleError(f"Its records do not fit together: {error}") from error
     derived = hashlib.sha256(diagnosis_json(session).encode()).hexdigest()
@@ -102,6 +105,16 @@ class Opening:
     def __init__(self, files: dict[str, bytes], record: f.Session, key: str, user: User) -> None:
         self.files, self.record, self.key, self.user = files, record, key, user
         self.people: dict[str, User] = {}
+        self.found: dict[int, RawReading] = {}
+
+    def read(self) -> None:
+        """Before the transaction: texts may take minutes, and nobody else could save meanwhile."""
+        for number, item in enumerate(self.record.evidence):
+            if not item.meta.get("purged_at"):
+                name = f"evidence/{number:05}"
+                raw, errors = self.files[name], self.files.get(f"{name}.err", b"")
+                about = (item.reader, item.view, item.meta)
+                self.found[number] = intake.read_again(*about, raw, errors)
 
     def session(self) -> DiagnosisSession:
         self.made = self._session()
@@ -209,7 +222,7 @@ class Opening:
                 created_by=self.person(row.created_by),
             )
             _dated(said, created_at=row.created_at)
-        intake.reread_one(made)
+        intake.reread_one(made, self.found.get(number))
 
     def _comments(self) -> None:
         made: list[Comment] = []
