@@ -112,29 +112,29 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="one object a line")
     parser.add_argument("--only", default="", help="acts whose name holds this")
     options = parser.parse_args()
-    with _slow_page() as (page, base, session):
+    with slow_page() as (page, base, session):
         chosen = {name: act for name, act in ACTS.items() if options.only in name}
         for name, (where, before, act, after) in chosen.items():
             found = [
-                _once(page, _address(base, session, where), before, act, after)
+                _once(page, address(base, session, where), before, act, after)
                 for _ in range(options.times)
             ]
             _say(name, found, options.json)
         for where in ("guest", "diagnosis", "decide", "log", "/help/probes"):
-            page.goto(_address(base, session, where), wait_until="networkidle")
+            page.goto(address(base, session, where), wait_until="networkidle")
             page.wait_for_timeout(2500)
             print(f"{where}: layout shift {page.evaluate('measured.moved'):.3f}")
 
 
-def _address(base: str, session: str, where: str) -> str:
+def address(base: str, session: str, where: str) -> str:
     if where.startswith("about:"):
         return where
     return f"{base}{where}" if where.startswith("/") else f"{session}/{where}"
 
 
-def _once(page: Page, address: str, before: Act, act: Act, after: Act) -> tuple[float, float]:
+def _once(page: Page, url: str, before: Act, act: Act, after: Act) -> tuple[float, float]:
     """The longest event and the longest task, ms; 0 where it was below what the browser tells."""
-    page.goto(address, wait_until="networkidle")
+    page.goto(url, wait_until="networkidle")
     before(page)
     page.wait_for_timeout(500)
     page.evaluate("measured.events = []; measured.tasks = []")
@@ -158,7 +158,7 @@ def _say(name: str, found: list[tuple[float, float]], as_json: bool) -> None:
 
 
 @contextmanager
-def _slow_page() -> Iterator[tuple[Page, str, str]]:
+def slow_page() -> Iterator[tuple[Page, str, str]]:
     """A signed-in page on a slowed processor, the server's address, and that of a session with a thread."""
     with served() as link, sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=[*FLAGS])
