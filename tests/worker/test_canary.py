@@ -1,4 +1,5 @@
-"""Planted secrets: a key, its passphrase and the tokens of links are looked for everywhere they must not be.
+"""Planted secrets: a key, its passphrase, tokens of links and programs and a webhook's secret are looked for
+everywhere they must not be.
 
 A whole journey with a real sshd, Redis and a worker process: the key is stored through the page, opens a
 connection, is refused, is rotated; meanwhile process lists and everything that Redis hears are recorded.
@@ -27,8 +28,9 @@ from agents.host_keys import HostKey
 from tests.agents.conftest import Sshd, ssh_keys, sshd
 from tests.webapp.addresses import CONVERTERS, PATTERNS, address, arguments_of
 from tests.worker.conftest import ROOT, wait_until
-from webapp.accounts.models import User
+from webapp.accounts.models import ApiToken, User
 from webapp.handoff.models import Link
+from webapp.notices.webhooks import webhook_add
 from webapp.triage import queue, runs
 from webapp.triage.keys import KeyRefusedError, key_add
 from webapp.triage.models import DiagnosisSession, PinnedHostKey, Run, RunState, StoredKey, Target
@@ -157,6 +159,7 @@ def test_no_secret_is_found_where_it_must_not_be(
         session, made_by=admin, person="the admin", purpose="why", hours=1, phases=[]
     )[1]
     browser.get(f"/link/{canaries['token']}")
+    canaries |= of_programs(session, admin, browser)
     pages |= everything_shown(browser, session, admin)
     seen = {
         "argv and Redis": listening.close(),
@@ -179,6 +182,15 @@ def test_no_secret_is_found_where_it_must_not_be(
         if form in text
     }
     assert not found
+
+
+def of_programs(session: DiagnosisSession, admin: User, browser: Client) -> dict[str, str]:
+    """Secrets that a program holds: each is told to it once. The token is used."""
+    _, signs = webhook_add(session, url="https://1.1.1.1/", kinds=["mention"], by=admin)
+    token = ApiToken.make(admin, name="canary", scopes=["read"], days=1)[1]
+    said = browser.get("/api/v1/me", headers={"authorization": f"Bearer {token}"})
+    assert said.status_code == 200
+    return {"webhook": signs, "API token": token.split("_", 2)[2]}
 
 
 def stored_through_the_page(browser: Client, canaries: dict[str, str]) -> dict[str, bytes]:

@@ -54,7 +54,10 @@ def test_a_group_is_added_once_with_the_keys_that_were_vouched_for(
         ("gpu-1", 22),
         ("gpu-2", 2222),
     }
-    started = machines.run_on_all(session_of_alice, alice)
+    page = client.post(f"/sessions/{session_of_alice.pk}/machines/run", follow=True)
+    said = "The probes are queued on 2 machines; left out, without an accepted host key: 1."
+    assert said in page.content.decode()
+    started = session_of_alice.runs.all()
     assert sorted(run.target.host for run in started) == ["gpu-1", "gpu-2"], "gpu-3 has no key yet"
     assert machines.run_on_all(session_of_alice, alice) == [], "they are at work"
     assert {run.kind for run in started} == {runs.PROBES}

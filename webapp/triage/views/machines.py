@@ -89,8 +89,10 @@ def _columns(
 @on_session
 def run_on_all(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     started = machines.run_on_all(session, acting(request))
+    unknown = sum(t.agent == "ssh" and not t.is_pinned for t in machines.guests(session))
     if started:
-        messages.success(request, f"The probes are queued on {len(started)} machines.")
+        left_out = f"; left out, without an accepted host key: {unknown}" if unknown else ""
+        messages.success(request, f"The probes are queued on {len(started)} machines{left_out}.")
     else:
         messages.info(request, "No machine has an accepted host key and nothing at work.")
     return redirect("triage:machines", session.pk)
