@@ -180,7 +180,7 @@ GPUS: Fact[tuple[Gpu, ...]] = Fact("guest.gpus", "GPUs the driver lists", tuple[
 GPU_COUNT_SMI: Fact[int] = Fact("guest.gpu_count_smi", "GPUs nvidia-smi lists", int)
 GPU_COUNT_PCI: Fact[int] = Fact("guest.gpu_count_pci", "NVIDIA GPUs on the PCI bus", int)
 HOST_PCI_GPUS: Fact[tuple[PciGpu, ...]] = Fact(
-    "host.pci_gpus", "NVIDIA GPUs on the host's PCI bus", tuple[PciGpu, ...]
+    "host.pci_gpus", "NVIDIA GPUs on the host’s PCI bus", tuple[PciGpu, ...]
 )
 PCI_GPUS: Fact[tuple[PciGpu, ...]] = Fact(
     "guest.pci_gpus", "NVIDIA GPUs as the PCI bus shows them", tuple[PciGpu, ...]

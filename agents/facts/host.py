@@ -161,7 +161,7 @@ GPU_PATHS: Fact[tuple[GpuPath, ...]] = Fact(
 ACS: Fact[tuple[AcsPort, ...]] = Fact("host.acs", "ACS on the bridges", tuple[AcsPort, ...])
 VFIO_BACKEND: Fact[VfioBackend] = Fact("host.vfio_backend", "VFIO backend", VfioBackend)
 VFIO_ERRORS: Fact[tuple[VfioError, ...]] = Fact(
-    "host.vfio_errors", "VFIO mapping errors in the VM's start log", tuple[VfioError, ...]
+    "host.vfio_errors", "VFIO mapping errors in the VM’s start log", tuple[VfioError, ...]
 )
 HELD_REGIONS: Fact[tuple[HeldRegion, ...]] = Fact(
     "host.held_regions", "Device regions the host itself holds", tuple[HeldRegion, ...]

@@ -67,8 +67,8 @@ class TopologyMatrix:
         }
 
 
-P2P_READ: Fact[P2pMatrix] = Fact("guest.p2p_read", "Peer reads, driver's answer", P2pMatrix)
-P2P_WRITE: Fact[P2pMatrix] = Fact("guest.p2p_write", "Peer writes, driver's answer", P2pMatrix)
+P2P_READ: Fact[P2pMatrix] = Fact("guest.p2p_read", "Peer reads, driver’s answer", P2pMatrix)
+P2P_WRITE: Fact[P2pMatrix] = Fact("guest.p2p_write", "Peer writes, driver’s answer", P2pMatrix)
 P2P_NVLINK: Fact[P2pMatrix] = Fact("guest.p2p_nvlink", "Peer access over NVLink", P2pMatrix)
 P2P_ATOMICS: Fact[P2pMatrix] = Fact("guest.p2p_atomics", "Peer atomics", P2pMatrix)
 P2P_PCIE: Fact[P2pMatrix] = Fact("guest.p2p_pcie", "Peer access over PCIe (property)", P2pMatrix)

@@ -39,7 +39,7 @@ from webapp.diagnosis.measured_on import here
 from webapp.diagnosis.step_floor import Floor, step_floor
 from webapp.diagnosis.step_profile import NO_STEP_FITS, WAITING, Split, fits_none, split_of
 
-TOO_LOOSE = "communication's high end is cut at what the step leaves: this estimate is too loose"
+TOO_LOOSE = "communication’s high end is cut at what the step leaves: this estimate is too loose"
 NOT_SPLIT = "communication is not bounded, so it counts as unexplained"
 STEP_KEPT = "the step stays the observed one: what the change does to the rest of it is not known"
 NONE: Range = (1.0, 1.0)

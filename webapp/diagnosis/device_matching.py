@@ -21,9 +21,9 @@ from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.ground import CONTAINER_KINDS
 
 SAME_MACHINE = "by PCI address: host and guest are one machine, and the driver runs on the host"
-_ORDER = "the guest's addresses follow Proxmox's map of slots (qemu-server, PCI.pm)"
-RUNNING = f"by slot: the running QEMU command line names the host's device, and {_ORDER}"
-CONFIGURED = f"by slot: the VM's configuration names the host's device, and {_ORDER}"
+_ORDER = "the guest’s addresses follow Proxmox’s map of slots (qemu-server, PCI.pm)"
+RUNNING = f"by slot: the running QEMU command line names the host’s device, and {_ORDER}"
+CONFIGURED = f"by slot: the VM’s configuration names the host’s device, and {_ORDER}"
 EXPECTED = f"by slot: qm showcmd names the device that the next start would take, and {_ORDER}"
 # The first four root ports are part of the board, the others are added before them.
 BOARD_PORTS = 4

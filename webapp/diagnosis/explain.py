@@ -51,14 +51,14 @@ _PLAIN = {
     "nvlink_fabric_down": "The direct links between the GPUs are there but not set up.",
     "bar_space_shortage": "The machine does not give every GPU the address space that it needs.",
     "nccl_on_network": "The GPUs of one machine talk to each other over the network, by a wrong setting.",
-    "pcie_link_degraded": "At least one GPU's connection runs slower than it could.",
+    "pcie_link_degraded": "At least one GPU’s connection runs slower than it could.",
     "launch_bound": "The GPUs spend much of their time waiting for the processor to give them work.",
     "memory_bandwidth_bound": "Most of the time goes into reading the model from memory, which is what "
     "this hardware costs.",
-    "compute_bound": "Most of the time goes into the GPUs' own arithmetic.",
+    "compute_bound": "Most of the time goes into the GPUs’ own arithmetic.",
     "power_or_thermal_limit": "The GPUs are held back by their power limit or by heat.",
     "p2p_unsupported_gpu": "These GPUs are not allowed direct access to each other by their maker.",
-    "kvm_hidden": "A setting hides from the GPUs' driver that it runs in a virtual machine.",
+    "kvm_hidden": "A setting hides from the GPUs’ driver that it runs in a virtual machine.",
     "p2p_denied_no_clique": "The driver refuses the GPUs direct access to each other, BECAUSE the "
     "virtual machine does not permit it.",
     "p2p_denied_other": "The driver refuses the GPUs direct access to each other.",
@@ -76,7 +76,7 @@ _DOES = {
     "engine_profile": "record where the serving software spends its time",
     "p2p_matrix": "ask the driver whether the GPUs may reach each other",
     "copy_sweep": "time copies between two GPUs",
-    "nccl_log": "read from the software's own log how the GPUs talk to each other",
+    "nccl_log": "read from the software’s own log how the GPUs talk to each other",
     "clique_capability": "look in the virtual machine whether direct access is permitted",
     "all_reduce_graph": "time the exchanges between all the GPUs",
     "running_qemu_line": "look on the host how the virtual machine was started",
@@ -197,7 +197,7 @@ def _next(result: Diagnosis) -> str:
 
 
 def _who(test: NextTest) -> str:
-    return "the host's administrator" if test.actor is Actor.HOST_ADMIN else "the operator"
+    return "the host’s administrator" if test.actor is Actor.HOST_ADMIN else "the operator"
 
 
 def _cost(test: NextTest) -> str:

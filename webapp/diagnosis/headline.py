@@ -30,11 +30,11 @@ _FIRST = {
 # A setup in which no figure of a step is one of this machine.
 _SETUP = {
     "nvlink_fabric_down": "The NVLink fabric is not up, so the GPUs cannot reach each other over it.",
-    "nccl_on_network": "The GPUs of one machine talk over the network: the engine's setup is wrong.",
+    "nccl_on_network": "The GPUs of one machine talk over the network: the engine’s setup is wrong.",
 }
 _AMISS = {
-    "bar_space_shortage": "Some of a device's memory got no address space: GPUs may be missing.",
-    "pcie_link_degraded": "A GPU's PCIe link runs below what it can do.",
+    "bar_space_shortage": "Some of a device’s memory got no address space: GPUs may be missing.",
+    "pcie_link_degraded": "A GPU’s PCIe link runs below what it can do.",
     "nccl_level_too_low": "The driver allows peer-to-peer, and NCCL does not use it.",
     "acs_detour": "Traffic between GPUs of one switch takes a detour over the root port.",
     "kvm_hidden": "KVM is hidden from the guest, so its driver would ignore a clique.",
@@ -42,9 +42,9 @@ _AMISS = {
 # Gates that fail without an answer of the driver: what they say about peer-to-peer.
 _FAILED = {
     "fabric": "Without a VM, copies between the GPUs did not arrive.",
-    "mapped": "At its start the VM could not map its GPUs' memory for each other.",
-    "granted": "Nothing grants the VM's GPUs peer-to-peer; what their driver says was not read.",
-    "used": "The engine's log shows connections that are not peer-to-peer.",
+    "mapped": "At its start the VM could not map its GPUs’ memory for each other.",
+    "granted": "Nothing grants the VM’s GPUs peer-to-peer; what their driver says was not read.",
+    "used": "The engine’s log shows connections that are not peer-to-peer.",
 }
 
 
@@ -177,7 +177,7 @@ def _first(case: Case) -> str:
 def _second(case: Case) -> str:
     bound = case.single_stream
     if bound is None:
-        return "Give the observed speed and the model to see where a step's time can go."
+        return "Give the observed speed and the model to see where a step’s time can go."
     if bound.unexplained_ms is None or bound.step_ms is None:
         missing = "; ".join(bound.missing[:2])
         return f"Missing: {missing}." if missing else ""

@@ -58,7 +58,7 @@ def _unless_stale(facts: Facts, gate: Gate) -> Gate:
     then = next((s for s in facts.all(P2P_READ) if s.epoch <= taken), None)
     if taken >= now.epoch or then is None or then.reading.value == now.reading.value:
         return gate
-    why = f"not looked at since the driver's answer changed; before: {gate.why}"
+    why = f"not looked at since the driver’s answer changed; before: {gate.why}"
     return replace(gate, state=GateState.UNKNOWN, why=why)
 
 

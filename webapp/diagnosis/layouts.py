@@ -83,7 +83,7 @@ def _dp_attention(parallel: Parallelism) -> list[str]:
     if not parallel.dp_attention:
         return []
     text = (
-        "every replica holds all attention weights and its own requests' cache; at concurrency 1 one GPU "
+        "every replica holds all attention weights and its own requests’ cache; at concurrency 1 one GPU "
         "computes attention and the others wait, so a single stream gets no faster; it can help with many "
         "requests"
     )

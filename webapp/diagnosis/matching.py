@@ -91,7 +91,7 @@ def _choose(
             return matched[0], ""
         groups = {n: g for n, g in groups.items() if not any(s.uuid for s in g)}
         if not groups:
-            return None, "no VM that was read has the guest's UUID: ask which VM it is"
+            return None, "no VM that was read has the guest’s UUID: ask which VM it is"
     with_gpu = [name for name, group in groups.items() if _may_have_gpus(facts, group)]
     candidates = with_gpu or list(groups)
     if len(candidates) == 1:

@@ -13,7 +13,7 @@ GB = 1e9
 # Context, activations, graphs and NCCL buffers: serving engines hold back about a tenth (vLLM
 # gpu_memory_utilization 0.9, SGLang mem_fraction_static 0.85 to 0.9 by default, 2026).
 RESERVE_SHARE = 0.10
-AS_SAID = "; the weights' size is the one said, not read"
+AS_SAID = "; the weights’ size is the one said, not read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ def fit(facts: Facts, gpus: int) -> Fit:
     """Weights shared out over this many GPUs, with a reserve on each."""
     model, each = facts.value(MODEL), gpu_bytes(facts)
     if model is None or model.weight_bytes is None:
-        also = "" if each else ", nor is the GPUs' memory"
+        also = "" if each else ", nor is the GPUs’ memory"
         return Fit(None, f"the size of the checkpoint is not known{also}")
     if each is None:
-        return Fit(None, "the GPUs' memory is not known")
+        return Fit(None, "the GPUs’ memory is not known")
     low, high = model.weight_bytes
     room = gpus * each * (1 - RESERVE_SHARE)
     size = f"{low / GB:.0f}" if low == high else f"{low / GB:.0f}–{high / GB:.0f}"

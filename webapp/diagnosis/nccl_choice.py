@@ -118,6 +118,6 @@ def _says(found: SweepComparison) -> str:
         return f"no setting gains more than 2 %{seen}"
     if found.differing:
         return (
-            f"no setting is faster than NCCL's own choice, {len(found.differing)} are slower{seen}"
+            f"no setting is faster than NCCL’s own choice, {len(found.differing)} are slower{seen}"
         )
-    return f"no arm differs from NCCL's own choice beyond chance{seen}"
+    return f"no arm differs from NCCL’s own choice beyond chance{seen}"

@@ -140,7 +140,7 @@ def _cpu(vm: Vm) -> Readings:
         name = vm.cpu.split(",")[0].removeprefix("cputype=")
         found.append(VM_CPU.known(name, lines=_lines(vm, "cpu")))
     elif whole(vm):
-        found.append(VM_CPU.absent("no cpu line; Proxmox's default is kvm64", lines=_lines(vm)))
+        found.append(VM_CPU.absent("no cpu line; Proxmox’s default is kvm64", lines=_lines(vm)))
     culprits = _hiding_keys(vm)
     if culprits:
         found.append(VM_CPU_HIDDEN.known(True, lines=_lines(vm, *culprits)))

@@ -112,7 +112,7 @@ def test_the_founding_case() -> None:
     assert _seen(told, "host.vms", "VM 128 machine") == (None, "q35", Bears.NO)
     assert _seen(told, "host.kernel_cmdline", "iommu") == (None, "pt", Bears.NO)
     assert _seen(told, "guest.topology", "GPU4 – GPU5") == ("PIX", "PHB", Bears.YES)
-    assert "Peer reads, driver's answer" in found.same
+    assert "Peer reads, driver’s answer" in found.same
     assert found.differences[0].relevance.bears is Bears.YES
     assert all(d.refs_before and d.refs_after for d in found.differences)
 

@@ -149,7 +149,7 @@ def test_limits_and_the_order_of_words_change_nothing() -> None:
         for epoch, (name, line) in enumerate(zip("xy", lines, strict=True))
     ]
     gate = comparability(sides[0], sides[1], frozenset())
-    assert item(gate, "guest's kernel command line").standing is Standing.SAME
+    assert item(gate, "guest’s kernel command line").standing is Standing.SAME
     assert item(gate, "kernel").after == "6.8.0-2"
 
 

@@ -154,4 +154,4 @@ def test_the_card_that_fell_off_is_the_one_that_the_hosts_log_names() -> None:
     assert slot.slot == 7
     assert slot.addresses[0].startswith("0000:88:00")
     lost = diagnose(facts).verdicts["gpu_lost"]
-    assert any("hostpci7, the host's 0000:88:00" in claim.text for claim in lost.for_)
+    assert any("hostpci7, the host’s 0000:88:00" in claim.text for claim in lost.for_)

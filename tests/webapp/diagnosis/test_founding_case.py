@@ -176,7 +176,7 @@ def test_host() -> None:
     granted, fabric = case.gate("granted"), case.gate("fabric")
     assert granted is not None
     assert granted.state is GateState.FAIL
-    assert "VM 128's configuration has no args" in granted.why
+    assert "VM 128’s configuration has no args" in granted.why
     assert fabric is not None
     assert fabric.state is GateState.UNKNOWN
     assert (fabric.expected or "").startswith("possible")

@@ -178,7 +178,7 @@ def test_the_running_line_then_the_config() -> None:
     ]
     gate = _gate("granted", *guest, *config)
     assert gate.state is GateState.FAIL
-    assert "VM 128's configuration has no args" in gate.why
+    assert "VM 128’s configuration has no args" in gate.why
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_a_newer_configuration_counts_before_an_older_running_line() -> None:
     after = sourced(VM_CLIQUE.known(cliques, lines=(4,)), epoch=1)
     gate = _of(Facts.of([*before, *after]), "granted")
     assert gate.state is GateState.UNKNOWN
-    assert gate.why.startswith("the VM's configuration sets a clique")
+    assert gate.why.startswith("the VM’s configuration sets a clique")
 
 
 # -- fabric and mapped

@@ -265,7 +265,7 @@ def test_an_effect_is_predicted_where_one_is_known_and_for_its_load() -> None:
     assert sweep.predicted_effect is None
     assert "at most 1.49 × for a single stream" in sweep.why[0].text
     said = " ".join(claim.text for claim in clique.why)
-    assert "after the engine's profile" in said
+    assert "after the engine’s profile" in said
     assert clique.after == "engine_profile"
     assert "1.00–1.40 × for a single stream, 1.00–1.12 × at 64 requests" in said
 
@@ -285,7 +285,7 @@ def test_host_no_clique_is_granted() -> None:
     granted, fabric = case.gate("granted"), case.gate("fabric")
     assert granted
     assert granted.state is GateState.FAIL
-    assert "VM 128's configuration has no args" in granted.why
+    assert "VM 128’s configuration has no args" in granted.why
     assert fabric
     assert fabric.state is GateState.UNKNOWN
     assert "possible" in (fabric.expected or "")
@@ -303,7 +303,7 @@ def test_host_no_clique_is_granted() -> None:
         ("iommu_pt", OptionStatus.NO_EFFECT, "devices given to a VM by VFIO"),
         ("allow_unsafe_interrupts", OptionStatus.UNSAFE, "nothing to do with P2P"),
         ("nvidia_peermem", OptionStatus.NO_EFFECT, "does nothing"),
-        ("pcie_without_q35", OptionStatus.BLOCKED, "`q35 machine model is not enabled`"),
+        ("pcie_without_q35", OptionStatus.BLOCKED, "“q35 machine model is not enabled”"),
         (
             "tp_subset",
             OptionStatus.BLOCKED,

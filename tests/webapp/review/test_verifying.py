@@ -118,7 +118,7 @@ def test_without_the_decision_the_same_changes_are_not_intended(
     measured_again(session, alice)
     (copies,) = before_after(session, ("", "")).found
     assert set(copies.gate.unmeant) == {
-        "host's kernel command line",
+        "host’s kernel command line",
         "machine type",
         "hostpci of the VM",
     }

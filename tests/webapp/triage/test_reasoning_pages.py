@@ -408,7 +408,7 @@ def test_every_gate_hypothesis_and_contradiction_says_why(
     driver = page[page.index('#gate-driver"') : page.index('#gate-delivered"')]
     assert "NVIDIA open kernel modules" in driver
     assert "Peer reads" in driver
-    assert "Peer writes, driver&#x27;s answer (not read)" in driver
+    assert "Peer writes, driver’s answer (not read)" in driver
 
 
 @pytest.mark.django_db

@@ -53,7 +53,7 @@ def test_the_fastest_stands_first_with_what_to_paste(client: Client, alice: User
 
 def test_no_difference_offers_nothing_to_paste(client: Client, alice: User) -> None:
     shown = page(client, alice, printed(lines(seed=4)))
-    assert "No arm differs from NCCL's own choice beyond chance" in shown
+    assert "No arm differs from NCCL’s own choice beyond chance" in shown
     assert "nccl-environment" not in shown
     assert {line.rpartition("– ")[2] for line in ranking(shown)} == {"no difference shown"}
 

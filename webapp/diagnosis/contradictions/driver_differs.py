@@ -21,7 +21,7 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
         yield text, facts.refs(GPUS)
     loaded = facts.value(DRIVER_VERSION)
     if loaded and len(versions) == 1 and loaded not in versions:
-        text = f"the loaded driver is {loaded}, nvidia-smi's GPUs report {versions.pop()}"
+        text = f"the loaded driver is {loaded}, nvidia-smi’s GPUs report {versions.pop()}"
         yield text, facts.refs(DRIVER_VERSION, GPUS)
 
 

@@ -24,7 +24,7 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     together = of_one_epoch(facts, MACHINE_TYPE, VM_MACHINE)
     if guest and together and {guest, configured} == _COMPARED:
         text = (
-            f"the guest sits on {guest}, the VM's configuration says {configured}: the change is "
+            f"the guest sits on {guest}, the VM’s configuration says {configured}: the change is "
             "pending or the VM was not restarted by its host"
         )
         yield text, facts.refs(MACHINE_TYPE, VM_MACHINE)

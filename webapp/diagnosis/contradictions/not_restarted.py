@@ -21,10 +21,10 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
         line, seen = facts.best(VM_QEMU_ARGS), facts.value(CLIQUE_CAPABILITY)
         command = line.reading.value if line and line.reading.complete else None
         if command and not vm_readings.running_cliques(command):
-            text = "the VM's args set a clique, the running QEMU command line has none"
+            text = "the VM’s args set a clique, the running QEMU command line has none"
             yield text, facts.refs(VM_ARGS, VM_QEMU_ARGS)
         elif seen and not any(c.present or c.clique_id is not None for c in seen):
-            text = "the VM's args set a clique, and no GPU in the guest carries one"
+            text = "the VM’s args set a clique, and no GPU in the guest carries one"
             yield text, facts.refs(VM_ARGS, CLIQUE_CAPABILITY)
     if facts.value(VM_CPU_HIDDEN) and facts.value(KVM_VISIBLE):
         text = "the VM is configured to hide KVM, and the guest sees it"

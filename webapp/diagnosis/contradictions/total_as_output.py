@@ -61,7 +61,7 @@ def _against_the_benchmark(facts: Facts) -> Iterator[Clash]:
             continue
         if total > output * APART and _close(total, ours.output_tokens_per_s):
             text = (
-                f"at concurrency {row.concurrency} the output rate given is the benchmark's total, "
+                f"at concurrency {row.concurrency} the output rate given is the benchmark’s total, "
                 f"{total:g} tok/s; its output is {output:g} tok/s"
             )
             yield text, facts.refs(OBSERVED, SERVING)

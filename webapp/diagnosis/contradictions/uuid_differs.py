@@ -19,13 +19,13 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     if not guest:
         return
     if taken and taken.lower() != guest:
-        text = f"the guest's UUID {guest} is not the VM's, {taken.lower()}"
+        text = f"the guest’s UUID {guest} is not the VM’s, {taken.lower()}"
         yield text, facts.refs(PRODUCT_UUID, VM_UUID)
         return
     vms = facts.value(VMS) or ()
     uuids = {vm.uuid.lower() for vm in vms if vm.uuid}
     if not taken and uuids and len(uuids) == len(vms) and guest not in uuids:
-        yield f"no VM that was read has the guest's UUID {guest}", facts.refs(PRODUCT_UUID, VMS)
+        yield f"no VM that was read has the guest’s UUID {guest}", facts.refs(PRODUCT_UUID, VMS)
 
 
 rule = Rule(__name__, check)

@@ -58,7 +58,7 @@ def _too_small(model: Model, size: float) -> str | None:
         return None
     return (
         f"{size / 1e9:.0f} GB of weights is less than {model.total_params / 1e9:.0f} billion "
-        f"parameters of {bits:.0f} bits need, {least / 1e9:.0f} GB: it is another model's"
+        f"parameters of {bits:.0f} bits need, {least / 1e9:.0f} GB: it is another model’s"
     )
 
 

@@ -17,7 +17,7 @@ from webapp.diagnosis.facts import Facts, Sourced
 
 FIX_ORDER = (
     "in this order: physical address bits (CPU type host), the 64-bit window (pci-hole64-size, or "
-    "OVMF's X-PciMmio64Mb), pci=realloc in the guest, pci=nocrs only as the last resort"
+    "OVMF’s X-PciMmio64Mb), pci=realloc in the guest, pci=nocrs only as the last resort"
 )
 
 

@@ -66,7 +66,7 @@ def wrong_baseline(case: Case) -> Finding | None:
     spec = next((s for gpu in case.facts.value(GPUS) or () if (s := gpu_spec(gpu.name))), None)
     if spec and 2 * rate > spec.bandwidth_gb_per_s:
         text = (
-            f"reading and writing at {rate:.0f} GB/s each is more than its memory's "
+            f"reading and writing at {rate:.0f} GB/s each is more than its memory’s "
             f"{spec.bandwidth_gb_per_s:.0f} GB/s: at {_size(inside.size_bytes)} it measured the L2 cache"
         )
         claims.append(because(text, spec.source, refs))

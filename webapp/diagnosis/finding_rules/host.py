@@ -70,7 +70,7 @@ def host_questions(case: Case) -> Finding | None:
         f"why a VM: {why or 'ask'}",
     )
     refs = facts.refs(HOST_ROOT, MAY_CHANGE, WHY_VM)
-    claim = seen("; ".join(answers), refs, "questions to the host's administrator")
+    claim = seen("; ".join(answers), refs, "questions to the host’s administrator")
     return Finding("host_questions", "info", (claim,))
 
 

@@ -73,7 +73,7 @@ def unexplained(case: Case) -> Finding | None:
         return None
     text = (
         f"most of the step is unexplained: {low:.1f}–{high:.1f} ms of {_span(bound.step_ms)} ms at "
-        f"concurrency {bound.concurrency}; the engine's profile is the next test"
+        f"concurrency {bound.concurrency}; the engine’s profile is the next test"
     )
     claims = [Claim(text, bound.evidence, (low, high), Basis.ESTIMATED)]
     if bound.comm_ms is None and bound.missing:

@@ -110,5 +110,5 @@ def meaning(facts: Facts, path: Path, code: P2pCode) -> str:
 
 def _expected(facts: Facts, path: Path) -> str | None:
     if path is Path.PCIE and ground(facts) is Ground.KVM:
-        return "NS on every pair unless the VM's GPUs carry a clique (p2p_caps.c)"
+        return "NS on every pair unless the VM’s GPUs carry a clique (p2p_caps.c)"
     return None

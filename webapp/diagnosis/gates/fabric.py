@@ -32,7 +32,7 @@ def _nvlink(facts: Facts) -> Gate:
     if fabric and state:
         status = fabric.status or "Success"
         if state.lower() != "completed":
-            why = f"the NVSwitch fabric's state is {state}: fabric manager or IMEX has not finished"
+            why = f"the NVSwitch fabric’s state is {state}: fabric manager or IMEX has not finished"
             return Gate(GATE, Path.NVLINK, GateState.FAIL, why, refs)
         if status.lower() not in {"success", "n/a"}:
             why = f"the NVSwitch fabric completed with status {status}"

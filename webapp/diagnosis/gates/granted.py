@@ -31,7 +31,7 @@ def judge(facts: Facts, path: Path) -> Gate:
         )
     if where in {Ground.BARE_METAL, Ground.OTHER_HYPERVISOR}:
         cloud = rented_from(facts)
-        why = f"{cloud}'s hypervisor: its settings are not this operator's" if cloud else ""
+        why = f"{cloud}’s hypervisor: its settings are not this operator’s" if cloud else ""
         return Gate(GATE, path, GateState.NOT_APPLICABLE, why or f"not a KVM guest: {where}")
     return next((gate for gate in _looked(facts) if gate), None) or _not_looked(facts)
 
@@ -100,22 +100,22 @@ def _in_the_config(facts: Facts) -> Gate | None:
     name = "the VM" if number is None else f"VM {number}"
     refs = facts.refs(VM_CLIQUE)
     if kind is ReadingKind.ABSENT and not _gpus_passed(facts):
-        why = f"{name}'s configuration has no clique; whether the devices it passes are GPUs was not read"
+        why = f"{name}’s configuration has no clique; whether the devices it passes are GPUs was not read"
         return Gate(
             GATE, Path.PCIE, GateState.UNKNOWN, why, refs, "absent, since no clique is configured"
         )
     if kind is ReadingKind.ABSENT:
         what = "no args" if facts.kind(VM_ARGS) is ReadingKind.ABSENT else "no clique in its args"
-        why = f"{name}'s configuration has {what}; the running command line was not read"
+        why = f"{name}’s configuration has {what}; the running command line was not read"
         return Gate(GATE, Path.PCIE, GateState.FAIL, why, refs)
     if kind is ReadingKind.UNREADABLE:
-        why = f"{name}'s args have unpaired quotes, so Proxmox drops them (qemu-server 9.2.6)"
+        why = f"{name}’s args have unpaired quotes, so Proxmox drops them (qemu-server 9.2.6)"
         return Gate(GATE, Path.PCIE, GateState.FAIL, why, refs)
     found = facts.value(VM_CLIQUE)
     if not found:
         return None
     why = (
-        f"{name}'s configuration sets a clique on {len(found)} devices; nothing shows that it runs"
+        f"{name}’s configuration sets a clique on {len(found)} devices; nothing shows that it runs"
     )
     missing = _devices(facts) - len(found)
     expected = "granted once the VM was started with it" if missing <= 0 else f"{missing} lack it"
@@ -144,7 +144,7 @@ def _devices(facts: Facts) -> int:
 
 
 def _not_looked(facts: Facts) -> Gate:
-    why = "neither the guest's config space nor the QEMU command line was looked at"
+    why = "neither the guest’s config space nor the QEMU command line was looked at"
     reads, writes = codes(facts, Path.PCIE)
     answers = {*reads.values(), *writes.values()}
     expected = None

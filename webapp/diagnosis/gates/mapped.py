@@ -32,21 +32,21 @@ def judge(facts: Facts, path: Path) -> Gate:
     backend, log = _backend(facts), facts.best(VFIO_ERRORS)
     expected = _expected(facts, backend)
     if log is None or log.reading.kind is not ReadingKind.KNOWN:
-        why = "the log of this VM's start was not read"
+        why = "the log of this VM’s start was not read"
         return Gate(GATE, path, GateState.UNKNOWN, why, (), expected)
     on_bars = mapping_errors(facts)
     if not on_bars and _of_others_alone(facts):
-        why = "the start log that was read is another VM's"
+        why = "the start log that was read is another VM’s"
         return Gate(GATE, path, GateState.UNKNOWN, why, facts.refs(VFIO_ERRORS), expected)
     if on_bars:
         why = f"VFIO could not map peer BARs: {on_bars[0].text[:160]} ({len(on_bars)} lines)"
         return Gate(GATE, path, GateState.FAIL, why, facts.refs(VFIO_ERRORS))
     refs = facts.refs(VFIO_ERRORS, VFIO_BACKEND)
     if backend is VfioBackend.TYPE1 and log.reading.complete:
-        why = "the log of the VM's start shows no failed BAR mapping, and the backend is type1"
+        why = "the log of the VM’s start shows no failed BAR mapping, and the backend is type1"
         return Gate(GATE, path, GateState.PASS, why, refs)
     lacking = (*log.reading.missing, *(() if backend else ("which backend the VM uses",)))
-    why = "the log of the VM's start shows no failed BAR mapping"
+    why = "the log of the VM’s start shows no failed BAR mapping"
     why += f"; not read: {', '.join(lacking)}" if lacking else f"; the backend is {backend}"
     return Gate(GATE, path, GateState.UNKNOWN, why, refs, expected)
 

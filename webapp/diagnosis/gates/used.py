@@ -17,7 +17,7 @@ def judge(facts: Facts, path: Path) -> Gate:
     refs = facts.refs(NCCL_TRANSPORTS)
     if seen is None or not (seen.p2p or seen.shm or seen.net):
         refused = driver.judge(facts, path).state is GateState.FAIL
-        expected = "SHM: NCCL decides once, at start, by the driver's answer" if refused else None
+        expected = "SHM: NCCL decides once, at start, by the driver’s answer" if refused else None
         why = "no NCCL log with transports was read"
         return Gate(GATE, path, GateState.UNKNOWN, why, (), expected)
     counts = _counts(seen) + _over(facts, seen)

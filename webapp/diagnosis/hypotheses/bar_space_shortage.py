@@ -82,4 +82,4 @@ def _too_few_bits(facts: Facts) -> list[Claim]:
     return [Claim(text, refs, (needed_mib / 2**20, needed_mib / 2**20), Basis.ESTIMATED)]
 
 
-hypothesis = Hypothesis(__name__, "Address space is short for the GPUs' BARs.", assess)
+hypothesis = Hypothesis(__name__, "Address space is short for the GPUs’ BARs.", assess)

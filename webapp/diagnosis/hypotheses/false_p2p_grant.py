@@ -26,7 +26,7 @@ def assess(case: Case) -> Verdict:
         return Verdict(VerdictKind.SUPPORTED, _claims(failed), _claims(passed))
     unmapped = case.gate("mapped")
     if unmapped and unmapped.state is GateState.FAIL and Path.PCIE in allowed and not passed:
-        text = f"{unmapped.why}: the driver's OK cannot be kept"
+        text = f"{unmapped.why}: the driver’s OK cannot be kept"
         claim = Claim(text, unmapped.evidence, None, Basis.INFERRED)
         return Verdict(VerdictKind.SUPPORTED, (claim,), (), asks(case.facts, DELIVERY, ALLREDUCE))
     if passed and len(passed) == len(gates):

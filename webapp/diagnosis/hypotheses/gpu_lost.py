@@ -63,7 +63,7 @@ def _on_the_host(facts: Facts, gone: list[str]) -> list[Claim]:
     refs = facts.refs(PCI_GPUS, VM_HOSTPCI)
     return [
         because(
-            f"{address} is hostpci{slot.slot}, the host's {where}: look at that card's seat, riser and "
+            f"{address} is hostpci{slot.slot}, the host’s {where}: look at that card’s seat, riser and "
             "power",
             SOURCE,
             refs,

@@ -21,7 +21,7 @@ def assess(case: Case) -> Verdict:
     facts = case.facts
     hidden, configured = kvm_hidden(facts), facts.value(VM_CPU_HIDDEN)
     if hidden is False:
-        text = "the guest sees KVM's signature"
+        text = "the guest sees KVM’s signature"
         claim = Claim(text, facts.refs(KVM_VISIBLE, VIRT_KIND), None, Basis.MEASURED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
     if ground(facts) in {Ground.BARE_METAL, Ground.OTHER_HYPERVISOR} and not configured:
@@ -29,11 +29,11 @@ def assess(case: Case) -> Verdict:
         return Verdict(VerdictKind.REFUTED, (), (claim,))
     for_ = []
     if hidden:
-        text = "this is a QEMU guest, and KVM's CPUID signature is not visible in it"
+        text = "this is a QEMU guest, and KVM’s CPUID signature is not visible in it"
         refs = facts.refs(VIRT_KIND, KVM_VISIBLE, DMI)
         for_.append(Claim(text, refs, None, Basis.MEASURED))
     if configured:
-        text = "the VM's configuration hides KVM (hidden=1, x-vga=1 or kvm=off)"
+        text = "the VM’s configuration hides KVM (hidden=1, x-vga=1 or kvm=off)"
         for_.append(Claim(text, facts.refs(VM_CPU_HIDDEN), None, Basis.MEASURED))
     reads, _ = codes(facts, Path.PCIE)
     if P2pCode.CNS in reads.values() and for_:

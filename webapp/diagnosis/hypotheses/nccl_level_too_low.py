@@ -45,7 +45,7 @@ def assess(case: Case) -> Verdict:
     missing = asks(facts, NCCL_TRANSPORTS, NCCL_ENV, TOPOLOGY)
     if not links or count is None or count <= 2:
         return Verdict(VerdictKind.OPEN, missing=missing)
-    which = f"NCCL_P2P_LEVEL={level}" if level else "NCCL's default level PXB"
+    which = f"NCCL_P2P_LEVEL={level}" if level else "NCCL’s default level PXB"
     text = f"pairs are {'/'.join(links)} apart, beyond {which}"
     far = Claim(text, facts.refs(TOPOLOGY, WORST_LINK), None, Basis.LITERATURE)
     refused_by_nccl = used is not None and used.state is GateState.FAIL
@@ -90,4 +90,4 @@ def _far_links(facts: Facts) -> list[str]:
     return sorted(links & FAR)
 
 
-hypothesis = Hypothesis(__name__, "NCCL's P2P level is too low for this topology.", assess)
+hypothesis = Hypothesis(__name__, "NCCL’s P2P level is too low for this topology.", assess)

@@ -33,7 +33,7 @@ def assess(case: Case) -> Verdict:
         for_.append(Claim(text, facts.refs(NCCL_ENV), None, Basis.MEASURED))
     shm = facts.value(SHM)
     if shm and shm.size_mib <= SMALL_MIB:
-        text = f"shared memory has {shm.size_mib} MiB, a container's default"
+        text = f"shared memory has {shm.size_mib} MiB, a container’s default"
         for_.append(Claim(text, facts.refs(SHM), None, Basis.MEASURED))
     against = _elsewhere(case)
     missing = asks(facts, NCCL_TRANSPORTS, SHM)

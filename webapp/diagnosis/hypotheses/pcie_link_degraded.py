@@ -60,7 +60,7 @@ def _busy(gpu: Gpu) -> bool:
 
 def _text(gpu: Gpu) -> str:
     return (
-        f"GPU {gpu.index}'s link runs at generation {gpu.pcie_gen} x{gpu.pcie_width}, "
+        f"GPU {gpu.index}’s link runs at generation {gpu.pcie_gen} x{gpu.pcie_width}, "
         f"of {gpu.pcie_gen_max} x{gpu.pcie_width_max}"
     )
 

@@ -21,7 +21,7 @@ def judge(case: Case) -> Advice:
     )
     claims = [because(text, SOURCE, facts.refs(IOMMU_GROUPS))]
     if "pcie_acs_override" in (facts.value(HOST_CMDLINE) or ""):
-        text = "it is on the host's command line: remove it if the groups allow"
+        text = "it is on the host’s command line: remove it if the groups allow"
         claims.append(seen(text, facts.refs(HOST_CMDLINE), SOURCE))
     return advise(OptionStatus.UNSAFE, *claims)
 
@@ -32,7 +32,7 @@ option = Option(
     phase="P3",
     actor=Actor.HOST_ADMIN,
     downtime=Restart.HOST,
-    isolation_cost="devices are taken for isolated that are not: a guest's device may write into another's",
+    isolation_cost="devices are taken for isolated that are not: a guest’s device may write into another’s",
     rollback="remove it from the command line and reboot; mappings need the old group numbers",
     verified_by="host.iommu_groups",
     changes=(

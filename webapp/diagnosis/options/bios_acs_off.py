@@ -14,7 +14,7 @@ from webapp.diagnosis.option import Option
 
 def judge(case: Case) -> Advice:
     facts = case.facts
-    text = "no effect on P2P: ACS does not enter the driver's decision"
+    text = "no effect on P2P: ACS does not enter the driver’s decision"
     claims = [because(text, "NVIDIA open kernel modules 595.45, p2p_caps.c", facts.refs(P2P_READ))]
     mappings = facts.value(PCI_MAPPINGS) or ()
     named = sorted({m.mapping for m in mappings if m.iommu_group is not None})

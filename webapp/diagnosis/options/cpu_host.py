@@ -21,7 +21,7 @@ def judge(case: Case) -> Advice:
     if outside:
         return outside
     if cpu is None:
-        text = "the VM's CPU type was not read; a model with 40 address bits is too narrow for large BARs"
+        text = "the VM’s CPU type was not read; a model with 40 address bits is too narrow for large BARs"
         return advise(OptionStatus.POSSIBLE, because(text, SOURCE, facts.refs(PHYS_BITS)))
     if cpu.startswith(("host", "max")):
         return advise(OptionStatus.DONE, seen(f"the CPU type is {cpu}", facts.refs(VM_CPU), ""))
@@ -40,7 +40,7 @@ option = Option(
     downtime=Restart.VM,
     isolation_cost="none",
     rollback="qm set VMID --cpu with the old value, then stop and start",
-    verified_by="guest.phys_bits shows the host's width; the guest names the host's processor",
+    verified_by="guest.phys_bits shows the host’s width; the guest names the host’s processor",
     changes=(
         "vm.cpu",
         "guest.cpu_model",

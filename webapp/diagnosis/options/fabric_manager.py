@@ -19,7 +19,7 @@ def judge(case: Case) -> Advice:
         return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, facts.refs(FABRIC)))
     fabric = facts.value(FABRIC)
     if fabric and fabric.state.lower() == "completed":
-        text = "the fabric's state is Completed"
+        text = "the fabric’s state is Completed"
         return advise(OptionStatus.DONE, seen(text, facts.refs(FABRIC), SOURCE))
     if facts.value(TOPOLOGY) and not pairs(facts).nvlink:
         text = "no pair is joined by NVLink: there is no fabric to manage"

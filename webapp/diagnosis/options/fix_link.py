@@ -14,7 +14,7 @@ SOURCE = "PCI Express base specification, link status"
 def judge(case: Case) -> Advice:
     verdict, refs = case.verdict("pcie_link_degraded"), case.facts.refs(GPUS, GPU_PATHS)
     if verdict is VerdictKind.SUPPORTED:
-        text = "a GPU's link is below what it can do: this comes before all else"
+        text = "a GPU’s link is below what it can do: this comes before all else"
         return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs))
     if verdict is VerdictKind.REFUTED:
         return advise(OptionStatus.DONE, seen("the links run at what they can", refs, SOURCE))

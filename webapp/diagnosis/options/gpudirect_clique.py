@@ -34,7 +34,7 @@ def judge(case: Case) -> Advice:
         return outside
     cloud = rented_from(facts)
     if cloud:
-        text = f"the hypervisor is {cloud}'s: ask for an instance whose GPUs may reach each other"
+        text = f"the hypervisor is {cloud}’s: ask for an instance whose GPUs may reach each other"
         return advise(OptionStatus.BLOCKED, because(text, SOURCE, ground_refs(facts)))
     if granted is None or ground(facts) is Ground.OTHER_HYPERVISOR:
         text = "the clique is for PCIe in KVM/QEMU guests"
@@ -63,7 +63,7 @@ def _profile_first(case: Case) -> list[Claim]:
     """The order: a test without a restart comes before stopping the VM."""
     if case.facts.value(PROFILE) is not None:
         return []
-    text = "after the engine's profile, which needs no restart and tells how much P2P could matter at all"
+    text = "after the engine’s profile, which needs no restart and tells how much P2P could matter at all"
     return [because(text, "order of the next tests")]
 
 
@@ -95,7 +95,7 @@ def _seen_here(case: Case) -> list[Claim]:
     """What was seen on this machine that makes the promise false."""
     facts, found = case.facts, []
     if mapping_errors(facts):
-        text = "VFIO could not map a GPU's BAR for the others at the start of the VM"
+        text = "VFIO could not map a GPU’s BAR for the others at the start of the VM"
         found.append(because(text, "QEMU hw/vfio/listener.c", facts.refs(VFIO_ERRORS)))
     delivery = facts.value(DELIVERY)
     if delivery and not all(delivery.pairs.values()):
@@ -125,7 +125,7 @@ option = Option(
     phase="P2",
     actor=Actor.HOST_ADMIN,
     downtime=Restart.VM,
-    isolation_cost="the GPUs of this VM may write into each other's memory; nothing outside the VM",
+    isolation_cost="the GPUs of this VM may write into each other’s memory; nothing outside the VM",
     rollback="shut down, restore the VM configuration (or qm set VMID --delete args), start",
     verified_by="gates driver, delivered, collective and used; then an A/B of the workload",
     changes=(

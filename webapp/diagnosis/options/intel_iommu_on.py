@@ -15,7 +15,7 @@ def judge(case: Case) -> Advice:
     refs = facts.refs(HOST_IOMMU, PLATFORM)
     vendor = f"{platform.vendor} {platform.cpu}" if platform else ""
     if "AMD" in vendor or (iommu and "amd" in (iommu.vendor or "").lower()):
-        text = "the host has an AMD processor; the option is Intel's"
+        text = "the host has an AMD processor; the option is Intel’s"
         return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, refs))
     if iommu and iommu.enabled:
         return advise(OptionStatus.DONE, seen("the IOMMU is on", facts.refs(HOST_IOMMU), SOURCE))

@@ -17,12 +17,12 @@ from webapp.diagnosis.option import Option
 def judge(case: Case) -> Advice:
     facts = case.facts
     if ground(facts) is Ground.BARE_METAL:
-        text = "without a VM the GPUs are the host's own: P2P often hangs in translated domains"
+        text = "without a VM the GPUs are the host’s own: P2P often hangs in translated domains"
         source = "NVIDIA GPUDirect documentation; Linux iommu=pt"
         return advise(OptionStatus.POSSIBLE, because(text, source, ground_refs(facts)))
     text = (
         "no effect on devices given to a VM by VFIO: their DMA is translated with it as without it. It is "
-        "for the host's own devices"
+        "for the host’s own devices"
     )
     claim = because(text, "Linux kernel parameters, iommu=pt; VFIO", facts.refs(HOST_CMDLINE))
     return advise(OptionStatus.NO_EFFECT, claim)
@@ -34,7 +34,7 @@ option = Option(
     phase="P3",
     actor=Actor.HOST_ADMIN,
     downtime=Restart.HOST,
-    isolation_cost="the host's own devices may reach all of its memory",
+    isolation_cost="the host’s own devices may reach all of its memory",
     rollback="remove it from the command line and reboot",
     verified_by="host.iommu: default domain type",
     changes=(

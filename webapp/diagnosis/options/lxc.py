@@ -15,7 +15,7 @@ def judge(case: Case) -> Advice:
     if outside:
         return outside
     text = (
-        "P2P would be the host driver's own; weaker isolation, one driver version for host and container, "
+        "P2P would be the host driver’s own; weaker isolation, one driver version for host and container, "
         "and no public report with eight GPUs was found"
     )
     return advise(
@@ -29,7 +29,7 @@ option = Option(
     phase="P5",
     actor=Actor.HOST_ADMIN,
     downtime=Restart.HOST,
-    isolation_cost="the NVIDIA driver runs in the host's kernel, and the container shares that kernel",
+    isolation_cost="the NVIDIA driver runs in the host’s kernel, and the container shares that kernel",
     rollback="unload the driver, bind the GPUs to vfio-pci, start the VM",
     verified_by="the whole ladder, then an A/B of the workload",
     changes=(

@@ -24,7 +24,7 @@ def judge(case: Case) -> Advice:
         text = "GPUs got no address space: address bits first (CPU type host), then the window"
         return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs))
     if verdict is VerdictKind.REFUTED:
-        text = "every GPU has its address space; the size of a BAR does not enter the driver's NS"
+        text = "every GPU has its address space; the size of a BAR does not enter the driver’s NS"
         return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, refs))
     return advise(OptionStatus.POSSIBLE, because("only for GPUs that get no address space", SOURCE))
 

@@ -53,11 +53,11 @@ def _swept(case: Case, found: NcclChoice) -> Advice:
     """What was measured decides: an arm that is faster beyond chance is the advice, else there is none."""
     claim = seen(found.says, found.evidence, SOURCE)
     if found.compared.recommended is None:
-        text = "measured at this session's message sizes; another NCCL, driver or layout can differ"
+        text = "measured at this session’s message sizes; another NCCL, driver or layout can differ"
         return advise(OptionStatus.NO_EFFECT, claim, because(text, SOURCE, found.evidence))
     running = case.facts.value(NCCL_ENV) or {}
     if found.compared.recommended.arm.settings.items() <= running.items():
-        text = "the engine's log shows that it is set"
+        text = "the engine’s log shows that it is set"
         return advise(OptionStatus.DONE, claim, seen(text, case.facts.refs(NCCL_ENV), SOURCE))
     effect = _effect(case, found)
     text = f"set it where the engine is started, and restart the engine{_saved(found)}"
@@ -96,7 +96,7 @@ def _effect(case: Case, found: NcclChoice) -> Range | None:
 
 option = Option(
     __name__,
-    title="Sweep NCCL's settings, then the best in the engine",
+    title="Sweep NCCL’s settings, then the best in the engine",
     phase="P1",
     actor=Actor.OPERATOR,
     downtime=Restart.ENGINE,

@@ -28,7 +28,7 @@ def judge(case: Case) -> Advice:
 
 option = Option(
     __name__,
-    title="pci=realloc on the guest's kernel command line",
+    title="pci=realloc on the guest’s kernel command line",
     phase="P2",
     actor=Actor.OPERATOR,
     downtime=Restart.GUEST,

@@ -26,11 +26,11 @@ def judge(case: Case) -> Advice:
         return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, refs))
     if board is MachineType.I440FX:
         text = (
-            "the VM will not start: `q35 machine model is not enabled`. The machine is i440FX, and on a "
+            "the VM will not start: “q35 machine model is not enabled”. The machine is i440FX, and on a "
             "running VM the change waits until the next start"
         )
         return advise(OptionStatus.BLOCKED, because(text, SOURCE, refs))
-    text = "on anything but q35 the VM will not start: `q35 machine model is not enabled`"
+    text = "on anything but q35 the VM will not start: “q35 machine model is not enabled”"
     return advise(OptionStatus.BLOCKED, because(text, SOURCE))
 
 

@@ -13,7 +13,7 @@ from webapp.diagnosis.option import Option
 from webapp.diagnosis.vm_board import vm_board, vm_board_refs
 
 SOURCE = "NVIDIA open kernel modules 595.45, p2p_caps.c"
-UNCHANGED = "neither board nor pcie=1 enters the driver's decision: P2P status stays as it is"
+UNCHANGED = "neither board nor pcie=1 enters the driver’s decision: P2P status stays as it is"
 
 
 def judge(case: Case) -> Advice:
@@ -27,7 +27,7 @@ def judge(case: Case) -> Advice:
         board = seen("the VM is a q35 machine already", vm_board_refs(facts), SOURCE)
         return advise(OptionStatus.DONE, board, no_p2p)
     nic = because(
-        "the guest's network interface gets another name: match it by MAC address first",
+        "the guest’s network interface gets another name: match it by MAC address first",
         "qemu-server 9.2.6, PCI.pm",
     )
     return advise(OptionStatus.POSSIBLE, no_p2p, nic, effect=(1.0, 1.0))

@@ -41,7 +41,7 @@ BELIEFS: tuple[Belief, ...] = (
     ),
     Belief(
         "iommu_pt",
-        "iommu=pt makes DMA of the VM's GPUs faster.",
+        "iommu=pt makes DMA of the VM’s GPUs faster.",
         "It sets the default domain of devices that host drivers use. A VFIO device sits in its own "
         "translated domain with or without it.",
         "Linux kernel drivers/iommu/iommu.c",
@@ -67,7 +67,7 @@ BELIEFS: tuple[Belief, ...] = (
     Belief(
         "acs_off_in_firmware",
         "ACS has to be off in the firmware for P2P in a VM.",
-        "ACS does not enter the driver's answer. Switching it off renumbers IOMMU groups, and a mapping "
+        "ACS does not enter the driver’s answer. Switching it off renumbers IOMMU groups, and a mapping "
         "that names its group then stops the VM from starting.",
         f"{DRIVER}; Proxmox pve-guest-common, Mapping/PCI.pm",
         notes=r"disabl\w*[^.\n]{0,15}\bACS\b|\bACS\b[^.\n]{0,20}\b(?:off|disabled)\b|\bACS\b[^.\n]{0,15}BIOS",
@@ -97,7 +97,7 @@ BELIEFS: tuple[Belief, ...] = (
     ),
     Belief(
         "emulated_data_path",
-        "GPU traffic crosses QEMU's emulated PCIe and pays a virtualisation tax.",
+        "GPU traffic crosses QEMU’s emulated PCIe and pays a virtualisation tax.",
         "Emulation is about configuration space; data move in hardware. Bare metal with P2P off gives "
         "the same copy figures.",
         "QEMU hw/vfio/pci.c (BARs are mapped into the guest)",
@@ -114,7 +114,7 @@ BELIEFS: tuple[Belief, ...] = (
     Belief(
         "q35_fixes_ns",
         "Moving to q35 turns NS into OK.",
-        "The machine type does not enter the driver's answer in a KVM guest; the GPUDirect clique does. "
+        "The machine type does not enter the driver’s answer in a KVM guest; the GPUDirect clique does. "
         "q35 and pcie=1 belong together and are optional.",
         DRIVER,
         notes=r"\bq35\b[^.\n]{0,60}\b(?:p2p|NS|peer|fix|enable)|\b(?:p2p|NS|peer)\b[^.\n]{0,60}\bq35\b",
@@ -122,7 +122,7 @@ BELIEFS: tuple[Belief, ...] = (
     Belief(
         "low_risk_restart",
         "Moving to q35 is low risk, it is only a restart of the VM.",
-        "It changes PCI addresses and usually the network card's name, so the guest can come up without "
+        "It changes PCI addresses and usually the network card’s name, so the guest can come up without "
         "network. Fix the name by MAC address first.",
         "Proxmox qemu-server 9.2.6, PCI.pm (get_pci_addr_map)",
         notes=r"low[ -]risk|only (?:a |needs a )?(?:VM )?restart",
@@ -137,7 +137,7 @@ BELIEFS: tuple[Belief, ...] = (
     Belief(
         "packet_hop_bounce",
         "PHB means Packet Hop Bounce.",
-        "PHB is PCIe Host Bridge: the path crosses the processor's host bridge.",
+        "PHB is PCIe Host Bridge: the path crosses the processor’s host bridge.",
         "nvidia-smi manual, topo -m legend",
         notes=r"packet hop",
     ),
@@ -182,7 +182,7 @@ BELIEFS: tuple[Belief, ...] = (
     ),
     Belief(
         "sub_microsecond_speedup",
-        "P2P's sub-microsecond latency against a 10 µs copy is the speed-up of the engine.",
+        "P2P’s sub-microsecond latency against a 10 µs copy is the speed-up of the engine.",
         "It is the latency of one write between two GPUs; an all-reduce over eight with P2P still takes "
         "24–57 µs.",
         "NCCL 2.30.7, src/graph/tuning.cc; local-inference-lab/rtx6kpro, 2026",
@@ -216,7 +216,7 @@ BELIEFS: tuple[Belief, ...] = (
     ),
     Belief(
         "total_is_speed",
-        "A benchmark's total tokens a second are the speed of generation.",
+        "A benchmark’s total tokens a second are the speed of generation.",
         "The total counts input and output tokens; only output tokens come out of decode steps, so "
         "only they tell the time of a step.",
         "vLLM and SGLang bench_serving (total token throughput)",
@@ -241,8 +241,8 @@ BELIEFS: tuple[Belief, ...] = (
     Belief(
         "pix_in_a_guest",
         "GPUs that topo -m shows as PIX in the guest share a PCIe bridge.",
-        "The guest's tree is emulated. On i440FX, Proxmox puts hostpci4 and later behind its bridge "
-        "pci.2, so they show PIX whatever the host's slots are.",
+        "The guest’s tree is emulated. On i440FX, Proxmox puts hostpci4 and later behind its bridge "
+        "pci.2, so they show PIX whatever the host’s slots are.",
         f"{QEMU_SERVER} (get_pci_addr_map)",
         notes=r"\bPIX\b|GPUs? 4\s?(?:-|–|to)\s?7[^.\n]{0,40}(?:bridge|switch|near|close)",
     ),
@@ -257,7 +257,7 @@ BELIEFS: tuple[Belief, ...] = (
     Belief(
         "tp4_pp2_halves",
         "TP4 with PP2 halves communication and so the latency.",
-        "The all-reduces of a token stay the same number in sequence; the ring's steps fall from 14 to "
+        "The all-reduces of a token stay the same number in sequence; the ring’s steps fall from 14 to "
         "6. Each stage waits for the other, so one stream reads its weights at half the rate.",
         "Shoeybi et al. 2019, Megatron-LM; NCCL 2.30.7, src/graph/tuning.cc",
         notes=r"TP\s?=?4[^.\n]{0,12}PP\s?=?2",
@@ -287,8 +287,8 @@ BELIEFS: tuple[Belief, ...] = (
     ),
     Belief(
         "hide_kvm",
-        "KVM has to be hidden from the guest for NVIDIA's driver.",
-        "NVIDIA's driver accepts VMs since version 465. Hidden, the driver takes the guest for bare "
+        "KVM has to be hidden from the guest for NVIDIA’s driver.",
+        "NVIDIA’s driver accepts VMs since version 465. Hidden, the driver takes the guest for bare "
         "metal, does not know its chipset and ignores a clique.",
         "NVIDIA driver 465 release notes; open kernel modules 595.45.04, hypervisor.c",
         notes=r"\bkvm\s*=\s*off|hidden\s*=\s*1",
@@ -297,7 +297,7 @@ BELIEFS: tuple[Belief, ...] = (
     Belief(
         "fundamental_limit",
         "That nothing changed shows a limit of the hardware.",
-        "It shows that none of the settings tried enters the driver's answer.",
+        "It shows that none of the settings tried enters the driver’s answer.",
         DRIVER,
         notes=r"fundamental (?:hardware )?limit|hardware limitation",
     ),
@@ -321,7 +321,7 @@ BELIEFS: tuple[Belief, ...] = (
     Belief(
         "ignore_disabled_p2p",
         "NCCL_IGNORE_DISABLED_P2P=2 forces P2P.",
-        "It ignores the driver's refusal, and NCCL then fails or hangs where peers cannot be reached.",
+        "It ignores the driver’s refusal, and NCCL then fails or hangs where peers cannot be reached.",
         NCCL,
         notes=r"NCCL_IGNORE_DISABLED_P2P",
         nccl=r"^NCCL_IGNORE_DISABLED_P2P=2$",
@@ -345,7 +345,7 @@ BELIEFS: tuple[Belief, ...] = (
     Belief(
         "buffer_size",
         "A larger NCCL_BUFFSIZE speeds up decode.",
-        "Decode's messages of some KiB never fill the 4 MiB default; it can matter for prefill only.",
+        "Decode’s messages of some KiB never fill the 4 MiB default; it can matter for prefill only.",
         "NCCL 2.30.7, src/init.cc",
         notes=r"NCCL_BUFFSIZE",
         nccl=r"^NCCL_BUFFSIZE=",

@@ -36,7 +36,7 @@ GLOSSARY: tuple[Term, ...] = (
     ),
     Term(
         "Benchmark",
-        "A program that loads the GPUs to time them. It says so beforehand and needs a person's yes.",
+        "A program that loads the GPUs to time them. It says so beforehand and needs a person’s yes.",
     ),
     Term(
         "Collector",
@@ -52,7 +52,7 @@ GLOSSARY: tuple[Term, ...] = (
     Term(
         "Fact",
         "One thing that can be known about a machine, with every reading of it. The view says whose eyes saw "
-        "it: the guest's, the host's or a person's.",
+        "it: the guest’s, the host’s or a person’s.",
     ),
     Term("Finding", "A statement that follows from facts, with its evidence."),
     Term(
@@ -96,15 +96,15 @@ GLOSSARY: tuple[Term, ...] = (
         "Markdown Architectural Decision Records (MADR)",
     ),
     Term("Review", "Comments, agreement or dispute, and approval by other people."),
-    Term("Event", "One act or change of state in a session's append-only log."),
+    Term("Event", "One act or change of state in a session’s append-only log."),
     Term(
         "Peer-to-peer (P2P)",
-        "One GPU reads or writes another's memory without a detour over host memory, over NVLink or PCIe.",
+        "One GPU reads or writes another’s memory without a detour over host memory, over NVLink or PCIe.",
         "NVIDIA CUDA programming guide, peer-to-peer memory access",
     ),
     Term(
         "Clique",
-        "A number that the hypervisor puts into a GPU's config space. GPUs with the same number are promised "
+        "A number that the hypervisor puts into a GPU’s config space. GPUs with the same number are promised "
         "to reach each other. It is an assertion and enables nothing; a false one hangs or corrupts data.",
         "QEMU hw/vfio/pci-quirks.c, x-nv-gpudirect-clique",
     ),
@@ -135,13 +135,13 @@ GLOSSARY: tuple[Term, ...] = (
     ),
     Term(
         "SHM and NET",
-        "NCCL's ways without P2P. SHM stages data in shared host memory; NET goes through the network, which "
+        "NCCL’s ways without P2P. SHM stages data in shared host memory; NET goes through the network, which "
         "on one machine is a misconfiguration.",
         "NCCL user guide",
     ),
     Term(
         "Device-timed and host-synchronised",
-        "The GPU's own time in a queue or CUDA graph, against a call that waits for the result each time. "
+        "The GPU’s own time in a queue or CUDA graph, against a call that waits for the result each time. "
         "The second reads 17 µs even inside one GPU, so alone it proves nothing.",
         "measured on two H200, 2026",
     ),
@@ -153,7 +153,7 @@ GLOSSARY: tuple[Term, ...] = (
     ),
     Term(
         "BAR and MMIO window",
-        "The region of a GPU's memory that others can address, and the space the firmware has for such "
+        "The region of a GPU’s memory that others can address, and the space the firmware has for such "
         "regions. Too few physical address bits leave GPUs without one.",
         "EDK2 OvmfPkg MemDetect.c",
     ),
@@ -172,7 +172,7 @@ GLOSSARY: tuple[Term, ...] = (
     Term(
         "q35 and i440FX",
         "The two boards QEMU emulates. Only q35 presents PCIe, so pcie=1 needs it. Neither enters the "
-        "driver's decision on P2P.",
+        "driver’s decision on P2P.",
         "qemu-server 9.2.6, PCI.pm",
     ),
     Term(
@@ -183,7 +183,7 @@ GLOSSARY: tuple[Term, ...] = (
     ),
     Term(
         "NCCL",
-        "NVIDIA's library for collectives between GPUs. It asks the driver once, when a communicator is "
+        "NVIDIA’s library for collectives between GPUs. It asks the driver once, when a communicator is "
         "made, and takes P2P, shared memory or the network from then on.",
         "NCCL user guide",
     ),
@@ -213,14 +213,14 @@ GLOSSARY: tuple[Term, ...] = (
     ),
     Term(
         "CUDA graph",
-        "A step's kernels recorded once and launched as one. Without it each kernel costs a launch by the "
+        "A step’s kernels recorded once and launched as one. Without it each kernel costs a launch by the "
         "processor, thousands in a step.",
         "CUDA programming guide, CUDA graphs",
     ),
     Term(
         "IOMMU and VFIO",
-        "The unit that translates and checks what devices read and write, and the kernel's way to hand a "
-        "device to a VM through it. One VM's devices share a domain that can hold each other's BARs.",
+        "The unit that translates and checks what devices read and write, and the kernel’s way to hand a "
+        "device to a VM through it. One VM’s devices share a domain that can hold each other’s BARs.",
         "Linux VFIO documentation; QEMU hw/vfio/listener.c",
     ),
     Term(
@@ -231,7 +231,7 @@ GLOSSARY: tuple[Term, ...] = (
     ),
     Term(
         "NUMA node",
-        "Memory and devices that are near to some of the processor's cores. N/A for a GPU means that the "
+        "Memory and devices that are near to some of the processor’s cores. N/A for a GPU means that the "
         "machine reports none, as usual in a VM; it matters only with more than one node.",
         "Linux NUMA documentation; nvidia-smi manual, topo -m",
     ),

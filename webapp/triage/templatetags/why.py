@@ -159,7 +159,14 @@ def why(context: Any, rule: str) -> dict[str, Any]:
 
 def paragraphs(docstring: str) -> list[str]:
     """Without the one that states the source, which is shown by itself."""
-    return [text for text in docstring.split("\n\n") if not text.startswith("Source:")]
+    found = [text for text in docstring.split("\n\n") if not text.startswith("Source:")]
+    return [typeset(text) for text in found]
+
+
+@register.filter
+def typeset(text: str) -> str:
+    """A docstring's apostrophes as those of every other text on a page."""
+    return re.sub(r"(?<=\w)'(?=s\b)|(?<=s)'(?=[\s,.;:)])", "’", text)
 
 
 def _input(facts: Facts, name: str, labels: Mapping[str, str]) -> Input:
