@@ -49,38 +49,46 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @contextmanager
 def served(tmp_path_factory: pytest.TempPathFactory, host: str = "127.0.0.1") -> Iterator[Server]:
-    """`serve` as ./run starts it, with an empty data folder; ended by its process id."""
-    port = port_for.select_random()
-    url = f"http://{host}:{port}"
+    """`serve` as ./run starts it, with an empty data folder."""
+    url = f"http://{host}:{port_for.select_random()}"
+    with started(url, tmp_path_factory.mktemp("served")) as log:
+        found = re.search(r"http\S+/welcome/\S+", log.read_text())
+        assert found, log.read_text()
+        yield Server(url, found[0])
+
+
+@contextmanager
+def started(url: str, data: Path) -> Iterator[Path]:
+    """A server with that data folder, once it answers; ended by its process id. Gives what it prints."""
     environment = {
         **os.environ,
-        "PEERPATH_DATA": str(tmp_path_factory.mktemp("served")),
+        "PEERPATH_DATA": str(data),
         "PEERPATH_PUBLIC_URL": url,
         "PYTHONUNBUFFERED": "1",
     }
-    log = tmp_path_factory.mktemp("log") / "serve.txt"
+    log = data / "serve.txt"
     with log.open("wb") as sink:
         process = subprocess.Popen(
-            [sys.executable, "manage.py", "serve", "--port", str(port)],
+            [sys.executable, "manage.py", "serve", "--port", url.rpartition(":")[2]],
             cwd=ROOT,
             env=environment,
             stdout=sink,
             stderr=subprocess.STDOUT,
         )
         try:
-            yield Server(url, _first_link(process, log, url))
+            _wait(process, log, url)
+            yield log
         finally:
             process.terminate()
             process.wait(timeout=20)
 
 
-def _first_link(process: subprocess.Popen[bytes], log: Path, url: str) -> str:
-    """Waits until it answers; returns the one-time link it printed."""
+def _wait(process: subprocess.Popen[bytes], log: Path, url: str) -> None:
+    """Until it answers."""
     for _ in range(240):
         assert process.poll() is None, log.read_text()
-        found = re.search(r"http\S+/welcome/\S+", log.read_text())
-        if found and _answers(url):
-            return found[0]
+        if _answers(url):
+            return
         time.sleep(0.25)
     raise AssertionError(f"the server did not start:\n{log.read_text()}")
 
