@@ -91,8 +91,9 @@ function section(by) {
   const at = all.indexOf(document.activeElement.closest?.("main .card"));
   const next = all[Math.max(0, Math.min(all.length - 1, at + by))];
   if (!next) return;
-  next.tabIndex = -1;
-  next.focus();
+  const place = next.matches("details") ? next.firstElementChild : next; // a folded one opens with Enter
+  if (place === next) next.tabIndex = -1;
+  place.focus();
   next.scrollIntoView({ block: "start" });
 }
 
