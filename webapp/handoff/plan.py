@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from agents.facts import View
@@ -86,6 +87,13 @@ def sections(found: Diagnosis, vmid: int | None) -> tuple[Section, ...]:
         Section(name, title, tuple(_parts(found, name, vmid)), _by_hand(found, name))
         for name, title in PHASES.items()
     )
+
+
+def shared_problem(found: Iterable[Section]) -> str:
+    """Why several parts have no apply script, said once; "" where no reason is shared."""
+    counts = Counter(part.problem for section in found for part in section.parts if part.problem)
+    problem, times = max(counts.items(), key=lambda one: one[1], default=("", 0))
+    return problem if times > 1 else ""
 
 
 def _parts(found: Diagnosis, name: str, vmid: int | None) -> Iterator[Phase]:

@@ -1,27 +1,65 @@
-"""One answer of several that is not what was asked: it is kept and counts no more, until it is taken back."""
+"""One answer of several that is not what was asked: it is kept and counts no more, until it is taken back.
+
+An operator says so of any, and lets it count again. Who sent it takes it back by their link, and then it is
+theirs alone to send again.
+"""
 
 from __future__ import annotations
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from webapp.accounts.models import User
-from webapp.handoff.models import Answer
+from webapp.handoff.models import Answer, Link
 from webapp.triage.models import DiagnosisSession, Event, Evidence
+
+_OTHERS = Answer.objects.filter(evidence=OuterRef("evidence")).exclude(link=OuterRef("link"))
+# Of an answer: nobody else gave the same output.
+CAME_ALONE = Q(~Exists(_OTHERS), evidence__created_by=None)
+
+
+class NotTheirsError(Exception):
+    """Somebody else gave the same output, or took this one back; the message says so."""
 
 
 def set_aside(answer: Answer, by: User, *, counts: bool) -> None:
-    """counts: take it back instead. What the same output says by another way is set aside with it."""
+    """counts: take it back instead. What the same output says by another way is set aside with it.
+    Raises NotTheirsError where who sent it took it back."""
     session = answer.link.session
     with transaction.atomic():
         DiagnosisSession.objects.select_for_update().get(pk=session.pk)
-        changing = _rows_of(answer).filter(set_aside_at__isnull=not counts)
-        if changing.update(set_aside_at=None if counts else timezone.now()):
+        if Answer.objects.filter(pk=answer.pk, taken_back_at__isnull=False).exists():
+            raise NotTheirsError(f"{answer.link.person} took it back, and may send it again.")
+        if _turned(answer, counts=counts):
             kind = "answer_taken_back" if counts else "answer_set_aside"
-            evidence = answer.evidence
-            about = {"evidence": evidence.pk, "name": evidence.name, "label": evidence.label}
-            Event.record(session, kind, by, person=answer.link.person, **about)
+            _told(answer, kind, by)
+
+
+def take_back(answer: Answer) -> None:
+    """By who sent it. Raises NotTheirsError where the same output came another way, too: that goes on
+    counting."""
+    session = answer.link.session
+    with transaction.atomic():
+        DiagnosisSession.objects.select_for_update().get(pk=session.pk)
+        if not Answer.objects.filter(CAME_ALONE, pk=answer.pk).exists():
+            raise NotTheirsError("Others gave the same output, so it goes on counting.")
+        open_rows = Answer.objects.filter(pk=answer.pk, taken_back_at=None)
+        if open_rows.update(taken_back_at=timezone.now()):
+            _turned(answer, counts=False)
+            Link.objects.filter(pk=answer.link_id).update(accepted_at=None, accepted_by=None)
+            _told(answer, "answer_withdrawn", None)
+
+
+def _turned(answer: Answer, *, counts: bool) -> int:
+    changing = _rows_of(answer).filter(set_aside_at__isnull=not counts)
+    return changing.update(set_aside_at=None if counts else timezone.now())
+
+
+def _told(answer: Answer, kind: str, by: User | None) -> None:
+    evidence, link = answer.evidence, answer.link
+    about = {"evidence": evidence.pk, "name": evidence.name, "label": evidence.label}
+    Event.record(link.session, kind, by, person=link.person, **about)
 
 
 def _rows_of(answer: Answer) -> QuerySet[Evidence]:

@@ -42,7 +42,8 @@ def take(link: Link, uploads: Sequence[Upload], *, phase: str, hide: bool) -> Re
 
 
 def _keep(link: Link, received: Received, phase: str, hide: bool) -> None:
-    Link.objects.filter(pk=link.pk).update(accepted_at=None, accepted_by=None)
+    cleared = {"accepted_at": None, "accepted_by": None, "declined_at": None, "declined_why": ""}
+    Link.objects.filter(pk=link.pk).update(**cleared)
     link.reach(Step.RECEIVED)
     for taken in received.takes:
         Answer.objects.update_or_create(

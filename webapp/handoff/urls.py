@@ -22,6 +22,8 @@ urlpatterns = [
     path("asked/<uuid:link_id>", asked.asked, name="asked"),
     path("asked/<uuid:link_id>/answer", asked.answer, name="answer"),
     path("asked/<uuid:link_id>/questions", asked.questions, name="questions"),
+    path("asked/<uuid:link_id>/decline", asked.decline, name="decline"),
+    path("asked/<uuid:link_id>/take-back/<int:answer_id>", asked.withdraw, name="take_back"),
     path("asked/<uuid:link_id>/judge/<int:number>", judging.judge, name="judge"),
     path("fetch/<str:sha256>", asked.fetch, name="fetch"),
 ]

@@ -35,7 +35,11 @@ KINDS = {
             by_default=True,
         ),
         Kind("host_asked", "The host’s admin is asked", frozenset({"link_made"})),
-        Kind("host_received", "The host’s evidence came", frozenset({"link_received"})),
+        Kind(
+            "host_received",
+            "The host’s evidence came, or its admin declines",
+            frozenset({"link_received", "link_declined"}),
+        ),
         Kind("run_finished", "A run of a minute or more ended", frozenset({"run_finished"})),
     )
 }

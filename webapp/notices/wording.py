@@ -67,6 +67,8 @@ def _text(event: Event, session: DiagnosisSession) -> str:
             return f"{who} asks {event.data.get('person', 'the host’s admin')} for the host’s half {where}."
         case "link_received":
             return f"{who} sent the host’s evidence {where}."
+        case "link_declined":
+            return f"{who} says that what was asked of the host {where} cannot be done."
     return f"Run {event.data.get('number', '')} {where} ended: {event.data.get('state', '')}."
 
 
@@ -81,6 +83,6 @@ def _path(event: Event, session: DiagnosisSession) -> str:
             | "decision_changes_wanted"
         ):
             return reverse("review:decision", args=[session.pk, event.data["number"]])
-        case "link_made" | "link_received":
+        case "link_made" | "link_received" | "link_declined":
             return reverse("triage:host", args=[session.pk]) + "#links"
     return reverse("triage:run", args=[session.pk, event.data["run"]])

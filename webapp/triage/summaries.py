@@ -8,10 +8,10 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from agents.facts.bench import CopyResult, SweepResult
-from agents.facts.gpu import GpuNuma
 from agents.facts.kernels import LaunchResult, MemoryResult
 from agents.facts.p2p import P2pMatrix, TopologyMatrix
 from agents.facts.vm import HostPci, Vm
+from webapp.triage.fact_words import LISTS, ONES, counted
 
 LONGEST = 140
 
@@ -28,15 +28,17 @@ def _words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, P2pMatrix):
-        return _counted(value.pairs().values(), "ordered pairs")
+        return counted(value.pairs().values(), "ordered pairs")
     if isinstance(value, TopologyMatrix):
-        return f"{len(value.gpus)} GPUs; " + _counted(value.gpu_links().values(), "pairs")
+        return f"{len(value.gpus)} GPUs; " + counted(value.gpu_links().values(), "pairs")
     if isinstance(value, CopyResult | SweepResult | MemoryResult | LaunchResult):
         return _measured(value)
     if isinstance(value, Mapping):
         return ", ".join(f"{k}={_words(v)}" for k, v in value.items()) or "none"
     if isinstance(value, tuple | list):
         return _list(list(value))
+    if said := ONES.get(type(value)):
+        return said(value)
     if is_dataclass(value):
         return _record(value)
     return str(value)
@@ -54,17 +56,11 @@ def _measured(value: CopyResult | SweepResult | MemoryResult | LaunchResult) -> 
     return f"{len(value.rows)} rows" + (f", {len(rejected)} left out" if rejected else "")
 
 
-def _counted(values: Any, what: str) -> str:
-    counts = Counter(str(v) for v in values)
-    total = sum(counts.values())
-    return ", ".join(f"{code} on {n} of {total} {what}" for code, n in counts.most_common())
-
-
 def _list(items: list[Any]) -> str:
     if not items:
         return "none"
-    if all(isinstance(item, GpuNuma) for item in items):
-        return _counted((_node(item) for item in items), "GPUs")
+    if said := LISTS.get(type(items[0])):
+        return said(items)
     if configured := [vm for vm in items if isinstance(vm, Vm) and (vm.config or vm.hostpci)]:
         return f"{len(items)}: " + "; ".join(map(_vm, configured[:3]))
     names = [getattr(item, "name", None) for item in items]
@@ -92,12 +88,10 @@ def _passed(device: HostPci) -> str:
     return f"{device.mapping or ' '.join(device.addresses)}{' pcie=1' if device.pcie else ''}"
 
 
-def _node(item: GpuNuma) -> str:
-    return "no node reported" if item.numa_node is None else f"node {item.numa_node}"
-
-
 def _record(value: Any) -> str:
     shown = ((f.name, getattr(value, f.name)) for f in fields(value))
     return " ".join(
-        f"{name.removesuffix('_')} {_words(v)}" for name, v in shown if v not in (None, "", (), {})
+        f"{name.removesuffix('_').replace('_', ' ')} {_words(v)}"
+        for name, v in shown
+        if v not in (None, "", (), {})
     )

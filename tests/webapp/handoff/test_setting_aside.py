@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,69 @@ def test_a_reviewer_is_not_asked_to_accept(sent: Sent, erika: Client, bob: User)
     member.role = "operator"
     member.save()
     assert [link.person for link in to_accept(bob)] == ["Erika"]
+
+
+def take_back(erika: Client, answer: Answer) -> str:
+    page = f"/asked/{answer.link_id}/take-back/{answer.pk}"
+    return str(erika.post(page, follow=True).content.decode())
+
+
+def test_who_sent_it_takes_it_back_for_good(sent: Sent, erika: Client, operator: Client) -> None:
+    session, answer = sent.link.session, give(erika, sent)
+    operator.post(f"/sessions/{session.pk}/links/{sent.link.pk}/accept")
+    page = take_back(erika, answer)
+    assert "↺ taken back</span> Nothing it says counts" in page
+    assert "has what was needed" not in page
+    assert not facts_of(session).readings
+    assert Evidence.objects.get(pk=answer.evidence_id).raw == CMDLINE.encode()
+    links = put(operator, answer, counts="1")
+    assert "Erika took it back, and may send it again." in links
+    assert "Let it count again" not in links
+    assert not facts_of(session).readings
+    give(erika, sent)
+    assert facts_of(session).value(HOST_CMDLINE)
+    event = session.events.get(kind="answer_withdrawn")
+    assert (event.who, event.data["name"]) == ("Erika", answer.evidence.name)
+
+
+def test_what_others_gave_as_well_is_not_taken_back(
+    sent: Sent, erika: Client, operator: Client
+) -> None:
+    session = sent.link.session
+    operator.post(f"/sessions/{session.pk}/paste/host", {"text": CMDLINE})
+    answer = give(erika, sent)
+    assert "Take it back" not in erika.get(sent.page).content.decode()
+    assert "Others gave the same output" in take_back(erika, answer)
+    assert facts_of(session).value(HOST_CMDLINE)
+
+
+def test_only_by_the_link_that_it_came_by(
+    sent: Sent, erika: Client, send: Callable[..., Sent]
+) -> None:
+    answer, other = give(erika, sent), send()
+    browser = Client()
+    browser.get(f"/link/{other.token}")
+    page = f"/asked/{other.link.pk}/take-back/{answer.pk}"
+    assert browser.post(page).status_code == 404
+    assert browser.post(f"/asked/{sent.link.pk}/take-back/{answer.pk}").status_code == 410
+    assert facts_of(sent.link.session).value(HOST_CMDLINE)
+
+
+def test_a_no_is_told_with_its_reason_until_something_is_sent(
+    sent: Sent, erika: Client, operator: Client
+) -> None:
+    session, why = sent.link.session, "the host is <b>rented</b>"
+    page = erika.post(f"{sent.page}/decline", {"why": f" {why} "}, follow=True).content.decode()
+    assert "you said no" in page
+    shown = "said that it cannot be done: “the host is &lt;b&gt;rented&lt;/b&gt;”"
+    plan = operator.get(f"/sessions/{session.pk}/plan").content.decode()
+    assert shown in plan
+    assert "<b>Erika</b> said" in plan
+    links = f"/sessions/{session.pk}/links"
+    assert "declined</span> Erika said" in operator.get(links).content.decode()
+    give(erika, sent)
+    assert "declined</span>" not in operator.get(links).content.decode()
+    assert session.events.get(kind="link_declined").data == {"person": "Erika", "why": why}
 
 
 def test_what_the_admin_said_of_the_host_is_shown_as_hers(

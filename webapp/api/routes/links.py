@@ -22,7 +22,7 @@ from webapp.api.remembering import remembered
 from webapp.handoff.models import Answer, Link
 from webapp.handoff.models.link import NOBODY
 from webapp.handoff.purpose import purpose
-from webapp.handoff.setting_aside import set_aside
+from webapp.handoff.setting_aside import NotTheirsError, set_aside
 from webapp.handoff.views.links import LONGEST_PURPOSE, offered_ids
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
@@ -34,7 +34,8 @@ L = "/sessions/{uuid:session_id}/links"
 
 class Door(BaseModel):
     """steps: how far it got, each with its time. open: neither expired nor revoked. may_approve: its page
-    takes a word on what is proposed for the host."""
+    takes a word on what is proposed for the host. declined_at: when the person said that it cannot be done,
+    for the reason declined_why, "" where none was given; null once they sent something."""
 
     id: UUID
     person: str
@@ -45,6 +46,8 @@ class Door(BaseModel):
     open: bool
     expires_at: datetime
     steps: dict[str, datetime | None]
+    declined_at: datetime | None
+    declined_why: str
 
 
 class NewDoor(Door):
@@ -55,7 +58,7 @@ class NewDoor(Door):
 
 class Came(BaseModel):
     """An output that came by a link. understood: how many outputs were recognised in it. counts: false once
-    it was set aside."""
+    it was set aside. taken_back_at: when who sent it took it back; it cannot be made to count again."""
 
     id: int
     evidence: str
@@ -63,6 +66,7 @@ class Came(BaseModel):
     phase: str
     at: datetime
     counts: bool
+    taken_back_at: datetime | None
 
 
 class Counting(Sent):
@@ -92,6 +96,8 @@ def _shown(link: Link) -> Door:
         open=link.is_open,
         expires_at=link.expires_at,
         steps={str(step): at for step, at in link.steps},
+        declined_at=link.declined_at,
+        declined_why=link.declined_why,
     )
 
 
@@ -111,6 +117,7 @@ def _came(answer: Answer) -> Came:
         phase=answer.phase,
         at=answer.at,
         counts=answer.evidence.set_aside_at is None,
+        taken_back_at=answer.taken_back_at,
     )
 
 
@@ -171,5 +178,9 @@ def set_answer_aside(
 ) -> Came:
     """Says that this output is not what was asked: nothing read from it counts. It is kept."""
     answers = _answers(session_of(request, session_id, Role.OPERATOR))
-    set_aside(get_object_or_404(answers, pk=answer_id), acting(request), counts=sent.counts)
+    answer = get_object_or_404(answers, pk=answer_id)
+    try:
+        set_aside(answer, acting(request), counts=sent.counts)
+    except NotTheirsError as error:
+        raise RefusedError(409, str(error)) from error
     return _came(answers.get(pk=answer_id))

@@ -16,6 +16,7 @@ from webapp.triage.models import DiagnosisSession, Event, Evidence
 
 # Who gets a link, when the operator does not say.
 NOBODY = "the host’s admin"
+LONGEST_DECLINED = 300
 # In a browser's session: the ids of the links that it opened with their token.
 OPENED = "links"
 
@@ -39,7 +40,8 @@ class Link(models.Model):
     person said of the host. read: some of what came was understood; accepted: an operator said that
     it is what was needed, which anything that comes later takes back. may_approve: its page shows what is
     proposed for the host and takes a word on it. opened_by: accounts that were signed in where it was
-    opened; for what one of them proposed it is no second person.
+    opened; for what one of them proposed it is no second person. declined_at: when the person said that it
+    cannot be done, with their reason or ""; what they send later says otherwise.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -65,6 +67,8 @@ class Link(models.Model):
     accepted_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
     )
+    declined_at = models.DateTimeField(null=True)
+    declined_why = models.CharField(max_length=LONGEST_DECLINED, blank=True)
 
     class Meta:
         ordering = ("-asked_at",)
@@ -130,13 +134,18 @@ class Link(models.Model):
         if open_rows.update(accepted_at=timezone.now(), accepted_by=by):
             Event.record(self.session, "link_accepted", by, person=self.person)
 
+    def decline(self, why: str) -> None:
+        """The person's no, once: said again it has the newer reason."""
+        Link.objects.filter(pk=self.pk).update(declined_at=timezone.now(), declined_why=why)
+        Event.record(self.session, "link_declined", None, person=self.person, why=why)
+
 
 class Answer(models.Model):
     """One output given back through a link. marks: what is odd about where it comes from, in words.
 
     ran: as whom it was printed and what was hidden in it, in words. notes: what the reader says of it.
     understood: how many outputs were recognised in it. phase: whose scripts printed it ("P2"), for people to
-    read; "" for what the collector was to find out.
+    read; "" for what the collector was to find out. taken_back_at: when who sent it took it back.
     """
 
     link = models.ForeignKey(Link, on_delete=models.CASCADE, related_name="given")
@@ -147,6 +156,7 @@ class Answer(models.Model):
     understood = models.PositiveIntegerField()
     phase = models.CharField(max_length=8, blank=True)
     at = models.DateTimeField(auto_now=True)
+    taken_back_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ("id",)

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
@@ -27,8 +27,10 @@ from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.scripts import PhaseScript
 from webapp.handoff import scripts, throttle
 from webapp.handoff.models import OPENED, HandedScript, Link, Step
+from webapp.handoff.models.link import LONGEST_DECLINED
 from webapp.handoff.plan import Phase, phases
 from webapp.handoff.proposals import proposals
+from webapp.handoff.setting_aside import CAME_ALONE, NotTheirsError, take_back
 from webapp.handoff.taking import (
     RefusedError,
     is_asleep,
@@ -47,7 +49,7 @@ from webapp.triage.views.start import given
 P = ParamSpec("P")
 LONGEST_WHY, LONGEST_VM = 300, 60
 # Parts of the page, by which a message stands where it is looked for.
-GIVE, UNDERSTOOD, QUESTIONS = "give", "understood", "questions"
+GIVE, UNDERSTOOD, QUESTIONS, DECLINE = "give", "understood", "questions", "decline"
 _BYTES = ("evidence__body", "evidence__stderr")
 ROOT_ANSWERS = (("yes", "Yes"), ("colleague", "No, but a colleague has"), ("no", "No"))
 
@@ -88,7 +90,11 @@ def through_link(
     ) -> HttpResponse:
         if str(link_id) not in request.session.get(OPENED, []):
             return _closed(request, 410)
-        link = Link.objects.select_related("session", "made_by").filter(pk=link_id).first()
+        link = (
+            Link.objects.select_related("session", "made_by", "accepted_by")
+            .filter(pk=link_id)
+            .first()
+        )
         if link is None or not link.is_open:
             return _closed(request, 410)
         return view(request, link, *args, **kwargs)
@@ -108,11 +114,11 @@ def asked(request: HttpRequest, link: Link) -> HttpResponse:
     if link.opened_at is None:
         link.reach(Step.OPENED)
     _opened_signed_in(request, link)
-    answers = list(link.given.select_related("evidence").defer(*_BYTES))
+    answers = list(link.given.select_related("evidence").defer(*_BYTES).annotate(mine=CAME_ALONE))
     session, rows = link.session, rows_of(link, [given.evidence for given in answers])
     kept, facts = list(link.scripts.all()), facts_of(session)
     collector = scripts.collector_for(session, View.HOST, handed_for(View.HOST), link, kept)
-    collected = any(not given.phase for given in answers)
+    collected = any(not (given.phase or given.taken_back_at) for given in answers)
     open_rows = [row for row in rows if row.state in {"missing", "refused"}]
     missing = [row.probe for row in open_rows] if collected else []
     context = {
@@ -219,6 +225,31 @@ def questions(request: HttpRequest, link: Link) -> HttpResponse:
     say_of_host(link, kept)
     messages.success(request, "Kept, and told to the person who asked. Thank you.", QUESTIONS)
     return redirect(f"/asked/{link.pk}#{QUESTIONS}")
+
+
+@require_POST
+@through_link
+def withdraw(request: HttpRequest, link: Link, answer_id: int) -> HttpResponse:
+    """Takes back one thing that was sent by this very link."""
+    found = link.given.select_related("evidence", "link__session").defer(*_BYTES)
+    try:
+        take_back(get_object_or_404(found, pk=answer_id))
+        messages.success(request, "Taken back. Nothing it says counts any more.", UNDERSTOOD)
+    except NotTheirsError as error:
+        messages.error(request, str(error), UNDERSTOOD)
+    return redirect(f"/asked/{link.pk}#{UNDERSTOOD}")
+
+
+@require_POST
+@through_link
+def decline(request: HttpRequest, link: Link) -> HttpResponse:
+    """The person's no to what is asked, with a reason if they like."""
+    if throttle.may_answer(link.pk):
+        link.decline(request.POST.get("why", "").strip()[:LONGEST_DECLINED])
+        messages.success(request, f"{link.made_by.username} is told. Thank you.", DECLINE)
+    else:
+        messages.error(request, "That was sent very often; wait ten minutes.", DECLINE)
+    return redirect(f"/asked/{link.pk}#{DECLINE}")
 
 
 @login_not_required

@@ -23,7 +23,7 @@ from webapp.handoff.models import Answer, Link
 from webapp.handoff.models.link import NOBODY
 from webapp.handoff.plan import Phase, phases
 from webapp.handoff.purpose import purpose
-from webapp.handoff.setting_aside import set_aside
+from webapp.handoff.setting_aside import NotTheirsError, set_aside
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import acting, on_session, shell
@@ -88,7 +88,7 @@ def _seen(found: list[Link]) -> str:
     parts = (
         f"{sum(at is not None for _, at in link.steps)}{'o' if link.is_open else 'c'}"
         f"{len(link.given.all())}{sum(a.evidence.set_aside_at is None for a in link.given.all())}"
-        f"{len(link.answers)}"
+        f"{len(link.answers)}{link.declined_at or ''}"
         for link in found
     )
     return "-".join(parts) or "none"
@@ -156,7 +156,10 @@ def put_aside(request: HttpRequest, session: DiagnosisSession, answer_id: int) -
     """An output that is not what was asked; counts=1 takes it back."""
     found = Answer.objects.select_related("link__session").defer("evidence__body")
     answer = get_object_or_404(found, pk=answer_id, link__session=session)
-    set_aside(answer, acting(request), counts="counts" in request.POST)
+    try:
+        set_aside(answer, acting(request), counts="counts" in request.POST)
+    except NotTheirsError as error:
+        messages.error(request, str(error))
     return _to(answer.link)
 
 

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET
 
 from webapp.diagnosis.scripts import clique_instructions
 from webapp.handoff.models import Download, HandedScript
-from webapp.handoff.plan import phases, sections
+from webapp.handoff.plan import phases, sections, shared_problem
 from webapp.handoff.scripts import download, handed
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
@@ -28,10 +28,13 @@ def plan(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         .prefetch_related(Prefetch("downloads", Download.objects.select_related("by")))
     )
     found = session_diagnosis(session)
+    shown = sections(found, session.vmid)
     context = shell(
         session,
         "",
-        sections=sections(found, session.vmid),
+        sections=shown,
+        shared=shared_problem(shown),
+        declined=session.links.exclude(declined_at=None),
         by_hand=clique_instructions(found),
         facts=found.facts,
         result=found,

@@ -104,6 +104,9 @@ EVENTS = {
     "link_answered": "answered the questions about the host",
     "answer_set_aside": "set aside {label}, given by {person}",
     "answer_taken_back": "lets {label}, given by {person}, count again",
+    "answer_withdrawn": "took back {name}, which they had sent",
+    "link_declined": "said that it cannot be done",
+    "link_declined_why": "said that it cannot be done: “{why}”",
     "link_revoked": "closed the link of {person}",
     "link_accepted": "accepted what {person} gave",
     "decision_drafted": "wrote decision {number}",
@@ -171,6 +174,8 @@ def _told_as(event: Any) -> str:
             return ""
         meant = event.data.get("stance") or ("ask" if words.endswith("?") else "")
         return f"commented_{meant}" if meant else "commented"
+    if event.kind == "link_declined" and event.data.get("why"):
+        return "link_declined_why"
     return f"{event.kind}_by_link" if "link_of" in event.data else str(event.kind)
 
 
@@ -383,4 +388,5 @@ def matrix_rows(matrix: Any) -> list[tuple[str, Any]]:
 
 @register.filter
 def percent(share: float) -> str:
-    return f"{share:.0%}"
+    """Of 0…1, as all texts have it: "5 %"."""
+    return f"{share * 100:.0f} %"

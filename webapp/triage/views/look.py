@@ -38,7 +38,7 @@ ANSWERS = {
     ),
     "may_change": (
         ("guest", "the guest: its software and settings"),
-        ("vm", "the VM's configuration (it is stopped and started once)"),
+        ("vm", "the VM’s configuration (it is stopped and started once)"),
         ("host", "the host: kernel, BIOS (it reboots, with everything on it)"),
         ("bare metal", "the VM itself: run on the host, without one"),
     ),

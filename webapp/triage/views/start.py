@@ -94,7 +94,7 @@ def read_outputs(request: HttpRequest) -> HttpResponse:
     if received.to_say:
         messages.warning(
             request,
-            "Some lines could not be placed, or could be the guest's or the host's: you can say below what "
+            "Some lines could not be placed, or could be the guest’s or the host’s: you can say below what "
             "they are.",
         )
         answer["Location"] += "#to-say"

@@ -1,0 +1,132 @@
+"""Lists of one kind of thing in words: what of them decides, not every field of the first three."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from agents.facts.gpu import BarFailure, Clique, GpuNuma, PcieLink, XidEvent
+from agents.facts.host import GpuPath, IommuGroup, PciMapping, Platform
+from agents.facts.platform import Iommu, NumaNode, SharedMemory
+
+
+def counted(values: Iterable[object], what: str) -> str:
+    """ "NS on 56 of 56 ordered pairs", the most frequent first."""
+    counts = Counter(str(v) for v in values)
+    total = sum(counts.values())
+    return ", ".join(f"{code} on {n} of {total} {what}" for code, n in counts.most_common())
+
+
+def _number(n: int, one: str, many: str = "") -> str:
+    return f"{n} {one if n == 1 else many or f'{one}s'}"
+
+
+def _memory(mib: int) -> str:
+    return f"{mib / 1024:.4g} GiB" if mib >= 1024 else f"{mib} MiB"
+
+
+def _on(state: bool | None) -> str:
+    return "not said" if state is None else "on" if state else "off"
+
+
+def _paths(items: Sequence[GpuPath]) -> str:
+    roots = Counter(item.root_complex for item in items)
+    switched = sum(item.switch is not None for item in items)
+    text = (
+        f"{_number(len(items), 'GPU')} on {_number(len(roots), 'root complex', 'root complexes')}"
+    )
+    places = ", ".join(f"{root}: {n}" for root, n in roots.items())
+    return f"{text}{f', {switched} behind a switch' if switched else ''} ({places})"
+
+
+def _groups(items: Sequence[IommuGroup]) -> str:
+    shared = sum(len(item.devices) > 1 for item in items)
+    return f"{_number(len(items), 'group')}, {shared or 'none'} with more than one device"
+
+
+def _mappings(items: Sequence[PciMapping]) -> str:
+    named = Counter(item.mapping for item in items)
+    return ", ".join(f"{name}: {_number(n, 'device')}" for name, n in named.items())
+
+
+def _failures(items: Sequence[BarFailure]) -> str:
+    """The kernel says one region several ways; a line that names no device is counted apart."""
+    regions = {(item.pci_address, item.bar) for item in items if item.pci_address}
+    devices = len({address for address, _ in regions})
+    where = f" about {_number(len(regions), 'region')} of {_number(devices, 'device')}"
+    return f"{_number(len(items), 'line')}{where if regions else ''}; first: {items[0].text}"
+
+
+def _xids(items: Sequence[XidEvent]) -> str:
+    found = Counter((item.code, item.pci_address or "an unnamed GPU") for item in items)
+    return ", ".join(f"Xid {code} on {gpu}, {n} ×" for (code, gpu), n in found.items())
+
+
+def _cliques(items: Sequence[Clique]) -> str:
+    return counted((_clique(item) for item in items), "GPUs")
+
+
+def _clique(item: Clique) -> str:
+    if item.clique_id is not None:
+        return f"clique {item.clique_id}"
+    return "a clique without its number" if item.offset is not None else "no clique seen"
+
+
+def _links(items: Sequence[PcieLink]) -> str:
+    known = (f"generation {item.gen or '?'} × {item.width or '?'}" for item in items)
+    return counted(known, "devices")
+
+
+def _gpu_numa(items: Sequence[GpuNuma]) -> str:
+    nodes = (i.numa_node for i in items)
+    return counted(("no node reported" if n is None else f"node {n}" for n in nodes), "GPUs")
+
+
+def _nodes(items: Sequence[NumaNode]) -> str:
+    return f"{_number(len(items), 'node')}: " + "; ".join(
+        f"node {item.id}, CPUs {item.cpus}"
+        + (f", {_memory(item.memory_mib)}" if item.memory_mib is not None else "")
+        for item in items
+    )
+
+
+def _iommu(value: Iommu) -> str:
+    parts = (
+        _on(value.enabled),
+        value.vendor,
+        "emulated" if value.emulated else None,
+        _number(value.units, "unit") if value.units is not None else None,
+        f"interrupt remapping {_on(value.interrupt_remapping)}",
+        f"default domain {value.default_domain or 'not said'}",
+    )
+    return ", ".join(filter(None, parts))
+
+
+def _platform(value: Platform) -> str:
+    sockets = _number(value.sockets, "socket") if value.sockets is not None else None
+    board = " ".join(filter(None, (value.vendor, value.board)))
+    return ", ".join(filter(None, (board, value.cpu, sockets)))
+
+
+def _shared_memory(value: SharedMemory) -> str:
+    used = f", {_memory(value.used_mib)} used" if value.used_mib is not None else ""
+    return f"{_memory(value.size_mib)}{used}"
+
+
+LISTS: Mapping[type, Callable[[Any], str]] = {
+    BarFailure: _failures,
+    Clique: _cliques,
+    GpuNuma: _gpu_numa,
+    GpuPath: _paths,
+    IommuGroup: _groups,
+    NumaNode: _nodes,
+    PciMapping: _mappings,
+    PcieLink: _links,
+    XidEvent: _xids,
+}
+ONES: Mapping[type, Callable[[Any], str]] = {
+    Iommu: _iommu,
+    Platform: _platform,
+    SharedMemory: _shared_memory,
+}
