@@ -161,6 +161,7 @@ probe() { # id pace seconds kib title (needs who command)...
 stop() { # exit code
   trap '' INT TERM HUP PIPE
   trap - EXIT
+  [ "$1" != 130 ] || echo 'peerpath: stopped before its end; what it printed is a part, of use all the same' >&2
   [ -z "$watcher" ] || kill "$watcher" 2>/dev/null
   # First those that would write into the folder while it is being removed.
   for file in "$folder"/*.answer; do read -r one <"$file" && kill -KILL "$one" && wait "$one"; done 2>/dev/null
@@ -216,19 +217,18 @@ main() {
   [ "$redact" = no ] || echo 'peerpath: names become <host-1>; UUIDs no longer tell which VM a guest is' >&2
   exec 3<&0 </dev/null
   make_folder
-  trap 'stop $?' EXIT
-  trap 'stop 129' HUP; trap 'stop 130' INT; trap 'stop 141' PIPE; trap 'stop 143' TERM
-  [ "$watching" = no ] || watch_stdin
-  exec 3<&-
+  trap 'stop $?' EXIT; trap 'stop 129' HUP; trap 'stop 130' INT; trap 'stop 141' PIPE; trap 'stop 143' TERM
+  [ "$watching" = no ] || watch_stdin; exec 3<&-
   look_around
-  printf '\n'
-  mark begin peerpath.collector/1 "role=$role"
+  printf '\n'; mark begin peerpath.collector/1 "role=$role"
   mark about "script=$script_sha256 ran=$(own_sha256) redacted=$redact"
   mark about "time=$(date -u +%Y-%m-%dT%H:%M:%SZ) uid=$uid sudo=$by_sudo"
   mark about "pid=$$ group=$group session=$session folder=$folder"
   for pass in start quick slow; do probes; done
   sum=$(cat "$folder"/*.out "$folder"/*.err 2>/dev/null | sha256sum 2>/dev/null)
   mark end "probes=$shown sha256=${sum%% *}"
+  what='the file that it went to'; [ ! -t 1 ] || what='all that stands above'
+  [ "$watching" = yes ] || echo "peerpath: complete; questions asked: $shown. Give back $what, where you got this" >&2
 }
 
 { main "$@"; exit; }

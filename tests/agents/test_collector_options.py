@@ -172,3 +172,18 @@ def test_without_awk_nothing_is_printed_unredacted(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"needs awk" in done.stderr
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_its_last_words_say_what_to_do_and_are_not_of_the_answer(
+    shell: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "s.sh"
+    path.write_text(script_of(probe_of("a", "echo yes"), probe_of("b", "echo no")))
+    done = _run(shell, path)
+    assert b"complete; questions asked: 2. Give back the file" in done.stderr
+    assert b"Give back" not in done.stdout
+    followed = read_bundle(done.stdout + done.stderr)  # as after 2>&1
+    assert followed.complete
+    assert not followed.edited
+    assert done.returncode == 0

@@ -77,7 +77,7 @@ def _nothing(output: Output) -> Reading[Any]:
 
 probe = Probe(
     __name__,
-    title="Engine's start-up log",
+    title="Start-up log of the engine",
     commands=(Command(_SH, root=True),),
     supplies=_FACTS,
     parse=parse,

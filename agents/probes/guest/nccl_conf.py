@@ -91,7 +91,7 @@ def _processes(sections: list[_Section]) -> Reading[Mapping[str, str]]:
 
 probe = Probe(
     __name__,
-    title="NCCL's files and the engine's variables",
+    title="NCCL files and variables of the engine",
     commands=(Command(_SH),),
     supplies=(NCCL_CONF, NCCL_ENV),
     parse=parse,

@@ -33,7 +33,7 @@ def parse(output: Output) -> Readings:
 
 probe = Probe(
     __name__,
-    title="NCCL's topology",
+    title="NCCL topology",
     commands=(Command(_SH),),
     supplies=(NCCL_TOPOLOGY,),
     parse=parse,

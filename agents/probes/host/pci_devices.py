@@ -37,7 +37,7 @@ def parse(output: Output) -> Readings:
 
 probe = Probe(
     __name__,
-    title="GPUs on the host's bus",
+    title="GPUs on the host bus",
     commands=(Command("lspci -Dnnk", needs=("lspci",)), SYSFS),
     supplies=(HOST_PCI_GPUS,),
     parse=parse,
