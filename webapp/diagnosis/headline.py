@@ -99,11 +99,11 @@ def _profiled(case: Case) -> str:
         "Gaps between kernels": profile.gaps_ms,
     }
     name, most = max(parts.items(), key=lambda part: part[1])
-    text = f"{name} take {profile.share(most):.0%} of the profiled step"
+    text = f"{name} take {profile.share(most) * 100:.0f} % of the profiled step"
     text = text.replace("Attention take", "Attention takes")
     if _refused(case):
         nccl = profile.share(profile.nccl_ms)
-        text += f"; the GPUs cannot reach each other directly, which explains at most {nccl:.0%}"
+        text += f"; the GPUs cannot reach each other directly, which explains at most {nccl * 100:.0f} %"
     return f"{text}."
 
 

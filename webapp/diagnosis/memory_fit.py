@@ -50,7 +50,7 @@ def fit(facts: Facts, gpus: int) -> Fit:
     low, high = model.weight_bytes
     room = gpus * each * (1 - RESERVE_SHARE)
     size = f"{low / GB:.0f}" if low == high else f"{low / GB:.0f}–{high / GB:.0f}"
-    have = f"{gpus} × {_label(facts, each)} GB with {RESERVE_SHARE:.0%} kept as a reserve"
+    have = f"{gpus} × {_label(facts, each)} GB with {RESERVE_SHARE * 100:.0f} % kept as a reserve"
     if low > room:
         return Fit(False, f"{size} GB of weights plus a reserve do not fit {have}{AS_SAID}")
     if high > room:

@@ -113,7 +113,7 @@ def test_first_nothing_is_known_of_p2p() -> None:
     assert len(found.ladder) == 8
     assert found.verdicts["compute_bound"].kind is not VerdictKind.SUPPORTED
     assert "a kernel is running" in text(found, "utilisation_is_not_work")
-    assert "55%" in text(found, "utilisation_is_not_work")
+    assert "55 %" in text(found, "utilisation_is_not_work")
     assert "52–53 %" in text(found, "utilisation_is_not_work")
     assert "485 tok/s count input and output; output was 211–250" in text(
         found, "total_is_not_output"
@@ -359,7 +359,7 @@ def test_after_one_run_each_cannot_tell() -> None:
     copies = text(found, "copies_after")
     assert "cannot tell" in copies
     assert "one run each" in copies
-    assert "+3.4%" in copies
+    assert "+3.4 %" in copies
     assert "inside that spread" in copies
     assert "a change of 2 × is excluded" in copies
     rejected = text(found, "rejected_rows")

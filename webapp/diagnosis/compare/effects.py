@@ -242,9 +242,15 @@ def judge(effects: tuple[SizeEffect, ...], *, clash: bool) -> tuple[Outcome, str
     if slower:
         return Outcome.WORSE, f"slower at {slower} of {of}, beyond chance"
     if all((e.low or 0) > 1 / (1 + MARGIN) and (e.high or 9) < 1 + MARGIN for e in known):
-        return Outcome.EQUIVALENT, f"everything is within {MARGIN:.0%}, with 95 % confidence"
+        return (
+            Outcome.EQUIVALENT,
+            f"everything is within {MARGIN * 100:.0f} %, with 95 % confidence",
+        )
     if any(e.differs for e in known):
-        return Outcome.CANNOT_TELL, f"what differs beyond chance may be less than {MARGIN:.0%}"
+        return (
+            Outcome.CANNOT_TELL,
+            f"what differs beyond chance may be less than {MARGIN * 100:.0f} %",
+        )
     return (
         Outcome.CANNOT_TELL,
         "no change beyond chance, and the runs differ too much to call it none",

@@ -22,7 +22,7 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     gpus = [gpu for gpu in facts.value(GPUS) or () if _spins(gpu)]
     if gpus and not tokens_flow(facts):
         text = (
-            f"{len(gpus)} GPUs show 100 % utilisation below {SPINNING_POWER:.0%} of their power "
+            f"{len(gpus)} GPUs show 100 % utilisation below {SPINNING_POWER * 100:.0f} % of their power "
             "limit, and no tokens were reported: they wait, they do not work"
         )
         yield text, facts.refs(GPUS, OBSERVED)

@@ -71,12 +71,13 @@ def copies_after(case: Case) -> Finding | None:
     changes = [effect.speedup - 1 for effect in result.effects]
     text = f"copies before and after: {name} ({result.why})"
     if changes:
-        text += f"; the sizes differ by {min(changes):+.1%} to {max(changes):+.1%}"
+        text += f"; the sizes differ by {min(changes) * 100:+.1f} % to {max(changes) * 100:+.1f} %"
     claims = [Claim(text, refs, None, Basis.MEASURED)]
     if result.spread is not None:
         inside = max((abs(change) for change in changes), default=0.0) <= result.spread
-        text = f"two runs of the same state differ by up to {result.spread:.1%} themselves" + (
-            ": the differences are inside that spread" if inside else ""
+        text = (
+            f"two runs of the same state differ by up to {result.spread * 100:.1f} % themselves"
+            + (": the differences are inside that spread" if inside else "")
         )
         claims.append(Claim(text, refs, (0.0, result.spread), Basis.MEASURED))
     if result.excluded:

@@ -28,7 +28,7 @@ def utilisation(case: Case) -> Finding | None:
     claims = [because(text, NVML, refs)]
     share = seen.power_share
     if share is not None and NORMAL_DECODE[0] <= share <= NORMAL_DECODE[1]:
-        text = f"power at {share:.0%} of the limit is normal while tokens are generated"
+        text = f"power at {share * 100:.0f} % of the limit is normal while tokens are generated"
         source = "public measurements of decode, 300 W of 600 W a card"
         claims.append(because(text, source, refs, (share, share)))
     memory = [gpu.memory_utilisation_percent for gpu in case.facts.value(GPUS) or ()]

@@ -23,7 +23,7 @@ def assess(case: Case) -> Verdict:
     facts, bound, profile = case.facts, case.single_stream, case.facts.value(PROFILE)
     if profile is not None:
         share = profile.share(profile.nccl_ms)
-        text = f"collectives take {share:.0%} of the profiled step, waiting included"
+        text = f"collectives take {share * 100:.0f} % of the profiled step, waiting included"
         claim = Claim(text, facts.refs(PROFILE), (share, share), Basis.MEASURED)
         return _verdict(claim, share, share, (profile.nccl_ms, profile.nccl_ms), ())
     if bound is None or not bound.comm_ms or not bound.step_ms or not bound.step_ms[0]:

@@ -47,7 +47,7 @@ def assess(case: Case) -> Verdict:
         missing = asks(facts, PROFILE)
         return Verdict(VerdictKind.OPEN, tuple(for_), tuple(against), missing)
     share = profile.share(profile.kernels_ms)
-    text = f"attention, expert and other kernels take {share:.0%} of the profiled step"
+    text = f"attention, expert and other kernels take {share * 100:.0f} % of the profiled step"
     claim = Claim(text, facts.refs(PROFILE), (share, share), Basis.MEASURED)
     (for_ if share > 0.5 else against).append(claim)
     kind = VerdictKind.REFUTED if share <= 0.5 else VerdictKind.OPEN
@@ -62,7 +62,8 @@ def _utilisation_says_nothing(case: Case) -> list[Claim]:
         return []
     text = (
         f"utilisation of {seen.busy_percent} % means that a kernel was running, and "
-        f"{seen.power_share:.0%} of the power limit is usual for decode; neither shows full arithmetic"
+        f"{seen.power_share * 100:.0f} % of the power limit is usual for decode; neither shows "
+        "full arithmetic"
     )
     return [Claim(text, case.facts.refs(GPUS), None, Basis.LITERATURE)]
 

@@ -44,7 +44,7 @@ def _spinning(facts: Facts) -> tuple[Claim, ...]:
     if not seen.busy or seen.power_share is None or seen.power_share >= SPINNING_POWER:
         return ()
     text = (
-        f"utilisation is {seen.busy_percent} % at {seen.power_share:.0%} of the power limit in one "
+        f"utilisation is {seen.busy_percent} % at {seen.power_share * 100:.0f} % of the power limit in one "
         "snapshot: kernels that wait"
     )
     return (Claim(text, facts.refs(GPUS), None, Basis.MEASURED),)

@@ -26,7 +26,7 @@ def assess(case: Case) -> Verdict:
     for_ = _graphs_off(case)
     if profile is not None:
         share = profile.share(profile.gaps_ms)
-        text = f"gaps between kernels take {share:.0%} of the profiled step"
+        text = f"gaps between kernels take {share * 100:.0f} % of the profiled step"
         claim = Claim(text, facts.refs(PROFILE), (share, share), Basis.MEASURED)
         gaps = (profile.gaps_ms, profile.gaps_ms)
         if share >= MUCH:

@@ -39,7 +39,7 @@ def assess(case: Case) -> Verdict:
     for_: list[Claim] = []
     against: list[Claim] = []
     if seen.power_share is not None:
-        text = f"under load the GPUs draw up to {seen.power_share:.0%} of their power limit"
+        text = f"under load the GPUs draw up to {seen.power_share * 100:.0f} % of their power limit"
         claim = Claim(text, refs, (seen.power_share, seen.power_share), Basis.MEASURED)
         (for_ if seen.power_share >= AT_LIMIT else against).append(claim)
     hot = seen.temperature_celsius is not None and seen.temperature_celsius >= HOT_CELSIUS
@@ -61,7 +61,7 @@ def _held_back(facts: Facts) -> Iterator[Claim]:
         share = (gpu.throttled_percent or 0) / 100
         if reasons and share >= LEAST_SHARE:
             text = f"while it was measured, {' and '.join(reasons)} held GPU {gpu.gpu} back"
-            text += f" in {share:.0%} of the looks"
+            text += f" in {share * 100:.0f} % of the looks"
             yield Claim(text, facts.refs(TELEMETRY), (share, share), Basis.MEASURED)
 
 

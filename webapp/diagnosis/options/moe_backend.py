@@ -21,7 +21,7 @@ def judge(case: Case) -> Advice:
     kernels_ms = profile.nccl_ms + profile.attention_ms + profile.moe_ms + profile.other_ms
     step_ms = kernels_ms + profile.gaps_ms
     share = profile.moe_ms / step_ms if step_ms else 0.0
-    text = f"MoE kernels take {share:.0%} of the profiled step"
+    text = f"MoE kernels take {share * 100:.0f} % of the profiled step"
     claim = Claim(text, case.facts.refs(PROFILE), (share, share), Basis.MEASURED)
     if share < MUCH:
         return advise(OptionStatus.POSSIBLE, claim)

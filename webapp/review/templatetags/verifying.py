@@ -97,7 +97,7 @@ def more_runs(found: Comparison) -> str:
     """What would have shown, and how many runs would show more."""
     seen = ""
     if found.detectable is not None:
-        seen = f"A change of {found.detectable:.1%} would have shown at half of what was compared."
+        seen = f"A change of {found.detectable * 100:.1f} % would have shown at half of what was compared."
     if found.outcome is not Outcome.CANNOT_TELL or not found.comparable:
         return seen
     if found.runs_needed is None:
@@ -111,7 +111,7 @@ def more_runs(found: Comparison) -> str:
     if not any(more):
         return seen
     return (
-        f"{seen} {found.runs_needed} runs of each state would show a change of {MARGIN:.0%}: "
+        f"{seen} {found.runs_needed} runs of each state would show a change of {MARGIN * 100:.0f} %: "
         f"{more[0]} more before and {more[1]} more after."
     ).strip()
 

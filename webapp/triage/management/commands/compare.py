@@ -69,11 +69,13 @@ def as_text(found: Comparison, gate: Comparability) -> str:
         lines.append(found.excluded)
     lines.append(f"runs: {found.runs[0]} before, {found.runs[1]} after")
     if found.runs_needed and found.outcome == Outcome.CANNOT_TELL:
-        lines.append(f"{found.runs_needed} runs of each would show a change of {MARGIN:.0%}")
+        lines.append(
+            f"{found.runs_needed} runs of each would show a change of {MARGIN * 100:.0f} %"
+        )
     for effect in found.effects:
         interval = f" ({effect.low:.2f} to {effect.high:.2f})" if effect.low and effect.high else ""
         seen = effect.minimum_detectable
-        detectable = f", a change of {seen:.0%} would show" if seen is not None else ""
+        detectable = f", a change of {seen * 100:.0f} % would show" if seen is not None else ""
         lines.append(
             f"  {effect.path.replace('_', ' '):<16}{effect.size_bytes:>10} bytes "
             f"{effect.before_us:>9.1f} -> {effect.after_us:>9.1f} us  "
