@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from webapp.triage import intake, turns
@@ -21,10 +23,12 @@ NEWEST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """waits_for: the benchmark on the same machine that it rightly waits for."""
+    """waits_for: the run on the same machine that it rightly waits for. session_has_enough: as many of its
+    session's runs are at work as may be."""
 
     run: Run
     waits_for: Run | None
+    session_has_enough: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +54,13 @@ def stuck(now: datetime) -> Stuck:
 
 
 def _waiting(found: list[Run]) -> Iterator[Waiting]:
-    """Each with the one at work on its machine."""
-    working = Run.objects.filter(state__in=ACTIVE).select_related("target")
+    """Each with what is at work on its machine and of its session."""
+    working = list(Run.objects.filter(state__in=ACTIVE).select_related("target"))
     busy = {turns.machine_of(run): run for run in working}
+    has = Counter(run.session_id for run in working)
     for run in found:
-        yield Waiting(run, busy.get(turns.machine_of(run)))
+        enough = has[run.session_id] >= settings.RUNS_PER_SESSION
+        yield Waiting(run, busy.get(turns.machine_of(run)), enough)
 
 
 def unread() -> QuerySet[Evidence]:

@@ -51,6 +51,12 @@ def same_machine(target: Target) -> QuerySet[Target]:
     ).order_by("pk")
 
 
+def has_enough(session_id: UUID) -> bool:
+    """Whether as many of the session's runs are at work as may be."""
+    working = Run.objects.filter(session=session_id, state__in=ACTIVE)
+    return working.count() >= settings.RUNS_PER_SESSION
+
+
 def machine_is_busy(run: Run) -> bool:
     """Whether a run of this kind is at work there. Locks the machine's rows: of two that ask, one waits."""
     machine = list(

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from agents.benchmark import all_benchmarks
+from tests.webapp.addresses import asked_in
 from tests.webapp.triage.conftest import gpu_vm
 from webapp.accounts.models import User
 from webapp.triage import runs
+from webapp.triage.models import RunState
 from webapp.triage.sessions import session_open
 
 PAYLOADS = Path(__file__).resolve().parents[2] / "agents" / "payloads"
@@ -70,6 +75,26 @@ def test_a_benchmark_that_waits_says_for_which_run(browser: Client, alice: User,
     browser.force_login(bob)
     page = browser.get(f"/sessions/{other.pk}/runs/{third.pk}").content.decode()
     assert "another session&#x27;s run on this machine" in page
+
+
+def test_a_run_says_that_its_session_has_enough_at_work(
+    browser: Client, alice: User, settings: Any
+) -> None:
+    settings.RUNS_PER_SESSION = 1
+    session = session_open(owner=alice, title="measure")
+    first, second = (
+        runs.queue_probes(session, gpu_vm(session, alice, host), alice) for host in ("a", "b")
+    )
+    where = f"/sessions/{session.pk}/runs/{second.pk}"
+    assert "Waiting for a worker" in browser.get(where).content.decode()
+    claim = runs.claim(first.pk)
+    assert claim
+    with CaptureQueriesContext(connection) as queries:
+        page = browser.get(where).content.decode()
+    assert "Waits for a run of this session to end: at most 1 of a session" in page
+    assert asked_in(queries) <= 10
+    assert runs.finish(claim, RunState.SUCCEEDED)
+    assert "Waiting for a worker" in browser.get(where).content.decode()
 
 
 def test_each_ways_latency_and_knee_and_the_slowest_beside_others_are_shown(

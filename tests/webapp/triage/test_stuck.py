@@ -89,6 +89,18 @@ def test_a_run_that_waits_long_is_sent_again_or_cancelled(
     assert Event.objects.filter(kind="run_cancel_requested", actor=carol).exists()
 
 
+def test_a_run_whose_session_has_enough_at_work_is_said_to_wait_rightly(
+    admin: Client, target: Target, settings: Any
+) -> None:
+    settings.RUNS_PER_SESSION = 1
+    waits = run_of(target, RunState.QUEUED, created_at=ago(hours=1), kind="benchmark")
+    said = "its session has as many at work as may be"
+    assert said not in admin.get("/stuck").content.decode()
+    Run.objects.filter(pk=waits.pk).update(number=2)
+    run_of(target, RunState.RUNNING, lease_expires_at=timezone.now() + timedelta(seconds=30))
+    assert said in admin.get("/stuck").content.decode()
+
+
 def test_an_output_whose_reading_was_cut_short_is_read(
     admin: Client, session_of_alice: DiagnosisSession, alice: User
 ) -> None:

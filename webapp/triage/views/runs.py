@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Model, OuterRef, QuerySet, Subquery
@@ -15,8 +16,9 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.benchmark import all_benchmarks
+from webapp.triage import turns
 from webapp.triage.measured import live
-from webapp.triage.models import DiagnosisSession, Evidence, OutputChunk, Run, Target
+from webapp.triage.models import DiagnosisSession, Evidence, OutputChunk, Run, RunState, Target
 from webapp.triage.offering import arguments_of
 from webapp.triage.runs import (
     queue_benchmark,
@@ -109,13 +111,17 @@ def seen_of(run: Run, other: str) -> str:
 
 
 def waiting(run: Run) -> str:
-    """What a queued benchmark waits for, "" for nothing. Another session's run is not named: who reads
-    this may not see that one."""
+    """What a queued run waits for, and why; "" when for nothing but a worker. Another session's run is not
+    named: who reads this may not see that one."""
     other = waits_for(run)
-    if other is None:
-        return ""
-    own = other.session_id == run.session_id
-    return f"run {other.number}" if own else "another session's run on this machine"
+    if other is not None:
+        own = other.session_id == run.session_id
+        which = f"run {other.number}" if own else "another session's run on this machine"
+        return which + ": two at once would measure each other" * (run.kind == "benchmark")
+    if run.state == RunState.QUEUED and turns.has_enough(run.session_id):
+        most = settings.RUNS_PER_SESSION
+        return f"a run of this session to end: at most {most} of a session are at work at once"
+    return ""
 
 
 def run_context(session: DiagnosisSession, run: Run, other: str) -> dict[str, Any]:
