@@ -228,7 +228,7 @@ main() {
   sum=$(cat "$folder"/*.out "$folder"/*.err 2>/dev/null | sha256sum 2>/dev/null)
   mark end "probes=$shown sha256=${sum%% *}"
   what='the file that it went to'; [ ! -t 1 ] || what='all that stands above'
-  [ "$watching" = yes ] || echo "peerpath: complete; questions asked: $shown. Give back $what, where you got this" >&2 || :
+  [ "$watching" = yes ] || echo "peerpath: complete; questions: $shown. Give back $what where you got this" >&2 || :
 }
 
 { main "$@"; exit; }

@@ -181,7 +181,7 @@ def test_its_last_words_say_what_to_do_and_are_not_of_the_answer(
     path = tmp_path / "s.sh"
     path.write_text(script_of(probe_of("a", "echo yes"), probe_of("b", "echo no")))
     done = _run(shell, path)
-    assert b"complete; questions asked: 2. Give back the file" in done.stderr
+    assert b"complete; questions: 2. Give back the file" in done.stderr
     assert b"Give back" not in done.stdout
     followed = read_bundle(done.stdout + done.stderr)  # as after 2>&1
     assert followed.complete

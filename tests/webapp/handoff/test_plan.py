@@ -37,7 +37,8 @@ def _page(browser: Client, path: str) -> str:
 
 
 def _section(page: str, phase: str) -> str:
-    found = re.search(rf'(?s)<section class="card" id="{phase}">.*?</section>', page)
+    card = r'<(?:section|details) class="card'
+    found = re.search(rf'(?s){card}[^>]* id="{phase}".*?(?={card}|$)', page)
     assert found, phase
     return found[0]
 
