@@ -22,6 +22,7 @@ from webapp.api.routes import (
     comments,
     decisions,
     evidence,
+    for_me,
     links,
     machines,
     outgoing,
@@ -30,6 +31,8 @@ from webapp.api.routes import (
     runs,
     scripts,
     sessions,
+    stuck,
+    versions,
     webhooks,
 )
 
@@ -143,11 +146,14 @@ for router in (
     evidence.router,
     reasoning.router,
     decisions.router,
+    versions.router,
     comments.router,
+    for_me.router,
     links.router,
     scripts.router,
     outgoing.router,
     across.router,
+    stuck.router,
     past.router,
     webhooks.router,
 ):

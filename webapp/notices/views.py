@@ -15,9 +15,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from webapp.accounts.models import Role
 from webapp.accounts.typed import typed
+from webapp.notices import choosing
 from webapp.notices.addresses import AddressError
 from webapp.notices.kinds import KINDS
-from webapp.notices.models import Choice, Delivery, Webhook
+from webapp.notices.models import Delivery, Webhook
 from webapp.notices.webhooks import place_host, webhook_add, webhook_remove
 from webapp.triage import sealing
 from webapp.triage.models import DiagnosisSession
@@ -29,8 +30,7 @@ SHOWN = 20
 @require_POST
 def choose(request: HttpRequest) -> HttpResponse:
     """The kinds of news that come by mail."""
-    kinds = [kind for kind in KINDS if kind in request.POST.getlist("kinds")]
-    Choice.objects.update_or_create(user=acting(request), defaults={"kinds": kinds})
+    choosing.choose(acting(request), request.POST.getlist("kinds"))
     messages.success(request, "Kept.")
     return redirect("accounts:account")
 

@@ -83,6 +83,18 @@ def said_of_mine(user: User) -> QuerySet[Approval]:
     return found.exclude(by=user).order_by("-id")
 
 
+def all_seen(user: User) -> None:
+    """The words on their proposals and where they were named, when they open their list."""
+    seen_by_proposer(said_of_mine(user).order_by())
+    Mention.objects.filter(user=user, seen_at=None).update(seen_at=timezone.now())
+
+
+def named(user: User) -> QuerySet[Mention]:
+    """Where somebody named the person, in sessions that they may see."""
+    found = Mention.objects.filter(seen_by(user, "comment__session"), user=user)
+    return found.select_related("comment__author", "comment__session")
+
+
 def seen_by_proposer(words: QuerySet[Approval]) -> None:
     words.filter(seen_at=None).update(seen_at=timezone.now())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -12,7 +13,7 @@ from agents.framing import Frame
 from agents.probe import Output
 from tests.webapp.api.conftest import Program
 from webapp.accounts.models import User
-from webapp.triage import intake, runs
+from webapp.triage import intake, queue, runs
 from webapp.triage.digests import digest_refresh
 from webapp.triage.models import DiagnosisSession, PinnedHostKey, Run, RunState, Target
 from webapp.triage.samples import open_sample
@@ -82,6 +83,47 @@ def test_what_is_stuck_is_for_administrators(
     found = program(carol)("GET", "/stuck").json()
     assert [one["run"] for one in found["silent"]] == [str(silent.pk)]
     assert found["waiting"] == found["unread"] == []
+
+
+def test_a_run_that_waits_is_sent_again_and_says_what_for(
+    alice: User,
+    carol: User,
+    session_of_alice: DiagnosisSession,
+    program: Callable[..., Program],
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Any,
+) -> None:
+    settings.RUNS_PER_SESSION = 1
+    first, waits = (
+        runs.queue_probes(session_of_alice, machine(session_of_alice, alice, host), alice)
+        for host in "ab"
+    )
+    assert runs.claim(first.pk)
+    Run.objects.filter(pk=waits.pk).update(created_at=timezone.now() - timedelta(minutes=5))
+    ask = program(carol)
+    (found,) = ask("GET", "/stuck").json()["waiting"]
+    assert (found["run"], found["waits_for"]) == (str(waits.pk), None)
+    assert (found["session_has_enough"], found["sent_at"]) == (True, None)
+    monkeypatch.setattr(queue, "celery", queue.make_celery("redis://127.0.0.1:9/0"))
+    assert ask("POST", f"/stuck/runs/{waits.pk}/send").status_code == 503
+    monkeypatch.setattr(queue, "celery", queue.make_celery(""))
+    sent = ask("POST", f"/stuck/runs/{waits.pk}/send").json()
+    assert "at most 1 of a session" in sent["waits_for"]
+    assert ask("GET", "/stuck").json()["waiting"][0]["sent_at"]
+    assert ask("POST", f"/stuck/runs/{first.pk}/send").status_code == 409
+
+
+def test_only_a_run_past_its_lease_is_ended_as_lost(
+    alice: User, carol: User, session_of_alice: DiagnosisSession, program: Callable[..., Program]
+) -> None:
+    run = runs.queue_probes(session_of_alice, machine(session_of_alice, alice, "a"), alice)
+    assert runs.claim(run.pk)
+    ask, path = program(carol), f"/stuck/runs/{run.pk}/end"
+    assert ask("POST", path).status_code == 409
+    late = timezone.now() - timedelta(minutes=5)
+    Run.objects.filter(pk=run.pk).update(lease_expires_at=late)
+    ended = ask("POST", path).json()
+    assert (ended["state"], ended["failure"]) == ("lost", "LeaseExpired")
 
 
 def test_states_sessions_alike_and_scores_are_read(

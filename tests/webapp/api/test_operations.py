@@ -19,6 +19,7 @@ from tests.webapp.test_permissions import everything
 from webapp.accounts.models import GIVEN, ApiToken, Role, Scope, User
 from webapp.api.api import api
 from webapp.api.help import EXAMPLES
+from webapp.review.decisions import version_keep
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.sessions import member_add, session_open
 
@@ -44,6 +45,10 @@ CHANGING = sorted(name for name in OF_A_SESSION if OPERATIONS[name][0] != "GET")
 # What a role below an operator's may do besides reading; a new operation that changes something is the
 # operators' until it is named here.
 FOR_REVIEWERS = {"comment", "judge_decision"}
+FOR_ADMINISTRATORS = {
+    *("what_is_stuck", "send_again", "end_as_lost", "list_instance_messages"),
+    *("list_instance_webhooks", "add_instance_webhook", "remove_instance_webhook"),
+}
 # With the keys of this machine, or on this machine: tests/webapp/triage has who may.
 REACHING = {"add_target", "add_machines", "look_at_key", "accept_key", "forget_key"}
 # A body that is well formed, so that what is refused is refused for who asks.
@@ -65,6 +70,8 @@ BODIES: dict[str, Any] = {
     "add_machines": {"machines": ["gpu.example"]},
     "set_answer_aside": {},
     "add_webhook": {"url": "https://1.1.1.1/", "kinds": ["run_finished"]},
+    "add_instance_webhook": {"url": "https://1.1.1.1/", "kinds": ["run_finished"]},
+    "choose_notices": {"kinds": ["run_finished"]},
     "make_link": {},
 }
 FILES = {"upload_evidence": "file", "open_bundle_session": "bundle"}
@@ -73,7 +80,9 @@ FILES = {"upload_evidence": "file", "open_bundle_session": "bundle"}
 @pytest.fixture
 def parts(session_of_alice: DiagnosisSession, alice: User) -> dict[str, Any]:
     found = arguments_of(session_of_alice, alice)
-    return {**found, "username": alice.username, "role": "guest", "form": "md"}
+    version_keep(session_of_alice.decisions.get(), user=alice)
+    about = {"version": 1, "username": alice.username, "role": "guest", "form": "md"}
+    return {**found, **about}
 
 
 def asked(ask: Program, name: str, parts: dict[str, Any]) -> Any:
@@ -96,7 +105,7 @@ def test_every_operation_is_known_to_these_tests() -> None:
     assert len(OPERATIONS) > 55
     bodies = {name for name, (_, _, found) in OPERATIONS.items() if "requestBody" in found}
     assert bodies == BODIES.keys() | FILES.keys()
-    assert OPERATIONS.keys() >= FOR_REVIEWERS | REACHING
+    assert OPERATIONS.keys() >= FOR_REVIEWERS | REACHING | FOR_ADMINISTRATORS
 
 
 def test_the_description_is_of_openapi_3_1_and_names_each_thing_once() -> None:
@@ -219,6 +228,22 @@ def test_members_and_administrators_read(
 
 
 @pytest.mark.parametrize("role", [role for role, _ in GIVEN])
+def test_what_is_of_all_sessions_is_for_administrators(
+    program: Callable[..., Program], parts: dict[str, Any], alice: User, carol: User, role: str
+) -> None:
+    User.objects.filter(pk=alice.pk).update(role=role)
+    before, ask = everything(parts), program(alice)
+    for name in FOR_ADMINISTRATORS:
+        answer = asked(ask, name, parts)
+        assert answer.status_code == 403, name
+        assert "Only an administrator" in answer.json()["detail"], name
+    assert everything(parts) == before
+    administrators = program(carol)
+    for name in FOR_ADMINISTRATORS:
+        assert asked(administrators, name, parts).status_code in {200, 201, 404, 409}, name
+
+
+@pytest.mark.parametrize("role", [role for role, _ in GIVEN])
 @pytest.mark.parametrize("name", ["open_session", "open_sample_session"])
 def test_only_an_operators_account_opens_sessions(
     program: Callable[..., Program], bob: User, role: str, name: str
@@ -232,7 +257,7 @@ def test_only_an_operators_account_opens_sessions(
 def test_lists_show_only_what_is_ones_own(
     program: Callable[..., Program], parts: dict[str, Any], bob: User
 ) -> None:
-    for path in ("/sessions", "/decisions", "/mentions"):
+    for path in ("/sessions", "/decisions", "/mentions", "/words"):
         assert program(bob)("GET", path).json() == {"items": [], "next": None}
 
 

@@ -12,9 +12,10 @@ from django.utils import timezone
 from tests.webapp.addresses import arguments_of
 from tests.webapp.api.conftest import Program
 from webapp.accounts.models import Role, User
+from webapp.notices.following import follow
 from webapp.notices.models import Webhook
 from webapp.triage.by_hand import program as program_of
-from webapp.triage.models import DiagnosisSession, Evidence, Run
+from webapp.triage.models import DiagnosisSession, Event, Evidence, Run
 from webapp.triage.sessions import member_add
 
 pytestmark = pytest.mark.django_db
@@ -92,6 +93,30 @@ def test_a_webhooks_secret_and_address_are_for_whom_they_concern(
     assert ask("DELETE", f"{at}/webhooks/{first['id']}").status_code == 204
     assert ask("GET", f"{at}/webhooks").json() == []
     assert Webhook.objects.get().sealed == ""
+
+
+def test_webhooks_of_all_sessions_are_told_and_their_messages_seen(
+    at: str,
+    session_of_alice: DiagnosisSession,
+    alice: User,
+    carol: User,
+    program: Callable[..., Program],
+) -> None:
+    ask, sent = program(carol), {"url": "https://1.1.1.1/in?key=x", "kinds": ["decision_proposed"]}
+    made = ask("POST", "/webhooks", sent, Idempotency_Key="k").json()
+    assert made["secret"].startswith("whsec_")
+    assert ask("POST", "/webhooks", sent, Idempotency_Key="k").json()["secret"] is None
+    own = program(alice)("POST", f"{at}/webhooks", sent).json()
+    assert [one["id"] for one in ask("GET", "/webhooks").json()] == [made["id"]]
+    Event.record(session_of_alice, "decision_proposed", alice, number=3)
+    follow(session_of_alice.pk)
+    for path, hook in (("/webhooks", made), (f"{at}/webhooks", own)):
+        (message,) = ask("GET", f"{path}/messages").json()["items"]
+        assert (message["webhook"], message["session"]) == (hook["id"], str(session_of_alice.pk))
+        assert (message["kind"], message["state"]) == ("decision_proposed", "waiting")
+    assert ask("DELETE", f"/webhooks/{own['id']}").status_code == 404
+    assert ask("DELETE", f"/webhooks/{made['id']}").status_code == 204
+    assert ask("GET", "/webhooks").json() == []
 
 
 def test_a_cancel_that_failed_and_what_kind_a_failure_was_are_said(

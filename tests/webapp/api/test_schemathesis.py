@@ -26,6 +26,7 @@ target_id = {target_id}
 name = "{name}"
 sha256 = "{sha256}"
 number = {number}
+version = {version}
 answer_id = {answer_id}
 webhook_id = "{webhook_id}"
 benchmark = "{benchmark}"

@@ -1,14 +1,12 @@
-"""What looks at many things at once: a search, the machines of a group side by side, what is stuck."""
+"""What looks at many things at once: a search, the machines of a group side by side."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
-from django.utils import timezone
 from ninja import Query, Router, Status
 from pydantic import BaseModel, Field
 
@@ -23,9 +21,8 @@ from webapp.api.routes.runs import Sending, shown
 from webapp.triage import machines
 from webapp.triage.credentials import may_connect
 from webapp.triage.forms.group import GroupForm
-from webapp.triage.models import Entry, Run
+from webapp.triage.models import Entry
 from webapp.triage.search import matching
-from webapp.triage.stuck import stuck
 from webapp.triage.views.search import address
 from webapp.triage.views.shell import acting
 
@@ -96,25 +93,6 @@ class Added(BaseModel):
     pinned: int
 
 
-class StuckRun(BaseModel):
-    """waits_for: the run on the same machine that it rightly waits for."""
-
-    session: UUID
-    run: UUID
-    number: int
-    state: str
-    since: datetime
-    waits_for: UUID | None
-
-
-class StuckThings(BaseModel):
-    """silent: past their lease; waiting: queued for long; unread: names of outputs nobody read."""
-
-    silent: list[StuckRun]
-    waiting: list[StuckRun]
-    unread: list[Found]
-
-
 @router.get("/search", auth=READ, response=Page[Found])
 def search(request: HttpRequest, asked: Query[Words]) -> Page[Found]:
     """Sessions, findings, decisions, evidence and comments with these words, the newest first."""
@@ -179,39 +157,3 @@ def run_on_machines(request: HttpRequest, session_id: UUID) -> Status[list[Sendi
     """Starts the probes on every guest whose host key is accepted and that none are at work on."""
     session = session_of(request, session_id, Role.OPERATOR)
     return Status(201, [shown(run) for run in machines.run_on_all(session, acting(request))])
-
-
-@router.get("/stuck", auth=READ, response=StuckThings)
-def what_is_stuck(request: HttpRequest) -> StuckThings:
-    """What does not move by itself, of all sessions; for administrators. A run is moved by cancelling it, an
-    output by reading its session's again."""
-    if not acting(request).is_staff:
-        raise PermissionDenied("Only an administrator sees all sessions.")
-    found = stuck(timezone.now())
-    unread = [
-        Found(
-            kind="evidence",
-            session=one.session_id,
-            session_title=one.session.title,
-            ref=one.name,
-            title=one.label,
-            page=f"/sessions/{one.session_id}/evidence/{one.name}",
-        )
-        for one in found.unread
-    ]
-    return StuckThings(
-        silent=[_stuck(run, None) for run in found.silent],
-        waiting=[_stuck(one.run, one.waits_for) for one in found.waiting],
-        unread=unread,
-    )
-
-
-def _stuck(run: Run, waits_for: Run | None) -> StuckRun:
-    return StuckRun(
-        session=run.session_id,
-        run=run.pk,
-        number=run.number,
-        state=str(run.state),
-        since=run.started_at or run.created_at,
-        waits_for=waits_for.pk if waits_for else None,
-    )

@@ -17,9 +17,8 @@ from webapp.api.auth import READ, WRITE
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
 from webapp.api.remembering import remembered
-from webapp.review.models import Comment, Mention
+from webapp.review.models import Comment
 from webapp.review.threads import LONGEST, CommentError, comment_add
-from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import acting
 
 router = Router(tags=["comments"])
@@ -49,7 +48,7 @@ class Saying(Sent):
     reply_to: int | None = Field(None, ge=1, le=2**53)
 
 
-def _shown(comment: Comment) -> Said:
+def shown(comment: Comment) -> Said:
     return Said(
         id=comment.pk,
         session=comment.session_id,
@@ -67,7 +66,7 @@ def list_comments(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -
     """The oldest first."""
     rows = session_of(request, session_id).comments.select_related("author")
     found, following = page(rows, asked, by="id", newest_first=False)
-    return Page[Said](items=[_shown(one) for one in found], next=following)
+    return Page[Said](items=[shown(one) for one in found], next=following)
 
 
 @router.post(C, auth=WRITE, response={201: Said})
@@ -91,14 +90,4 @@ def comment(request: HttpRequest, session_id: UUID, sent: Saying) -> Status[Said
         )
     except CommentError as error:
         raise RefusedError(422, str(error)) from error
-    return Status(201, _shown(made))
-
-
-@router.get("/mentions", auth=READ, response=Page[Said])
-def list_mentions(request: HttpRequest, asked: Query[Asked]) -> Page[Said]:
-    """Comments in which somebody named you, the newest first."""
-    user = acting(request)
-    visible = DiagnosisSession.objects.visible_to(user).values("pk")
-    rows = Mention.objects.filter(user=user, comment__session__in=visible)
-    found, following = page(rows.select_related("comment__author"), asked, by="id")
-    return Page[Said](items=[_shown(one.comment) for one in found], next=following)
+    return Status(201, shown(made))

@@ -1,25 +1,28 @@
-"""Webhooks of a session: programs that are told what happens in it."""
+"""Webhooks: programs that are told what happens, in one session or in all."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Router, Status
+from ninja import Query, Router, Status
 from pydantic import BaseModel, Field
 
 from webapp.accounts.models import Role
-from webapp.api.asking import Sent, session_of
+from webapp.api.asking import Sent, administrator, session_of
 from webapp.api.auth import READ, WRITE
+from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
 from webapp.api.remembering import remembered
 from webapp.notices.addresses import AddressError
 from webapp.notices.kinds import KINDS
-from webapp.notices.models import Webhook
+from webapp.notices.models import Delivery, Webhook
 from webapp.notices.webhooks import place_host, webhook_add, webhook_remove
 from webapp.triage import sealing
+from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import acting
 
 router = Router(tags=["webhooks"])
@@ -49,6 +52,23 @@ class Telling(Sent):
     kinds: list[str] = Field(min_length=1, max_length=20)
 
 
+class Message(BaseModel):
+    """state: waiting, sending, delivered or failed. tries: begun so far; due_at: the next one, while it
+    waits; status: the last answer's; problem: why it is not delivered, for people."""
+
+    id: UUID
+    webhook: UUID | None
+    session: UUID
+    kind: str
+    state: str
+    tries: int
+    status: int | None
+    problem: str
+    made_at: datetime
+    due_at: datetime
+    ended_at: datetime | None
+
+
 def _shown(hook: Webhook, *, whole: bool) -> Hook:
     return Hook(
         id=hook.pk,
@@ -59,13 +79,79 @@ def _shown(hook: Webhook, *, whole: bool) -> Hook:
     )
 
 
+def _told(session: DiagnosisSession | None) -> QuerySet[Webhook]:
+    return Webhook.objects.filter(session=session, removed_at=None).select_related("made_by")
+
+
+def _added(request: HttpRequest, session: DiagnosisSession | None, sent: Telling) -> NewHook:
+    if unknown := sorted(set(sent.kinds) - KINDS.keys()):
+        raise RefusedError(422, f"There is no {', '.join(unknown)}; there are {', '.join(KINDS)}.")
+    try:
+        made, secret = webhook_add(session, url=sent.url, kinds=sent.kinds, by=acting(request))
+    except (AddressError, sealing.SealError) as error:
+        raise RefusedError(422, str(error)) from error
+    return NewHook(secret=secret, **_shown(made, whole=True).model_dump())
+
+
+def _messages(session: DiagnosisSession | None, asked: Asked) -> Page[Message]:
+    rows = Delivery.objects.filter(webhook__session=session, user=None).exclude(webhook=None)
+    found, following = page(rows.select_related("webhook", "event"), asked, by="made_at")
+    return Page[Message](items=[_message(one) for one in found], next=following)
+
+
+def _message(delivery: Delivery) -> Message:
+    names = ("kind", "tries", "status", "problem", "made_at", "due_at", "ended_at")
+    return Message(
+        id=delivery.pk,
+        webhook=delivery.webhook_id,
+        session=delivery.event.session_id,
+        state=str(delivery.state),
+        **{name: getattr(delivery, name) for name in names},
+    )
+
+
+@router.get("/webhooks", auth=READ, response=list[Hook])
+def list_instance_webhooks(request: HttpRequest) -> list[Hook]:
+    """Those that are told of every session, at most 20; for administrators."""
+    administrator(request)
+    return [_shown(hook, whole=True) for hook in _told(None)]
+
+
+@router.post("/webhooks", auth=WRITE, response={201: NewHook})
+@remembered(without="secret")
+def add_instance_webhook(request: HttpRequest, sent: Telling) -> Status[NewHook]:
+    """Adds one that is told of every session; for administrators. Its address is looked up first."""
+    administrator(request)
+    return Status(201, _added(request, None, sent))
+
+
+@router.delete("/webhooks/{uuid:webhook_id}", auth=WRITE, response={204: None})
+def remove_instance_webhook(request: HttpRequest, webhook_id: UUID) -> Status[None]:
+    """Nothing is sent there any more, and its secret is forgotten; for administrators."""
+    user = administrator(request)
+    webhook_remove(get_object_or_404(Webhook, pk=webhook_id, session=None), by=user)
+    return Status(204, None)
+
+
+@router.get("/webhooks/messages", auth=READ, response=Page[Message])
+def list_instance_messages(request: HttpRequest, asked: Query[Asked]) -> Page[Message]:
+    """What was sent to those of all sessions, the newest first; for administrators."""
+    administrator(request)
+    return _messages(None, asked)
+
+
 @router.get(W, auth=READ, response=list[Hook])
 def list_webhooks(request: HttpRequest, session_id: UUID) -> list[Hook]:
     """Those that are told of this session, at most 20."""
     session = session_of(request, session_id)
     whole = Role(session.my_role).covers(Role.OPERATOR)
-    found = session.webhooks.filter(removed_at=None).select_related("made_by")
-    return [_shown(hook, whole=whole) for hook in found]
+    return [_shown(hook, whole=whole) for hook in _told(session)]
+
+
+@router.get(W + "/messages", auth=READ, response=Page[Message])
+def list_messages(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Message]:
+    """What was sent to this session's own, the newest first."""
+    return _messages(session_of(request, session_id), asked)
 
 
 @router.post(W, auth=WRITE, response={201: NewHook})
@@ -73,13 +159,7 @@ def list_webhooks(request: HttpRequest, session_id: UUID) -> list[Hook]:
 def add_webhook(request: HttpRequest, session_id: UUID, sent: Telling) -> Status[NewHook]:
     """Adds one; its address is looked up first."""
     session = session_of(request, session_id, Role.OPERATOR)
-    if unknown := sorted(set(sent.kinds) - KINDS.keys()):
-        raise RefusedError(422, f"There is no {', '.join(unknown)}; there are {', '.join(KINDS)}.")
-    try:
-        made, secret = webhook_add(session, url=sent.url, kinds=sent.kinds, by=acting(request))
-    except (AddressError, sealing.SealError) as error:
-        raise RefusedError(422, str(error)) from error
-    return Status(201, NewHook(secret=secret, **_shown(made, whole=True).model_dump()))
+    return Status(201, _added(request, session, sent))
 
 
 @router.delete(W + "/{uuid:webhook_id}", auth=WRITE, response={204: None})

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 from django import template
 from django.conf import settings
 
-from webapp.notices.kinds import DEFAULTS, KINDS
-from webapp.notices.models import Choice
+from webapp.notices.choosing import chosen_by
+from webapp.notices.kinds import KINDS
 
 register = template.Library()
 
@@ -17,8 +17,7 @@ register = template.Library()
 @register.inclusion_tag("notices/_choices.html", takes_context=True)
 def notice_choices(context: template.Context) -> dict[str, Any]:
     user = context["user"]
-    row = Choice.objects.filter(user=user).first()
-    chosen = row.kinds if row else DEFAULTS
+    chosen = chosen_by(user)
     return {
         "kinds": [(kind, kind.id in chosen) for kind in KINDS.values()],
         "mail_on": settings.MAIL_ON,

@@ -8,21 +8,13 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from webapp.accounts.models import Role
 from webapp.handoff.coming import to_accept
-from webapp.review.models import Mention
 from webapp.review.threads import ANCHOR, CommentError, comment_add
-from webapp.review.waiting import (
-    MOST,
-    asked_of,
-    said_of_mine,
-    seen_by_proposer,
-    to_judge,
-)
-from webapp.triage.models import DiagnosisSession, seen_by
+from webapp.review.waiting import MOST, all_seen, asked_of, named, said_of_mine, to_judge
+from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import acting, on_session, on_session_for, shell
 
 MENTIONS_SHOWN = 100
@@ -74,11 +66,7 @@ def for_me(request: HttpRequest) -> HttpResponse:
     """What waits for this person's word, what was said of their proposals, what they are asked for, and
     where somebody named them."""
     user = acting(request)
-    mentions = (
-        Mention.objects.filter(seen_by(user, "comment__session"), user=user)
-        .select_related("comment__author", "comment__session")
-        .order_by("-pk")[:MENTIONS_SHOWN]
-    )
+    mentions = named(user).order_by("-pk")[:MENTIONS_SHOWN]
     waiting = to_judge(user).select_related("session", "proposed_by").defer("options", "pins")
     said = said_of_mine(user).select_related("by", "decision__session")
     asked = asked_of(user)
@@ -91,7 +79,5 @@ def for_me(request: HttpRequest) -> HttpResponse:
         "asked": asked,
         "came": to_accept(user)[:MOST],
     }
-    seen_by_proposer(said_of_mine(user).order_by())
-    if user.unseen_mentions:
-        Mention.objects.filter(user=user, seen_at=None).update(seen_at=timezone.now())
+    all_seen(user)
     return TemplateResponse(request, "review/for_me.html", context)
