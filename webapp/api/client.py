@@ -1,116 +1,52 @@
 """`./run remote URL CMD …`: the same commands against a server. Standard library only, so that it runs
-where nothing is installed.
-
-The token comes from PEERPATH_TOKEN, or from a file that only its owner can read; never from the command
-line, where every process of the machine could see it.
-"""
+where nothing is installed."""
 
 from __future__ import annotations
 
 import argparse
-import http.client
-import ipaddress
 import json
-import os
-import ssl
-import stat
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
-DONE, FAILED, USAGE, NOTHING, UNREACHABLE, PARTLY = 0, 1, 2, 3, 4, 5
-TIMEOUT_S = 120
+from webapp.api.server import (
+    DONE,
+    FAILED,
+    NOTHING,
+    PARTLY,
+    UNREACHABLE,
+    USAGE,
+    Server,
+    StopError,
+    address,
+    token_from,
+)
+
+# Where rows are, and the line of one.
+SESSIONS = ("sessions", "{id}  {my_role:<13}  {title}")
+DECISIONS = ("decisions", "{session}  {number:>3}  {state:<10}  {title}")
+OF_A_SESSION = (
+    (
+        "runs",
+        "{number:>3}  {state:<10}  {kind:<9}  {waits_for}",
+        "the runs, and what a queued one waits for",
+    ),
+    ("targets", "{id:>5}  {role:<5}  {agent:<5}  {host}", "the machines that can be reached"),
+    ("benchmarks", "{id:<16}  {title}. {cost}", "what can be measured"),
+)
 POLL_S = 1.0
-
-
-class StopError(Exception):
-    """Ends the command with this exit code and sentence."""
-
-    def __init__(self, code: int, said: str) -> None:
-        super().__init__(said)
-        self.code = code
-
-
-class Server:
-    """One Peerpath, asked as the token's owner."""
-
-    def __init__(self, parts: SplitResult, token: str) -> None:
-        self.parts, self.token = parts, token
-
-    def ask(self, method: str, path: str, body: bytes = b"", media_type: str = "") -> bytes:
-        """The answer's body. Raises StopError for every refusal."""
-        headers = {"Authorization": f"Bearer {self.token}"}
-        if body:
-            headers["Content-Type"] = media_type
-        if method == "POST":
-            headers["Idempotency-Key"] = str(uuid.uuid4())
-        try:
-            status, answer = self._exchange(method, path, body, headers)
-        except (OSError, http.client.HTTPException) as error:
-            raise StopError(UNREACHABLE, f"{self.parts.netloc}: {error}") from error
-        if status >= 300:
-            raise StopError(_code(status), _detail(status, answer))
-        return answer
-
-    def _exchange(
-        self, method: str, path: str, body: bytes, headers: dict[str, str]
-    ) -> tuple[int, bytes]:
-        host, port = self.parts.hostname or "", self.parts.port
-        connection = (
-            http.client.HTTPSConnection(
-                host, port, timeout=TIMEOUT_S, context=ssl.create_default_context()
-            )
-            if self.parts.scheme == "https"
-            else http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
-        )
-        try:
-            prefix = self.parts.path.rstrip("/")
-            connection.request(method, f"{prefix}/api/v1{path}", body or None, headers)
-            answer = connection.getresponse()
-            return answer.status, answer.read()
-        finally:
-            connection.close()
-
-    def get(self, path: str, **query: Any) -> Any:
-        return json.loads(self.ask("GET", f"{path}?{urlencode(query)}" if query else path))
-
-    def post(self, path: str, **fields: Any) -> Any:
-        body = json.dumps(fields).encode() if fields else b""
-        return json.loads(self.ask("POST", path, body, "application/json"))
-
-    def every(self, path: str) -> Iterator[dict[str, Any]]:
-        """All rows of a list, page by page."""
-        cursor = ""
-        while True:
-            found = self.get(path, limit=200, **({"cursor": cursor} if cursor else {}))
-            yield from found["items"]
-            cursor = found["next"]
-            if not cursor:
-                return
-
-
-def _code(status: int) -> int:
-    if status in {400, 404, 409, 413, 415, 422}:
-        return USAGE
-    return UNREACHABLE if status in {401, 403, 429, 502, 503, 504} else FAILED
-
-
-def _detail(status: int, answer: bytes) -> str:
-    try:
-        return str(json.loads(answer)["detail"])
-    except (ValueError, KeyError, TypeError):
-        return f"The server answered {status}, and it is no Peerpath or too old for this."
 
 
 def main(argv: list[str]) -> int:
     options = command_line().parse_args(argv)
     command: Callable[[Server, argparse.Namespace], int] = options.command
     try:
-        return command(Server(_address(options), _token(options.token_file)), options)
+        where = address(options.url, plain=options.plain)
+        return command(Server(where, token_from(options.token_file)), options)
     except StopError as problem:
         sys.stderr.write(f"{problem}\n")
         return problem.code
@@ -120,55 +56,11 @@ def main(argv: list[str]) -> int:
         return 130
 
 
-def _address(options: argparse.Namespace) -> SplitResult:
-    """Raises StopError for what is no address, and for one that would show the token on the way."""
-    parts: SplitResult = urlsplit(options.url)
-    try:
-        whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        whole = False
-    if not whole:
-        raise StopError(USAGE, f"{options.url} is no address: https://peerpath.example")
-    if parts.scheme == "http" and not (options.plain or _is_here(parts.hostname or "")):
-        raise StopError(
-            USAGE, "Over http everybody on the way can read the token: use https, or add --plain."
-        )
-    return parts
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _token(path: Path | None) -> str:
-    """Raises StopError, also for a file that others can read."""
-    if path is None:
-        text = os.environ.get("PEERPATH_TOKEN", "")
-        if not text:
-            raise StopError(USAGE, "Set PEERPATH_TOKEN, or name a file: --token-file FILE.")
-        return _checked(text)
-    try:
-        with path.open() as file:
-            if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
-                raise StopError(USAGE, f"Others can read {path}: chmod 600 {path}")
-            return _checked(file.read(1000))
-    except (OSError, UnicodeDecodeError) as error:
-        raise StopError(USAGE, f"{path} cannot be read: {error}") from error
-
-
-def _checked(text: str) -> str:
-    text = text.strip()
-    if not text.isascii() or not text.isprintable() or not text:
-        raise StopError(USAGE, "That is no token; it begins with peerpath_.")
-    return text
-
-
-def sessions(server: Server, options: argparse.Namespace) -> int:
-    for one in server.every("/sessions"):
-        _say(f"{one['id']}  {one['my_role']:<13}  {_line(one['title'])}")
+def listed(server: Server, options: argparse.Namespace) -> int:
+    """A line for each row, with what `options.line` names of it."""
+    where = _of(options) if getattr(options, "session", "") else ""
+    for one in server.every(f"{where}/{options.rows}"):
+        _say(_line(options.line.format(**one)))
     return DONE
 
 
@@ -210,13 +102,38 @@ def _form(name: str, raw: bytes) -> tuple[bytes, str]:
 
 
 def run(server: Server, options: argparse.Namespace) -> int:
-    """Starts it, prints its output as it comes, and ends as it ended."""
+    """Starts it, and follows it."""
     target = options.target or _only_target(server, options)
     fields: dict[str, Any] = {"target": target}
     if options.what != "probes":
         fields |= {"benchmark": options.what, "yes": options.yes}
     made = server.post(f"{_of(options)}/runs", **fields)
-    path, offset = f"{_of(options)}/runs/{made['id']}", 0
+    return _followed(server, f"{_of(options)}/runs/{made['id']}")
+
+
+def follow(server: Server, options: argparse.Namespace) -> int:
+    """Its output from the beginning, as `run` prints it."""
+    return _followed(server, _run_of(server, options))
+
+
+def cancel(server: Server, options: argparse.Namespace) -> int:
+    asked = server.post(f"{_run_of(server, options)}/cancel")
+    going = "" if asked["ended_at"] else ", its end is asked for"
+    _say(f"Run {asked['number']}: {asked['state']}{going}.")
+    return DONE
+
+
+def _run_of(server: Server, options: argparse.Namespace) -> str:
+    """The path of the run with that number. Raises StopError."""
+    for one in server.every(f"{_of(options)}/runs"):
+        if one["number"] == options.number:
+            return f"{_of(options)}/runs/{one['id']}"
+    raise StopError(USAGE, f"There is no run {options.number} in this session.")
+
+
+def _followed(server: Server, path: str) -> int:
+    """Prints its output until it ended; the code says how."""
+    offset = 0
     while True:
         got = server.get(f"{path}/output", offset=offset)
         sys.stdout.write(got["text"])
@@ -264,10 +181,40 @@ def script(server: Server, options: argparse.Namespace) -> int:
     return DONE
 
 
-def decisions(server: Server, options: argparse.Namespace) -> int:
-    path = f"{_of(options)}/decisions" if options.session else "/decisions"
+def draft(server: Server, options: argparse.Namespace) -> int:
+    path = f"{_of(options)}/decisions"
+    made = server.post(path, chosen=options.option, reason=options.reason, title=options.title)
+    _say(str(made["number"]))
+    return DONE
+
+
+def propose(server: Server, options: argparse.Namespace) -> int:
+    now = server.post(f"{_of(options)}/decisions/{options.number}/propose")
+    _say(f"{now['number']}  {now['state']}, {now['needed']} to approve it")
+    return DONE
+
+
+def versions(server: Server, options: argparse.Namespace) -> int:
+    """All with their words, or one with its text."""
+    path = f"{_of(options)}/decisions/{options.number}/versions"
+    if options.version:
+        _say(json.dumps(server.get(f"{path}/{options.version}"), indent=2))
+        return DONE
     for one in server.every(path):
-        _say(f"{one['session']}  {one['number']:>3}  {one['state']:<10}  {_line(one['title'])}")
+        _say(f"{one['number']:>3}  {one['at']}  {_line(one['proposed_by'])}")
+        for word in one["words"]:
+            _say(f"     {word['word']}  {_line(word['who'])}: {_line(word['reason'])}")
+    return DONE
+
+
+def for_me(server: Server, options: argparse.Namespace) -> int:
+    waits = server.get("/for-me")
+    for one in waits["to_judge"]:
+        _say(f"{one['session']}  judge decision {one['decision']}: {_line(one['title'])}")
+    for one in waits["to_accept"]:
+        _say(f"{one['session']}  accept what {_line(one['person'])} gave")
+    for one in waits["asked"]:
+        _say(f"{one['comment']['session']}  measure {_line(one['test'])}")
     return DONE
 
 
@@ -297,7 +244,7 @@ def command_line() -> argparse.ArgumentParser:
     )
     parser.add_argument("--plain", action="store_true", help="send the token over http")
     named = parser.add_subparsers(required=True, metavar="CMD", help="one of those below")
-    _add(named, "sessions", sessions, "the sessions you may see")
+    _rows(_add(named, "sessions", listed, "the sessions you may see"), *SESSIONS)
     _add(named, "open", open_session, "open a session").add_argument("title", help="of the case")
     pasted = _with_session(
         named, "paste", paste, "give a file, an archive, or - for standard input"
@@ -309,6 +256,10 @@ def command_line() -> argparse.ArgumentParser:
     started.add_argument("what", help="probes, or a benchmark's id")
     started.add_argument("--target", type=int, metavar="N", help="which machine; needless with one")
     started.add_argument("--yes", action="store_true", help="the machine may be loaded now")
+    _numbered(named, "follow", follow, "print a run's output until it ended")
+    _numbered(named, "cancel", cancel, "ask for a run's end")
+    for name, line, said in OF_A_SESSION:
+        _rows(_with_session(named, name, listed, said), name, line)
     _with_session(named, "diagnose", diagnose, "the diagnosis").add_argument(
         "--json", action="store_true", help="peerpath.diagnosis/1"
     )
@@ -320,9 +271,34 @@ def command_line() -> argparse.ArgumentParser:
     printed.add_argument(
         "--do", choices=["apply", "verify", "rollback"], default="apply", help="what that does"
     )
-    listed = _add(named, "decisions", decisions, "the decisions, of one session or of all")
-    listed.add_argument("session", nargs="?", default="", help="its id")
+    _deciding(named)
+    _add(named, "for-me", for_me, "what waits for you")
     return parser
+
+
+def _deciding(named: Any) -> None:
+    all_of = _add(named, "decisions", listed, "the decisions, of one session or of all")
+    _rows(all_of, *DECISIONS).add_argument("session", nargs="?", default="", help="its id")
+    drafted = _with_session(named, "draft", draft, "draft a decision, and print its number")
+    drafted.add_argument("option", nargs="+", help="ids of the options that are chosen")
+    drafted.add_argument("--reason", required=True, help="why these")
+    drafted.add_argument("--title", default="", help="else the options' own")
+    _numbered(named, "propose", propose, "ask the others for their word on a draft")
+    kept = _numbered(named, "versions", versions, "a decision as it was proposed each time")
+    kept.add_argument("version", type=int, nargs="?", help="one of them, with its text, as JSON")
+
+
+def _rows(made: argparse.ArgumentParser, rows: str, line: str) -> argparse.ArgumentParser:
+    made.set_defaults(rows=rows, line=line)
+    return made
+
+
+def _numbered(
+    named: Any, name: str, command: Callable[..., int], said: str
+) -> argparse.ArgumentParser:
+    made = _with_session(named, name, command, said)
+    made.add_argument("number", type=int, help="its number in the session")
+    return made
 
 
 def _add(named: Any, name: str, command: Callable[..., int], said: str) -> argparse.ArgumentParser:

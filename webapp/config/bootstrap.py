@@ -53,8 +53,8 @@ def main(argv: list[str]) -> int:
 
 def run(arguments: list[str]) -> int:
     if arguments[:1] == ["remote"]:  # a client needs no environment of its own
-        client = str(ROOT / "webapp" / "api" / "client.py")
-        return hand_over(sys.executable, ["-P", client, *arguments[1:]])
+        os.environ["PYTHONPATH"] = str(ROOT)
+        return hand_over(sys.executable, ["-P", "-m", "webapp.api.client", *arguments[1:]])
     if arguments[:1] == ["screenshots"]:  # a browser is among what tests need
         python = environment(ROOT / ".venv-test", TESTED, [TORCH])
     else:

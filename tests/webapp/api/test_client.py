@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.webapp.api.conftest import ROOT, Served
-from webapp.api import client
+from webapp.api import client, server
 from webapp.api.help import EXAMPLES
 
 pytestmark = pytest.mark.service
@@ -43,24 +43,24 @@ def remote(served: Served) -> Callable[..., Done]:
 
 def opened(remote: Callable[..., Done], title: str) -> str:
     done = remote("open", title)
-    assert done.returncode == client.DONE, done.stderr
+    assert done.returncode == server.DONE, done.stderr
     return done.stdout.decode().strip()
 
 
 def asked(served: Served, method: str, path: str, **fields: Any) -> Any:
-    server = client.Server(urlsplit(served.url), served.tokens["carol"])
-    return server.post(path, **fields) if method == "POST" else server.get(path)
+    theirs = server.Server(urlsplit(served.url), served.tokens["carol"])
+    return theirs.post(path, **fields) if method == "POST" else theirs.get(path)
 
 
 def test_a_session_from_opening_to_diagnosis(remote: Callable[..., Done]) -> None:
     session = opened(remote, "From a terminal")
     assert f"{session}  administrator  From a terminal" in remote("sessions").stdout.decode()
     nothing = remote("paste", session, "-", given=b"dear diary\n")
-    assert nothing.returncode == client.NOTHING
+    assert nothing.returncode == server.NOTHING
     pasted = remote("paste", session, "-", "--role", "guest", given=MATRIX)
-    assert pasted.returncode == client.DONE, pasted.stderr
+    assert pasted.returncode == server.DONE, pasted.stderr
     assert "topo_p2p" in pasted.stdout.decode()
-    assert remote("diagnose", session).returncode == client.PARTLY  # the diary was not understood
+    assert remote("diagnose", session).returncode == server.PARTLY  # the diary was not understood
     assert remote("script", session, "host").stdout.startswith(b"#!/bin/sh\n")
     assert b"  1  draft" in remote("decisions").stdout
 
@@ -88,13 +88,42 @@ def test_probes_run_and_their_output_is_followed(
     done = remote("run", session, "probes")
     (run,) = asked(served, "GET", f"/sessions/{session}/runs")["items"]
     assert run["state"] in {"succeeded", "partly"}
-    assert done.returncode == (client.DONE if run["state"] == "succeeded" else client.PARTLY)
+    assert done.returncode == (server.DONE if run["state"] == "succeeded" else server.PARTLY)
     output = asked(served, "GET", f"/sessions/{session}/runs/{run['id']}/output")
     assert done.stdout.decode() == output["text"]
     assert len(output["text"]) > 1000
+    assert b"guest  local" in remote("targets", session).stdout
+    assert b"bench.copy " in remote("benchmarks", session).stdout
+    assert remote("runs", session).stdout.split()[:3] == [b"1", run["state"].encode(), b"probes"]
+    again = remote("follow", session, "1")
+    assert (again.stdout, again.returncode) == (done.stdout, done.returncode)
+    assert remote("cancel", session, "1").stdout.decode() == f"Run 1: {run['state']}.\n"
+    assert remote("cancel", session, "7").returncode == server.USAGE
     refused = remote("run", session, "copy")
-    assert refused.returncode == client.USAGE
+    assert refused.returncode == server.USAGE
     assert b"yes" in refused.stderr
+
+
+def test_a_decision_is_proposed_and_waits_for_somebody_else(
+    served: Served, remote: Callable[..., Done]
+) -> None:
+    session = asked(served, "POST", "/sessions/sample", stage="host")["id"]
+    theirs = server.Server(urlsplit(served.url), served.tokens["carol"])
+    role = json.dumps({"role": "reviewer"}).encode()
+    theirs.ask("PUT", f"/sessions/{session}/members/alice", role, "application/json")
+    number = remote("draft", session, "gpudirect_clique", "--reason", "as planned").stdout.strip()
+    refused = remote("draft", session, "no_such_option", "--reason", "x")
+    assert refused.returncode == server.USAGE
+    said = remote("propose", session, number.decode()).stdout.decode()
+    assert said == f"{number.decode()}  proposed, 1 to approve it\n"
+    waits = remote("for-me", token=served.tokens["alice"]).stdout.decode()
+    assert f"{session}  judge decision {number.decode()}: " in waits
+    judged = {"approves": False, "changes_wanted": True, "reason": "When?"}
+    hers = server.Server(urlsplit(served.url), served.tokens["alice"])
+    hers.post(f"/sessions/{session}/decisions/{number.decode()}/judge", **judged)
+    assert b"changes_wanted  alice: When?" in remote("versions", session, number.decode()).stdout
+    whole = json.loads(remote("versions", session, number.decode(), "1").stdout)
+    assert whole["content"]["reason"] == "as planned"
 
 
 def test_what_went_wrong_is_said_by_the_exit_code(
@@ -102,15 +131,15 @@ def test_what_went_wrong_is_said_by_the_exit_code(
 ) -> None:
     session = served.parts["session_id"]
     for code, call in (
-        (client.UNREACHABLE, remote("sessions", url="http://127.0.0.1:9")),
-        (client.UNREACHABLE, remote("sessions", token="peerpath_abcdefabcdef_x")),
-        (client.UNREACHABLE, remote("open", "x", token=served.tokens["reader"])),
-        (client.USAGE, remote("diagnose", "00000000-0000-0000-0000-000000000000")),
-        (client.USAGE, remote("diagnose", "../../me")),
-        (client.USAGE, remote("sessions", url="http://peerpath.example")),
-        (client.USAGE, remote("sessions", url="ftp://127.0.0.1")),
-        (client.USAGE, remote("paste", session, "/no/such/file")),
-        (client.USAGE, remote("nonsense")),
+        (server.UNREACHABLE, remote("sessions", url="http://127.0.0.1:9")),
+        (server.UNREACHABLE, remote("sessions", token="peerpath_abcdefabcdef_x")),
+        (server.UNREACHABLE, remote("open", "x", token=served.tokens["reader"])),
+        (server.USAGE, remote("diagnose", "00000000-0000-0000-0000-000000000000")),
+        (server.USAGE, remote("diagnose", "../../me")),
+        (server.USAGE, remote("sessions", url="http://peerpath.example")),
+        (server.USAGE, remote("sessions", url="ftp://127.0.0.1")),
+        (server.USAGE, remote("paste", session, "/no/such/file")),
+        (server.USAGE, remote("nonsense")),
     ):
         assert call.returncode == code, call.stderr
         assert call.stderr
@@ -127,11 +156,11 @@ def test_a_token_comes_from_a_file_that_only_its_owner_reads(
     file = tmp_path / "token"
     file.write_text(served.tokens["carol"] + "\n")
     file.chmod(0o644)
-    assert client.main(["--token-file", str(file), served.url, "sessions"]) == client.USAGE
+    assert client.main(["--token-file", str(file), served.url, "sessions"]) == server.USAGE
     assert "chmod 600" in capsys.readouterr().err
     file.chmod(0o600)
-    assert client.main(["--token-file", str(file), served.url, "sessions"]) == client.DONE
-    assert client.main([served.url, "sessions"]) == client.USAGE
+    assert client.main(["--token-file", str(file), served.url, "sessions"]) == server.DONE
+    assert client.main([served.url, "sessions"]) == server.USAGE
     assert "PEERPATH_TOKEN" in capsys.readouterr().err
 
 
