@@ -106,6 +106,15 @@ def test_a_proposal_waits_until_it_is_judged_and_again_when_it_changed(
     assert (waits["my_word"], waits["content_changed"]) == ("changes_wanted", True)
 
 
+def test_a_word_is_taken_back_by_who_said_it(record: str, hers: Program, his: Program) -> None:
+    taken_back = {"approves": False, "withdrawn": True}
+    assert his("POST", f"{record}/judge", taken_back).status_code == 409
+    wish(his, record)
+    assert his("POST", f"{record}/judge", taken_back).json()["counting"] == []
+    (version,) = hers("GET", f"{record}/versions").json()["items"]
+    assert [word["word"] for word in version["words"]] == ["changes_wanted", "withdrawn"]
+
+
 def test_an_answer_by_a_link_waits_for_an_operator(
     session: DiagnosisSession, alice: User, hers: Program, his: Program
 ) -> None:

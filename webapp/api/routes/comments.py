@@ -39,8 +39,9 @@ class Said(BaseModel):
 
 
 class Saying(Sent):
-    """anchor: "finding:<id>", "hypothesis:<id>", "option:<id>", "run:<number>", "decision:<number>" or
-    "line:<evidence>:<number>"; of an answer, its thread's own."""
+    """anchor: "finding:<id>", "hypothesis:<id>", "option:<id>", "run:<number>", "decision:<number>",
+    "gate:<path>-<gate>", "test:<id>" (a measurement that you ask somebody for) or "line:<evidence>:<number>";
+    of an answer, its thread's own."""
 
     text: str = Field(min_length=1, max_length=LONGEST)
     stance: Literal["agree", "dispute", "resolve", "reopen", ""] = ""

@@ -119,10 +119,12 @@ class NewDraft(Draft):
 
 class Word(Sent):
     """seen: the content_sha256 of the record as you read it; another one is refused. changes_wanted: in
-    place of a rejection; it stays proposed. despite_disputes: you know what is disputed on it."""
+    place of a rejection; it stays proposed. withdrawn: in place of any of them, you take back what you said.
+    despite_disputes: you know what is disputed on it."""
 
     approves: bool
     changes_wanted: bool = False
+    withdrawn: bool = False
     despite_disputes: bool = False
     reason: str = Field("", max_length=20_000)
     seen: str = Field("", max_length=64)
@@ -292,6 +294,8 @@ def apply_decision(request: HttpRequest, session_id: UUID, number: int) -> HttpR
 
 
 def _word(sent: Word) -> models.Word:
+    if sent.withdrawn:
+        return models.Word.WITHDRAWN
     if sent.approves:
         return models.Word.APPROVED
     return models.Word.CHANGES_WANTED if sent.changes_wanted else models.Word.REJECTED
