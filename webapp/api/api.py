@@ -32,6 +32,7 @@ from webapp.api.routes import (
     scripts,
     sessions,
     stuck,
+    trials,
     versions,
     webhooks,
 )
@@ -147,6 +148,7 @@ for router in (
     reasoning.router,
     decisions.router,
     versions.router,
+    trials.router,
     comments.router,
     for_me.router,
     links.router,

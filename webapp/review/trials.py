@@ -18,8 +18,9 @@ from webapp.diagnosis.option import Option
 from webapp.review.models import DecisionState
 from webapp.triage.by_hand import ByHand, by_hand
 from webapp.triage.case_facts import facts_of
-from webapp.triage.models import DiagnosisSession, Event, Run
+from webapp.triage.models import DiagnosisSession, Event, Run, Target
 from webapp.triage.offering import PREFIX, arguments_of, argv_of, offers
+from webapp.triage.runs import queue_benchmark
 from webapp.triage.uploads import Upload, receive
 
 TRIAL, STEP, ARM = "AB", "STEP", "ARM"  # among a run's arguments
@@ -122,6 +123,38 @@ def line_for(setup: Setup, step: Step, facts: Facts) -> ByHand | None:
     words = argv_of(arguments_for(setup, step, facts))
     quoted = [shlex.quote(word) for word in words]
     return by_hand(setup.benchmark, quoted, f"-{step.number}{step.arm}")
+
+
+def step_asked(session: DiagnosisSession, setup: Setup, so_far: Progress, number: str) -> Step:
+    """The next step, where it is this one and its arm may be tried. Raises ValueError, in words."""
+    step = so_far.next
+    if step is None or str(step.number) != number:
+        raise ValueError("Another step is next by now; look again.")
+    if step.arm is Arm.B and waits_for_approval(session, setup):
+        raise ValueError(f"{setup.option.title}: a decision for it has to be approved first.")
+    return step
+
+
+def step_start(
+    session: DiagnosisSession,
+    setup: Setup,
+    facts: Facts,
+    *,
+    number: str,
+    target: Target,
+    user: User,
+    yes: bool,
+) -> Run:
+    """Queues the run of the next step. Raises ValueError, in words, and PermissionDenied."""
+    so_far = progress(session, setup, facts)
+    step = step_asked(session, setup, so_far, number)
+    running = so_far.runs.get(step.number)
+    if running and not running.ended:
+        raise ValueError(f"Step {step.number} is being measured by run {running.number}.")
+    if not yes:
+        raise ValueError("Tick that the arm is in place and that the machine may be loaded.")
+    arguments = arguments_for(setup, step, facts)
+    return queue_benchmark(session, target, user, setup.benchmark.id, arguments)
 
 
 def take_step(

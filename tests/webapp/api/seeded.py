@@ -25,5 +25,8 @@ def seed() -> None:
         for user in (alice, carol)
     }
     tokens["reader"] = ApiToken.make(carol, name="t", scopes=[Scope.READ], days=1)[1]
-    found = {"tokens": tokens, "parts": {**parts, "number": 1, "version": 1}}
+    found = {
+        "tokens": tokens,
+        "parts": {**parts, "number": 1, "version": 1, "option": "host_governor"},
+    }
     sys.stdout.write(json.dumps(found, default=str) + "\n")

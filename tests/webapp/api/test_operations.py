@@ -71,6 +71,8 @@ BODIES: dict[str, Any] = {
     "set_answer_aside": {},
     "add_webhook": {"url": "https://1.1.1.1/", "kinds": ["run_finished"]},
     "add_instance_webhook": {"url": "https://1.1.1.1/", "kinds": ["run_finished"]},
+    "run_trial_step": {"step": 1, "target": 1, "yes": True},
+    "give_trial_step": {"step": 1, "text": "x"},
     "choose_notices": {"kinds": ["run_finished"]},
     "make_link": {},
 }
@@ -81,7 +83,13 @@ FILES = {"upload_evidence": "file", "open_bundle_session": "bundle"}
 def parts(session_of_alice: DiagnosisSession, alice: User) -> dict[str, Any]:
     found = arguments_of(session_of_alice, alice)
     version_keep(session_of_alice.decisions.get(), user=alice)
-    about = {"version": 1, "username": alice.username, "role": "guest", "form": "md"}
+    about = {
+        "option": "host_governor",
+        "version": 1,
+        "username": alice.username,
+        "role": "guest",
+        "form": "md",
+    }
     return {**found, **about}
 
 

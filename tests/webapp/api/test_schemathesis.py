@@ -27,6 +27,7 @@ name = "{name}"
 sha256 = "{sha256}"
 number = {number}
 version = {version}
+option = "{option}"
 answer_id = {answer_id}
 webhook_id = "{webhook_id}"
 benchmark = "{benchmark}"

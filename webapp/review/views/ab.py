@@ -13,7 +13,6 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from agents.benchmark import all_benchmarks
-from webapp.diagnosis.compare.schedule import Arm
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.matching import with_vm
@@ -22,20 +21,20 @@ from webapp.review.models import DecisionState
 from webapp.review.trials import (
     MEASURED_BY,
     Setup,
-    arguments_for,
     choices,
     line_for,
     progress,
     proposed_for,
     setup_of,
     started,
+    step_asked,
+    step_start,
     take_step,
     waits_for_approval,
 )
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
-from webapp.triage.runs import queue_benchmark
 from webapp.triage.views.shell import acting, on_session, shell
 from webapp.triage.views.start import given
 
@@ -112,43 +111,28 @@ def _by_worth(result: Diagnosis) -> list[tuple[str, list[Option]]]:
 
 def _give(request: HttpRequest, session: DiagnosisSession, setup: Setup, facts: Facts) -> None:
     """What a person measured by hand, for the step that the page showed."""
-    step = progress(session, setup, facts).next
-    if step is None or str(step.number) != request.POST.get("step"):
-        messages.error(request, "Another step is next by now; look again.")
-    elif step.arm is Arm.B and waits_for_approval(session, setup):
-        messages.error(
-            request, f"{setup.option.title}: a decision for it has to be approved first."
-        )
-    elif uploads := given(request):
-        try:
+    so_far = progress(session, setup, facts)
+    try:
+        step = step_asked(session, setup, so_far, request.POST.get("step", ""))
+        if uploads := given(request):
             take_step(session, setup, step, uploads, acting(request))
-        except ValueError as error:
-            messages.error(request, str(error))
+    except ValueError as error:
+        messages.error(request, str(error))
 
 
 def _start(request: HttpRequest, session: DiagnosisSession, setup: Setup, facts: Facts) -> None:
     """The step that the page showed, unless another one is next by now."""
     key = request.POST.get("target", "")
     target = get_object_or_404(session.targets, pk=int(key) if key.isdecimal() else 0)
-    so_far = progress(session, setup, facts)
-    step = so_far.next
-    if step is None or str(step.number) != request.POST.get("step"):
-        messages.error(request, "Another step is next by now; look again.")
-        return
-    running = so_far.runs.get(step.number)
-    if running and not running.ended:
-        messages.error(request, f"Step {step.number} is being measured by run {running.number}.")
-        return
-    if step.arm is Arm.B and waits_for_approval(session, setup):
-        messages.error(
-            request, f"{setup.option.title}: a decision for it has to be approved first."
-        )
-        return
-    if not request.POST.get("yes"):
-        messages.error(request, "Tick that the arm is in place and that the machine may be loaded.")
-        return
     try:
-        arguments = arguments_for(setup, step, facts)
-        queue_benchmark(session, target, acting(request), setup.benchmark.id, arguments)
+        step_start(
+            session,
+            setup,
+            facts,
+            number=request.POST.get("step", ""),
+            target=target,
+            user=acting(request),
+            yes=bool(request.POST.get("yes")),
+        )
     except (ValueError, PermissionDenied) as error:
         messages.error(request, str(error))
