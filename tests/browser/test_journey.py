@@ -106,7 +106,7 @@ def test_from_symptom_to_a_verified_decision(
     _go(page, "Ask the host")
     page.get_by_label("Yes, I have root there").check()
     page.get_by_label("Why is it a VM?").fill("shared host")
-    page.get_by_label(re.compile("the VM's configuration")).check()
+    page.get_by_label(re.compile("the VM’s configuration")).check()
     page.get_by_role("button", name="Keep these answers").click()
     expect(page.get_by_label("Why is it a VM?")).to_have_value("shared host")
     _paste(page, outputs.HOST)

@@ -90,7 +90,7 @@ def test_from_a_link_to_accepted_evidence(
     expect(page.get_by_text("⚠ note")).to_have_count(0)
 
     page.get_by_label("Yes").check()
-    page.get_by_label("the VM's configuration").check()
+    page.get_by_label("the VM’s configuration").check()
     page.get_by_role("button", name="Send these answers").click()
     expect(page.get_by_text("answered", exact=False).first).to_be_visible()
     expect(operator.get_by_text("answers understood")).to_have_count(2)

@@ -50,6 +50,7 @@ ARGUMENTS = {
 OPEN_TO_ALL = {
     *("accounts:sign_in", "accounts:welcome", "handoff:enter", "handoff:asked", "handoff:answer"),
     *("handoff:questions", "handoff:judge", "handoff:fetch"),
+    *("handoff:decline", "handoff:take_back"),
     # Each of its pages says by itself whether it needs an account: tests/webapp/help.
     *("help:index", "help:page"),
     "accounts:code",  # for whose password was right: tests/webapp/accounts/test_second_factor.py

@@ -10,6 +10,8 @@ from agents.facts.gpu import BarFailure, Clique, GpuNuma, PcieLink, XidEvent
 from agents.facts.host import GpuPath, IommuGroup, PciMapping, Platform
 from agents.facts.platform import Iommu, NumaNode, SharedMemory
 
+NAMED = 8  # of one kind; the evidence has them all
+
 
 def counted(values: Iterable[object], what: str) -> str:
     """ "NS on 56 of 56 ordered pairs", the most frequent first."""
@@ -41,13 +43,35 @@ def _paths(items: Sequence[GpuPath]) -> str:
 
 
 def _groups(items: Sequence[IommuGroup]) -> str:
-    shared = sum(len(item.devices) > 1 for item in items)
-    return f"{_number(len(items), 'group')}, {shared or 'none'} with more than one device"
+    """Whose devices share one decides what can be passed through alone: those are named."""
+    shared = [item for item in items if len(item.devices) > 1]
+    named = (f"group {item.group}: {_first(item.devices)}" for item in shared[:NAMED])
+    text = f"{_number(len(items), 'group')}, {len(shared) or 'none'} with more than one device"
+    return "; ".join((text, *named, *(["…"] if shared[NAMED:] else [])))
 
 
 def _mappings(items: Sequence[PciMapping]) -> str:
-    named = Counter(item.mapping for item in items)
-    return ", ".join(f"{name}: {_number(n, 'device')}" for name, n in named.items())
+    found: dict[str, list[PciMapping]] = {}
+    for item in items:
+        found.setdefault(item.mapping, []).append(item)
+    return "; ".join(f"{name}: {_mapped(devices)}" for name, devices in found.items())
+
+
+def _mapped(devices: Sequence[PciMapping]) -> str:
+    kinds = sorted({item.vendor_device for item in devices if item.vendor_device})
+    groups = sorted({item.iommu_group for item in devices if item.iommu_group is not None})
+    parts = (
+        f"{_number(len(devices), 'device')} at {_first([item.path for item in devices])}",
+        ", ".join(kinds),
+        f"IOMMU group{'s' if groups[1:] else ''} {_first([str(n) for n in groups])}"
+        if groups
+        else "",
+    )
+    return ", ".join(filter(None, parts))
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMED]) + (" …" if names[NAMED:] else "")
 
 
 def _failures(items: Sequence[BarFailure]) -> str:

@@ -62,12 +62,12 @@ CASES = (
         "002",
         {"guest.cpu", "guest.gpus", MATRIX, READ},
         diagnosis=("OK so far, but write was seen on 0 of 56 ordered pairs",),
-        guest=("{gpu_count} × {gpu_name}", "{driver}", "two GPUs ✓ known {worst_gpu_link}"),
+        guest=("{gpu_count} × {gpu_name}", "{driver}", "two GPUs {worst_gpu_link}"),
     ),
     Case(
         "007",
         {"guest.gpu_query", READ},
-        diagnosis=("the NVSwitch fabric is Completed",),
+        diagnosis=("The NVSwitch fabric is Completed",),
         guest=("state Completed status Success health {fabric_health_good}",),
         never=("there is one GPU",),
     ),
@@ -75,7 +75,7 @@ CASES = (
         "008",
         {"guest.gpus", "guest.pci_devices", "host.qemu_running", "host.vms"},
         diagnosis=("GPU lost",),
-        guest=("bus ✓ known {gpu_count_lspci}", "nvidia-smi lists ✓ known {gpu_count_nvidia_smi}"),
+        guest=("bus {gpu_count_lspci}", "nvidia-smi lists {gpu_count_nvidia_smi}"),
         host=("0000:3d:00.0", "ai-vm-1"),
     ),
     Case(
@@ -86,16 +86,16 @@ CASES = (
     Case(
         "018",
         {"host.vms"},
-        diagnosis=("VM 100's configuration has no clique in its args",),
+        diagnosis=("VM 100’s configuration has no clique in its args",),
         host=("machine {machine_version}", "0000:08:00 pcie=1, 0000:01:00,"),
     ),
     Case(
         "022",
         {"host.pci_mappings", "host.iommu_groups"},
-        host=("nvidia-gpu", "0000:07:00", "10de:27b0", "group 16"),
+        host=("nvidia-gpu", "0000:07:00", "10de:27b0", "IOMMU group 16"),
     ),
     Case("033", {"host.kernel_log", "host.configured_cmdline"}, never=("guest.iommu",)),
-    Case("036", {"host.kernel_log"}, host=("✓ known enabled yes vendor intel",)),
+    Case("036", {"host.kernel_log"}, host=("Host IOMMU on, intel",)),
     Case(
         "038",
         {"host.vms"},
@@ -117,14 +117,14 @@ CASES = (
     Case(
         "055",
         {"guest.pci_tree"},
-        guest=("Emulated board ✓ known {machine_type}",),
+        guest=("Emulated board {machine_type}",),
         never=("there is one GPU",),
     ),
     Case(
         "057",
         {"guest.pci_devices"},
         diagnosis=("there is one GPU",),
-        guest=("Emulated board ✓ known {machine_type}", "bus ✓ known {gpu_count}"),
+        guest=("Emulated board {machine_type}", "bus {gpu_count}"),
     ),
     Case("063", {"host.pve_version", "host.vms"}, host=("{old[pve]}", "kali-attack")),
     Case(
@@ -137,8 +137,8 @@ CASES = (
     Case(
         "082",
         {"guest.pci_devices", "host.iommu_groups"},
-        guest=("bus ✓ known {gpu_count}",),
-        host=("group 40", "0000:21:00.0; 0000:22:00.0"),
+        guest=("bus {gpu_count}",),
+        host=("group 40", "0000:21:00.0, 0000:22:00.0"),
     ),
     Case(
         "085",

@@ -48,7 +48,7 @@ def test_the_fastest_stands_first_with_what_to_paste(client: Client, alice: User
     assert first.endswith("faster")
     assert last.startswith("NCCL_PROTO=LL128 nothing came back")
     assert last.endswith("hung")
-    assert "12 KiB (100%)" in shown
+    assert "12 KiB (100 %)" in shown
 
 
 def test_no_difference_offers_nothing_to_paste(client: Client, alice: User) -> None:

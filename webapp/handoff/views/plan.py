@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.db.models import Prefetch
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -16,17 +15,12 @@ from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import acting, on_session, shell
 
-SHOWN = 40
+SHOWN = 100  # downloads
 
 
 @require_GET
 @on_session
 def plan(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    kept = (
-        session.scripts.defer("text")
-        .select_related("link")
-        .prefetch_related(Prefetch("downloads", Download.objects.select_related("by")))
-    )
     found = session_diagnosis(session)
     shown = sections(found, session.vmid)
     context = shell(
@@ -39,9 +33,19 @@ def plan(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         facts=found.facts,
         result=found,
         with_answer=True,
-        kept=[script for script in kept[:SHOWN] if script.downloads.all()],
+        kept=_handed_out(session),
     )
     return TemplateResponse(request, "handoff/plan.html", context)
+
+
+def _handed_out(session: DiagnosisSession) -> list[tuple[HandedScript, list[Download]]]:
+    """Each script that somebody took, the last one first, with who took it."""
+    taken = Download.objects.filter(script__session=session).select_related("by", "script__link")
+    found: dict[int, tuple[HandedScript, list[Download]]] = {}
+    for one in taken.defer("script__text")[:SHOWN]:
+        _, downloads = found.setdefault(one.script_id, (one.script, []))
+        downloads.append(one)
+    return list(found.values())
 
 
 @require_GET
