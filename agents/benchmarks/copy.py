@@ -1,7 +1,7 @@
 """Copies between GPUs, inside one, by hand over the host: device-timed and host-synchronised.
 
 The two timings differ by an order of magnitude on small copies (two H200, 2026: 12 KiB inside one GPU
-takes 0.9 µs of device time and 17 µs with a synchronise per call), so every row says which it is.
+takes 0.9 µs of device time and 14 to 17 µs with a synchronise per call), so every row says which it is.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 cuda_gpu_trace).
 
 A sum has no steps and no gaps in it, so it only gives the kernels' times. In a trace the step is known by
-exact repetition alone (agents.parsing.steps).
+exact repetition alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A trace of the torch profiler, as vLLM and SGLang write it (VLLM_TORCH_PROFILER_DIR, start_profile).
 
-One rank's view. The step is known only by marks on the GPU's time line or by exact repetition
-(agents.parsing.steps); else the recording gives its kernels' times and no step.
+One rank's view. The step is known only by marks on the GPU's time line or by exact repetition;
+else the recording gives its kernels' times and no step.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from agents.facts.fact import Fact
 
 class Timing(StrEnum):
     """device: the GPU's own time in a queue or graph. host_sync: one call with a synchronise, which
-    reads 17 µs even inside one GPU. unknown: the output does not say; treated as host_sync."""
+    reads 14 to 17 µs even inside one GPU. unknown: the output does not say; treated as host_sync."""
 
     DEVICE = "device"
     HOST_SYNC = "host_sync"

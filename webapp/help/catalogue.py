@@ -21,6 +21,7 @@ from webapp.diagnosis.phases import PHASES
 from webapp.diagnosis.provenance import Provenance, provenance
 
 # Where a command looks: a path below one of these folders, up to what a shell would expand.
+_VARIABLE = re.compile(r"\$\{?\w+\}?")
 _PLACE = re.compile(
     r"(?<![\w.])(?:/proc|/sys|/etc|/run|/var|/dev|/boot|/usr/lib)/[\w./*\[\]$@{}-]+"
 )
@@ -112,7 +113,9 @@ def options() -> tuple[tuple[str, str, tuple[ListedOption, ...]], ...]:
 def _probe(probe: Probe) -> ListedProbe:
     commands = preview((probe,))
     text = " ".join(line.command for line in commands)
-    places = dict.fromkeys(place.rstrip("./") for place in _PLACE.findall(text))
+    # "$pid" is any of them; what ends in a brace is no file but what the shell cuts off a name.
+    found = (_VARIABLE.sub("*", place).rstrip("./") for place in _PLACE.findall(text))
+    places = dict.fromkeys(place for place in found if not place.endswith("}"))
     reads = tuple(place for place in places if place not in _SINKS)
     tells = tuple(dict.fromkeys(fact.title for fact in probe.supplies))
     return ListedProbe(probe, _paragraphs(probe.module), commands, reads, tells)

@@ -1,6 +1,6 @@
 """A gain that is hoped for is larger than the bound on all communication allows.
 
-A goal that P2P alone does not reach contradicts nothing: that is a finding (finding_rules/speed.py).
+A goal that P2P alone does not reach contradicts nothing: that is a finding.
 
 Source: Amdahl's law, 1967.
 """

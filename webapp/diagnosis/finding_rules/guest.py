@@ -137,7 +137,7 @@ def host_synchronised(case: Case) -> Finding | None:
         f"{us:.1f} µs for {_size(size)} alone prove nothing: timed with a synchronise for each call, which "
         f"reads {SYNCHRONISED_US} µs even inside one GPU"
     )
-    source = "measured on two H200, 2026: 17 µs synchronised, 0.9 µs on the device"
+    source = "measured on two H200, 2026: 14 to 17 µs synchronised, 0.9 µs on the device"
     claim = because(text, source, curve.evidence, (us, us))
     return Finding("host_synchronised", "info", (claim,))
 

@@ -142,7 +142,7 @@ GLOSSARY: tuple[Term, ...] = (
     Term(
         "Device-timed and host-synchronised",
         "The GPU’s own time in a queue or CUDA graph, against a call that waits for the result each time. "
-        "The second reads 17 µs even inside one GPU, so alone it proves nothing.",
+        "The second reads 14 to 17 µs even inside one GPU, so alone it proves nothing.",
         "measured on two H200, 2026",
     ),
     Term(
