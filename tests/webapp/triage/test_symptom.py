@@ -96,4 +96,4 @@ def test_the_model_stays_chosen_and_who_edits_goes_on_by_saving(
     shape = {name: form[name].value() for name in ("model__layers", "model__hidden_size")}
     page = save(browser, session_of_alice, **shape)
     assert '<option value="glm-5" selected>' in page
-    assert "First hypothesis →" not in page, "a link beside the form would lose what is typed"
+    assert "First hypothesis&nbsp;→" not in page, "a link beside the form would lose what is typed"
