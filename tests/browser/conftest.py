@@ -15,7 +15,7 @@ from pathlib import Path
 
 import port_for
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.agents.conftest import alive, ssh_keys, sshd
 
@@ -144,3 +144,23 @@ def shot(request: pytest.FixtureRequest) -> Callable[[Page, str], None]:
             page.screenshot(path=f"{folder}/{name}.png", full_page=True)
 
     return keep
+
+
+@pytest.fixture(scope="module")
+def session(context: BrowserContext, server: Server) -> str:
+    """The sample case after the admin's paste, by its address. context: the module's own, signed in."""
+    page = context.new_page()
+    page.goto(server.url)
+    page.get_by_label("As known after").select_option("host")
+    page.get_by_role("button", name="Open it").last.click()
+    page.wait_for_url("**/symptom")
+    found = page.url.removesuffix("/symptom")
+    page.close()
+    return found
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    found = context.new_page()
+    yield found
+    found.close()

@@ -47,26 +47,6 @@ def context(
     found.close()
 
 
-@pytest.fixture(scope="module")
-def session(context: BrowserContext, server: Server) -> str:
-    """The address of the sample case as it stood after the admin's paste."""
-    page = context.new_page()
-    page.goto(server.url)
-    page.get_by_label("As known after").select_option("host")
-    page.get_by_role("button", name="Open it").last.click()
-    page.wait_for_url("**/symptom")
-    found = page.url.removesuffix("/symptom")
-    page.close()
-    return found
-
-
-@pytest.fixture
-def page(context: BrowserContext) -> Iterator[Page]:
-    found = context.new_page()
-    yield found
-    found.close()
-
-
 def test_axe_finds_nothing_on_any_page(page: Page, server: Server, session: str) -> None:
     found = {}
     for address in (

@@ -30,25 +30,6 @@ def context(server: Server, account: str, browser: Browser) -> Iterator[BrowserC
     found.close()
 
 
-@pytest.fixture(scope="module")
-def session(context: BrowserContext, server: Server) -> str:
-    page = context.new_page()
-    page.goto(server.url)
-    page.get_by_label("As known after").select_option("host")
-    page.get_by_role("button", name="Open it").last.click()
-    page.wait_for_url("**/symptom")
-    found = page.url.removesuffix("/symptom")
-    page.close()
-    return found
-
-
-@pytest.fixture
-def page(context: BrowserContext) -> Iterator[Page]:
-    found = context.new_page()
-    yield found
-    found.close()
-
-
 def test_a_link_into_a_folded_part_opens_it(page: Page, session: str) -> None:
     page.goto(f"{session}/diagnosis")
     fabric = page.locator("#pcie-fabric")

@@ -111,7 +111,7 @@ def test_an_empty_session_has_no_scripts_for_the_host(
     page = _page(operator, f"/sessions/{session_of_alice.pk}/plan")
     for phase in ("P0", "P2", "P3", "P4", "P5"):
         waits = phase != "P5"  # where nothing is carried out by a script
-        assert ("waits for the VM" if waits else "nothing to apply") in _section(page, phase)
+        assert ("waits, see above" if waits else "nothing to apply") in _section(page, phase)
         assert "Download" not in _section(page, phase)
     assert "Inside the VM" in _section(page, "P1")  # needs nothing of the host
 
