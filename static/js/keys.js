@@ -13,7 +13,8 @@ const open = (id) => {
   for (const modal of document.querySelectorAll("dialog[open]")) modal.close(); // what is outside of it cannot be used
   shown.showPopover();
 };
-palette?.addEventListener("toggle", (event) => { if (event.newState === "open") fill(); });
+// Before it opens, not after: "toggle" comes when the first letters may already be typed, and would lose them.
+palette?.addEventListener("beforetoggle", (event) => { if (event.newState === "open") fill(); });
 for (const button of document.querySelectorAll("[data-open]")) {
   button.addEventListener("click", () => open(button.dataset.open));
 }
@@ -34,8 +35,9 @@ const everywhere = (words) => (words.length ? [{ text: `â€œ${box.value.trim()}â€
 async function fill() {
   box.value = "";
   render();
-  coming ??= fetch(palette.dataset.entries).then((answer) => (answer.ok ? answer.json() : [])).catch(() => []);
+  coming ??= fetch(palette.dataset.entries).then((answer) => (answer.ok ? answer.json() : null)).catch(() => null);
   entries = await coming;
+  if (!entries) coming = null; // asked again when it opens next
   render();
 }
 function render() {
@@ -70,7 +72,7 @@ box?.addEventListener("keydown", (event) => {
   const row = chosen();
   if (event.key === "ArrowDown") choose(row?.nextElementSibling ?? list.firstElementChild);
   else if (event.key === "ArrowUp") choose(row?.previousElementSibling ?? list.lastElementChild);
-  else if (event.key === "Enter") coming.then(() => go(chosen())); // who types faster than the list comes gets it all the same
+  else if (event.key === "Enter") Promise.resolve(coming).then(() => go(chosen())); // who types faster than the list comes gets it all the same
   else return;
   event.preventDefault();
 });
