@@ -50,11 +50,13 @@ SHOWN = {
     "after/verify": "verify",
 }
 SHOWN_LOOK = "light"
-AS_WEBP = """async png => {
+HEIGHT_PX = 900
+# README.md's pictures end where the window does: they are looked at in passing.
+AS_WEBP = """async ({png, height}) => {
   const image = new Image();
   image.src = `data:image/png;base64,${png}`;
   await image.decode();
-  const sheet = new OffscreenCanvas(image.width, image.height);
+  const sheet = new OffscreenCanvas(image.width, Math.min(image.height, height));
   sheet.getContext("2d").drawImage(image, 0, 0);
   const made = await sheet.convertToBlob({type: "image/webp", quality: 0.85});
   const bytes = new Uint8Array(await made.arrayBuffer());
@@ -87,7 +89,7 @@ class Command(BaseCommand):
         state, pages = _signed_in(browser, link)
         for look, (width, theme) in LOOKS.items():
             context = browser.new_context(
-                viewport={"width": width, "height": 900},
+                viewport={"width": width, "height": HEIGHT_PX},
                 color_scheme="dark" if theme == "dark" else "light",
                 reduced_motion="reduce",
                 storage_state=state,
@@ -96,18 +98,18 @@ class Command(BaseCommand):
                 if name in BY_LINK:
                     context.clear_cookies()
                 page = context.new_page()
-                yield self._keep(page, address, _file(into, name, look), name in SHOWN)
+                yield self._keep(page, address, _file(into, name, look))
                 page.close()
             context.close()
 
-    def _keep(self, page: Page, address: str, file: Path, cut: bool) -> int:
+    def _keep(self, page: Page, address: str, file: Path) -> int:
         answer = page.goto(address, wait_until="load")
         if answer is None or answer.status != 200:
             self.stderr.write(f"{address} answered {answer.status if answer else 'nothing'}")
             return 0
         page.wait_for_timeout(300)  # fragments that are asked for on load
         file.parent.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=file, full_page=not cut)
+        page.screenshot(path=file, full_page=True)
         if wider := page.evaluate("document.documentElement.scrollWidth - innerWidth"):
             self.stderr.write(f"{file} is {wider} px too wide")
         return 1
@@ -118,7 +120,8 @@ def _renew(browser: Browser, into: Path) -> None:
     page = browser.new_page()
     for name, shown in SHOWN.items():
         png = base64.b64encode(_file(into, name, SHOWN_LOOK).read_bytes()).decode()
-        (DOCS / f"{shown}.webp").write_bytes(base64.b64decode(page.evaluate(AS_WEBP, png)))
+        made = page.evaluate(AS_WEBP, {"png": png, "height": HEIGHT_PX})
+        (DOCS / f"{shown}.webp").write_bytes(base64.b64decode(made))
     page.close()
 
 
