@@ -89,6 +89,10 @@ class Agent(Protocol):
     be asked at all; once something ran, the answer is an Ending.
     """
 
+    async def reach(self) -> None:
+        """Returns when the machine can be asked. What is opened for it waits a while for the first run."""
+        ...
+
     async def run(
         self,
         script: str,

@@ -25,13 +25,14 @@ Connection = TypeVar("Connection", bound=Closable)
 
 @dataclass(slots=True)
 class _Kept(Generic[Connection]):
-    """One machine's connection. users: who holds it or waits for it."""
+    """One machine's connection. users: who holds it or waits for it. used: somebody has had it."""
 
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
     channels: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CHANNELS))
     stack: AsyncExitStack | None = None
     connection: Connection | None = None
     users: int = 0
+    used: bool = False
     closing: asyncio.TimerHandle | None = None
 
 
@@ -55,14 +56,24 @@ class Connections(Generic[Spec, Connection]):
     async def lease(self, spec: Spec) -> AsyncIterator[Lease[Connection]]:
         """The machine's connection, for one channel at a time. Raises what `open` raises; one machine
         that does not answer delays nobody who wants another."""
+        async with self._held(spec) as kept, kept.channels:
+            yield await self._leased(spec, kept)
+
+    async def reach(self, spec: Spec) -> None:
+        """Opens the machine's connection if there is none, for whoever leases it within `idle_s`. Raises
+        what `open` raises."""
+        async with self._held(spec) as kept:
+            await self._ready(spec, kept)
+
+    @asynccontextmanager
+    async def _held(self, spec: Spec) -> AsyncIterator[_Kept[Connection]]:
         kept = self._kept.setdefault(spec, _Kept())
         kept.users += 1
         if kept.closing:
             kept.closing.cancel()
             kept.closing = None
         try:
-            async with kept.channels:
-                yield await self._ready(spec, kept)
+            yield kept
         finally:
             kept.users -= 1
             if not kept.users:
@@ -73,18 +84,23 @@ class Connections(Generic[Spec, Connection]):
         kept = self._kept[spec]
         if kept.connection is lease.connection:
             await _close(kept)
-        fresh = await self._ready(spec, kept)
+        fresh = await self._leased(spec, kept)
         lease.connection, lease.reused = fresh.connection, fresh.reused
 
-    async def _ready(self, spec: Spec, kept: _Kept[Connection]) -> Lease[Connection]:
+    async def _leased(self, spec: Spec, kept: _Kept[Connection]) -> Lease[Connection]:
+        connection = await self._ready(spec, kept)
+        reused, kept.used = kept.used, True
+        return Lease(connection, reused)
+
+    async def _ready(self, spec: Spec, kept: _Kept[Connection]) -> Connection:
         async with kept.opening:
             if kept.connection is not None and not kept.connection.is_closed():
-                return Lease(kept.connection, reused=True)
+                return kept.connection
             await _close(kept)
             stack = AsyncExitStack()
             kept.connection = await stack.enter_async_context(self.open(spec))
-            kept.stack = stack
-            return Lease(kept.connection, reused=False)
+            kept.stack, kept.used = stack, False
+            return kept.connection
 
     async def _rest(self, spec: Spec, kept: _Kept[Connection]) -> None:
         if not self.idle_s or kept.connection is None or kept.connection.is_closed():

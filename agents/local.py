@@ -28,6 +28,9 @@ _SWEEP_S = 15.0
 class LocalAgent:
     """An agents.agent.Agent for the machine this runs on."""
 
+    async def reach(self) -> None:
+        pass
+
     async def run(
         self,
         script: str,

@@ -18,6 +18,9 @@ class ReplayAgent:
     delay_s: float = 0.0
     exit_code: int = 0
 
+    async def reach(self) -> None:
+        pass
+
     async def run(
         self,
         script: str,

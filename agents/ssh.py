@@ -106,6 +106,9 @@ class SshAgent:
         default_factory=unshared, repr=False
     )
 
+    async def reach(self) -> None:
+        await self.connections.reach(self.spec)
+
     async def run(
         self,
         script: str,

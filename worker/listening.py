@@ -19,7 +19,7 @@ from threading import Event, Thread
 
 import asyncssh
 
-from agents.agent import Ending
+from agents.agent import Agent, Ending
 from agents.connections import Connections
 from agents.ssh import SshSpec, connect
 
@@ -74,6 +74,15 @@ class Listening:
                 left = 0.0 if self._future.done() else until - time.monotonic()
                 piece += self._arrived.get(timeout=max(0.0, left))
         return piece
+
+
+def reaching(agent: Agent) -> Future[None]:
+    """The machine's connection being made, for the run that follows; it may be cancelled."""
+    return asyncio.run_coroutine_threadsafe(_reached(agent), _loop())
+
+
+async def _reached(agent: Agent) -> None:
+    await agent.reach()
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import threading
 from django.db import DatabaseError, close_old_connections
 from django.utils import timezone
 
+from webapp.accounts.models import Tally
 from webapp.notices.queue import send_what_waits
 from webapp.triage import runs
 from worker.salvaging import salvage_lost
@@ -25,6 +26,7 @@ def reconcile_once() -> tuple[int, int]:
     lost = runs.expire_leases(now)
     salvage_lost(now)
     send_what_waits()
+    Tally.forget_ended()
     return lost, runs.resend_lost_messages(now)
 
 

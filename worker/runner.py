@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
+from concurrent.futures import wait
 from itertools import count
 
 from django.db.models import Max
@@ -12,9 +15,10 @@ from webapp.triage import credentials, runs
 from webapp.triage.models import OutputChunk, Run, RunState
 from webapp.triage.models.run import CANCEL_FAILED
 from worker.duties import Duties, Stop
-from worker.listening import connections, listening
+from worker.listening import connections, listening, reaching
 from worker.measuring import Measuring
 from worker.patience import patiently
+from worker.places import PATIENCE_S, Place
 from worker.probing import Probing
 
 WAIT_S = 0.25
@@ -29,8 +33,9 @@ FAILURES = {
 logger = logging.getLogger(__name__)
 
 
-def carry_out(claim: runs.Claim) -> None:
-    """Ends the run in one of its ends or hands it back, unless another worker has taken it over."""
+def carry_out(claim: runs.Claim, place: Place) -> None:
+    """Ends the run in one of its ends or hands it back, unless another worker has taken it over. The place is
+    lent while the machine does not answer."""
     run = Run.objects.select_related("session", "target__stored_key", "created_by").get(
         pk=claim.run_id
     )
@@ -41,13 +46,27 @@ def carry_out(claim: runs.Claim) -> None:
         sent = {"nonce": job.nonce, "script_sha256": job.script_sha256}
         if not patiently(lambda: runs.mark_running(claim, **sent)):
             return
-        ending = _listen(agent, job, duties)
+        ending = _reach(agent, duties, place) or _listen(agent, job, duties)
     except (AgentError, credentials.RefusedError) as error:
         problem, failure = str(error), type(error).__name__
         patiently(lambda: runs.finish(claim, RunState.FAILED, problem, failure))
         return
     if not patiently(lambda: _end(claim, job, duties.reason, ending)):
         logger.warning("run %s was no longer ours when it ended", run.pk)
+
+
+def _reach(agent: Agent, duties: Duties, place: Place) -> Ending | None:
+    """None when the machine can be asked; an ending when somebody stopped it before."""
+    reached, impatient = reaching(agent), time.monotonic() + PATIENCE_S
+    while not wait([reached], WAIT_S).done:
+        if duties.must_stop():
+            reached.cancel()
+            return Ending(None, Reason.CANCELLED)
+        if time.monotonic() > impatient:
+            place.lend()
+            impatient = math.inf
+    reached.result()
+    return None
 
 
 def _listen(agent: Agent, job: Job, duties: Duties) -> Ending:

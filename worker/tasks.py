@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from celery.exceptions import Reject
-from django.db import close_old_connections, transaction
+from django.db import close_old_connections, connections, transaction
 from django.utils import timezone
 
 from webapp.config import logs
@@ -21,6 +21,7 @@ from webapp.triage.queue import REQUEST_ID, RUN_TASK
 from worker import duties, runner
 from worker.celery_app import app
 from worker.patience import patiently
+from worker.places import Place
 
 FOLLOWED_AT_ONCE = 50
 
@@ -37,12 +38,25 @@ def run(task: Any, run_id: str) -> None:
     close_old_connections()
     try:
         with logs.belonging_to(request_id=request_id, task_id=task.request.id, run_id=run_id):
-            while not duties.shutting_down.is_set() and (claim := runs.claim_next()):
-                with logs.belonging_to(run_id=str(claim.run_id)):
-                    logger.info("run claimed, fence %d", claim.fence)
-                    _work(claim)
+            _work_on()
     finally:
         close_old_connections()
+
+
+def _work_on() -> None:
+    while not duties.shutting_down.is_set() and (claim := runs.claim_next()):
+        place = Place(_stand_in)
+        with logs.belonging_to(run_id=str(claim.run_id)):
+            logger.info("run claimed, fence %d", claim.fence)
+            _work(claim, place)
+        place.take_back()
+
+
+def _stand_in() -> None:
+    try:
+        _work_on()
+    finally:
+        connections.close_all()  # the thread ends
 
 
 @app.task(name=FOLLOW_TASK)  # type: ignore[untyped-decorator]
@@ -98,9 +112,9 @@ def deliver(delivery_id: str) -> None:
         close_old_connections()
 
 
-def _work(claim: runs.Claim) -> None:
+def _work(claim: runs.Claim, place: Place) -> None:
     try:
-        runner.carry_out(claim)
+        runner.carry_out(claim, place)
     except Exception:  # the task boundary: our own mistake must not look like a machine's answer
         logger.exception("run %s broke", claim.run_id)
         said = "Peerpath itself failed; its log has the details. What had arrived by then is kept."

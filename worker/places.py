@@ -1,0 +1,40 @@
+"""A worker's places: whoever waits for a machine that does not answer leaves his to somebody else.
+
+The threads of the worker are its places. Opening a connection takes up to ten seconds, and a dead machine all
+of them; runs at machines that answer must not pay for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from threading import BoundedSemaphore, Thread
+
+PATIENCE_S = 1.0  # a machine in reach answers sooner
+_STAND_INS = BoundedSemaphore(48)  # at once in this process; beyond that who waits keeps the place
+
+
+@dataclass(slots=True)
+class Place:
+    """One thread's right to work. work_on: works on what waits, until nothing may start."""
+
+    work_on: Callable[[], None]
+    _stand_in: Thread | None = field(default=None, init=False)
+
+    def lend(self) -> None:
+        """Somebody else works here until nothing is left to do. Call it once."""
+        if _STAND_INS.acquire(blocking=False):
+            self._stand_in = Thread(target=copy_context().run, args=(self._stand_in_for,))
+            self._stand_in.start()
+
+    def take_back(self) -> None:
+        """Waits until the place is free again: a worker that ends must not leave anybody at work."""
+        if self._stand_in is not None:
+            self._stand_in.join()
+
+    def _stand_in_for(self) -> None:
+        try:
+            self.work_on()
+        finally:
+            _STAND_INS.release()
