@@ -14,7 +14,9 @@ import secrets
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ import yaml
 from tests.browser import outputs
 from tests.http_browser import HttpBrowser
 from tests.worker.conftest import wait_until
+from webapp.accounts import throttle
 
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.service
@@ -268,6 +271,21 @@ def request_of_the_run(fleet: Fleet, run_id: str) -> None:
     assert ended[0]["task_id"]
     asked = [e for e in entries["web"] if e.get("request_id") == sent[0]["request_id"]]
     assert any(e.get("method") == "POST" for e in asked)
+
+
+@NEEDS_COMPOSE
+def test_all_web_processes_count_wrong_passwords_as_one(fleet: Fleet, person: HttpBrowser) -> None:
+    """A new connection each, which the kernel gives to any of them."""
+
+    def guess(number: int) -> int:
+        browser = HttpBrowser(person.public, "127.0.0.1", fleet.web_port, client="192.0.2.99")
+        browser.get("/sign-in")
+        return browser.post("/sign-in", username="first", password=f"guess-{number}").status
+
+    assert int(fleet.services["web"]["environment"]["PEERPATH_WEB_PROCESSES"]) > 1
+    with ThreadPoolExecutor(8) as together:
+        answers = Counter(together.map(guess, range(24)))
+    assert answers == {403: throttle.TRIES, 429: 24 - throttle.TRIES}
 
 
 @NEEDS_COMPOSE

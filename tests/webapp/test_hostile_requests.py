@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 from django.utils.html import escape, strip_tags
 
@@ -30,11 +29,6 @@ from webapp.triage.templatetags.why import with_terms
 from worker.measuring import Measuring
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _no_remembered_failures() -> None:
-    cache.clear()
 
 
 @pytest.fixture
@@ -173,6 +167,7 @@ def test_a_name_written_in_other_ways_has_the_same_count(client: Client, alice: 
     assert [a.status_code for a in answers] == [403] * 5 + [429] * 2
 
 
+@pytest.mark.django_db(transaction=True)
 def test_many_guesses_at_once_are_not_more_than_one_by_one() -> None:
     with ThreadPoolExecutor(12) as together:
         allowed = list(together.map(lambda _: throttle.may_try("alice", "192.0.2.1"), range(24)))

@@ -226,6 +226,40 @@ class RecoveryCode(models.Model):
     used_at = models.DateTimeField(null=True)
 
 
+class Tally(models.Model):
+    """How often something was tried lately. In the database, so that all processes count as one and none
+    forgets when it starts anew.
+
+    key: of what, with a hash of who and from where. ends_at: from when the next try is the first again.
+    """
+
+    key = models.CharField(max_length=80, primary_key=True)
+    count = models.PositiveIntegerField(default=0)
+    ends_at = models.DateTimeField(db_index=True)
+
+    @classmethod
+    def counts(cls, key: str, *, most: int, wait_s: int) -> bool:
+        """Counts one try; False, and nothing is written, when there were `most` within `wait_s` seconds of
+        the first. One conditional UPDATE decides, so that many at once are not more than one by one."""
+        now = timezone.now()
+        known = cls.objects.filter(key=key, ends_at__gt=now).first()
+        if known is None:
+            cls.objects.filter(key=key, ends_at__lte=now).delete()
+            new = cls(key=key, ends_at=now + timedelta(seconds=wait_s))
+            cls.objects.bulk_create([new], ignore_conflicts=True)
+        elif known.count >= most:
+            return False
+        return bool(cls.objects.filter(key=key, count__lt=most).update(count=models.F("count") + 1))
+
+    @classmethod
+    def start_again(cls, key: str) -> None:
+        cls.objects.filter(key=key).update(count=0)
+
+    @classmethod
+    def forget_ended(cls) -> None:
+        cls.objects.filter(ends_at__lte=timezone.now()).delete()
+
+
 def handle_of(text: str) -> str:
     """ "" for what cannot be a token."""
     parts = text.split("_", 2)

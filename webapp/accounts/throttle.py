@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 
-from django.core.cache import cache
+from webapp.accounts.models import Tally
 
 TRIES = 5
 WAIT_S = 60
@@ -20,25 +20,8 @@ def _key(username: str, address: str) -> str:
 
 def may_try(username: str, address: str) -> bool:
     """Counts a try, before its password is looked at: many at once are not more than one by one."""
-    key = _key(username, address)
-    cache.add(key, 0, WAIT_S)
-    return cache.incr(key) <= TRIES
+    return Tally.counts(_key(username, address), most=TRIES, wait_s=WAIT_S)
 
 
 def succeeded(username: str, address: str) -> None:
-    cache.delete(_key(username, address))
-
-
-def must_wait(name: str, address: str) -> bool:
-    """Whether so much was wrong that nothing is looked at now."""
-    return int(cache.get(_key(name, address), 0)) >= TRIES
-
-
-def failed(name: str, address: str) -> None:
-    """For what is used many times at once, so that only what was wrong counts."""
-    key = _key(name, address)
-    cache.add(key, 0, WAIT_S)
-    try:
-        cache.incr(key)
-    except ValueError:  # it ended in between
-        cache.add(key, 1, WAIT_S)
+    Tally.start_again(_key(username, address))

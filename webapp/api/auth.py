@@ -56,24 +56,24 @@ def token_of(request: HttpRequest) -> ApiToken:
 
 
 def _found(text: str, address: str) -> ApiToken:
+    """Only what is wrong is counted and refused: a right token is beyond guessing at any pace, and its
+    program must not wait because somebody behind the same proxy tried its handle."""
     handle = handle_of(text)
-    name = f"token {handle}"
-    if handle and throttle.must_wait(name, address):
+    found = ApiToken.find(text) if handle else None
+    if found is not None:
+        return found
+    # What cannot be a token is no guess at one.
+    if handle and not throttle.may_try(f"token {handle}", address):
         raise RefusedError(
             429,
             "Too many wrong tokens. Wait a minute and try again.",
             {"Retry-After": str(throttle.WAIT_S)},
         )
-    found = ApiToken.find(text) if handle else None
-    if found is None:
-        if handle:  # what cannot be a token is no guess at one
-            throttle.failed(name, address)
-        raise RefusedError(
-            401,
-            "This token is not good: unknown, expired or revoked.",
-            {"WWW-Authenticate": 'Bearer error="invalid_token"'},
-        )
-    return found
+    raise RefusedError(
+        401,
+        "This token is not good: unknown, expired or revoked.",
+        {"WWW-Authenticate": 'Bearer error="invalid_token"'},
+    )
 
 
 def has_token(request: HttpRequest) -> bool:

@@ -144,13 +144,6 @@ SESSION_COOKIE_NAME = "peerpath_session"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-CACHES = {
-    "default": {
-        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
-        # It counts wrong passwords; a flood of names must not push the counts out.
-        "OPTIONS": {"MAX_ENTRIES": 100_000},
-    }
-}
 
 REDIS_URL = environment.redis_address("PEERPATH_REDIS_URL")
 EMBEDDED_WORKER = not REDIS_URL

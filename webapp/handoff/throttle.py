@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from uuid import UUID
 
-from django.core.cache import cache
 from django.http import HttpRequest
+
+from webapp.accounts.models import Tally
 
 WRONG_LINKS, WRONG_WAIT_S = 20, 60
 ANSWERS, FETCHES, ANSWERS_WAIT_S = 30, 120, 600
@@ -21,22 +22,14 @@ def guesses_too_often(request: HttpRequest) -> bool:
     must open whatever the others tried; its token alone is beyond guessing at any pace.
     """
     address = hashlib.sha256(request.META.get("REMOTE_ADDR", "").encode()).hexdigest()
-    return _counted(f"wrong-link:{address}", WRONG_WAIT_S) > WRONG_LINKS
+    return not Tally.counts(f"wrong-link:{address}", most=WRONG_LINKS, wait_s=WRONG_WAIT_S)
 
 
 def may_answer(link: UUID) -> bool:
     """Counts one answer; False when there were too many within ten minutes."""
-    return _counted(f"answers:{link}", ANSWERS_WAIT_S) <= ANSWERS
+    return Tally.counts(f"answers:{link}", most=ANSWERS, wait_s=ANSWERS_WAIT_S)
 
 
 def may_fetch(link: UUID) -> bool:
     """Counts one script, as each download is kept; False when there were too many within ten minutes."""
-    return _counted(f"fetches:{link}", ANSWERS_WAIT_S) <= FETCHES
-
-
-def _counted(key: str, wait_s: int) -> int:
-    cache.add(key, 0, wait_s)
-    try:
-        return int(cache.incr(key))
-    except ValueError:  # its time ended between the two
-        return 1
+    return Tally.counts(f"fetches:{link}", most=FETCHES, wait_s=ANSWERS_WAIT_S)

@@ -5,25 +5,20 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
-from webapp.accounts.models import OneTimeLink, Role, User
+from webapp.accounts.models import OneTimeLink, Role, Tally, User
 from webapp.triage.sessions import (
     LastOperatorError,
     member_add,
     member_remove,
     session_open,
 )
+from worker.reconciler import reconcile_once
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"
-
-
-@pytest.fixture(autouse=True)
-def _no_remembered_failures() -> None:
-    cache.clear()
 
 
 def test_the_first_link_makes_an_administrator_once(client: Client) -> None:
@@ -165,3 +160,14 @@ def test_a_session_keeps_an_operator(root: User) -> None:
         member_remove(session, user=bob, removed_by=root)
     member_add(session, user=root, added_by=bob)
     assert member_remove(session, user=bob, removed_by=root)
+
+
+def test_a_count_ends_and_is_forgotten() -> None:
+    assert [Tally.counts("a", most=2, wait_s=60) for _ in range(3)] == [True, True, False]
+    assert Tally.counts("b", most=2, wait_s=60)
+    past = timezone.now() - timedelta(seconds=1)
+    Tally.objects.filter(key="a").update(ends_at=past)
+    assert [Tally.counts("a", most=2, wait_s=60) for _ in range(3)] == [True, True, False]
+    Tally.objects.filter(key="b").update(ends_at=past)
+    reconcile_once()
+    assert list(Tally.objects.values_list("key", flat=True)) == ["a"]

@@ -15,7 +15,6 @@ from typing import Any
 
 import port_for
 import pytest
-from django.core.cache import cache
 from django.test import Client
 
 from webapp.accounts.models import ApiToken, Scope, User
@@ -36,11 +35,6 @@ class Program:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         sent["headers"] = {"authorization": f"Bearer {self.token}", **named}
         return Client(raise_request_exception=False).generic(method, f"/api/v1{path}", **sent)
-
-
-@pytest.fixture(autouse=True)
-def _no_remembered_failures() -> None:
-    cache.clear()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 
 from webapp.accounts.models import User
@@ -24,11 +23,6 @@ class Sent:
     @property
     def page(self) -> str:
         return f"/asked/{self.link.pk}"
-
-
-@pytest.fixture(autouse=True)
-def _nobody_is_throttled() -> None:
-    cache.clear()
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from html.parser import HTMLParser
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -18,6 +17,7 @@ from agents.facts import View
 from tests.standin.pve_host import KPRO6
 from tests.webapp.diagnosis.scripts.test_hostile_values import FRAGMENTS, VALUE, is_one_word
 from tests.webapp.handoff.conftest import Sent
+from webapp.accounts.models import Tally
 from webapp.handoff.models import HandedScript
 from webapp.triage import intake
 from webapp.triage.sessions import session_open
@@ -115,7 +115,7 @@ def check_download(browser: Client, path: str) -> None:
 def test_no_value_becomes_part_of_a_page_or_download(
     sent: Sent, erika: Client, operator: Client, values: list[str]
 ) -> None:
-    cache.clear()  # she fetches more than one person would
+    Tally.objects.all().delete()  # she fetches more than one person would
     link = sent.link
     session = link.session = session_open(owner=link.made_by, title=values[0][:80])
     session.vmid = 128
