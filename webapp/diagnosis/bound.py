@@ -331,11 +331,13 @@ def _with(facts: Facts, fact: Fact[T], value: T) -> Facts:
     """Said by the user in place of what was; the evidence stays that of the old value."""
     old = facts.best(fact)
     item = Sourced(fact.known(value), "what if") if old is None else old
-    return Facts({**facts.readings, fact.id: (replace(item, reading=fact.known(value)),)})
+    item = replace(item, reading=fact.known(value))
+    return Facts({**facts.readings, fact.id: (item,)}, facts.changes)
 
 
 def _without(facts: Facts, fact: Fact[Any]) -> Facts:
-    return Facts({key: group for key, group in facts.readings.items() if key != fact.id})
+    kept = {key: group for key, group in facts.readings.items() if key != fact.id}
+    return Facts(kept, facts.changes)
 
 
 def _point(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ class Sourced:
     source: evidence name by content. epoch: how many changes had been applied to the machine when it
     was taken; readings of different epochs that differ are a change, not a contradiction. order:
     position in time within the epoch. label: what people call the output, "" for nothing of its own.
+    at: when it was got, None where nobody kept that.
     """
 
     reading: Reading[Any]
@@ -29,6 +31,11 @@ class Sourced:
     epoch: int = 0
     order: int = 0
     label: str = ""
+    at: datetime | None = None
+
+    @property
+    def when(self) -> tuple[int, int]:
+        return self.epoch, self.order
 
     @property
     def view(self) -> View:
@@ -50,16 +57,19 @@ def _rank(item: Sourced) -> tuple[bool, int, int, int]:
 
 @dataclass(frozen=True)
 class Facts:
-    """Every reading, grouped by fact id, the one that counts first."""
+    """Every reading, grouped by fact id, the one that counts first. changes: how many were applied by
+    now, which may be more than the newest reading knows of."""
 
     readings: Mapping[str, tuple[Sourced, ...]]
+    changes: int = 0
 
     @classmethod
-    def of(cls, items: Iterable[Sourced]) -> Facts:
+    def of(cls, items: Iterable[Sourced], changes: int = 0) -> Facts:
         grouped: dict[str, list[Sourced]] = {}
         for item in items:
             grouped.setdefault(item.reading.fact_id, []).append(item)
-        return cls({k: tuple(sorted(v, key=_rank, reverse=True)) for k, v in grouped.items()})
+        ranked = {k: tuple(sorted(v, key=_rank, reverse=True)) for k, v in grouped.items()}
+        return cls(ranked, changes)
 
     def all(self, fact: Fact[Any]) -> tuple[Sourced, ...]:
         return self.readings.get(fact.id, ())
@@ -93,6 +103,18 @@ class Facts:
         known = [s for s in self.all(fact) if s.reading.kind is ReadingKind.KNOWN]
         return next((s for s in known if s.epoch < self.newest_epoch), None)
 
+    def is_past(self, fact: Fact[Any]) -> bool:
+        """Whether what is known of it was read before the last change, and not since."""
+        best = self.best(fact)
+        return best is not None and best.reading.kind is ReadingKind.KNOWN and best.epoch < self.now
+
+    def newer(self, fact: Fact[Any], than: Fact[Any]) -> bool:
+        """Whether a change lies between what is known of `than` and what is known of this."""
+        known = [s for f in (fact, than) if (s := self.best(f)) is not None]
+        if len(known) < 2 or any(s.reading.kind is ReadingKind.NOT_RUN for s in known):
+            return False
+        return known[0].epoch > known[1].epoch
+
     def derived(self, make: Callable[[Facts], T]) -> T:
         """What `make` gets from these facts, computed once; they never change."""
         if make not in self._derived:
@@ -112,6 +134,21 @@ class Facts:
             for item in group
             if item.source in sources or (user and item.reading.fact_id.startswith("user."))
         )
+
+    @cached_property
+    def now(self) -> int:
+        """The state that the machine is in: how many changes were applied to it."""
+        return max(self.changes, self.newest_epoch)
+
+    @cached_property
+    def past(self) -> frozenset[str]:
+        """Sources that were got before the last change; the same bytes got since are of now. What a person
+        says has no time of its own."""
+        epochs: dict[str, int] = {}
+        for item in (item for group in self.readings.values() for item in group):
+            if not item.reading.fact_id.startswith("user."):
+                epochs[item.source] = max(item.epoch, epochs.get(item.source, 0))
+        return frozenset(source for source, epoch in epochs.items() if epoch < self.now)
 
     @cached_property
     def newest_epoch(self) -> int:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from agents.facts.bench import PROFILE
 from agents.facts.workload import MODEL
 from webapp.diagnosis.case import Bound, Case, Gate, GateState, Path, VerdictKind
-from webapp.diagnosis.claim import Range
-from webapp.diagnosis.wording import unless, why_no_clique
+from webapp.diagnosis.wording import span, unless, why_no_clique
 
 # The farthest a reader needs telling apart: a share is named by the next of these above it.
 _FRACTIONS = (
@@ -24,7 +23,7 @@ _FRACTIONS = (
 # What comes before any question of speed, the worst first; and what only says something is amiss.
 _FIRST = {
     "false_p2p_grant": "Peer-to-peer is granted and cannot be relied on: switch it off first.",
-    "hang": "The GPUs wait for each other and no tokens come out: this is a hang.",
+    "hang": "The GPUs wait for each other and nothing comes back: this is a hang.",
     "gpu_lost": "GPUs that should be there do not answer: that comes before any question of speed.",
 }
 # A setup in which no figure of a step is one of this machine.
@@ -162,13 +161,13 @@ def _first(case: Case) -> str:
         parts.append(f"the driver refuses peer access ({refused.why.partition(':')[0]}) {why}")
     if bound and bound.step_ms and bound.comm_ms:
         parts.append(
-            f"communication is {_span(bound.comm_ms)} of {_span(bound.step_ms)} ms "
+            f"communication is {span(bound.comm_ms)} of {span(bound.step_ms)} ms "
             f"({bound.known('comm_ms')}){unless(bound)}"
         )
     elif bound and bound.step_ms and bound.floor_ms:
         parts.append(
-            f"a step takes {_span(bound.step_ms)} ms, of which reading weights needs "
-            f"{_span(bound.floor_ms)} ms ({bound.known('floor_ms')})"
+            f"a step takes {span(bound.step_ms)} ms, of which reading weights needs "
+            f"{span(bound.floor_ms)} ms ({bound.known('floor_ms')})"
         )
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text else ""
@@ -185,7 +184,7 @@ def _second(case: Case) -> str:
         out_of_reach = any(b.goal_reachable_by_p2p is False for b in case.bounds)
         goal = ", and P2P alone does not reach the goal" if out_of_reach else ""
         return (
-            f"At least {bound.unexplained_ms[0]:.0f} ms is unexplained{goal}: profile the engine "
+            f"At least {span((bound.unexplained_ms[0],) * 2)} ms is unexplained{goal}: profile the engine "
             "before changing the host."
         )
     return "What is left may be nothing; a profile of the engine tells."
@@ -202,8 +201,3 @@ def _refused(case: Case) -> Gate | None:
 def _at_most(share: float) -> str:
     name = next((text for limit, text in _FRACTIONS if share <= limit), None)
     return f"at most {name}" if name else "perhaps most"
-
-
-def _span(span: Range) -> str:
-    low, high = (f"{end:.0f}" if end >= 100 else f"{end:.1f}" for end in span)
-    return low if low == high else f"{low}–{high}"

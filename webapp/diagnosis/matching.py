@@ -49,7 +49,7 @@ def with_vm(facts: Facts, vmid: int | None = None) -> Facts:
     else:
         found = _derive(groups[chosen])
     kept = {k: v for k, v in facts.readings.items() if not k.startswith("vm.")}
-    return Facts({**kept, **Facts.of(found).readings})
+    return Facts({**kept, **Facts.of(found).readings}, facts.changes)
 
 
 def _mentions(facts: Facts) -> list[_Seen]:

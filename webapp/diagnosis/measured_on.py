@@ -59,7 +59,7 @@ def here(facts: Facts) -> Facts:
     if not foreign:
         return facts
     every = (item for group in facts.readings.values() for item in group)
-    return Facts.of(_if_here(facts, item, foreign) for item in every)
+    return Facts.of((_if_here(facts, item, foreign) for item in every), facts.changes)
 
 
 def measured(facts: Facts) -> Iterator[tuple[Fact[Any], Sourced]]:

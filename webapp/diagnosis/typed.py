@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agents.facts.workload import GOAL, MODEL, OBSERVED, PARALLELISM
-from webapp.diagnosis.claim import Range
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.wording import given
 
 GB = 1e9
 
@@ -30,7 +30,7 @@ def _model(facts: Facts) -> Iterator[str]:
             ("weights read per token", model.active_weight_bytes),
             ("checkpoint", model.weight_bytes),
         )
-        yield from (f"{name} {_span(value, GB)} GB" for name, value in sizes if value)
+        yield from (f"{name} {given(value, GB)} GB" for name, value in sizes if value)
     if parallel:
         yield f"tensor parallel {parallel.tp}"
 
@@ -39,11 +39,11 @@ def _observed(facts: Facts) -> Iterator[str]:
     for point in facts.value(OBSERVED) or ():
         at = f"at {point.concurrency} request{'s' if point.concurrency > 1 else ''} at once"
         if point.output_tokens_per_s:
-            yield f"{_span(point.output_tokens_per_s)} output tok/s {at}"
+            yield f"{given(point.output_tokens_per_s)} output tok/s {at}"
         if point.total_tokens_per_s:
-            yield f"{_span(point.total_tokens_per_s)} tok/s in all {at}"
+            yield f"{given(point.total_tokens_per_s)} tok/s in all {at}"
         if point.step_ms:
-            yield f"a step of {_span(point.step_ms)} ms {at}"
+            yield f"a step of {given(point.step_ms)} ms {at}"
 
 
 def _goal(facts: Facts) -> Iterator[str]:
@@ -52,8 +52,3 @@ def _goal(facts: Facts) -> Iterator[str]:
         yield f"goal {goal.single_stream_tokens_per_s:g} tok/s for a single stream"
     if goal and goal.total_tokens_per_s:
         yield f"goal {goal.total_tokens_per_s:g} output tok/s in all"
-
-
-def _span(value: Range, unit: float = 1.0) -> str:
-    low, high = (f"{end / unit:.4g}" for end in value)
-    return low if low == high else f"{low}–{high}"

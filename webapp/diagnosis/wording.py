@@ -2,15 +2,50 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from webapp.diagnosis.case import Bound, Gate, GateState
 from webapp.diagnosis.claim import Range
 
+_CODE = re.compile(r"(`+[^`]+`+)")
+_APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)|(?<=s)'(?=[\s,.;:)]|$)")
+_QUOTED = re.compile(r'"([^"\n]+)"')
 
-def span(value: Range, digits: int = 1) -> str:
-    """ "2.1–30.0", or "90.9" when both ends read the same."""
-    low, high = f"{value[0]:.{digits}f}", f"{value[1]:.{digits}f}"
+
+def typeset(text: str) -> str:
+    """The apostrophes and quotation marks of a docstring as those of every other text on a page; what
+    stands in backticks is code and stays."""
+    pieces = _CODE.split(text)
+    pieces[::2] = [_QUOTED.sub(r"“\1”", _APOSTROPHE.sub("’", piece)) for piece in pieces[::2]]
+    return "".join(pieces)
+
+
+def span(value: Range, digits: int | None = None) -> str:
+    """ "2.1–30.0", or "90.9" when both ends read the same: both have the same decimals.
+
+    digits: of both, else by size: none for whole numbers and from 100 on, two below 2, else one.
+    """
+    count = _decimals(value) if digits is None else digits
+    low, high = (f"{end:.{count}f}" for end in value)
+    return low if low == high else f"{low}–{high}"
+
+
+def _decimals(value: Range) -> int:
+    """What a reader needs of the smaller end that is not nothing, so that 6.5–120.0 keeps its half."""
+    if all(float(end).is_integer() for end in value):
+        return 0
+    least = min((abs(end) for end in value if end), default=0.0)
+    if least >= 100:
+        return 0
+    return 1 if max(abs(end) for end in value) >= 2 else 2
+
+
+def given(value: Range, unit: float = 1.0) -> str:
+    """A range that a person gave, with the digits they gave it: "211–250", "10.50–12.25"."""
+    ends = [f"{end / unit:.4g}" for end in value]
+    count = max(len(end.partition(".")[2]) for end in ends)
+    low, high = (f"{float(end):.{count}f}" if count else end for end in ends)
     return low if low == high else f"{low}–{high}"
 
 
@@ -48,10 +83,5 @@ def why_no_clique(ladder: Iterable[Gate]) -> str:
 
 
 def percent(value: Range) -> str:
-    """Shares 0…1 as "2.3–33 %"; below 10 % with one digit."""
-    low, high = _share(value[0]), _share(value[1])
-    return f"{low} %" if low == high else f"{low}–{high} %"
-
-
-def _share(value: float) -> str:
-    return f"{value * 100:.1f}" if value < 0.1 else f"{value * 100:.0f}"
+    """Shares 0…1 as "2.3–33.0 %"; with one digit where one of them is below 10 %."""
+    return f"{span((value[0] * 100, value[1] * 100), 1 if value[0] < 0.1 else 0)} %"

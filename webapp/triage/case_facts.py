@@ -35,15 +35,17 @@ def facts_until(session: DiagnosisSession, times: Iterable[int | None]) -> list[
     query."""
     stored = list(_stored(session))
     return [
-        _with_said(session, [item for key, item in stored if until is None or key <= until])
+        _with_said(session, [item for _, item in stored], session.epoch)
+        if until is None
+        else _with_said(session, [item for key, item in stored if key <= until])
         for until in times
     ]
 
 
-def _with_said(session: DiagnosisSession, stored: list[Sourced]) -> Facts:
+def _with_said(session: DiagnosisSession, stored: list[Sourced], changes: int = 0) -> Facts:
     # What a person says is as new as the newest evidence; it must not make a later epoch of its own.
     newest = max((item.epoch for item in stored), default=0)
-    return Facts.of([*stored, *_said(session, newest)])
+    return Facts.of([*stored, *_said(session, newest)], changes)
 
 
 def _stored(session: DiagnosisSession) -> Iterator[tuple[int, Sourced]]:
@@ -55,11 +57,12 @@ def _stored(session: DiagnosisSession) -> Iterator[tuple[int, Sourced]]:
         "evidence__sha256",
         "evidence__epoch",
         "evidence__label",
+        "evidence__created_at",
         "evidence_id",
     )
-    for order, (*columns, reader, sha256, epoch, label, key) in enumerate(rows, 1):
+    for order, (*columns, reader, sha256, epoch, label, at, key) in enumerate(rows, 1):
         reading: Reading[object] = codec.decode(codec.Row(*columns))
-        yield key, Sourced(reading, f"{reader}@{sha256[:12]}", epoch, order, label)
+        yield key, Sourced(reading, f"{reader}@{sha256[:12]}", epoch, order, label, at)
 
 
 def _said(session: DiagnosisSession, epoch: int) -> Iterator[Sourced]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from agents.facts.bench import Profile
 from webapp.diagnosis.case import Bound, Gate, Path
 from webapp.diagnosis.claim import Range
+from webapp.diagnosis.wording import span
 
 BAR_WIDTH = 100.0
 
@@ -56,7 +57,7 @@ def time_bar(bound: Bound) -> tuple[Segment, ...]:
             ("comm", "communication", bound.comm_ms),
         ]
     found = _laid(pieces, step)
-    label, text = "unexplained", _ms(bound.unexplained_ms) if bound.unexplained_ms else "?"
+    label, text = "unexplained", span(bound.unexplained_ms) if bound.unexplained_ms else "?"
     x = sum(segment.width for segment in found)
     width = BAR_WIDTH - x
     if width > 0 and not (bound.profiled_ms and width < 0.5):
@@ -90,13 +91,13 @@ def _laid(pieces: Sequence[Piece], step_ms: float) -> list[Segment]:
 
 def _part(kind: str, label: str, value: Range, x: float, width: float, *, maybe: bool) -> Segment:
     """The certain part of a range, or what may come on top."""
-    text = _ms(value)
+    text = span(value)
     if maybe:
         return Segment(f"{kind}-maybe", x, width, _fitting(width, label, text), f"up to {text} ms")
     title = (
         f"{label} {text} ms"
         if value[0] == value[1]
-        else f"{label} at least {_ms((value[0],) * 2)} ms"
+        else f"{label} at least {span((value[0],) * 2)} ms"
     )
     return Segment(kind, x, width, _fitting(width, label, text), title)
 
@@ -107,11 +108,6 @@ def _fitting(width: float, label: str, text: str) -> str:
         if len(candidate) * per_letter < width:
             return candidate
     return ""
-
-
-def _ms(value: Range) -> str:
-    low, high = (f"{end:.0f}" if end >= 20 else f"{end:.1f}" for end in value)
-    return low if low == high else f"{low}–{high}"
 
 
 def ladder_rows(ladder: Sequence[Gate]) -> list[tuple[Path, list[Gate]]]:

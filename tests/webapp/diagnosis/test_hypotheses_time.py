@@ -123,7 +123,7 @@ def test_communication_says_what_removing_it_gains() -> None:
     got = verdict("communication_latency_bound", SEEN, SINGLE)
     assert got.share_ms == (2.1, 30.0)
     assert "at most 1.49 ×" in got.for_[0].text
-    assert "2.1–30.0 ms, 2.3–33 %" in got.for_[0].text
+    assert "2.1–30.0 ms, 2.3–33.0 %" in got.for_[0].text
 
 
 def test_no_copy_and_no_all_reduce_leave_communication_unbounded() -> None:
@@ -163,7 +163,9 @@ def test_measured_launches_say_how_many_it_would_take() -> None:
 
 def test_an_all_reduce_that_did_not_come_back_is_a_hang() -> None:
     hung = AllReduceResult((), True, environment={"outcome": "hang"})
-    assert verdict("hang", ALLREDUCE.known(hung, lines=(1,)), SEEN).kind == "supported"
+    assert verdict("hang", ALLREDUCE.known(hung, lines=(1,))).kind == "supported"
+    with_tokens = verdict("hang", ALLREDUCE.known(hung, lines=(1,)), SEEN)
+    assert (with_tokens.kind, len(with_tokens.for_), len(with_tokens.against)) == ("open", 1, 1)
 
 
 def test_heat_with_lowered_clocks_is_a_limit() -> None:

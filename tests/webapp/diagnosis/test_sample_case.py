@@ -207,7 +207,7 @@ def test_guest_the_answer_in_one_line() -> None:
         "most a third of the step unless NCCL goes over the network."
     )
     assert "2.1–30.0 of 90.9 ms (estimated), unless NCCL goes over the network" in found.summary
-    assert "At least 55 ms is unexplained, and P2P alone does not reach the goal: profile" in (
+    assert "At least 55.3 ms is unexplained, and P2P alone does not reach the goal: profile" in (
         found.summary
     )
 
@@ -313,7 +313,7 @@ def test_host_no_clique_is_granted() -> None:
         ("tp4_pp2", OptionStatus.POSSIBLE, "single stream is likely slower"),
         ("cuda_toolkit_upgrade", OptionStatus.POSSIBLE, "the effect is not known"),
         ("cuda_toolkit_upgrade", OptionStatus.POSSIBLE, "not about P2P"),
-        ("engine_profile", OptionStatus.RECOMMENDED, "55 to 87 ms"),
+        ("engine_profile", OptionStatus.RECOMMENDED, "55.3–87.0 ms"),
         ("nccl_sweep", OptionStatus.RECOMMENDED, "channels"),
         ("gpudirect_clique", OptionStatus.RECOMMENDED, "gates 4 to 7"),
         ("q35_pcie", OptionStatus.POSSIBLE, "P2P status stays as it is"),

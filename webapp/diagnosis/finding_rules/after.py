@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from agents.facts import ReadingKind
 from agents.facts.bench import COPY, CopyResult
-from agents.facts.gpu import BAR_FAILURES, GPU_COUNT_PCI, GPUS, PCI_GPUS
+from agents.facts.gpu import BAR_FAILURES, GPU_COUNT_PCI, PCI_GPUS
 from webapp.diagnosis.advising import because
 from webapp.diagnosis.case import Case, Finding
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.compare.copies import Comparison, compare_copies
 from webapp.diagnosis.compare.p2p_status import p2p_status
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.gpus_listed import listing
 
 FIX_ORDER = (
     "in this order: physical address bits (CPU type host), the 64-bit window (pci-hole64-size, or "
@@ -27,16 +28,16 @@ def gpus_lost_to_space(case: Case) -> Finding | None:
     lost, total = _without_space(facts), facts.value(GPU_COUNT_PCI) or 0
     if not lost or lost > total:
         return None
-    refs = facts.refs(BAR_FAILURES, GPU_COUNT_PCI)
+    refs, seen = facts.refs(BAR_FAILURES, GPU_COUNT_PCI), listing(facts)
+    back = bool(seen and seen.every and seen.follows(facts.best(BAR_FAILURES)))
     text = f"{lost} of {total} GPUs were lost: their regions got no MMIO address space"
     claims = [because(text, "Linux PCI core, BAR assignment", refs)]
-    claims.append(because(FIX_ORDER, "QEMU pci-hole64-size; EDK2 MemDetect.c", refs))
-    now = facts.value(GPUS)
-    if now and len(now) == total:
-        text = f"all {total} are listed again now"
-        claims.append(Claim(text, facts.refs(GPUS), None, Basis.MEASURED))
-    severity = "warning" if now and len(now) == total else "critical"
-    return Finding("gpus_lost_to_space", severity, tuple(claims))
+    if back and seen:
+        text = f"all {total} are listed again by a later output"
+        claims.append(Claim(text, seen.evidence, None, Basis.MEASURED))
+    fix = f"should it come back, {FIX_ORDER}" if back else FIX_ORDER
+    claims.append(because(fix, "QEMU pci-hole64-size; EDK2 MemDetect.c", refs))
+    return Finding("gpus_lost_to_space", "info" if back else "critical", tuple(claims))
 
 
 def _without_space(facts: Facts) -> int:

@@ -9,9 +9,9 @@ from agents.facts.gpu import GPUS
 from agents.facts.workload import GOAL, OBSERVED, Observed
 from webapp.diagnosis.advising import because
 from webapp.diagnosis.case import Bound, Case, Finding
-from webapp.diagnosis.claim import Basis, Claim, Range
+from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.load import BUSY_PERCENT, load
-from webapp.diagnosis.wording import most, unless
+from webapp.diagnosis.wording import given, most, span, unless
 
 NORMAL_DECODE = (0.35, 0.70)
 NVML = "NVML documentation, nvmlUtilization_t"
@@ -44,7 +44,7 @@ def utilisation(case: Case) -> Finding | None:
 
 def total_is_not_output(case: Case) -> Finding | None:
     both = [
-        row
+        (row.concurrency, row.total_tokens_per_s, row.output_tokens_per_s)
         for row in case.facts.value(OBSERVED) or ()
         if row.total_tokens_per_s and row.output_tokens_per_s
         if row.total_tokens_per_s[1] > row.output_tokens_per_s[1]
@@ -52,13 +52,13 @@ def total_is_not_output(case: Case) -> Finding | None:
     refs = case.facts.refs(OBSERVED)
     claims = tuple(
         Claim(
-            f"at concurrency {row.concurrency}, {_span(row.total_tokens_per_s)} tok/s count input and "
-            f"output; output was {_span(row.output_tokens_per_s)} tok/s, and only that is the speed",
+            f"at concurrency {concurrency}, {given(total)} tok/s count input and output; output was "
+            f"{given(output)} tok/s, and only that is the speed",
             refs,
-            row.output_tokens_per_s,
+            output,
             Basis.MEASURED,
         )
-        for row in both
+        for concurrency, total, output in both
     )
     return Finding("total_is_not_output", "info", claims) if claims else None
 
@@ -72,7 +72,7 @@ def unexplained(case: Case) -> Finding | None:
     if low < bound.step_ms[0] / 2:
         return None
     text = (
-        f"most of the step is unexplained: {low:.1f}–{high:.1f} ms of {_span(bound.step_ms)} ms at "
+        f"most of the step is unexplained: {span((low, high))} ms of {span(bound.step_ms)} ms at "
         f"concurrency {bound.concurrency}; the engine’s profile is the next test"
     )
     claims = [Claim(text, bound.evidence, (low, high), Basis.ESTIMATED)]
@@ -114,13 +114,6 @@ def transport_unseen(case: Case) -> Finding | None:
 def _observed(case: Case, concurrency: int) -> Observed | None:
     rows = case.facts.value(OBSERVED) or ()
     return next((row for row in rows if row.concurrency == concurrency), None)
-
-
-def _span(span: Range | None) -> str:
-    if span is None:
-        return "?"
-    low, high = (f"{end:.4g}" for end in span)
-    return low if low == high else f"{low}–{high}"
 
 
 RULES = (utilisation, total_is_not_output, unexplained, goal_by_p2p, transport_unseen)

@@ -1,7 +1,8 @@
 """Does the driver allow it: `nvidia-smi topo -p2p`, reads and writes.
 
-Source: NVML's nvmlGpuP2PStatus_t for the codes, NVIDIA open kernel modules 595.45.04, p2p_caps.c, for
-their causes.
+NVML names the codes; what causes each stands in the driver's own source.
+
+Source: NVML, nvmlGpuP2PStatus_t; NVIDIA open kernel modules 595.45.04, p2p_caps.c.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from agents.facts.bench import PAIR_MATRICES
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.gates import granted
 from webapp.diagnosis.ground import Ground, ground, ground_refs, kvm_hidden
 from webapp.diagnosis.pairs import Pair, codes, pairs
 
@@ -36,6 +38,13 @@ def judge(facts: Facts, path: Path) -> Gate:
     reads, writes = codes(facts, path)
     refs = facts.refs(P2P_READ, P2P_WRITE)
     refused = _refused(reads, writes)
+    turned = granted.turned_since(facts, path, GateState.FAIL if refused else GateState.PASS)
+    if turned and (reads or writes):
+        seen = Counter({**writes, **reads}.values()).most_common(1)[0]
+        why = f"topo -p2p was read before the last change only ({seen[0]} on {seen[1]} ordered pairs); "
+        return Gate(
+            GATE, path, GateState.UNKNOWN, why + f"since then: {turned.why}", refs + turned.evidence
+        )
     if refused:
         why = _why(facts, path, refused, {*reads, *writes})
         return Gate(GATE, path, GateState.FAIL, why, refs + ground_refs(facts))

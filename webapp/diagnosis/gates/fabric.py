@@ -11,10 +11,11 @@ from agents.facts import ReadingKind
 from agents.facts.bench import DELIVERY
 from agents.facts.gpu import FABRIC
 from agents.facts.host import PLATFORM
-from agents.facts.p2p import P2P_NVLINK, TOPOLOGY
+from agents.facts.p2p import P2P_NVLINK, P2P_READ, TOPOLOGY
 from agents.facts.platform import VIRT_KIND
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.gates import driver
 from webapp.diagnosis.pairs import fabric_state, pairs
 
 GATE = "fabric"
@@ -31,6 +32,9 @@ def _nvlink(facts: Facts) -> Gate:
     refs = facts.refs(FABRIC)
     if fabric and state:
         status = fabric.status or "Success"
+        if _allowed_since(facts):
+            why = f"the NVSwitch fabric’s state was {state} before a change; read again, it tells"
+            return Gate(GATE, Path.NVLINK, GateState.UNKNOWN, why, refs)
         if state.lower() != "completed":
             why = f"the NVSwitch fabric’s state is {state}: fabric manager or IMEX has not finished"
             return Gate(GATE, Path.NVLINK, GateState.FAIL, why, refs)
@@ -42,6 +46,11 @@ def _nvlink(facts: Facts) -> Gate:
     why = f"active NVLinks are listed on {found} ordered pairs"
     refs = facts.refs(TOPOLOGY) or facts.refs(P2P_NVLINK)
     return Gate(GATE, Path.NVLINK, GateState.PASS, why, refs)
+
+
+def _allowed_since(facts: Facts) -> bool:
+    asked = facts.newer(P2P_READ, FABRIC) or facts.newer(P2P_NVLINK, FABRIC)
+    return asked and driver.judge(facts, Path.NVLINK).state is GateState.PASS
 
 
 def _pcie(facts: Facts) -> Gate:

@@ -1,7 +1,9 @@
 """Does the hypervisor promise P2P: the GPUDirect clique on every GPU.
 
-QEMU writes it into config space (hw/vfio/pci-quirks.c, x-nv-gpudirect-clique); the guest driver asks
-for it before anything else (NVIDIA open kernel modules 595.45.04, hypervisor.c, p2p_caps.c).
+QEMU writes it into config space; the guest driver asks for it before anything else.
+
+Source: QEMU hw/vfio/pci-quirks.c, x-nv-gpudirect-clique; NVIDIA open kernel modules 595.45.04, hypervisor.c
+and p2p_caps.c.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import Any
 from agents.facts import Fact, ReadingKind
 from agents.facts.gpu import CLIQUE_CAPABILITY, GPU_COUNT_PCI
 from agents.facts.host import GPU_PATHS, PCI_MAPPINGS
-from agents.facts.p2p import P2pCode
+from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
 from agents.facts.vm import VM_ARGS, VM_CLIQUE, VM_HOSTPCI, VM_ID, VM_QEMU_ARGS
 from webapp.diagnosis import vm_readings
 from webapp.diagnosis.case import Gate, GateState, Path
@@ -34,6 +36,19 @@ def judge(facts: Facts, path: Path) -> Gate:
         why = f"{cloud}’s hypervisor: its settings are not this operator’s" if cloud else ""
         return Gate(GATE, path, GateState.NOT_APPLICABLE, why or f"not a KVM guest: {where}")
     return next((gate for gate in _looked(facts) if gate), None) or _not_looked(facts)
+
+
+def turned_since(facts: Facts, path: Path, answer: GateState) -> Gate | None:
+    """What was found of the clique after a change, where the driver’s older answer is not what it gives
+    then: a refusal before the clique, an OK before it was taken away."""
+    if path is Path.NVLINK or ground(facts) is not Ground.KVM:
+        return None
+    asked = P2P_READ if facts.value(P2P_READ) else P2P_WRITE
+    if not any(facts.newer(look, asked) for look in (CLIQUE_CAPABILITY, VM_QEMU_ARGS, VM_CLIQUE)):
+        return None
+    gate = judge(facts, path)
+    opposite = GateState.PASS if answer is GateState.FAIL else GateState.FAIL
+    return gate if gate.state is opposite else None
 
 
 def _looked(facts: Facts) -> Iterator[Gate | None]:

@@ -6,6 +6,8 @@ guest's physical address bits. QEMU's default CPU types have 40 bits, 1 TiB (QEM
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from agents.facts import ReadingKind
 from agents.facts.gpu import BAR_FAILURES, BARS, GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS
 from agents.facts.platform import MEMORY_MIB, PHYS_BITS
@@ -13,6 +15,7 @@ from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.gpus_listed import Listing, listing
 from webapp.diagnosis.hypothesis import Hypothesis
 
 SOME_MIB = 1024
@@ -20,66 +23,79 @@ SOME_MIB = 1024
 
 
 def assess(case: Case) -> Verdict:
-    facts = case.facts
-    for_ = [*_failures(facts), *_too_few_bits(facts)]
+    """A log speaks of the boot it was written in: a driver that lists every GPU since has the last word."""
+    facts, seen = case.facts, listing(case.facts)
+    logged, empty, bits = _logged(facts), _empty(facts), _too_few_bits(facts)
     missing = asks(facts, PHYS_BITS, BARS)
     missing += () if facts.kind(BAR_FAILURES) is ReadingKind.ABSENT else asks(facts, BAR_FAILURES)
-    listed, on_bus = facts.value(GPU_COUNT_SMI), facts.value(GPU_COUNT_PCI)
-    lost = listed is not None and on_bus is not None and listed < on_bus
-    if lost:
-        text = f"the driver lists {listed} of {on_bus} GPUs; lack of address space is one cause"
-        refs = facts.refs(GPU_COUNT_SMI, GPU_COUNT_PCI)
-        for_.append(Claim(text, refs, None, Basis.INFERRED))
-    if _failures(facts) or (lost and _too_few_bits(facts)):
-        return Verdict(VerdictKind.SUPPORTED, tuple(for_), _all_listed(facts), missing)
+    if seen and seen.every:
+        return _since_listed(facts, seen, missing)
+    short = seen.claim if seen and seen.short else None
+    lost = (
+        (replace(short, text=f"{short.text}; lack of address space is one cause"),) if short else ()
+    )
+    for_ = (*logged, *empty, *bits, *lost)
+    if logged or empty or (lost and bits):
+        return Verdict(VerdictKind.SUPPORTED, for_, (), missing)
     regions = facts.value(BARS)
     clean = facts.kind(BAR_FAILURES) is ReadingKind.ABSENT or bool(regions)
     if clean and not for_:
         text = "no region went without an address"
         claim = Claim(text, facts.refs(BAR_FAILURES, BARS), None, Basis.MEASURED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
-    return Verdict(VerdictKind.OPEN, tuple(for_), (), missing)
+    return Verdict(VerdictKind.OPEN, for_, (), missing)
 
 
-def _all_listed(facts: Facts) -> tuple[Claim, ...]:
-    """A log speaks of the moment it was written: the GPUs may have their space by now."""
-    listed, on_bus = facts.value(GPU_COUNT_SMI), facts.value(GPU_COUNT_PCI)
-    if not listed or listed != on_bus:
-        return ()
-    text = f"all {listed} GPUs on the bus are listed by the driver now"
-    refs = facts.refs(GPU_COUNT_SMI, GPU_COUNT_PCI)
-    return (Claim(text, refs, None, Basis.MEASURED),)
-
-
-def _failures(facts: Facts) -> list[Claim]:
-    found = []
-    failures, bars = facts.value(BAR_FAILURES), facts.value(BARS)
-    if failures:
-        text = f"the kernel could not place {len(failures)} regions: {failures[0].text[:120]}"
-        found.append(Claim(text, facts.refs(BAR_FAILURES), None, Basis.MEASURED))
-    empty = sorted({bar.pci_address for bar in bars or () if bar.size_mib == 0})
+def _since_listed(facts: Facts, seen: Listing, missing: tuple[str, ...]) -> Verdict:
+    """What was read of the regions before that is history; what was read after it is not."""
+    logged, bits = _logged(facts), _too_few_bits(facts)
+    log = facts.best(BAR_FAILURES)
+    empty = () if facts.newer(GPU_COUNT_SMI, BARS) else _empty(facts)
+    text = f"{seen.claim.text}, and it takes none whose regions got no address"
+    against = (Claim(text, seen.evidence, None, Basis.INFERRED),)
+    if log and log.epoch > seen.driver.epoch and logged:
+        before = (replace(seen.claim, text=f"{seen.claim.text}, by an earlier output"),)
+        return Verdict(VerdictKind.SUPPORTED, (*logged, *empty, *bits), before, missing)
     if empty:
-        text = f"{len(empty)} GPUs have a region without an address: {', '.join(empty[:4])}"
-        found.append(Claim(text, facts.refs(BARS), None, Basis.MEASURED))
-    return found
+        return Verdict(VerdictKind.SUPPORTED, (*empty, *logged, *bits), (seen.claim,), missing)
+    if bits or (logged and not seen.follows(log)):
+        return Verdict(VerdictKind.OPEN, (*logged, *bits), (seen.claim,), missing)
+    then = tuple(replace(claim, text=f"before that, {claim.text}") for claim in logged)
+    return Verdict(VerdictKind.REFUTED, then, against)
 
 
-def _too_few_bits(facts: Facts) -> list[Claim]:
+def _logged(facts: Facts) -> tuple[Claim, ...]:
+    failures = facts.value(BAR_FAILURES)
+    if not failures:
+        return ()
+    text = f"the kernel could not place {len(failures)} regions: {failures[0].text[:120]}"
+    return (Claim(text, facts.refs(BAR_FAILURES), None, Basis.MEASURED),)
+
+
+def _empty(facts: Facts) -> tuple[Claim, ...]:
+    empty = sorted({bar.pci_address for bar in facts.value(BARS) or () if bar.size_mib == 0})
+    if not empty:
+        return ()
+    text = f"{len(empty)} GPUs have a region without an address: {', '.join(empty[:4])}"
+    return (Claim(text, facts.refs(BARS), None, Basis.MEASURED),)
+
+
+def _too_few_bits(facts: Facts) -> tuple[Claim, ...]:
     """RAM plus every BAR1 against the address bits; a lower limit, firmware gives MMIO only a part."""
     bits, memory, gpus = facts.value(PHYS_BITS), facts.value(MEMORY_MIB), facts.value(GPUS) or ()
     vram = max((gpu.vram_mib for gpu in gpus if gpu.vram_mib), default=0)
     count = max(facts.value(GPU_COUNT_PCI) or 0, len(gpus))
     if not bits or not vram or not count:
-        return []
+        return ()
     needed_mib = count * (1 << (vram - 1).bit_length()) + (memory or SOME_MIB)
     if needed_mib <= 1 << (bits - 20):
-        return []
+        return ()
     text = (
         f"{count} GPUs and RAM need {needed_mib / 1024 / 1024:.2f} TiB of addresses; {bits} bits "
         f"reach {(1 << bits) / 2**40:.0f} TiB"
     )
     refs = facts.refs(PHYS_BITS, GPUS)
-    return [Claim(text, refs, (needed_mib / 2**20, needed_mib / 2**20), Basis.ESTIMATED)]
+    return (Claim(text, refs, (needed_mib / 2**20, needed_mib / 2**20), Basis.ESTIMATED),)
 
 
 hypothesis = Hypothesis(__name__, "Address space is short for the GPUs’ BARs.", assess)

@@ -13,6 +13,7 @@ from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.device_matching import host_device
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.gpus_listed import Listing, listing
 from webapp.diagnosis.hypothesis import Hypothesis
 
 FALLEN_OFF = 79
@@ -20,20 +21,25 @@ SOURCE = "qemu-server, PCI.pm, address map"
 
 
 def assess(case: Case) -> Verdict:
-    facts = case.facts
-    for_ = [*_unreachable(facts), *_off_the_bus(facts)]
-    listed, on_bus = facts.value(GPU_COUNT_SMI), facts.value(GPU_COUNT_PCI)
-    refs = facts.refs(GPU_COUNT_SMI, GPU_COUNT_PCI)
-    if listed is not None and on_bus is not None and listed < on_bus:
-        text = f"the driver lists {listed} of the {on_bus} GPUs on the bus"
-        for_.append(Claim(text, refs, None, Basis.MEASURED))
+    facts, seen = case.facts, listing(case.facts)
+    for_, fell = [*_unreachable(facts), *_all_ones(facts, seen)], _fell_off(facts)
+    for_ += [seen.claim] if seen and seen.short else []
     if for_:
-        return Verdict(VerdictKind.SUPPORTED, tuple(for_))
-    if listed and listed == on_bus:
-        text = f"all {listed} GPUs on the bus are listed by the driver"
-        claim = Claim(text, refs, None, Basis.MEASURED)
-        return Verdict(VerdictKind.REFUTED, (), (claim,))
+        return Verdict(VerdictKind.SUPPORTED, (*for_, *fell))
+    if seen and seen.every:
+        return _all_answer(facts, seen, fell)
+    if fell:
+        return Verdict(VerdictKind.SUPPORTED, fell)
     return Verdict(VerdictKind.OPEN, missing=asks(facts, GPU_COUNT_SMI, GPU_COUNT_PCI))
+
+
+def _all_answer(facts: Facts, seen: Listing, fell: tuple[Claim, ...]) -> Verdict:
+    """A GPU that fell off the bus comes back with a reset or a boot, and may go again."""
+    log = facts.best(XID_EVENTS)
+    if fell and log and log.epoch >= seen.driver.epoch:
+        kind = VerdictKind.OPEN if seen.follows(log) else VerdictKind.SUPPORTED
+        return Verdict(kind, fell, (seen.claim,))
+    return Verdict(VerdictKind.REFUTED, fell, (seen.claim,))
 
 
 def _unreachable(facts: Facts) -> list[Claim]:
@@ -42,19 +48,23 @@ def _unreachable(facts: Facts) -> list[Claim]:
     return [Claim(text, facts.refs(GPUS), None, Basis.MEASURED)] if lost else []
 
 
-def _off_the_bus(facts: Facts) -> list[Claim]:
-    found = []
+def _all_ones(facts: Facts, seen: Listing | None) -> list[Claim]:
+    bus = facts.best(PCI_GPUS)
+    if bus and seen and seen.every and seen.driver.epoch > bus.epoch:
+        return []
     gone = [
         g.pci_address for g in facts.value(PCI_GPUS) or () if (g.revision or "").lower() == "ff"
     ]
-    if gone:
-        text = f"config space of {', '.join(gone)} reads all ones (revision ff)"
-        found.append(Claim(text, facts.refs(PCI_GPUS), None, Basis.MEASURED))
-        found += _on_the_host(facts, gone)
-    if any(event.code == FALLEN_OFF for event in facts.value(XID_EVENTS) or ()):
-        text = f"the kernel log has Xid {FALLEN_OFF}: a GPU has fallen off the bus"
-        found.append(Claim(text, facts.refs(XID_EVENTS), None, Basis.MEASURED))
-    return found
+    text = f"config space of {', '.join(gone)} reads all ones (revision ff)"
+    claim = Claim(text, facts.refs(PCI_GPUS), None, Basis.MEASURED)
+    return [claim, *_on_the_host(facts, gone)] if gone else []
+
+
+def _fell_off(facts: Facts) -> tuple[Claim, ...]:
+    if all(event.code != FALLEN_OFF for event in facts.value(XID_EVENTS) or ()):
+        return ()
+    text = f"the kernel log has Xid {FALLEN_OFF}: a GPU has fallen off the bus"
+    return (Claim(text, facts.refs(XID_EVENTS), None, Basis.MEASURED),)
 
 
 def _on_the_host(facts: Facts, gone: list[str]) -> list[Claim]:

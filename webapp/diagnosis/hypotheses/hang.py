@@ -5,7 +5,6 @@ Source: NVML, nvmlUtilization_t; public reports of RTX PRO 6000 machines, 2026.
 
 from __future__ import annotations
 
-from agents.facts import ReadingKind
 from agents.facts.bench import ALLREDUCE, SERVING
 from agents.facts.gpu import GPUS
 from agents.facts.workload import OBSERVED
@@ -24,12 +23,14 @@ SPINNING_POWER = 0.25
 def assess(case: Case) -> Verdict:
     facts, flow = case.facts, tokens_flow(case.facts)
     stuck = _collective_hung(facts)
-    if stuck:
+    if stuck and not flow:
         return Verdict(VerdictKind.SUPPORTED, stuck)
     if flow:
         text = "tokens come out, so the engine does not hang"
+        if stuck:
+            text = "tokens came out when the speed was observed"
         claim = Claim(text, facts.refs(OBSERVED, SERVING), None, Basis.MEASURED)
-        return Verdict(VerdictKind.REFUTED, (), (claim,))
+        return Verdict(VerdictKind.OPEN if stuck else VerdictKind.REFUTED, stuck, (claim,))
     spinning = _spinning(facts)
     missing = asks(facts, GPUS, OBSERVED)
     if spinning and flow is False:
@@ -51,12 +52,14 @@ def _spinning(facts: Facts) -> tuple[Claim, ...]:
 
 
 def _collective_hung(facts: Facts) -> tuple[Claim, ...]:
-    known = [s for s in facts.all(ALLREDUCE) if s.reading.kind is ReadingKind.KNOWN]
+    """By the newest of those with P2P and of those without: one that came back since is the answer."""
+    in_time = sorted(facts.all(ALLREDUCE), key=lambda s: s.when)
+    newest = {value.p2p: (s, value) for s in in_time if (value := s.reading.value)}
     text = "an all-reduce on this machine did not come back"
     return tuple(
         Claim(text, s.refs, None, Basis.MEASURED)
-        for s in known
-        if s.reading.value and outcome(s.reading.value) is Outcome.HANG
+        for s, value in newest.values()
+        if outcome(value) is Outcome.HANG
     )
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from agents.facts.p2p import P2P_READ, P2pCode
 from agents.facts.platform import DMI, KVM_VISIBLE, VIRT_KIND
 from agents.facts.vm import VM_CPU_HIDDEN
-from webapp.diagnosis.asking import asks
+from webapp.diagnosis.asking import asks, tells
 from webapp.diagnosis.case import Case, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.ground import Ground, ground, ground_refs, kvm_hidden
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.pairs import codes
@@ -20,6 +21,8 @@ from webapp.diagnosis.pairs import codes
 def assess(case: Case) -> Verdict:
     facts = case.facts
     hidden, configured = kvm_hidden(facts), facts.value(VM_CPU_HIDDEN)
+    if facts.newer(VM_CPU_HIDDEN, KVM_VISIBLE) and facts.newer(VM_CPU_HIDDEN, VIRT_KIND):
+        return _since_configured(facts, configured)
     if hidden is False:
         text = "the guest sees KVM’s signature"
         claim = Claim(text, facts.refs(KVM_VISIBLE, VIRT_KIND), None, Basis.MEASURED)
@@ -41,6 +44,18 @@ def assess(case: Case) -> Verdict:
         for_.append(Claim(text, facts.refs(P2P_READ), None, Basis.INFERRED))
     kind = VerdictKind.SUPPORTED if for_ else VerdictKind.OPEN
     return Verdict(kind, tuple(for_), (), asks(facts, KVM_VISIBLE))
+
+
+def _since_configured(facts: Facts, configured: bool | None) -> Verdict:
+    """The VM was changed after the guest was looked at: what the guest saw then tells nothing of now."""
+    missing = (tells(KVM_VISIBLE),)
+    hides = "hides KVM (hidden=1, x-vga=1 or kvm=off)"
+    text = f"the VM’s configuration {hides if configured else 'does not hide KVM'}"
+    claim = Claim(text, facts.refs(VM_CPU_HIDDEN), None, Basis.MEASURED)
+    if configured:
+        return Verdict(VerdictKind.SUPPORTED, (claim,), (), missing)
+    was = kvm_hidden(facts) is not False
+    return Verdict(VerdictKind.OPEN if was else VerdictKind.REFUTED, (), (claim,), missing)
 
 
 hypothesis = Hypothesis(__name__, "KVM is hidden from the guest.", assess)

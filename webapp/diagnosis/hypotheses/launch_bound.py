@@ -15,6 +15,7 @@ from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.wording import span
 
 GRAPHS_OFF = ("disable-cuda-graph", "enforce-eager")
 MUCH = 0.3
@@ -37,7 +38,7 @@ def assess(case: Case) -> Verdict:
     if bound and bound.unexplained_ms:
         share_ms = (0.0, bound.unexplained_ms[1])
         text = (
-            f"up to {share_ms[1]:.1f} ms of the step are neither weight reads nor communication; "
+            f"up to {span((share_ms[1],) * 2)} ms of the step are neither weight reads nor communication; "
             "launch gaps are one candidate"
         )
         refs = bound.evidence or facts.refs(OBSERVED)
@@ -61,8 +62,8 @@ def _started_a_layer(case: Case, unexplained_ms: float) -> list[Claim]:
     graph = f", and {graph_us:.1f} µs of the GPU in a CUDA graph" if graph_us else ""
     text = (
         f"starting one small operation takes {one.time_us:.1f} µs of this processor{varies}{graph}: "
-        f"launches alone explain {unexplained_ms:.1f} ms only if the engine starts {count:.0f} a layer "
-        "without graphs"
+        f"launches alone explain {span((unexplained_ms,) * 2)} ms only if the engine starts {count:.0f} "
+        "a layer without graphs"
     )
     refs = case.facts.refs(LAUNCH, MODEL)
     return [Claim(text, refs, (0.0, unexplained_ms), Basis.ESTIMATED)]

@@ -1,8 +1,8 @@
 """NVLink is there but its fabric is not up: fabric manager or IMEX has not completed.
 
-Fabric states: nvidia-smi -q; NVIDIA Fabric Manager user guide.
+The state stands in the Fabric section of `nvidia-smi -q`.
 
-Source: nvidia-smi -q, Fabric; NVIDIA Fabric Manager user guide.
+Source: nvidia-smi manual, Fabric; NVIDIA Fabric Manager user guide.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 
 from agents.facts.gpu import FABRIC, GPUS, NVLINKS
-from agents.facts.p2p import P2P_NVLINK, TOPOLOGY
+from agents.facts.p2p import P2P_NVLINK, P2P_READ, TOPOLOGY
 from webapp.diagnosis.asking import asks
-from webapp.diagnosis.case import Case, GateState, Path, Verdict, VerdictKind
+from webapp.diagnosis.case import Case, Gate, GateState, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.pairs import fabric_state, pairs
@@ -29,11 +29,12 @@ def assess(case: Case) -> Verdict:
         claim = Claim(fabric.why, fabric.evidence, None, Basis.MEASURED)
         return Verdict(VerdictKind.SUPPORTED, (claim,))
     links = facts.value(NVLINKS)
-    if links and all(gpu.inactive and not gpu.active for gpu in links):
+    allowed_since = facts.newer(P2P_READ, NVLINKS) and _passes(driver)
+    if links and not allowed_since and all(gpu.inactive and not gpu.active for gpu in links):
         text = f"all NVLinks of {len(links)} GPUs are inactive"
         claim = Claim(text, facts.refs(NVLINKS), None, Basis.MEASURED)
         return Verdict(VerdictKind.SUPPORTED, (claim,))
-    if driver and driver.state is GateState.PASS:
+    if driver and _passes(driver):
         claim = Claim(
             f"the driver allows P2P over NVLink: {driver.why}",
             driver.evidence,
@@ -52,6 +53,10 @@ def assess(case: Case) -> Verdict:
         claim = Claim(text, facts.refs(TOPOLOGY, GPUS), None, Basis.INFERRED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
     return Verdict(VerdictKind.OPEN, missing=asks(facts, TOPOLOGY, FABRIC, P2P_NVLINK))
+
+
+def _passes(gate: Gate | None) -> bool:
+    return gate is not None and gate.state is GateState.PASS
 
 
 hypothesis = Hypothesis(__name__, "The NVLink fabric is not up.", assess)

@@ -37,7 +37,9 @@ def assess(case: Case) -> Verdict:
 
 
 def _watched(gpu: Gpu, facts: Facts) -> Gpu:
-    """The GPU as it was at work, where a measurement looked at it often enough."""
+    """The GPU as it was at work, where a measurement looked at it often enough, and not before a change."""
+    if facts.newer(GPUS, TELEMETRY):
+        return gpu
     for seen in facts.value(TELEMETRY) or ():
         if seen.gpu == str(gpu.index) and seen.pcie_gen and seen.samples >= LEAST_LOOKS:
             width = seen.pcie_width or gpu.pcie_width

@@ -1,7 +1,9 @@
 """The GPUs are held back by their power limit or by heat.
 
-Source: nvidia-smi manual, power limits and slowdown temperatures; NVML, clocks event reasons. A measurement
-that meets the software power cap says little of another load; heat and the hardware's own slowdowns do.
+A measurement that meets the software power cap says little of another load; heat and the hardware's own
+slowdowns do.
+
+Source: nvidia-smi manual, power limits and slowdown temperatures; NVML, clocks event reasons.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ LEAST_SHARE = 0.1  # a change of clocks alone may show as a slowdown for one loo
 def assess(case: Case) -> Verdict:
     seen, refs = load(case.facts), case.facts.refs(GPUS)
     held_back = tuple(_held_back(case.facts))
-    if held_back:
+    if held_back and not (seen.busy and case.facts.newer(GPUS, TELEMETRY)):
         return Verdict(VerdictKind.SUPPORTED, held_back)
     if not seen.busy:
         missing = asks(case.facts, GPUS) or ("bench.telemetry",)

@@ -12,6 +12,7 @@ from webapp.diagnosis.advising import advise, because, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.option import Option
+from webapp.diagnosis.wording import span
 
 
 def judge(case: Case) -> Advice:
@@ -20,9 +21,8 @@ def judge(case: Case) -> Advice:
         return advise(OptionStatus.DONE, why)
     bound = case.single_stream
     if bound and bound.step_ms and bound.unexplained_ms:
-        low, high = bound.unexplained_ms
         text = (
-            f"{low:.0f} to {high:.0f} ms of a step of {bound.step_ms[0]:.0f} ms have no explanation "
+            f"{span(bound.unexplained_ms)} ms of a step of {span(bound.step_ms)} ms have no explanation "
             "yet; a profile says what they are"
         )
         claim = Claim(text, bound.evidence, bound.unexplained_ms, Basis.ESTIMATED)

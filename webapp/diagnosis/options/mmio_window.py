@@ -1,7 +1,9 @@
 """Address space for the GPUs' BARs: enough bits, and a window large enough.
 
-SeaBIOS: -global q35-pcihost.pci-hole64-size; OVMF: opt/ovmf/X-PciMmio64Mb (EDK2 PlatformInitLib,
-MemDetect.c). Order: physical address bits, then the window, then pci=realloc.
+With SeaBIOS by `-global q35-pcihost.pci-hole64-size`, with OVMF by `opt/ovmf/X-PciMmio64Mb`. In this order:
+physical address bits, then the window, then `pci=realloc`.
+
+Source: EDK2 PlatformInitLib, MemDetect.c; QEMU, pci-hole64-size.
 """
 
 from __future__ import annotations
@@ -20,10 +22,17 @@ def judge(case: Case) -> Advice:
     if outside:
         return outside
     verdict, refs = case.verdict("bar_space_shortage"), case.facts.refs(BAR_FAILURES, PHYS_BITS)
+    found = case.verdicts.get("bar_space_shortage")
     if verdict is VerdictKind.SUPPORTED:
         text = "GPUs got no address space: address bits first (CPU type host), then the window"
         return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs))
-    if verdict is VerdictKind.REFUTED:
+    if found and verdict is VerdictKind.REFUTED and found.for_:
+        text = "every GPU has its address space now; only if one loses it again, as it did before"
+        return advise(
+            OptionStatus.POSSIBLE, because(text, SOURCE, found.against[0].evidence + refs)
+        )
+    if found and verdict is VerdictKind.REFUTED:
+        refs = found.against[0].evidence
         text = "every GPU has its address space; the size of a BAR does not enter the driver’s NS"
         return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, refs))
     return advise(OptionStatus.POSSIBLE, because("only for GPUs that get no address space", SOURCE))
@@ -37,7 +46,7 @@ option = Option(
     downtime=Restart.VM,
     isolation_cost="none",
     rollback="shut down, restore the VM configuration, start",
-    verified_by="every GPU has its BARs: guest.bars, and nvidia-smi lists as many as the bus",
+    verified_by="every GPU has its BARs (guest.bars), and `nvidia-smi` lists as many GPUs as the bus",
     changes=(
         "vm.args",
         "vm.bios",

@@ -14,6 +14,7 @@ from webapp.diagnosis.layouts import comm_per_token_ms
 from webapp.diagnosis.memory_fit import fit
 from webapp.diagnosis.option import Option
 from webapp.diagnosis.reference.curves import ring_steps
+from webapp.diagnosis.wording import span
 
 SOURCE = "Megatron-LM, Narayanan et al. 2021"
 
@@ -37,8 +38,8 @@ def judge(case: Case) -> Advice:
     before, after = comm_per_token_ms(facts, parallel.tp), comm_per_token_ms(facts, half)
     if before and after:
         text += (
-            f"; communication {before[0]:.1f}–{before[1]:.1f} ms a token becomes "
-            f"{after[0]:.1f}–{after[1]:.1f} ms. With many requests throughput can improve"
+            f"; communication {span(before)} ms a token becomes {span(after)} ms. "
+            "With many requests throughput can improve"
         )
     claim = because(text, SOURCE, facts.refs(PARALLELISM, COPY), after)
     return advise(OptionStatus.POSSIBLE, claim)

@@ -13,9 +13,9 @@ from django.utils.safestring import SafeString
 
 from agents.benchmark import all_benchmarks
 from agents.facts.bench import CopyResult
+from webapp.diagnosis import wording
 from webapp.diagnosis.copy_fit import WayFit
 from webapp.diagnosis.copy_fit import way_fits as fits_of
-from webapp.diagnosis.wording import factor
 from webapp.triage import codec, figures
 from webapp.triage import measured_figures as drawn
 from webapp.triage.measured_figures import size_text
@@ -204,28 +204,12 @@ def pill(state: Any) -> SafeString:
 
 @register.filter
 def span(value: Any, unit: str = "") -> str:
-    """A range as people write it: "2.1–30 ms"; "–" when there is none."""
+    """A range as every sentence has it: "2.1–30.0 ms"; "–" when there is none."""
     if value is None:
         return "–"
     if unit == "×":  # gains have the same digits wherever they stand
-        return factor(value)
-    low, high = value
-    ends = [_number(low), _number(high)]
-    digits = len(ends[1].partition(".")[2])
-    if len(ends[0].partition(".")[2]) < digits:  # the smaller end is no less exact
-        ends[0] = f"{low:.{digits}f}"
-    text = ends[0] if ends[0] == ends[1] else "–".join(ends)
-    return f"{text} {unit}".strip()
-
-
-def _number(value: float) -> str:
-    if value == 0 or abs(value) >= 100:
-        return f"{value:.0f}"
-    return (
-        f"{value:.2f}".rstrip("0").rstrip(".")
-        if abs(value) < 2
-        else f"{value:.1f}".removesuffix(".0")
-    )
+        return wording.factor(value)
+    return f"{wording.span(value)} {unit}".strip()
 
 
 @register.filter

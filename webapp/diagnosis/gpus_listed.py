@@ -1,0 +1,58 @@
+"""The GPUs that the driver lists beside those on the bus, by the newest reading of each.
+
+Source: NVIDIA open kernel modules 595.45, nv.c: the driver takes no GPU whose registers or
+BAR1 got no address.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI
+from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
+from webapp.diagnosis.facts import Facts, Sourced
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """listed: GPUs of nvidia-smi. on_bus: NVIDIA GPUs on the PCI bus, by the newest look at it.
+
+    together: both were read between the same changes. driver: the reading that lists.
+    """
+
+    listed: int
+    on_bus: int
+    together: bool
+    driver: Sourced
+    evidence: tuple[EvidenceRef, ...]
+
+    @property
+    def every(self) -> bool:
+        return 0 < self.listed == self.on_bus
+
+    @property
+    def short(self) -> bool:
+        """Fewer than are there: only where the bus was read in the same state, and the list is whole."""
+        return self.together and self.driver.reading.complete and self.listed < self.on_bus
+
+    @property
+    def claim(self) -> Claim:
+        if self.every:
+            text = f"all {self.listed} GPUs on the bus are listed by the driver"
+        else:
+            text = f"the driver lists {self.listed} of the {self.on_bus} GPUs on the bus"
+        return Claim(text, self.evidence, None, Basis.MEASURED)
+
+    def follows(self, item: Sourced | None) -> bool:
+        """Whether the driver listed them later than this was read."""
+        return item is None or self.driver.when > item.when
+
+
+def listing(facts: Facts) -> Listing | None:
+    """None until both were counted."""
+    driver, bus = facts.best(GPU_COUNT_SMI), facts.best(GPU_COUNT_PCI)
+    listed, on_bus = facts.value(GPU_COUNT_SMI), facts.value(GPU_COUNT_PCI)
+    if driver is None or bus is None or listed is None or on_bus is None:
+        return None
+    refs = facts.refs(GPU_COUNT_SMI, GPU_COUNT_PCI)
+    return Listing(listed, on_bus, driver.epoch == bus.epoch, driver, refs)
