@@ -14,7 +14,7 @@ from webapp.diagnosis.claim import Range
 from webapp.diagnosis.compare.predictions import Score
 from webapp.triage.models import DiagnosisSession, Event, seen_by
 
-WIDTH, LEFT, ROW = 460.0, 28.0, 22.0
+ROW_PX = 22.0
 CLOSINGS = (
     1000  # so many decide how far a prediction is believed; older ones are of older rules, too
 )
@@ -63,7 +63,8 @@ def scores_in(data: dict[str, Any]) -> Iterator[Score]:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One throughput prediction as it is drawn: its range as a bar, what was seen as a line with a dot."""
+    """One throughput prediction as it is drawn: its range as a bar, what was seen as a line with a dot.
+    y: px; everything else: percent of the width."""
 
     y: float
     predicted: Range
@@ -84,7 +85,7 @@ def figure(found: Sequence[Scored]) -> Figure | None:
     ranged = [item.score for item in found if item.score.predicted_range]
     lines = [_line(place, score) for place, score in enumerate(ranged)]
     ticks = tuple((_x(f), f"{f:g} ×") for f in (0.25, 0.5, 1.0, 2.0, 4.0))
-    return Figure(ROW * len(lines) + 34, tuple(lines), ticks) if lines else None
+    return Figure(ROW_PX * len(lines) + 34, tuple(lines), ticks) if lines else None
 
 
 def _line(place: int, score: Score) -> Line:
@@ -93,11 +94,10 @@ def _line(place: int, score: Score) -> Line:
     ends = (_x(seen[0]), _x(seen[1])) if seen else None
     dot = sum(ends) / 2 if ends else None
     text = f"predicted {score.predicted}, seen {score.seen}: {score.verdict}"
-    left, right = _x(low) - 2, _x(high) + 2
-    return Line(ROW * place + 14, (left, right - left), ends, dot, text)
+    left, right = _x(low) - 0.4, _x(high) + 0.4
+    return Line(ROW_PX * place + 14, (left, right - left), ends, dot, text)
 
 
 def _x(factor: float) -> float:
     held = min(MOST, max(LEAST, factor))
-    share = math.log(held / LEAST) / math.log(MOST / LEAST)
-    return round(LEFT + (WIDTH - 2 * LEFT) * share, 1)
+    return round(100 * math.log(held / LEAST) / math.log(MOST / LEAST), 2)

@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 460.0, 230.0, 60.0, 30.0, 10.0, 20.0
-MOST_CURVES, MOST_TICKS = 8, 6
+HEIGHT_PX = 200.0
+MOST_CURVES = 8
+# Labels of the x axis are this far apart, in percent of its width: "768 KiB" fits on a phone, too.
+APART = 21.0
 
 Point = tuple[float, float]
 Say = Callable[[float], str]
@@ -15,13 +17,16 @@ Say = Callable[[float], str]
 
 @dataclass(frozen=True, slots=True)
 class Tick:
+    """at: percent of the width on the x axis, px on the y axis."""
+
     at: float
     label: str
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """points: "x,y x,y …" for a polyline; dots the same points one by one."""
+    """points: "x,y x,y …" for a polyline; dots the same points one by one. x: percent of the width, so that
+    a plot is as wide as there is room and its words keep their size; y: px."""
 
     name: str
     points: str
@@ -36,6 +41,7 @@ class Plot:
     curves: tuple[Curve, ...]
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
+    height: float = HEIGHT_PX
 
 
 def log_plot(
@@ -51,18 +57,19 @@ def log_plot(
     high_y = 10 ** math.ceil(math.log10(max(y for _, y in points) * 1.001))
 
     def place(point: Point) -> Point:
-        x = LEFT + (WIDTH - LEFT - RIGHT) * _share(point[0], low_x, high_x)
-        y = HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * _share(point[1], low_y, high_y)
-        return round(x, 1), round(y, 1)
+        x = 100 * _share(point[0], low_x, high_x)
+        y = HEIGHT_PX * (1 - _share(point[1], low_y, high_y))
+        return round(x, 2), round(y, 1)
 
     decades = range(round(math.log10(low_y)), round(math.log10(high_y)) + 1)
+    sizes = {place((x, low_y))[0]: say_x(x) for x, _ in sorted(points)}
     return Plot(
         label,
         tuple(
             _curve(name, sorted(curve), place, say_x, say_y)
             for name, curve in list(curves.items())[:MOST_CURVES]
         ),
-        tuple(Tick(place((x, low_y))[0], say_x(x)) for x in _some(sorted({x for x, _ in points}))),
+        tuple(Tick(at, sizes[at]) for at in _apart(list(sizes))),
         tuple(Tick(place((low_x, 10.0**d))[1], _plain(10.0**d)) for d in decades),
     )
 
@@ -82,8 +89,13 @@ def _curve(
     )
 
 
-def _some(values: Sequence[float]) -> Sequence[float]:
-    return values if len(values) <= MOST_TICKS else values[:: math.ceil(len(values) / MOST_TICKS)]
+def _apart(places: Sequence[float]) -> list[float]:
+    """From the left, those that are far enough from the one before."""
+    kept: list[float] = []
+    for at in places:
+        if not kept or at - kept[-1] >= APART:
+            kept.append(at)
+    return kept
 
 
 def _share(value: float, low: float, high: float) -> float:

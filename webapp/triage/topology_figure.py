@@ -24,6 +24,7 @@ HEADING_PX, FIRST_PX, REST_PX = 14.0, 12.5, 11.0
 # Mean advance of a letter in the widest face of the font stack (DejaVu Sans), per px of its size.
 ADVANCE, BOLD_ADVANCE = 0.62, 0.69
 
+SHARED = "PIX inside"  # what topo -m says of GPUs below one bridge
 _GENERATIONS = {"2.5": 1, "5.0": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}
 
 
@@ -121,9 +122,9 @@ def figure(topology: Topology, processor: str = "") -> Figure | None:
     headings = []
     if hosts:
         room = (start if guests else end + 200) - MARGIN - BETWEEN
-        headings += _heading(MARGIN, "Host (real)", f"as it is wired · {processor}", room)
+        headings += _heading(MARGIN, *host_words(processor), room)
     if guests:
-        headings += _heading(start, *_guest_words(topology), 1e3)
+        headings += _heading(start, *guest_words(topology), 1e3)
     end = max(end, *(text.x + text.width for text in headings))
     height = max(box.y + box.height for box in boxes) + MARGIN
     return Figure(tuple(boxes), tuple(wires), tuple(headings), end + MARGIN, height)
@@ -133,7 +134,11 @@ def text_width(text: str, size_px: float, *, bold: bool) -> float:
     return len(text) * size_px * (BOLD_ADVANCE if bold else ADVANCE)
 
 
-def _guest_words(topology: Topology) -> tuple[str, str]:
+def host_words(processor: str) -> tuple[str, str]:
+    return "Host (real)", f"as it is wired · {processor}".rstrip(" ·")
+
+
+def guest_words(topology: Topology) -> tuple[str, str]:
     board = f" · {topology.board}" if topology.board else ""
     if topology.emulated:
         return f"Guest{board} (emulated)", "drawn by the hypervisor: says nothing of the wiring"
@@ -142,7 +147,7 @@ def _guest_words(topology: Topology) -> tuple[str, str]:
 
 
 def _heading(x: float, title: str, under: str, room: float) -> list[Text]:
-    under = _fitted(under.rstrip(" ·"), room, REST_PX, bold=False)
+    under = _fitted(under, room, REST_PX, bold=False)
     return [
         Text("t", x, 18.0, title, HEADING_PX, "start"),
         Text("d", x, 35.0, under, REST_PX, "start"),
@@ -154,24 +159,28 @@ def _heading(x: float, title: str, under: str, room: float) -> list[Text]:
 
 def _host(gpus: Sequence[HostGpu], boxes: list[Box], wires: list[Wire]) -> dict[int, Box]:
     """NUMA nodes, root ports, switches and GPUs from left to right; the GPUs' boxes by index."""
-    order = sorted(range(len(gpus)), key=lambda i: _place(gpus[i]))
+    order = in_order(gpus)
     port_x = MARGIN + NODE_WIDTH + BETWEEN
     switch_x = port_x + PORT_WIDTH + BETWEEN
     gpu_x = switch_x + (SWITCH_WIDTH + BETWEEN if any(gpu.switch for gpu in gpus) else 0)
     found: dict[int, Box] = {}
     y = TOP
-    for node, members in _runs(order, lambda i: gpus[i].numa_node):
+    for node, members in runs(order, lambda i: gpus[i].numa_node):
         for i in members:
-            lines = (f"GPU {short(gpus[i].address)}", _about(gpus[i]))
-            found[i] = Box("real", gpu_x, y, GPU_WIDTH, BOX_HEIGHT, lines)
+            found[i] = Box("real", gpu_x, y, GPU_WIDTH, BOX_HEIGHT, host_gpu_words(gpus[i]))
             y += PITCH
-        parent = _around("node", MARGIN, NODE_WIDTH, [found[i] for i in members], _node_words(node))
+        parent = _around("node", MARGIN, NODE_WIDTH, [found[i] for i in members], node_words(node))
         boxes.append(parent)
-        for _, below in _runs(members, lambda i: (gpus[i].root_complex, gpus[i].port)):
+        for _, below in runs(members, lambda i: (gpus[i].root_complex, gpus[i].port)):
             _port(gpus, below, found, parent, (port_x, switch_x), boxes, wires)
         y += GROUP_GAP
     boxes += found.values()
     return found
+
+
+def in_order(gpus: Sequence[HostGpu]) -> list[int]:
+    """Their indices, neighbours on the host's tree one after the other."""
+    return sorted(range(len(gpus)), key=lambda i: _place(gpus[i]))
 
 
 def _place(gpu: HostGpu) -> tuple[float, str, str, str, str]:
@@ -190,33 +199,37 @@ def _port(
 ) -> None:
     """One root port with the switches and GPUs below it."""
     first = gpus[members[0]]
-    lines = (f"root {first.root_complex}", f"port {short(first.port)}" if first.port else "")
-    port = _around("port", columns[0], PORT_WIDTH, [found[i] for i in members], lines)
+    port = _around("port", columns[0], PORT_WIDTH, [found[i] for i in members], port_words(first))
     boxes.append(port)
     wires.append(_between(parent, port))
-    for name, below in _runs(members, lambda i: gpus[i].switch):
+    for name, below in runs(members, lambda i: gpus[i].switch):
         above = port
         if name:
-            lines = (f"switch {short(name)}", _acs([gpus[i] for i in below]))
+            lines = (f"switch {short(name)}", acs_words([gpus[i] for i in below]))
             above = _around("switch", columns[1], SWITCH_WIDTH, [found[i] for i in below], lines)
             boxes.append(above)
             wires.append(_between(port, above))
         wires += [_between(above, found[i]) for i in below]
 
 
-def _node_words(node: int | None) -> tuple[str, ...]:
+def port_words(gpu: HostGpu) -> tuple[str, str]:
+    return f"root {gpu.root_complex}", f"port {short(gpu.port)}" if gpu.port else ""
+
+
+def node_words(node: int | None) -> tuple[str, str]:
     return ("processor", "NUMA not read") if node is None else (f"NUMA {node}", "processor")
 
 
-def _acs(gpus: Sequence[HostGpu]) -> str:
+def acs_words(gpus: Sequence[HostGpu]) -> str:
     read = [gpu.redirects for gpu in gpus if gpu.redirects is not None]
     if not read:
         return "ACS not read"
     return f"ACS redirects {sum(read)} of {len(gpus)}" if any(read) else "no ACS redirect"
 
 
-def _about(gpu: HostGpu) -> str:
-    return " · ".join(filter(None, [gpu.group, link_in_words(gpu.link)]))
+def host_gpu_words(gpu: HostGpu) -> tuple[str, str]:
+    about = " · ".join(filter(None, [gpu.group, link_in_words(gpu.link)]))
+    return f"GPU {short(gpu.address)}", about
 
 
 def link_in_words(link: str) -> str:
@@ -235,20 +248,20 @@ def _guest(topology: Topology, x: float, boxes: list[Box], wires: list[Wire]) ->
     """GPUs beside the host's, then the bridges they share and the bus."""
     if not topology.guest:
         return {}
-    kind = "fake" if topology.emulated else "own" if topology.bare else "unsaid"
+    kind = guest_kind(topology)
     found = {
-        i: Box(kind, x, TOP + PITCH * i, GUEST_WIDTH, BOX_HEIGHT, _guest_lines(gpu))
+        i: Box(kind, x, TOP + PITCH * i, GUEST_WIDTH, BOX_HEIGHT, guest_gpu_words(gpu))
         for i, gpu in enumerate(topology.guest)
     }
     bridge_x = x + GUEST_WIDTH + BETWEEN
     shared = any(gpu.bridge for gpu in topology.guest)
     bus_x = bridge_x + (BRIDGE_WIDTH + BETWEEN if shared else 0)
-    bus = _around(kind, bus_x, BUS_WIDTH, list(found.values()), (topology.board or "PCI", "bus"))
-    for name, members in _runs(list(found), lambda i: topology.guest[i].bridge):
+    bus = _around(kind, bus_x, BUS_WIDTH, list(found.values()), bus_words(topology))
+    for name, members in runs(list(found), lambda i: topology.guest[i].bridge):
         below = [found[i] for i in members]
         above = bus
         if name:
-            above = _around(kind, bridge_x, BRIDGE_WIDTH, below, (name, "PIX inside"))
+            above = _around(kind, bridge_x, BRIDGE_WIDTH, below, (name, SHARED))
             boxes.append(above)
             wires.append(_between(above, bus))
         wires += [_between(box, above) for box in below]
@@ -256,14 +269,22 @@ def _guest(topology: Topology, x: float, boxes: list[Box], wires: list[Wire]) ->
     return found
 
 
-def _guest_lines(gpu: GuestGpu) -> tuple[str, str]:
+def guest_kind(topology: Topology) -> str:
+    return "fake" if topology.emulated else "own" if topology.bare else "unsaid"
+
+
+def bus_words(topology: Topology) -> tuple[str, str]:
+    return topology.board or "PCI", "bus"
+
+
+def guest_gpu_words(gpu: GuestGpu) -> tuple[str, str]:
     return (gpu.name, " · ".join(filter(None, [gpu.slot, short(gpu.address)])))
 
 
 # --- small geometry -------------------------------------------------------------------------------
 
 
-def _runs(items: Iterable[int], key: Callable[[int], K]) -> list[tuple[K, list[int]]]:
+def runs(items: Iterable[int], key: Callable[[int], K]) -> list[tuple[K, list[int]]]:
     """Neighbours with the same key."""
     return [(name, list(group)) for name, group in groupby(items, key=key)]
 

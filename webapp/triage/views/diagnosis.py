@@ -25,6 +25,7 @@ from webapp.triage.figures import ladder_rows, time_bar
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.pair_map import pair_map
 from webapp.triage.topology_figure import figure, link_in_words
+from webapp.triage.topology_outline import outline
 from webapp.triage.views.reasoning import what_if_context
 from webapp.triage.views.shell import on_session, shell
 
@@ -90,11 +91,13 @@ def topology(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     twins = dict(topology.matches)
     matched = set(twins.values())
     platform = facts.value(PLATFORM)
+    processor = (platform.cpu or "") if platform else ""
     context = shell(
         session,
         "",
         topology=topology,
-        figure=figure(topology, (platform.cpu or "") if platform else ""),
+        figure=figure(topology, processor),
+        trees=outline(topology, processor),
         map=pair_map(facts),
         pairs=[
             (gpu, link_in_words(gpu.link), topology.guest[twins[i]] if i in twins else None)

@@ -13,6 +13,7 @@ from webapp.triage.pair_map import pair_map
 from webapp.triage.samples import sample_facts
 from webapp.triage.templatetags.show import STATES
 from webapp.triage.topology_figure import figure
+from webapp.triage.topology_outline import outline
 from webapp.triage.views.stuck import for_administrators
 
 COLOURS = (
@@ -37,11 +38,13 @@ COLOURS = (
 @for_administrators
 def styleguide(request: HttpRequest) -> HttpResponse:
     facts = sample_facts("kpro6@host")
+    topology = draw(with_vm(facts, None))
     context = {
         "nav": "styleguide",
         "states": STATES,
         "colours": COLOURS,
-        "figure": figure(draw(with_vm(facts, None)), ""),
+        "figure": figure(topology),
+        "trees": outline(topology),
         "copies": facts.value(COPY),
         "map": pair_map(facts),
     }
