@@ -38,6 +38,7 @@ from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.measured_on import here
 from webapp.diagnosis.step_floor import Floor, step_floor
 from webapp.diagnosis.step_profile import NO_STEP_FITS, WAITING, Split, fits_none, split_of
+from webapp.diagnosis.wording import most, span
 
 TOO_LOOSE = "communication’s high end is cut at what the step leaves: this estimate is too loose"
 NOT_SPLIT = "communication is not bounded, so it counts as unexplained"
@@ -125,13 +126,15 @@ def _bound(
     p2p = _gain_p2p(facts, step, base, removable, comm.p2p_ms)
     assumes = floor.assumes + comm.assumes + ((TOO_LOOSE,) if too_loose else ())
     assumes += ((NO_STEP_FITS,) if stray else ()) + (() if cut else (NOT_SPLIT,))
+    gain = _gain(step, base, removable)
+    assumes += (_in_words(step, base, removable, gain),) if gain and removable else ()
     return Bound(
         point.concurrency,
         step_ms=step,
         floor_ms=floor.floor_ms,
         comm_ms=cut,
         unexplained_ms=_beside(step, split) if split else _left(step, floor.floor_ms, cut),
-        max_gain_remove_comm=_gain(step, base, removable),
+        max_gain_remove_comm=gain,
         max_gain_p2p=p2p,
         goal_reachable_by_p2p=_reachable(facts, point, p2p),
         basis=_basis(floor, comm),
@@ -217,6 +220,13 @@ def _gain(step: Range, floor_low: float, removed: Range | None) -> Range | None:
     high = worst / left
     low = step[1] / max(step[1] - removed[0], left)
     return max(1.0, min(low, high)), max(1.0, high)
+
+
+def _in_words(step: Range, floor_low: float, removed: Range, gain: Range) -> str:
+    """The division behind a gain’s high end."""
+    worst = min(max(step[0], removed[1] + floor_low), step[1])
+    whole, gone = span((worst, worst)), span((worst - worst / gain[1],) * 2)
+    return f"at most {most(gain)} without any communication is {whole} ms ÷ ({whole} − {gone}) ms"
 
 
 def _gain_p2p(

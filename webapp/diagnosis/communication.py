@@ -26,6 +26,7 @@ from webapp.diagnosis.reference.curves import (
     staged_gb_per_s,
 )
 from webapp.diagnosis.reference.gpus import gpu_spec
+from webapp.diagnosis.wording import span
 
 PER_LAYER = 2
 PRESUMES_SHM = "presumes shared memory or better until the NCCL log was seen"
@@ -150,20 +151,37 @@ def _from_copies(facts: Facts, size_bytes: float, ranks: int) -> Timed | None:
         assumes.append("the copies were host-synchronised, which reads longer than the GPUs need")
     if curve.plateau_gb_per_s is None:
         assumes.append(f"large messages at the speed of {STAGED_SOURCE}")
-    us = all_reduce_us(curve, size_bytes, ranks, gpu_link(facts))
+    link = gpu_link(facts)
+    us = all_reduce_us(curve, size_bytes, ranks, link)
+    assumes.append(_in_words(curve, us, size_bytes, ranks, link))
     return Timed(us, Basis.ESTIMATED, tuple(assumes), curve.evidence)
 
 
+def _in_words(curve: CopyCurve, us: Range, size_bytes: float, ranks: int, link: Link) -> str:
+    """How one all-reduce's time was computed, so that a reader can do it again."""
+    plateau = curve.plateau_gb_per_s or staged_gb_per_s(link.gen, link.width)
+    return (
+        f"an all-reduce takes {span(us)} µs: at least what one copy or NCCL’s own model needs, at most "
+        f"{ring_steps(ranks)} copies of {curve.smallest_us:.1f} µs in a row and {ring_volume(ranks):g} × "
+        f"{size_bytes / 1024:g} KiB at {plateau:.1f} GB/s"
+    )
+
+
 def _measured_us(facts: Facts, size_bytes: float, ranks: int, *, p2p: bool) -> Range | None:
-    """Device-timed all-reduces inside a CUDA graph at this size, lowest to highest."""
-    results: list[AllReduceResult | None] = [item.reading.value for item in facts.all(ALLREDUCE)]
-    times = [
-        time
-        for result in results
-        if result and bool(result.p2p) is p2p
-        for time in _times_us(result, size_bytes, ranks)
-    ]
+    """Device-timed all-reduces inside a CUDA graph at this size, lowest to highest, of the newest epoch
+    that has any."""
+    found: dict[int, list[float]] = {}
+    for item in facts.all(ALLREDUCE):
+        result: AllReduceResult | None = item.reading.value
+        if result and _took_p2p(result) is p2p:
+            found.setdefault(item.epoch, []).extend(_times_us(result, size_bytes, ranks))
+    times = next((found[epoch] for epoch in sorted(found, reverse=True) if found[epoch]), [])
     return (min(times), max(times)) if times else None
+
+
+def _took_p2p(result: AllReduceResult) -> bool:
+    """Allowed is not taken: where NCCL’s log names the transport, it decides."""
+    return bool(result.p2p) and result.environment.get("transport", "P2P").upper().startswith("P2P")
 
 
 def _times_us(result: AllReduceResult, size_bytes: float, ranks: int) -> list[float]:

@@ -16,6 +16,7 @@ from webapp.diagnosis.case import (
     NextTest,
     OptionStatus,
     Restart,
+    Verdict,
     VerdictKind,
 )
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
@@ -27,9 +28,6 @@ from webapp.diagnosis.ranking import supported, top_verdict
 from webapp.diagnosis.wording import factor, load, most, span, unless, why_no_clique
 
 __all__ = ["Provenance", "Section", "for_a_manager", "for_an_engineer", "provenance"]
-
-CLAIMS = 8
-"""At most so many statements a section, so that the whole stays one page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class Section:
 
 # What each supported hypothesis means to somebody who does not know the field's words.
 _PLAIN = {
-    "hang": "The system has stopped answering: its GPUs wait for each other.",
+    "hang": "The GPUs wait for each other and nothing comes back.",
     "false_p2p_grant": "Direct access between the GPUs is switched on and cannot be relied on; it "
     "should be switched off before anything else.",
     "gpu_lost": "At least one GPU that should be there does not answer.",
@@ -268,19 +266,26 @@ def _of_gate(gate: Gate) -> str:
 
 
 def _verdicts(result: Diagnosis, kind: VerdictKind, title: str) -> Section:
-    """One claim each, the first; supported ones in order of importance."""
+    """Supported ones in order of importance."""
     names = [n for n, v in result.verdicts.items() if v.kind is kind]
     if kind is VerdictKind.SUPPORTED:
         names = list(supported(result.verdicts))
-    found = []
-    for name in names[:CLAIMS]:
-        verdict = result.verdicts[name]
-        claims = verdict.for_ if kind is VerdictKind.SUPPORTED else verdict.against
-        found += [
-            Claim(f"{_claim_of(name)[:-1]}: {c.text}", c.evidence, c.range, c.basis)
-            for c in claims[: 2 if kind is VerdictKind.SUPPORTED else 1]
-        ]
-    return Section(title, tuple(found))
+    return Section(title, tuple(_claim_for(name, result.verdicts[name], kind) for name in names))
+
+
+SAID = 3  # of what speaks for a hypothesis; its own page has all
+
+
+def _claim_for(name: str, verdict: Verdict, kind: VerdictKind) -> Claim:
+    """One statement a hypothesis: what speaks for it, or the first that speaks against it."""
+    claims = verdict.for_ if kind is VerdictKind.SUPPORTED else verdict.against[:1]
+    rest = [f"and {len(claims) - SAID} more"] if len(claims) > SAID else []
+    texts = "; ".join([*(claim.text for claim in claims[:SAID]), *rest])
+    refs = tuple(ref for claim in claims for ref in claim.evidence)
+    bases = {claim.basis for claim in claims}
+    basis = bases.pop() if len(bases) == 1 else Basis.INFERRED
+    span_of = claims[0].range if len(claims) == 1 else None
+    return Claim(f"{_claim_of(name)[:-1]}: {texts}", refs, span_of, basis)
 
 
 def _open(result: Diagnosis) -> Section:
@@ -295,8 +300,7 @@ def _open(result: Diagnosis) -> Section:
 
 def _contradictions(result: Diagnosis) -> Section:
     claims = tuple(
-        Claim(item.text, item.evidence, None, Basis.INFERRED)
-        for item in result.contradictions[:CLAIMS]
+        Claim(item.text, item.evidence, None, Basis.INFERRED) for item in result.contradictions
     )
     return Section("What contradicts itself", claims)
 
@@ -324,4 +328,4 @@ def _advice(result: Diagnosis, title: str, *wanted: OptionStatus) -> Section:
                 else ""
             )
             found.append(Claim(text, first.evidence, effect or first.range, first.basis))
-    return Section(title, tuple(found[:CLAIMS]))
+    return Section(title, tuple(found))

@@ -138,17 +138,26 @@ class Facts:
     @cached_property
     def now(self) -> int:
         """The state that the machine is in: how many changes were applied to it."""
-        return max(self.changes, self.newest_epoch)
+        return max(self.changes, *self._got.values(), 0)
 
     @cached_property
     def past(self) -> frozenset[str]:
-        """Sources that were got before the last change; the same bytes got since are of now. What a person
-        says has no time of its own."""
+        """Sources that were got before the last change; the same bytes got since are of now."""
+        return frozenset(source for source, epoch in self._got.items() if epoch < self.now)
+
+    @property
+    def nothing_since(self) -> bool:
+        """Whether there are readings, and all of them are from before the last change."""
+        return bool(self._got) and len(self.past) == len(self._got)
+
+    @cached_property
+    def _got(self) -> dict[str, int]:
+        """The newest epoch of each source. What a person says has no time of its own."""
         epochs: dict[str, int] = {}
         for item in (item for group in self.readings.values() for item in group):
             if not item.reading.fact_id.startswith("user."):
                 epochs[item.source] = max(item.epoch, epochs.get(item.source, 0))
-        return frozenset(source for source, epoch in epochs.items() if epoch < self.now)
+        return epochs
 
     @cached_property
     def newest_epoch(self) -> int:

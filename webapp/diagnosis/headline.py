@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agents.facts.bench import PROFILE
+from agents.facts.p2p import P2P_READ
 from agents.facts.workload import MODEL
 from webapp.diagnosis.case import Bound, Case, Gate, GateState, Path, VerdictKind
 from webapp.diagnosis.wording import span, unless, why_no_clique
@@ -48,6 +49,14 @@ _FAILED = {
 
 
 def headline(case: Case) -> str:
+    """What was read before the last change alone is not said as if it were of now."""
+    text = _headline(case)
+    if not case.facts.nothing_since:
+        return text
+    return f"Nothing was read since the last change. Before it: {text[0].lower()}{text[1:]}"
+
+
+def _headline(case: Case) -> str:
     return (
         _supported(case, _FIRST)
         or _supported(case, _SETUP)
@@ -158,7 +167,11 @@ def _first(case: Case) -> str:
         why = f"{why_no_clique(case.ladder)} the VM grants no clique"
     parts = []
     if refused:
-        parts.append(f"the driver refuses peer access ({refused.why.partition(':')[0]}) {why}")
+        before = ", before the last change" if case.facts.is_past(P2P_READ) else ""
+        refuses = "refused" if before else "refuses"
+        parts.append(
+            f"the driver {refuses} peer access ({refused.why.partition(':')[0]}{before}) {why}"
+        )
     if bound and bound.step_ms and bound.comm_ms:
         parts.append(
             f"communication is {span(bound.comm_ms)} of {span(bound.step_ms)} ms "

@@ -20,10 +20,16 @@ from webapp.diagnosis.rule import Clash, Rule
 
 def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     gpus = [gpu for gpu in facts.value(GPUS) or () if _spins(gpu)]
-    if gpus and not tokens_flow(facts):
+    flow = tokens_flow(facts)
+    if gpus and not flow:
+        silent = (
+            "no tokens come out: they wait, they do not work"
+            if flow is False
+            else "nobody said that tokens come out: they may wait and not work"
+        )
         text = (
             f"{len(gpus)} GPUs show 100 % utilisation below {SPINNING_POWER * 100:.0f} % of their power "
-            "limit, and no tokens were reported: they wait, they do not work"
+            f"limit, and {silent}"
         )
         yield text, facts.refs(GPUS, OBSERVED)
 

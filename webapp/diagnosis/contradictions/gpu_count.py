@@ -12,11 +12,16 @@ from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.rule import Clash, Rule
 
+from webapp.diagnosis.gpus_listed import listing
 
 def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
-    on_bus, listed = facts.value(GPU_COUNT_PCI), facts.value(GPU_COUNT_SMI)
-    if on_bus is not None and listed is not None and on_bus != listed:
-        text = f"{on_bus} NVIDIA GPUs on the PCI bus, {listed} in nvidia-smi"
+    """A part of a list, or lists from before and after a change, contradict nothing."""
+    seen, bus = listing(facts), facts.best(GPU_COUNT_PCI)
+    if seen is None or bus is None or not seen.together or seen.listed == seen.on_bus:
+        return
+    part = seen.driver if seen.listed < seen.on_bus else bus
+    if part.reading.complete:
+        text = f"{seen.on_bus} NVIDIA GPUs on the PCI bus, {seen.listed} in nvidia-smi"
         yield text, facts.refs(GPU_COUNT_PCI, GPU_COUNT_SMI)
 
 

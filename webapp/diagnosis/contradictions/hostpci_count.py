@@ -13,13 +13,14 @@ from agents.facts.vm import VM_HOSTPCI, HostPci
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.pairs import gpu_count
-from webapp.diagnosis.rule import Clash, Rule
+from webapp.diagnosis.rule import Clash, Rule, of_one_epoch
 
 
 def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     devices = facts.value(VM_HOSTPCI)
     on_bus = facts.value(GPU_COUNT_PCI) or gpu_count(facts)
-    if not devices or not on_bus:
+    counted = GPU_COUNT_PCI if facts.value(GPU_COUNT_PCI) else GPU_COUNT_SMI
+    if not devices or not on_bus or not of_one_epoch(facts, VM_HOSTPCI, counted):
         return
     others = _other_mappings(facts)
     passed = sum(_count(device) for device in devices if device.mapping not in others)

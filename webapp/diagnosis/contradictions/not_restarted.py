@@ -13,20 +13,29 @@ from agents.facts.vm import VM_ARGS, VM_CPU_HIDDEN, VM_HOSTPCI, VM_QEMU_ARGS
 from webapp.diagnosis import qemu_args, vm_readings
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.rule import Clash, Rule
+from webapp.diagnosis.rule import Clash, Rule, of_one_epoch
 
 
 def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     if _configures_clique(facts):
         line, seen = facts.best(VM_QEMU_ARGS), facts.value(CLIQUE_CAPABILITY)
         command = line.reading.value if line and line.reading.complete else None
-        if command and not vm_readings.running_cliques(command):
+        if (
+            command
+            and not facts.newer(VM_ARGS, VM_QEMU_ARGS)
+            and not vm_readings.running_cliques(command)
+        ):
             text = "the VM’s args set a clique, the running QEMU command line has none"
             yield text, facts.refs(VM_ARGS, VM_QEMU_ARGS)
-        elif seen and not any(c.present or c.clique_id is not None for c in seen):
+        elif (
+            seen
+            and not facts.newer(VM_ARGS, CLIQUE_CAPABILITY)
+            and not any(c.present or c.clique_id is not None for c in seen)
+        ):
             text = "the VM’s args set a clique, and no GPU in the guest carries one"
             yield text, facts.refs(VM_ARGS, CLIQUE_CAPABILITY)
-    if facts.value(VM_CPU_HIDDEN) and facts.value(KVM_VISIBLE):
+    seen_since = of_one_epoch(facts, VM_CPU_HIDDEN, KVM_VISIBLE)
+    if facts.value(VM_CPU_HIDDEN) and facts.value(KVM_VISIBLE) and seen_since:
         text = "the VM is configured to hide KVM, and the guest sees it"
         yield text, facts.refs(VM_CPU_HIDDEN, KVM_VISIBLE)
 

@@ -63,7 +63,7 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     for fact in STEADY:
         known = [s for s in facts.all(fact) if _whole(s)]
         pairs = combinations(known, 2)
-        clash = next((pair for pair in pairs if _differ(fact, *pair)), None)
+        clash = next((pair for pair in pairs if _clash(*pair)), None)
         if clash:
             first, second = clash
             text = f"{fact.title}: {_short(first)} in {first.source}, {_short(second)} in {second.source}"
@@ -74,11 +74,15 @@ def _whole(item: Sourced) -> bool:
     return item.reading.kind is ReadingKind.KNOWN and item.reading.complete
 
 
-def _differ(fact: Fact[Any], first: Sourced, second: Sourced) -> bool:
-    if first.epoch != second.epoch or first.source == second.source:
-        return False
+def _clash(first: Sourced, second: Sourced) -> bool:
+    apart = first.epoch != second.epoch or first.source == second.source
+    return not apart and differ(first, second)
+
+
+def differ(first: Sourced, second: Sourced) -> bool:
+    """Whether two known readings of one fact say different things of the machine."""
     one, other = first.reading.value, second.reading.value
-    if fact is VIRT_KIND:
+    if first.reading.fact_id == VIRT_KIND.id:
         # "qemu" is what DMI says of a KVM guest, and a container hides what is below it.
         return one != other and not {one, other} <= KVM_KINDS and not {one, other} & CONTAINER_KINDS
     if isinstance(one, str) and isinstance(other, str):

@@ -5,9 +5,23 @@ Source: the outputs before and after, compared; Linux PCI core, BAR assignment.
 
 from __future__ import annotations
 
-from agents.facts import ReadingKind
-from agents.facts.bench import COPY, CopyResult
-from agents.facts.gpu import BAR_FAILURES, GPU_COUNT_PCI, PCI_GPUS
+from typing import Any
+
+from agents.facts import Fact, ReadingKind
+from agents.facts.bench import ALLREDUCE, COPY, DELIVERY, PROFILE, CopyResult
+from agents.facts.gpu import (
+    BAR_FAILURES,
+    CLIQUE_CAPABILITY,
+    FABRIC,
+    GPU_COUNT_PCI,
+    GPUS,
+    PCI_GPUS,
+)
+from agents.facts.host import HOST_CMDLINE
+from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
+from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY
+from agents.facts.platform import MACHINE_TYPE, VIRT_KIND
+from agents.facts.vm import QEMU_COMMANDS, VM_MACHINE, VMS
 from webapp.diagnosis.advising import because
 from webapp.diagnosis.case import Case, Finding
 from webapp.diagnosis.claim import Basis, Claim
@@ -102,4 +116,44 @@ def _of_first_epoch(known: list[Sourced]) -> list[CopyResult]:
     return [s.reading.value for s in known if s.reading.value and s.epoch == known[0].epoch]
 
 
-RULES = (gpus_lost_to_space, status_after, copies_after)
+LOOKED_AT: tuple[Fact[Any], ...] = (
+    VIRT_KIND,
+    MACHINE_TYPE,
+    GPUS,
+    P2P_READ,
+    P2P_WRITE,
+    CLIQUE_CAPABILITY,
+    TOPOLOGY,
+    FABRIC,
+    NCCL_TRANSPORTS,
+    NCCL_ENV,
+    COPY,
+    ALLREDUCE,
+    DELIVERY,
+    PROFILE,
+    VMS,
+    QEMU_COMMANDS,
+    HOST_CMDLINE,
+)
+"""What verdicts and gates rest on, and a change may turn."""
+
+
+def not_read_since(case: Case) -> Finding | None:
+    facts = case.facts
+    past = [fact for fact in LOOKED_AT if facts.is_past(fact)]
+    if not past:
+        return None
+    refs = tuple(ref for fact in past for ref in facts.refs(fact)[:1])
+    if facts.nothing_since:
+        text = "nothing was read since the last change: all of this is what was found before it"
+        return Finding("not_read_since", "warning", (Claim(text, refs, None, Basis.MEASURED),))
+    text = "read before the last change and not since: " + "; ".join(fact.title for fact in past)
+    claims = [Claim(text, refs, None, Basis.MEASURED)]
+    then, now = facts.value(MACHINE_TYPE), facts.value(VM_MACHINE)
+    if then and now and then != now and facts.newer(VM_MACHINE, MACHINE_TYPE):
+        text = f"the guest was an {then} machine when it was looked at; its VM is configured as {now} since"
+        claims.append(Claim(text, facts.refs(MACHINE_TYPE, VM_MACHINE), None, Basis.MEASURED))
+    return Finding("not_read_since", "info", tuple(claims))
+
+
+RULES = (not_read_since, gpus_lost_to_space, status_after, copies_after)

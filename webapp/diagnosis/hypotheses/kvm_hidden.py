@@ -21,7 +21,8 @@ from webapp.diagnosis.pairs import codes
 def assess(case: Case) -> Verdict:
     facts = case.facts
     hidden, configured = kvm_hidden(facts), facts.value(VM_CPU_HIDDEN)
-    if facts.newer(VM_CPU_HIDDEN, KVM_VISIBLE) and facts.newer(VM_CPU_HIDDEN, VIRT_KIND):
+    since = facts.newer(VM_CPU_HIDDEN, KVM_VISIBLE) and facts.newer(VM_CPU_HIDDEN, VIRT_KIND)
+    if since and hidden is not None and hidden != bool(configured):
         return _since_configured(facts, configured)
     if hidden is False:
         text = "the guest sees KVM’s signature"
@@ -49,13 +50,12 @@ def assess(case: Case) -> Verdict:
 def _since_configured(facts: Facts, configured: bool | None) -> Verdict:
     """The VM was changed after the guest was looked at: what the guest saw then tells nothing of now."""
     missing = (tells(KVM_VISIBLE),)
-    hides = "hides KVM (hidden=1, x-vga=1 or kvm=off)"
-    text = f"the VM’s configuration {hides if configured else 'does not hide KVM'}"
+    does = "hides KVM (hidden=1, x-vga=1 or kvm=off)" if configured else "no longer hides KVM"
+    text = f"the VM’s configuration {does}"
     claim = Claim(text, facts.refs(VM_CPU_HIDDEN), None, Basis.MEASURED)
     if configured:
         return Verdict(VerdictKind.SUPPORTED, (claim,), (), missing)
-    was = kvm_hidden(facts) is not False
-    return Verdict(VerdictKind.OPEN if was else VerdictKind.REFUTED, (), (claim,), missing)
+    return Verdict(VerdictKind.OPEN, (), (claim,), missing)
 
 
 hypothesis = Hypothesis(__name__, "KVM is hidden from the guest.", assess)

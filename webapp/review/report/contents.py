@@ -19,13 +19,15 @@ LINES_CITED, LONGEST_LINE = 12, 400
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One output that is cited. number: how the text names it. lines: (number, text) of those meant."""
+    """One output that is cited. number: how the text names it. lines: (number, text) of those meant.
+    older: when it was got, where that was before the last change."""
 
     number: int
     name: str
     label: str
     sha256: str
     lines: tuple[tuple[int, str], ...]
+    older: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ def report_of(session: DiagnosisSession, result: Diagnosis, hide: Hide | None) -
         parts=parts,
         decisions=tuple(_decision(item, plain) for item in session.decisions.all()),
         remarks=tuple(_remark(thread, plain, bool(hide)) for thread in threads_of(session)),
-        sources=tuple(_sources(session, cited, plain)),
+        sources=tuple(_sources(session, cited, plain, result.facts.past)),
         redacted=hide is not None,
     )
 
@@ -105,11 +107,14 @@ def _numbered(refs: Iterable[EvidenceRef]) -> dict[str, tuple[int, list[int]]]:
 
 def _statement(claim: Claim, cited: dict[str, tuple[int, list[int]]], plain: Hide) -> Statement:
     numbers = sorted({cited[ref.source][0] for ref in claim.evidence})
-    return Statement(plain(claim.text), str(claim.basis), tuple(numbers))
+    return Statement(plain(claim.text), claim.known, tuple(numbers))
 
 
 def _sources(
-    session: DiagnosisSession, cited: dict[str, tuple[int, list[int]]], plain: Hide
+    session: DiagnosisSession,
+    cited: dict[str, tuple[int, list[int]]],
+    plain: Hide,
+    past: frozenset[str],
 ) -> Iterable[Source]:
     stored = {f"{e.reader}@{e.sha256[:12]}": e.pk for e in session.evidence.defer("body", "stderr")}
     for name, (number, lines) in cited.items():
@@ -120,7 +125,8 @@ def _sources(
         texts = clean(evidence.raw).split("\n")
         wanted = [n for n in sorted(set(lines)) if 0 < n <= len(texts)][:LINES_CITED]
         shown = tuple((n, plain(texts[n - 1][:LONGEST_LINE])) for n in wanted)
-        yield Source(number, name, plain(evidence.label), evidence.sha256, shown)
+        got = f"{evidence.created_at:%-d %B %Y, %H:%M}" if name in past else ""
+        yield Source(number, name, plain(evidence.label), evidence.sha256, shown, got)
 
 
 def _decision(item: Decision, plain: Hide) -> str:

@@ -48,6 +48,7 @@ def _remark(remark: Remark) -> str:
 def _source(source: Source) -> Iterator[str]:
     label = f" {literal(source.label)}" if source.label else ""
     digest = f", sha256 `{source.sha256}`" if source.sha256 else ""
-    yield f"{source.number}. `{source.name}`{label}{digest}"
+    older = f", read before the last change, {source.older}" if source.older else ""
+    yield f"{source.number}. `{source.name}`{label}{digest}{older}"
     for number, text in source.lines:
         yield f"   - line {number}: {literal(text)}"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django import forms, template
@@ -16,6 +17,7 @@ from agents.facts.bench import CopyResult
 from webapp.diagnosis import wording
 from webapp.diagnosis.copy_fit import WayFit
 from webapp.diagnosis.copy_fit import way_fits as fits_of
+from webapp.diagnosis.facts import Sourced
 from webapp.triage import codec, figures
 from webapp.triage import measured_figures as drawn
 from webapp.triage.measured_figures import size_text
@@ -134,19 +136,25 @@ EVENTS = {
 }
 
 
+# Kinds whose id says too much: an output was given, and does not tell; or it was refused.
+WORDS = {"not_run": "not known"}
 SHOWN_REFS, MARKED_LINES = 3, 40
 
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """One output a claim rests on, and the lines meant in it, in order."""
+    """One output a claim rests on, and the lines meant in it, in order; none: all of it. older: when it
+    was got, where that was before the last change."""
 
     source: str
     lines: tuple[int, ...]
     label: str
+    older: datetime | None = None
 
     @property
     def text(self) -> str:
+        if not self.lines:
+            return self.label
         first, last = self.lines[0], self.lines[-1]
         return f"{self.label}:{first}" + (f"–{last}" if last > first else "")
 
@@ -198,7 +206,7 @@ def pill(state: Any) -> SafeString:
         '<span class="pill {}"><span aria-hidden="true">{}</span> {}</span>',
         colour,
         icon,
-        name.replace("_", " "),
+        WORDS.get(name, name.replace("_", " ")),
     )
 
 
@@ -234,18 +242,34 @@ def fields_of(form: forms.Form, table: str) -> Iterable[forms.BoundField]:
 
 @register.inclusion_tag("components/_claim.html", takes_context=True)
 def claim(context: Any, claim: Any) -> dict[str, Any]:
-    return {"claim": claim, "session": context.get("session"), "labels": context.get("labels")}
+    shared = {name: context.get(name) for name in ("session", "labels", "older")}
+    return {"claim": claim, **shared}
 
 
 @register.inclusion_tag("components/_refs.html", takes_context=True)
 def refs(context: Any, evidence: Any) -> dict[str, Any]:
     """Links to at most three outputs, each to the first of the lines meant in it."""
-    labels = context.get("labels") or {}
     lines: dict[str, list[int]] = {}
     for ref in evidence:
         lines.setdefault(ref.source, []).append(ref.line)
+    return _linked(context, lines)
+
+
+@register.inclusion_tag("components/_refs.html", takes_context=True)
+def read_from(context: Any, item: Sourced) -> dict[str, Any]:
+    """A link to the output of a reading, and to its lines where it rests on some."""
+    return _linked(context, {item.source: list(item.reading.lines)})
+
+
+def _linked(context: Any, lines: Mapping[str, list[int]]) -> dict[str, Any]:
+    labels, older = context.get("labels") or {}, context.get("older") or {}
     found = [
-        Cited(source, tuple(sorted(set(numbers))), labels.get(source, source.partition("@")[0]))
+        Cited(
+            source,
+            tuple(sorted(set(numbers))),
+            labels.get(source, source.partition("@")[0]),
+            older.get(source),
+        )
         for source, numbers in lines.items()
     ]
     return {

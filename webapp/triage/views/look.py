@@ -17,6 +17,7 @@ from agents.facts import ReadingKind, View, all_facts
 from agents.facts.bench import ALLREDUCE, COPY
 from agents.probes import probes_for
 from webapp.diagnosis.compare.bias import all_reduce_bias, copy_bias
+from webapp.diagnosis.contradictions.sources_disagree import differ
 from webapp.diagnosis.expected import figures
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.triage.by_hand import recordings
@@ -87,8 +88,7 @@ def _others(group: tuple[Sourced, ...]) -> tuple[Sourced, ...]:
     found: list[Sourced] = []
     for item in group[1:]:
         known = item.reading.kind is ReadingKind.KNOWN and item.epoch == best.epoch
-        said = [best.reading.value, *(other.reading.value for other in found)]
-        if known and item.reading.value not in said:
+        if known and all(differ(item, other) for other in (best, *found)):
             found.append(item)
     return tuple(found)
 

@@ -24,12 +24,14 @@ from webapp.triage.what_if import outcome, sliders
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An output the printed page cites: its name by content, what it is called, when it was got."""
+    """An output the printed page cites: its name by content, what it is called, when it was got last, and
+    whether that was before the last change."""
 
     name: str
     label: str
     origin: str
     at: Any
+    older: bool
 
 
 @require_GET
@@ -65,19 +67,22 @@ def summary(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         bars=[(bound, time_bar(bound)) for bound in result.bounds],
         ladder=ladder_rows(result.ladder),
     )
-    context["sources"] = _sources(session, sections, context["labels"])
+    context["sources"] = _sources(session, sections, context["labels"], context["older"])
     return TemplateResponse(request, "triage/summary.html", context)
 
 
 def _sources(
-    session: DiagnosisSession, sections: Iterable[Section], labels: Mapping[str, str]
+    session: DiagnosisSession,
+    sections: Iterable[Section],
+    labels: Mapping[str, str],
+    older: Mapping[str, Any],
 ) -> list[Source]:
-    """What the page's claims cite, in the order it came in."""
+    """What the page's claims cite, in the order it came in; the same bytes once, as they came last."""
     cited = {
         ref.source for section in sections for claim in section.claims for ref in claim.evidence
     }
+    newest = {e.name: e for e in evidence_of(session) if e.name in cited and not e.set_aside_at}
     return [
-        Source(evidence.name, labels.get(evidence.name, ""), evidence.origin, evidence.created_at)
-        for evidence in evidence_of(session)
-        if evidence.name in cited
+        Source(name, labels.get(name, ""), e.origin, e.created_at, name in older)
+        for name, e in sorted(newest.items(), key=lambda item: item[1].pk)
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
 from uuid import UUID
@@ -169,6 +170,7 @@ def shell(
         "previous": rail[here - 1] if here else None,
         "following": rail[here + 1] if here is not None and here + 1 < len(rail) else None,
         "labels": labels_in(facts) if facts else SimpleLazyObject(lambda: _labels(session)),
+        "older": older_in(facts) if facts else SimpleLazyObject(lambda: _older(session)),
         "members": [person for person in people if person.role],
         "roles": GIVEN,
         **activity_of(session, people),
@@ -218,6 +220,18 @@ def labels_in(facts: Facts) -> dict[str, str]:
     for item in (item for group in facts.readings.values() for item in group):
         called[item.source] = called.get(item.source) or item.label  # what was derived has none
     return {name: _label(name.partition("@")[0], label) for name, label in called.items()}
+
+
+def older_in(facts: Facts) -> dict[str, datetime | None]:
+    """When each output was got that is from before the last change."""
+    items = (item for group in facts.readings.values() for item in group)
+    return {item.source: item.at for item in items if item.source in facts.past}
+
+
+def _older(session: DiagnosisSession) -> dict[str, datetime | None]:
+    """The same, of a page that has no facts."""
+    newest = {e.name: e for e in sorted(evidence_of(session), key=lambda e: e.epoch)}
+    return {name: e.created_at for name, e in newest.items() if e.epoch < session.epoch}
 
 
 def _labels(session: DiagnosisSession) -> dict[str, str]:
