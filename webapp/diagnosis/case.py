@@ -160,9 +160,10 @@ class Finding:
 @dataclass(frozen=True, slots=True)
 class NextTest:
     """decides: hypothesis and gate ids it could change. how: what to do, in one line. minutes: somebody's,
-    with what has to be prepared."""
+    with what has to be prepared. title: what people read in place of the id."""
 
     id: str
+    title: str
     decides: tuple[str, ...]
     minutes: int
     restart: Restart

@@ -22,7 +22,7 @@ from webapp.diagnosis.case import (
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.diagnosis import Diagnosis
-from webapp.diagnosis.naming import in_words
+from webapp.diagnosis.naming import ACTORS, PATHS, RESTARTS, in_words
 from webapp.diagnosis.provenance import Provenance, provenance
 from webapp.diagnosis.ranking import supported, top_verdict
 from webapp.diagnosis.wording import factor, load, most, span, unless, why_no_clique
@@ -222,7 +222,7 @@ def for_an_engineer(result: Diagnosis) -> tuple[Section, ...]:
 def _time(result: Diagnosis) -> Section:
     claims = [claim for bound in result.bounds for claim in _of_bound(bound)]
     single = min(result.bounds, key=lambda b: b.concurrency, default=None)
-    notes = [f"assumes: {text}" for text in (single.assumes if single else ())]
+    notes = [f"assumed: {text}" for text in (single.assumes if single else ())]
     missing = dict.fromkeys(text for bound in result.bounds for text in bound.missing)
     notes += [f"missing: {in_words(text)}" for text in missing]
     return Section("Where the time goes", tuple(claims), tuple(notes))
@@ -256,13 +256,13 @@ def _gates(result: Diagnosis) -> Section:
     judged = [g for g in result.ladder if g.state in {GateState.PASS, GateState.FAIL}]
     unknown = [g for g in result.ladder if g.state is GateState.UNKNOWN]
     claims = tuple(Claim(_of_gate(g), g.evidence, None, Basis.MEASURED) for g in judged)
-    notes = [f"{g.gate} ({g.path}) unknown: {g.why}" for g in unknown]
+    notes = [f"{g.gate} ({PATHS[g.path]}) unknown: {g.why}" for g in unknown]
     return Section("The ladder of peer-to-peer", claims, tuple(notes))
 
 
 def _of_gate(gate: Gate) -> str:
     state = "passes" if gate.state is GateState.PASS else "fails"
-    return f"{gate.gate} ({gate.path}) {state}: {gate.why}"
+    return f"{gate.gate} ({PATHS[gate.path]}) {state}: {gate.why}"
 
 
 def _verdicts(result: Diagnosis, kind: VerdictKind, title: str) -> Section:
@@ -307,8 +307,8 @@ def _contradictions(result: Diagnosis) -> Section:
 
 def _tests(result: Diagnosis) -> Section:
     notes = tuple(
-        f"{test.how} ({test.minutes} min; restart: {test.restart}; by the {test.actor}); could decide: "
-        f"{'; '.join(map(in_words, test.decides))}"
+        f"{test.how} ({test.minutes} min; restarts {RESTARTS[test.restart]}; by {ACTORS[test.actor]}); "
+        f"could decide: {'; '.join(map(in_words, test.decides))}"
         for test in result.next_tests
     )
     return Section("Next tests", (), notes)

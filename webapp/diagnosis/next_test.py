@@ -62,6 +62,12 @@ def next_tests(case: Case) -> tuple[NextTest, ...]:
     return tuple(test for _, test in found[:WANTED])
 
 
+def title_of(test_id: str) -> str:
+    """What people read in place of its id; the id of one that is not proposed any more."""
+    titles = {candidate.test.id: candidate.test.title for candidate in CANDIDATES}
+    return titles.get(test_id, test_id)
+
+
 def cost_minutes(test: NextTest) -> int:
     """The test itself, the restart that it needs, and asking another person."""
     asking = ASKING_MINUTES if test.actor is Actor.HOST_ADMIN else 0
@@ -145,25 +151,27 @@ def _allowed_but_unchecked(case: Case) -> bool:
 
 def _test(
     name: str,
+    title: str,
     decides: str,
     minutes: int,
     how: str,
     restart: Restart = Restart.NONE,
     actor: Actor = Actor.OPERATOR,
 ) -> NextTest:
-    return NextTest(name, tuple(decides.split()), minutes, restart, actor, how)
+    return NextTest(name, title, tuple(decides.split()), minutes, restart, actor, how)
 
 
 CANDIDATES = (
     Candidate(
         _test(
             "engine_profile",
+            "Profile the engine",
             "launch_bound compute_bound memory_bandwidth_bound communication_latency_bound "
             "communication_bandwidth_bound",
             10,
             "Record about 20 decode steps while the engine runs and is otherwise idle: the profile sends its "
             "own requests and takes about a minute, "
-            "the rest is setting it up (POST /start_profile)",
+            "the rest is setting it up (`POST /start_profile`)",
         ),
         _no_profile,
         # It splits the whole step, where the others settle one part.
@@ -172,15 +180,17 @@ CANDIDATES = (
     Candidate(
         _test(
             "p2p_matrix",
+            "Ask the driver about peer access",
             "driver p2p_denied_no_clique p2p_denied_other",
             5,
-            "nvidia-smi topo -p2p r and topo -p2p w, with systemd-detect-virt and nvidia-smi -q",
+            "`nvidia-smi topo -p2p r` and `topo -p2p w`, with `systemd-detect-virt` and `nvidia-smi -q`",
         ),
         lambda case: _several_gpus(case) and _not_read(case.facts) and not _refused(case),
     ),
     Candidate(
         _test(
             "copy_sweep",
+            "Time copies between two GPUs",
             "communication_latency_bound communication_bandwidth_bound",
             10,
             "Time copies between two GPUs from 12 KiB to 64 MiB, device-timed, with the controls",
@@ -190,9 +200,10 @@ CANDIDATES = (
     Candidate(
         _test(
             "nccl_log",
+            "Read NCCL’s log",
             "used nccl_on_network communication_latency_bound",
             5,
-            "Start the engine once with NCCL_DEBUG=INFO and keep the log",
+            "Start the engine once with `NCCL_DEBUG=INFO` and keep the log",
             Restart.ENGINE,
         ),
         lambda case: _several_gpus(case) and case.facts.value(NCCL_TRANSPORTS) is None,
@@ -200,18 +211,20 @@ CANDIDATES = (
     Candidate(
         _test(
             "clique_capability",
+            "Look for the clique in the guest",
             "granted",
             5,
-            "sudo lspci -vv of the GPUs in the guest: is there a capability at [c8] or [d4]?",
+            "`sudo lspci -vv` of the GPUs in the guest: is there a capability at [c8] or [d4]?",
         ),
         lambda case: _in_kvm(case) and case.facts.value(CLIQUE_CAPABILITY) is None,
     ),
     Candidate(
         _test(
             "all_reduce_graph",
+            "Time all-reduces in a CUDA graph",
             "communication_latency_bound communication_bandwidth_bound",
             15,
-            "all_reduce_perf -g N for all N GPUs, -b 4K -e 1M -f 2 -G 20, while the engine is stopped",
+            "`all_reduce_perf -g N -b 4K -e 1M -f 2 -G 20` for all N GPUs, while the engine is stopped",
             Restart.ENGINE,
         ),
         _no_device_timing,
@@ -219,9 +232,10 @@ CANDIDATES = (
     Candidate(
         _test(
             "running_qemu_line",
+            "Read the running QEMU command line",
             "granted mapped",
             5,
-            "The running QEMU command line (/proc/PID/cmdline) and the log of the VM’s last start",
+            "The running QEMU command line (`/proc/PID/cmdline`) and the log of the VM’s last start",
             actor=Actor.HOST_ADMIN,
         ),
         _vm_line_unread,
@@ -229,9 +243,10 @@ CANDIDATES = (
     Candidate(
         _test(
             "delivery_check",
+            "Check that the bytes arrive",
             "delivered collective false_p2p_grant",
             10,
-            "Write a pattern to each GPU and read it back there; then all_reduce_perf -g N -c 1",
+            "Write a pattern to each GPU and read it back there; then `all_reduce_perf -g N -c 1`",
             Restart.ENGINE,
         ),
         _allowed_but_unchecked,
@@ -240,9 +255,10 @@ CANDIDATES = (
     Candidate(
         _test(
             "a_b",
+            "Measure the workload with and without P2P",
             "worth",
             30,
-            "Three runs of the workload each with P2P and with NCCL_P2P_DISABLE=1, in turn",
+            "Three runs of the workload each with P2P and with `NCCL_P2P_DISABLE=1`, in turn",
             Restart.ENGINE,
         ),
         lambda case: _in_use(case) and _serving(case),
@@ -250,9 +266,10 @@ CANDIDATES = (
     Candidate(
         _test(
             "stack_dump",
+            "See where the engine stands still",
             "hang used collective",
             5,
-            "py-spy dump of every rank’s process, and the NCCL log of the run that stands still",
+            "`py-spy dump` of every rank’s process, and the NCCL log of the run that stands still",
         ),
         _may_hang,
         weight=2.0,
@@ -260,9 +277,10 @@ CANDIDATES = (
     Candidate(
         _test(
             "gpu_count",
+            "Count the GPUs",
             "gpu_lost bar_space_shortage",
             5,
-            "lspci -d 10de: and nvidia-smi -L beside each other, with the kernel log of the boot",
+            "`lspci -d 10de:` and `nvidia-smi -L` beside each other, with the kernel log of the boot",
         ),
         _counts_unread,
         # Nothing points to it: it only closes a question.
@@ -271,9 +289,10 @@ CANDIDATES = (
     Candidate(
         _test(
             "telemetry",
+            "Watch power, clocks and links",
             "power_or_thermal_limit pcie_link_degraded",
             5,
-            "Watch power, clocks and links for a minute under the usual load (nvidia-smi dmon)",
+            "Watch power, clocks and links for a minute under the usual load (`nvidia-smi dmon`)",
         ),
         _serving,
         weight=0.2,
@@ -281,9 +300,10 @@ CANDIDATES = (
     Candidate(
         _test(
             "bare_metal_test",
+            "Test the hardware without its VM",
             "fabric",
             60,
-            "Boot once from a live medium: topo -p2p, and one copy checked by its destination",
+            "Boot once from a live medium: `topo -p2p`, and one copy checked by its destination",
             Restart.HOST,
             Actor.HOST_ADMIN,
         ),

@@ -24,9 +24,13 @@ def of_one_epoch(facts: Facts, *wanted: Fact[Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One file of webapp/diagnosis/contradictions holds one, named `rule`. Its id is the file's name."""
+    """One file of webapp/diagnosis/contradictions holds one, named `rule`. Its id is the file's name.
+
+    title: what people read in place of the id, without a stop.
+    """
 
     module: str
+    title: str
     check: Check
 
     @property

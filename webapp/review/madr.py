@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from webapp.diagnosis.naming import actor_in_words, by_title, restart_in_words
 from webapp.review.disputes import bearing_on
 from webapp.review.models import Approval, Decision
 from webapp.review.threads import Thread, threads_of
@@ -73,16 +74,16 @@ def _lines(decision: Decision, people: _People | None) -> Iterator[str]:
         yield from ("", "## Decision drivers", "", plain(decision.drivers))
     yield from ("", "## Decision", "", plain(decision.reason), "")
     for option in chosen:
-        yield f"- **{plain(option['title'])}** ({option['phase']}, by the {option['actor']})"
+        yield f"- **{plain(option['title'])}** ({option['phase']}, by {actor_in_words(option['actor'])})"
     yield from ("", "## Consequences", "")
     if decision.consequences:
         yield from (plain(decision.consequences), "")
     for option in chosen:
-        yield f"- {plain(option['title'])}: restarts {option['downtime']}"
+        yield f"- {plain(option['title'])}: restarts {restart_in_words(option['downtime'])}"
         yield f"  - isolation given up: {plain(option['isolation_cost'])}"
         yield f"  - predicted effect on throughput: {_effect(option)}"
         yield f"  - rollback: {plain(option['rollback'])}"
-        yield f"  - verified by: {plain(option['verified_by'])}"
+        yield f"  - verified by: {plain(by_title(option['verified_by']))}"
     yield from _considered(decision, plain)
     yield from ("", "## Evidence", "")
     for pin in decision.pins:

@@ -10,6 +10,9 @@ from textwrap import shorten
 from django.db import transaction
 
 from webapp.accounts.models import User
+from webapp.diagnosis.catalogue import all_hypotheses, all_options
+from webapp.diagnosis.naming import gate_in_words
+from webapp.diagnosis.next_test import title_of
 from webapp.review.models import Comment, Mention
 from webapp.triage.models import DiagnosisSession, Event
 
@@ -125,3 +128,21 @@ def mentioned(text: str, session: DiagnosisSession) -> list[User]:
 def is_named(name: str, text: str) -> bool:
     """Whether "@name" stands in the text, not as the beginning of a longer word."""
     return bool(re.search(rf"(?<!\w)@{re.escape(name)}(?!\w)", text, re.IGNORECASE))
+
+
+def about(anchor: str) -> str:
+    """What a thread is about, for people."""
+    kind, _, name = anchor.partition(":")
+    if kind == "hypothesis":
+        return next((h.claim for h in all_hypotheses() if h.id == name), name)
+    if kind == "option":
+        return next((o.title for o in all_options() if o.id == name), name)
+    if kind == "gate":
+        path, _, gate = name.partition("-")
+        return gate_in_words(gate, path)
+    if kind == "test":
+        return f"the test “{title_of(name)}”"
+    if kind == "line":
+        evidence, _, line = name.rpartition(":")
+        return f"line {line} of {evidence}"
+    return f"{kind} {name.replace('_', ' ')}" if anchor else "the session"

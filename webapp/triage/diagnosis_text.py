@@ -10,8 +10,8 @@ from webapp.diagnosis.case import Bound, OptionStatus, VerdictKind
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
 from webapp.diagnosis.claim import Claim, Range
 from webapp.diagnosis.diagnosis import Diagnosis
-from webapp.diagnosis.naming import in_words
-from webapp.diagnosis.wording import most, unless
+from webapp.diagnosis.naming import ACTORS, RESTARTS, in_words
+from webapp.diagnosis.wording import most, span, unless
 
 WIDTH = 100
 
@@ -35,7 +35,8 @@ def as_text(
         _listed(
             "Next tests",
             (
-                f"{t.id}: {t.how} ({t.minutes} min, restarts: {t.restart}, by {t.actor})"
+                f"{t.title}: {t.how} ({t.minutes} min, restarts {RESTARTS[t.restart]}, by "
+                f"{ACTORS[t.actor]})"
                 for t in result.next_tests
             ),
         ),
@@ -47,7 +48,9 @@ def as_text(
     )
     cited = {ref.source for claim in _claims(result) for ref in claim.evidence}
     called = names or {}
-    sources = _listed("Sources", (f"{s} = {called[s]}" for s in sorted(cited) if s in called))
+    old = dict.fromkeys(result.facts.past, " (older: read before the last change)")
+    named = (f"{s} = {called[s]}{old.get(s, '')}" for s in sorted(cited) if s in called)
+    sources = _listed("Sources", named)
     texts = ("\n".join(section) for section in (*sections, sources))
     return "\n\n".join(text for text in texts if text)
 
@@ -69,6 +72,7 @@ def _bounds(result: Diagnosis) -> Iterator[str]:
         yield "Where the time per step goes"
     for bound in result.bounds:
         yield from _bound(bound)
+        yield from _assumed(bound) if bound is result.bounds[0] else ()
 
 
 def _bound(bound: Bound) -> Iterator[str]:
@@ -89,11 +93,17 @@ def _bound(bound: Bound) -> Iterator[str]:
         yield f"    missing: {in_words(text)}"
 
 
+def _assumed(bound: Bound) -> Iterator[str]:
+    for text in bound.assumes:
+        yield from textwrap.wrap(
+            f"- assumed: {text}", WIDTH, initial_indent="    ", subsequent_indent="      "
+        )
+
+
 def _ms(value: Range | None) -> str:
     if value is None:
         return "unknown"
-    low, high = (f"{end:.1f}" for end in value)
-    return f"{low} ms" if low == high else f"{low}-{high} ms"
+    return f"{span(value)} ms"
 
 
 def _ladder(result: Diagnosis) -> Iterator[str]:
@@ -117,15 +127,19 @@ def _hypotheses(result: Diagnosis) -> Iterator[str]:
     for name, verdict in decided:
         yield f"  {verdict.kind:<10} {claims[name]}"
         for claim in (*verdict.for_, *verdict.against):
-            yield from _claim(claim)
+            yield from _claim(claim, result)
     if undecided:
         yield from textwrap.wrap(
             f"open: {', '.join(undecided)}", WIDTH, initial_indent="  ", subsequent_indent="    "
         )
 
 
-def _claim(claim: Claim) -> Iterator[str]:
-    where = ", ".join(f"{ref.source}:{ref.line}" for ref in claim.evidence[:2])
+def _claim(claim: Claim, result: Diagnosis) -> Iterator[str]:
+    past = result.facts.past
+    cited = (
+        f"{r.source}:{r.line}{', older' if r.source in past else ''}" for r in claim.evidence[:2]
+    )
+    where = ", ".join(cited)
     text = f"- {claim.text} [{claim.known}{'; ' + where if where else ''}]"
     yield from textwrap.wrap(text, WIDTH, initial_indent="      ", subsequent_indent="        ")
 
@@ -145,7 +159,7 @@ def _options(result: Diagnosis) -> Iterator[str]:
             after = f" (after {advice.after.replace('_', ' ')})" if advice.after else ""
             yield f"  {option.phase} {advice.status.replace('_', ' '):<12} {option.title}{after}"
             for claim in advice.why[:2]:
-                yield from _claim(claim)
+                yield from _claim(claim, result)
 
 
 def _listed(title: str, texts: Iterator[str]) -> Iterator[str]:

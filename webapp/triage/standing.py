@@ -10,6 +10,7 @@ from agents.benchmark import all_benchmarks
 from agents.facts.bench import PROFILE
 from webapp.diagnosis.case import Actor, NextTest, Restart
 from webapp.diagnosis.diagnosis import Diagnosis
+from webapp.diagnosis.naming import ACTORS, RESTARTS
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.progress import Progress
 
@@ -149,9 +150,9 @@ def _test(session: DiagnosisSession, tests: tuple[NextTest, ...]) -> Next:
     if not tests:
         return Next("Choose what to change", OPERATOR, reverse("review:decide", args=[session.pk]))
     test = tests[0]
-    restart = "no restart" if test.restart is Restart.NONE else f"restarts the {test.restart}"
-    actor = "the host’s admin" if test.actor is Actor.HOST_ADMIN else OPERATOR
-    return Next(test.id, actor, place_of(session, test.id), f"{takes(test)}, {restart}")
+    restart = "no restart" if test.restart is Restart.NONE else f"restarts {RESTARTS[test.restart]}"
+    actor = ACTORS[test.actor] if test.actor is Actor.HOST_ADMIN else OPERATOR
+    return Next(test.title, actor, place_of(session, test.id), f"{takes(test)}, {restart}")
 
 
 def takes(test: NextTest) -> str:

@@ -391,7 +391,7 @@ def test_what_the_case_does_not_say_is_marked(browser: Client, alice: User) -> N
 
 
 def _rules(page: str) -> set[str]:
-    return set(re.findall(r"Rule: ([^<]+)</p>", page))
+    return set(re.findall(r'Rule: <a href="[^"]+">([^<]+)</a></p>', page))
 
 
 @pytest.mark.django_db

@@ -34,7 +34,7 @@ def test_the_sample_names_what_it_rests_on_and_the_cheapest_test(alice: User) ->
     found = stands(open_sample("kpro6@host", owner=alice))
     assert dict(found.rests)["the host"] is True
     assert dict(found.rests)["the engine’s profile"] is False
-    assert found.next.text == "engine_profile"
+    assert found.next.text == "Profile the engine"
     assert found.next.url.endswith("/path?measure=bench.engine_profile#bench.engine_profile")
     assert found.next.cost == "10 min with preparing, about 60 s of it running, no restart"
 
@@ -65,7 +65,7 @@ def test_an_open_decision_waits_for_somebody(
     waits = found.also[0] if state == "proposed" else found.next
     assert (waits.actor, waits.url.rstrip("/").endswith(place)) == (actor, True)
     named = {item.text for item in (found.next, *found.also)}
-    assert ("engine_profile" in named) is (state != "applied")
+    assert ("Profile the engine" in named) is (state != "applied")
 
 
 def test_a_proposal_that_waits_keeps_nobody_from_measuring(alice: User) -> None:

@@ -40,4 +40,4 @@ def _spins(gpu: Gpu) -> bool:
     return gpu.power_w / gpu.power_limit_w < SPINNING_POWER
 
 
-rule = Rule(__name__, check)
+rule = Rule(__name__, "Busy GPUs at little power, and no tokens", check)

@@ -1,6 +1,8 @@
 """GPUs of one machine with different driver versions: the output is of more than one moment.
 
-Source: one kernel module drives all GPUs of a machine (NVIDIA driver README).
+One kernel module drives all GPUs of a machine.
+
+Source: NVIDIA driver README.
 """
 
 from __future__ import annotations
@@ -25,4 +27,4 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
         yield text, facts.refs(DRIVER_VERSION, GPUS)
 
 
-rule = Rule(__name__, check)
+rule = Rule(__name__, "Different driver versions on one machine", check)

@@ -47,4 +47,4 @@ def claimed_gain(text: str) -> float | None:
     return min((f for f in factors if BELIEVABLE[0] <= f <= BELIEVABLE[1]), default=None)
 
 
-rule = Rule(__name__, check)
+rule = Rule(__name__, "A hoped-for gain above the bound", check)

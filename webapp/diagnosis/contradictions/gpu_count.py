@@ -1,6 +1,8 @@
 """The PCI bus and the driver count different numbers of GPUs.
 
-Source: lspci lists what is on the bus, nvidia-smi what the driver initialised (nvidia-smi manual).
+`lspci` lists what is on the bus, `nvidia-smi` what the driver initialised.
+
+Source: nvidia-smi manual.
 """
 
 from __future__ import annotations
@@ -10,9 +12,9 @@ from collections.abc import Iterator
 from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.gpus_listed import listing
 from webapp.diagnosis.rule import Clash, Rule
 
-from webapp.diagnosis.gpus_listed import listing
 
 def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     """A part of a list, or lists from before and after a change, contradict nothing."""
@@ -25,4 +27,4 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
         yield text, facts.refs(GPU_COUNT_PCI, GPU_COUNT_SMI)
 
 
-rule = Rule(__name__, check)
+rule = Rule(__name__, "The bus and the driver count different GPUs", check)

@@ -1,6 +1,8 @@
 """The VM passes another number of devices through than the guest has GPUs.
 
-Source: Proxmox qemu-server 9.2.6, PCI.pm: one hostpciN a device.
+Each hostpciN line passes one device.
+
+Source: Proxmox qemu-server 9.2.6, PCI.pm.
 """
 
 from __future__ import annotations
@@ -39,4 +41,4 @@ def _other_mappings(facts: Facts) -> set[str]:
     return {name for name, vendor in vendors.items() if not vendor.lower().startswith("10de")}
 
 
-rule = Rule(__name__, check)
+rule = Rule(__name__, "Devices passed through and GPUs seen differ in number", check)

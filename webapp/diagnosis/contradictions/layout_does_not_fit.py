@@ -1,7 +1,8 @@
 """A layout, used or planned, whose weights and a reserve do not fit the memory of its GPUs.
 
-Source: arithmetic of parameters and memory; serving engines hold back about a tenth (vLLM 0.9,
-SGLang 0.85 to 0.9).
+Serving engines hold back about a tenth: by default vLLM uses 0.9 of the memory, SGLang 0.85 to 0.9.
+
+Source: vLLM, --gpu-memory-utilization; SGLang, --mem-fraction-static.
 """
 
 from __future__ import annotations
@@ -38,4 +39,4 @@ def _layouts(facts: Facts) -> set[tuple[int, int]]:
     return found
 
 
-rule = Rule(__name__, check)
+rule = Rule(__name__, "A layout that does not fit the memory", check)

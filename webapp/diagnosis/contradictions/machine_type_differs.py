@@ -1,6 +1,8 @@
 """The guest sits on another board than its configuration says: a change waits for a VM start.
 
-Source: Proxmox qemu-server 9.2.6: changes to a running VM are pending.
+Changes to a running VM are pending until it is stopped and started.
+
+Source: Proxmox qemu-server 9.2.6.
 """
 
 from __future__ import annotations
@@ -36,4 +38,4 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
         yield text, facts.refs(VM_QEMU_ARGS, VM_MACHINE)
 
 
-rule = Rule(__name__, check)
+rule = Rule(__name__, "Another board than the one configured", check)

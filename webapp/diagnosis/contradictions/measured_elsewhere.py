@@ -1,6 +1,8 @@
 """A benchmark's header names other cards than the guest has: it was run on another machine.
 
-Source: our programs write torch's device names; the driver lists the same names (nvidia-smi).
+The programs write the names that torch gives the GPUs, and the driver lists the same names.
+
+Source: nvidia-smi manual, query-gpu name.
 """
 
 from __future__ import annotations
@@ -24,4 +26,4 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     yield from found.items()
 
 
-rule = Rule(__name__, check)
+rule = Rule(__name__, "Measured on another machine", check)

@@ -1,6 +1,8 @@
 """What is configured does not run: the clique, or hiding KVM, waits for a VM start by its host.
 
-Source: Proxmox qemu-server 9.2.6: a reboot inside the guest applies no pending change.
+A reboot inside the guest applies no pending change.
+
+Source: Proxmox qemu-server 9.2.6.
 """
 
 from __future__ import annotations
@@ -46,4 +48,4 @@ def _configures_clique(facts: Facts) -> bool:
     return bool(args and qemu_args.cliques(qemu_args.split(args) or (), slots))
 
 
-rule = Rule(__name__, check)
+rule = Rule(__name__, "Configured, but not running yet", check)

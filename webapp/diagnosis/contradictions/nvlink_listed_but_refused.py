@@ -1,4 +1,4 @@
-"""topo -m lists NVLinks between GPUs whose peer access over NVLink the driver refuses.
+"""`topo -m` lists NVLinks between GPUs whose peer access over NVLink the driver refuses.
 
 Source: nvidia-smi manual, topo -m and topo -p2p n.
 """
@@ -28,4 +28,4 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
         yield text, facts.refs(TOPOLOGY, P2P_NVLINK)
 
 
-rule = Rule(__name__, check)
+rule = Rule(__name__, "NVLink is listed and its peer access refused", check)

@@ -60,4 +60,4 @@ def _refs(item: Sourced, vm: Vm, keys: tuple[str, ...]) -> tuple[EvidenceRef, ..
     return tuple(EvidenceRef(item.source, line) for line in lines[:4]) or item.refs[:2]
 
 
-rule = Rule(__name__, check)
+rule = Rule(__name__, "pcie=1 without q35", check)

@@ -1,6 +1,8 @@
 """The driver refuses P2P on every pair, and an NCCL log shows P2P: they are of different moments.
 
-Source: NCCL 2.30.7, src/graph/paths.cc: P2P needs reads and writes OK in NVML.
+NCCL takes P2P only where NVML answers OK for reads and writes.
+
+Source: NCCL 2.30.7, src/graph/paths.cc.
 """
 
 from __future__ import annotations
@@ -27,4 +29,4 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
         yield text, facts.refs(P2P_READ, P2P_WRITE, NCCL_TRANSPORTS)
 
 
-rule = Rule(__name__, check)
+rule = Rule(__name__, "P2P is refused and yet used by NCCL", check)

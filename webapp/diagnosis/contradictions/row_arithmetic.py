@@ -1,6 +1,8 @@
 """A printed row whose size, time and rate do not fit together within 5 %; it is left out.
 
-Source: rate = bytes ÷ time; in KB or KiB, whichever the row itself fits.
+The rate is the bytes ÷ the time, in KB or KiB, whichever the row itself fits.
+
+Source: IEC 80000-13, decimal and binary prefixes.
 """
 
 from __future__ import annotations
@@ -27,4 +29,4 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
             yield text, (EvidenceRef(item.source, row.line),)
 
 
-rule = Rule(__name__, check)
+rule = Rule(__name__, "A row that fails its own arithmetic", check)

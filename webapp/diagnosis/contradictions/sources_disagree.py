@@ -1,6 +1,8 @@
 """Two outputs of one epoch say different things of a fact that does not change by itself.
 
-Source: what does not change between two boots reads the same twice.
+What does not change between two boots reads the same twice. An epoch is the time between two changes.
+
+Source: a rule of Peerpath's own.
 """
 
 from __future__ import annotations
@@ -106,4 +108,4 @@ def _counted(codes: Iterable[str]) -> str:
     return ", ".join(f"{code} on {n} of {total} pairs" for code, n in counts.most_common())
 
 
-rule = Rule(__name__, check)
+rule = Rule(__name__, "Two outputs that disagree", check)

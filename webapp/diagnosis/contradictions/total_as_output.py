@@ -1,6 +1,8 @@
 """A rate that counts input and output tokens stands where output alone is meant.
 
-Source: vLLM benchmark_serving and SGLang bench_serving print both rates.
+The engines' own benchmarks print both rates.
+
+Source: vLLM benchmark_serving; SGLang bench_serving.
 """
 
 from __future__ import annotations
@@ -75,4 +77,4 @@ def _range(value: tuple[float, float]) -> str:
     return f"{value[0]:g}" if value[0] == value[1] else f"{value[0]:g}–{value[1]:g}"
 
 
-rule = Rule(__name__, check)
+rule = Rule(__name__, "A total rate taken for the output rate", check)

@@ -1,6 +1,8 @@
 """The guest's DMI UUID is not that of the VM it is taken for: outputs of two machines are mixed.
 
-Source: SMBIOS 3.7 system UUID; Proxmox qemu-server 9.2.6 sets it from smbios1.
+Proxmox sets the guest's UUID from the `smbios1` line of the VM.
+
+Source: SMBIOS 3.7, system UUID; Proxmox qemu-server 9.2.6.
 """
 
 from __future__ import annotations
@@ -28,4 +30,4 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
         yield f"no VM that was read has the guest’s UUID {guest}", facts.refs(PRODUCT_UUID, VMS)
 
 
-rule = Rule(__name__, check)
+rule = Rule(__name__, "The guest’s UUID is not the VM’s", check)

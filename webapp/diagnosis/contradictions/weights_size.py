@@ -1,6 +1,8 @@
 """A size given for the weights does not fit the model's parameters and their bits.
 
-Source: parameters × bits ÷ 8 is the least that weights can take.
+Parameters × bits ÷ 8 is the least that weights can take.
+
+Source: arithmetic of parameters and bits.
 """
 
 from __future__ import annotations
@@ -71,4 +73,4 @@ def _outside(model: Model, size: float) -> str | None:
     return f"{size / 1e9:.0f} GB of weights is said, {low / 1e9:.0f}–{high / 1e9:.0f} GB given for the model"
 
 
-rule = Rule(__name__, check)
+rule = Rule(__name__, "A size of the weights that cannot be", check)

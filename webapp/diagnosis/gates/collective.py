@@ -1,7 +1,8 @@
 """Is a collective right over P2P: a value-checked all-reduce, beside a control arm without P2P.
 
-Source: NCCL writes the transports it took to its log; nccl-tests check values with -c 1
-(NVIDIA/nccl-tests, README).
+NCCL writes the transports it took to its log, and nccl-tests check the values with `-c 1`.
+
+Source: NVIDIA/nccl-tests, README.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Do the bytes arrive: a pattern written by one GPU, read back by the GPU that owns the memory.
 
-Source: a check by the GPU that writes is blind to a mapping that mirrors its own memory
-(NVIDIA/nccl issue 2335).
+A check by the GPU that writes is blind to a mapping that mirrors its own memory.
+
+Source: NVIDIA/nccl issue 2335.
 """
 
 from __future__ import annotations

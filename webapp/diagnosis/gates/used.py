@@ -1,4 +1,7 @@
-"""Does the engine use it: the transports in its own NCCL log (NCCL 2.30.7, src/transport)."""
+"""Does the engine use it: the transports in its own NCCL log.
+
+Source: NCCL 2.30.7, src/transport.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Is it worth it: the workload measured with and without P2P, more than one run each.
 
-One run an arm tells nothing: two arms differ only when the slowest run of one is faster than the
-fastest of the other, which for three runs each happens by chance in 1 of 20 cases a side.
+One run an arm tells nothing: two arms differ only when the slowest run of one is faster than the fastest of
+the other, which for three runs each happens by chance in 1 of 20 cases a side.
 
-Source: exact rank test; 2 of 20 orders of three and three runs are this far apart.
+Source: exact rank-sum test, three runs against three (Wilcoxon, 1945).
 """
 
 from __future__ import annotations

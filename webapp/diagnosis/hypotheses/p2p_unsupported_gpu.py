@@ -1,8 +1,9 @@
 """This GPU model has no P2P over PCIe with the stock driver.
 
-GeForce 30, 40 and 50 answer CNS on bare metal too; of RTX PRO 6000, RTX 6000 Ada, L40S, A100, H100 and
-H200 public topo outputs show OK (NVIDIA open kernel modules 595.45.04; those outputs). Other models stay
-open.
+GeForce 30, 40 and 50 answer CNS on bare metal too; of RTX PRO 6000, RTX 6000 Ada, L40S, A100, H100 and H200
+public outputs of `topo -p2p` show OK. Other models stay open.
+
+Source: NVIDIA open kernel modules 595.45.04; public outputs of `topo -p2p`, up to 2026.
 """
 
 from __future__ import annotations

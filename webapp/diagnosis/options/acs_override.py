@@ -1,6 +1,8 @@
 """A kernel patch that pretends isolation that the hardware does not have.
 
-It splits IOMMU groups and never merges them (Proxmox kernel 7.0, patch 0004).
+It splits IOMMU groups and never merges them.
+
+Source: Proxmox kernel 7.0, patch 0004.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Lets VFIO run without interrupt remapping.
 
-A guest could then inject interrupts into the host (Linux vfio_iommu_type1 module parameter).
+A guest could then inject interrupts into the host.
+
+Source: Linux drivers/vfio/vfio_iommu_type1.c, allow_unsafe_interrupts.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ option = Option(
     downtime=Restart.HOST,
     isolation_cost="a guest may inject interrupts into the host",
     rollback="remove the module option and reboot",
-    verified_by="dmesg on the host: interrupt remapping enabled",
+    verified_by="`dmesg` on the host says that interrupt remapping is enabled",
     changes=(
         "host.kernel_cmdline",
         "host.iommu",

@@ -1,6 +1,6 @@
 """An option that the kernel does not know; the AMD IOMMU is on by default.
 
-Linux drivers/iommu/amd/init.c prints "AMD-Vi: Unknown option - 'on'" and goes on.
+The kernel prints `AMD-Vi: Unknown option - 'on'` and goes on.
 
 Source: Linux drivers/iommu/amd/init.c, parse_amd_iommu_options.
 """
@@ -30,7 +30,7 @@ option = Option(
     downtime=Restart.HOST,
     isolation_cost="none",
     rollback="remove it from the command line",
-    verified_by="dmesg on the host: AMD-Vi lines",
+    verified_by="`dmesg` on the host has lines of AMD-Vi",
     changes=("host.kernel_cmdline",),
     judge=judge,
 )

@@ -1,6 +1,8 @@
 """ACS switched off in the firmware: IOMMU groups get other numbers.
 
-Source: Proxmox pve-guest-common, Mapping/PCI.pm, checks the group at every start.
+A mapping that names a group is checked at every start of a VM.
+
+Source: Proxmox pve-guest-common, Mapping/PCI.pm.
 """
 
 from __future__ import annotations

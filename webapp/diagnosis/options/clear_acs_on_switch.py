@@ -1,6 +1,8 @@
 """Lets traffic between GPUs on one switch turn there, in place of a detour over the root port.
 
-setpci on the switch's downstream ports, or the kernel's pci=disable_acs_redir (Linux kernel parameters).
+By `setpci` on the switch's downstream ports, or by the kernel's option pci=disable_acs_redir.
+
+Source: PCI Express base specification, ACS; Linux kernel parameters.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ option = Option(
     downtime=Restart.VM,
     isolation_cost="devices below the switch lose isolation; groups merge, and mappings must be made again",
     rollback="set the bits again, or boot without the parameter",
-    verified_by="lspci -vvv: ACSCtl without ReqRedir; bench.contention per pair",
+    verified_by="`lspci -vvv` shows ACSCtl without ReqRedir; bench.contention per pair",
     changes=("host.acs",),
     judge=judge,
     by_hand="On the host, as root, with the VM stopped, for each downstream port above a GPU: note "

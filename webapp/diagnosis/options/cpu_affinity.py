@@ -25,7 +25,7 @@ option = Option(
     actor=Actor.HOST_ADMIN,
     downtime=Restart.VM,
     isolation_cost="none",
-    rollback="qm set VMID --delete affinity, then stop and start",
+    rollback="`qm set VMID --delete affinity`, then stop and start",
     verified_by="bench.launch before and after",
     changes=(
         "host.vms",

@@ -1,7 +1,8 @@
 """The host's processor shown to the guest, address width included.
 
-Proxmox's own models expose 40 physical address bits, 1 TiB; `host` passes the processor's width
-(qemu-server 9.2.6, CPUConfig.pm).
+Proxmox's own models expose 40 physical address bits, 1 TiB; `host` passes the processor's width.
+
+Source: Proxmox qemu-server 9.2.6, CPUConfig.pm.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ option = Option(
     actor=Actor.HOST_ADMIN,
     downtime=Restart.VM,
     isolation_cost="none",
-    rollback="qm set VMID --cpu with the old value, then stop and start",
+    rollback="`qm set VMID --cpu` with the old value, then stop and start",
     verified_by="guest.phys_bits shows the host’s width; the guest names the host’s processor",
     changes=(
         "vm.cpu",

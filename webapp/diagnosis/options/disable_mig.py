@@ -1,4 +1,7 @@
-"""MIG slices a GPU, and a sliced GPU has no peer access (NVIDIA MIG user guide)."""
+"""MIG slices a GPU, and a sliced GPU has no peer access.
+
+Source: NVIDIA MIG user guide.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,8 @@ option = Option(
     actor=Actor.OPERATOR,
     downtime=Restart.GUEST,
     isolation_cost="the slices’ users share a GPU again",
-    rollback="nvidia-smi -i N -mig 1 and make the instances again",
-    verified_by="nvidia-smi -q shows MIG mode disabled; topo -p2p is read again",
+    rollback="`nvidia-smi -i N -mig 1`, and make the instances again",
+    verified_by="`nvidia-smi -q` shows MIG mode disabled; `topo -p2p` is read again",
     changes=(
         "guest.gpus",
         "guest.p2p_read",

@@ -35,7 +35,7 @@ option = Option(
     downtime=Restart.ENGINE,
     isolation_cost="none",
     rollback="stop the service",
-    verified_by="nvidia-smi -q: Fabric State Completed, Status Success",
+    verified_by="`nvidia-smi -q` shows the fabric’s State Completed and Status Success",
     changes=(
         "guest.fabric",
         "guest.p2p_read",

@@ -30,7 +30,7 @@ option = Option(
     downtime=Restart.HOST,
     isolation_cost="none",
     rollback="nothing to undo",
-    verified_by="lspci -vv on the host under load: LnkSta as LnkCap",
+    verified_by="`lspci -vv` on the host under load shows LnkSta as LnkCap",
     changes=(
         "guest.pcie_links",
         "host.pcie_links",

@@ -1,7 +1,9 @@
 """The hypervisor's promise to the guest's driver that these GPUs may reach each other.
 
-QEMU's x-nv-gpudirect-clique (hw/vfio/pci-quirks.c); on Proxmox through `args`. It asserts and enables
-nothing: a false promise hangs or corrupts data, so gates 4 to 7 follow, and a way back.
+QEMU's option x-nv-gpudirect-clique, on Proxmox through `args`. It asserts and enables nothing: a false
+promise hangs or corrupts data, so gates 4 to 7 follow, and a way back.
+
+Source: QEMU hw/vfio/pci-quirks.c; NVIDIA open kernel modules 595.45, p2p_caps.c.
 """
 
 from __future__ import annotations
@@ -126,7 +128,7 @@ option = Option(
     actor=Actor.HOST_ADMIN,
     downtime=Restart.VM,
     isolation_cost="the GPUs of this VM may write into each other’s memory; nothing outside the VM",
-    rollback="shut down, restore the VM configuration (or qm set VMID --delete args), start",
+    rollback="shut down, restore the VM configuration (or `qm set VMID --delete args`), start",
     verified_by="gates driver, delivered, collective and used; then an A/B of the workload",
     changes=(
         "vm.args",

@@ -33,7 +33,7 @@ option = Option(
     actor=Actor.HOST_ADMIN,
     downtime=Restart.VM,
     isolation_cost="none",
-    rollback="qm set VMID --delete hugepages, then stop and start",
+    rollback="`qm set VMID --delete hugepages`, then stop and start",
     verified_by="bench.copy before and after, five runs each",
     changes=(
         "vm.hugepages",

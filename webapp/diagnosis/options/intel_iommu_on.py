@@ -36,7 +36,7 @@ option = Option(
     downtime=Restart.HOST,
     isolation_cost="none",
     rollback="remove it from the command line and reboot",
-    verified_by="dmesg on the host: DMAR: IOMMU enabled",
+    verified_by="`dmesg` on the host says “DMAR: IOMMU enabled”",
     changes=(
         "host.kernel_cmdline",
         "host.iommu",

@@ -1,8 +1,8 @@
 """Untranslated DMA for devices that the host's own drivers use.
 
-A device given to a VM sits in a domain of its own, with pt as without (Linux iommu core, VFIO).
+A device given to a VM sits in a domain of its own, with pt as without.
 
-Source: Linux drivers/iommu/iommu.c, default domain; vfio_iommu_type1.
+Source: Linux drivers/iommu/iommu.c, default domain; Linux drivers/vfio/vfio_iommu_type1.c.
 """
 
 from __future__ import annotations

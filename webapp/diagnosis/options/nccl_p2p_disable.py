@@ -38,7 +38,7 @@ option = Option(
     actor=Actor.OPERATOR,
     downtime=Restart.ENGINE,
     isolation_cost="none",
-    rollback="unset NCCL_P2P_DISABLE and restart the engine",
+    rollback="unset `NCCL_P2P_DISABLE` and restart the engine",
     verified_by="guest.nccl_transports: the log shows SHM",
     changes=(
         "guest.nccl_env",

@@ -1,6 +1,8 @@
 """How far apart NCCL lets two GPUs be for P2P.
 
-The default is PXB; on AMD with at most two GPUs SYS (NCCL 2.30, src/graph).
+The default is PXB; on AMD with at most two GPUs SYS.
+
+Source: NCCL 2.30, src/graph.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ option = Option(
     actor=Actor.OPERATOR,
     downtime=Restart.ENGINE,
     isolation_cost="none",
-    rollback="unset NCCL_P2P_LEVEL and restart the engine",
+    rollback="unset `NCCL_P2P_LEVEL` and restart the engine",
     verified_by="guest.nccl_transports: the log shows P2P",
     changes=(
         "guest.nccl_env",

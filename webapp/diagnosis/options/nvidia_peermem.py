@@ -25,7 +25,7 @@ option = Option(
     actor=Actor.OPERATOR,
     downtime=Restart.NONE,
     isolation_cost="none",
-    rollback="modprobe -r nvidia-peermem",
+    rollback="`modprobe -r nvidia-peermem`",
     verified_by="nothing to verify: it changes nothing between GPUs",
     judge=judge,
 )

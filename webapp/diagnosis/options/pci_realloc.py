@@ -34,7 +34,7 @@ option = Option(
     downtime=Restart.GUEST,
     isolation_cost="none",
     rollback="remove it from the command line and reboot the guest",
-    verified_by="every GPU has its BARs, and nvidia-smi lists as many as the bus",
+    verified_by="every GPU has its BARs, and `nvidia-smi` lists as many GPUs as the bus",
     changes=(
         "guest.kernel_cmdline",
         "guest.gpus",

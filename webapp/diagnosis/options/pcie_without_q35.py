@@ -1,7 +1,9 @@
-"""pcie=1 alone, on the default i440FX board: the VM does not start.
+"""`pcie=1` alone, on the default i440FX board: the VM does not start.
 
-`qm set` accepts it, `qm start` and `qm showcmd` die with "q35 machine model is not enabled"
-(qemu-server 9.2.6, PCI.pm; the check is there since 2014).
+`qm set` accepts it; `qm start` and `qm showcmd` die with `q35 machine model is not enabled`, a check that is
+there since 2014.
+
+Source: Proxmox qemu-server 9.2.6, PCI.pm.
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ option = Option(
     actor=Actor.HOST_ADMIN,
     downtime=Restart.VM,
     isolation_cost="none",
-    rollback="qm set VMID --hostpciN with the old value",
-    verified_by="qm showcmd VMID exits 0 before the start",
+    rollback="`qm set VMID --hostpciN` with the old value",
+    verified_by="`qm showcmd VMID` exits 0 before the start",
     changes=(
         "vm.hostpci",
         "vm.qemu_args",

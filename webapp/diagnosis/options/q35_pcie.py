@@ -1,6 +1,9 @@
-"""The q35 board and pcie=1 on every GPU, changed in one step.
+"""The q35 board and `pcie=1` on every GPU, changed in one step.
 
-NIC names change (ens18 becomes enp6s18), so the network is matched by MAC address first.
+The network card gets another name (ens18 becomes enp6s18), so the network is matched by MAC address first.
+
+Source: NVIDIA open kernel modules 595.45, p2p_caps.c; systemd, network interface naming; Proxmox qemu-server
+9.2.6, PCI.pm.
 """
 
 from __future__ import annotations

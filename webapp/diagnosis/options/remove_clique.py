@@ -35,7 +35,7 @@ option = Option(
     downtime=Restart.VM,
     isolation_cost="none",
     rollback="set the same args again, stop and start",
-    verified_by="topo -p2p shows NS again; the engine runs over shared memory",
+    verified_by="`topo -p2p` shows NS again; the engine runs over shared memory",
     changes=(
         "vm.args",
         "vm.clique",

@@ -1,4 +1,9 @@
-"""Tensor parallel over half of the GPUs: fewer ring steps, twice the weights on each."""
+"""Tensor parallel over half of the GPUs: fewer ring steps, twice the weights on each.
+
+The engines hold back about a tenth of the memory for context and buffers.
+
+Source: vLLM, --gpu-memory-utilization; SGLang, --mem-fraction-static.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """The KVM signature, which the driver must see to ask for a clique.
 
-hidden=1 and x-vga=1 both set kvm=off (qemu-server 9.2.6, PCI.pm, CPUConfig.pm).
+`hidden=1` and `x-vga=1` both set kvm=off.
+
+Source: Proxmox qemu-server 9.2.6, PCI.pm and CPUConfig.pm.
 """
 
 from __future__ import annotations
@@ -36,8 +38,8 @@ option = Option(
     actor=Actor.HOST_ADMIN,
     downtime=Restart.VM,
     isolation_cost="none",
-    rollback="qm set VMID --cpu and --hostpciN with the old values, then stop and start",
-    verified_by="guest.kvm_visible; systemd-detect-virt prints kvm",
+    rollback="`qm set VMID --cpu` and `--hostpciN` with the old values, then stop and start",
+    verified_by="guest.kvm_visible: yes; `systemd-detect-virt` prints kvm",
     changes=(
         "vm.cpu",
         "vm.cpu_hidden",

@@ -42,7 +42,7 @@ option = Option(
     actor=Actor.HOST_ADMIN,
     downtime=Restart.VM,
     isolation_cost="none",
-    rollback="qm set VMID --numa 0 and delete the numaN lines, then stop and start",
+    rollback="`qm set VMID --numa 0`, and delete the numaN lines; then stop and start",
     verified_by="guest.numa_nodes shows as many nodes; bench.copy per pair",
     changes=(
         "vm.numa",

@@ -10,7 +10,7 @@ from webapp.diagnosis.claim import Claim, EvidenceRef
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.explain import for_a_manager, for_an_engineer
 from webapp.review.models import Decision
-from webapp.review.threads import Thread, threads_of
+from webapp.review.threads import Thread, about, threads_of
 from webapp.triage.models import DiagnosisSession
 
 Hide = Callable[[str], str]
@@ -143,7 +143,7 @@ def _remark(thread: Thread, plain: Hide, nameless: bool) -> Remark:
     first = thread.first
     return Remark(
         who(first.author.username),
-        first.anchor.replace(":", " ").replace("_", " "),
+        about(first.anchor),
         first.stance,
         plain(first.text),
         thread.resolved,

@@ -7,12 +7,11 @@ from typing import Any
 from django import template
 from django.urls import reverse
 
-from webapp.diagnosis.catalogue import all_hypotheses, all_options
-from webapp.review.threads import Thread, threads_read
+from webapp.review.threads import Thread, about, threads_read
 from webapp.triage.models import DiagnosisSession
-from webapp.triage.templatetags.why import titled
 
 register = template.Library()
+register.filter("anchor_words", about)
 
 
 def _all(context: template.Context) -> list[Thread]:
@@ -80,25 +79,6 @@ def threads_count(context: template.Context, kind: str, name: Any) -> int:
 @register.filter
 def of_evidence(line: int, name: str) -> str:
     return f"{name}:{line}"
-
-
-@register.filter
-def anchor_words(anchor: str) -> str:
-    """What a thread is about, for people."""
-    kind, _, name = anchor.partition(":")
-    if kind == "hypothesis":
-        return next((h.claim for h in all_hypotheses() if h.id == name), name)
-    if kind == "option":
-        return next((o.title for o in all_options() if o.id == name), name)
-    if kind == "gate":
-        path, _, gate = name.partition("-")
-        return f"gate “{gate}” over {path}"
-    if kind == "test":
-        return f"the measurement “{titled(name)}”"
-    if kind == "line":
-        evidence, _, line = name.rpartition(":")
-        return f"line {line} of {evidence}"
-    return f"{kind} {name.replace('_', ' ')}" if anchor else "the session"
 
 
 @register.simple_tag

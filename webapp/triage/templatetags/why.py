@@ -14,14 +14,16 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import slugify
 
-from agents.benchmark import all_benchmarks
 from agents.facts import ReadingKind, all_facts
-from agents.probes import all_probes
 from webapp.diagnosis.case import Advice
+from webapp.diagnosis.catalogue import all_hypotheses, all_options
 from webapp.diagnosis.claim import EvidenceRef
+from webapp.diagnosis.contradictions import all_rules
 from webapp.diagnosis.explain import provenance
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.naming import by_title
 from webapp.diagnosis.reference.glossary import GLOSSARY
+from webapp.diagnosis.wording import typeset
 from webapp.triage.templatetags.show import STATES, pill
 
 register = template.Library()
@@ -78,16 +80,7 @@ def advised(advice: Advice) -> SafeString:
     return format_html(text, STATES[advice.status][0], advice.status, titled(advice.after))
 
 
-_ID = re.compile(r"\b(?:bench|guest|host)\.[a-z][a-z0-9_]*")
-
-
-@register.filter
-def by_title(text: str) -> str:
-    """Ids of programs, probes and facts in it as what they are called."""
-    titles: dict[str, str] = {fact.id: fact.title for fact in all_facts().values()}
-    titles |= {probe.id: probe.title for probe in all_probes().values()}
-    titles |= {benchmark.id: benchmark.title for benchmark in all_benchmarks().values()}
-    return _ID.sub(lambda found: titles.get(found[0], found[0]), text)
+register.filter("by_title", by_title)
 
 
 @register.filter
@@ -108,13 +101,38 @@ def sentence(text: str) -> str:
     return begun + ("" if text.endswith((".", "?")) or not text else ".")
 
 
+# Packages of rules: what one is called, and where the help has it; "" where it has none.
+_KINDS = {
+    "gates": ("gate", "reasoning#gate-"),
+    "hypotheses": ("hypothesis", "rules#hypothesis-"),
+    "contradictions": ("contradiction", "rules#contradiction-"),
+    "options": ("option", "options#"),
+    "finding_rules": ("findings", ""),
+}
+
+
 @register.filter
 def rule_title(module: str) -> str:
-    """ "webapp.diagnosis.gates.fabric" as "gate, fabric"."""
+    """ "webapp.diagnosis.gates.fabric" as "gate “fabric”"."""
     package, _, name = module.removeprefix("webapp.diagnosis.").partition(".")
-    kinds = {"hypotheses": "hypothesis", "finding_rules": "finding"}
-    kind = kinds.get(package, package.removesuffix("s"))
-    return f"{kind}, {titled(name)}" if name else titled(package)
+    kind, _ = _KINDS.get(package, (titled(package), ""))
+    return f"{kind} “{_rule_titles(package).get(name, titled(name))}”" if name else kind
+
+
+@register.filter
+def rule_help(module: str) -> str:
+    """Where the help explains the rule; "" where it has no entry."""
+    package, _, name = module.removeprefix("webapp.diagnosis.").partition(".")
+    slug, _, anchor = _KINDS.get(package, ("", ""))[1].partition("#")
+    return f"{reverse('help:page', args=[slug])}#{anchor}{name}" if slug else ""
+
+
+def _rule_titles(package: str) -> dict[str, str]:
+    if package == "hypotheses":
+        return {h.id: h.claim.rstrip(".") for h in all_hypotheses()}
+    if package == "contradictions":
+        return {rule.id: rule.title for rule in all_rules()}
+    return {o.id: o.title for o in all_options()} if package == "options" else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +177,10 @@ def why(context: Any, rule: str) -> dict[str, Any]:
 
 def paragraphs(docstring: str) -> list[str]:
     """Without the one that states the source, which is shown by itself."""
-    found = [text for text in docstring.split("\n\n") if not text.startswith("Source:")]
-    return [typeset(text) for text in found]
+    return [text for text in docstring.split("\n\n") if not text.startswith("Source:")]
 
 
-@register.filter
-def typeset(text: str) -> str:
-    """A docstring's apostrophes as those of every other text on a page."""
-    return re.sub(r"(?<=\w)'(?=s\b)|(?<=s)'(?=[\s,.;:)])", "’", text)
+register.filter("typeset", typeset)
 
 
 def _input(facts: Facts, name: str, labels: Mapping[str, str]) -> Input:
@@ -212,6 +226,6 @@ def _terms() -> tuple[re.Pattern[str], dict[str, str]]:
 
 @register.filter
 def ticked(text: str) -> SafeString:
-    """A docstring's `code` as <code>."""
-    escaped = str(conditional_escape(" ".join(text.split())))
+    """A docstring's `code` as <code>, and its quotes as those of every other text on a page."""
+    escaped = str(conditional_escape(typeset(" ".join(text.split()))))
     return format_html("{}", mark_safe(re.sub(r"`+([^`]+)`+", r"<code>\1</code>", escaped)))  # noqa: S308
