@@ -25,6 +25,7 @@ from tests.worker.conftest import wait_until
 from webapp.accounts.models import User
 from webapp.triage import credentials, runs
 from webapp.triage.models import DiagnosisSession, PinnedHostKey, Run, RunState, Target
+from webapp.triage.sessions import member_add
 from worker import tasks
 
 pytestmark = pytest.mark.service
@@ -188,6 +189,7 @@ def test_with_several_people_only_administrators_use_this_machines_keys(
     machine: Target, admin: User
 ) -> None:
     operator = User.objects.create(username="olga")
+    member_add(machine.session, user=operator, added_by=admin)
     with pytest.raises(credentials.RefusedError, match="administrator"):
         credentials.agent_for(machine, operator)
     User.objects.filter(pk=admin.pk).update(is_active=False)

@@ -98,9 +98,13 @@ class OneTimeLink(models.Model):
 
     @classmethod
     def find(cls, token: str) -> OneTimeLink | None:
-        """The link of this token, if it is neither used nor expired."""
+        """The link of this token, if it is neither used nor expired, and who invited still may."""
+        invited = models.Q(invited_by__is_active=True, invited_by__is_staff=True)
         return cls.objects.filter(
-            token_sha256=_hash(token), used_at=None, expires_at__gt=timezone.now()
+            models.Q(invited_by=None) | invited,
+            token_sha256=_hash(token),
+            used_at=None,
+            expires_at__gt=timezone.now(),
         ).first()
 
     def redeem(self, user: User) -> bool:
@@ -245,8 +249,8 @@ class Tally(models.Model):
         known = cls.objects.filter(key=key, ends_at__gt=now).first()
         if known is None:
             cls.objects.filter(key=key, ends_at__lte=now).delete()
-            new = cls(key=key, ends_at=now + timedelta(seconds=wait_s))
-            cls.objects.bulk_create([new], ignore_conflicts=True)
+            new = Tally(key=key, ends_at=now + timedelta(seconds=wait_s))
+            Tally.objects.bulk_create([new], ignore_conflicts=True)
         elif known.count >= most:
             return False
         return bool(cls.objects.filter(key=key, count__lt=most).update(count=models.F("count") + 1))

@@ -21,6 +21,7 @@ from django.utils import timezone
 from webapp.notices import posting
 from webapp.notices.models import Delivery, DeliveryState
 from webapp.triage import sealing
+from webapp.triage.models import DiagnosisSession
 
 SENDING_FOR = timedelta(minutes=1)  # posting and mailing end within 30 s
 # Some three days in all: long enough for a weekend without the receiver.
@@ -35,7 +36,9 @@ class GoneError(posting.PostError):
     """Nobody is there to be told any more."""
 
     def __init__(self) -> None:
-        super().__init__("It was removed, or the account has no address any more.", None)
+        super().__init__(
+            "It was removed, or who is told, or had it told, may not be there any more.", None
+        )
 
 
 def due(now: datetime, most: int) -> list[UUID]:
@@ -57,7 +60,7 @@ def deliver(delivery_id: UUID) -> None:
     )
     if not taken:
         return
-    delivery = Delivery.objects.select_related("webhook", "user", "event__session").get(
+    delivery = Delivery.objects.select_related("webhook__made_by", "user", "event__session").get(
         pk=delivery_id
     )
     try:
@@ -76,7 +79,7 @@ def deliver(delivery_id: UUID) -> None:
 
 def _posted(delivery: Delivery) -> int | None:
     webhook = delivery.webhook
-    if webhook is None or webhook.removed_at:
+    if webhook is None or webhook.removed_at or not webhook.stands:
         raise GoneError
     secret = sealing.keyring().open(webhook.key_id, webhook.sealed, str(webhook.pk))
     message = posting.signed(
@@ -93,6 +96,8 @@ def _mailed(delivery: Delivery) -> int | None:
     user = delivery.user
     if user is None or not user.is_active or not user.email or not settings.MAIL_ON:
         raise GoneError
+    if not DiagnosisSession.objects.visible_to(user).filter(pk=delivery.event.session_id).exists():
+        raise GoneError  # they were removed while it waited
     told = json.loads(delivery.body)
     subject = " ".join(told["text"].split())[:200]  # a header has one line
     text = f"{told['text']}\n\n{told['url']}\n\nWhat you are told of: {settings.PUBLIC_URL}/account"

@@ -17,6 +17,7 @@ from webapp.notices.models import Choice, Delivery, Webhook
 from webapp.notices.wording import Notice, notice_of
 from webapp.review.models import Mention
 from webapp.triage.models import DiagnosisSession, Event, News, Run
+from webapp.triage.models.session import stands
 
 # After a long outage nobody is told of what is over.
 STALE = timedelta(days=1)
@@ -48,7 +49,7 @@ def _deliveries(event: Event) -> Iterator[Delivery]:
     notice, now = notice_of(event), timezone.now()
     about = {"event": event, "kind": notice.kind, "body": notice.as_json(), "due_at": now}
     whose = Q(session=event.session_id) | Q(session=None)
-    for webhook in Webhook.objects.filter(whose, removed_at=None):
+    for webhook in Webhook.objects.filter(whose, stands(), removed_at=None):
         if notice.kind in webhook.kinds:
             yield Delivery(webhook=webhook, **about)
     for user in _people(notice) if settings.MAIL_ON else ():

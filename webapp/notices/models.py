@@ -7,8 +7,10 @@ import uuid
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.functional import cached_property
 
 from webapp.triage.models import DiagnosisSession, Event
+from webapp.triage.models.session import may_operate
 
 
 class Choice(models.Model):
@@ -42,6 +44,12 @@ class Webhook(models.Model):
 
     class Meta:
         ordering = ("made_at",)
+
+    @cached_property
+    def stands(self) -> bool:
+        """Whether who added it still may; lists read it with the webhooks."""
+        told = vars(self).get("standing")
+        return may_operate(self.made_by, self.session) if told is None else bool(told)
 
 
 class DeliveryState(models.TextChoices):

@@ -19,7 +19,7 @@ from webapp.notices import choosing
 from webapp.notices.addresses import AddressError
 from webapp.notices.kinds import KINDS
 from webapp.notices.models import Delivery, Webhook
-from webapp.notices.webhooks import place_host, webhook_add, webhook_remove
+from webapp.notices.webhooks import place_host, told_of, webhook_add, webhook_remove
 from webapp.triage import sealing
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import acting, on_session, shell
@@ -79,7 +79,7 @@ def _remove(request: HttpRequest, webhook: Webhook) -> None:
 
 def _page(request: HttpRequest, session: DiagnosisSession | None, *, whole: bool) -> dict[str, Any]:
     made = _added(request, session) if request.method == "POST" else None
-    found = list(Webhook.objects.filter(session=session, removed_at=None).select_related("made_by"))
+    found = told_of(session)
     sent = Delivery.objects.filter(webhook__session=session, user=None).exclude(webhook=None)
     return {
         "hooks": [(hook, hook.url if whole else place_host(hook)) for hook in found],

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from webapp.accounts.models import User
@@ -15,6 +16,7 @@ from webapp.notices.kinds import KINDS
 from webapp.notices.models import Webhook
 from webapp.triage import sealing
 from webapp.triage.models import DiagnosisSession, Event
+from webapp.triage.models.session import stands
 
 MOST = 20  # of one session, or of the instance
 
@@ -43,6 +45,12 @@ def webhook_add(
     if session:
         Event.record(session, "webhook_added", by, host=place.host, kinds=chosen)
     return made, secret
+
+
+def told_of(session: DiagnosisSession | None) -> QuerySet[Webhook]:
+    """Those of this session, or of all; each with whether it stands."""
+    found = Webhook.objects.filter(session=session, removed_at=None).annotate(standing=stands())
+    return found.select_related("made_by")
 
 
 def webhook_remove(webhook: Webhook, *, by: User) -> None:

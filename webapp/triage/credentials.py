@@ -19,6 +19,7 @@ from agents.ssh import SshAgent, SshSpec, unshared
 from webapp.accounts.models import User
 from webapp.triage import keys, sealing
 from webapp.triage.models import DiagnosisSession, PinnedHostKey, StoredKey, Target
+from webapp.triage.models.session import may_operate
 from webapp.triage.reachable import may_be_reached
 
 KeptConnections = Connections[SshSpec, asyncssh.SSHClientConnection]
@@ -33,8 +34,10 @@ def agent_for(target: Target, asked_by: User, connections: KeptConnections | Non
 
     connections: where open ones are kept; by default none are.
     """
+    if not may_operate(asked_by, target.session):
+        raise RefusedError(f"{asked_by.username} may not reach machines of this session any more.")
     if target.agent == "local":
-        if not (asked_by.is_active and asked_by.is_staff):
+        if not asked_by.is_staff:
             raise RefusedError("Only an administrator may run something on this machine itself.")
         return LocalAgent()
     refuse_unless_keys_are_theirs(target, asked_by)

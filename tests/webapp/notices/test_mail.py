@@ -18,7 +18,7 @@ from webapp.notices.following import follow
 from webapp.notices.models import Delivery
 from webapp.review.threads import comment_add
 from webapp.triage.models import DiagnosisSession, Event, Run, Target
-from webapp.triage.sessions import member_add
+from webapp.triage.sessions import member_add, member_remove
 
 pytestmark = pytest.mark.django_db
 
@@ -120,6 +120,18 @@ def test_who_left_meanwhile_gets_nothing(team: DiagnosisSession, alice: User, bo
         deliver(pk)
     assert [message.to for message in mail.outbox] == [["dora@example.org"]]
     assert Delivery.objects.get(user=bob).state == "failed"
+
+
+def test_who_was_removed_while_a_mail_waited_does_not_get_it(
+    team: DiagnosisSession, alice: User, bob: User
+) -> None:
+    Event.record(team, "decision_proposed", alice, number=2)
+    waiting = follow(team.pk)
+    member_remove(team, user=bob, removed_by=alice)
+    mail.outbox.clear()
+    for pk in waiting:
+        deliver(pk)
+    assert [message.to for message in mail.outbox] == [["dora@example.org"]]
 
 
 def test_without_a_mail_server_nothing_is_mailed_and_the_page_says_so(

@@ -29,7 +29,7 @@ from webapp.review.threads import comment_add
 from webapp.triage import sealing
 from webapp.triage.intake import take_text
 from webapp.triage.models import DiagnosisSession, Event, News
-from webapp.triage.sessions import member_add
+from webapp.triage.sessions import member_add, member_remove
 
 pytestmark = pytest.mark.django_db
 
@@ -359,3 +359,28 @@ def test_those_of_all_sessions_are_for_administrators(
     client.post(f"/webhooks/{made.pk}/remove", {"confirm": "127.0.0.1"})
     made.refresh_from_db()
     assert made.removed_at is not None
+
+
+def test_nothing_is_sent_for_who_may_not_have_it_told_any_more(
+    receiver: Receiver, session_of_alice: DiagnosisSession, alice: User, bob: User, carol: User
+) -> None:
+    member_add(session_of_alice, user=bob, added_by=alice)
+    webhook_add(session_of_alice, url=receiver.url, kinds=KINDS, by=alice)
+    webhook_add(None, url=receiver.url, kinds=KINDS, by=carol)
+    proposed(session_of_alice, bob)
+    waiting = follow(session_of_alice.pk)
+    assert len(waiting) == 2
+    member_remove(session_of_alice, user=alice, removed_by=bob)
+    User.objects.filter(pk=carol.pk).update(is_active=False)
+    for pk in waiting:
+        deliver(pk)
+    assert [(d.state, "may not be there" in d.problem) for d in Delivery.objects.all()] == [
+        (DeliveryState.FAILED, True)
+    ] * 2
+    proposed(session_of_alice, bob)
+    sent_all(session_of_alice)
+    assert (Delivery.objects.count(), receiver.got) == (2, [])
+    browser = Client()
+    browser.force_login(bob)
+    page = browser.get(f"/sessions/{session_of_alice.pk}/webhooks").content.decode()
+    assert "alice may not have it told any more" in page

@@ -21,6 +21,7 @@ from webapp.triage.credentials import RefusedError, agent_for, may_connect, ssh_
 from webapp.triage.forms.target import SshTargetForm
 from webapp.triage.models import DiagnosisSession, StoredKey, Target
 from webapp.triage.reachable import may_be_reached
+from webapp.triage.sessions import member_add
 
 pytestmark = pytest.mark.django_db
 PASSPHRASE = "correct horse battery"
@@ -167,6 +168,9 @@ def test_who_may_connect_with_which_key(
     assert not may_connect(bob)
     target = gpu_vm(session_of_alice, keys.key_add(alice, name="hers", private_key=private))
     assert isinstance(agent_for(target, alice), SshAgent)
+    with pytest.raises(RefusedError, match="bob may not reach machines of this session"):
+        agent_for(target, bob)
+    member_add(session_of_alice, user=bob, added_by=alice)
     with pytest.raises(RefusedError, match="alice's"):
         agent_for(target, bob)
     StoredKey.objects.update(shared=True)

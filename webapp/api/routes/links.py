@@ -26,6 +26,7 @@ from webapp.handoff.setting_aside import NotTheirsError, set_aside
 from webapp.handoff.views.links import LONGEST_PURPOSE, offered_ids
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
+from webapp.triage.models.session import stands
 from webapp.triage.views.shell import acting
 
 router = Router(tags=["links"])
@@ -33,7 +34,8 @@ L = "/sessions/{uuid:session_id}/links"
 
 
 class Door(BaseModel):
-    """steps: how far it got, each with its time. open: neither expired nor revoked. may_approve: its page
+    """steps: how far it got, each with its time. open: neither expired nor revoked,
+    and it stands: who made it may still ask in the session. may_approve: its page
     takes a word on what is proposed for the host. declined_at: when the person said that it cannot be done,
     for the reason declined_why, "" where none was given; null once they sent something."""
 
@@ -44,6 +46,7 @@ class Door(BaseModel):
     may_approve: bool
     made_by: str
     open: bool
+    stands: bool
     expires_at: datetime
     steps: dict[str, datetime | None]
     declined_at: datetime | None
@@ -94,6 +97,7 @@ def _shown(link: Link) -> Door:
         may_approve=link.may_approve,
         made_by=link.made_by.username,
         open=link.is_open,
+        stands=link.stands,
         expires_at=link.expires_at,
         steps={str(step): at for step, at in link.steps},
         declined_at=link.declined_at,
@@ -104,7 +108,9 @@ def _shown(link: Link) -> Door:
 @router.get(L, auth=READ, response=Page[Door])
 def list_links(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Door]:
     """The newest first, without their addresses."""
-    rows = session_of(request, session_id).links.select_related("made_by")
+    rows = (
+        session_of(request, session_id).links.annotate(standing=stands()).select_related("made_by")
+    )
     found, following = page(rows, asked, by="asked_at")
     return Page[Door](items=[_shown(one) for one in found], next=following)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Status
@@ -20,7 +19,7 @@ from webapp.api.remembering import remembered
 from webapp.notices.addresses import AddressError
 from webapp.notices.kinds import KINDS
 from webapp.notices.models import Delivery, Webhook
-from webapp.notices.webhooks import place_host, webhook_add, webhook_remove
+from webapp.notices.webhooks import place_host, told_of, webhook_add, webhook_remove
 from webapp.triage import sealing
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import acting
@@ -30,12 +29,14 @@ W = "/sessions/{uuid:session_id}/webhooks"
 
 
 class Hook(BaseModel):
-    """url: whole for operators, because it often holds a secret of the receiver's; for others its host."""
+    """url: whole for operators, because it often holds a secret of the receiver's; for others its host.
+    stands: false once who added it may not any more; nothing is sent there then."""
 
     id: UUID
     url: str
     kinds: list[str]
     made_by: str
+    stands: bool
     made_at: datetime
 
 
@@ -75,12 +76,9 @@ def _shown(hook: Webhook, *, whole: bool) -> Hook:
         url=hook.url if whole else place_host(hook),
         kinds=hook.kinds,
         made_by=hook.made_by.username,
+        stands=hook.stands,
         made_at=hook.made_at,
     )
-
-
-def _told(session: DiagnosisSession | None) -> QuerySet[Webhook]:
-    return Webhook.objects.filter(session=session, removed_at=None).select_related("made_by")
 
 
 def _added(request: HttpRequest, session: DiagnosisSession | None, sent: Telling) -> NewHook:
@@ -114,7 +112,7 @@ def _message(delivery: Delivery) -> Message:
 def list_instance_webhooks(request: HttpRequest) -> list[Hook]:
     """Those that are told of every session, at most 20; for administrators."""
     administrator(request)
-    return [_shown(hook, whole=True) for hook in _told(None)]
+    return [_shown(hook, whole=True) for hook in told_of(None)]
 
 
 @router.post("/webhooks", auth=WRITE, response={201: NewHook})
@@ -145,7 +143,7 @@ def list_webhooks(request: HttpRequest, session_id: UUID) -> list[Hook]:
     """Those that are told of this session, at most 20."""
     session = session_of(request, session_id)
     whole = Role(session.my_role).covers(Role.OPERATOR)
-    return [_shown(hook, whole=whole) for hook in _told(session)]
+    return [_shown(hook, whole=whole) for hook in told_of(session)]
 
 
 @router.get(W + "/messages", auth=READ, response=Page[Message])

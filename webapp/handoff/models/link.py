@@ -10,9 +10,11 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+from django.utils.functional import cached_property
 
 from webapp.accounts.models import User
 from webapp.triage.models import DiagnosisSession, Event, Evidence
+from webapp.triage.models.session import may_operate
 
 # Who gets a link, when the operator does not say.
 NOBODY = "the host’s admin"
@@ -109,7 +111,13 @@ class Link(models.Model):
 
     @property
     def is_open(self) -> bool:
-        return self.revoked_at is None and self.expires_at > timezone.now()
+        return self.revoked_at is None and self.expires_at > timezone.now() and self.stands
+
+    @cached_property
+    def stands(self) -> bool:
+        """Whether who made it may still ask in this session; lists read it with the links."""
+        told = vars(self).get("standing")
+        return may_operate(self.made_by, self.session) if told is None else bool(told)
 
     @property
     def steps(self) -> list[tuple[Step, datetime | None]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -26,6 +27,7 @@ from webapp.handoff.purpose import purpose
 from webapp.handoff.setting_aside import NotTheirsError, set_aside
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
+from webapp.triage.models.session import stands
 from webapp.triage.views.shell import acting, on_session, shell
 
 HOURS = ((24, "1 day"), (72, "3 days"), (168, "1 week"), (336, "2 weeks"))
@@ -39,9 +41,9 @@ def links(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """The links and how far each got, with the form for a new one; 204 when nothing is new."""
     answers = Answer.objects.defer("evidence__body", "evidence__stderr").order_by("-at")
     found = list(
-        session.links.select_related("made_by", "accepted_by").prefetch_related(
-            Prefetch("given", answers.select_related("evidence"))
-        )
+        session.links.annotate(standing=stands())
+        .select_related("made_by", "accepted_by")
+        .prefetch_related(Prefetch("given", answers.select_related("evidence")))
     )
     seen = _seen(found)
     live = request.headers.get("HX-Request") and "seen" in request.GET
@@ -66,7 +68,7 @@ def links(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     )
 
 
-def _rows(found: list[Link]) -> list[dict[str, Any]]:
+def _rows(found: Sequence[Link]) -> list[dict[str, Any]]:
     """Each link with what came by it, the newest first."""
     return [_row(link, list(link.given.all())) for link in found]
 
@@ -83,7 +85,7 @@ def _row(link: Link, given: list[Answer]) -> dict[str, Any]:
     }
 
 
-def _seen(found: list[Link]) -> str:
+def _seen(found: Sequence[Link]) -> str:
     """Changes whenever the fragment would."""
     parts = (
         f"{sum(at is not None for _, at in link.steps)}{'o' if link.is_open else 'c'}"

@@ -32,6 +32,7 @@ from webapp.review.waiting import seen_by_proposer
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession, seen_by
+from webapp.triage.models.session import stands
 from webapp.triage.redacting import RedactionError, hiding
 from webapp.triage.views.shell import acting, on_session, on_session_for, shell
 
@@ -139,7 +140,8 @@ def _asked_version(
 
 def _approving_links(session: DiagnosisSession) -> list[Link]:
     """Those by which somebody without an account may still judge what is proposed."""
-    may = session.links.filter(may_approve=True).prefetch_related("opened_by")
+    may = session.links.filter(may_approve=True).annotate(standing=stands())
+    may = may.prefetch_related("opened_by")
     return [link for link in may if link.is_open]
 
 

@@ -90,6 +90,21 @@ class SessionMember(models.Model):
         constraints = (models.UniqueConstraint(fields=("session", "user"), name="one_membership"),)
 
 
+def may_operate(user: User, session: DiagnosisSession | None) -> bool:
+    """Whether they may act in it now; None: in all of them, as administrators may."""
+    if not user.is_active or user.is_staff:
+        return user.is_active
+    return SessionMember.objects.filter(user=user, session=session, role=Role.OPERATOR).exists()
+
+
+def stands(maker: str = "made_by") -> Q:
+    """The same of rows that somebody made: what they may do no longer, nothing does in their name."""
+    role = {"user": OuterRef(maker), "session": OuterRef("session"), "role": Role.OPERATOR}
+    administrator = Q(**{f"{maker}__is_staff": True})
+    mine = administrator | Q(Exists(SessionMember.objects.filter(**role)))
+    return Q(**{f"{maker}__is_active": True}) & mine
+
+
 def seen_by(user: User, session: str = "session") -> Q:
     """Of rows that belong to a session: that the person may see it. One look at an index a row, so that
     the newest are found in order however many sessions one is a member of."""

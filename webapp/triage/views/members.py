@@ -5,10 +5,12 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from webapp.accounts.models import GIVEN, User
 from webapp.triage.models import DiagnosisSession
+from webapp.triage.models.session import may_operate
 from webapp.triage.sessions import LastOperatorError, member_add, member_remove, quorum_set
 from webapp.triage.views.shell import acting, on_session
 
@@ -58,12 +60,25 @@ def _change(request: HttpRequest, session: DiagnosisSession, user: User, role: s
     try:
         if role == REMOVE:
             done = member_remove(session, user=user, removed_by=acting(request))
-            said = f"{user.username} does not see this session any more."
+            said = f"{user.username} does not see this session any more.{_stopped(session, user)}"
         else:
             done = member_add(session, user=user, added_by=acting(request), role=role)
-            said = f"{user.username} is a {role} of this session now."
+            said = f"{user.username} is a {role} of this session now.{_stopped(session, user)}"
     except LastOperatorError as error:
         messages.error(request, str(error))
         return
     if done:
         messages.success(request, said)
+
+
+def _stopped(session: DiagnosisSession, user: User) -> str:
+    """What they made and may make no longer stops with that; "" where there is none."""
+    if may_operate(user, session):
+        return ""
+    links = session.links.filter(made_by=user, revoked_at=None, expires_at__gt=timezone.now())
+    counts = {
+        "link": links.count(),
+        "webhook": session.webhooks.filter(made_by=user, removed_at=None).count(),
+    }
+    theirs = [f"{n} {name}{'s' * (n > 1)}" for name, n in counts.items() if n]
+    return f" {' and '.join(theirs)} of theirs stopped with that." if theirs else ""
