@@ -24,6 +24,8 @@ from webapp.triage import sealing
 asked: set[str] = set()
 LEAST_SECRET = 24  # characters; 16 bytes in base64 are as many
 _HOST = re.compile(r"\.?[0-9A-Za-z_-]+(\.[0-9A-Za-z_-]+)*|\[[0-9A-Fa-f:.]+\]|\*")
+# Of an address: a name or a number. Brackets of IPv6 are gone by then.
+_PLACE = re.compile(r"[0-9A-Za-z_-]+(\.[0-9A-Za-z_-]+)*\.?|[0-9A-Fa-f:.]+")
 # libpq's words that may follow the name of a database, and what it takes for the first.
 TLS_OPTIONS = ("sslmode", "sslrootcert", "sslcert", "sslkey")
 TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
@@ -32,9 +34,9 @@ _SENDER = re.compile(r"[^<>@\s]+@[^<>@\s]+|[^<>\r\n]*<[^<>@\s]+@[^<>@\s]+>")
 
 
 def text(name: str, default: str = "") -> str:
-    """An empty value counts as none: a file of settings has lines to fill in."""
+    """An empty value, or one of blanks, counts as none: a file of settings has lines to fill in."""
     asked.add(name)
-    return os.environ.get(name, "") or default
+    return os.environ.get(name, "").strip() or default
 
 
 def flag(name: str, default: bool = False) -> bool:
@@ -101,7 +103,7 @@ def sender(name: str, default: str) -> str:
 def number(name: str, default: int, *, least: int, most: int) -> int:
     """Raises ImproperlyConfigured for what is no whole number in that range."""
     raw = text(name, str(default)).strip()
-    if not raw.isdecimal() or not least <= int(raw) <= most:
+    if not (raw.isascii() and raw.isdecimal()) or not least <= int(raw) <= most:
         raise ImproperlyConfigured(f"{name} is {raw!r}; write a number from {least} to {most}")
     return int(raw)
 
@@ -129,8 +131,9 @@ def time_zone(name: str) -> str:
 def public_address(name: str, default: str) -> str:
     """Where people reach the pages: at the top of a host. Raises ImproperlyConfigured."""
     raw = address(name, default, ("https", "http"))
-    if urlsplit(raw)[2:] != ("", "", ""):
-        raise ImproperlyConfigured(f"{name} is {raw!r}; nothing may follow the host and its port")
+    if "@" in raw:
+        raise ImproperlyConfigured(f"{name} must not hold a name or password: it is in every link")
+    _ends_with_its_port(name, urlsplit(raw))
     return raw
 
 
@@ -140,29 +143,47 @@ def address(name: str, default: str, schemes: Collection[str]) -> str:
     Raises ImproperlyConfigured; a password in it is not repeated.
     """
     raw = text(name, default).rstrip("/")
-    if raw:
-        parts = _split(name, raw)
-        if parts.scheme not in schemes or not parts.hostname:
-            begin = " or ".join(f"{scheme}://" for scheme in schemes)
-            raise ImproperlyConfigured(f"{name} must start with {begin} and name a host")
-    return raw
+    parts = _split(name, raw)
+    if raw and (parts.scheme not in schemes or not parts.hostname):
+        begin = " or ".join(f"{scheme}://" for scheme in schemes)
+        raise ImproperlyConfigured(f"{name} must start with {begin} and name a host")
+    return parts.geturl()  # the scheme in small letters, as whoever reads it expects
 
 
 def redis_address(name: str) -> str:
     """Where the broker is, "" for none. Raises ImproperlyConfigured."""
     raw = address(name, "", ("redis", "rediss"))
-    if not re.fullmatch(r"(/\d+)?", urlsplit(raw).path):
-        raise ImproperlyConfigured(f"{name}: only the number of a database may follow, like /0")
+    parts = urlsplit(raw)
+    if not re.fullmatch(r"(/[0-9]{1,5})?", parts.path) or parts.query or parts.fragment:
+        raise ImproperlyConfigured(
+            f"{name}: after the host and its port only the number of a database may follow, like /0"
+        )
     return raw
 
 
 def _split(name: str, raw: str) -> SplitResult:
+    """Raises ImproperlyConfigured for what has no host that could be one, or no such port. Nothing of it
+    is repeated: a password with a slash in it looks like a host with a port."""
     try:
         parts = urlsplit(raw)
-        bool(parts.port)  # a port that is none shows only when it is asked for
-    except ValueError as error:
-        raise ImproperlyConfigured(f"{name} is no address: {error}") from error
+        port = parts.port  # one that is none shows only when it is asked for
+    except ValueError:
+        port = 0
+    if port == 0 or parts.netloc.endswith(":"):
+        raise ImproperlyConfigured(
+            f"{name} is no address: its port must be from 1 to 65535, or left out with its colon."
+            " In a password write %2F for /, %23 for #, %3F for ? and %40 for @."
+        )
+    if parts.hostname and not _PLACE.fullmatch(parts.hostname):
+        raise ImproperlyConfigured(
+            f"{name} names no host: write one like db.example, in ASCII, or its address"
+        )
     return parts
+
+
+def _ends_with_its_port(name: str, parts: SplitResult) -> None:
+    if any((parts.path.strip("/"), parts.query, parts.fragment)):
+        raise ImproperlyConfigured(f"{name}: nothing may follow the host and its port")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +207,7 @@ def mail(url: str) -> Mail | None:
         return None
     if parts.scheme not in ports or not parts.hostname:
         raise ImproperlyConfigured(f"{name} must be smtp://…, smtps://… or smtp+plain://host…")
+    _ends_with_its_port(name, parts)
     return Mail(
         host=parts.hostname,
         port=parts.port or ports[parts.scheme],
@@ -206,7 +228,7 @@ def storage(url: str) -> dict[str, Any]:
     parts = _split(name, url)
     if not url:
         return {}
-    if parts.scheme == "file" and parts.path.strip("/") and not parts.netloc:
+    if url.lower().startswith("file:///") and parts.path.strip("/") and not parts.query:
         backend, options = "django.core.files.storage.FileSystemStorage", _folder(parts)
     elif parts.scheme == "s3" and parts.netloc:
         backend, options = "storages.backends.s3.S3Storage", _bucket(name, parts)
@@ -232,8 +254,11 @@ def _bucket(name: str, parts: SplitResult) -> dict[str, Any]:
     if unknown := asked_for.keys() - {"endpoint", "region"}:
         raise ImproperlyConfigured(f"{name}: there is no {', '.join(sorted(unknown))}")
     endpoint = asked_for.get("endpoint", [""])[0]
-    if endpoint and not endpoint.startswith(("https://", "http://")):
-        raise ImproperlyConfigured(f"{name}: endpoint must start with https:// or http://")
+    at = _split(f"{name}: endpoint", endpoint)
+    if endpoint and not (at.scheme in {"https", "http"} and at.hostname):
+        raise ImproperlyConfigured(
+            f"{name}: endpoint must start with https:// or http:// and name a host"
+        )
     return {
         "bucket_name": parts.netloc,
         "location": parts.path.strip("/"),
@@ -266,7 +291,7 @@ def database(url: str, data: Path) -> dict[str, Any]:
         raise ImproperlyConfigured(
             f"PEERPATH_DATABASE_URL must start with postgresql://, not {parts.scheme!r}"
         )
-    if not parts.path.strip("/"):
+    if not re.fullmatch(r"/[^/]+", parts.path) or parts.fragment:
         raise ImproperlyConfigured("PEERPATH_DATABASE_URL must name a database: …host/name")
     return {
         "ENGINE": "django.db.backends.postgresql",

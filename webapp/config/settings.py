@@ -10,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from webapp.config import environment, logs
 
 BASE_DIR = Path(__file__).resolve().parents[2]
-DATA_DIR = Path(environment.text("PEERPATH_DATA") or BASE_DIR / "var").absolute()
+DATA_DIR = Path(environment.text("PEERPATH_DATA") or BASE_DIR / "var").expanduser().absolute()
 
 SECRET_KEY = environment.secret_key(DATA_DIR)
 # What seals stored SSH keys; without it a file in the data folder: webapp/triage/sealing.py.

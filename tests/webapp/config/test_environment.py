@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -152,6 +153,73 @@ def test_what_can_be_used_is_used(
     monkeypatch.setenv("PEERPATH_X", value)
     found = read("PEERPATH_X")
     assert (",".join(found) if isinstance(found, list) else found) == value
+
+
+def _database(url: str) -> Any:
+    return environment.database(url, Path("/nowhere"))
+
+
+def _by_name(read: Callable[..., Any], **more: Any) -> Callable[[str], Any]:
+    """Readers of the environment, given the value itself."""
+
+    def ask(value: str) -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PEERPATH_X", value)
+            return read("PEERPATH_X", **more)
+
+    return ask
+
+
+REDIS, PUBLIC = (
+    _by_name(environment.redis_address),
+    _by_name(environment.public_address, default=""),
+)
+NUMBER = _by_name(environment.number, default=1, least=1, most=9)
+
+
+@pytest.mark.parametrize(
+    ("read", "value", "advice"),
+    [
+        (REDIS, "redis://host/abc", "number of a database"),
+        (REDIS, "redis://host/-1", "number of a database"),
+        (REDIS, "redis://host/99999999999", "number of a database"),
+        (REDIS, "redis://host/\u0661", "number of a database"),
+        (REDIS, "redis://host?db=abc", "number of a database"),
+        (REDIS, "redis://host/0#1", "number of a database"),
+        (REDIS, "redis://host:0/0", "from 1 to 65535"),
+        (REDIS, "redis://host:/0", "from 1 to 65535"),
+        (REDIS, "redis://:me/pass@host/0", "%2F for /"),
+        (REDIS, "redis://red is/0", "names no host"),
+        (PUBLIC, "https://*", "names no host"),
+        (PUBLIC, "https://me:pass@host", "name or password"),
+        (PUBLIC, "https://host:", "from 1 to 65535"),
+        (_database, "postgresql://host:0/name", "from 1 to 65535"),
+        (_database, "postgresql://host/a/b", "must name a database"),
+        (_database, "postgresql://host/name#x", "must name a database"),
+        (environment.mail, "smtp://host:0", "from 1 to 65535"),
+        (environment.mail, "smtp://host/inbox", "nothing may follow"),
+        (environment.mail, "smtp://host?tls=1", "nothing may follow"),
+        (environment.storage, "file:relative", "must be file:///folder"),
+        (environment.storage, "file:///srv?mode=1", "must be file:///folder"),
+        (environment.storage, "s3://cases?endpoint=https://", "and name a host"),
+        (NUMBER, "\u0661", "a number from 1 to 9"),
+    ],
+)
+def test_what_nothing_could_reach_is_refused(
+    read: Callable[[str], Any], value: str, advice: str
+) -> None:
+    with pytest.raises(ImproperlyConfigured, match=re.escape(advice)) as refused:
+        read(value)
+    assert not {"me", "pass@host", "me:pass@host"} & set(str(refused.value).split())
+
+
+def test_blanks_and_capitals_are_not_a_mistake() -> None:
+    assert (
+        REDIS(" REDISS://host:6380/1 ") == "rediss://host:6380/1"
+    )  # else nobody checks its certificate
+    assert REDIS("  ") == ""
+    assert NUMBER(" ") == 1
+    assert PUBLIC("HTTPS://host.example/ ") == "https://host.example"
 
 
 def test_words_and_flags(monkeypatch: pytest.MonkeyPatch) -> None:
