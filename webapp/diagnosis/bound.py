@@ -35,7 +35,7 @@ from webapp.diagnosis.communication import (
     communication,
 )
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.measured_on import here
+from webapp.diagnosis.measured_on import here, unnamed
 from webapp.diagnosis.step_floor import Floor, step_floor
 from webapp.diagnosis.step_profile import NO_STEP_FITS, WAITING, Split, fits_none, split_of
 from webapp.diagnosis.wording import most, span
@@ -127,6 +127,7 @@ def _bound(
     assumes = floor.assumes + comm.assumes + ((TOO_LOOSE,) if too_loose else ())
     assumes += ((NO_STEP_FITS,) if stray else ()) + (() if cut else (NOT_SPLIT,))
     gain = _gain(step, base, removable)
+    assumes += () if point in (facts.value(OBSERVED) or ()) else _as_served(facts)
     assumes += (_in_words(step, base, removable, gain),) if gain and removable else ()
     return Bound(
         point.concurrency,
@@ -220,6 +221,11 @@ def _gain(step: Range, floor_low: float, removed: Range | None) -> Range | None:
     high = worst / left
     low = step[1] / max(step[1] - removed[0], left)
     return max(1.0, min(low, high)), max(1.0, high)
+
+
+def _as_served(facts: Facts) -> tuple[str, ...]:
+    said = unnamed(facts, SERVING)
+    return (f"the step as the engine was measured{said}",) if said else ()
 
 
 def _in_words(step: Range, floor_low: float, removed: Range, gain: Range) -> str:

@@ -62,6 +62,14 @@ def here(facts: Facts) -> Facts:
     return Facts.of((_if_here(facts, item, foreign) for item in every), facts.changes)
 
 
+def unnamed(facts: Facts, fact: Fact[Any]) -> str:
+    """To follow what rests on a result that can name no cards: somebody pasted it, and it is taken for this
+    machine's. What a run or a collector brought comes from where it was started."""
+    item = facts.best(fact)
+    pasted = item is not None and item.source.startswith("paste@")
+    return "; pasted, and it names no cards" if pasted else ""
+
+
 def measured(facts: Facts) -> Iterator[tuple[Fact[Any], Sourced]]:
     """Readings whose header can name cards, of each kind the one that counts first."""
     return ((fact, item) for fact in MEASURED for item in facts.all(fact))

@@ -11,10 +11,12 @@ from agents.facts import ReadingKind
 from agents.facts.bench import (
     ALLREDUCE,
     DELIVERY,
+    PROFILE,
     TELEMETRY,
     AllReduceResult,
     AllReduceRow,
     GpuTelemetry,
+    Profile,
 )
 from agents.facts.gpu import GPUS
 from agents.facts.p2p import P2pCode
@@ -24,7 +26,7 @@ from agents.read import read_output, read_raw
 from tests.agents import payloads
 from tests.webapp.diagnosis.building import EIGHT, kvm_guest, sourced
 from webapp.diagnosis.case import Gate, GateState
-from webapp.diagnosis.diagnosis import Diagnosis, diagnose
+from webapp.diagnosis.diagnosis import Diagnosis, diagnose, judge
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.measured_on import here
 from webapp.triage.pair_map import pair_map
@@ -156,3 +158,13 @@ def test_telemetry_goes_with_what_the_same_output_measured() -> None:
     left = here(Facts.of([*guest("NVIDIA L40S"), *beside])).all(TELEMETRY)
     known = {item.source for item in left if item.reading.kind is ReadingKind.KNOWN}
     assert known == {"bench.telemetry@1"}
+
+
+def test_a_pasted_profile_that_names_no_cards_says_so() -> None:
+    profile = PROFILE.known(Profile(20.0, 10.0, 10.0, 5.0, 5.0), lines=(1,))
+    texts = {}
+    for source in ("paste@0", "bench.engine_profile@0"):
+        found = judge(Facts.of([Sourced(profile, source)])).verdicts
+        texts[source] = found["communication_latency_bound"].for_[0].text
+    assert texts["paste@0"].endswith("; pasted, and it names no cards")
+    assert "names no cards" not in texts["bench.engine_profile@0"]

@@ -10,6 +10,7 @@ from agents.facts.p2p import P2P_NVLINK, TOPOLOGY
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates import driver
+from webapp.diagnosis.measured_on import unnamed
 from webapp.diagnosis.pairs import pairs
 
 GATE = "used"
@@ -23,7 +24,7 @@ def judge(facts: Facts, path: Path) -> Gate:
         expected = "SHM: NCCL decides once, at start, by the driver’s answer" if refused else None
         why = "no NCCL log with transports was read"
         return Gate(GATE, path, GateState.UNKNOWN, why, (), expected)
-    counts = _counts(seen) + _over(facts, seen)
+    counts = _counts(seen) + _over(facts, seen) + unnamed(facts, NCCL_TRANSPORTS)
     mixed_paths = bool(pairs(facts).nvlink and pairs(facts).pcie)
     if seen.p2p and ((path is Path.NVLINK and mixed_paths) or not (seen.shm or seen.net)):
         return Gate(GATE, path, GateState.PASS, f"the NCCL log shows {counts}", refs)

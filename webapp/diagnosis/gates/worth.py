@@ -14,6 +14,7 @@ from agents.facts.nccl import NCCL_TRANSPORTS
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.measured_on import unnamed
 
 GATE = "worth"
 RUNS = 3
@@ -35,10 +36,12 @@ def judge(facts: Facts, path: Path) -> Gate:
     gains = [c for c in shared if min(on[c]) > max(off[c])]
     losses = [c for c in shared if max(on[c]) < min(off[c])]
     if gains and not losses:
-        why = f"faster with P2P in every run at concurrency {_list(gains)}"
+        why = f"faster with P2P in every run at concurrency {_list(gains)}{unnamed(facts, SERVING)}"
         return Gate(GATE, path, GateState.PASS, why, refs)
     if losses:
-        why = f"slower with P2P in every run at concurrency {_list(losses)}"
+        why = (
+            f"slower with P2P in every run at concurrency {_list(losses)}{unnamed(facts, SERVING)}"
+        )
         return Gate(GATE, path, GateState.FAIL, why, refs)
     why = f"no gain beyond the spread of the runs at concurrency {_list(shared)}"
     return Gate(GATE, path, GateState.FAIL, why, refs)

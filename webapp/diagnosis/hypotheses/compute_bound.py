@@ -16,6 +16,7 @@ from webapp.diagnosis.case import Bound, Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim, Range
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.load import load
+from webapp.diagnosis.measured_on import unnamed
 from webapp.diagnosis.wording import span
 
 LINEAR = 0.5
@@ -48,6 +49,7 @@ def assess(case: Case) -> Verdict:
         return Verdict(VerdictKind.OPEN, tuple(for_), tuple(against), missing)
     share = profile.share(profile.kernels_ms)
     text = f"attention, expert and other kernels take {share * 100:.0f} % of the profiled step"
+    text += unnamed(facts, PROFILE)
     claim = Claim(text, facts.refs(PROFILE), (share, share), Basis.MEASURED)
     (for_ if share > 0.5 else against).append(claim)
     kind = VerdictKind.REFUTED if share <= 0.5 else VerdictKind.OPEN

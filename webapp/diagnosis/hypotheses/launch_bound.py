@@ -15,6 +15,7 @@ from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.measured_on import unnamed
 from webapp.diagnosis.wording import span
 
 GRAPHS_OFF = ("disable-cuda-graph", "enforce-eager")
@@ -28,6 +29,7 @@ def assess(case: Case) -> Verdict:
     if profile is not None:
         share = profile.share(profile.gaps_ms)
         text = f"gaps between kernels take {share * 100:.0f} % of the profiled step"
+        text += unnamed(facts, PROFILE)
         claim = Claim(text, facts.refs(PROFILE), (share, share), Basis.MEASURED)
         gaps = (profile.gaps_ms, profile.gaps_ms)
         if share >= MUCH:
