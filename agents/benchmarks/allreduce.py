@@ -82,7 +82,7 @@ benchmark = Benchmark(
         BATCH,
         Choice(
             "set",
-            "NCCL's settings",
+            "NCCL’s settings",
             hint="for all arms, as in NCCL_PROTO=LL,NCCL_ALGO=Ring",
             pattern=f"{SETTING}(?:,{SETTING}){{0,7}}",
         ),
@@ -90,7 +90,7 @@ benchmark = Benchmark(
     about=(
         "NCCL itself sums over all GPUs, 4 KiB to 64 MiB. Every sum is checked, and timed inside a CUDA"
         " graph, queued, and with a wait for each. It runs twice in fresh processes: without P2P as the"
-        " control, then as NCCL chooses; the transport is what NCCL's own log names. If P2P hangs, this"
+        " control, then as NCCL chooses; the transport is what NCCL’s own log names. If P2P hangs, this"
         " run hangs too: it is ended after 30 s and says so."
     ),
 )

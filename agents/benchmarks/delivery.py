@@ -60,7 +60,7 @@ benchmark = Benchmark(
     timeout_s=300,
     gpu_memory_mib=1000,
     about=(
-        "Every GPU writes a pattern to every other, by the copy engine and by a kernel's stores, within one"
+        "Every GPU writes a pattern to every other, by the copy engine and by a kernel’s stores, within one"
         " process and between two. The GPU that receives reads its own memory back and compares: a driver"
         " that allows P2P and a fast copy do not show that bytes arrive. A pair in which nothing comes back"
         " is a result, and the next one is tried."

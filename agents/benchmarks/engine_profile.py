@@ -44,7 +44,7 @@ def _with_circumstances(reading: Reading[Any], found: ProfileLines, output: Outp
 
 benchmark = Benchmark(
     __name__,
-    title="The engine's own profile of a step",
+    title="The engine’s own profile of a step",
     supplies=_FACTS,
     parse=parse,
     signature=Signature(
@@ -69,11 +69,11 @@ benchmark = Benchmark(
         Choice("model", "Model", hint="its name in requests; empty: the first that it lists"),
         Choice("key-file", "Key file", hint="a path there, if the endpoint wants a key"),
         Choice(
-            "trace-dir", "Trace folder", hint="there; empty: what the engine's command line says"
+            "trace-dir", "Trace folder", hint="there; empty: what the engine’s command line says"
         ),
     ),
     about=(
-        "Starts the engine's torch profiler in the middle of real requests and reads the trace of rank 0"
+        "Starts the engine’s torch profiler in the middle of real requests and reads the trace of rank 0"
         " where it lies: per step the time in NCCL, attention, MoE and other kernels, and the gaps between"
         " them. SGLang can always be asked; vLLM only when it was started with --profiler-config. The"
         " profiler slows the engine while it records, and is switched off at the end, also after a cancel."

@@ -64,7 +64,7 @@ benchmark = Benchmark(
         BATCH,
     ),
     about=(
-        "NCCL's settings against each other on your message sizes: fresh processes for each, in mixed order"
+        "NCCL’s settings against each other on your message sizes: fresh processes for each, in mixed order"
         " and repeated, so that only differences that are real are called so. Each setting that hangs is"
         " ended and said."
     ),

@@ -49,7 +49,7 @@ benchmark = Benchmark(
     timeout_s=180,
     gpu_memory_mib=1000,
     about=(
-        "NVIDIA's own all-reduce test, which is on this machine: without P2P, then as NCCL chooses, inside"
+        "NVIDIA’s own all-reduce test, which is on this machine: without P2P, then as NCCL chooses, inside"
         " CUDA graphs. It stands beside our figures, size by size."
     ),
 )

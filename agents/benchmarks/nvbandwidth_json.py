@@ -52,5 +52,5 @@ benchmark = Benchmark(
     duration_s=20,
     timeout_s=120,
     gpu_memory_mib=1200,
-    about="NVIDIA's own copy test, which is on this machine. Without peer access it measures no pair.",
+    about="NVIDIA’s own copy test, which is on this machine. Without peer access it measures no pair.",
 )

@@ -74,7 +74,7 @@ benchmark = Benchmark(
         ),
         Choice("model", "Model", hint="its name in requests; empty: the first that it lists"),
         Choice("key-file", "Key file", hint="a path there, if the endpoint wants a key"),
-        Choice("seed", "Seed", hint="repeats an earlier run's prompts", pattern=r"[0-9]{1,12}"),
+        Choice("seed", "Seed", hint="repeats an earlier run’s prompts", pattern=r"[0-9]{1,12}"),
     ),
     about=(
         "Sends prompts to the engine from the machine it runs on, one at a time and then more at once: time"

@@ -52,5 +52,5 @@ benchmark = Benchmark(
     duration_s=10,
     timeout_s=60,
     gpu_memory_mib=500,
-    about="The CUDA sample that is on this machine: one pair's copies and a read that is checked.",
+    about="The CUDA sample that is on this machine: one pair’s copies and a read that is checked.",
 )

@@ -77,7 +77,7 @@ def _add(page: Page, sshd: Sshd) -> None:
     page.get_by_label("Port").fill(str(sshd.port))
     page.get_by_label("User").fill(getpass.getuser())
     page.get_by_label("Key file").fill(str(sshd.folder / "user_key"))
-    page.get_by_role("button", name="Add it over ssh").click()
+    page.get_by_role("button", name="Add it over SSH").click()
 
 
 def _run(page: Page) -> None:

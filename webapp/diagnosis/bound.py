@@ -93,7 +93,7 @@ def step_ms(facts: Facts, point: Observed) -> tuple[Range | None, tuple[str, ...
         accepted = model.accepted_per_step or NONE
     slow, fast = point.output_tokens_per_s
     if slow <= 0:
-        return None, ("user.observed: an output_tokens_per_s above 0 (no token came out)",)
+        return None, ("user.observed: output_tokens_per_s above 0 (no token came out)",)
     work = point.concurrency * 1e3
     return (work * accepted[0] / fast, work * accepted[1] / slow), ()
 

@@ -6,6 +6,7 @@ from agents.facts.bench import PROFILE
 from agents.facts.p2p import P2P_READ
 from agents.facts.workload import MODEL
 from webapp.diagnosis.case import Bound, Case, Gate, GateState, Path, VerdictKind
+from webapp.diagnosis.naming import in_words
 from webapp.diagnosis.wording import span, unless, why_no_clique
 
 # The farthest a reader needs telling apart: a share is named by the next of these above it.
@@ -191,7 +192,7 @@ def _second(case: Case) -> str:
     if bound is None:
         return "Give the observed speed and the model to see where a step’s time can go."
     if bound.unexplained_ms is None or bound.step_ms is None:
-        missing = "; ".join(bound.missing[:2])
+        missing = "; ".join(map(in_words, bound.missing[:2]))
         return f"Missing: {missing}." if missing else ""
     if bound.unexplained_ms[0] > 0.1 * bound.step_ms[0]:
         out_of_reach = any(b.goal_reachable_by_p2p is False for b in case.bounds)

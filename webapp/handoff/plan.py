@@ -112,7 +112,7 @@ def _phase(found: Diagnosis, name: str, vmid: int | None, role: View) -> Phase:
         try:
             made.append(phase_script(found, name, do, vmid, role=role))
         except ScriptError as error:
-            problem = problem or str(error)
+            problem = problem or error.on_page
     if any(script.do is Do.APPLY for script in made):
         problem = ""
     return Phase(name, PHASES[name], role, tuple(made), problem)

@@ -10,7 +10,7 @@ import msgspec
 
 from agents.facts import Reading, ReadingKind, all_facts
 
-_REREAD = "it was stored by another version; reread the session's evidence"
+_REREAD = "it was stored by another version; reread the session’s evidence"
 
 
 @dataclass(frozen=True, slots=True)

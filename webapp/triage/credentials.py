@@ -52,7 +52,7 @@ def refuse_unless_keys_are_theirs(target: Target, user: User) -> None:
     if target.stored_key is None or target.identity_file:
         raise RefusedError(
             "Several people use this installation, so only an administrator may connect with this"
-            " machine's own SSH keys. Store a key of yours and choose it, or run the script there and"
+            " machine’s own SSH keys. Store a key of yours and choose it, or run the script there and"
             " paste its output."
         )
     if not _may_use(target.stored_key, user):

@@ -8,9 +8,26 @@ from typing import Any
 
 from agents.facts.gpu import BarFailure, Clique, GpuNuma, PcieLink, XidEvent
 from agents.facts.host import GpuPath, IommuGroup, PciMapping, Platform
-from agents.facts.platform import Iommu, NumaNode, SharedMemory
+from agents.facts.platform import Iommu, MachineType, NumaNode, SharedMemory
 
 NAMED = 8  # of one kind; the evidence has them all
+_BOARDS = {MachineType.I440FX: "i440FX", MachineType.OTHER: "another board"}
+_MAKERS = {"amd": "AMD", "intel": "Intel"}
+# What readers name as missing by the name of a field; stored readings keep such names.
+_FIELDS = {
+    "enabled": "whether it is on",
+    "default_domain": "its default domain",
+    "interrupt_remapping": "whether interrupts are remapped",
+    "vendor": "the maker",
+    "board": "the board",
+    "cpu": "the processor",
+    "sockets": "the number of sockets",
+}
+
+
+def lacking(missing: Iterable[str]) -> str:
+    """What a reading has not, in words: "its default domain, row GPU7"."""
+    return ", ".join(_FIELDS.get(part, part) for part in missing)
 
 
 def counted(values: Iterable[object], what: str) -> str:
@@ -118,13 +135,17 @@ def _nodes(items: Sequence[NumaNode]) -> str:
 def _iommu(value: Iommu) -> str:
     parts = (
         _on(value.enabled),
-        value.vendor,
+        _MAKERS.get(value.vendor or "", value.vendor),
         "emulated" if value.emulated else None,
         _number(value.units, "unit") if value.units is not None else None,
         f"interrupt remapping {_on(value.interrupt_remapping)}",
         f"default domain {value.default_domain or 'not said'}",
     )
     return ", ".join(filter(None, parts))
+
+
+def _board(value: MachineType) -> str:
+    return _BOARDS.get(value, value.value)
 
 
 def _platform(value: Platform) -> str:
@@ -151,6 +172,7 @@ LISTS: Mapping[type, Callable[[Any], str]] = {
 }
 ONES: Mapping[type, Callable[[Any], str]] = {
     Iommu: _iommu,
+    MachineType: _board,
     Platform: _platform,
     SharedMemory: _shared_memory,
 }

@@ -82,7 +82,7 @@ def _check_certificate(certificate: str, key: asyncssh.SSHKey) -> None:
         read = asyncssh.import_certificate(certificate.strip())
     except (asyncssh.KeyImportError, ValueError):
         raise KeyRefusedError(
-            "The certificate cannot be read: paste the …-cert.pub file's one line."
+            "The certificate cannot be read: paste the …-cert.pub file’s one line."
         ) from None
     if read.key.public_data != key.public_data:
         raise KeyRefusedError("The certificate is for another key.")

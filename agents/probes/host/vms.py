@@ -94,5 +94,5 @@ probe = Probe(
     timeout_s=30,
     slow=True,
     root_adds="the VMs' configurations, which only root and Proxmox may read",
-    left_out="descriptions and comments, passwords, ssh keys and other secret values",
+    left_out="descriptions and comments, passwords, SSH keys and other secret values",
 )

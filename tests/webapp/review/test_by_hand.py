@@ -97,5 +97,5 @@ def test_the_answer_is_on_top_of_every_later_page(
     proposed(session, alice)
     found = client.get(f"/sessions/{session.pk}/{page}").content.decode()
     assert 'aria-label="Where this session stands"' in found
-    assert "Engine profile" in found
+    assert "Profile the engine" in found
     assert "Approve or reject decision 1" in found

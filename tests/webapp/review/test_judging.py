@@ -293,7 +293,7 @@ def test_a_gate_can_be_disputed(decision: Decision, browser: Client) -> None:
     typed = {"anchor": "gate:pcie-granted", "stance": "dispute", "text": "it is granted"}
     browser.post(f"/sessions/{session.pk}/comment", typed)
     shown = browser.get(f"/sessions/{session.pk}/discussion").content.decode()
-    assert "gate “granted” over pcie" in shown
+    assert "gate “granted” over PCIe" in shown
     assert "#pcie-granted" in shown
 
 

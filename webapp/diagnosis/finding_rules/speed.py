@@ -11,6 +11,7 @@ from webapp.diagnosis.advising import because
 from webapp.diagnosis.case import Bound, Case, Finding
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.load import BUSY_PERCENT, load
+from webapp.diagnosis.naming import in_words
 from webapp.diagnosis.wording import given, most, span, unless
 
 NORMAL_DECODE = (0.35, 0.70)
@@ -77,7 +78,7 @@ def unexplained(case: Case) -> Finding | None:
     )
     claims = [Claim(text, bound.evidence, (low, high), Basis.ESTIMATED)]
     if bound.comm_ms is None and bound.missing:
-        missing = "; ".join(bound.missing)
+        missing = "; ".join(map(in_words, bound.missing))
         claims.append(Claim(f"not bounded yet: {missing}", bound.evidence, None, Basis.INFERRED))
     return Finding("most_is_unexplained", "warning", tuple(claims))
 

@@ -29,9 +29,9 @@ _RISK = (
     "put back."
 )
 _NONE = {
-    "P0": "In the guest, P0 is evidence alone: the collector, `./run script guest`. The later scripts each "
-    "keep what they change.",
-    "P4": "P4 changes the VM from outside; the guest has nothing to change. `./run script host`.",
+    "P0": "In the guest, P0 is evidence alone: what the collector reads. The later scripts each keep "
+    "what they change.",
+    "P4": "P4 changes the VM from outside; the guest has nothing to change.",
     "P5": "P5 is other ground: the machine is set up anew, which no script does safely. Its steps stand with "
     "each of its options.",
 }
@@ -131,7 +131,7 @@ def _grant_plan(do: Do, result: Diagnosis) -> Plan:
         title="What the driver grants now, and vLLM's old answers",
         values={},
         effects=(
-            "vLLM's files gpu_p2p_access_cache_for_*.json: renamed, with .peerpath after it"
+            "vLLM’s files gpu_p2p_access_cache_for_*.json: renamed, with .peerpath after it"
             if do is Do.APPLY
             else "the files get their old names back",
         ),

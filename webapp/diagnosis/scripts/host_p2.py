@@ -75,9 +75,7 @@ _RISK = (
     "keep it, GPUs hang or data are silently wrong. Gates 4 to 7 are checked in the guest before the "
     "engine serves anyone, and the rollback takes minutes."
 )
-_IN_THE_GUEST = (
-    "What the guest then sees: `./run script guest --phase P2 --do verify`, run inside it."
-)
+_IN_THE_GUEST = "What the guest then sees is checked inside it, by the guest's verify script of P2."
 _REMOVED = "The VM is down for some minutes. Afterwards NCCL goes over shared memory again."
 
 

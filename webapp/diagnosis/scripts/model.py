@@ -19,7 +19,14 @@ class Do(StrEnum):
 
 
 class ScriptError(ValueError):
-    """No script can be made; the message says why, and what to do, in whole sentences."""
+    """No script can be made; the message says why, and what to do, in whole sentences.
+
+    typed and page: what to do about it at a command line, and on the pages, where these differ.
+    """
+
+    def __init__(self, why: str, *, typed: str = "", page: str = "") -> None:
+        super().__init__(f"{why} {typed}".strip())
+        self.on_page = f"{why} {page}".strip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ SCRIPTED = frozenset(
 """The options that these scripts carry out; every other one is done by hand."""
 
 _NOT_HERE = {
-    "P1": "P1 changes nothing on the host. Its script is for the guest: `./run script guest`.",
+    "P1": "P1 changes nothing on the host. Its script is for the guest.",
     "P5": "P5 is other ground (without a VM, a container, another board): the machine is set up anew, which "
     "no script does safely. Its steps stand with each of its options.",
 }

@@ -21,6 +21,7 @@ NOT_COMPARED = (
     "The VM's name or UUID was hidden in the host's answers, so it is not compared: the VM id and the lines "
     "that change are."
 )
+_ASK = "Ask the host for it on the step “Ask the host”, by a link or with its script."
 _OUTSIDE = {
     Ground.BARE_METAL: "The machine is not a VM, so there is no VM configuration to change.",
     Ground.OTHER_HYPERVISOR: "The hypervisor is not KVM; these scripts are for Proxmox.",
@@ -67,12 +68,15 @@ def vm_state(facts: Facts, vmid: int | None) -> VmState:
     facts = with_vm(facts, vmid)
     found = facts.value(VM_ID)
     if found is None:
-        raise ScriptError(_OUTSIDE.get(ground(facts)) or _which(facts))
+        outside = _OUTSIDE.get(ground(facts))
+        raise ScriptError(outside) if outside else _which(facts)
     vm = _whole(facts, found)
     if vm is None:
         raise ScriptError(
             f"The whole configuration of VM {found} has not been read, so it is not known what a change "
-            "would replace. Give the session the host's answers: `./run script host`."
+            "would replace.",
+            typed="Give it the host's answers: `./run script host` prints the script that asks.",
+            page=_ASK,
         )
     name, uuid = (_shown(text) for text in (vm.name, vm.uuid))
     return VmState(
@@ -89,12 +93,14 @@ def _shown(text: str | None) -> str:
     return "" if text is None or HIDDEN.fullmatch(text) else text
 
 
-def _which(facts: Facts) -> str:
+def _which(facts: Facts) -> ScriptError:
     asked = facts.best(VM_ID)
     why = f": {asked.reading.detail}" if asked and asked.reading.detail else ""
-    return (
-        f"No Proxmox VM is known to be the one under diagnosis{why}. Run the collector on the host "
-        "(`./run script host`), or name the VM with --vmid."
+    return ScriptError(
+        f"No Proxmox VM is known to be the one under diagnosis{why}.",
+        typed="Run the collector on the host (`./run script host`), or name the VM with --vmid.",
+        page=f"{_ASK} Where several VMs have GPUs, the guest's UUID tells which one it is: its script reads "
+        "that as root.",
     )
 
 

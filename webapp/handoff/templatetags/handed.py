@@ -1,12 +1,8 @@
-"""How sentences about scripts are shown, and what is odd about where an output comes from."""
+"""What the person on the host said, and what is odd about where an output comes from."""
 
 from __future__ import annotations
 
-import re
-
 from django import template
-from django.utils.html import escape
-from django.utils.safestring import SafeString, mark_safe
 
 from webapp.handoff.models import Link
 from webapp.handoff.scripts import marks_of
@@ -14,13 +10,6 @@ from webapp.triage.models import Evidence
 from webapp.triage.views.look import ANSWERS
 
 register = template.Library()
-_CODE = re.compile(r"`([^`]+)`")
-
-
-@register.filter
-def code(text: str) -> SafeString:
-    """What stands in backticks is code; everything is escaped before that is looked at."""
-    return mark_safe(_CODE.sub(r"<code>\1</code>", escape(text)))  # noqa: S308
 
 
 @register.filter

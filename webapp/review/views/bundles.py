@@ -47,7 +47,7 @@ def open_elsewhere(request: HttpRequest) -> HttpResponse:
         messages.error(request, f"{file.name}: {error}")
         return redirect("triage:start")
     if opened.same:
-        messages.success(request, "Opened; today's reasoning gives the same diagnosis here.")
+        messages.success(request, "Opened; today’s reasoning gives the same diagnosis here.")
     else:
         messages.warning(
             request,

@@ -1,4 +1,4 @@
-"""Adding a machine: by ssh, or this one."""
+"""Adding a machine: by SSH, or this one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SshTargetForm(forms.Form):
         label="Key file",
         max_length=400,
         required=False,
-        help_text="on the machine that runs Peerpath; empty: your ssh agent and ~/.ssh keys",
+        help_text="on the machine that runs Peerpath; empty: your SSH agent and the keys in ~/.ssh",
     )
     jump = forms.CharField(
         label="Jump hosts",
@@ -57,7 +57,7 @@ class SshTargetForm(forms.Form):
         self.may_connect = own or bool(keys)
         key_field = cast("forms.ModelChoiceField[StoredKey]", self.fields["stored_key"])
         key_field.queryset = usable
-        key_field.choices = [("", "none: this machine's own" if own else "---------"), *keys]
+        key_field.choices = [("", "none: this machine’s own" if own else "---------"), *keys]
         if not own:
             key_field.required = True
             del self.fields["identity_file"]

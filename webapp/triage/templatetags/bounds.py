@@ -15,6 +15,15 @@ from webapp.diagnosis.claim import Range
 from webapp.triage.models import DiagnosisSession
 
 register = template.Library()
+_PARTS = {
+    "step_ms": "the step",
+    "floor_ms": "weight reads (floor)",
+    "comm_ms": "communication",
+    "unexplained_ms": "what is unexplained",
+    "profiled_ms": "the profile’s parts",
+    "max_gain_remove_comm": "the gain without any communication",
+    "max_gain_p2p": "the gain with peer-to-peer",
+}
 
 
 @register.filter
@@ -31,7 +40,7 @@ def load(bound: Bound | None) -> str:
 @register.filter
 def bases(bound: Bound) -> list[tuple[str, str]]:
     """(part, how it is known) of each quantity that there is."""
-    return [(part, bound.known(part)) for part in bound.basis]
+    return [(_PARTS.get(part, part), bound.known(part)) for part in bound.basis]
 
 
 @register.filter

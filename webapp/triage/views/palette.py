@@ -23,7 +23,7 @@ PAGES = (
     ("For me: mentions and what waits for me", "review:for_me"),
     ("How far the predictions held", "review:calibration"),
 )
-OF_OPERATORS = (("ssh keys", "triage:keys"),)
+OF_OPERATORS = (("SSH keys", "triage:keys"),)
 OF_ADMINISTRATORS = (
     ("People", "accounts:people"),
     ("Stuck work", "triage:stuck"),

@@ -116,7 +116,7 @@ def waiting(run: Run) -> str:
     other = waits_for(run)
     if other is not None:
         own = other.session_id == run.session_id
-        which = f"run {other.number}" if own else "another session's run on this machine"
+        which = f"run {other.number}" if own else "another session’s run on this machine"
         return which + ": two at once would measure each other" * (run.kind == "benchmark")
     if run.state == RunState.QUEUED and turns.has_enough(run.session_id):
         most = settings.RUNS_PER_SESSION
