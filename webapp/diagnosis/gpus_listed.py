@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI
+from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY
 from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
 from webapp.diagnosis.facts import Facts, Sourced
 
@@ -17,13 +18,15 @@ from webapp.diagnosis.facts import Facts, Sourced
 class Listing:
     """listed: GPUs of nvidia-smi. on_bus: NVIDIA GPUs on the PCI bus, by the newest look at it.
 
-    together: both were read between the same changes. driver: the reading that lists.
+    together: both were read between the same changes. driver: the reading that lists. whole: nothing shows
+    that the list is a part.
     """
 
     listed: int
     on_bus: int
     together: bool
     driver: Sourced
+    whole: bool
     evidence: tuple[EvidenceRef, ...]
 
     @property
@@ -33,7 +36,7 @@ class Listing:
     @property
     def short(self) -> bool:
         """Fewer than are there: only where the bus was read in the same state, and the list is whole."""
-        return self.together and self.driver.reading.complete and self.listed < self.on_bus
+        return self.together and self.whole and self.listed < self.on_bus
 
     @property
     def claim(self) -> Claim:
@@ -55,4 +58,12 @@ def listing(facts: Facts) -> Listing | None:
     if driver is None or bus is None or listed is None or on_bus is None:
         return None
     refs = facts.refs(GPU_COUNT_SMI, GPU_COUNT_PCI)
-    return Listing(listed, on_bus, driver.epoch == bus.epoch, driver, refs)
+    whole = driver.reading.complete and _in_matrices_since(facts, driver) <= listed
+    return Listing(listed, on_bus, driver.epoch == bus.epoch, driver, whole, refs)
+
+
+def _in_matrices_since(facts: Facts, driver: Sourced) -> int:
+    """The driver’s own matrices name every GPU that it has: one that was read later knows better."""
+    found = (item for fact in (P2P_READ, P2P_WRITE, TOPOLOGY) for item in facts.all(fact))
+    values = (item.reading.value for item in found if item.when > driver.when)
+    return max((len(value.gpus) for value in values if value), default=0)

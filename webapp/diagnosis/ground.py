@@ -50,10 +50,11 @@ def ground_refs(facts: Facts) -> tuple[EvidenceRef, ...]:
 def kvm_hidden(facts: Facts) -> bool | None:
     """Whether the KVM signature is kept from the guest; None: not known.
 
-    systemd-detect-virt prints "kvm" for the CPUID signature and "qemu" for DMI alone.
+    systemd-detect-virt prints "kvm" for the CPUID signature and "qemu" for DMI alone; the latter is then read
+    as a KVM that is not visible. Firmware's names by themselves say nothing of the signature.
     """
     visible = facts.value(KVM_VISIBLE)
     kind = (facts.value(VIRT_KIND) or "").lower()
     if visible is not None:
         return not visible and ground(facts) is Ground.KVM
-    return {"kvm": False, "qemu": True}.get(kind)
+    return False if kind == "kvm" else None

@@ -163,7 +163,7 @@ def test_guest() -> None:
     assert verdicts["communication_latency_bound"].share_ms == (2.1, 30.0)
     assert verdicts["compute_bound"].kind == "open"
     assert not verdicts["compute_bound"].for_
-    assert verdicts["power_or_thermal_limit"].kind == "refuted"
+    assert verdicts["power_or_thermal_limit"].kind == "open", "no temperature, no clock was given"
     assert verdicts["p2p_unsupported_gpu"].kind == "refuted"
     assert verdicts["nccl_level_too_low"].kind == "refuted", "it is for later"
     assert "pci.2" in _beliefs(case)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -145,9 +146,16 @@ def test_links_and_heat_of_before_a_change_are_not_those_of_now() -> None:
         throttled_percent=50.0,
     )
     old = TELEMETRY.known((watched,), lines=(9,))
-    busy = {"pcie_gen": 5, "pcie_gen_max": 5, "pcie_width": 16, "pcie_width_max": 16}
-    gpu = EIGHT[0].__class__(
-        0, name="Card 96GB", utilisation_percent=100, power_w=300.0, power_limit_w=600.0, **busy
+    gpu = replace(
+        EIGHT[0],
+        utilisation_percent=100,
+        power_w=300.0,
+        power_limit_w=600.0,
+        temperature_celsius=60,
+        pcie_gen=5,
+        pcie_gen_max=5,
+        pcie_width=16,
+        pcie_width_max=16,
     )
     now = GPUS.known((gpu,), lines=(3,))
     for name in ("pcie_link_degraded", "power_or_thermal_limit"):

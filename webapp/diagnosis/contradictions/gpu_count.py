@@ -21,8 +21,7 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     seen, bus = listing(facts), facts.best(GPU_COUNT_PCI)
     if seen is None or bus is None or not seen.together or seen.listed == seen.on_bus:
         return
-    part = seen.driver if seen.listed < seen.on_bus else bus
-    if part.reading.complete:
+    if seen.short or (seen.listed > seen.on_bus and bus.reading.complete):
         text = f"{seen.on_bus} NVIDIA GPUs on the PCI bus, {seen.listed} in nvidia-smi"
         yield text, facts.refs(GPU_COUNT_PCI, GPU_COUNT_SMI)
 

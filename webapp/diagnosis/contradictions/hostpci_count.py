@@ -27,7 +27,7 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     others = _other_mappings(facts)
     passed = sum(_count(device) for device in devices if device.mapping not in others)
     if passed != on_bus:
-        text = f"the VM passes {passed} devices through, the guest has {on_bus} GPUs"
+        text = f"the VM passes {passed} devices through, the guest has {on_bus} GPUs, as far as was read"
         yield text, facts.refs(VM_HOSTPCI, GPU_COUNT_PCI, GPU_COUNT_SMI)
 
 

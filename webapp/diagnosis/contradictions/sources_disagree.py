@@ -8,7 +8,7 @@ Source: a rule of Peerpath's own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
@@ -87,9 +87,18 @@ def differ(first: Sourced, second: Sourced) -> bool:
     if first.reading.fact_id == VIRT_KIND.id:
         # "qemu" is what DMI says of a KVM guest, and a container hides what is below it.
         return one != other and not {one, other} <= KVM_KINDS and not {one, other} & CONTAINER_KINDS
+    if isinstance(one, TopologyMatrix) and isinstance(other, TopologyMatrix):
+        return _of_same_pairs(one.gpu_links(), other.gpu_links())
+    if isinstance(one, P2pMatrix) and isinstance(other, P2pMatrix):
+        return _of_same_pairs(one.pairs(), other.pairs())
     if isinstance(one, str) and isinstance(other, str):
         return one.strip().lower() != other.strip().lower()
     return bool(one != other)
+
+
+def _of_same_pairs(one: Mapping[Any, object], other: Mapping[Any, object]) -> bool:
+    """A part of a matrix is silent about the other pairs."""
+    return any(one[pair] != other[pair] for pair in one.keys() & other.keys())
 
 
 def _short(item: Sourced) -> str:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
 from agents.facts.p2p import P2P_NVLINK, TOPOLOGY
+from agents.facts.workload import PARALLELISM
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates import driver
 from webapp.diagnosis.measured_on import unnamed
-from webapp.diagnosis.pairs import pairs
+from webapp.diagnosis.pairs import gpu_count, pairs
 
 GATE = "used"
 
@@ -26,9 +27,19 @@ def judge(facts: Facts, path: Path) -> Gate:
         return Gate(GATE, path, GateState.UNKNOWN, why, (), expected)
     counts = _counts(seen) + _over(facts, seen) + unnamed(facts, NCCL_TRANSPORTS)
     mixed_paths = bool(pairs(facts).nvlink and pairs(facts).pcie)
+    ranks = _ranks(facts)
+    if seen.p2p < ranks and not (seen.shm or seen.net):
+        why = f"the NCCL log shows {counts}, fewer than the {ranks} GPUs of one ring: it is a part"
+        return Gate(GATE, path, GateState.UNKNOWN, why, refs)
     if seen.p2p and ((path is Path.NVLINK and mixed_paths) or not (seen.shm or seen.net)):
         return Gate(GATE, path, GateState.PASS, f"the NCCL log shows {counts}", refs)
     return Gate(GATE, path, GateState.FAIL, f"the NCCL log shows {counts}", refs)
+
+
+def _ranks(facts: Facts) -> int:
+    """GPUs in one ring, each of which names the one that it sends to; 0 where nobody knows."""
+    parallel = facts.value(PARALLELISM)
+    return parallel.tp if parallel else gpu_count(facts) or 0
 
 
 def _counts(seen: NcclTransports) -> str:

@@ -68,7 +68,8 @@ def _logged(facts: Facts) -> tuple[Claim, ...]:
     failures = facts.value(BAR_FAILURES)
     if not failures:
         return ()
-    text = f"the kernel could not place {len(failures)} regions: {failures[0].text[:120]}"
+    regions = f"{len(failures)} region{'s' if len(failures) > 1 else ''}"
+    text = f"the kernel could not place {regions}: {failures[0].text[:120]}"
     return (Claim(text, facts.refs(BAR_FAILURES), None, Basis.MEASURED),)
 
 
@@ -76,7 +77,8 @@ def _empty(facts: Facts) -> tuple[Claim, ...]:
     empty = sorted({bar.pci_address for bar in facts.value(BARS) or () if bar.size_mib == 0})
     if not empty:
         return ()
-    text = f"{len(empty)} GPUs have a region without an address: {', '.join(empty[:4])}"
+    have = "GPU has" if len(empty) == 1 else "GPUs have"
+    text = f"{len(empty)} {have} a region without an address: {', '.join(empty[:4])}"
     return (Claim(text, facts.refs(BARS), None, Basis.MEASURED),)
 
 

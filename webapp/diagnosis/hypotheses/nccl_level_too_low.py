@@ -19,7 +19,9 @@ from webapp.diagnosis.nccl_choice import nccl_choice
 from webapp.diagnosis.pairs import gpu_count
 
 FAR = frozenset({"PHB", "NODE", "SYS"})
-REACHES_FAR = frozenset({"PHB", "SYS", "3", "4", "5"})
+REACHES_ALL = frozenset({"SYS", "4", "5"})
+REACHES_FAR = REACHES_ALL | {"PHB", "3"}
+"""Every pair; and every pair of one memory node (NCCL 2.30.7, src/graph/topo.h: PHB before SYS)."""
 
 
 def assess(case: Case) -> Verdict:
@@ -37,12 +39,13 @@ def assess(case: Case) -> Verdict:
     if tried:
         return Verdict(VerdictKind.SUPPORTED, tried)
     level = (facts.value(NCCL_ENV) or {}).get("NCCL_P2P_LEVEL", "").upper()
-    if level in REACHES_FAR:
-        text = f"NCCL_P2P_LEVEL={level} reaches across host bridges"
-        claim = Claim(text, facts.refs(NCCL_ENV), None, Basis.LITERATURE)
-        return Verdict(VerdictKind.REFUTED, (), (claim,))
     seen, links, count = facts.value(NCCL_TRANSPORTS), _far_links(facts), gpu_count(facts)
     missing = asks(facts, NCCL_TRANSPORTS, NCCL_ENV, TOPOLOGY)
+    if level in REACHES_FAR and (level in REACHES_ALL or "SYS" not in links):
+        text = f"NCCL_P2P_LEVEL={level} reaches across host bridges"
+        claim = Claim(text, facts.refs(NCCL_ENV), None, Basis.LITERATURE)
+        enough = level in REACHES_ALL or facts.value(TOPOLOGY) is not None
+        return Verdict(VerdictKind.REFUTED if enough else VerdictKind.OPEN, (), (claim,), missing)
     if not links or count is None or count <= 2:
         return Verdict(VerdictKind.OPEN, missing=missing)
     which = f"NCCL_P2P_LEVEL={level}" if level else "NCCL’s default level PXB"

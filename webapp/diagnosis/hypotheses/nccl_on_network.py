@@ -22,7 +22,7 @@ def assess(case: Case) -> Verdict:
     facts, seen = case.facts, case.facts.value(NCCL_TRANSPORTS)
     refs = facts.refs(NCCL_TRANSPORTS)
     if seen and not seen.net and (seen.p2p or seen.shm):
-        text = f"the NCCL log shows {seen.p2p} connections by P2P, {seen.shm} by SHM, none by NET"
+        text = f"connections in the NCCL log: {seen.p2p} by P2P, {seen.shm} by SHM, none by NET"
         return Verdict(VerdictKind.REFUTED, (), (Claim(text, refs, None, Basis.MEASURED),))
     for_ = []
     if seen and seen.net:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from agents.facts.gpu import CLIQUE_CAPABILITY, GPUS, Gpu
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
+from agents.facts.platform import KVM_VISIBLE
 from agents.facts.vm import QEMU_COMMANDS
 from webapp.diagnosis.asking import asks, tells
 from webapp.diagnosis.case import Bound, Case, GateState, Path, Verdict, VerdictKind
@@ -30,9 +31,13 @@ def assess(case: Case) -> Verdict:
     missing = asks(facts, P2P_READ, P2P_WRITE, GPUS, CLIQUE_CAPABILITY, QEMU_COMMANDS)
     if P2pCode.NS not in answers or ground(facts) is not Ground.KVM or kvm_hidden(facts):
         return Verdict(VerdictKind.OPEN, (), (), missing)
-    text = "the driver answers NS in a KVM guest that sees KVM: its policy without a clique"
+    hidden = kvm_hidden(facts)
+    sees = "that sees KVM" if hidden is False else "(whether it sees KVM was not read)"
+    text = f"the driver answers NS in a KVM guest {sees}: its policy without a clique"
     refs = facts.refs(P2P_READ, P2P_WRITE) + ground_refs(facts)
     for_ = [Claim(text, refs, None, Basis.INFERRED), *_granted(case)]
+    if hidden is None:
+        return Verdict(VerdictKind.OPEN, tuple(for_), (), (tells(KVM_VISIBLE), *missing))
     others = _others_excluded(facts.value(GPUS) or ())
     if others is None:
         return Verdict(VerdictKind.OPEN, tuple(for_), (), (tells(GPUS), *missing))
@@ -45,8 +50,10 @@ def _against(case: Case) -> Claim | None:
     elsewhere = {Ground.BARE_METAL, Ground.OTHER_HYPERVISOR}
     if ground(facts) in elsewhere and not rented_from(facts):
         return Claim(f"this is not a KVM guest but {ground(facts)}", ground_refs(facts))
-    if driver and driver.state in {GateState.PASS, GateState.NOT_APPLICABLE} and driver.evidence:
+    if driver and driver.state is GateState.PASS and driver.evidence:
         return Claim(f"the driver refuses nothing over PCIe: {driver.why}", driver.evidence)
+    if driver and driver.state is GateState.NOT_APPLICABLE and driver.evidence:
+        return Claim(f"no two GPUs would use P2P over PCIe: {driver.why}", driver.evidence)
     if granted and granted.state is GateState.PASS:
         return Claim(granted.why, granted.evidence, None, Basis.MEASURED)
     gpus = facts.value(GPUS) or ()

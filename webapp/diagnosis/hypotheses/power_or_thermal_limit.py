@@ -51,7 +51,9 @@ def assess(case: Case) -> Verdict:
         for_.append(Claim(text, refs, None, Basis.MEASURED))
     if for_:
         return Verdict(VerdictKind.SUPPORTED, tuple(for_), tuple(against))
-    cool = seen.power_share is not None and seen.power_share <= FAR_BELOW and not hot
+    # A card that heat holds back draws little, too: without a temperature or a clock nothing is ruled out.
+    watched = seen.temperature_celsius is not None or (seen.clock_share is not None and not slow)
+    cool = watched and seen.power_share is not None and seen.power_share <= FAR_BELOW and not hot
     kind = VerdictKind.REFUTED if cool else VerdictKind.OPEN
     return Verdict(kind, (), tuple(against), () if cool else ("bench.telemetry",))
 

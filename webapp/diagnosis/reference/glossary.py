@@ -67,6 +67,11 @@ GLOSSARY: tuple[Term, ...] = (
         "the speed.",
     ),
     Term(
+        "Gate",
+        "One step of the ladder, judged by its own evidence: pass, fail, unknown or not applicable. Without "
+        "evidence it is unknown, with what the literature expects beside it.",
+    ),
+    Term(
         "Bound",
         "The arithmetic of what a change can gain, before anyone changes anything: step time, floor, "
         "communication, and what is left unexplained. Each is a range with its basis.",
@@ -86,6 +91,15 @@ GLOSSARY: tuple[Term, ...] = (
         "Basis",
         "How a figure is known. Measured: read or timed on this machine. Estimated: computed from such "
         "figures. Literature: from a published source. Inferred: concluded from other facts.",
+    ),
+    Term(
+        "Run",
+        "One start of probes or of a benchmark at a target. A worker that takes it holds a lease on it, and "
+        "renews that while it lives; a run whose lease ran out is called lost, and what it brought is kept.",
+    ),
+    Term(
+        "Reconciler",
+        "The part of an installation that ends runs whose worker died and sends again what got lost.",
     ),
     Term("Option", "A possible change with its status, cost, way back and what verifies it."),
     Term("Phase", "Options that are done in one maintenance step, P0 to P5."),
