@@ -21,8 +21,10 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 def find(facts: Facts, bounds: tuple[Bound, ...]) -> tuple[Contradiction, ...]:
-    return tuple(
+    """The same output given twice contradicts itself once."""
+    found = (
         Contradiction(rule.id, text, evidence)
         for rule in all_rules()
         for text, evidence in rule.check(facts, bounds)
     )
+    return tuple(dict.fromkeys(found))

@@ -5,6 +5,7 @@ Source: the outputs before and after, compared; Linux PCI core, BAR assignment.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from agents.facts import Fact, ReadingKind
@@ -28,6 +29,7 @@ from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.compare.copies import Comparison, compare_copies
 from webapp.diagnosis.compare.p2p_status import p2p_status
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.given_twice import once
 from webapp.diagnosis.gpus_listed import listing
 
 FIX_ORDER = (
@@ -103,7 +105,7 @@ def copies_after(case: Case) -> Finding | None:
 
 def copies_compared(case: Case) -> Comparison | None:
     """The newest epoch's copies against those of the epoch before it; None without both."""
-    known = [s for s in case.facts.all(COPY) if s.reading.kind is ReadingKind.KNOWN]
+    known = once(s for s in case.facts.all(COPY) if s.reading.kind is ReadingKind.KNOWN)
     newest = _of_first_epoch(known)
     older = _of_first_epoch([s for s in known if s.epoch < known[0].epoch])
     if not newest or not older:
@@ -111,7 +113,7 @@ def copies_compared(case: Case) -> Comparison | None:
     return compare_copies(older[0], newest[0], more_before=older[1:], more_after=newest[1:])
 
 
-def _of_first_epoch(known: list[Sourced]) -> list[CopyResult]:
+def _of_first_epoch(known: Sequence[Sourced]) -> list[CopyResult]:
     """known is sorted, the newest epoch first."""
     return [s.reading.value for s in known if s.reading.value and s.epoch == known[0].epoch]
 

@@ -12,9 +12,10 @@ from agents.facts.p2p import TOPOLOGY, TopologyMatrix
 from agents.facts.platform import GUEST_IOMMU, MACHINE_TYPE, NUMA_NODES
 from webapp.diagnosis.advising import because
 from webapp.diagnosis.case import Case, Finding, GateState
-from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
 from webapp.diagnosis.communication import gpu_link
 from webapp.diagnosis.copy_curve import copy_curve
+from webapp.diagnosis.facts import Sourced
 from webapp.diagnosis.ground import Ground, ground, ground_refs
 from webapp.diagnosis.reference.curves import STAGED_SOURCE, link_share, staged_gb_per_s
 from webapp.diagnosis.reference.gpus import gpu_spec
@@ -49,10 +50,11 @@ def _near(topology: TopologyMatrix | None) -> set[str]:
 
 def wrong_baseline(case: Case) -> Finding | None:
     """A copy inside one GPU never crosses the link that a copy between two has to cross."""
-    inside = _best_same(case)
-    if inside is None or copy_curve(case.facts) is None:
+    found = _best_same(case)
+    if found is None or copy_curve(case.facts) is None:
         return None
-    refs = case.facts.refs(COPY)
+    item, inside = found
+    refs = (EvidenceRef(item.source, inside.line or item.refs[0].line),)
     rate = inside.size_bytes / inside.time_us / 1e3
     link = gpu_link(case.facts)
     share = link.share
@@ -73,14 +75,14 @@ def wrong_baseline(case: Case) -> Finding | None:
     return Finding("wrong_baseline", "info", tuple(claims))
 
 
-def _best_same(case: Case) -> CopyRow | None:
+def _best_same(case: Case) -> tuple[Sourced, CopyRow] | None:
     rows = [
-        row
+        (item, row)
         for item in case.facts.all(COPY)
         for row in (item.reading.value.rows if item.reading.value else ())
         if row.path is CopyPath.SAME and row.time_us > 0
     ]
-    return max(rows, key=lambda row: row.size_bytes / row.time_us, default=None)
+    return max(rows, key=lambda found: found[1].size_bytes / found[1].time_us, default=None)
 
 
 def numa_not_available(case: Case) -> Finding | None:
@@ -181,14 +183,14 @@ def rejected_rows(case: Case) -> Finding | None:
         Claim(
             f"left out: “{row.text.strip()}” is {row.computed_gb_per_s:.1f} GB/s by its own size and "
             f"time, not {row.printed_gb_per_s:g}",
-            item.refs[:1],
+            (EvidenceRef(item.source, row.line or item.refs[0].line),),
             None,
             Basis.MEASURED,
         )
         for item in case.facts.all(COPY)
         for row in (item.reading.value.rejected if item.reading.value else ())
     ]
-    return Finding("rejected_rows", "warning", tuple(claims)) if claims else None
+    return Finding("rejected_rows", "warning", tuple(dict.fromkeys(claims))) if claims else None
 
 
 def _size(size_bytes: int) -> str:

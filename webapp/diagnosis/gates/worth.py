@@ -14,6 +14,7 @@ from agents.facts.nccl import NCCL_TRANSPORTS
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.given_twice import once
 from webapp.diagnosis.measured_on import unnamed
 
 GATE = "worth"
@@ -51,7 +52,7 @@ def _arm(facts: Facts, *, p2p: bool) -> Arm:
     """Output tokens a second by concurrency, from epochs whose NCCL log shows this arm."""
     epochs = {s.epoch for s in _known(facts, NCCL_TRANSPORTS.id) if _shows_p2p(s) is p2p}
     found: Arm = {}
-    for item in _known(facts, SERVING.id):
+    for item in once(_known(facts, SERVING.id)):
         for row in item.reading.value or () if item.epoch in epochs else ():
             if row.concurrency and row.output_tokens_per_s:
                 found.setdefault(row.concurrency, []).append(row.output_tokens_per_s)
