@@ -29,9 +29,10 @@ const offline = (lost) => {
 for (const kind of ["htmx:sendError", "htmx:timeout"]) document.addEventListener(kind, () => offline(true));
 document.addEventListener("htmx:afterOnLoad", (event) => offline([502, 503, 504].includes(event.detail.xhr.status)));
 
-// The tab tells the state of the run that this page watches: in its title and in its icon.
+// The tab tells the state of the run that this page watches: in its title and in its icon. Who holds it still, or is cut off, does not know it.
 const title = document.title;
 const icon = document.querySelector("link[rel=icon]");
+const paused = new Set();
 const OF = { succeeded: "ok", partly: "ok", failed: "bad", lost: "bad", cancelled: "idle" };
 let watched = null;
 const show = () => {
@@ -39,8 +40,9 @@ const show = () => {
   if (going) watched = going.dataset.run;
   const run = going ?? (watched && document.querySelector(`[data-run="${watched}"]`));
   const state = run && (going ? run.dataset.progress || "…" : run.dataset.state);
-  const said = down.isConnected ? "connection lost" : state;
-  icon.href = icon.dataset[down.isConnected ? "idle" : going ? "running" : OF[state] ?? "idle"];
+  const unknown = down.isConnected ? "connection lost" : going && paused.has(going.dataset.run) ? "paused" : "";
+  const said = unknown || state;
+  icon.href = icon.dataset[unknown ? "idle" : going ? "running" : OF[state] ?? "idle"];
   document.title = said ? `${said} · ${title}` : title;
 };
 document.addEventListener("DOMContentLoaded", show);
@@ -54,7 +56,6 @@ document.addEventListener("visibilitychange", () => {
 });
 
 // Live output can be held still, to be read; the run goes on.
-const paused = new Set();
 document.addEventListener("htmx:beforeRequest", (event) => {
   if (paused.has(event.target.dataset.run) && event.detail.requestConfig.verb === "get") event.preventDefault();
 });
@@ -62,10 +63,15 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-pause]");
   if (!button) return;
   const run = button.dataset.pause;
-  const held = !paused.delete(run);
-  if (held) paused.add(run);
-  button.setAttribute("aria-pressed", String(held));
+  if (!paused.delete(run)) paused.add(run);
+  pressed();
+  show();
 });
+// It stays held when “Cancel” brings the fragment anew.
+const pressed = () => {
+  for (const button of document.querySelectorAll("[data-pause]")) button.setAttribute("aria-pressed", String(paused.has(button.dataset.pause)));
+};
+document.addEventListener("htmx:afterSettle", pressed);
 
 // The feed brings what happened in this session: a run that ended is told wherever one is in it.
 const newest = (root) => Math.max(0, ...[...root.querySelectorAll("[data-event]")].map((e) => +e.dataset.event));

@@ -22,6 +22,14 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = label; }, 1500);
 });
 
+// What a link leads to comes in its place; without a script, or in another tab, it leads there.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-here]");
+  if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  htmx.ajax("GET", link.href, { target: link, swap: "outerHTML" });
+});
+
 // A slider's number follows it.
 document.addEventListener("input", (event) => {
   const shown = document.querySelector(`output[data-of="${CSS.escape(event.target.id)}"]`);

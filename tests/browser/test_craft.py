@@ -172,6 +172,38 @@ def test_the_keyboard_alone_goes_everywhere(page: Page, server: Server, session:
     expect(page.locator("main [role=search] input").first).to_be_focused()
 
 
+# The first letters come in the task that opens the palette, as they do on a slow machine.
+TYPED_AT_ONCE = """() => {
+  const pressed = {key: "k", ctrlKey: true, bubbles: true, cancelable: true};
+  document.body.dispatchEvent(new KeyboardEvent("keydown", pressed));
+  const field = document.querySelector("#palette input");
+  field.value = "topology";
+  field.dispatchEvent(new InputEvent("input", {bubbles: true}));
+  return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+}"""
+
+
+def test_what_is_typed_while_the_palette_opens_is_not_lost(page: Page, session: str) -> None:
+    page.goto(f"{session}/guest")
+    page.evaluate(TYPED_AT_ONCE)
+    field = page.get_by_role("combobox", name="Where to")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("topology")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{session}/topology")
+
+
+def test_the_form_for_an_objection_comes_where_it_is_asked_for(page: Page, session: str) -> None:
+    """Not before: a browser lays out each field of a page when it comes, folded or not."""
+    page.goto(f"{session}/diagnosis")
+    expect(page.get_by_label("Reason")).to_have_count(0)
+    finding = page.locator("#findings .finding").first
+    finding.get_by_role("link", name="Agree, dispute or ask").press("Enter")
+    expect(finding.get_by_label("Reason")).to_be_focused()
+    expect(finding.get_by_role("button", name="Dispute")).to_be_visible()
+    assert page.url == f"{session}/diagnosis"
+
+
 def test_the_tab_and_a_notice_tell_how_a_run_goes(page: Page, session: str) -> None:
     page.goto(f"{session}/host")
     page.locator("details", has_text="Reach the machine").get_by_text("Reach the machine").focus()
@@ -179,6 +211,11 @@ def test_the_tab_and_a_notice_tell_how_a_run_goes(page: Page, session: str) -> N
     page.get_by_role("button", name=re.compile(r"Run the \d+ probes")).click()
     expect(page).to_have_title(re.compile(r"^(waits|\d+ of \d+) · "), timeout=20_000)
     assert "icon-running" in str(page.locator("link[rel=icon]").get_attribute("href"))
+    held = page.get_by_role("button", name="Pause the display")
+    held.click()
+    expect(held).to_have_attribute("aria-pressed", "true")
+    expect(page).to_have_title(re.compile("^paused · "))
+    held.click()
     expect(page.get_by_text(re.compile(r"Run \d+ ended: "))).to_be_visible(timeout=60_000)
     expect(page).to_have_title(re.compile(r"^(succeeded|partly|failed) · "))
 

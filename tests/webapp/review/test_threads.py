@@ -48,6 +48,24 @@ def say(session: DiagnosisSession, browser: Client, **typed: str) -> str:
     return page.content.decode()
 
 
+@pytest.mark.parametrize(
+    ("anchor", "back", "spot"),
+    [
+        (GUESS, "diagnosis", "hypothesis-compute_bound"),
+        ("gate:pcie-fabric", "diagnosis", "pcie-fabric"),
+        ("line:paste@0123456789ab:7", "evidence/paste@0123456789ab?line=7", "L7"),
+    ],
+)
+def test_the_form_alone_leads_back_to_what_it_is_about(
+    session: DiagnosisSession, browser: Client, anchor: str, back: str, spot: str
+) -> None:
+    address = f"/sessions/{session.pk}/discussion"
+    form = browser.get(address, {"about": anchor}, headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in form
+    assert f'name="back" value="/sessions/{session.pk}/{back}"' in form
+    assert f'name="spot" value="{spot}"' in form
+
+
 def test_a_dispute_stands_on_the_diagnosis_until_it_is_resolved(
     session: DiagnosisSession, browser: Client
 ) -> None:

@@ -20,12 +20,14 @@ def _all(context: template.Context) -> list[Thread]:
 
 @register.inclusion_tag("review/_threads.html", takes_context=True)
 def threads_at(context: template.Context, kind: str, name: Any) -> dict[str, Any]:
-    """The threads about one thing, with a form for another."""
+    """The threads about one thing, with a link to the form for another: a page has many such things, and
+    a browser looks at each field of a page when it comes, folded or not."""
     return _shown(context, f"{kind}:{name}")
 
 
-@register.inclusion_tag("review/_threads.html", takes_context=True)
+@register.inclusion_tag("review/_threads_about.html", takes_context=True)
 def threads_about(context: template.Context, anchor: str) -> dict[str, Any]:
+    """The threads about one thing, with the form for another."""
     return _shown(context, anchor)
 
 

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from webapp.accounts.models import Role
 from webapp.handoff.coming import to_accept
+from webapp.review.templatetags.threads import anchor_url
 from webapp.review.threads import ANCHOR, CommentError, comment_add
 from webapp.review.waiting import MOST, all_seen, asked_of, named, said_of_mine, to_judge
 from webapp.triage.models import DiagnosisSession
@@ -54,9 +55,13 @@ def _back(request: HttpRequest, session: DiagnosisSession) -> str:
 @require_GET
 @on_session
 def discussion(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    """?about= an anchor shows its threads first, with a form."""
+    """?about= an anchor shows its threads first, with a form; htmx gets the form alone."""
     about = request.GET.get("about", "")
     about = about if ANCHOR.fullmatch(about) else ""
+    if request.headers.get("HX-Request"):
+        back, _, spot = anchor_url(session, about).partition("#")
+        form = {"session": session, "anchor": about, "back": back, "spot": spot}
+        return TemplateResponse(request, "review/_say.html", form)
     context = shell(session, "", about=about)
     return TemplateResponse(request, "review/discussion.html", context)
 
