@@ -36,6 +36,7 @@ from webapp.api.routes import (
     versions,
     webhooks,
 )
+from webapp.diagnosis.wording import apostrophes
 
 DESCRIPTION = (
     "What the pages of Peerpath do, for programs. A token from “Your account” acts with its owner's role "
@@ -122,6 +123,18 @@ def _refusals(operation: Operation) -> dict[int, str]:
     return refusals
 
 
+def _typeset(value: Any) -> None:
+    """Descriptions come from docstrings: on one line, with the apostrophes that pages have."""
+    if isinstance(value, dict):
+        if isinstance(said := value.get("description"), str):
+            value["description"] = apostrophes(" ".join(said.split()))
+        for item in value.values():
+            _typeset(item)
+    elif isinstance(value, list):
+        for item in value:
+            _typeset(item)
+
+
 class Api(NinjaAPI):
     def get_openapi_operation_id(self, operation: Operation) -> str:
         return operation.view_func.__name__
@@ -129,7 +142,9 @@ class Api(NinjaAPI):
     def get_openapi_schema(
         self, *, path_prefix: str | None = None, path_params: dict[str, Any] | None = None
     ) -> OpenAPISchema:
-        return Description(self, "api/v1")
+        found = Description(self, "api/v1")
+        _typeset(found)
+        return found
 
 
 api = Api(

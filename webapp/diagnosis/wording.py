@@ -10,15 +10,19 @@ from webapp.diagnosis.claim import Range
 
 _CODE = re.compile(r"(`+[^`]+`+)")
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)|(?<=s)'(?=[\s,.;:)]|$)")
-_QUOTED = re.compile(r'"([^"\n]+)"')
+_QUOTED = re.compile(r'(?<![\w"])"([^"\s](?:[^"\n]*[^"\s])?)"(?!")')
 
 
 def typeset(text: str) -> str:
     """The apostrophes and quotation marks of a docstring as those of every other text on a page; what
     stands in backticks is code and stays."""
     pieces = _CODE.split(text)
-    pieces[::2] = [_QUOTED.sub(r"“\1”", _APOSTROPHE.sub("’", piece)) for piece in pieces[::2]]
+    pieces[::2] = [_QUOTED.sub(r"“\1”", apostrophes(piece)) for piece in pieces[::2]]
     return "".join(pieces)
+
+
+def apostrophes(text: str) -> str:
+    return _APOSTROPHE.sub("’", text)
 
 
 def span(value: Range, digits: int | None = None) -> str:

@@ -53,12 +53,12 @@ class ListedBenchmark:
 
 @dataclass(frozen=True, slots=True)
 class ListedRule:
-    """reads: titles of the facts it goes by."""
+    """title: what it is called. sources: works it goes back to. reads: titles of the facts it goes by."""
 
     id: str
-    claim: str
+    title: str
     says: tuple[str, ...]
-    source: str
+    sources: tuple[str, ...]
     reads: tuple[str, ...]
 
 
@@ -66,7 +66,7 @@ class ListedRule:
 class ListedOption:
     option: Option
     says: tuple[str, ...]
-    source: str
+    sources: tuple[str, ...]
     changes: tuple[str, ...]
 
 
@@ -87,17 +87,17 @@ def benchmarks() -> tuple[ListedBenchmark, ...]:
 
 @cache
 def gates() -> tuple[ListedRule, ...]:
-    return tuple(_rule("gates", gate, "") for gate in GATES)
+    return tuple(_rule("gates", gate, gate) for gate in GATES)
 
 
 @cache
 def hypotheses() -> tuple[ListedRule, ...]:
-    return tuple(_rule("hypotheses", h.id, h.claim) for h in all_hypotheses())
+    return tuple(_rule("hypotheses", h.id, h.claim.rstrip(".")) for h in all_hypotheses())
 
 
 @cache
 def contradictions() -> tuple[ListedRule, ...]:
-    return tuple(_rule("contradictions", rule.id, "") for rule in all_rules())
+    return tuple(_rule("contradictions", rule.id, rule.title) for rule in all_rules())
 
 
 @cache
@@ -121,16 +121,23 @@ def _probe(probe: Probe) -> ListedProbe:
     return ListedProbe(probe, _paragraphs(probe.module), commands, reads, tells)
 
 
-def _rule(package: str, name: str, claim: str) -> ListedRule:
+def _rule(package: str, name: str, title: str) -> ListedRule:
     found = _provenance(f"{package}.{name}")
-    says = tuple(t for t in found.docstring.split("\n\n") if not t.startswith("Source:"))
-    return ListedRule(name, claim, says, found.source, _titles(found.inputs))
+    return ListedRule(name, title, _says(found), _sources(found), _titles(found.inputs))
 
 
 def _option(option: Option) -> ListedOption:
     found = _provenance(f"options.{option.id}")
-    says = tuple(t for t in found.docstring.split("\n\n") if not t.startswith("Source:"))
-    return ListedOption(option, says, found.source, _titles(option.changes))
+    return ListedOption(option, _says(found), _sources(found), _titles(option.changes))
+
+
+def _says(found: Provenance) -> tuple[str, ...]:
+    """Without the paragraph that states the sources, which are shown by themselves."""
+    return tuple(t for t in found.docstring.split("\n\n") if not t.startswith("Source:"))
+
+
+def _sources(found: Provenance) -> tuple[str, ...]:
+    return tuple(filter(None, found.source.split("; ")))
 
 
 def _provenance(rule: str) -> Provenance:

@@ -66,7 +66,7 @@ PROGRAMS = (
 GROUPS = (
     ("Who you are", FOR),
     ("The method", METHOD),
-    ("Looked up", LISTS),
+    ("To look up", LISTS),
     ("For programs", PROGRAMS),
 )
 PAGES = {page.slug: page for _, pages in GROUPS for page in pages}

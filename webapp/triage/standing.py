@@ -15,6 +15,7 @@ from webapp.triage.models import DiagnosisSession
 from webapp.triage.progress import Progress
 
 OPERATOR = "an operator"
+LOOK_MINUTES = 2  # somebody's, for the look at the guest
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def _first_steps(session: DiagnosisSession, progress: Progress) -> Next | None:
         return Next("Say what you serve and how fast it is", OPERATOR, url)
     if not progress.knows & {"guest", "host"}:
         url = reverse("triage:guest", args=[session.pk]) + "#look"
-        return Next("Look at the guest", OPERATOR, url, "2 min, no restart")
+        return Next("Look at the guest", OPERATOR, url, f"{LOOK_MINUTES} min, no restart")
     return None
 
 

@@ -20,7 +20,7 @@ def judge(case: Case) -> Advice:
         text = "a dense model has no experts to spread"
         return advise(OptionStatus.BLOCKED, seen(text, case.facts.refs(MODEL), ""))
     text = (
-        "all-to-all takes the place of the MoE’s all-reduces; without P2P it goes through host memory "
+        "an all-to-all takes the place of the MoE’s all-reduces; without P2P it goes through host memory "
         "too, so only a measurement tells"
     )
     source = "SGLang and vLLM documentation of expert parallelism, 2026"

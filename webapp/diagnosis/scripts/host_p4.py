@@ -20,7 +20,7 @@ from webapp.diagnosis.scripts.vm_state import VmState
 
 _GO = {OptionStatus.RECOMMENDED, OptionStatus.POSSIBLE, OptionStatus.DONE}
 _AFFINITY = (
-    "affinity is not set: which cores the VM may have to itself depends on what else the host runs. By "
+    "`affinity` is not set: which cores the VM may have to itself depends on what else the host runs. By "
     "hand: `qm set VMID --affinity 0-31`, with the cores of the GPUs' node."
 )
 _GOVERNOR = "The frequency governor is not set. By hand: `cpupower frequency-set -g performance`."

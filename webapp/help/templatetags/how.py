@@ -6,12 +6,16 @@ import re
 from typing import Any
 
 from django import template
-from django.utils.html import format_html_join
-from django.utils.safestring import SafeString
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.text import slugify
 
+from agents.probes import all_probes
+from webapp.diagnosis.reference.glossary import GLOSSARY
 from webapp.help.pages import GROUPS, PAGES, HelpPage, explained_by
 
 register = template.Library()
+_SLUGS = {entry.term: slugify(entry.term) for entry in GLOSSARY}
 
 
 @register.simple_tag(takes_context=True)
@@ -29,6 +33,16 @@ def help_url(where: str) -> str:
     return f"{PAGES[slug].url}{'#' if anchor else ''}{anchor}"
 
 
+@register.simple_tag
+def word(term: str, said: str = "") -> SafeString:
+    """A term of the glossary, as the sentence says it, that tells what it means. Raises KeyError for one
+    that is not there."""
+    slug = _SLUGS[term]
+    return format_html(
+        '<a class="word" href="{}#{}">{}</a>', PAGES["words"].url, slug, said or term.lower()
+    )
+
+
 @register.simple_tag(takes_context=True)
 def help_groups(context: Any) -> list[tuple[str, list[HelpPage]]]:
     """The pages that who asks may read, by group."""
@@ -36,6 +50,20 @@ def help_groups(context: Any) -> list[tuple[str, list[HelpPage]]]:
     known = bool(user and user.is_authenticated)
     found = [(title, [p for p in pages if known or p.open]) for title, pages in GROUPS]
     return [(title, pages) for title, pages in found if pages]
+
+
+_PROBE = re.compile(r"\b(?:guest|host)\.[a-z][a-z0-9_]*")
+
+
+@register.filter
+def with_probes(text: SafeString) -> SafeString:
+    """Ids of probes in it as their titles, leading to their entries on the page of all of them."""
+
+    def link(found: re.Match[str]) -> str:
+        probe = all_probes().get(found[0])
+        return format_html('<a href="#{}">“{}”</a>', probe.id, probe.title) if probe else found[0]
+
+    return mark_safe(_PROBE.sub(link, text))  # noqa: S308
 
 
 @register.filter

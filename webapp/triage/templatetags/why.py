@@ -47,6 +47,14 @@ SAID_AS = {
     "q35 and i440FX": ("q35", "i440FX"),
     "Utilisation": ("utilisation",),
     "Floor": ("floor",),
+    "NCCL": ("NCCL",),
+    "CUDA graph": ("CUDA graphs", "CUDA graph"),
+    "KV cache": ("KV-cache", "KV cache"),
+    "Draft tokens": ("draft tokens", "drafts"),
+    "Mixture of experts (MoE)": ("MoE",),
+    "Expert parallel and DP attention (EP, DP)": ("expert parallel", "DP attention"),
+    "Staged copy": ("staged copies", "staged copy"),
+    "Device-timed and host-synchronised": ("device-timed", "host-synchronised"),
 }
 
 
@@ -192,12 +200,22 @@ def _input(facts: Facts, name: str, labels: Mapping[str, str]) -> Input:
     return Input(fact.title, NO_VALUE.get(facts.kind(fact), ""), ref, label)
 
 
-@register.filter
-def with_terms(text: Any) -> SafeString:
-    """The text with the first mention of each glossary term leading to its entry on the help page."""
+@register.simple_tag(takes_context=True)
+def terms(context: Any, text: Any) -> SafeString:
+    """The text with each glossary term that is new on this page leading to its entry in the help."""
+    request = getattr(context, "request", None)
+    said = vars(request).setdefault("terms_said", set()) if request else set()
+    return with_terms(text, said)
+
+
+def with_terms(text: Any, said: set[str] | None = None) -> SafeString:
+    """The text with the first mention of each glossary term leading to its entry on the help page.
+
+    said: slugs of the terms that were mentioned before; those of this text are added.
+    """
     page = reverse("help:page", args=["words"])
     pattern, slugs = _terms()
-    seen: set[str] = set()
+    seen = set() if said is None else said
 
     def link(found: re.Match[str]) -> str:
         # Not every letter that matches in any case is the same in lower case (ſ for s).

@@ -17,6 +17,7 @@ from webapp.diagnosis.reference.models import PRESETS
 from webapp.triage.forms import workload as forms
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.sessions import EditedMeanwhileError, session_save
+from webapp.triage.standing import LOOK_MINUTES
 from webapp.triage.views.shell import acting, on_session, shell
 
 COMMON = (
@@ -137,7 +138,13 @@ def hypothesis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
                 values["first_hypothesis"],
             )
             session.version = conflict.version
-    context = shell(session, "hypothesis", hypotheses=_as_asked(), conflict=conflict)
+    context = shell(
+        session,
+        "hypothesis",
+        hypotheses=_as_asked(),
+        conflict=conflict,
+        look_minutes=LOOK_MINUTES,
+    )
     return TemplateResponse(
         request, "triage/hypothesis.html", context, status=409 if conflict else 200
     )

@@ -13,9 +13,7 @@ from webapp.triage.models import DiagnosisSession
 
 
 class Command(BaseCommand):
-    help = (
-        "audit verify: check every session's events; audit export: print them, one JSON line each."
-    )
+    help = "Checks the chain of every session's events, or prints them, one JSON line each."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("do", choices=("verify", "export"), help="check, or print")
