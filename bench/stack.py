@@ -8,6 +8,7 @@ import contextlib
 import getpass
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -21,6 +22,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+# The allocator as the image has it.
+ALLOCATOR = dict(
+    re.findall(r"\b(MALLOC_ARENA_MAX|GLIBC_TUNABLES)=(\S+)", (ROOT / "Dockerfile").read_text())
+)
 MARK = "PEERPATH_BENCH"  # in the environment of everything that runs on one of our machines
 
 
@@ -146,6 +151,7 @@ class Stack:
             "PEERPATH_REDIS_URL": f"redis://127.0.0.1:{self.redis_port}/0",
             "PEERPATH_PUBLIC_URL": f"http://127.0.0.1:{self.web_port}",
             "PEERPATH_REACH_LOOPBACK": "yes",
+            **ALLOCATOR,
             **self.settings,
         }
 
