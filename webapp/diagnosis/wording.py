@@ -80,6 +80,21 @@ def load(bound: Bound) -> str:
     return "for a single stream" if bound.concurrency == 1 else f"at {bound.concurrency} requests"
 
 
+# What people said of the host, by the values of the first step's answers.
+_SAID = {
+    "guest": "the guest",
+    "vm": "the VM",
+    "host": "the host",
+    "bare metal": "the VM itself",
+    "ask admin": "its admin can be asked",
+}
+
+
+def said(*answers: str) -> str:
+    """ "the guest, the VM"; "to be asked" where nothing was said."""
+    return ", ".join(_SAID.get(answer, answer) for answer in answers) or "to be asked"
+
+
 def why_no_clique(ladder: Iterable[Gate]) -> str:
     """ "because" once a clique was looked for and is absent; before, the driver's answer points to it."""
     absent = any(g.gate == "granted" and g.state is GateState.FAIL for g in ladder)

@@ -11,7 +11,7 @@ from agents.facts.host import GpuPath, IommuGroup, PciMapping, Platform
 from agents.facts.platform import Iommu, MachineType, NumaNode, SharedMemory
 
 NAMED = 8  # of one kind; the evidence has them all
-_BOARDS = {MachineType.I440FX: "i440FX", MachineType.OTHER: "another board"}
+_BOARDS = {MachineType.I440FX.value: "i440FX", MachineType.OTHER.value: "another board"}
 _MAKERS = {"amd": "AMD", "intel": "Intel"}
 # What readers name as missing by the name of a field; stored readings keep such names.
 _FIELDS = {
@@ -144,8 +144,9 @@ def _iommu(value: Iommu) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _board(value: MachineType) -> str:
-    return _BOARDS.get(value, value.value)
+def board(value: str) -> str:
+    """A machine type as its makers write it."""
+    return _BOARDS.get(value, str(value))
 
 
 def _platform(value: Platform) -> str:
@@ -172,7 +173,7 @@ LISTS: Mapping[type, Callable[[Any], str]] = {
 }
 ONES: Mapping[type, Callable[[Any], str]] = {
     Iommu: _iommu,
-    MachineType: _board,
+    MachineType: board,
     Platform: _platform,
     SharedMemory: _shared_memory,
 }

@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import TypeVar
 
 from webapp.diagnosis.topology import GuestGpu, HostGpu, Topology, short
+from webapp.triage.fact_words import board as board_name
 
 K = TypeVar("K")
 MARGIN, TOP = 8.0, 52.0
@@ -139,7 +140,7 @@ def host_words(processor: str) -> tuple[str, str]:
 
 
 def guest_words(topology: Topology) -> tuple[str, str]:
-    board = f" · {topology.board}" if topology.board else ""
+    board = f" · {board_name(topology.board)}" if topology.board else ""
     if topology.emulated:
         return f"Guest{board} (emulated)", "drawn by the hypervisor: says nothing of the wiring"
     between = "no hypervisor stands" if topology.bare else "not known whether a hypervisor stands"
@@ -274,7 +275,7 @@ def guest_kind(topology: Topology) -> str:
 
 
 def bus_words(topology: Topology) -> tuple[str, str]:
-    return topology.board or "PCI", "bus"
+    return board_name(topology.board) or "PCI", "bus"
 
 
 def guest_gpu_words(gpu: GuestGpu) -> tuple[str, str]:

@@ -333,8 +333,8 @@ def test_host_what_is_recommended_and_asked() -> None:
     assert recommended == {"engine_profile", "nccl_sweep", "gpudirect_clique"}
     questions = text(found, "host_questions")
     assert "root on the host: yes" in questions
-    assert "may change: guest, vm, host" in questions
-    assert "why a VM: ask" in questions
+    assert "may change: the guest, the VM, the host" in questions
+    assert "why it is a VM: to be asked" in questions
     assert "no fixed order of slots to GPUs" in text(found, "mapping_pool")
 
 
@@ -358,7 +358,7 @@ def test_after_one_run_each_cannot_tell() -> None:
     found = diagnosed("after")
     copies = text(found, "copies_after")
     assert "cannot tell" in copies
-    assert "one run each" in copies
+    assert "one run of a state cannot tell" in copies, "two tables after stand against one before"
     assert "+3.4 %" in copies
     assert "inside that spread" in copies
     assert "a change of 2 × is excluded" in copies

@@ -22,7 +22,7 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     refused = [pair for pair in linked if codes.get(pair, P2pCode.OK) is not P2pCode.OK]
     if refused:
         text = (
-            f"topo -m lists NVLinks on {len(linked)} ordered pairs, and the driver refuses peer "
+            f"the topology matrix lists NVLinks on {len(linked)} ordered pairs, and the driver refuses peer "
             f"access over NVLink on {len(refused)} of them"
         )
         yield text, facts.refs(TOPOLOGY, P2P_NVLINK)

@@ -11,6 +11,7 @@ from agents.facts.workload import HOST_ROOT, MAY_CHANGE, WHY_VM
 from webapp.diagnosis.advising import because, seen
 from webapp.diagnosis.case import Case, Finding, GateState
 from webapp.diagnosis.ground import Ground, ground
+from webapp.diagnosis.wording import said
 
 
 def separate_groups(case: Case) -> Finding | None:
@@ -61,13 +62,13 @@ def host_questions(case: Case) -> Finding | None:
     refused = driver is not None and driver.state is GateState.FAIL
     may, vm = facts.value(MAY_CHANGE), facts.value(VM_ID)
     root, why = facts.value(HOST_ROOT), facts.value(WHY_VM)
-    said = root is not None or may is not None or vm is not None
-    if ground(facts) is not Ground.KVM or not (refused or said):
+    known = root is not None or may is not None or vm is not None
+    if ground(facts) is not Ground.KVM or not (refused or known):
         return None
     answers = (
-        f"root on the host: {root or 'ask'}",
-        f"may change: {', '.join(may) if may else 'ask'}",
-        f"why a VM: {why or 'ask'}",
+        f"root on the host: {said(*filter(None, (root,)))}",
+        f"may change: {said(*may or ())}",
+        f"why it is a VM: {said(*filter(None, (why,)))}",
     )
     refs = facts.refs(HOST_ROOT, MAY_CHANGE, WHY_VM)
     claim = seen("; ".join(answers), refs, "questions to the host’s administrator")

@@ -49,7 +49,7 @@ def assess(case: Case) -> Verdict:
     without = bool(names) and not any(_MAY_HAVE_NVLINK.search(name) for name in names)
     topology = facts.value(TOPOLOGY)
     if without and topology and not pairs(facts).nvlink:
-        text = "topo -m lists no NVLink, and this model has no switch fabric"
+        text = "the topology matrix lists no NVLink, and this model has no switch fabric"
         claim = Claim(text, facts.refs(TOPOLOGY, GPUS), None, Basis.INFERRED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
     return Verdict(VerdictKind.OPEN, missing=asks(facts, TOPOLOGY, FABRIC, P2P_NVLINK))

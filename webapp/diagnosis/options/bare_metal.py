@@ -8,6 +8,7 @@ from webapp.diagnosis.advising import advise, because, p2p_effect, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.ground import Ground, ground, ground_refs
 from webapp.diagnosis.option import Option
+from webapp.diagnosis.wording import said
 
 SOURCE = "public P2P measurements of RTX PRO 6000 and data-centre GPUs without a VM, 2025 to 2026"
 
@@ -23,7 +24,7 @@ def judge(case: Case) -> Advice:
     claims = [because(text, SOURCE, facts.refs(GPUS))]
     allowed = facts.value(MAY_CHANGE)
     if allowed and "bare metal" not in allowed:
-        text = f"the operator may change: {', '.join(allowed)}"
+        text = f"the operator may change: {said(*allowed)}"
         claims.append(seen(text, facts.refs(MAY_CHANGE), ""))
     return advise(OptionStatus.POSSIBLE, *claims, effect=p2p_effect(case))
 

@@ -12,7 +12,7 @@ Range = tuple[float, float]
 # blocks (Menlo Research, December 2025; rtx6kpro community measurements, 2026).
 STAGED_GEN5_X16_GB_PER_S = 41.0
 STAGED_GEN5_X16_RANGE: Range = (38.0, 45.0)
-STAGED_SOURCE = "public P2P-off copies on PCIe Gen5 x16, 38 to 45 GB/s (Menlo Research, 2025-12)"
+STAGED_SOURCE = "public P2P-off copies on PCIe Gen5 x16, 38 to 45 GB/s: Menlo Research, 2025-12"
 
 # The same board with peer access: 50 to 56 GB/s, 0.36 to 0.45 µs (rtx6kpro, direct-attached Turin).
 P2P_GEN5_X16_RANGE: Range = (50.0, 56.0)
