@@ -93,7 +93,7 @@ def concluded(
 ) -> Comparison:
     """times: of both states. printed: the same with what was left out, which counts for the spread."""
     effects = effects_of(*times, paired=paired)
-    outcome, why = judge(effects, clash=clash)
+    outcome, why = judge(effects, runs, clash=clash)
     return Comparison(
         outcome,
         why,
@@ -222,15 +222,18 @@ def detectable(effects: Sequence[SizeEffect]) -> float | None:
     return median(found) if found else None
 
 
-def judge(effects: tuple[SizeEffect, ...], *, clash: bool) -> tuple[Outcome, str]:
-    """clash: the two sides were not timed alike."""
+def judge(
+    effects: tuple[SizeEffect, ...], runs: tuple[int, int], *, clash: bool
+) -> tuple[Outcome, str]:
+    """runs: of each state. clash: the two sides were not timed alike."""
     if not effects:
         return Outcome.CANNOT_TELL, "no size was measured on the same path before and after"
     if clash:
         return Outcome.CANNOT_TELL, "one side is device-timed and the other is not"
     known = [e for e in effects if e.low is not None and e.high is not None]
     if not known:
-        return Outcome.CANNOT_TELL, "one run each cannot tell a change from chance"
+        one = "one run each" if runs == (1, 1) else "one run of a state"
+        return Outcome.CANNOT_TELL, f"{one} cannot tell a change from chance"
     faster = sum(e.differs and e.speedup > 1 + MARGIN for e in known)
     slower = sum(e.differs and e.speedup < 1 / (1 + MARGIN) for e in known)
     of = f"{len(known)} asked together" if len(known) > 1 else "1"
