@@ -13,6 +13,8 @@ from agents.facts import Fact, Reading, ReadingKind
 from agents.facts.bench import ALLREDUCE, CONTENTION, COPY, DELIVERY, NCCL_SWEEP, TELEMETRY
 from agents.facts.gpu import GPUS
 from agents.facts.kernels import LAUNCH, MEMORY
+from agents.facts.nccl import NCCL_TRANSPORTS
+from agents.facts.p2p import P2P_READ, P2pCode
 from webapp.diagnosis.facts import Facts, Sourced
 
 MEASURED: tuple[Fact[Any], ...] = (
@@ -24,6 +26,7 @@ MEASURED: tuple[Fact[Any], ...] = (
     MEMORY,
     LAUNCH,
 )
+_NOT_OURS = "a log with P2P, which this driver refuses: of another moment or another machine"
 _NAMED = {fact.id for fact in MEASURED}
 
 
@@ -54,12 +57,25 @@ def elsewhere(facts: Facts, item: Sourced) -> str:
 
 
 def here(facts: Facts) -> Facts:
-    """The facts, in which what was measured on other cards, and the telemetry beside it, was never run."""
+    """The facts, in which what was measured on other cards, and the telemetry beside it, was never run; nor
+    was an NCCL log that shows what this driver refuses."""
     foreign = {item.source: why for _, item in measured(facts) if (why := elsewhere(facts, item))}
-    if not foreign:
+    refused = [item for item in facts.all(NCCL_TRANSPORTS) if _refused(facts, item)]
+    if not foreign and not refused:
         return facts
     every = (item for group in facts.readings.values() for item in group)
-    return Facts.of((_if_here(facts, item, foreign) for item in every), facts.changes)
+    kept = (_never(item, _NOT_OURS) if item in refused else item for item in every)
+    return Facts.of((_if_here(facts, item, foreign) for item in kept), facts.changes)
+
+
+def _refused(facts: Facts, item: Sourced) -> bool:
+    """P2P in the log where the driver, asked between the same changes, allows it on no pair: NCCL needs reads
+    and writes OK (NCCL 2.30.7, src/graph/paths.cc), so the log is of another moment or another machine."""
+    seen = item.reading.value
+    asked = (s.reading.value for s in facts.all(P2P_READ) if s.epoch == item.epoch)
+    answer = next((matrix for matrix in asked if matrix), None)
+    codes = set(answer.pairs().values()) if answer else set()
+    return bool(seen and seen.p2p and codes and P2pCode.OK not in codes)
 
 
 def unnamed(facts: Facts, fact: Fact[Any]) -> str:
@@ -83,9 +99,13 @@ def _if_here(facts: Facts, item: Sourced, foreign: Mapping[str, str]) -> Sourced
         why = elsewhere(facts, item)
     if not why or fact_id not in _NAMED | {TELEMETRY.id}:
         return item
-    return replace(
-        item, reading=Reading(fact_id, ReadingKind.NOT_RUN, None, why, item.reading.lines)
-    )
+    return _never(item, why)
+
+
+def _never(item: Sourced, why: str) -> Sourced:
+    read = item.reading
+    never: Reading[Any] = Reading(read.fact_id, ReadingKind.NOT_RUN, None, why, read.lines)
+    return replace(item, reading=never)
 
 
 def _same(name: str, card: str) -> bool:

@@ -19,12 +19,13 @@ from agents.facts.bench import (
     Profile,
 )
 from agents.facts.gpu import GPUS
+from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
 from agents.facts.p2p import P2pCode
 from agents.facts.platform import VIRT_KIND
 from agents.probe import Output
 from agents.read import read_output, read_raw
 from tests.agents import payloads
-from tests.webapp.diagnosis.building import EIGHT, kvm_guest, sourced
+from tests.webapp.diagnosis.building import EIGHT, facts_of, kvm_guest, sourced
 from webapp.diagnosis.case import Gate, GateState
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose, judge
 from webapp.diagnosis.facts import Facts, Sourced
@@ -168,3 +169,17 @@ def test_a_pasted_profile_that_names_no_cards_says_so() -> None:
         texts[source] = found["communication_latency_bound"].for_[0].text
     assert texts["paste@0"].endswith("; pasted, and it names no cards")
     assert "names no cards" not in texts["bench.engine_profile@0"]
+
+
+def test_a_log_with_what_this_driver_refuses_is_not_this_engine_s() -> None:
+    """The old code passed “used” beside NS on every pair, and dropped the bound's “unless”."""
+    p2p = NCCL_TRANSPORTS.known(NcclTransports(p2p=16), lines=(1,))
+    found = diagnose(facts_of(*kvm_guest(P2pCode.NS), p2p))
+    used = next(g for g in found.ladder if g.gate == "used")
+    assert (used.state, "which this driver refuses" in used.why) == (GateState.UNKNOWN, True)
+    assert "refused_but_used" in {c.id for c in found.contradictions}
+    shm = NCCL_TRANSPORTS.known(NcclTransports(shm=16), lines=(1,))
+    used = next(
+        g for g in diagnose(facts_of(*kvm_guest(P2pCode.NS), shm)).ladder if g.gate == "used"
+    )
+    assert used.state is GateState.FAIL

@@ -23,8 +23,11 @@ def judge(facts: Facts, path: Path) -> Gate:
     if seen is None or not (seen.p2p or seen.shm or seen.net):
         refused = driver.judge(facts, path).state is GateState.FAIL
         expected = "SHM: NCCL decides once, at start, by the driver’s answer" if refused else None
-        why = "no NCCL log with transports was read"
-        return Gate(GATE, path, GateState.UNKNOWN, why, (), expected)
+        unread = facts.unread(NCCL_TRANSPORTS)
+        why = "no NCCL log with transports was read" + (
+            f" (what was read: {unread})" if unread else ""
+        )
+        return Gate(GATE, path, GateState.UNKNOWN, why, refs if unread else (), expected)
     counts = _counts(seen) + _over(facts, seen) + unnamed(facts, NCCL_TRANSPORTS)
     mixed_paths = bool(pairs(facts).nvlink and pairs(facts).pcie)
     ranks = _ranks(facts)
