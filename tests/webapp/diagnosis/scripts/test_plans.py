@@ -155,8 +155,10 @@ def test_a_machine_that_is_not_whole_is_refused() -> None:
     part = VMS.known((Vm(id=128, name="llm-one", config={"name": "llm-one"}, filtered=True),))
     with pytest.raises(ScriptError, match="whole configuration of VM 128 has not been read"):
         made("P2", part)
-    with pytest.raises(ScriptError, match="No Proxmox VM is known"):
+    with pytest.raises(ScriptError, match=r"No Proxmox VM is known.*--vmid") as unknown:
         made("P2")
+    assert "Ask the host" in unknown.value.on_page
+    assert "--vmid" not in unknown.value.on_page
     with pytest.raises(ScriptError, match="no phase 'P9'"):
         made("P9", vm())
     with pytest.raises(ScriptError, match="is not a VM id"):
