@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agents.facts.host import BootLoader
+from agents.parsing.said_lines import said_lines
 
 _FIRMWARE = re.compile(
     r"^(?:System currently booted with (uefi|legacy bios)|firmware: (uefi|bios))", re.IGNORECASE
@@ -118,6 +119,6 @@ def _loader(signs: _Signs, entries: dict[str, str], kinds: list[str]) -> BootLoa
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in said_lines(text):
         line = raw[:2400].strip()
         yield number, re.sub(r"^(?:>\s?)+", "", line)

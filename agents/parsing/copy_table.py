@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from agents.facts.bench import CopyPath, CopyResult, CopyRow, RejectedRow, Timing
+from agents.parsing.said_lines import said_lines
 
 TOLERANCE = 0.05
 
@@ -48,7 +49,14 @@ _COLUMNS = (
     ("time", re.compile(r"\btime|latency|duration|\b[mnuµμ]s\b|usec", re.I)),
     ("size", re.compile(r"\bsize|bytes|message|transfer", re.I)),
 )
+_SEPARATORS = tuple(re.compile(separator) for separator in (r"\t+", r"\s{2,}", r"[;,]\s*"))
+_FIGURE = re.compile(r"(?<![\w:])\d+(?:\.\d+)?\s*(?:[KMG]i?B|[uµμm]s)\b|[=:]\s*\d")
+_LETTER = re.compile(r"[^\W\d_]")
+_DIGIT = re.compile(r"\d")
 _KEY = re.compile(r"\b(size|bytes|nbytes|time|latency|t|bw|bandwidth|rate)\s*[=:]\s*(?=\d)", re.I)
+_BARE_KEY = re.compile(
+    _KEY.pattern + r"\d+(?:\.\d+)?(?![\w.]|\s*(?:[KMGTknmuµμ]i?[Bs]|bytes|B)\b)", re.I
+)
 _DEFAULT_UNITS = {"rate": "GB/s", "time": "us", "size": "B"}
 _TIME_US = {"n": 1e-3, "u": 1.0, "µ": 1.0, "μ": 1.0, "mi": 1.0, "m": 1e3, "s": 1e6}
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
@@ -108,9 +116,13 @@ def _rows(text: str) -> Iterator[_Row]:
     columns: list[tuple[str, str]] = []
     context = _Context()
     for number, line in _clauses(text):
+        # Units and headings have letters; below a header bare numbers are rows.
+        if len(line) < 2 or not (columns or _LETTER.search(line)):
+            continue
         header = _header(line)
         figures = _figures(line, [] if header else columns)
-        figures = replace(figures, size=figures.size or context.size)
+        if context.size and not figures.size:
+            figures = replace(figures, size=context.size)
         measured = bool(figures.time_us or figures.rate)
         if header:
             columns = header
@@ -123,7 +135,7 @@ def _rows(text: str) -> Iterator[_Row]:
 
 def _clauses(text: str) -> Iterator[tuple[int, str]]:
     """Lines by number, unquoted; prose that goes on after a semicolon counts as lines of its own."""
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in said_lines(text):
         for clause in _CLAUSE.split(_QUOTE.sub("", raw[:2000])):
             yield number, clause.strip()
 
@@ -179,8 +191,8 @@ def _timing(line: str) -> Timing | None:
 def _cells(line: str) -> list[str]:
     if "|" in line:
         return [cell.strip() for cell in line.strip("|").split("|")]
-    for separator in (r"\t+", r"\s{2,}", r"[;,]\s*"):
-        parts = re.split(separator, line)
+    for separator in _SEPARATORS:
+        parts = separator.split(line)
         if len(parts) > 1:
             return [part.strip() for part in parts]
     return line.split()
@@ -188,7 +200,7 @@ def _cells(line: str) -> list[str]:
 
 def _header(line: str) -> list[tuple[str, str]]:
     """Kind and unit of each column; empty when the line is no header."""
-    if re.search(r"(?<![\w:])\d+(?:\.\d+)?\s*(?:[KMG]i?B|[uµμm]s)\b|[=:]\s*\d", line):
+    if not _COLUMNS[-1][1].search(line) or _FIGURE.search(line):
         return []
     columns = [_column(cell) for cell in _cells(line)]
     kinds = {kind for kind, _ in columns if kind}
@@ -205,6 +217,8 @@ def _column(cell: str) -> tuple[str, str]:
 
 def _figures(line: str, columns: list[tuple[str, str]]) -> _Figures:
     """The first size, time and rate of a line; bare numbers get their column's or key's unit."""
+    if not _DIGIT.search(line):
+        return _Figures()
     spelled = _with_key_units(_with_column_units(line, columns) if columns else line)
     rate = _RATE.search(spelled)
     rest = _RATE.sub(" ", spelled)
@@ -233,8 +247,7 @@ def _with_key_units(line: str) -> str:
         kind = "size" if "size" in key or "byte" in key else "time" if key[0] in "tl" else "rate"
         return f"{match[0]} {_DEFAULT_UNITS[kind]}"
 
-    pattern = _KEY.pattern + r"\d+(?:\.\d+)?(?![\w.]|\s*(?:[KMGTknmuµμ]i?[Bs]|bytes|B)\b)"
-    return re.sub(pattern, spelled, line, flags=re.I)
+    return _BARE_KEY.sub(spelled, line)
 
 
 def _float(number: str) -> float:

@@ -12,6 +12,7 @@ import re
 
 from agents.facts.gpu import DriverModule, DriverParams
 from agents.parsing import modprobe
+from agents.parsing.said_lines import said_lines
 
 _LINE_CAP = 2000
 _QUOTE = re.compile(r"^\s{0,8}(?:[>|]\s?)*")
@@ -39,7 +40,7 @@ def parse(text: str) -> Found | None:
     loaded: list[str] = []
     lines: list[int] = []
     listed = False
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in said_lines(text):
         line = _QUOTE.sub("", raw[:_LINE_CAP], count=1).rstrip()
         nvrm, field = _NVRM.search(f"{line} "), _FIELD.match(line)
         if nvrm:
@@ -76,7 +77,7 @@ def params(text: str) -> tuple[DriverParams, tuple[int, ...]] | None:
     """/proc/driver/nvidia/params, `Name: value` lines; None when there is none."""
     values: dict[str, str] = {}
     lines: list[int] = []
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in said_lines(text):
         if found := _PARAM.match(raw[: _LINE_CAP * 3]):
             values[found["name"]] = found["value"].strip('"')
             lines.append(number)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from agents.facts.platform import NumaNode
+from agents.parsing.said_lines import said_lines
 
 _CPUS = re.compile(r"^\W*node ?(\d{1,4}) (?:cpus|cpulist):\s*([\d\s,-]*)$")
 _SIZE = re.compile(r"^\W*node (\d{1,4}) size: (\d{1,12}) MB")
@@ -24,7 +25,7 @@ def parse(text: str) -> tuple[tuple[NumaNode, ...], tuple[int, ...], tuple[str, 
     sizes: dict[int, int] = {}
     lines: list[int] = []
     count = 0
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in said_lines(text):
         line = raw[:_LINE_CAP]
         listed, size, total = _CPUS.match(line), _SIZE.match(line), _TOTAL.match(line)
         if listed:

@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from agents.parsing.said_lines import said_lines
+
 
 @dataclass(slots=True)
 class PayloadLines:
@@ -34,7 +36,7 @@ class PayloadLines:
 
 def read(text: str, schema: str) -> PayloadLines:
     found = PayloadLines()
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in said_lines(text):
         said = _object(line)
         if isinstance(said.get("environment"), dict) and said.get("schema") == schema:
             found.environment.update({str(k): text_of(v) for k, v in said["environment"].items()})
@@ -79,7 +81,7 @@ def text_of(value: Any) -> str:
 
 def _object(line: str) -> dict[str, Any]:
     stripped = line.strip()
-    if not stripped.startswith("{"):
+    if not (stripped.startswith("{") and stripped.endswith("}")):
         return {}
     try:
         value = json.loads(stripped)

@@ -14,6 +14,7 @@ from typing import Any
 from agents.facts.gpu import Fabric, Gpu
 from agents.parsing import smi_lost
 from agents.parsing.lspci import full_address
+from agents.parsing.said_lines import said_lines
 from agents.parsing.smi_value import LINE_CAP, number, said, switch, unquoted, whole
 
 _BLOCK = re.compile(
@@ -59,7 +60,7 @@ def parse(text: str) -> SmiQuery | None:
     head: dict[str, tuple[str, int]] = {}
     blocks: list[Block] = []
     section = ""
-    for number_, raw in enumerate(text.splitlines(), 1):
+    for number_, raw in said_lines(text):
         line = unquoted(raw) if ">" in raw or "[" in raw else raw[:LINE_CAP]
         if "GPU" in line and (opened := _BLOCK.match(line)):
             blocks.append(Block(full_address(opened["address"]), number_))

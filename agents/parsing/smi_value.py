@@ -22,13 +22,9 @@ _UNSAID = re.compile(
 )
 _ERROR = re.compile(r"\[?(?:unknown error|gpu is lost|err!|unknown)\]?")
 _SWITCH = {"enabled": True, "disabled": False, "on": True, "off": False, "yes": True, "no": False}
-_FAILED = (
-    "NVIDIA-SMI has failed",
-    "NVIDIA-SMI couldn't",
-    "Failed to initialize NVML",
-    "nvidia-smi: command not found",
-    "nvidia-smi: not found",
-    "command not found: nvidia-smi",
+_FAILED = re.compile(
+    r"NVIDIA-SMI (?:has failed|couldn't)|Failed to initialize NVML|nvidia-smi: (?:command )?not found|"
+    r"command not found: nvidia-smi"
 )
 
 
@@ -74,10 +70,11 @@ def switch(cell: str) -> bool | None:
 
 def failure(text: str) -> str | None:
     """The sentence by which nvidia-smi, or the shell, says that it cannot answer at all."""
-    for line in text.splitlines():
-        if any(mark in line for mark in _FAILED):
-            return line.strip()[:200]
-    return None
+    found = _FAILED.search(text)
+    if found is None:
+        return None
+    begin = text.rfind("\n", 0, found.start()) + 1
+    return text[begin:].partition("\n")[0].strip()[:200]
 
 
 def no_devices(text: str) -> bool:

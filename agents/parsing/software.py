@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+from agents.parsing.said_lines import said_lines
+
 _LINE_CAP = 400
 _LABELS = {
     "pytorch version": "torch",
@@ -49,7 +51,7 @@ def parse(text: str) -> Found:
     """Name -> version, the first of each, and the lines. Names as pip's, with "-"."""
     versions: dict[str, str] = {}
     lines: list[int] = []
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in said_lines(text):
         name, version = _said(raw[:_LINE_CAP].strip().lstrip("> "))
         if name and version and name not in versions:
             versions[name] = version

@@ -75,6 +75,9 @@ def parse(text: str) -> Topology | None:
     """None when there is no row whose columns can be named. Of several matrices the first is read."""
     found = _Found()
     for number, raw in enumerate(text.splitlines(), 1):
+        if not raw or raw.isspace():
+            found.open_row = None
+            continue
         line = unquoted(raw)
         legend = _LEGEND.match(line)
         if legend:

@@ -23,7 +23,7 @@ def no_answer(fact: Fact[Any], output: Output, wanted: str) -> Reading[Any]:
         return fact.absent("the driver lists no GPU")
     if output.refused:
         return fact.not_run("refused for lack of rights")
-    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    first = text.strip().partition("\n")[0].strip()
     return fact.unreadable(f"no {wanted} in the output: {first[:120]}" if first else "no output")
 
 

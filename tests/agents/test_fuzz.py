@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import time
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -15,6 +18,7 @@ from tests.agents.mutating import mutants, seeds
 
 pytestmark = pytest.mark.thorough
 
+MOST_LOOKS = 130
 READERS: dict[str, Probe | Benchmark] = {**all_probes(), **all_benchmarks()}
 
 
@@ -52,6 +56,22 @@ def test_no_damaged_output_makes_the_recogniser_raise_or_lose_its_place(seed: in
             if item.lines:
                 assert 1 <= item.lines[0] <= item.lines[1] <= last
         assert all(1 <= first <= end <= last for first, end in found.unrecognised)
+
+
+def test_a_blank_line_costs_no_reader_more_than_a_few_looks() -> None:
+    """Half a megabyte of them took two parsers 5 s. Counted in what finding the lines costs by itself, so
+    that a busy machine changes nothing."""
+    text = "\n" * 100_000
+    usual = min(_cpu_s(lambda: sum(1 for line in text.splitlines() if line)) for _ in range(3))
+    cost = {name: _cpu_s(partial(reader.parse, Output(text))) for name, reader in READERS.items()}
+    found = {name: round(took / usual) for name, took in cost.items()}
+    assert {name: looks for name, looks in found.items() if looks > MOST_LOOKS} == {}
+
+
+def _cpu_s(work: Callable[[], object]) -> float:
+    begin = time.process_time()
+    work()
+    return time.process_time() - begin
 
 
 def test_every_seed_has_its_reader() -> None:

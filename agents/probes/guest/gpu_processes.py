@@ -10,6 +10,7 @@ import re
 
 from agents.facts.gpu import GPU_PROCESSES, GpuProcess
 from agents.parsing import smi_table
+from agents.parsing.said_lines import said_lines
 from agents.parsing.smi_value import unquoted, whole
 from agents.probe import Command, Output, Probe, Readings, Signature
 from agents.probes.smi_answer import cut, no_answer
@@ -34,7 +35,7 @@ def _rows(text: str) -> tuple[list[GpuProcess], tuple[int, ...], int]:
     found: list[GpuProcess] = []
     lines: list[int] = []
     header = 0
-    for number, raw in enumerate(text.splitlines(), 1):
+    for number, raw in said_lines(text):
         line = unquoted(raw)
         if _HEADER.match(line):
             names, header = [_UNIT.sub("", cell.strip()) for cell in line.split(",")], number

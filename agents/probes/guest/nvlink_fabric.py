@@ -11,6 +11,7 @@ import re
 from agents.facts import Reading
 from agents.facts.gpu import FABRIC, NVLINKS, Fabric, NvLinks
 from agents.parsing import smi_query
+from agents.parsing.said_lines import said_lines
 from agents.parsing.smi_value import unquoted
 from agents.probe import Command, Output, Probe, Readings, Signature
 from agents.probes.guest.gpu_query import read_fabric
@@ -34,7 +35,7 @@ def _links(output: Output) -> Reading[tuple[NvLinks, ...]]:
     found: dict[str, tuple[int, int]] = {}
     lines: list[int] = []
     gpu, all_inactive = "", False
-    for number, raw in enumerate(output.lines, 1):
+    for number, raw in said_lines(output.stdout):
         line = unquoted(raw)[:200]
         opened, link = _GPU.match(line), _LINK.match(line)
         if opened:
