@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from agents.facts import Reading
-from agents.facts.bench import ALLREDUCE, TELEMETRY, AllReduceResult, GpuTelemetry
+from agents.facts.bench import (
+    ALLREDUCE,
+    TELEMETRY,
+    AllReduceResult,
+    AllReduceRow,
+    GpuTelemetry,
+)
 from agents.facts.gpu import (
     BAR_FAILURES,
     BARS,
@@ -29,8 +35,10 @@ from agents.facts.gpu import (
 from agents.facts.p2p import P2P_NVLINK, P2P_READ, P2P_WRITE, P2pCode
 from agents.facts.platform import KVM_VISIBLE, VIRT_KIND
 from agents.facts.vm import VM_CPU_HIDDEN
+from agents.facts.workload import MODEL, PARALLELISM, Model, Parallelism
 from tests.webapp.diagnosis.building import EIGHT, kvm_guest, matrix
 from webapp.diagnosis.case import Case, OptionStatus, Path, Verdict
+from webapp.diagnosis.communication import communication
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose, judge
 from webapp.diagnosis.facts import Facts, Sourced
 
@@ -202,3 +210,30 @@ def test_a_fabric_that_was_not_up_before_the_driver_allowed_nvlink() -> None:
     assert fabric
     assert fabric.state == "unknown"
     assert found.verdicts["nvlink_fabric_down"].kind == "refuted"
+
+
+def reduced(time_us: float, *, p2p: bool, transport: str) -> Reading[Any]:
+    rows = (AllReduceRow(12288, time_us, 8, graph=True, wrong=0),)
+    return ALLREDUCE.known(
+        AllReduceResult(rows, p2p, environment={"transport": transport}), lines=(1,)
+    )
+
+
+WORK: Readings = [
+    MODEL.known(Model("m", 78, 6144, 2)),
+    PARALLELISM.known(Parallelism(tp=8)),
+]
+
+
+def test_all_reduces_of_before_a_change_do_not_widen_the_bound() -> None:
+    old = [*WORK, reduced(60.0, p2p=False, transport="SHM")]
+    found = communication(in_order(old, [reduced(30.0, p2p=False, transport="SHM")]), 1)
+    assert found.comm_ms == pytest.approx((156 * 0.030, 156 * 0.030))
+
+
+def test_an_all_reduce_that_was_allowed_p2p_and_took_shm_is_none_over_p2p() -> None:
+    took_shm = communication(in_order([*WORK, reduced(60.0, p2p=True, transport="SHM")]), 1)
+    assert took_shm.comm_ms == pytest.approx((156 * 0.060, 156 * 0.060))
+    assert "all-reduces over P2P as measured here" not in took_shm.assumes
+    took_p2p = communication(in_order([*WORK, reduced(30.0, p2p=True, transport="P2P/IPC")]), 1)
+    assert took_p2p.p2p_ms == pytest.approx((156 * 0.030, 156 * 0.030))
