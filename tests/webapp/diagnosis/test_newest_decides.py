@@ -235,5 +235,6 @@ def test_an_all_reduce_that_was_allowed_p2p_and_took_shm_is_none_over_p2p() -> N
     took_shm = communication(in_order([*WORK, reduced(60.0, p2p=True, transport="SHM")]), 1)
     assert took_shm.comm_ms == pytest.approx((156 * 0.060, 156 * 0.060))
     assert "all-reduces over P2P as measured here" not in took_shm.assumes
-    took_p2p = communication(in_order([*WORK, reduced(30.0, p2p=True, transport="P2P/IPC")]), 1)
+    both = [reduced(60.0, p2p=False, transport="SHM"), reduced(30.0, p2p=True, transport="P2P/IPC")]
+    took_p2p = communication(in_order([*WORK, *both]), 1)
     assert took_p2p.p2p_ms == pytest.approx((156 * 0.030, 156 * 0.030))
