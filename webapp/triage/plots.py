@@ -9,7 +9,7 @@ from dataclasses import dataclass
 HEIGHT_PX = 200.0
 MOST_CURVES = 8
 # Labels of the x axis are this far apart, in percent of its width: "768 KiB" fits on a phone, too.
-APART = 21.0
+APART = 18.0
 
 Point = tuple[float, float]
 Say = Callable[[float], str]

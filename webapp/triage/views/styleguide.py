@@ -11,6 +11,7 @@ from webapp.diagnosis.matching import with_vm
 from webapp.diagnosis.topology import draw
 from webapp.triage.pair_map import pair_map
 from webapp.triage.samples import sample_facts
+from webapp.triage.standing import Next, Standing
 from webapp.triage.templatetags.show import STATES
 from webapp.triage.topology_figure import figure
 from webapp.triage.topology_outline import outline
@@ -33,6 +34,13 @@ COLOURS = (
     "mark",
 )
 
+STANDING = Standing(
+    "Where a session stands, in one plain sentence.",
+    "What is known, how sure, and what is not known yet.",
+    (("what was read", True), ("what was not asked yet", False)),
+    Next("The next act", "an operator", "#main", "2 min, no restart"),
+)
+
 
 @require_GET
 @for_administrators
@@ -43,6 +51,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "nav": "styleguide",
         "states": STATES,
         "colours": COLOURS,
+        "standing": STANDING,
         "figure": figure(topology),
         "trees": outline(topology),
         "copies": facts.value(COPY),
