@@ -71,9 +71,9 @@ def recordings() -> tuple[Recording, ...]:
     body = f" -H 'Content-Type: application/json' -d '{asked}'"
     traces = "/tmp/traces"  # noqa: S108
     started = (
-        'It must have been started with --profiler-config \'{"profiler": "torch", "torch_profiler_dir": '
-        f'"{traces}", "torch_profiler_with_stack": false}}\' (0.13 and later) or with VLLM_TORCH_PROFILER_DIR'
-        f"={traces} (before); that restarts it once."
+        'It must have been started with `--profiler-config \'{"profiler": "torch", "torch_profiler_dir": '
+        f'"{traces}", "torch_profiler_with_stack": false}}\'` (0.13 and later) or with '
+        f"`VLLM_TORCH_PROFILER_DIR={traces}` (before); that restarts it once."
     )
     return (
         Recording("SGLang", "It can always be asked.", _typed(30000, body, folder), folder),

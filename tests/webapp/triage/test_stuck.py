@@ -94,7 +94,7 @@ def test_a_run_whose_session_has_enough_at_work_is_said_to_wait_rightly(
 ) -> None:
     settings.RUNS_PER_SESSION = 1
     waits = run_of(target, RunState.QUEUED, created_at=ago(hours=1), kind="benchmark")
-    said = "its session has as many at work as may be"
+    said = "its session has as many runs at work as it may have"
     assert said not in admin.get("/stuck").content.decode()
     Run.objects.filter(pk=waits.pk).update(number=2)
     run_of(target, RunState.RUNNING, lease_expires_at=timezone.now() + timedelta(seconds=30))

@@ -238,7 +238,7 @@ def _terms() -> tuple[re.Pattern[str], dict[str, str]]:
     }
     ordered = sorted(words, key=len, reverse=True)
     cased = [re.escape(w) if w.isupper() else f"(?i:{re.escape(w)})" for w in ordered]
-    pattern = re.compile(rf"(?<![\w&#-])(?:{'|'.join(cased)})(?![\w;-])")
+    pattern = re.compile(rf"(?<![\w&#-])(?:{'|'.join(cased)})(?![\w-])")
     return pattern, {word.lower(): slug for word, slug in words.items()}
 
 
