@@ -17,4 +17,6 @@ def vm_board(facts: Facts) -> MachineType | None:
 
 
 def vm_board_refs(facts: Facts) -> tuple[EvidenceRef, ...]:
-    return facts.refs(VM_MACHINE, MACHINE_TYPE)
+    """Of the readings that say so: one that says another board is no evidence for this one."""
+    board = vm_board(facts)
+    return facts.refs(*(f for f in (VM_MACHINE, MACHINE_TYPE) if facts.value(f) in {board, None}))

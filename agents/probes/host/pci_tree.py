@@ -66,7 +66,10 @@ def _gpu_paths(
             GpuPath(n.address, n.root, lspci_tree.root_port(n), lspci_tree.switch(n)) for n in named
         )
         missing = (*cut, "NUMA node, IOMMU group and link: a tree does not print them")
-        return GPU_PATHS.known(paths, missing=missing)
+        names = {n.name for n in named if n.name}
+        drawn = enumerate(output.lines, 1)
+        where = tuple(i for i, text in drawn if any(name in text for name in names))
+        return GPU_PATHS.known(paths, lines=where, missing=missing)
     if any(node.name for node in nodes.values()) and not cut and output.alternative >= 0:
         return GPU_PATHS.absent("the tree names no NVIDIA GPU")
     return GPU_PATHS.not_run("the text does not show which devices are GPUs")

@@ -12,8 +12,8 @@ import pytest
 
 import agents.samples
 from agents.facts import View
-from agents.facts.host import HOST_IOMMU, IOMMU_GROUPS
-from agents.facts.vm import VM_ID
+from agents.facts.host import GPU_PATHS, HOST_IOMMU, IOMMU_GROUPS
+from agents.facts.vm import VM_ID, VM_MACHINE
 from agents.read import read_raw
 from agents.samples import STAGES, load
 from tests.webapp.diagnosis.sample_facts import case_at, diagnosed, facts_at
@@ -395,3 +395,24 @@ def test_the_next_tests_are_cheap_first_and_say_who_acts() -> None:
         assert 1 <= len(tests) <= 3
         first = diagnosed(stage).next_tests[0]
         assert (first.restart, first.actor) == (Restart.NONE, Actor.OPERATOR)
+
+
+def test_after_the_board_of_before_is_no_evidence_for_the_one_of_now() -> None:
+    """The old code cited the i440FX guest's PCI tree for “the VM is a q35 machine already”."""
+    found = diagnosed("after")
+    done = found.advice["q35_pcie"].why[0]
+    machine = found.facts.best(VM_MACHINE)
+    assert machine
+    assert {ref.source for ref in done.evidence} == {machine.source}
+
+
+def test_host_a_configuration_without_a_cpu_line_was_read() -> None:
+    text = diagnosed("host").advice["cpu_host"].why[0].text
+    assert text.startswith("the VM’s configuration names no CPU type")
+
+
+def test_host_the_paths_cite_the_lines_of_the_gpus() -> None:
+    paths = diagnosed("host").facts.best(GPU_PATHS)
+    assert paths
+    assert len(paths.reading.lines) == 8
+    assert 1 not in paths.reading.lines, "that is the prompt"

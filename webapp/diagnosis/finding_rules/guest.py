@@ -5,6 +5,7 @@ Source: Proxmox qemu-server 9.2.6, PCI.pm; PCI Express rates; copies timed on tw
 
 from __future__ import annotations
 
+from agents.facts import ReadingKind
 from agents.facts.bench import COPY, CopyPath, CopyRow
 from agents.facts.gpu import GPU_NUMA, GPUS
 from agents.facts.nccl import NCCL_ENV
@@ -101,7 +102,8 @@ def no_iommu_in_guest(case: Case) -> Finding | None:
     iommu = case.facts.value(GUEST_IOMMU)
     if ground(case.facts) is not Ground.KVM or (iommu is not None and iommu.enabled):
         return None
-    refs = case.facts.refs(GUEST_IOMMU) or ground_refs(case.facts)
+    looked = case.facts.kind(GUEST_IOMMU) in {ReadingKind.KNOWN, ReadingKind.ABSENT}
+    refs = case.facts.refs(GUEST_IOMMU) if looked else ground_refs(case.facts)
     text = "no IOMMU in the guest is normal; an emulated one would not help P2P"
     return Finding("no_iommu_in_guest", "info", (because(text, "QEMU, intel-iommu device", refs),))
 

@@ -7,6 +7,7 @@ Source: Proxmox qemu-server 9.2.6, CPUConfig.pm.
 
 from __future__ import annotations
 
+from agents.facts import ReadingKind
 from agents.facts.platform import PHYS_BITS
 from agents.facts.vm import VM_CPU
 from webapp.diagnosis.advising import advise, because, no_vm, seen
@@ -21,6 +22,12 @@ def judge(case: Case) -> Advice:
     outside = no_vm(case)
     if outside:
         return outside
+    if case.facts.kind(VM_CPU) is ReadingKind.ABSENT:
+        text = (
+            "the VM’s configuration names no CPU type; Proxmox’s default has 40 physical address bits and "
+            "hides instructions of the processor"
+        )
+        return advise(OptionStatus.POSSIBLE, because(text, SOURCE, facts.refs(VM_CPU)))
     if cpu is None:
         text = "the VM’s CPU type was not read; a model with 40 address bits is too narrow for large BARs"
         return advise(OptionStatus.POSSIBLE, because(text, SOURCE, facts.refs(PHYS_BITS)))
