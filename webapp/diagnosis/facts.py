@@ -47,12 +47,13 @@ class Sourced:
         return tuple(EvidenceRef(self.source, line) for line in self.reading.lines or (1,))
 
 
-def _rank(item: Sourced) -> tuple[bool, int, int, int]:
-    """Newest epoch first; then known before anything else, complete before partial, what lacks less
-    before what lacks more, later before earlier. An unknown of a newer epoch does not hide a known of
-    an older one."""
+def _rank(item: Sourced) -> tuple[bool, int, bool, int, int]:
+    """Answers first, and an absence that was looked for is one; of those the newest epoch, then known before
+    absent, complete before partial, what lacks less before what lacks more, later before earlier. What
+    does not tell hides no answer of before it, and a clean log of after a change hides what was amiss."""
     known = item.reading.kind is ReadingKind.KNOWN
-    return (known, item.epoch, -len(item.reading.missing), item.order)
+    answered = known or item.reading.kind is ReadingKind.ABSENT
+    return (answered, item.epoch, known, -len(item.reading.missing), item.order)
 
 
 @dataclass(frozen=True)

@@ -238,3 +238,18 @@ def test_an_all_reduce_that_was_allowed_p2p_and_took_shm_is_none_over_p2p() -> N
     both = [reduced(60.0, p2p=False, transport="SHM"), reduced(30.0, p2p=True, transport="P2P/IPC")]
     took_p2p = communication(in_order([*WORK, *both]), 1)
     assert took_p2p.p2p_ms == pytest.approx((156 * 0.030, 156 * 0.030))
+
+
+def test_a_clean_log_of_after_a_change_outlives_what_was_amiss() -> None:
+    """The old code kept a known failure for ever: an absence was never newer than it."""
+    clean = BAR_FAILURES.absent("no region went without an address since the boot", lines=(1,))
+    assert told("bar_space_shortage", [NO_SPACE], [clean]).kind == "refuted"
+    assert told("bar_space_shortage", [NO_SPACE, clean]).kind == "supported"
+    assert told("bar_space_shortage", [clean], [NO_SPACE]).kind == "supported"
+
+
+def test_a_refusal_to_a_user_hides_no_answer_to_root() -> None:
+    root = BAR_FAILURES.absent("no region went without an address since the boot", lines=(1,))
+    user = BAR_FAILURES.not_run("reading the kernel log was refused")
+    assert told("bar_space_shortage", [root, user]).kind == "refuted"
+    assert told("bar_space_shortage", [root], [user]).kind == "refuted"
