@@ -16,7 +16,7 @@ _ROOT = "webapp.diagnosis"
 _PACKAGES = ("", "gates", "hypotheses", "options", "contradictions", "finding_rules", "compare")
 _NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)*")
 _STATED = re.compile(r"Source: (.+?)(?:\n\n|\Z)", re.S)
-_BRACKETS = re.compile(r"\(([^()]{6,})\)")
+_BRACKETS = re.compile(r"\s*\(([^()]{6,})\)")
 _CITES = re.compile(r"\d|/|\.\w|\b(?:manual|guide|catalogue|specification|NVML|parameters?)\b")
 # Modules that word, carry or find values and decide nothing.
 _PLUMBING = frozenset(
@@ -34,6 +34,14 @@ class Provenance:
     docstring: str
     source: str
     inputs: tuple[str, ...]
+
+    @property
+    def says(self) -> tuple[str, ...]:
+        """The docstring's paragraphs without its sources, which are shown by themselves."""
+        paragraphs = self.docstring.split("\n\n")
+        if not _STATED.search(self.docstring):
+            return tuple(_BRACKETS.sub(_no_citation, text) for text in paragraphs)
+        return tuple(text for text in paragraphs if not text.startswith("Source:"))
 
 
 @cache
@@ -78,6 +86,10 @@ def _source(module: ModuleType, doc: str) -> str:
         return " ".join(stated[1].split()).rstrip(".")
     cited = [" ".join(text.split()) for text in _BRACKETS.findall(doc) if _CITES.search(text)]
     return "; ".join(cited) or str(getattr(module, "SOURCE", ""))
+
+
+def _no_citation(bracket: re.Match[str]) -> str:
+    return "" if _CITES.search(bracket[1]) else bracket[0]
 
 
 def _inputs(module: ModuleType) -> tuple[str, ...]:

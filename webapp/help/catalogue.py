@@ -123,17 +123,12 @@ def _probe(probe: Probe) -> ListedProbe:
 
 def _rule(package: str, name: str, title: str) -> ListedRule:
     found = _provenance(f"{package}.{name}")
-    return ListedRule(name, title, _says(found), _sources(found), _titles(found.inputs))
+    return ListedRule(name, title, found.says, _sources(found), _titles(found.inputs))
 
 
 def _option(option: Option) -> ListedOption:
     found = _provenance(f"options.{option.id}")
-    return ListedOption(option, _says(found), _sources(found), _titles(option.changes))
-
-
-def _says(found: Provenance) -> tuple[str, ...]:
-    """Without the paragraph that states the sources, which are shown by themselves."""
-    return tuple(t for t in found.docstring.split("\n\n") if not t.startswith("Source:"))
+    return ListedOption(option, found.says, _sources(found), _titles(option.changes))
 
 
 def _sources(found: Provenance) -> tuple[str, ...]:

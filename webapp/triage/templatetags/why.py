@@ -177,15 +177,10 @@ def why(context: Any, rule: str) -> dict[str, Any]:
     labels = context.get("labels") or {}
     return {
         "rule": found,
-        "said": paragraphs(found.docstring) if found else [],
+        "said": found.says if found else (),
         "inputs": [_input(facts, name, labels) for name in found.inputs] if found else [],
         "session": context.get("session"),
     }
-
-
-def paragraphs(docstring: str) -> list[str]:
-    """Without the one that states the source, which is shown by itself."""
-    return [text for text in docstring.split("\n\n") if not text.startswith("Source:")]
 
 
 register.filter("typeset", typeset)
