@@ -15,9 +15,10 @@ _FRACTIONS = (
     (0.10, "a tenth"),
     (0.20, "a fifth"),
     (0.25, "a quarter"),
-    (0.345, "a third"),
+    (1 / 3, "a third"),
+    (0.40, "two fifths"),
     (0.50, "half"),
-    (0.67, "two thirds"),
+    (2 / 3, "two thirds"),
     (0.75, "three quarters"),
 )
 

@@ -23,7 +23,13 @@ def case(comm_high: float, *gates: Gate) -> Case:
 
 @pytest.mark.parametrize(
     ("comm_high", "words"),
-    [(4, "a twentieth"), (33, "a third"), (34, "a third"), (49, "half"), (80, "perhaps most")],
+    [
+        (4, "a twentieth"),
+        (33, "a third"),
+        (34, "two fifths"),
+        (49, "half"),
+        (80, "perhaps most"),
+    ],
 )
 def test_a_share_is_named_by_what_is_above_it(comm_high: float, words: str) -> None:
     assert words in headline(case(comm_high, REFUSED))
