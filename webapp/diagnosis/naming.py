@@ -35,7 +35,7 @@ RESTARTS = {
 # What a missing input begins with for programs; the sentence after it stands by itself.
 _IDS = re.compile(r"^(?:guest|bench)\.\w+(?: or bench\.\w+)?: ")
 _FIELD = re.compile(r"(user\.\w+: \w+)(?:, experts_active)?")
-_ID = re.compile(r"\b(?:bench|guest|host|vm)\.[a-z][a-z0-9_]*")
+_ID = re.compile(r"\b(?:bench|guest|host|vm|user)\.[a-z][a-z0-9_]*")
 _GATE = re.compile(r"gate (\w+) \((\w+)\)")
 
 

@@ -45,6 +45,7 @@ def test_ids_inside_of_texts_become_titles() -> None:
         by_title("bench.copy per pair; guest.none")
         == "Copies between the GPUs per pair; guest.none"
     )
+    assert by_title("user.observed") == "Observed speed"
     assert in_words("gate driver (pcie)") == "the gate “driver” over PCIe"
     assert in_words("bench.copy or bench.allreduce: no copy was measured") == "no copy was measured"
     assert (actor_in_words("host admin"), restart_in_words("vm")) == ("the host’s admin", "the VM")

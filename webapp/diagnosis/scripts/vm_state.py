@@ -99,8 +99,8 @@ def _which(facts: Facts) -> ScriptError:
     return ScriptError(
         f"No Proxmox VM is known to be the one under diagnosis{why}.",
         typed="Run the collector on the host (`./run script host`), or name the VM with --vmid.",
-        page=f"{_ASK} Where several VMs have GPUs, the guest's UUID tells which one it is: its script reads "
-        "that as root.",
+        page=f"{_ASK} Where several VMs have GPUs, the guest's UUID tells which one it is; the guest's "
+        "script reads it as root.",
     )
 
 
