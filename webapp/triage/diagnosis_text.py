@@ -129,9 +129,8 @@ def _hypotheses(result: Diagnosis) -> Iterator[str]:
         for claim in (*verdict.for_, *verdict.against):
             yield from _claim(claim, result)
     if undecided:
-        yield from textwrap.wrap(
-            f"open: {', '.join(undecided)}", WIDTH, initial_indent="  ", subsequent_indent="    "
-        )
+        text = "open: " + "; ".join(claims[name].rstrip(".") for name in undecided)
+        yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
 def _claim(claim: Claim, result: Diagnosis) -> Iterator[str]:
