@@ -64,7 +64,7 @@ def shown(comment: Comment) -> Said:
 
 @router.get(C, auth=READ, response=Page[Said])
 def list_comments(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Said]:
-    """The oldest first."""
+    """What was said of the session, the oldest first."""
     rows = session_of(request, session_id).comments.select_related("author")
     found, following = page(rows, asked, by="id", newest_first=False)
     return Page[Said](items=[shown(one) for one in found], next=following)

@@ -107,7 +107,7 @@ def _shown(link: Link) -> Door:
 
 @router.get(L, auth=READ, response=Page[Door])
 def list_links(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Door]:
-    """The newest first, without their addresses."""
+    """The session's links, the newest first, without their addresses."""
     rows = (
         session_of(request, session_id).links.annotate(standing=stands()).select_related("made_by")
     )
@@ -155,7 +155,7 @@ def make_link(request: HttpRequest, session_id: UUID, sent: Asking) -> Status[Ne
 
 @router.post(L + "/{uuid:link_id}/revoke", auth=WRITE, response=Door)
 def revoke_link(request: HttpRequest, session_id: UUID, link_id: UUID) -> Door:
-    """Closes it; what came by it stays."""
+    """Closes the link; what came by it stays."""
     session = session_of(request, session_id, Role.OPERATOR)
     get_object_or_404(session.links, pk=link_id).revoke(acting(request))
     return _shown(get_object_or_404(session.links, pk=link_id))

@@ -126,7 +126,7 @@ def _run(session: DiagnosisSession, run_id: UUID) -> Run:
 
 @router.get(S + "/runs", auth=READ, response=Page[Sending])
 def list_runs(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Sending]:
-    """The newest first."""
+    """The session's runs, the newest first."""
     rows = session_of(request, session_id).runs.select_related("target")
     found, following = page(rows, asked, by="number")
     return Page[Sending](items=[shown(one) for one in found], next=following)

@@ -121,7 +121,7 @@ def _facts(session: DiagnosisSession) -> Facts:
 
 @router.get(T, auth=READ, response=list[Tried])
 def list_trials(request: HttpRequest, session_id: UUID) -> list[Tried]:
-    """Those that have a run or an output by hand."""
+    """The session's trials that have a run or an output by hand."""
     return [Tried(**_tried(one)) for one in started(session_of(request, session_id))]
 
 

@@ -85,7 +85,7 @@ def _said(one: Approval) -> SaidOfVersion:
 def list_versions(
     request: HttpRequest, session_id: UUID, number: int, asked: Query[Asked]
 ) -> Page[Version]:
-    """As it was proposed each time, the oldest first; none before it was proposed."""
+    """The record as it was proposed each time, the oldest first; none before that."""
     found = get_object_or_404(session_of(request, session_id).decisions, number=number)
     rows = found.versions.only("number")
     kept, following = page(rows, asked, by="number", newest_first=False)

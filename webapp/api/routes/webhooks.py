@@ -110,7 +110,7 @@ def _message(delivery: Delivery) -> Message:
 
 @router.get("/webhooks", auth=READ, response=list[Hook])
 def list_instance_webhooks(request: HttpRequest) -> list[Hook]:
-    """Those that are told of every session, at most 20; for administrators."""
+    """Webhooks that are told of every session, at most 20; for administrators."""
     administrator(request)
     return [_shown(hook, whole=True) for hook in told_of(None)]
 
@@ -133,14 +133,14 @@ def remove_instance_webhook(request: HttpRequest, webhook_id: UUID) -> Status[No
 
 @router.get("/webhooks/messages", auth=READ, response=Page[Message])
 def list_instance_messages(request: HttpRequest, asked: Query[Asked]) -> Page[Message]:
-    """What was sent to those of all sessions, the newest first; for administrators."""
+    """What was sent to the webhooks of all sessions, the newest first; for administrators."""
     administrator(request)
     return _messages(None, asked)
 
 
 @router.get(W, auth=READ, response=list[Hook])
 def list_webhooks(request: HttpRequest, session_id: UUID) -> list[Hook]:
-    """Those that are told of this session, at most 20."""
+    """Webhooks that are told of this session, at most 20."""
     session = session_of(request, session_id)
     whole = Role(session.my_role).covers(Role.OPERATOR)
     return [_shown(hook, whole=whole) for hook in told_of(session)]
@@ -148,7 +148,7 @@ def list_webhooks(request: HttpRequest, session_id: UUID) -> list[Hook]:
 
 @router.get(W + "/messages", auth=READ, response=Page[Message])
 def list_messages(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Message]:
-    """What was sent to this session's own, the newest first."""
+    """What was sent to this session's own webhooks, the newest first."""
     return _messages(session_of(request, session_id), asked)
 
 
