@@ -146,7 +146,9 @@ def _from_copies(facts: Facts, size_bytes: float, ranks: int) -> Timed | None:
     curve = copy_curve(facts)
     if curve is None:
         return None
-    assumes = ["communication: from copies between two GPUs, a typical range and not a proof"]
+    assumes = [
+        "communication is computed from copies between two GPUs: a typical range and not a proof"
+    ]
     if not curve.device_timed:
         assumes.append("the copies were host-synchronised, which reads longer than the GPUs need")
     if curve.plateau_gb_per_s is None:

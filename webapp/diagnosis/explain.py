@@ -223,7 +223,7 @@ def for_an_engineer(result: Diagnosis) -> tuple[Section, ...]:
 def _time(result: Diagnosis) -> Section:
     claims = [claim for bound in result.bounds for claim in _of_bound(bound)]
     single = min(result.bounds, key=lambda b: b.concurrency, default=None)
-    notes = [f"assumed: {text}" for text in (single.assumes if single else ())]
+    notes = [f"assumption: {text}" for text in (single.assumes if single else ())]
     missing = dict.fromkeys(text for bound in result.bounds for text in bound.missing)
     notes += [f"missing: {in_words(text)}" for text in missing]
     return Section("Where the time goes", tuple(claims), tuple(notes))

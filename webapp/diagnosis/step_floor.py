@@ -53,7 +53,7 @@ def step_floor(facts: Facts, tokens: float) -> Floor:
     )
     refs = facts.refs(measured.fact if measured else GPUS)
     basis = Basis.ESTIMATED if measured else Basis.LITERATURE
-    assumes = (f"floor: weight reads only, {source}; KV-cache reads come on top",)
+    assumes = (f"the floor is weight reads alone, {source}; KV-cache reads come on top",)
     return Floor((low, high), basis, assumes, missing, refs + facts.refs(MODEL))
 
 
