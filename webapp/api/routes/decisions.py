@@ -270,7 +270,7 @@ def propose_decision(request: HttpRequest, session_id: UUID, number: int) -> Htt
 
 @router.post(D + "/{int:number}/withdraw", auth=WRITE, response=Record)
 def withdraw_decision(request: HttpRequest, session_id: UUID, number: int) -> HttpResponse:
-    """Back to a draft, to be changed."""
+    """Takes it back to a draft, to be changed."""
     found = _find(session_of(request, session_id, Role.OPERATOR), number)
     return _moved(found, lambda: workflow.decision_withdraw(found, user=acting(request)))
 
@@ -303,7 +303,7 @@ def _word(sent: Word) -> models.Word:
 
 @router.post(D + "/{int:number}/judge", auth=WRITE, response=Record)
 def judge_decision(request: HttpRequest, session_id: UUID, number: int, sent: Word) -> HttpResponse:
-    """A second person's word. Their newest counts."""
+    """Gives a second person's word; their newest counts."""
     session = session_of(request, session_id, Role.REVIEWER)
     found = _find(session, number)
     return _moved(

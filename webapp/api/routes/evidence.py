@@ -150,7 +150,7 @@ def _plain(evidence: Evidence) -> dict[str, Any]:
 
 @router.get(S + "/evidence", auth=READ, response=Page[Piece])
 def list_evidence(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Piece]:
-    """The newest first."""
+    """The session's outputs, the newest first."""
     rows = session_of(request, session_id).evidence.defer("body", "stderr")
     found, following = page(rows, asked, by="id")
     return Page[Piece](items=[Piece(**_plain(one)) for one in found], next=following)
