@@ -31,6 +31,7 @@ from webapp.diagnosis.wording import span
 PER_LAYER = 2
 PRESUMES_SHM = "presumes shared memory or better until the NCCL log was seen"
 OVER_NETWORK = "unless NCCL goes over the network: its log was not read"
+BEFORE = "communication was measured before the last change, and is taken to be the same since"
 NO_COPY = (
     "bench.copy or bench.allreduce: no copy or all-reduce between GPUs was measured, "
     "so communication cannot be bounded"
@@ -139,7 +140,8 @@ def gpu_link(facts: Facts) -> Link:
 
 def _measured(facts: Facts, size_bytes: float, ranks: int, *, p2p: bool) -> Timed | None:
     us = _measured_us(facts, size_bytes, ranks, p2p=p2p)
-    return Timed(us, Basis.MEASURED, (), facts.refs(ALLREDUCE)) if us else None
+    past = (BEFORE,) if facts.is_past(ALLREDUCE) else ()
+    return Timed(us, Basis.MEASURED, past, facts.refs(ALLREDUCE)) if us else None
 
 
 def _from_copies(facts: Facts, size_bytes: float, ranks: int) -> Timed | None:
@@ -151,6 +153,8 @@ def _from_copies(facts: Facts, size_bytes: float, ranks: int) -> Timed | None:
     ]
     if not curve.device_timed:
         assumes.append("the copies were host-synchronised, which reads longer than the GPUs need")
+    if facts.is_past(COPY):
+        assumes.append(BEFORE)
     if curve.plateau_gb_per_s is None:
         assumes.append(f"large messages at the speed of {STAGED_SOURCE}")
     link = gpu_link(facts)

@@ -10,9 +10,13 @@ import pytest
 from agents.facts import Reading
 from agents.facts.bench import (
     ALLREDUCE,
+    COPY,
     TELEMETRY,
     AllReduceResult,
     AllReduceRow,
+    CopyPath,
+    CopyResult,
+    CopyRow,
     GpuTelemetry,
 )
 from agents.facts.gpu import (
@@ -34,11 +38,11 @@ from agents.facts.gpu import (
 )
 from agents.facts.p2p import P2P_NVLINK, P2P_READ, P2P_WRITE, P2pCode
 from agents.facts.platform import KVM_VISIBLE, VIRT_KIND
-from agents.facts.vm import VM_CPU_HIDDEN
+from agents.facts.vm import VM_CPU_HIDDEN, VMS, HostPci, Vm
 from agents.facts.workload import MODEL, PARALLELISM, Model, Parallelism
 from tests.webapp.diagnosis.building import EIGHT, kvm_guest, matrix
 from webapp.diagnosis.case import Case, OptionStatus, Path, Verdict
-from webapp.diagnosis.communication import communication
+from webapp.diagnosis.communication import BEFORE, communication
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose, judge
 from webapp.diagnosis.facts import Facts, Sourced
 
@@ -253,3 +257,25 @@ def test_a_refusal_to_a_user_hides_no_answer_to_root() -> None:
     user = BAR_FAILURES.not_run("reading the kernel log was refused")
     assert told("bar_space_shortage", [root, user]).kind == "refuted"
     assert told("bar_space_shortage", [root], [user]).kind == "refuted"
+
+
+def test_a_clique_that_is_configured_since_is_not_recommended_once_more() -> None:
+    """The old code went on: “refuses, most likely because the VM grants no clique”."""
+    args = " ".join(f"-set device.hostpci{i}.x-nv-gpudirect-clique=0" for i in range(8))
+    devices = tuple(HostPci(i, mapping="gpu") for i in range(8))
+    vm = Vm(128, hostpci=devices, args=args, config={"args": args})
+    before = [*kvm_guest(P2pCode.NS), VMS.known((replace(vm, args=None, config={"cores": "8"}),))]
+    assert said(before).advice["gpudirect_clique"].status is OptionStatus.RECOMMENDED
+    found = said(before, [VMS.known((vm,))])
+    driver = next(g for g in found.ladder if g.gate == "driver")
+    assert driver.state == "unknown"
+    assert found.verdicts["p2p_denied_no_clique"].kind == "open"
+    assert found.advice["gpudirect_clique"].status is OptionStatus.POSSIBLE
+    assert "refuse" not in found.headline + found.summary
+
+
+def test_a_bound_from_copies_of_before_a_change_says_so() -> None:
+    rows = (CopyRow(CopyPath.PEER, "0", "1", 12288, 13.7),)
+    copies = COPY.known(CopyResult(rows), lines=(1,))
+    assert BEFORE in communication(in_order([*WORK, copies], [GPUS.known(EIGHT)]), 1).assumes
+    assert BEFORE not in communication(in_order([*WORK, copies]), 1).assumes

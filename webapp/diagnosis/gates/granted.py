@@ -47,8 +47,11 @@ def turned_since(facts: Facts, path: Path, answer: GateState) -> Gate | None:
     if not any(facts.newer(look, asked) for look in (CLIQUE_CAPABILITY, VM_QEMU_ARGS, VM_CLIQUE)):
         return None
     gate = judge(facts, path)
-    opposite = GateState.PASS if answer is GateState.FAIL else GateState.FAIL
-    return gate if gate.state is opposite else None
+    if answer is GateState.FAIL:
+        set_since = facts.value(VM_CLIQUE)
+        granted = gate.state is GateState.PASS or (gate.state is GateState.UNKNOWN and set_since)
+        return gate if granted else None
+    return gate if gate.state is GateState.FAIL else None
 
 
 def _looked(facts: Facts) -> Iterator[Gate | None]:

@@ -29,7 +29,16 @@ def assess(case: Case) -> Verdict:
     reads, writes = codes(facts, Path.PCIE)
     answers = {*reads.values(), *writes.values()}
     missing = asks(facts, P2P_READ, P2P_WRITE, GPUS, CLIQUE_CAPABILITY, QEMU_COMMANDS)
-    if P2pCode.NS not in answers or ground(facts) is not Ground.KVM or kvm_hidden(facts):
+    driver = case.gate("driver")
+    outdated = (
+        driver is not None and driver.state is GateState.UNKNOWN
+    )  # asked before the clique came
+    if (
+        P2pCode.NS not in answers
+        or outdated
+        or ground(facts) is not Ground.KVM
+        or kvm_hidden(facts)
+    ):
         return Verdict(VerdictKind.OPEN, (), (), missing)
     hidden = kvm_hidden(facts)
     sees = "that sees KVM" if hidden is False else "(whether it sees KVM was not read)"

@@ -13,7 +13,7 @@ from agents.facts.gpu import GPUS
 from agents.facts.host import VFIO_BACKEND, VFIO_ERRORS, VfioBackend
 from agents.facts.p2p import P2P_READ, P2pCode
 from agents.facts.platform import MachineType
-from agents.facts.vm import VM_ARGS, VMS
+from agents.facts.vm import VM_ARGS, VM_CLIQUE, VMS
 from webapp.diagnosis.advising import advise, because, no_vm, p2p_effect, seen
 from webapp.diagnosis.case import Actor, Advice, Case, GateState, OptionStatus, Restart, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
@@ -46,6 +46,11 @@ def judge(case: Case) -> Advice:
         return advise(OptionStatus.UNSAFE, *danger)
     if granted.state is GateState.PASS:
         return advise(OptionStatus.DONE, seen(granted.why, granted.evidence, SOURCE))
+    if facts.value(VM_CLIQUE) and facts.newer(VM_CLIQUE, P2P_READ):
+        text = (
+            "it is configured since the driver was asked: ask again once the VM was started with it"
+        )
+        return advise(OptionStatus.POSSIBLE, because(text, SOURCE, facts.refs(VM_CLIQUE)))
     if case.verdict("p2p_denied_no_clique") is not VerdictKind.SUPPORTED:
         text = "first it must be known that the driver refuses for lack of a clique"
         return advise(OptionStatus.POSSIBLE, because(text, SOURCE))
