@@ -58,7 +58,7 @@ class Page:
 
 def page(user: User, asked: Asked, before: str = "") -> Page:
     """before: `after` of the page before; what is none leads to the first."""
-    found, cut = _narrowed(_visible(user), user, asked)
+    found, cut = narrowed(_visible(user), user, asked)
     found = _following(found, before).select_related("owner", "digest")
     rows = list(found.order_by("-updated_at", "-id")[: PER_PAGE + 1])
     more = len(rows) > PER_PAGE
@@ -76,7 +76,8 @@ def _visible(user: User) -> SessionQuerySet:
     return found.filter(role_of_asker__isnull=False)
 
 
-def _narrowed(found: SessionQuerySet, user: User, asked: Asked) -> tuple[SessionQuerySet, bool]:
+def narrowed(found: SessionQuerySet, user: User, asked: Asked) -> tuple[SessionQuerySet, bool]:
+    """Those of them that were asked for, and whether older ones may be missing."""
     alike = _alike(asked)
     if alike is not None:
         found = _of(found, alike)

@@ -33,6 +33,7 @@ from webapp.review.decisions import (
 from webapp.review.madr import as_markdown
 from webapp.review.models import Decision
 from webapp.review.scoring import as_data
+from webapp.review.views.record import narrowed
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
@@ -117,6 +118,19 @@ class NewDraft(Draft):
     supersedes: int | None = Field(None, ge=1, le=2**31)
 
 
+State = Literal[
+    "draft", "proposed", "approved", "rejected", "applied", "verified", "no_effect", "reverted",
+    "superseded",
+]  # fmt: skip
+
+
+class WhichRecords(Asked):
+    """q: a part of the record or of its session's title. state: only these."""
+
+    q: str = Field("", max_length=100)
+    state: State | None = None
+
+
 class Word(Sent):
     """seen: the content_sha256 of the record as you read it; another one is refused. changes_wanted: in
     place of a rejection; it stays proposed. withdrawn: in place of any of them, you take back what you said.
@@ -195,19 +209,23 @@ def _moved(decision: Decision, act: Callable[[], None]) -> HttpResponse:
 
 
 @router.get("/decisions", auth=READ, response=Page[Summary])
-def list_all_decisions(request: HttpRequest, asked: Query[Asked]) -> Page[Summary]:
-    """Those of every session you may see, the newest first."""
+def list_all_decisions(request: HttpRequest, asked: Query[WhichRecords]) -> Page[Summary]:
+    """The decisions of every session you may see, the newest first."""
     visible = DiagnosisSession.objects.visible_to(acting(request))
     rows = Decision.objects.filter(session__in=visible.values("pk"))
+    rows = narrowed(rows, q=asked.q.strip(), state=asked.state or "")
     rows = rows.select_related("proposed_by").defer("options", "pins", "context")
     found, following = page(rows, asked, by="id")
     return Page[Summary](items=[Summary(**_summary(one)) for one in found], next=following)
 
 
 @router.get(D, auth=READ, response=Page[Summary])
-def list_decisions(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Summary]:
+def list_decisions(
+    request: HttpRequest, session_id: UUID, asked: Query[WhichRecords]
+) -> Page[Summary]:
     """The session's records, the newest first."""
     rows = session_of(request, session_id).decisions.select_related("proposed_by")
+    rows = narrowed(rows, q=asked.q.strip(), state=asked.state or "")
     found, following = page(rows.defer("options", "pins", "context"), asked, by="number")
     return Page[Summary](items=[Summary(**_summary(one)) for one in found], next=following)
 

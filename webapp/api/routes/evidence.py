@@ -17,7 +17,7 @@ from webapp.api.auth import READ, WRITE
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import LEAVING, RefusedError
 from webapp.api.remembering import remembered
-from webapp.triage import bodies
+from webapp.triage import bodies, intake
 from webapp.triage.assigning import assign, take_back
 from webapp.triage.forms.assignment import AssignmentForm
 from webapp.triage.models import DiagnosisSession, Evidence
@@ -124,6 +124,12 @@ class LineMeaning(Sent):
 
 class Sentence(BaseModel):
     said: str
+
+
+class RereadOne(BaseModel):
+    """changed: whether it reads differently now; its readings say how."""
+
+    changed: bool
 
 
 class Redaction(BaseModel):
@@ -256,6 +262,18 @@ def assign_lines(request: HttpRequest, session_id: UUID, name: str, sent: LineMe
         return Sentence(said=take_back(found, lines, user=user))
     view = View(sent.view) if sent.view else None
     return Sentence(said=assign(found, lines, user=user, reader=sent.reader, view=view))
+
+
+@router.post(S + "/evidence/{str:name}/reread", auth=WRITE, response=RereadOne)
+def reread_evidence(request: HttpRequest, session_id: UUID, name: str) -> RereadOne:
+    """Applies today's parsers to one stored output, as to one whose reading was cut short."""
+    found = find(session_of(request, session_id, Role.OPERATOR), name)
+    if found.purged_at:
+        raise RefusedError(410, "It was purged; its hash and what was read from it are kept.")
+    try:
+        return RereadOne(changed=intake.reread_one(found))
+    except bodies.LostError as error:
+        raise RefusedError(503, str(error)) from error
 
 
 @router.post(S + "/reread", auth=WRITE, response=Reread)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from ninja import File, Path, Query, Router, Status, UploadedFile
 from pydantic import BaseModel, Field
@@ -21,7 +22,8 @@ from webapp.api.remembering import remembered
 from webapp.diagnosis.workload import read_workload
 from webapp.review.bundle.format import BundleError
 from webapp.review.bundle.opening import LARGEST_BYTES, open_bundle
-from webapp.triage.audit import broken
+from webapp.triage import listing
+from webapp.triage.audit import broken, filtered
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.samples import open_sample
 from webapp.triage.sessions import (
@@ -29,9 +31,11 @@ from webapp.triage.sessions import (
     LastOperatorError,
     member_add,
     member_remove,
+    quorum_set,
     session_open,
     session_save,
 )
+from webapp.triage.views.observing import NOTHING, observed_use
 from webapp.triage.views.shell import acting
 from webapp.triage.views.start import may_open
 
@@ -70,6 +74,38 @@ class Session(BaseModel):
     created_at: datetime
     updated_at: datetime
     url: str
+
+
+class WhichSessions(Asked):
+    """q: words. gpu, board: a part of it; driver: the beginning of its version; verdict: the id of a
+    supported hypothesis; gate: the first that failed."""
+
+    q: str = Field("", max_length=100)
+    gpu: str = Field("", max_length=100)
+    board: str = Field("", max_length=100)
+    driver: str = Field("", max_length=100)
+    verdict: str = Field("", max_length=100)
+    gate: str = Field("", max_length=100)
+
+
+class Acts(Asked):
+    """kind: only these acts. actor: only this person's."""
+
+    kind: str = Field("", max_length=60)
+    actor: str = Field("", max_length=150)
+
+
+class Measured(Sent):
+    """evidence: the name of an output with points of a load."""
+
+    evidence: str = Field(min_length=1, max_length=100)
+
+
+class Quorum(Sent):
+    """How many other people have to approve what somebody else carries out; 0: nobody, and the log says
+    who decided so."""
+
+    quorum: int = Field(ge=0, le=9)
 
 
 class NewSession(Sent):
@@ -154,10 +190,12 @@ def _answered(request: HttpRequest, session: DiagnosisSession, status: int = 200
 
 
 @router.get("/sessions", auth=READ, response=Page[Session])
-def list_sessions(request: HttpRequest, asked: Query[Asked]) -> Page[Session]:
-    """Those you may see, the newest first."""
-    rows = DiagnosisSession.objects.visible_to(acting(request)).select_related("owner")
-    found, following = page(rows, asked, by="created_at")
+def list_sessions(request: HttpRequest, asked: Query[WhichSessions]) -> Page[Session]:
+    """Sessions you may see, the newest first. Words are looked for in the newest thousand texts that have
+    them."""
+    user, which = acting(request), listing.Asked.of(asked.model_dump(exclude={"cursor", "limit"}))
+    rows, _ = listing.narrowed(DiagnosisSession.objects.visible_to(user), user, which)
+    found, following = page(rows.select_related("owner"), asked, by="created_at")
     return Page[Session](items=[shown(one) for one in found], next=following)
 
 
@@ -213,9 +251,27 @@ def change_session(request: HttpRequest, session_id: UUID, sent: Change) -> Http
     try:
         session_save(session, user=acting(request), version=version, what=what, values=values)
     except EditedMeanwhileError as error:
-        tag = {"ETag": version_tag(error.current.version)}
-        raise RefusedError(412, "Somebody changed it meanwhile. Read it again.", tag) from error
+        raise _changed(error) from error
     return _answered(request, session)
+
+
+@router.post(S + "/observed", auth=WRITE, response=Session, openapi_extra=IF_MATCH)
+def use_measured(request: HttpRequest, session_id: UUID, sent: Measured) -> HttpResponse:
+    """What a load on the engine measured becomes what is observed, with If-Match."""
+    session = session_of(request, session_id, Role.OPERATOR)
+    version = asked_version(request, session.version)
+    try:
+        points = observed_use(session, sent.evidence, user=acting(request), version=version)
+    except EditedMeanwhileError as error:
+        raise _changed(error) from error
+    if not points:
+        raise RefusedError(422, NOTHING)
+    return _answered(request, session)
+
+
+def _changed(error: EditedMeanwhileError) -> RefusedError:
+    tag = {"ETag": version_tag(error.current.version)}
+    return RefusedError(412, "Somebody changed it meanwhile. Read it again.", tag)
 
 
 def _usable(workload: dict[str, Any]) -> None:
@@ -269,6 +325,16 @@ def remove_member(request: HttpRequest, session_id: UUID, username: Path[str]) -
     return Status(204, None)
 
 
+@router.put(S + "/quorum", auth=WRITE, response=Session)
+def set_quorum(request: HttpRequest, session_id: UUID, sent: Quorum) -> HttpResponse:
+    """Says how many others approve a change on the host, from now on; for its opener and administrators."""
+    session, user = session_of(request, session_id, Role.OPERATOR), acting(request)
+    if not (user.is_staff or user == session.owner):
+        raise PermissionDenied(f"{session.owner.username} or an administrator sets this.")
+    quorum_set(session, quorum=sent.quorum, user=user)
+    return _answered(request, session)
+
+
 def _person(name: str) -> User:
     user = User.objects.filter(username__iexact=name[:150], is_active=True).first()
     if user is None:
@@ -277,9 +343,9 @@ def _person(name: str) -> User:
 
 
 @router.get(S + "/events", auth=READ, response=Page[LogEntry])
-def list_events(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[LogEntry]:
+def list_events(request: HttpRequest, session_id: UUID, asked: Query[Acts]) -> Page[LogEntry]:
     """Every act, the oldest first."""
-    rows = session_of(request, session_id).events.all()
+    rows = filtered(session_of(request, session_id), kind=asked.kind, actor=asked.actor)
     found, following = page(rows, asked, by="number", newest_first=False)
     items = [
         LogEntry(number=e.number, kind=e.kind, who=e.who, data=e.data, at=e.at, hash=e.hash)

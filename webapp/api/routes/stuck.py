@@ -49,7 +49,7 @@ class StuckThings(BaseModel):
 @router.get("/stuck", auth=READ, response=StuckThings)
 def what_is_stuck(request: HttpRequest) -> StuckThings:
     """What does not move by itself, of all sessions; for administrators. A run is sent again, ended or
-    cancelled, an output read by reading its session's again."""
+    cancelled, an output read again by its name."""
     administrator(request)
     found = stuck(timezone.now())
     return StuckThings(

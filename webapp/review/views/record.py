@@ -245,11 +245,7 @@ def decisions(request: HttpRequest) -> HttpResponse:
         .order_by("-created_at", "-pk")
     )
     q, state = request.GET.get("q", "").strip()[:100], request.GET.get("state", "")
-    if q:
-        words = Q(title__icontains=q) | Q(reason__icontains=q) | Q(session__title__icontains=q)
-        found = found.filter(words | Q(outcome__icontains=q) | Q(chosen__icontains=q))
-    if state in DecisionState.values:
-        found = found.filter(state=state)
+    found = narrowed(found, q=q, state=state)
     rows = list(_older(found, request.GET.get("before", ""))[: PER_PAGE + 1])
     last = rows[PER_PAGE - 1] if len(rows) > PER_PAGE else None
     before = f"{last.created_at.isoformat()}_{last.pk}" if last else ""
@@ -258,6 +254,14 @@ def decisions(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(
         request, "review/decisions.html", {**context, "states": DecisionState.choices}
     )
+
+
+def narrowed(found: QuerySet[Decision], *, q: str, state: str) -> QuerySet[Decision]:
+    """q: words of the record or its session. state: what is none narrows nothing."""
+    if q:
+        words = Q(title__icontains=q) | Q(reason__icontains=q) | Q(session__title__icontains=q)
+        found = found.filter(words | Q(outcome__icontains=q) | Q(chosen__icontains=q))
+    return found.filter(state=state) if state in DecisionState.values else found
 
 
 def _older(found: QuerySet[Decision], before: str) -> QuerySet[Decision]:

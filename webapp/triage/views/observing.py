@@ -12,11 +12,14 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from agents.facts.bench import SERVING, ServingRow
+from webapp.accounts.models import User
 from webapp.triage.case_facts import facts_of
 from webapp.triage.forms.workload import MOST_POINTS
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.sessions import EditedMeanwhileError, session_save
 from webapp.triage.views.shell import acting, on_session
+
+NOTHING = "Nothing there can be used: no point without failed requests."
 
 
 @require_POST
@@ -24,33 +27,34 @@ from webapp.triage.views.shell import acting, on_session
 def use_observed(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """Takes the points of one evidence; what was observed at other concurrencies stays."""
     source = request.POST.get("source", "")
-    rows = [
-        row
-        for item in facts_of(session).all(SERVING)
-        if item.source == source
-        for row in item.reading.value or ()
-    ]
-    points = points_of(rows)
-    if not points:
-        messages.error(request, "Nothing there can be used: no point without failed requests.")
-        return redirect("triage:path", session.pk)
-    at = {point["concurrency"] for point in points}
-    kept = [p for p in session.workload.get("observed", []) if p.get("concurrency") not in at]
-    observed = sorted([*points, *kept], key=lambda point: point["concurrency"])[:MOST_POINTS]
     try:
-        session_save(
-            session,
-            user=acting(request),
-            version=_version(request),
-            what="symptom",
-            values={"workload": {**session.workload, "observed": observed}},
-        )
+        points = observed_use(session, source, user=acting(request), version=_version(request))
     except EditedMeanwhileError as error:
         messages.error(request, f"{error} Look at it, then use the points once more.")
+        return redirect("triage:path", session.pk)
+    if not points:
+        messages.error(request, NOTHING)
         return redirect("triage:path", session.pk)
     used = ", ".join(str(point["concurrency"]) for point in points)
     messages.success(request, f"Observed now: what was measured at {used} at once.")
     return redirect("triage:symptom", session.pk)
+
+
+def observed_use(
+    session: DiagnosisSession, source: str, *, user: User, version: int
+) -> list[dict[str, Any]]:
+    """The points of the evidence of this name, which are observed from now on; none: nothing was changed.
+    Raises EditedMeanwhileError."""
+    found = (item for item in facts_of(session).all(SERVING) if item.source == source)
+    points = points_of(row for item in found for row in item.reading.value or ())
+    if points:
+        at = {point["concurrency"] for point in points}
+        kept = [p for p in session.workload.get("observed", []) if p.get("concurrency") not in at]
+        observed = sorted([*points, *kept], key=lambda point: point["concurrency"])[:MOST_POINTS]
+        workload = {**session.workload, "observed": observed}
+        values = {"workload": workload}
+        session_save(session, user=user, version=version, what="symptom", values=values)
+    return points
 
 
 def points_of(rows: Iterable[ServingRow]) -> list[dict[str, Any]]:

@@ -1,0 +1,111 @@
+"""What pages narrow, set or read again, a program can, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.webapp.api.conftest import Program
+from webapp.accounts.models import User
+from webapp.review.models import Decision
+from webapp.triage.digests import digest_refresh
+from webapp.triage.intake import take_text
+from webapp.triage.models import DiagnosisSession
+from webapp.triage.samples import open_sample
+from webapp.triage.sessions import member_add
+
+pytestmark = pytest.mark.django_db
+VERSION = b"""$ cat /proc/driver/nvidia/version
+NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue Jan  7 00:00:00 UTC 2026
+"""
+LOAD = b"""============ Serving Benchmark Result ============
+Successful requests:                     64
+Maximum request concurrency:             8
+Benchmark duration (s):                  40.00
+Total input tokens:                      65536
+Total generated tokens:                  16384
+Request throughput (req/s):              1.60
+Output token throughput (tok/s):         409.60
+Total Token throughput (tok/s):          2048.00
+Mean TTFT (ms):                          120.00
+Mean TPOT (ms):                          18.50
+==================================================
+"""
+
+
+def test_decisions_are_narrowed_by_state_and_words(
+    alice: User, bob: User, session_of_alice: DiagnosisSession, program: Callable[..., Program]
+) -> None:
+    for number, (title, state) in enumerate([("Profile", "draft"), ("Clique", "proposed")], 1):
+        Decision.objects.create(
+            session=session_of_alice, number=number, title=title, state=state, proposed_by=alice
+        )
+    ask, own = program(alice), f"/sessions/{session_of_alice.pk}/decisions"
+    for path in ("/decisions", own):
+        told = [d["title"] for d in ask("GET", f"{path}?state=proposed").json()["items"]]
+        assert told == ["Clique"], path
+        told = [d["title"] for d in ask("GET", f"{path}?q=prof").json()["items"]]
+        assert told == ["Profile"], path
+        assert ask("GET", f"{path}?state=agreed").status_code == 422
+    assert program(bob)("GET", "/decisions?state=proposed").json()["items"] == []
+
+
+def test_sessions_and_acts_are_narrowed(
+    alice: User, session_of_alice: DiagnosisSession, program: Callable[..., Program]
+) -> None:
+    sample = open_sample("kpro6@host", owner=alice)
+    digest_refresh(sample)
+    ask = program(alice)
+    found = ask("GET", "/sessions?verdict=p2p_denied_no_clique").json()["items"]
+    assert [one["id"] for one in found] == [str(sample.pk)]
+    assert len(ask("GET", "/sessions").json()["items"]) == 2
+    member_add(session_of_alice, user=User.objects.create(username="dora"), added_by=alice)
+    path = f"/sessions/{session_of_alice.pk}/events"
+    acts = ask("GET", f"{path}?kind=member_added&actor=alice").json()["items"]
+    assert [act["data"]["name"] for act in acts] == ["dora"]
+    assert ask("GET", f"{path}?actor=dora").json()["items"] == []
+
+
+def test_one_output_is_read_again_by_itself(
+    alice: User, session_of_alice: DiagnosisSession, program: Callable[..., Program]
+) -> None:
+    evidence = take_text(session_of_alice, VERSION, user=alice).evidence
+    evidence.readings.all().delete()  # as where its reading was cut short
+    ask, path = program(alice), f"/sessions/{session_of_alice.pk}/evidence/{evidence.name}"
+    assert ask("POST", f"{path}/reread").json() == {"changed": True}
+    assert ask("POST", f"{path}/reread").json() == {"changed": False}
+    assert ask("GET", path).json()["readings"]
+    assert (
+        ask("POST", f"/sessions/{session_of_alice.pk}/evidence/paste@x/reread").status_code == 404
+    )
+
+
+def test_the_quorum_is_set_by_who_opened_the_session(
+    alice: User, bob: User, session_of_alice: DiagnosisSession, program: Callable[..., Program]
+) -> None:
+    member_add(session_of_alice, user=bob, added_by=alice)
+    path = f"/sessions/{session_of_alice.pk}/quorum"
+    assert program(bob)("PUT", path, {"quorum": 0}).status_code == 403
+    assert program(alice)("PUT", path, {"quorum": 2}).json()["quorum"] == 2
+    assert program(alice)("PUT", path, {"quorum": 10}).status_code == 422
+
+
+def test_what_was_measured_becomes_what_is_observed(
+    alice: User, session_of_alice: DiagnosisSession, program: Callable[..., Program]
+) -> None:
+    ask, path = program(alice), f"/sessions/{session_of_alice.pk}"
+    evidence = take_text(session_of_alice, LOAD, user=alice).evidence
+    tag = ask("GET", path).headers["ETag"]
+    sent = {"evidence": evidence.name}
+    now = ask("POST", f"{path}/observed", sent, If_Match=tag)
+    assert now.json()["workload"]["observed"] == [
+        {
+            "concurrency": 8,
+            "output_tokens_per_s": [409.6, 409.6],
+            "total_tokens_per_s": [2048.0, 2048.0],
+        }
+    ]
+    assert ask("POST", f"{path}/observed", sent, If_Match=tag).status_code == 412
+    tag = now.headers["ETag"]
+    assert ask("POST", f"{path}/observed", {"evidence": "x"}, If_Match=tag).status_code == 422
