@@ -20,10 +20,14 @@ from gunicorn.app.base import BaseApplication
 
 from webapp.accounts.models import OneTimeLink, User
 from worker import embedded
+from worker.web_worker import WebWorker
 
 THREADS = 16
-# A client that sends nothing for so long gives its thread back. Accepted sockets inherit it on Linux.
-IDLE_S = 15
+# Of each process; 1024 open files are what a service may have by default, and each thread has others.
+CONNECTIONS = 800
+# A client that sends nothing, or takes nothing, for so long gives its thread back. Accepted sockets inherit
+# both on Linux. A slow one takes a third of the kernel's buffer at a time, which is up to 4 MB.
+IDLE_S, UNTAKEN_S = 15, 60
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -91,7 +95,8 @@ def _listen(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", IDLE_S, 0))
+        for option, seconds in ((socket.SO_RCVTIMEO, IDLE_S), (socket.SO_SNDTIMEO, UNTAKEN_S)):
+            listener.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", seconds, 0))
         listener.bind(address)
         listener.listen(128)
     except OSError as error:
@@ -121,8 +126,9 @@ def _options(listener: socket.socket) -> dict[str, Any]:
     options: dict[str, Any] = {
         "bind": f"fd://{listener.fileno()}",
         "workers": settings.WEB_PROCESSES,
-        "worker_class": "gthread",
+        "worker_class": WebWorker,
         "threads": THREADS,
+        "worker_connections": CONNECTIONS,
         "timeout": 120,
         "graceful_timeout": 10,
         "errorlog": None,
