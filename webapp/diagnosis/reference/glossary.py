@@ -109,6 +109,11 @@ GLOSSARY: tuple[Term, ...] = (
         "evidence is superseded.",
         "Markdown Architectural Decision Records (MADR)",
     ),
+    Term(
+        "A/B",
+        "Runs of one measurement with an option (arm B) and without it (arm A), in turns or in blocks. Drift "
+        "is what the machine did by itself meanwhile: arm A at the end is not what it was at the beginning.",
+    ),
     Term("Review", "Comments, agreement or dispute, and approval by other people."),
     Term("Event", "One act or change of state in a session’s append-only log."),
     Term(
@@ -248,6 +253,12 @@ GLOSSARY: tuple[Term, ...] = (
         "Memory and devices that are near to some of the processor’s cores. N/A for a GPU means that the "
         "machine reports none, as usual in a VM; it matters only with more than one node.",
         "Linux NUMA documentation; nvidia-smi manual, topo -m",
+    ),
+    Term(
+        "Xid",
+        "The number of an error that the NVIDIA driver writes into the kernel log. 79: the GPU has fallen "
+        "off the bus.",
+        "NVIDIA Xid catalogue",
     ),
     Term(
         "Utilisation",

@@ -47,6 +47,7 @@ SAID_AS = {
     "q35 and i440FX": ("q35", "i440FX"),
     "Utilisation": ("utilisation",),
     "Floor": ("floor",),
+    "Xid": ("Xid",),
     "NCCL": ("NCCL",),
     "CUDA graph": ("CUDA graphs", "CUDA graph"),
     "KV cache": ("KV-cache", "KV cache"),
