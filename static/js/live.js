@@ -56,9 +56,9 @@ document.addEventListener("visibilitychange", () => {
 });
 
 // Live output can be held still, to be read; the run goes on.
-document.addEventListener("htmx:beforeRequest", (event) => {
-  if (paused.has(event.target.dataset.run) && event.detail.requestConfig.verb === "get") event.preventDefault();
-});
+const still = ({ target, requestConfig }) => paused.has(target.dataset.run) && requestConfig.verb === "get";
+document.addEventListener("htmx:beforeRequest", (event) => { if (still(event.detail)) event.preventDefault(); });
+document.addEventListener("htmx:beforeSwap", ({ detail }) => { if (still(detail)) detail.shouldSwap = false; }); // asked for before it was held
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-pause]");
   if (!button) return;

@@ -40,8 +40,9 @@ let opened = [];
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   if (!detail.shouldSwap) return;
   const around = [];
-  for (let box = document.activeElement; box; box = box.parentElement) if (box.id) around.push(box.id);
-  focused = { ...noted(document.activeElement), around };
+  const active = document.activeElement;
+  for (let box = active; box; box = box.parentElement) if (box.id) around.push(box.id);
+  focused = active === document.body ? null : { ...noted(active), around }; // nothing has it: the whole page need not be read
   opened = [...detail.target.querySelectorAll("details[open] > summary")].map(noted);
 });
 document.addEventListener("htmx:afterSwap", () => {
