@@ -34,7 +34,6 @@ from agents.facts.platform import (
 )
 from agents.facts.vm import VM_ARGS, VM_CPU, VM_HOSTPCI, VM_ID, VM_MACHINE
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.given_twice import once
 from webapp.diagnosis.matching import with_vm
 
 Value = str | float | None
@@ -81,7 +80,7 @@ class Side:
 
 def side_of(results: Iterable[Sourced], facts: Facts) -> Side:
     """facts: all of the session, with its VM. Those of the results' epochs count."""
-    chosen = once(results)
+    chosen = tuple(results)
     return Side(chosen, facts_in(facts, {item.epoch for item in chosen}))
 
 

@@ -10,6 +10,7 @@ from webapp.diagnosis.compare.effects import Comparison, Outcome
 from webapp.diagnosis.compare.kinds import KINDS, Kind, results
 from webapp.diagnosis.compare.sides import Side, side_of
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.given_twice import once
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def verified(
     found = []
     for kind in KINDS:
         items = results(facts, kind)
-        old, new = (side_of(filter(pick.takes, items), facts) for pick in (before, after))
+        old, new = (side_of(once(filter(pick.takes, items)), facts) for pick in (before, after))
         if old.results and new.results:
             found.append(verify(kind, old, new, intended))
     return tuple(found)
