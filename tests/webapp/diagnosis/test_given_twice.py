@@ -10,6 +10,7 @@ from agents.facts.bench import SERVING, ServingRow
 from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
 from agents.read import read_raw
 from tests.webapp.diagnosis.building import kvm_guest
+from webapp.diagnosis.compare.verification import Pick, verified
 from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.facts import Facts, Sourced
 
@@ -75,3 +76,9 @@ def test_the_copy_inside_one_gpu_cites_the_line_it_stands_in() -> None:
     ((source, line),) = {(r.source, r.line) for c in baseline.claims for r in c.evidence}
     assert source.endswith("0")
     assert "1033" in TABLE.decode().splitlines()[line - 1]
+
+
+def test_step_eight_counts_it_once_too() -> None:
+    facts = pasted((TABLE, 0), (AFTER, 1), (b"$ date\n" + AFTER, 1))
+    (copies,) = verified(facts, Pick(0), Pick(1), frozenset())
+    assert copies.compared.runs == (1, 1)
