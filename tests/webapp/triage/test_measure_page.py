@@ -74,7 +74,7 @@ def test_a_benchmark_that_waits_says_for_which_run(browser: Client, alice: User,
     third = runs.queue_benchmark(other, gpu_vm(other, bob), bob, "bench.copy")
     browser.force_login(bob)
     page = browser.get(f"/sessions/{other.pk}/runs/{third.pk}").content.decode()
-    assert "another session&#x27;s run on this machine" in page
+    assert "another session’s run on this machine" in page
 
 
 def test_a_run_says_that_its_session_has_enough_at_work(
