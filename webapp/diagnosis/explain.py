@@ -100,7 +100,9 @@ def for_a_manager(result: Diagnosis) -> str:
     """One paragraph: what is wrong, how much it can matter at most, what decides next, and its cost."""
     share = _unexplained(result)
     doubt = (
-        f"At least {math.floor(share * 100)} % of the time has no explanation yet." if share > 0.1 else ""
+        f"At least {math.floor(share * 100)} % of the time has no explanation yet."
+        if share > 0.1
+        else ""
     )
     wrong, matters = _wrong(result), _matters(result)
     answer = (doubt, wrong, matters) if share > 0.5 else (wrong, matters, doubt)
