@@ -47,8 +47,8 @@ GLOSSARY: tuple[Term, ...] = (
     Term(
         "Reading",
         "What a parser got from an output: known, absent (looked for and not there), unsupported, unreadable "
-        "or not known (the output does not tell, or was refused; “not_run” in JSON). These stay apart, so that "
-        "unknown never looks like healthy.",
+        "or not known (the output does not tell, or was refused; “not_run” in JSON). These stay apart, so "
+        "that unknown never looks like healthy.",
     ),
     Term(
         "Fact",
