@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import time
 import zipfile
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from django.test import Client
 from agents.read import RawReading
 from webapp.accounts.models import User
 from webapp.handoff.models import Link
+from webapp.review.bundle import opening
 from webapp.review.bundle.export import bundle
 from webapp.review.bundle.format import BundleError
 from webapp.review.bundle.opening import open_bundle
@@ -25,13 +27,14 @@ from webapp.review.decisions import Wording, decision_draft
 from webapp.review.models import Word
 from webapp.review.threads import comment_add
 from webapp.review.workflow import ByLink, counting, decision_judge, decision_propose
-from webapp.triage import read_apart
+from webapp.triage import intake, read_apart
 from webapp.triage.audit import broken
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
-from webapp.triage.models import DiagnosisSession, Event
+from webapp.triage.models import DiagnosisSession, Event, StoredReading
 from webapp.triage.samples import open_sample
 from webapp.triage.sessions import member_add
+from webapp.triage.stuck import unread
 
 pytestmark = pytest.mark.django_db
 
@@ -124,6 +127,38 @@ def test_nobody_waits_to_save_while_a_bundle_is_read(
     assert open_bundle(raw, user=alice).session.evidence.exists()
     assert held
     assert not any(held)
+
+
+def test_a_bundle_takes_no_more_than_its_time_and_loses_nothing(
+    session: DiagnosisSession, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = bundle(session)
+    count = session.evidence.exclude(reader=intake.BUNDLE).count()
+    elsewhere(session)
+    with monkeypatch.context() as patch:
+        patch.setattr(opening, "READ_WITHIN_S", 0.0)
+        opened = open_bundle(raw, user=alice)
+    assert opened.unread >= count
+    assert not StoredReading.objects.exists()
+    assert unread().count() == count
+    for evidence in unread():
+        intake.reread_one(evidence)
+    assert bundle(opened.session) == raw
+
+
+def test_bundles_leave_one_of_the_two_reading_processes(
+    session: DiagnosisSession, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another bundle has the turn of bundles: this one's long output waits, a paste does not."""
+    long = b"$ uname -r\n6.8.12-9-pve\n" + b"x" * 79 * 2000
+    intake.take_text(session, long, user=alice)
+    raw = bundle(session)
+    elsewhere(session)
+    monkeypatch.setattr(opening, "READ_WITHIN_S", 3.0)
+    with opening._turn(len(long), time.monotonic() + 60) as mine:
+        assert mine
+        assert open_bundle(raw, user=alice).unread >= 1
+        assert read_apart.read(long, role=None).notes == ()
 
 
 def test_a_tampered_output_is_refused(session: DiagnosisSession, alice: User) -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import io
+import time
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from threading import BoundedSemaphore
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -28,7 +32,7 @@ from webapp.review.models import (
     RecordVersion,
     Word,
 )
-from webapp.triage import bodies, intake
+from webapp.triage import bodies, intake, read_apart
 from webapp.triage.digests import digest_refresh
 from webapp.triage.models import (
     Assignment,
@@ -42,6 +46,10 @@ from webapp.triage.models import (
 )
 
 LARGEST_BYTES, MOST_FILES = 200 * 2**20, 40_000
+# Of all outputs together. What is not read by then is kept, and listed on the page Stuck.
+READ_WITHIN_S = 120.0
+# Two texts are read at a time (read_apart); of bundles one, so that pastes have the other.
+_ONE_BUNDLE = BoundedSemaphore(1)
 RECORD = "record"  # the agent of a target that is only a name here
 # DataError: a text with NUL, on PostgreSQL. OverflowError: a time at the end of the calendar.
 _DO_NOT_FIT = (IntegrityError, DataError, ValueError, KeyError, IndexError, OverflowError)
@@ -50,10 +58,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """same: this instance derives the diagnosis that the bundle was made with, byte for byte."""
+    """same: this instance derives the diagnosis that the bundle was made with, byte for byte. unread: how
+    many of its outputs were kept and not read, because the time was over."""
 
     session: DiagnosisSession
     same: bool
+    unread: int = 0
 
 
 def open_bundle(raw: bytes, *, user: User) -> Opened:
@@ -71,7 +81,7 @@ def open_bundle(raw: bytes, *, user: User) -> Opened:
     except _DO_NOT_FIT as error:
         raise f.BundleError(f"Its records do not fit together: {error}") from error
     derived = hashlib.sha256(diagnosis_json(session).encode()).hexdigest()
-    return Opened(session, derived == manifest.diagnosis_sha256)
+    return Opened(session, derived == manifest.diagnosis_sha256, opening.unread)
 
 
 def _files(raw: bytes) -> dict[str, bytes]:
@@ -98,6 +108,21 @@ def _decoded(files: dict[str, bytes], name: str, kind: type[T]) -> T:
         raise f.BundleError(f"{name} cannot be read: {error}") from error
 
 
+@contextmanager
+def _turn(size_bytes: int, until: float) -> Iterator[bool]:
+    """Whether an output may be read now: False when the time is over, or was before its turn came."""
+    left = until - time.monotonic()
+    if left <= 0 or size_bytes <= read_apart.LARGE_BYTES:
+        yield left > 0
+        return
+    mine = _ONE_BUNDLE.acquire(timeout=left)
+    try:
+        yield mine
+    finally:
+        if mine:
+            _ONE_BUNDLE.release()
+
+
 class Opening:
     """The records of one bundle, made here one kind after the other. key: the session's id; user: who
     opens it, and is its operator here."""
@@ -106,15 +131,19 @@ class Opening:
         self.files, self.record, self.key, self.user = files, record, key, user
         self.people: dict[str, User] = {}
         self.found: dict[int, RawReading] = {}
+        self.unread = 0
 
     def read(self) -> None:
         """Before the transaction: texts may take minutes, and nobody else could save meanwhile."""
+        until = time.monotonic() + READ_WITHIN_S
         for number, item in enumerate(self.record.evidence):
             if not item.meta.get("purged_at"):
                 name = f"evidence/{number:05}"
                 raw, errors = self.files[name], self.files.get(f"{name}.err", b"")
-                about = (item.reader, item.view, item.meta)
-                self.found[number] = intake.read_again(*about, raw, errors)
+                with _turn(len(raw), until) as may:
+                    about = (item.reader, item.view, item.meta)
+                    found = intake.read_again(*about, raw, errors) if may else RawReading()
+                self.found[number], self.unread = found, self.unread + (not may)
 
     def session(self) -> DiagnosisSession:
         self.made = self._session()

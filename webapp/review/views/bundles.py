@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from webapp.review.bundle.export import bundle
 from webapp.review.bundle.format import BundleError
-from webapp.review.bundle.opening import LARGEST_BYTES, open_bundle
+from webapp.review.bundle.opening import LARGEST_BYTES, READ_WITHIN_S, open_bundle
 from webapp.review.bundle.sharing import shareable
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.redacting import RedactionError
@@ -53,5 +53,11 @@ def open_elsewhere(request: HttpRequest) -> HttpResponse:
             request,
             "Opened. This version of Peerpath reads or reasons differently from the one it was made "
             "with: the diagnosis shown is this one's.",
+        )
+    if opened.unread:
+        messages.warning(
+            request,
+            f"{opened.unread} of its outputs were kept and not read: all took more than"
+            f" {READ_WITHIN_S:.0f} s. An administrator has them read on the page Stuck.",
         )
     return redirect("triage:diagnosis", opened.session.pk)
