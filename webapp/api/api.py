@@ -16,6 +16,7 @@ from ninja.operation import Operation
 from ninja.parser import Parser
 
 from webapp.api.auth import Bearer
+from webapp.api.etags import IF_MATCH
 from webapp.api.problems import Problem, RefusedError, documented, problem
 from webapp.api.routes import (
     across,
@@ -118,7 +119,7 @@ def _refusals(operation: Operation) -> dict[int, str]:
     refusals = dict(_ANY)
     if operation.methods != ["GET"]:
         refusals |= _CHANGING
-    if "PATCH" in operation.methods:
+    if operation.openapi_extra == IF_MATCH:
         refusals |= _VERSIONED
     return refusals
 
