@@ -27,7 +27,9 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     others = _other_mappings(facts)
     passed = sum(_count(device) for device in devices if device.mapping not in others)
     if passed != on_bus:
-        text = f"the VM passes {passed} devices through, the guest has {on_bus} GPUs, as far as was read"
+        devices_in = f"{passed} device{'' if passed == 1 else 's'}"
+        gpus = f"{on_bus} GPU{'' if on_bus == 1 else 's'}"
+        text = f"the VM passes {devices_in} through, the guest has {gpus}, as far as was read"
         yield text, facts.refs(VM_HOSTPCI, GPU_COUNT_PCI, GPU_COUNT_SMI)
 
 
