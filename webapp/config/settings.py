@@ -60,6 +60,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "webapp.config.security.content_security_policy",
     "webapp.config.compression.compressed_files",
+    "webapp.config.styles.joined_styles",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "webapp.config.security.limited_requests",
