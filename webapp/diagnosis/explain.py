@@ -106,8 +106,14 @@ def for_a_manager(result: Diagnosis) -> str:
     )
     wrong, matters = _wrong(result), _matters(result)
     answer = (doubt, wrong, matters) if share > 0.5 else (wrong, matters, doubt)
-    parts = (*answer, _conflicts(result), _next(result))
+    parts = (_before(result), *answer, _conflicts(result), _next(result))
     return " ".join(part for part in parts if part)
+
+
+def _before(result: Diagnosis) -> str:
+    if not result.facts.nothing_since:
+        return ""
+    return "Nothing was looked at since the last change; what follows is how it was before."
 
 
 def _wrong(result: Diagnosis) -> str:

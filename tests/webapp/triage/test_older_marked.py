@@ -10,13 +10,14 @@ from django.utils.html import strip_tags
 
 from webapp.accounts.models import User
 from webapp.diagnosis.catalogue import all_hypotheses
+from webapp.diagnosis.explain import for_a_manager
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.samples import open_sample
 
 pytestmark = pytest.mark.django_db
-OLDER = re.compile(r"older, \d+ [A-Z][a-z]{2} \d\d:\d\d")
+OLDER = re.compile(r"older, \d+ [A-Z][a-z]{2} \d{4} \d\d:\d\d")
 
 
 @pytest.fixture
@@ -86,5 +87,6 @@ def test_a_change_after_which_nothing_was_read_makes_all_of_it_older(
         in result.summary
     )
     assert OLDER.search(page(session, "guest").partition("GPUs nvidia-smi lists")[2][:60])
+    assert for_a_manager(result).startswith("Nothing was looked at since the last change")
     (finding,) = [f for f in result.findings if f.id == "not_read_since"]
     assert finding.severity == "warning"
