@@ -42,6 +42,7 @@ from webapp.handoff.taking import (
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
+from webapp.triage.models.session import stands
 from webapp.triage.uploads import Received
 from webapp.triage.views.look import ANSWERS, preview_of
 from webapp.triage.views.start import given
@@ -91,7 +92,8 @@ def through_link(
         if str(link_id) not in request.session.get(OPENED, []):
             return _closed(request, 410)
         link = (
-            Link.objects.select_related("session", "made_by", "accepted_by")
+            Link.objects.annotate(standing=stands())
+            .select_related("session", "made_by", "accepted_by")
             .filter(pk=link_id)
             .first()
         )
