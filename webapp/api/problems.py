@@ -16,7 +16,7 @@ _SAID = {
     400: "The request cannot be read.",
     404: "There is nothing at this address, or you may not see it.",
     405: "This address does not take that method.",
-    413: "It is larger than what is taken: 100 MiB, and 32 KiB without a token.",
+    413: "It is larger than what is taken: 100 MiB, and 64 KiB without a token.",
     500: "Something went wrong here; it was logged.",
     503: "Peerpath cannot use its database now; ask again in a moment.",
 }

@@ -21,7 +21,7 @@ POLICY = (
 )
 # Files are written to a temporary folder before any view looks at them, so the limit stands in front.
 LARGEST_REQUEST_BYTES = 100 * 2**20
-LARGEST_ANONYMOUS_REQUEST_BYTES = 2**15
+LARGEST_ANONYMOUS_REQUEST_BYTES = 2**16
 _LINK_PAGE = re.compile(r"/asked/([0-9a-f-]{36})/answer\Z")
 
 

@@ -20,7 +20,6 @@ from gunicorn.app.base import BaseApplication
 
 from webapp.accounts.models import OneTimeLink, User
 from worker import embedded
-from worker.web_worker import WebWorker
 
 THREADS = 16
 # Of each process; 1024 open files are what a service may have by default, and each thread has others.
@@ -126,7 +125,7 @@ def _options(listener: socket.socket) -> dict[str, Any]:
     options: dict[str, Any] = {
         "bind": f"fd://{listener.fileno()}",
         "workers": settings.WEB_PROCESSES,
-        "worker_class": WebWorker,
+        "worker_class": "gthread",
         "threads": THREADS,
         "worker_connections": CONNECTIONS,
         "timeout": 120,
