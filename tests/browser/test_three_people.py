@@ -142,7 +142,9 @@ def test_three_phases_without_an_effect(
         _paste(desk, text)
     desk.goto(f"{session}/verify")
     answer = desk.locator("main")
-    expect(answer).to_contain_text("Cannot tell: one run of a state cannot tell a change from chance")
+    expect(answer).to_contain_text(
+        "Cannot tell: one run of a state cannot tell a change from chance"
+    )
     expect(answer).to_contain_text("A change of 2 × is excluded")
     expect(answer).to_contain_text("NS before, NS after")
     expect(desk.locator("main")).to_contain_text("give 42.8 GB/s, not 32.14")
