@@ -25,7 +25,9 @@ SIGN_IN = {"username": "alice", "password": "alice-secret-1"}
 
 
 def shown_by_phone(secret: str, steps_away: int = 0) -> str:
-    """As an authenticator app computes it from the text that the page shows."""
+    """As an authenticator app computes it from the text that the page shows, with time left to type it."""
+    if (left_s := 30 - time.time() % 30) < 3:
+        time.sleep(left_s)
     key = base64.b32decode(secret.replace(" ", ""))
     return TOTP(key, 6, SHA1(), 30).generate(int(time.time()) + 30 * steps_away).decode()
 

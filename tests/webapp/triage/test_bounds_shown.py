@@ -30,8 +30,8 @@ def test_a_gain_has_the_same_digits_everywhere() -> None:
 
 def test_what_a_figure_is_known_by_and_for() -> None:
     one, many = diagnosed("guest").bounds
-    assert dict(bases(one))["step_ms"] == "said"
-    assert dict(bases(one))["floor_ms"] == "literature, weights as said"
+    assert dict(bases(one))["the step"] == "said"
+    assert dict(bases(one))["weight reads (floor)"] == "literature, weights as said"
     assert [load(one), load(many), load(None)] == ["for a single stream", "at 64 requests", ""]
     assert (
         missing({}, "bench.copy or bench.allreduce: no copy was measured") == "no copy was measured"
