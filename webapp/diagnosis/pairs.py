@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import permutations
 from typing import Any
 
 from agents.facts import Fact, ReadingKind
 from agents.facts.gpu import FABRIC, GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS
-from agents.facts.p2p import P2P_NVLINK, P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode, P2pMatrix
+from agents.facts.p2p import (
+    P2P_NVLINK,
+    P2P_READ,
+    P2P_WRITE,
+    TOPOLOGY,
+    P2pCode,
+    P2pMatrix,
+    TopologyMatrix,
+)
 from webapp.diagnosis.case import Path
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import Facts
@@ -66,12 +75,22 @@ def gpu_count_refs(facts: Facts) -> tuple[EvidenceRef, ...]:
 def pairs(facts: Facts) -> Pairs:
     """NVLink where the topology lists bonded links, the driver says so, or a switch fabric registers."""
     names = _names(facts) or tuple(f"GPU{i}" for i in range(gpu_count(facts) or 0))
+    fabric = fabric_state(facts) is not None
+    topology, nvlink = facts.value(TOPOLOGY), facts.value(P2P_NVLINK)
+    return _pairs(names, fabric, topology, nvlink)
+
+
+@lru_cache(maxsize=64)  # a diagnosis asks dozens of times
+def _pairs(
+    names: tuple[str, ...],
+    fabric: bool,
+    topology: TopologyMatrix | None,
+    matrix: P2pMatrix | None,
+) -> Pairs:
     every = frozenset(permutations(names, 2))
-    if fabric_state(facts):
+    if fabric:
         return Pairs(every, frozenset())
-    topology = facts.value(TOPOLOGY)
     links = topology.gpu_links() if topology else {}
-    matrix = facts.value(P2P_NVLINK)
     joined = {pair for pair, link in links.items() if _NVLINK.match(link)}
     joined |= {p for p, code in (matrix.pairs() if matrix else {}).items() if code is P2pCode.OK}
     return Pairs(frozenset(joined), every - joined)
