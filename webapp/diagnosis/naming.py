@@ -4,6 +4,7 @@ restarts, and the fields of the first step."""
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from agents.benchmark import all_benchmarks
 from agents.facts import all_facts
@@ -84,6 +85,7 @@ def field_of(name: str) -> str:
     return field[1].removeprefix("user.").replace(": ", "__")
 
 
+@cache
 def _titles() -> dict[str, str]:
     found = {fact.id: fact.title for fact in all_facts().values()}
     found |= {probe.id: probe.title for probe in all_probes().values()}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django import forms, template
@@ -20,6 +18,7 @@ from webapp.diagnosis.copy_fit import way_fits as fits_of
 from webapp.diagnosis.facts import Sourced
 from webapp.triage import codec, figures
 from webapp.triage import measured_figures as drawn
+from webapp.triage.cited import Cited, address_of
 from webapp.triage.measured_figures import size_text
 from webapp.triage.summaries import summary
 
@@ -138,29 +137,7 @@ EVENTS = {
 
 # Kinds whose id says too much: an output was given, and does not tell; or it was refused.
 WORDS = {"not_run": "not known"}
-SHOWN_REFS, MARKED_LINES = 3, 40
-
-
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """One output a claim rests on, and the lines meant in it, in order; none: all of it. older: when it
-    was got, where that was before the last change."""
-
-    source: str
-    lines: tuple[int, ...]
-    label: str
-    older: datetime | None = None
-
-    @property
-    def text(self) -> str:
-        if not self.lines:
-            return self.label
-        first, last = self.lines[0], self.lines[-1]
-        return f"{self.label}:{first}" + (f"–{last}" if last > first else "")
-
-    @property
-    def query(self) -> str:
-        return ",".join(map(str, self.lines[:MARKED_LINES]))
+SHOWN_REFS = 3
 
 
 class _Missing(dict[str, Any]):
@@ -263,19 +240,21 @@ def read_from(context: Any, item: Sourced) -> dict[str, Any]:
 
 def _linked(context: Any, lines: Mapping[str, list[int]]) -> dict[str, Any]:
     labels, older = context.get("labels") or {}, context.get("older") or {}
+    session = context.get("session")
     found = [
         Cited(
             source,
             tuple(sorted(set(numbers))),
             labels.get(source, source.partition("@")[0]),
             older.get(source),
+            address_of(session, source),
         )
         for source, numbers in lines.items()
     ]
     return {
         "refs": found[:SHOWN_REFS],
         "more": max(0, len(found) - SHOWN_REFS),
-        "session": context.get("session"),
+        "session": session,
     }
 
 
