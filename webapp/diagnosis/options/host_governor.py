@@ -24,5 +24,6 @@ option = Option(
     isolation_cost="none",
     rollback="set the old governor",
     verified_by="bench.launch before and after",
+    changes=("host.kernel_cmdline",),
     judge=judge,
 )
