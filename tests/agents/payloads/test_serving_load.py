@@ -44,7 +44,8 @@ def test_figures_are_those_of_the_server(program: Path) -> None:
     with serving(Engine(step_s=0.02)) as engine:
         _, reading = load(program, engine, "--concurrency", "1,4", "--requests", "8")
     one, four = reading.value
-    assert engine.most_at_once == 4
+    # The engine counts one whose answer is out until its thread has ended.
+    assert engine.most_at_once in (4, 5)
     assert reading.missing == ()
     assert [(r.concurrency, r.requests, r.errors) for r in reading.value] == [(1, 8, 0), (4, 8, 0)]
     # A token every 20 ms, and the first one after as long: 10 tokens take 200 ms and a little more.
