@@ -6,15 +6,18 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from django.db import connection
 
 from webapp.accounts.models import User
-from webapp.triage.models import DiagnosisSession, Target
+from webapp.triage.models import DiagnosisSession, Run, Target
 from webapp.triage.sessions import session_open
+from worker import tasks
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,6 +62,16 @@ def hanging_smi(tools: Callable[[str, str], Path], tmp_path: Path) -> Iterator[P
     yield mark
     if mark.exists() and alive(int(mark.read_text())):
         os.kill(int(mark.read_text()), signal.SIGKILL)
+
+
+def in_thread(run: Run) -> threading.Thread:
+    def work() -> None:
+        tasks.run(str(run.pk))
+        connection.close()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
 
 
 def alive(pid: int) -> bool:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Iterator
 
 import asyncssh
 import pytest
-from django.db import connection
 
 from agents.host_keys import HostKey, from_key
-from tests.worker.conftest import wait_until
+from tests.worker.conftest import in_thread, wait_until
 from webapp.accounts.models import User
 from webapp.triage import runs
 from webapp.triage.models import DiagnosisSession, PinnedHostKey, Run, RunState, Target
-from worker import tasks
 
 pytestmark = pytest.mark.service
 QUICK = "guest.kernel_cmdline"
@@ -50,22 +47,12 @@ def host_key() -> HostKey:
     return from_key(asyncssh.generate_private_key("ssh-ed25519").convert_to_public())
 
 
-def at_work(run: Run) -> threading.Thread:
-    def work() -> None:
-        tasks.run(str(run.pk))
-        connection.close()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    return thread
-
-
 def test_who_waits_for_a_silent_machine_keeps_no_place(
     silent: Target, here: Target, admin: User
 ) -> None:
     waits = runs.queue_probes(silent.session, silent, admin, [QUICK])
     works = runs.queue_probes(here.session, here, admin, [QUICK])
-    thread = at_work(waits)
+    thread = in_thread(waits)
     wait_until(lambda: Run.objects.get(pk=works.pk).state == RunState.SUCCEEDED, 8)
     assert Run.objects.get(pk=waits.pk).state == RunState.RUNNING
     assert thread.is_alive(), "its message is not done while somebody stands in"
@@ -76,7 +63,7 @@ def test_who_waits_for_a_silent_machine_keeps_no_place(
 
 def test_a_run_that_still_connects_is_cancelled_at_once(silent: Target, admin: User) -> None:
     run = runs.queue_probes(silent.session, silent, admin, [QUICK])
-    thread = at_work(run)
+    thread = in_thread(run)
     wait_until(lambda: Run.objects.get(pk=run.pk).state == RunState.RUNNING)
     assert runs.request_cancel(Run.objects.get(pk=run.pk), admin)
     thread.join(4)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from django.db import connection
 
-from tests.worker.conftest import alive, wait_until
+from tests.worker.conftest import alive, in_thread, wait_until
 from webapp.accounts.models import User
 from webapp.triage import runs
 from webapp.triage.models import DiagnosisSession, Evidence, Run, RunState, Target
@@ -21,16 +19,6 @@ MATRIX = """printf ' \\tGPU0\\tGPU1\\n GPU0\\tX\\tNS\\n GPU1\\tNS\\tX\\n'"""
 
 def queue(target: Target, user: User, *names: str) -> Run:
     return runs.queue_probes(target.session, target, user, list(names))
-
-
-def in_thread(run: Run) -> threading.Thread:
-    def work() -> None:
-        tasks.run(str(run.pk))
-        connection.close()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    return thread
 
 
 def test_a_run_answers_every_probe_and_keeps_what_came(
