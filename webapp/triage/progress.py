@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Subquery
 
+from agents.facts.bench import TELEMETRY
 from webapp.triage.models import DiagnosisSession, Run, StoredReading
 from webapp.triage.models.run import ENDED
 from webapp.triage.models.session import SessionQuerySet
@@ -76,11 +77,12 @@ def _done(row: DiagnosisSession) -> frozenset[str]:
 
 
 def _reads(view: str) -> Exists:
-    """Something is known of the session's own machine; those it is compared with tell nothing of it."""
+    """Something is known of the session's own machine; those it is compared with tell nothing of it. What
+    the GPUs did at some moment (telemetry) measures no path."""
     known = StoredReading.objects.of_the_case().filter(
         evidence__session=OuterRef("pk"), kind="known", fact_id__startswith=f"{view}."
     )
-    return Exists(known)
+    return Exists(known.exclude(fact_id=TELEMETRY.id))
 
 
 _HERE = DiagnosisSession.objects.filter(pk=OuterRef("pk")).order_by()

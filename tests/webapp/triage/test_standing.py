@@ -8,10 +8,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from agents.facts import View
 from webapp.accounts.models import User
 from webapp.review.models import Decision
 from webapp.triage.diagnoses import session_diagnosis
-from webapp.triage.models import DiagnosisSession, Run, Target
+from webapp.triage.intake import take_text
+from webapp.triage.models import DiagnosisSession, Run, StoredReading, Target
 from webapp.triage.progress import progress_of
 from webapp.triage.samples import open_sample
 from webapp.triage.standing import PLACES, Standing, next_in_list, place_of, standing
@@ -127,3 +129,21 @@ def test_times_are_told_as_people_do_with_the_exact_one() -> None:
     ]
     assert f"{now.year}" in told[5]
     assert ago(None) == "never"
+
+
+DMON = b"""$ nvidia-smi dmon -s pumt -c 3
+# gpu    pwr  gtemp  mtemp     sm    mem    enc    dec    jpg    ofa     fb   bar1   ccpm  rxpci  txpci
+# Idx      W      C      C      %      %      %      %      %      %     MB     MB     MB   MB/s   MB/s
+    0    121     33     30      0      0      0      0      0      0     11      1      0      0      0
+    1    119     31     29      0      0      0      0      0      0     11      1      0      0      0
+"""
+
+
+def test_what_the_gpus_did_at_some_moment_measures_no_path(
+    session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    take_text(session_of_alice, DMON, user=alice, view=View.GUEST, hint="guest.gpu_monitor")
+    progress = progress_of([session_of_alice])[session_of_alice.pk]
+    assert StoredReading.objects.filter(fact_id="bench.telemetry", kind="known").exists()
+    assert "path" not in progress.done
+    assert "bench" not in progress.knows
