@@ -89,6 +89,7 @@ TEMPLATES = [
             "builtins": [
                 "template_partials.templatetags.partials",
                 "webapp.triage.templatetags.show",
+                "webapp.triage.templatetags.citing",
             ],
             "loaders": [
                 ("template_partials.loader.Loader", ["django.template.loaders.filesystem.Loader"])

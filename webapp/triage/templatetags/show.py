@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms, template
@@ -15,10 +15,8 @@ from agents.facts.bench import CopyResult
 from webapp.diagnosis import wording
 from webapp.diagnosis.copy_fit import WayFit
 from webapp.diagnosis.copy_fit import way_fits as fits_of
-from webapp.diagnosis.facts import Sourced
 from webapp.triage import codec, figures
 from webapp.triage import measured_figures as drawn
-from webapp.triage.cited import Cited, address_of
 from webapp.triage.measured_figures import size_text
 from webapp.triage.summaries import summary
 
@@ -137,7 +135,6 @@ EVENTS = {
 
 # Kinds whose id says too much: an output was given, and does not tell; or it was refused.
 WORDS = {"not_run": "not known"}
-SHOWN_REFS = 3
 
 
 class _Missing(dict[str, Any]):
@@ -215,47 +212,6 @@ def get(mapping: Any, key: Any) -> Any:
 @register.filter
 def fields_of(form: forms.Form, table: str) -> Iterable[forms.BoundField]:
     return [form[name] for name in form.fields if name.startswith(f"{table}__")]
-
-
-@register.inclusion_tag("components/_claim.html", takes_context=True)
-def claim(context: Any, claim: Any) -> dict[str, Any]:
-    shared = {name: context.get(name) for name in ("session", "labels", "older")}
-    return {"claim": claim, **shared}
-
-
-@register.inclusion_tag("components/_refs.html", takes_context=True)
-def refs(context: Any, evidence: Any) -> dict[str, Any]:
-    """Links to at most three outputs, each to the first of the lines meant in it."""
-    lines: dict[str, list[int]] = {}
-    for ref in evidence:
-        lines.setdefault(ref.source, []).append(ref.line)
-    return _linked(context, lines)
-
-
-@register.inclusion_tag("components/_refs.html", takes_context=True)
-def read_from(context: Any, item: Sourced) -> dict[str, Any]:
-    """A link to the output of a reading, and to its lines where it rests on some."""
-    return _linked(context, {item.source: list(item.reading.lines)})
-
-
-def _linked(context: Any, lines: Mapping[str, list[int]]) -> dict[str, Any]:
-    labels, older = context.get("labels") or {}, context.get("older") or {}
-    session = context.get("session")
-    found = [
-        Cited(
-            source,
-            tuple(sorted(set(numbers))),
-            labels.get(source, source.partition("@")[0]),
-            older.get(source),
-            address_of(session, source),
-        )
-        for source, numbers in lines.items()
-    ]
-    return {
-        "refs": found[:SHOWN_REFS],
-        "more": max(0, len(found) - SHOWN_REFS),
-        "session": session,
-    }
 
 
 @register.inclusion_tag("components/_plots.html")

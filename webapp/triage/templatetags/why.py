@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from django import template
 from django.urls import reverse
-from django.utils.html import conditional_escape, format_html
+from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import slugify
 
 from agents.facts import ReadingKind, all_facts
 from webapp.diagnosis.case import Advice
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
-from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.contradictions import all_rules
 from webapp.diagnosis.explain import provenance
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.naming import by_title
 from webapp.diagnosis.reference.glossary import GLOSSARY
 from webapp.diagnosis.wording import typeset
+from webapp.triage.cited import cited
 from webapp.triage.templatetags.show import STATES, pill
 
 register = template.Library()
@@ -136,25 +135,13 @@ def rule_help(module: str) -> str:
     return f"{reverse('help:page', args=[slug])}#{anchor}{name}" if slug else ""
 
 
+@cache
 def _rule_titles(package: str) -> dict[str, str]:
     if package == "hypotheses":
         return {h.id: h.claim.rstrip(".") for h in all_hypotheses()}
     if package == "contradictions":
         return {rule.id: rule.title for rule in all_rules()}
     return {o.id: o.title for o in all_options()} if package == "options" else {}
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """One fact a rule reads, as this case has it. absent: why it has no value, "" when it has one.
-
-    ref: where it was read first; label: what that output is called.
-    """
-
-    title: str
-    absent: str
-    ref: EvidenceRef | None = None
-    label: str = ""
 
 
 def _rule(package: str) -> None:
@@ -174,26 +161,32 @@ for _package in ("gates", "hypotheses", "contradictions", "options"):
 def why(context: Any, rule: str) -> dict[str, Any]:
     """What the quiet details under an item shows. rule: "gates.driver", "options.iommu_pt" …"""
     found = provenance(rule)
-    facts: Facts = context["result"].facts
-    labels = context.get("labels") or {}
     return {
         "rule": found,
         "said": found.says if found else (),
-        "inputs": [_input(facts, name, labels) for name in found.inputs] if found else [],
-        "session": context.get("session"),
+        "inputs": _inputs(context, found.inputs) if found else "",
     }
 
 
-register.filter("typeset", typeset)
+def _inputs(context: Any, names: Sequence[str]) -> SafeString:
+    """The facts a rule reads, as this case has them, each with a link to where it was read first."""
+    facts: Facts = context["result"].facts
+    found = (_input(context, facts, name) for name in names)
+    return format_html_join(" · ", '<span aria-hidden="true">{}</span> {} {}', found)
 
 
-def _input(facts: Facts, name: str, labels: Mapping[str, str]) -> Input:
+def _input(context: Any, facts: Facts, name: str) -> tuple[str, str, str]:
+    """A mark, what the fact is called, and its link or why it has no value."""
     fact = all_facts().get(name)
     if fact is None:
-        return Input(name, NO_VALUE[ReadingKind.NOT_RUN])
-    ref = next(iter(facts.refs(fact)), None)
-    label = labels.get(ref.source, ref.source.partition("@")[0]) if ref else ""
-    return Input(fact.title, NO_VALUE.get(facts.kind(fact), ""), ref, label)
+        return "◌", name, f"({NO_VALUE[ReadingKind.NOT_RUN]})"
+    if absent := NO_VALUE.get(facts.kind(fact)):
+        return "◌", fact.title, f"({absent})"
+    ref = facts.refs(fact)[0]
+    return "✓", fact.title, cited(context, ref.source, (ref.line,)).link
+
+
+register.filter("typeset", typeset)
 
 
 @register.simple_tag(takes_context=True)
