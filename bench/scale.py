@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
-import gc
 import os
 import shutil
 import statistics
@@ -216,6 +215,7 @@ def main() -> int:
         from django.conf import settings
 
         from webapp.accounts.models import User
+        from worker.settling import settle
 
         settings.ALLOWED_HOSTS = ["testserver"]
         begun = time.monotonic()
@@ -223,8 +223,7 @@ def main() -> int:
             fill(given.sessions, given.readings)
         print(f"{given.kind}: {counts()}, filled in {time.monotonic() - begun:.0f} s", flush=True)
         there = opened()
-        gc.collect()
-        gc.freeze()  # as `serve` does
+        settle()  # as `serve` does
         found = [item for item in pages(there).items() if given.only in item[0]]
         over = sum(_row(name, *page, given.requests, there.full) for name, page in found)
     print(f"{over} over {LIMIT_MS:.0f} ms at p95 or {MOST_QUERIES} queries")

@@ -21,13 +21,14 @@ except ImproperlyConfigured as problem:
     sys.exit(f"Peerpath cannot start: {problem}")
 logging.captureWarnings(True)
 
-from celery.signals import setup_logging, worker_shutting_down  # noqa: E402 (these need Django's settings)
+from celery.signals import setup_logging, worker_ready, worker_shutting_down  # noqa: E402 (these need Django's settings)
 from celery.worker.consumer.gossip import Gossip  # noqa: E402
 from celery.worker.consumer.mingle import Mingle  # noqa: E402
 from django.conf import settings  # noqa: E402
 
 from webapp.triage.queue import celery as app  # noqa: E402
 from worker import duties  # noqa: E402
+from worker.settling import settle  # noqa: E402
 
 __all__ = ["app"]
 
@@ -52,6 +53,11 @@ app.conf.update(
 @setup_logging.connect  # type: ignore[untyped-decorator]
 def _keep_logging(**_: object) -> None:
     """Django's settings have set it up; Celery would add handlers of its own."""
+
+
+@worker_ready.connect  # type: ignore[untyped-decorator]
+def _settle(**_: object) -> None:
+    settle()
 
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]

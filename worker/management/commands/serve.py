@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
 import logging
 import os
 import socket
@@ -21,6 +20,7 @@ from gunicorn.app.base import BaseApplication
 
 from webapp.accounts.models import OneTimeLink, User
 from worker import embedded
+from worker.settling import settle
 
 THREADS = 16
 # Of each process; 1024 open files are what a service may have by default, and each thread has others.
@@ -45,10 +45,7 @@ class Command(BaseCommand):
         _prepare_database()
         logging.captureWarnings(True)
         self._greet(host)
-        # What is loaded by now stays for good: a full collection that looks through it takes 60 to 130 ms
-        # of somebody's page (bench/scale.py), and what it touches is no longer shared with the processes.
-        gc.collect()
-        gc.freeze()
+        settle()
         _Server(_options(listener), get_wsgi_application).run()
 
     def _greet(self, host: str) -> None:
