@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from agents.facts.host import BootLoader
+from agents.facts.platform import MachineType
 from webapp.diagnosis.case import Bound, Gate, GateState
 from webapp.diagnosis.claim import Range
 
@@ -78,6 +80,24 @@ def effects(bounds: Iterable[Bound]) -> str:
 
 def load(bound: Bound) -> str:
     return "for a single stream" if bound.concurrency == 1 else f"at {bound.concurrency} requests"
+
+
+# What values for programs are called, by the type of the value; the others are names already.
+_CALLED: Mapping[type, Mapping[object, str]] = {
+    bool: {True: "yes", False: "no"},
+    MachineType: {MachineType.I440FX: "i440FX", MachineType.OTHER: "another board"},
+    BootLoader: {
+        BootLoader.GRUB_UEFI: "GRUB, started by UEFI",
+        BootLoader.GRUB_BIOS: "GRUB, started by a BIOS",
+        BootLoader.UNKNOWN: "not known",
+    },
+}
+
+
+def called(value: object) -> str:
+    """A plain value as a sentence has it: "i440FX", "yes"."""
+    names = _CALLED.get(type(value))
+    return names.get(value, str(value)) if names else str(value)
 
 
 # What people said of the host, by the values of the first step's answers.

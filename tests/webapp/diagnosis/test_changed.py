@@ -13,6 +13,7 @@ from agents.facts.gpu import GPUS, Gpu
 from agents.facts.host import HOST_CMDLINE
 from agents.facts.nccl import ENGINE, Engine
 from agents.facts.p2p import P2P_READ, TOPOLOGY, P2pCode, P2pMatrix, TopologyMatrix
+from agents.facts.platform import KVM_VISIBLE, MACHINE_TYPE, MachineType
 from agents.facts.vm import VMS, Vm
 from tests.webapp.diagnosis.sample_facts import facts_at
 from webapp.diagnosis.compare.changed import Changed, Difference, changed
@@ -46,6 +47,13 @@ def test_flags_of_the_engine_are_compared_one_by_one() -> None:
     old, new = Engine("sglang", "0.5", {"tp": "8", "x": "1"}), Engine("sglang", "0.5", {"tp": "4"})
     found = between(ENGINE.known(old), ENGINE.known(new))
     assert parts(found) == [(("flags tp",), "8", "4")]
+
+
+def test_a_value_for_programs_is_said_in_words() -> None:
+    boards = between(MACHINE_TYPE.known(MachineType.I440FX), MACHINE_TYPE.known(MachineType.OTHER))
+    assert parts(boards) == [(("",), "i440FX", "another board")]
+    hidden = between(KVM_VISIBLE.known(True), KVM_VISIBLE.known(False))
+    assert parts(hidden) == [(("",), "yes", "no")]
 
 
 def matrix(code: P2pCode, odd: P2pCode) -> P2pMatrix:

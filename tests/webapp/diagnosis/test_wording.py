@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from enum import EnumType
 
 import pytest
 
+from agents.facts import all_facts
 from tests.webapp.diagnosis.sample_facts import facts_at
 from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.explain import for_a_manager, for_an_engineer
-from webapp.diagnosis.wording import given, percent, span
+from webapp.diagnosis.wording import called, given, percent, span
 from webapp.triage.diagnosis_text import as_text
 from webapp.triage.templatetags import show
 
@@ -44,6 +46,14 @@ def test_what_a_person_typed_keeps_its_digits() -> None:
 def test_shares() -> None:
     assert percent((0.023, 0.33)) == "2.3–33.0 %"
     assert percent((0.12, 0.33)) == "12–33 %"
+
+
+def test_no_value_of_a_fact_is_said_as_programs_have_it() -> None:
+    types = {fact.type for fact in all_facts().values()}
+    for kind in (kind for kind in types if isinstance(kind, EnumType)):
+        said = {called(value) for value in kind}
+        assert not {text for text in said if "_" in text or text in {"other", "unknown"}}, kind
+    assert [called(value) for value in (True, False, 1, "other")] == ["yes", "no", "1", "other"]
 
 
 @pytest.mark.parametrize("stage", ["first", "guest", "host", "after"])

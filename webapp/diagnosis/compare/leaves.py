@@ -9,6 +9,7 @@ from typing import Any
 
 from agents.facts.p2p import P2pMatrix, TopologyMatrix
 from agents.facts.vm import QemuCommand, Vm
+from webapp.diagnosis.wording import called
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def _of(value: Any) -> Leaves:
         return {name: replace(part, if_told=True) for name, part in parts.items()}
     if isinstance(value, tuple | list):
         return _listed(value)
-    return {"": Part(str(value))}
+    return {"": Part(called(value))}
 
 
 def _vm(vm: Vm) -> Leaves:

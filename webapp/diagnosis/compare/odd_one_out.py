@@ -29,6 +29,7 @@ from agents.facts.platform import (
     VIRT_KIND,
 )
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.wording import called
 
 LEAST_FOR_ODD = 3
 MOST_OFF = 0.10
@@ -147,7 +148,7 @@ def _text(value: str | float, unit: str) -> str:
 def _word(fact: Fact[Any]) -> Callable[[Facts], str | None]:
     def of(facts: Facts) -> str | None:
         value = facts.value(fact)
-        return None if value is None else str(value)
+        return None if value is None else called(value)
 
     return of
 

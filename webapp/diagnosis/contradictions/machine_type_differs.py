@@ -15,6 +15,7 @@ from webapp.diagnosis import vm_readings
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.rule import Clash, Rule, of_one_epoch
+from webapp.diagnosis.wording import called
 
 _COMPARED = frozenset({MachineType.I440FX, MachineType.Q35})
 
@@ -26,15 +27,18 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     together = of_one_epoch(facts, MACHINE_TYPE, VM_MACHINE)
     if guest and together and {guest, configured} == _COMPARED:
         text = (
-            f"the guest sits on {guest}, the VM’s configuration says {configured}: the change is "
-            "pending or the VM was not restarted by its host"
+            f"the guest sits on {called(guest)}, the VM’s configuration says {called(configured)}: "
+            "the change is pending or the VM was not restarted by its host"
         )
         yield text, facts.refs(MACHINE_TYPE, VM_MACHINE)
     command = facts.value(VM_QEMU_ARGS)
     running = vm_readings.machine_type(command.machine) if command and command.machine else None
     together = of_one_epoch(facts, VM_QEMU_ARGS, VM_MACHINE)
     if running and together and {running, configured} == _COMPARED:
-        text = f"the VM runs as {running} and is configured as {configured}: it was not restarted"
+        text = (
+            f"the VM runs as {called(running)} and is configured as {called(configured)}: "
+            "it was not restarted"
+        )
         yield text, facts.refs(VM_QEMU_ARGS, VM_MACHINE)
 
 

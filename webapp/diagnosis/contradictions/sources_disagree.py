@@ -37,6 +37,7 @@ from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.ground import CONTAINER_KINDS, KVM_KINDS
 from webapp.diagnosis.rule import Clash, Rule
+from webapp.diagnosis.wording import called
 
 STEADY: tuple[Fact[Any], ...] = (
     VIRT_KIND,
@@ -107,7 +108,7 @@ def _short(item: Sourced) -> str:
         return _counted(map(str, value.pairs().values()))
     if isinstance(value, TopologyMatrix):
         return _counted(value.gpu_links().values())
-    return str(value)[:80] if isinstance(value, str | int | bool) else "one value"
+    return called(value)[:80] if isinstance(value, str | int | bool) else "one value"
 
 
 def _counted(codes: Iterable[str]) -> str:

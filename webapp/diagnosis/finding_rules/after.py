@@ -21,7 +21,7 @@ from agents.facts.gpu import (
 from agents.facts.host import HOST_CMDLINE
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY
-from agents.facts.platform import MACHINE_TYPE, VIRT_KIND, MachineType
+from agents.facts.platform import MACHINE_TYPE, VIRT_KIND
 from agents.facts.vm import QEMU_COMMANDS, VM_MACHINE, VMS
 from webapp.diagnosis.advising import because
 from webapp.diagnosis.case import Case, Finding
@@ -31,6 +31,7 @@ from webapp.diagnosis.compare.p2p_status import p2p_status
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.given_twice import once
 from webapp.diagnosis.gpus_listed import listing
+from webapp.diagnosis.wording import called
 
 FIX_ORDER = (
     "in this order: physical address bits (CPU type host), the 64-bit window (pci-hole64-size, or "
@@ -153,13 +154,9 @@ def not_read_since(case: Case) -> Finding | None:
     claims = [Claim(text, refs, None, Basis.MEASURED)]
     then, now = facts.value(MACHINE_TYPE), facts.value(VM_MACHINE)
     if then and now and then != now and facts.newer(VM_MACHINE, MACHINE_TYPE):
-        text = f"the guest’s board was {_board(then)} when it was looked at; its VM has {_board(now)} since"
+        text = f"the guest’s board was {called(then)} when it was looked at; its VM has {called(now)} since"
         claims.append(Claim(text, facts.refs(MACHINE_TYPE, VM_MACHINE), None, Basis.MEASURED))
     return Finding("not_read_since", "info", tuple(claims))
-
-
-def _board(found: MachineType) -> str:
-    return "i440FX" if found is MachineType.I440FX else str(found)
 
 
 RULES = (not_read_since, gpus_lost_to_space, status_after, copies_after)

@@ -180,8 +180,14 @@ def pill(state: Any) -> SafeString:
         '<span class="pill {}"><span aria-hidden="true">{}</span> {}</span>',
         colour,
         icon,
-        WORDS.get(name, name.replace("_", " ")),
+        word(name),
     )
+
+
+@register.filter
+def word(state: Any) -> str:
+    """What a pill says, by itself."""
+    return WORDS.get(str(state), str(state).replace("_", " "))
 
 
 @register.filter
@@ -321,7 +327,7 @@ def spaced(text: Any) -> str:
 @register.filter
 def state_words(state: Any) -> str:
     icon, _ = STATES.get(str(state), ("", ""))
-    return f"{icon} {str(state).replace('_', ' ')}"
+    return f"{icon} {word(state)}"
 
 
 @register.filter
