@@ -125,6 +125,16 @@ def test_nothing_jumps_while_a_page_comes(page: Page, session: str) -> None:
         assert page.evaluate("window.moved") < 0.02, step
 
 
+@pytest.mark.parametrize("width", [1440, 2560])
+def test_the_map_uses_its_room(page: Page, session: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"{session}/topology")
+    room, map_ = (page.locator(part).bounding_box() for part in (".drawn", ".drawn > svg"))
+    assert room is not None
+    assert map_ is not None
+    assert 0.85 * room["width"] < map_["width"] <= room["width"]
+
+
 def test_evidence_opens_above_the_page_and_gives_the_focus_back(page: Page, session: str) -> None:
     page.goto(f"{session}/diagnosis")
     link = page.locator("a.ev[href*='/evidence/']:visible").first

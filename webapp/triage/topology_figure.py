@@ -1,7 +1,8 @@
 """The topology as drawing coordinates: the host's tree on the left, the guest's on the right, one GPU a
 row, so that it stays readable with sixteen GPUs and prints on a page.
 
-Every text is cut to its box, and the full text is the box's title.
+A column is as wide as its words. What is longer than any column may be is cut; its full text is the box's
+title, and stands in the table below the map.
 """
 
 from __future__ import annotations
@@ -12,15 +13,19 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeVar
 
+from agents.facts.platform import MachineType
 from webapp.diagnosis.topology import GuestGpu, HostGpu, Topology, short
-from webapp.triage.fact_words import board as board_name
+from webapp.diagnosis.wording import called
 
 K = TypeVar("K")
+Column = tuple[float, float]  # where it begins, and how wide it is
 MARGIN, TOP = 8.0, 52.0
 PITCH, BOX_HEIGHT, GROUP_GAP = 44.0, 36.0, 14.0
 BETWEEN, MATCH_GAP = 18.0, 84.0
+# At least; none is wider than WIDEST.
 NODE_WIDTH, PORT_WIDTH, SWITCH_WIDTH, GPU_WIDTH = 108.0, 128.0, 160.0, 166.0
-GUEST_WIDTH, BRIDGE_WIDTH, BUS_WIDTH = 150.0, 92.0, 104.0
+GUEST_WIDTH, BRIDGE_WIDTH, BUS_WIDTH, WIDEST = 150.0, 92.0, 104.0, 300.0
+INSIDE = 4.0  # between a box and its text, on either side
 HEADING_PX, FIRST_PX, REST_PX = 14.0, 12.5, 11.0
 # Mean advance of a letter in the widest face of the font stack (DejaVu Sans), per px of its size.
 ADVANCE, BOLD_ADVANCE = 0.62, 0.69
@@ -79,7 +84,7 @@ class Box:
                 "d" if i else "b",
                 self.x + self.width / 2,
                 top + 15 * i,
-                _fitted(line, self.width - 8, REST_PX if i else FIRST_PX, bold=not i),
+                _fitted(line, self.width - 2 * INSIDE, REST_PX if i else FIRST_PX, bold=not i),
                 REST_PX if i else FIRST_PX,
             )
             for i, line in enumerate(lines)
@@ -115,18 +120,15 @@ def figure(topology: Topology, processor: str = "") -> Figure | None:
     hosts = _host(topology.host, boxes, wires)
     host_end = max((box.right for box in boxes), default=0.0)
     start = host_end + MATCH_GAP if hosts else MARGIN
-    guests = _guest(topology, start, boxes, wires)
+    beside = _heading(start, *guest_words(topology), 1e3) if topology.guest else []
+    guests = _guest(topology, start, _end(beside), boxes, wires)
     for host, guest in topology.matches:
         a, b = hosts[host], guests[guest]
         wires.append(Wire("match", a.right, a.middle, b.x, b.middle))
     end = max(box.right for box in boxes)
-    headings = []
-    if hosts:
-        room = (start if guests else end + 200) - MARGIN - BETWEEN
-        headings += _heading(MARGIN, *host_words(processor), room)
-    if guests:
-        headings += _heading(start, *guest_words(topology), 1e3)
-    end = max(end, *(text.x + text.width for text in headings))
+    room = (start if guests else end + 200) - MARGIN - BETWEEN
+    headings = [*(_heading(MARGIN, *host_words(processor), room) if hosts else []), *beside]
+    end = max(end, _end(headings))
     height = max(box.y + box.height for box in boxes) + MARGIN
     return Figure(tuple(boxes), tuple(wires), tuple(headings), end + MARGIN, height)
 
@@ -140,11 +142,18 @@ def host_words(processor: str) -> tuple[str, str]:
 
 
 def guest_words(topology: Topology) -> tuple[str, str]:
-    board = f" · {board_name(topology.board)}" if topology.board else ""
+    board = board_word(topology)
     if topology.emulated:
-        return f"Guest{board} (emulated)", "drawn by the hypervisor: says nothing of the wiring"
+        return (
+            f"Guest · {board} (emulated)" if board else "Guest (emulated)",
+            "drawn by the hypervisor: says nothing of the wiring",
+        )
     between = "no hypervisor stands" if topology.bare else "not known whether a hypervisor stands"
     return "As the driver sees it", f"{between} between driver and wiring"
+
+
+def _end(texts: Iterable[Text]) -> float:
+    return max((text.x + text.width for text in texts), default=0.0)
 
 
 def _heading(x: float, title: str, under: str, room: float) -> list[Text]:
@@ -161,22 +170,30 @@ def _heading(x: float, title: str, under: str, room: float) -> list[Text]:
 def _host(gpus: Sequence[HostGpu], boxes: list[Box], wires: list[Wire]) -> dict[int, Box]:
     """NUMA nodes, root ports, switches and GPUs from left to right; the GPUs' boxes by index."""
     order = in_order(gpus)
-    port_x = MARGIN + NODE_WIDTH + BETWEEN
-    switch_x = port_x + PORT_WIDTH + BETWEEN
-    gpu_x = switch_x + (SWITCH_WIDTH + BETWEEN if any(gpu.switch for gpu in gpus) else 0)
+    nodes, ports, switches, leaves = _columns(gpus)
     found: dict[int, Box] = {}
     y = TOP
     for node, members in runs(order, lambda i: gpus[i].numa_node):
         for i in members:
-            found[i] = Box("real", gpu_x, y, GPU_WIDTH, BOX_HEIGHT, host_gpu_words(gpus[i]))
+            found[i] = Box("real", leaves[0], y, leaves[1], BOX_HEIGHT, host_gpu_words(gpus[i]))
             y += PITCH
-        parent = _around("node", MARGIN, NODE_WIDTH, [found[i] for i in members], node_words(node))
+        parent = _around("node", nodes, [found[i] for i in members], node_words(node))
         boxes.append(parent)
         for _, below in runs(members, lambda i: (gpus[i].root_complex, gpus[i].port)):
-            _port(gpus, below, found, parent, (port_x, switch_x), boxes, wires)
+            _port(gpus, below, found, parent, (ports, switches), boxes, wires)
         y += GROUP_GAP
     boxes += found.values()
     return found
+
+
+def _columns(gpus: Sequence[HostGpu]) -> tuple[Column, Column, Column, Column]:
+    """Of the NUMA nodes, root ports, switches (without room where there is none) and GPUs."""
+    named = [(f"switch {short(gpu.switch)}",) for gpu in gpus if gpu.switch]
+    nodes = (MARGIN, _width(NODE_WIDTH, [node_words(gpu.numa_node) for gpu in gpus]))
+    ports = (sum(nodes) + BETWEEN, _width(PORT_WIDTH, map(port_words, gpus)))
+    switches = (sum(ports) + BETWEEN, _width(SWITCH_WIDTH, named) if named else -BETWEEN)
+    leaves = (sum(switches) + BETWEEN, _width(GPU_WIDTH, map(host_gpu_words, gpus)))
+    return nodes, ports, switches, leaves
 
 
 def in_order(gpus: Sequence[HostGpu]) -> list[int]:
@@ -194,20 +211,20 @@ def _port(
     members: list[int],
     found: dict[int, Box],
     parent: Box,
-    columns: tuple[float, float],
+    columns: tuple[Column, Column],
     boxes: list[Box],
     wires: list[Wire],
 ) -> None:
     """One root port with the switches and GPUs below it."""
     first = gpus[members[0]]
-    port = _around("port", columns[0], PORT_WIDTH, [found[i] for i in members], port_words(first))
+    port = _around("port", columns[0], [found[i] for i in members], port_words(first))
     boxes.append(port)
     wires.append(_between(parent, port))
     for name, below in runs(members, lambda i: gpus[i].switch):
         above = port
         if name:
             lines = (f"switch {short(name)}", acs_words([gpus[i] for i in below]))
-            above = _around("switch", columns[1], SWITCH_WIDTH, [found[i] for i in below], lines)
+            above = _around("switch", columns[1], [found[i] for i in below], lines)
             boxes.append(above)
             wires.append(_between(port, above))
         wires += [_between(above, found[i]) for i in below]
@@ -245,24 +262,28 @@ def link_in_words(link: str) -> str:
 # --- the guest's tree -----------------------------------------------------------------------------
 
 
-def _guest(topology: Topology, x: float, boxes: list[Box], wires: list[Wire]) -> dict[int, Box]:
-    """GPUs beside the host's, then the bridges they share and the bus."""
+def _guest(
+    topology: Topology, x: float, end: float, boxes: list[Box], wires: list[Wire]
+) -> dict[int, Box]:
+    """GPUs beside the host's, then the bridges they share and the bus, which reaches to `end` at least."""
     if not topology.guest:
         return {}
     kind = guest_kind(topology)
+    words = [guest_gpu_words(gpu) for gpu in topology.guest]
+    width = _width(GUEST_WIDTH, words)
     found = {
-        i: Box(kind, x, TOP + PITCH * i, GUEST_WIDTH, BOX_HEIGHT, guest_gpu_words(gpu))
-        for i, gpu in enumerate(topology.guest)
+        i: Box(kind, x, TOP + PITCH * i, width, BOX_HEIGHT, lines) for i, lines in enumerate(words)
     }
-    bridge_x = x + GUEST_WIDTH + BETWEEN
+    bridges = (x + width + BETWEEN, BRIDGE_WIDTH)
     shared = any(gpu.bridge for gpu in topology.guest)
-    bus_x = bridge_x + (BRIDGE_WIDTH + BETWEEN if shared else 0)
-    bus = _around(kind, bus_x, BUS_WIDTH, list(found.values()), bus_words(topology))
+    bus_x = sum(bridges) + BETWEEN if shared else bridges[0]
+    bus_width = max(_width(BUS_WIDTH, [bus_words(topology)]), end - bus_x)
+    bus = _around(kind, (bus_x, bus_width), list(found.values()), bus_words(topology))
     for name, members in runs(list(found), lambda i: topology.guest[i].bridge):
         below = [found[i] for i in members]
         above = bus
         if name:
-            above = _around(kind, bridge_x, BRIDGE_WIDTH, below, (name, SHARED))
+            above = _around(kind, bridges, below, (name, SHARED))
             boxes.append(above)
             wires.append(_between(above, bus))
         wires += [_between(box, above) for box in below]
@@ -274,8 +295,13 @@ def guest_kind(topology: Topology) -> str:
     return "fake" if topology.emulated else "own" if topology.bare else "unsaid"
 
 
+def board_word(topology: Topology) -> str:
+    """ "" where it is not known."""
+    return called(MachineType(topology.board)) if topology.board else ""
+
+
 def bus_words(topology: Topology) -> tuple[str, str]:
-    return board_name(topology.board) or "PCI", "bus"
+    return board_word(topology) or "PCI", "bus"
 
 
 def guest_gpu_words(gpu: GuestGpu) -> tuple[str, str]:
@@ -290,10 +316,20 @@ def runs(items: Iterable[int], key: Callable[[int], K]) -> list[tuple[K, list[in
     return [(name, list(group)) for name, group in groupby(items, key=key)]
 
 
-def _around(kind: str, x: float, width: float, rows: Sequence[Box], lines: tuple[str, ...]) -> Box:
+def _around(kind: str, column: Column, rows: Sequence[Box], lines: tuple[str, ...]) -> Box:
     """A box as tall as the rows it holds together."""
     top, bottom = rows[0].y, rows[-1].y + rows[-1].height
-    return Box(kind, x, top, width, bottom - top, lines)
+    return Box(kind, column[0], top, column[1], bottom - top, lines)
+
+
+def _width(least: float, boxes: Iterable[tuple[str, ...]]) -> float:
+    """What the longest line of these boxes needs."""
+    needed = (
+        text_width(line, REST_PX if i else FIRST_PX, bold=not i)
+        for lines in boxes
+        for i, line in enumerate(lines)
+    )
+    return min(WIDEST, max([least, *(width + 2 * INSIDE + 1 for width in needed)]))
 
 
 def _between(left: Box, right: Box) -> Wire:

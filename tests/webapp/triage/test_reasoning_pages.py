@@ -23,7 +23,7 @@ from agents.facts.bench import COPY, CopyPath, CopyResult, CopyRow
 from agents.facts.gpu import GPUS, Gpu
 from agents.facts.host import ACS, GPU_PATHS, PCI_TREE, AcsPort, GpuPath, PciNode
 from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode, TopologyMatrix
-from agents.facts.platform import VIRT_KIND
+from agents.facts.platform import MACHINE_TYPE, VIRT_KIND, MachineType
 from agents.facts.vm import QEMU_COMMANDS, VMS, HostPci, QemuCommand, QemuDevice, Vm
 from agents.probes import all_probes
 from tests.webapp.diagnosis.building import facts_of, kvm_guest, matrix
@@ -106,6 +106,18 @@ def two_cards() -> Readings:
     return [*kvm_guest(size=2), GPU_PATHS.known(paths)]
 
 
+def long_names() -> Readings:
+    """A guest of another hypervisor, and a host whose addresses have a domain."""
+    gpus = tuple(Gpu(i, "Card 96GB", pci_address=f"0000000{i + 1}:00:00.0") for i in range(2))
+    path = GpuPath("10000:01:00.0", "10000:00", "10000:00:01.1", "10000:02:00.0", 0, 140, IDLE)
+    return [
+        VIRT_KIND.known("microsoft", lines=(1,)),
+        MACHINE_TYPE.known(MachineType.OTHER, lines=(2,)),
+        GPUS.known(gpus),
+        GPU_PATHS.known((path,)),
+    ]
+
+
 def stored(session: DiagnosisSession, readings: Readings) -> None:
     """Readings as if parsers had found them, each in an output of its own."""
     for number, reading in enumerate(readings):
@@ -184,6 +196,7 @@ CASES = {
     "eight on switches": switch_machine(8),
     "sixteen on switches": switch_machine(16),
     "only the host": _switch_host(16)[:3],
+    "long names": long_names(),
 }
 
 
@@ -199,6 +212,7 @@ def test_nothing_overlaps_on_the_map(case: str) -> None:
         texts = [_rectangle(text) for text in box.texts]
         assert all(_inside(text, _rectangle(box)) for text in texts), box
         assert not any(_overlap(a, b) for a, b in combinations(texts, 2)), box
+        assert [text.text for text in box.texts] == [line for line in box.lines if line]
     assert all(_inside(rectangle, whole) for _, rectangle in [*boxes, *headings])
     assert not list(_crossings(found))
 
