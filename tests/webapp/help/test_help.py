@@ -26,6 +26,7 @@ from webapp.diagnosis.claim import Basis
 from webapp.diagnosis.contradictions import all_rules
 from webapp.diagnosis.ladder import GATES
 from webapp.diagnosis.reference.glossary import GLOSSARY
+from webapp.diagnosis.reference.manuals import MANUALS
 from webapp.diagnosis.reference.timing import ALL_REDUCES, COPIES, SIZE_BYTES
 from webapp.help.commands import commands
 from webapp.help.founding import worked
@@ -104,13 +105,20 @@ def test_no_link_is_dead(browser: Client) -> None:
         return browser.get(address).status_code
 
     for url, page in pages.items():
-        for href in page.links:
+        for href in page.links - set(MANUALS.values()):
             address, anchor = urldefrag(href)
             address = address or url
             if address in pages:
                 assert not anchor or anchor in pages[address].ids, f"{url}: {href}"
             else:
                 assert status(address) == 200, f"{url}: {href}"
+
+
+def test_a_source_leads_to_the_work_it_names_without_saying_from_where(browser: Client) -> None:
+    text = "".join(text_of(browser, slug) for slug in ("rules", "options", "words", "reasoning"))
+    outside = re.findall(r'<a href="(https:[^"]+)"( rel="noreferrer noopener")?>([^<]+)</a>', text)
+    assert {(name, unescape(url)) for url, _, name in outside} == set(MANUALS.items())
+    assert all(rel for _, rel, _ in outside)
 
 
 def test_every_page_is_explained_somewhere(browser: Client) -> None:

@@ -21,6 +21,7 @@ from webapp.diagnosis.explain import provenance
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.naming import by_title
 from webapp.diagnosis.reference.glossary import GLOSSARY
+from webapp.diagnosis.reference.manuals import MANUALS
 from webapp.diagnosis.wording import typeset
 from webapp.triage.cited import cited
 from webapp.triage.templatetags.show import STATES, pill
@@ -236,3 +237,19 @@ def ticked(text: str) -> SafeString:
     """A docstring's `code` as <code>, and its quotes as those of every other text on a page."""
     escaped = str(conditional_escape(typeset(" ".join(text.split()))))
     return format_html("{}", mark_safe(re.sub(r"`+([^`]+)`+", r"<code>\1</code>", escaped)))  # noqa: S308
+
+
+_WORKS = re.compile(
+    rf"(?<![\w/-])(?:{'|'.join(map(re.escape, sorted(MANUALS, key=len, reverse=True)))})(?![\w/-])"
+)
+
+
+@register.filter
+def sourced(text: str) -> SafeString:
+    """A source, with the works that it names as links to where they can be read."""
+    return mark_safe(_WORKS.sub(_read_there, ticked(text)))  # noqa: S308
+
+
+def _read_there(found: re.Match[str]) -> str:
+    page = MANUALS[found[0]]
+    return format_html('<a href="{}" rel="noreferrer noopener">{}</a>', page, found[0])
