@@ -153,6 +153,7 @@ class AllReduceRow:
     timing: Timing | None = None
     method: str = ""
     p95_us: float | None = None
+    p99_us: float | None = None
     ci_low_us: float | None = None
     ci_high_us: float | None = None
     samples: int | None = None

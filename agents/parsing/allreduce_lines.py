@@ -72,6 +72,8 @@ def _arm(
     said = {
         key: text_of(end[key]) for key in ("outcome", "transport", "nccl", "settings") if key in end
     }
+    if isinstance(found := end.get("channels"), dict):  # lines of NCCL's log, over all ranks
+        said["connections"] = ", ".join(f"{via} {text_of(n)}" for via, n in list(found.items())[:8])
     here = {key: value for key, value in {**environment, "arm": name, **said}.items() if value}
     p2p = _p2p(name, said.get("transport", ""), said.get("outcome", ""))
     result = AllReduceResult(rows, p2p, Timing.DEVICE, here)
@@ -109,6 +111,7 @@ def _row(row: Mapping[str, Any], line: int) -> list[AllReduceRow]:
             timing=Timing(timing) if timing in set(Timing) else None,
             method=method,
             p95_us=number_of(row.get("p95_us")),
+            p99_us=number_of(row.get("p99_us")),
             ci_low_us=number_of(row.get("ci_low_us")),
             ci_high_us=number_of(row.get("ci_high_us")),
             samples=None if samples is None else int(samples),

@@ -120,8 +120,10 @@ def test_what_two_gpus_gave_is_read_whole() -> None:
     off, on = (_known(reading) for reading in BENCHMARK.parse(Output(text))[:2])
     assert (off.p2p, off.environment["transport"]) == (False, "SHM/direct/direct")
     assert (on.p2p, on.environment["transport"]) == (True, "P2P/CUMEM")
+    assert on.environment["connections"] == "P2P/CUMEM 48"
     for arm in (off, on):
         assert {row.wrong for row in arm.rows} == {0}
+        assert all(row.time_us <= (row.p95_us or 0) <= (row.p99_us or 0) for row in arm.rows)
         assert {row.timing for row in arm.rows if row.graph} == {Timing.DEVICE}
         device, host = (
             {row.size_bytes: row for row in arm.rows if row.method == method}

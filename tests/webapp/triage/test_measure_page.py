@@ -62,6 +62,19 @@ def test_sums_and_deliveries_that_were_pasted_are_shown(client: Client, alice: U
     assert "20.21" in page
 
 
+def test_an_all_reduce_is_shown_with_its_interval_and_its_tail(
+    browser: Client, alice: User
+) -> None:
+    """With what two H200 gave."""
+    session = session_open(owner=alice, title="sums")
+    text = (PAYLOADS / "two_h200_allreduce.jsonl").read_text()
+    browser.post(f"/sessions/{session.pk}/paste/path", {"text": text})
+    page = browser.get(f"/sessions/{session.pk}/path").content.decode()
+    cells = ("10.32", "10.31–10.32", "10.35", "10.38")
+    assert "".join(f'<td class="n">{cell}</td>' for cell in cells) in page
+    assert "connections P2P/CUMEM 48" in page
+
+
 def test_a_benchmark_that_waits_says_for_which_run(browser: Client, alice: User, bob: User) -> None:
     session = session_open(owner=alice, title="measure")
     target = gpu_vm(session, alice)
