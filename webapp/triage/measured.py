@@ -31,6 +31,7 @@ from agents.framing import clean
 from agents.probe import Output
 from agents.read import read_output
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.hypotheses.power_or_thermal_limit import LEAST_SHARE
 from webapp.triage.models import OutputChunk, Run
 from webapp.triage.runs import BENCHMARK
 
@@ -68,6 +69,12 @@ class Measured:
     @property
     def result(self) -> Any:
         return self.item.reading.value
+
+    @property
+    def slowed_by(self) -> tuple[str, ...]:
+        """What held back a GPU's clocks often enough to count, while this was measured."""
+        often = (g for g in self.meanwhile if (g.throttled_percent or 0) / 100 >= LEAST_SHARE)
+        return tuple(dict.fromkeys(reason for gpu in often for reason in gpu.throttle_reasons))
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,6 +144,31 @@ def test_measured_points_become_observed_and_the_others_stay(
     assert "saved by someone else" in again.content.decode()
 
 
+@pytest.mark.parametrize(("bits", "said"), [(0x40, True), (0, False), (0x1, False)])
+def test_a_measurement_during_which_clocks_were_held_back_says_so(
+    browser: Client, session_of_alice: DiagnosisSession, bits: int, said: bool
+) -> None:
+    columns = ["gpu", "power_w", "throttle_bits", "busy_percent"]
+    looks = [{"at_s": n / 2, "gpus": [[0, 700.0, bits, 99]]} for n in range(5)]
+    rung = {"concurrency": 1, "output_tokens_per_s": 12.5, "tokens_per_joule": 0.018}
+    head, *rest = _serving(rung).splitlines()
+    told = [json.dumps(line) for line in ({"telemetry": columns, "every_s": 0.4}, *looks)]
+    text = "\n".join([head, *told, *rest])
+    browser.post(f"/sessions/{session_of_alice.pk}/paste/path", {"text": text})
+    page = browser.get(f"/sessions/{session_of_alice.pk}/path").content.decode()
+    assert ("slowed by hardware thermal slowdown" in page) is said
+    assert "asked every 0.4 s" in page  # what tokens per joule are made of
+
+
+def test_without_a_figure_of_energy_nothing_is_said_of_it(
+    browser: Client, session_of_alice: DiagnosisSession
+) -> None:
+    text = _serving({"concurrency": 1, "output_tokens_per_s": 12.5})
+    browser.post(f"/sessions/{session_of_alice.pk}/paste/path", {"text": text})
+    page = browser.get(f"/sessions/{session_of_alice.pk}/path").content.decode()
+    assert "Tokens per joule: output" not in page
+
+
 def test_a_concurrency_measured_twice_is_a_range() -> None:
     rows = [ServingRow(4, 40.0), ServingRow(4, 44.0), ServingRow(None, 9.0), ServingRow(8, None)]
     assert points_of(rows) == [{"concurrency": 4, "output_tokens_per_s": [40.0, 44.0]}]

@@ -298,6 +298,12 @@ def figure(value: float | None, digits: int) -> str:
     return "–" if value is None else f"{value:,.{digits}f}"
 
 
+@register.filter
+def any_of(rows: Iterable[Any], name: str) -> bool:
+    """Whether one of them has this figure."""
+    return any(getattr(row, name) is not None for row in rows)
+
+
 @register.filter(name="bytes")
 def size_in_words(size_bytes: int) -> str:
     return size_text(size_bytes)
