@@ -255,6 +255,14 @@ def test_ordinary_decode_is_no_contradiction() -> None:
     assert _ids([_busy(100.0)]) == {"busy_without_tokens"}
 
 
+@pytest.mark.parametrize(("watts", "said"), [((90.0,), "15 %"), ((84.0, 126.0), "14 to 21 %")])
+def test_waiting_gpus_are_told_with_what_they_draw(watts: tuple[float, ...], said: str) -> None:
+    cards = [gpu for power_w in watts for gpu in _busy(power_w).value or ()]
+    (found,) = find(facts_of(GPUS.known(tuple(cards), lines=(7,)), _observed(0.0)), ())
+    assert f"at {said} of their power limit, below 25 %" in found.text
+    assert 7 in {ref.line for ref in found.evidence}
+
+
 def test_a_goal_out_of_reach_contradicts_nothing() -> None:
     goal = GOAL.known(Goal(single_stream_tokens_per_s=100.0), lines=(1,))
     out_of_reach = replace(BOUND, goal_reachable_by_p2p=False)

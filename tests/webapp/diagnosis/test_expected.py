@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,9 @@ from agents.facts.p2p import TOPOLOGY
 from agents.probe import Output
 from tests.webapp.diagnosis.building import facts_of, topology
 from webapp.diagnosis.expected import Figure, Standing, figures
-from webapp.diagnosis.reference.expectations import host_rate
+from webapp.diagnosis.reference import expectations as reference
+from webapp.diagnosis.reference.expectations import Expectation, host_rate
+from webapp.diagnosis.reference.gpus import GPUS as GPUS_LISTED
 
 PAYLOADS = Path(__file__).resolve().parents[2] / "agents" / "payloads"
 H200, PRO = "NVIDIA H200", "NVIDIA RTX PRO 6000 Blackwell Server Edition"
@@ -92,6 +95,30 @@ def test_what_two_h200_gave_is_what_h200_give() -> None:
     assert standing["Small all-reduce over 2, with P2P"] is Standing.WITHIN
     assert standing["Small all-reduce over 2, without P2P"] is Standing.WITHIN
     assert all(figure.evidence for figure in found)
+
+
+def every_expectation() -> list[Expectation]:
+    cards = [spec.name for spec in GPUS_LISTED] + [H200, PRO]
+    sums = [
+        reference.small_all_reduce(card, ranks, p2p=p2p, nvlink=nvlink)
+        for card in cards
+        for ranks in (2, 4, 8)
+        for p2p in (True, False)
+        for nvlink in (True, False)
+    ]
+    rates = (reference.host_rate, reference.staged_rate, reference.peer_rate_pcie)
+    found = [rate(gen, 16) for rate in rates for gen in (3, 4, 5)]
+    found += [reference.memory_rate(card) for card in cards]
+    found += [reference.peer_rate_nvlink(card, 18) for card in cards]
+    found += [reference.small_copy(H200, access=on, nvlink=True) for on in (True, False)]
+    return [one for one in (*found, *sums) if one]
+
+
+def test_every_expected_value_says_whose_it_is_and_of_when() -> None:
+    found = every_expectation()
+    assert len(found) > 50
+    for source in {part for one in found for part in one.source.split("; ")}:
+        assert re.search(r"\b20\d\d\b", source), source
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,13 @@ def test_a_deleted_event_is_found(session: DiagnosisSession) -> None:
         verify()
 
 
+def test_the_log_leads_to_every_run(session: DiagnosisSession) -> None:
+    browser = Client()
+    browser.force_login(session.owner)
+    page = browser.get(f"/sessions/{session.pk}/log?kind=run_finished").content.decode()
+    assert f'href="/sessions/{session.pk}/runs/1"' in page
+
+
 def test_the_log_is_filtered_and_exported(session: DiagnosisSession) -> None:
     browser = Client()
     browser.force_login(session.owner)

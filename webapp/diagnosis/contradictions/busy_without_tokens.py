@@ -28,10 +28,17 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
             else "nobody said that tokens come out: they may wait and not work"
         )
         text = (
-            f"{len(gpus)} GPUs show 100 % utilisation below {SPINNING_POWER * 100:.0f} % of their power "
-            f"limit, and {silent}"
+            f"{len(gpus)} GPUs show 100 % utilisation at {_drawn(gpus)} of their power limit, below "
+            f"{SPINNING_POWER * 100:.0f} %, and {silent}"
         )
         yield text, facts.refs(GPUS, OBSERVED)
+
+
+def _drawn(gpus: list[Gpu]) -> str:
+    """ "18 %", or "14 to 18 %"."""
+    shares = [gpu.power_w / gpu.power_limit_w for gpu in gpus if gpu.power_w and gpu.power_limit_w]
+    ends = dict.fromkeys(f"{share * 100:.0f}" for share in (min(shares), max(shares)))
+    return f"{' to '.join(ends)} %"
 
 
 def _spins(gpu: Gpu) -> bool:

@@ -77,7 +77,7 @@ def memory_rate(gpu: str | None) -> Expectation | None:
 
 def host_rate(gen: int | None, width: int | None) -> Expectation | None:
     """Large copies between pinned memory of the host and a GPU."""
-    source = f"nvbandwidth, NVIDIA developer blog; {OURS}"
+    source = f"nvbandwidth, NVIDIA developer blog, read 2026-11; {OURS}"
     return _of_link(HOST_GEN5_X16, gen, width, source)
 
 
