@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,7 +30,6 @@ class Measuring:
     run: Run
     claim: runs.Claim
     nonce: str = ""
-    script_sha256: str = ""
     output: bytearray = field(default_factory=bytearray)
 
     def work(self, agent: Agent) -> Work:
@@ -45,6 +45,11 @@ class Measuring:
             cancelled=cancelled,
             timeout_s=benchmark.timeout_s,
         )
+
+    @property
+    def script_sha256(self) -> str:
+        """Of the program that is shipped, as the page that offers it says it."""
+        return hashlib.sha256(self._benchmark.payload_source()).hexdigest()
 
     @property
     def _benchmark(self) -> Benchmark:

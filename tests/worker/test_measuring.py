@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
+from agents.benchmark import all_benchmarks
 from tests.worker.conftest import alive, wait_until
 from webapp.accounts.models import User
 from webapp.triage import runs
+from webapp.triage.by_hand import by_hand
 from webapp.triage.models import Run, RunState, Target
 from worker import tasks
 
@@ -36,6 +38,9 @@ def test_a_benchmark_is_stored_and_read(
     tasks.run(str(run.pk))
     run.refresh_from_db()
     assert (run.state, run.problem) == (RunState.SUCCEEDED, "")
+    offered = by_hand(all_benchmarks()["bench.copy"], ())
+    assert offered
+    assert run.script_sha256 == offered.sha256  # what the page showed before
     evidence = run.evidence.get()
     assert evidence.reader == "bench.copy"
     reading = evidence.readings.get(fact_id="bench.copy")

@@ -181,6 +181,15 @@ def script(server: Server, options: argparse.Namespace) -> int:
     return DONE
 
 
+def export(server: Server, options: argparse.Namespace) -> int:
+    """To standard output, redacted unless asked otherwise."""
+    path = "bundle" if options.form == "bundle" else f"report/{options.form}"
+    raw = "?raw=true" if options.raw else ""
+    sys.stdout.buffer.write(server.ask("GET", f"{_of(options)}/{path}{raw}"))
+    sys.stdout.buffer.flush()
+    return DONE
+
+
 def draft(server: Server, options: argparse.Namespace) -> int:
     path = f"{_of(options)}/decisions"
     made = server.post(path, chosen=options.option, reason=options.reason, title=options.title)
@@ -271,6 +280,9 @@ def command_line() -> argparse.ArgumentParser:
     printed.add_argument(
         "--do", choices=["apply", "verify", "rollback"], default="apply", help="what that does"
     )
+    taken = _with_session(named, "export", export, "the report, or the whole session as a zip")
+    taken.add_argument("form", choices=["md", "html", "json", "bundle"], help="as which file")
+    taken.add_argument("--raw", action="store_true", help="with names and addresses; else redacted")
     _deciding(named)
     _add(named, "for-me", for_me, "what waits for you")
     return parser

@@ -65,6 +65,17 @@ def test_a_session_from_opening_to_diagnosis(remote: Callable[..., Done]) -> Non
     assert b"  1  draft" in remote("decisions").stdout
 
 
+def test_a_session_is_taken_away_as_a_report_or_whole(remote: Callable[..., Done]) -> None:
+    session = opened(remote, "to take away")
+    prompt = b"root@gpuvm17:~# nvidia-smi topo -p2p r\n" + MATRIX.partition(b"\n")[2]
+    assert remote("paste", session, "-", "--role", "guest", given=prompt).returncode == server.DONE
+    assert remote("export", session, "md").stdout.startswith(b"# to take away\n")
+    assert json.loads(remote("export", session, "json").stdout)["redacted"] is True
+    hidden, whole = (remote("export", session, "bundle", *raw).stdout for raw in ((), ("--raw",)))
+    assert hidden.startswith(b"PK")
+    assert (b"gpuvm17" in hidden, b"gpuvm17" in whole) == (False, True)
+
+
 def test_the_diagnosis_is_byte_for_byte_the_one_of_the_command(
     remote: Callable[..., Done], tmp_path: Path
 ) -> None:
