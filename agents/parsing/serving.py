@@ -68,4 +68,9 @@ def _row(block: _Block) -> ServingRow:
         get("total token throughput (tok/s)"),
         get("median tpot (ms)", get("mean tpot (ms)")),
         None if requests is None else int(requests),
+        tpot_p99_ms=get("p99 tpot (ms)"),
+        ttft_ms=get("median ttft (ms)"),
+        ttft_p99_ms=get("p99 ttft (ms)"),
+        itl_ms=get("median itl (ms)"),
+        itl_p99_ms=get("p99 itl (ms)"),
     )

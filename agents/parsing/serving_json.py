@@ -64,7 +64,16 @@ def _engine(said: dict[str, Any]) -> ServingRow | None:
     tpot = number(said.get("median_tpot_ms"))
     tpot = number(said.get("mean_tpot_ms")) if tpot is None else tpot
     return ServingRow(
-        _count(said.get("max_concurrency")), output, total, tpot, _count(said.get("completed"))
+        _count(said.get("max_concurrency")),
+        output,
+        total,
+        tpot,
+        _count(said.get("completed")),
+        tpot_p99_ms=number(said.get("p99_tpot_ms")),
+        ttft_ms=number(said.get("median_ttft_ms")),
+        ttft_p99_ms=number(said.get("p99_ttft_ms")),
+        itl_ms=number(said.get("median_itl_ms")),
+        itl_p99_ms=number(said.get("p99_itl_ms")),
     )
 
 
@@ -83,6 +92,7 @@ def _guidellm(item: Any) -> ServingRow | None:
         _successful(metrics, "tokens_per_second", "mean"),
         tpot,
         _count(at(totals, "successful")),
+        ttft_ms=_successful(metrics, "time_to_first_token_ms", "median"),
     )
 
 
@@ -106,14 +116,22 @@ def _aiperf(said: dict[str, Any]) -> ServingRow:
     latency = said.get("inter_token_latency")
     value = number(at(latency, "p50"))
     value = number(at(latency, "avg")) if value is None else value
-    scale = _MS.get(str(at(latency, "unit") or "ms").strip().lower())
+    scale = _scale(latency)
+    first = said.get("time_to_first_token")
+    ttft, ttft_scale = number(at(first, "p50")), _scale(first)
     return ServingRow(
         _concurrency(said.get("input_config")),
         number(at(said, "output_token_throughput", "avg")),
         number(at(said, "total_token_throughput", "avg")),
         value * scale if value is not None and scale is not None else None,
         _count(at(said, "request_count", "avg")),
+        ttft_ms=ttft * ttft_scale if ttft is not None and ttft_scale is not None else None,
     )
+
+
+def _scale(metric: Any) -> float | None:
+    """Milliseconds of its unit; None for one that is not known."""
+    return _MS.get(str(at(metric, "unit") or "ms").strip().lower())
 
 
 def _concurrency(config: Any) -> int | None:

@@ -68,7 +68,17 @@ VLLM = {
     "total_token_throughput": 490.0,
     "mean_tpot_ms": 280.0,
     "median_tpot_ms": 270.5,
+    "p99_tpot_ms": 301.0,
+    "mean_ttft_ms": 990.0,
+    "median_ttft_ms": 850.0,
+    "p99_ttft_ms": 2100.5,
+    "median_itl_ms": 268.0,
+    "p99_itl_ms": 310.0,
 }
+VLLM_ROW = ServingRow(
+    64, 230.0, 490.0, 270.5, 256,
+    tpot_p99_ms=301.0, ttft_ms=850.0, ttft_p99_ms=2100.5, itl_ms=268.0, itl_p99_ms=310.0,
+)  # fmt: skip
 SGLANG = {
     "tag": None,
     "backend": "sglang",
@@ -91,6 +101,7 @@ GUIDELLM = {
                 "output_tokens_per_second": {"successful": {"mean": rate, "median": rate + 5}},
                 "tokens_per_second": {"successful": {"mean": rate * 2}},
                 "inter_token_latency_ms": {"successful": {"mean": 50.0, "median": 49.0}},
+                "time_to_first_token_ms": {"successful": {"mean": 90.0, "median": 80.0}},
             },
         }
         for strategy, streams, rate in (
@@ -105,6 +116,7 @@ AIPERF = {
     "input_config": {"loadgen": {"concurrency": 32}},
     "request_count": {"unit": "requests", "avg": 320.0},
     "inter_token_latency": {"unit": "ms", "avg": 40.0, "p50": 39.5},
+    "time_to_first_token": {"unit": "us", "avg": 90_000.0, "p50": 81_500.0},
     "output_token_throughput": {"unit": "tokens/sec", "avg": 700.5},
     "total_token_throughput": {"unit": "tokens/sec", "avg": 1400.0},
 }
@@ -120,17 +132,17 @@ GENAI = {
 @pytest.mark.parametrize(
     ("said", "rows"),
     [
-        (VLLM, [ServingRow(64, 230.0, 490.0, 270.5, 256)]),
+        (VLLM, [VLLM_ROW]),
         (SGLANG, [ServingRow(8, 160.0, 480.0, 48.2, 80)]),
         (
             GUIDELLM,
             [
-                ServingRow(1, 11.0, 22.0, 49.0, 40),
-                ServingRow(16, 120.0, 240.0, 49.0, 40),
-                ServingRow(None, 99.0, 198.0, 49.0, 40),
+                ServingRow(1, 11.0, 22.0, 49.0, 40, ttft_ms=80.0),
+                ServingRow(16, 120.0, 240.0, 49.0, 40, ttft_ms=80.0),
+                ServingRow(None, 99.0, 198.0, 49.0, 40, ttft_ms=80.0),
             ],
         ),
-        (AIPERF, [ServingRow(32, 700.5, 1400.0, 39.5, 320)]),
+        (AIPERF, [ServingRow(32, 700.5, 1400.0, 39.5, 320, ttft_ms=81.5)]),
         (GENAI, [ServingRow(4, 250.0, None, 30.0, None)]),
     ],
     ids=["vllm", "sglang", "guidellm", "aiperf", "genai-perf"],
@@ -143,6 +155,29 @@ def test_results_become_rows(
         assert found[SERVING.id].kind is ReadingKind.KNOWN
         assert list(_value(found, SERVING)) == rows
         assert found[SERVING.id].complete is all(row.concurrency for row in rows)
+
+
+def test_a_printed_block_gives_the_waits_too() -> None:
+    text = (
+        "============ Serving Benchmark Result ============\n"
+        "Successful requests:                     256\n"
+        "Maximum request concurrency:             64\n"
+        "Output token throughput (tok/s):         230.00\n"
+        "Total Token throughput (tok/s):          490.00\n"
+        "---------------Time to First Token----------------\n"
+        "Mean TTFT (ms):                          990.00\n"
+        "Median TTFT (ms):                        850.00\n"
+        "P99 TTFT (ms):                           2100.50\n"
+        "-----Time per Output Token (excl. 1st token)------\n"
+        "Median TPOT (ms):                        270.50\n"
+        "P99 TPOT (ms):                           301.00\n"
+        "---------------Inter-token Latency----------------\n"
+        "Median ITL (ms):                         268.00\n"
+        "P99 ITL (ms):                            310.00\n"
+        "==================================================\n"
+    )
+    for found in (_read("bench.serving", text), _pasted(text)):
+        assert _value(found, SERVING) == (VLLM_ROW,)
 
 
 def test_json_lines_are_rows_each() -> None:
