@@ -8,10 +8,9 @@ from typing import Any
 
 from agents.facts.gpu import BarFailure, Clique, GpuNuma, PcieLink, XidEvent
 from agents.facts.host import GpuPath, IommuGroup, PciMapping, Platform
-from agents.facts.platform import Iommu, MachineType, NumaNode, SharedMemory
+from agents.facts.platform import Iommu, NumaNode, SharedMemory
 
 NAMED = 8  # of one kind; the evidence has them all
-_BOARDS = {MachineType.I440FX.value: "i440FX", MachineType.OTHER.value: "another board"}
 _MAKERS = {"amd": "AMD", "intel": "Intel"}
 # What readers name as missing by the name of a field; stored readings keep such names.
 _FIELDS = {
@@ -144,11 +143,6 @@ def _iommu(value: Iommu) -> str:
     return ", ".join(filter(None, parts))
 
 
-def board(value: str) -> str:
-    """A machine type as its makers write it."""
-    return _BOARDS.get(value, str(value))
-
-
 def _platform(value: Platform) -> str:
     sockets = _number(value.sockets, "socket") if value.sockets is not None else None
     board = " ".join(filter(None, (value.vendor, value.board)))
@@ -173,7 +167,6 @@ LISTS: Mapping[type, Callable[[Any], str]] = {
 }
 ONES: Mapping[type, Callable[[Any], str]] = {
     Iommu: _iommu,
-    MachineType: board,
     Platform: _platform,
     SharedMemory: _shared_memory,
 }

@@ -11,6 +11,7 @@ from agents.facts.bench import CopyResult, SweepResult
 from agents.facts.kernels import LaunchResult, MemoryResult
 from agents.facts.p2p import P2pMatrix, TopologyMatrix
 from agents.facts.vm import HostPci, Vm
+from webapp.diagnosis.wording import called
 from webapp.triage.fact_words import LISTS, ONES, counted
 
 LONGEST = 140
@@ -25,8 +26,6 @@ def summary(value: Any) -> str:
 def _words(value: Any) -> str:
     if value is None:
         return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if isinstance(value, P2pMatrix):
         return counted(value.pairs().values(), "ordered pairs")
     if isinstance(value, TopologyMatrix):
@@ -41,7 +40,7 @@ def _words(value: Any) -> str:
         return said(value)
     if is_dataclass(value):
         return _record(value)
-    return str(value)
+    return called(value)
 
 
 def _measured(value: CopyResult | SweepResult | MemoryResult | LaunchResult) -> str:

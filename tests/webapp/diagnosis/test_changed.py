@@ -17,6 +17,7 @@ from agents.facts.platform import KVM_VISIBLE, MACHINE_TYPE, MachineType
 from agents.facts.vm import VMS, Vm
 from tests.webapp.diagnosis.sample_facts import facts_at
 from webapp.diagnosis.compare.changed import Changed, Difference, changed
+from webapp.diagnosis.compare.sides import Side, machine
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.reference.p2p_relevance import RULES, Bears, relevance
 
@@ -54,6 +55,8 @@ def test_a_value_for_programs_is_said_in_words() -> None:
     assert parts(boards) == [(("",), "i440FX", "another board")]
     hidden = between(KVM_VISIBLE.known(True), KVM_VISIBLE.known(False))
     assert parts(hidden) == [(("",), "yes", "no")]
+    one = Sourced(MACHINE_TYPE.known(MachineType.I440FX), "a", 0)
+    assert machine(Side((one,), Facts.of([one]))) == "i440FX"
 
 
 def matrix(code: P2pCode, odd: P2pCode) -> P2pMatrix:

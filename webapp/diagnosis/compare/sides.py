@@ -35,6 +35,7 @@ from agents.facts.platform import (
 from agents.facts.vm import VM_ARGS, VM_CPU, VM_HOSTPCI, VM_ID, VM_MACHINE
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.matching import with_vm
+from webapp.diagnosis.wording import called
 
 Value = str | float | None
 _BOOTED = re.compile(r"(?:vmlinuz-|initrd\.img-)([\w.+-]+)")
@@ -139,7 +140,7 @@ def _parameters(line: str | None) -> str | None:
 
 def machine(side: Side) -> Value:
     found = side.fact(VM_MACHINE) or side.fact(MACHINE_TYPE)
-    return str(found) if found else None
+    return called(found) if found else None
 
 
 def hostpci(side: Side) -> Value:

@@ -48,7 +48,7 @@ def read_from(context: Any, item: Sourced) -> SafeString:
 def _links(found: Sequence[Cited]) -> SafeString:
     shown = format_html_join("", "{} {}", ((c.link, _older(c)) for c in found[:SHOWN_REFS]))
     if more := len(found) - len(found[:SHOWN_REFS]):
-        return shown + format_html('<span class="basis">and {} more ·</span>', more)
+        return shown + format_html('<span class="basis">and {} more</span>', more)
     return shown
 
 
