@@ -32,6 +32,7 @@ from webapp.triage.audit import broken
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession, Event, StoredReading
+from webapp.triage.redacting import redacted
 from webapp.triage.samples import open_sample
 from webapp.triage.sessions import member_add
 from webapp.triage.stuck import unread
@@ -256,6 +257,26 @@ def test_a_shared_bundle_holds_no_name_and_gives_the_same_verdicts(
     stored = {e.name for e in opened.session.evidence.all()}
     assert {pin["name"] for pin in decision.pins} <= stored
     assert shareable(session) == raw
+
+
+def test_who_shares_it_keeps_what_its_words_stand_for(
+    session: DiagnosisSession, alice: User
+) -> None:
+    text = b"root@gpuvm17:~# ip route\ndefault via 10.9.8.7 dev eth0\n"
+    evidence = intake.take_text(session, text, user=alice).evidence
+    client = Client()
+    client.force_login(alice)
+    address = f"/sessions/{session.pk}/bundle"
+    assert f"{address}?key=1" in client.get(f"/sessions/{session.pk}/summary").content.decode()
+    told = client.get(address, {"key": "1"}).content.decode()
+    key = dict(line.split("\t") for line in told.splitlines())
+    assert {"gpuvm17", "10.9.8.7"} <= set(key.values())
+    hidden = redacted(evidence).text
+    for token, secret in key.items():
+        hidden = hidden.replace(token, secret)
+    assert hidden == text.decode()
+    client.force_login(User.objects.create_user("eve"))
+    assert client.get(address, {"key": "1"}).status_code == 404
 
 
 def test_a_browser_takes_it_away_and_opens_it(session: DiagnosisSession, alice: User) -> None:
