@@ -46,10 +46,12 @@ class WithIds(logging.Filter):
 
 
 class WithoutTokens(logging.Filter):
-    """Blanks the tokens in the finished message and in a traceback, whoever logs it."""
+    """Blanks the tokens in the finished message, in its path and in a traceback, whoever logs it."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = _TOKEN.sub(r"\1…", record.getMessage()), ()
+        if path := getattr(record, "path", ""):
+            record.path = _TOKEN.sub(r"\1…", path)
         if record.exc_info and not record.exc_text:
             record.exc_text = logging.Formatter().formatException(record.exc_info)
         if record.exc_text:

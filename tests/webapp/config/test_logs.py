@@ -77,3 +77,13 @@ def test_a_request_has_an_id_and_an_entry_without_its_query(
     assert "private" not in written.getvalue()
     sent = client.get("/sign-in", headers={"X-Request-ID": "chosen-by-the-client"})
     assert sent.headers["X-Request-ID"] != "chosen-by-the-client"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("place", ["welcome", "link"])
+def test_a_request_for_a_link_leaves_its_token_nowhere(
+    client: Client, written: io.StringIO, place: str
+) -> None:
+    client.get(f"/{place}/the-token-of-a-link")
+    assert [e["path"] for e in entries(written) if "path" in e] == [f"/{place}/…"]
+    assert "the-token" not in written.getvalue()
