@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime, timedelta
+
+from django.db import DatabaseError
 
 from agents.framing import Frame, FrameReader
 from webapp.triage import intake, runs
 from webapp.triage.models import Run, RunState
+
+logger = logging.getLogger(__name__)
 
 _LATE = timedelta(minutes=1)  # a reconciler that was killed half-way does it in its next pass
 
@@ -19,7 +24,18 @@ def salvage_lost(now: datetime) -> int:
         failure__in=["LeaseExpired", "OurOwn"],
         ended_at__gte=now - _LATE,
     )
-    return sum(map(_salvage, lately.select_related("session", "target", "created_by")))
+    return sum(map(_tried, lately.select_related("session", "target", "created_by")))
+
+
+def _tried(run: Run) -> bool:
+    """False also where it fails: one run's output must not end who puts right all the others."""
+    try:
+        return _salvage(run)
+    except DatabaseError:
+        raise
+    except Exception:  # the task boundary, as for the worker that read it first
+        logger.exception("what run %s had brought could not be read", run.pk)
+        return False
 
 
 def _salvage(run: Run) -> bool:

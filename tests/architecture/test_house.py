@@ -11,7 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FILE_LIMIT, FUNCTION_LIMIT, TEMPLATE_LIMIT, SHEET_LIMIT, SCRIPT_LIMIT = 400, 50, 200, 200, 120
 # The two places where an unknown error may end: a parser, and a task.
-CATCH_ALL = {"agents/guarded.py", "worker/tasks.py"}
+# What a task would have read is read by the reconciler, too: the same boundary in another process.
+CATCH_ALL = {"agents/guarded.py", "worker/tasks.py", "worker/salvaging.py"}
 UNITS = (
     "_us",
     "_ms",

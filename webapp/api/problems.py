@@ -18,7 +18,7 @@ _SAID = {
     405: "This address does not take that method.",
     413: "It is larger than what is taken: 100 MiB, and 64 KiB without a token.",
     500: "Something went wrong here; it was logged.",
-    503: "Peerpath cannot use its database now; ask again in a moment.",
+    503: "Peerpath cannot use its database or storage now; ask again in a moment.",
 }
 # The page's own; what guards it guards the problem, too.
 _OF_THE_BODY = frozenset(

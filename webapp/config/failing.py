@@ -1,4 +1,4 @@
-"""What a request gets that failed here. A database that is away is nobody's mistake, and passes."""
+"""What a request gets that failed here. That a database or storage is away is nobody's mistake; it passes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template import loader
 
+from webapp.triage.bodies import LostError
+
 RETRY_AFTER_S = 10
 
 
 def failed(request: HttpRequest) -> HttpResponse:
     """Django calls it while the error is at hand, and logs it. The page asks no database for anything."""
-    if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
+    if isinstance(sys.exc_info()[1], OperationalError | InterfaceError | LostError):
         page = loader.get_template("503.html").render()
         return HttpResponse(page, status=503, headers={"Retry-After": str(RETRY_AFTER_S)})
     return HttpResponse(loader.get_template("500.html").render(), status=500)

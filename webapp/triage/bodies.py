@@ -12,16 +12,16 @@ from typing import Any
 
 from django.conf import settings
 from django.core.files.base import ContentFile
-from django.core.files.storage import Storage, storages
+from django.core.files.storage import InvalidStorageError, Storage, storages
 
 from webapp.triage.long_text import BLOCK_BYTES, in_blocks
 
 try:  # only where evidence lies in a bucket: requirements-s3.txt
     from botocore.exceptions import BotoCoreError, ClientError
 except ImportError:
-    OUT_OF_REACH: tuple[type[Exception], ...] = (OSError,)
+    OUT_OF_REACH: tuple[type[Exception], ...] = (OSError, InvalidStorageError)
 else:
-    OUT_OF_REACH = (OSError, BotoCoreError, ClientError)
+    OUT_OF_REACH = (OSError, InvalidStorageError, BotoCoreError, ClientError)
 
 STORAGE = "evidence"
 _FAST = 1  # zlib's level: a log of 58 MB becomes 13 in a third of a second
@@ -85,7 +85,11 @@ def fetched(place: str, sha256: str) -> bytes:
 
 
 def forget(place: str) -> None:
-    _storage().delete(place)
+    """Raises LostError where the storage is out of reach."""
+    try:
+        _storage().delete(place)
+    except OUT_OF_REACH as error:
+        raise LostError(f"The storage of evidence does not let go of {place}: {error}") from error
 
 
 def _storage() -> Storage:

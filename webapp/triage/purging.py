@@ -68,8 +68,6 @@ def _take_away(
     with transaction.atomic():
         about = list(old.values_list("pk", "reader", "sha256"))
         keys = [pk for pk, *_ in about]
-        blocks = EvidenceBlock.objects.filter(evidence__in=keys)
-        places = {*old.values_list("place", flat=True), *blocks.values_list("place", flat=True)}
         Event.record(
             session,
             "evidence_purged",
@@ -78,15 +76,32 @@ def _take_away(
             bytes=size,
         )
         chunks.delete()
-        blocks.delete()
-        Evidence.objects.filter(pk__in=keys).update(
-            body=b"", stderr=b"", place="", purged_at=timezone.now()
-        )
-    for place in places - {""}:
-        if not any(
-            model.objects.filter(place=place).exists() for model in (Evidence, EvidenceBlock)
-        ):
+        EvidenceBlock.objects.filter(evidence__in=keys, place="").delete()
+        Evidence.objects.filter(pk__in=keys).update(body=b"", stderr=b"", purged_at=timezone.now())
+
+
+def forget_outside() -> None:
+    """Takes away what lies outside the database and that nothing names any more. A row keeps the place until
+    it is gone from there, so that a storage that was away is asked again by the next purge. Raises
+    bodies.LostError."""
+    evidence = Evidence.objects.exclude(purged_at=None).exclude(place="")
+    blocks = EvidenceBlock.objects.exclude(evidence__purged_at=None).exclude(place="")
+    for place in {
+        *evidence.values_list("place", flat=True),
+        *blocks.values_list("place", flat=True),
+    }:
+        if not _is_needed(place):
             bodies.forget(place)
+        Evidence.objects.filter(place=place).exclude(purged_at=None).update(place="")
+        blocks.filter(place=place).delete()
+
+
+def _is_needed(place: str) -> bool:
+    evidence = Evidence.objects.filter(place=place, purged_at=None)
+    return (
+        evidence.exists()
+        or EvidenceBlock.objects.filter(place=place, evidence__purged_at=None).exists()
+    )
 
 
 def give_back(*, whole: bool) -> None:

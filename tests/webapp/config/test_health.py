@@ -59,7 +59,7 @@ def test_while_the_database_is_away_people_and_programs_are_told_to_come_back(al
         page = browser.get("/")
         answer = browser.get("/api/v1/me", headers=bearer)
     assert page.status_code == answer.status_code == 503
-    assert "cannot use its database now" in page.content.decode()
+    assert "cannot use its database" in page.content.decode()
     assert page.headers["Retry-After"] == "10"
     assert answer.headers["Content-Type"] == "application/problem+json"
     assert "database" in answer.json()["detail"]

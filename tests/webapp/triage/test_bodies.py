@@ -10,11 +10,12 @@ from typing import Any
 import boto3
 import pytest
 from django.core.management import call_command
+from django.core.management.base import CommandError
 from django.test import Client
 from django.utils import timezone
 from moto.server import ThreadedMotoServer
 
-from webapp.accounts.models import User
+from webapp.accounts.models import ApiToken, User
 from webapp.config import environment
 from webapp.triage import bodies, intake
 from webapp.triage.models import DiagnosisSession, Evidence
@@ -144,6 +145,45 @@ def test_a_bucket_holds_the_same_bytes_once_and_a_purge_takes_them(
 def aged(session: DiagnosisSession, ago: Any) -> None:
     DiagnosisSession.objects.filter(pk=session.pk).update(created_at=ago)
     session.evidence.update(created_at=ago)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_a_storage_did_not_let_go_of_goes_with_the_next_purge(
+    folder: Path, session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    found, long = taken(session_of_alice, alice), kept_long(session_of_alice)
+    aged(session_of_alice, timezone.now() - timedelta(days=200))
+    away = folder.rename(folder.with_name("away"))
+    folder.write_text("no folder")
+    with pytest.raises(CommandError, match="next purge"):
+        call_command("purge", "--older-than", "100")
+    found.refresh_from_db()
+    assert (found.raw, found.purged_at is None) == (b"", False)
+    assert Evidence.objects.get(pk=long.pk).raw == b""
+    folder.unlink()
+    away.rename(folder)
+    call_command("purge", "--older-than", "100")
+    assert [path for path in folder.rglob("*") if path.is_file()] == []
+
+
+def test_while_the_storage_is_away_people_and_programs_are_told_to_come_back(
+    folder: Path, session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    folder.write_text("no folder")
+    browser = Client(raise_request_exception=False)
+    token = ApiToken.make(alice, name="t", scopes=["write"], days=1)[1]
+    browser.force_login(alice)
+    given = {"text": CMDLINE.decode()}
+    page = browser.post(f"/sessions/{session_of_alice.pk}/paste/guest", given)
+    answer = browser.post(
+        f"/api/v1/sessions/{session_of_alice.pk}/evidence",
+        given,
+        content_type="application/json",
+        headers={"authorization": f"Bearer {token}"},
+    )
+    assert (page.status_code, answer.status_code) == (503, 503)
+    assert "storage" in page.content.decode()
+    assert "storage" in answer.json()["detail"]
 
 
 @pytest.mark.service

@@ -9,7 +9,8 @@ from django.contrib.sessions.models import Session
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from webapp.triage.purging import Purged, give_back, purge
+from webapp.triage.bodies import LostError
+from webapp.triage.purging import Purged, forget_outside, give_back, purge
 
 
 class Command(BaseCommand):
@@ -46,3 +47,12 @@ class Command(BaseCommand):
         outputs, size = sum(one.evidence for one in done), sum(one.size_bytes for one in done)
         what = "would go" if dry_run else "are gone"
         self.stdout.write(f"{outputs} outputs of {len(done)} sessions {what}, {size:,} bytes")
+        if not dry_run:
+            _forget_outside()
+
+
+def _forget_outside() -> None:
+    try:
+        forget_outside()
+    except LostError as error:
+        raise CommandError(f"{error} It is tried again by the next purge.") from error
