@@ -7,7 +7,7 @@ from typing import Any
 
 from django import template
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 from webapp.diagnosis.facts import Sourced
 from webapp.triage.cited import Cited, cited
@@ -54,5 +54,5 @@ def _links(found: Sequence[Cited]) -> SafeString:
 
 def _older(item: Cited) -> SafeString:
     if not item.older:
-        return mark_safe("")
+        return SafeString("")
     return format_html('<span class="basis">older, {}</span> ', moment(item.older))
