@@ -75,6 +75,26 @@ def test_an_all_reduce_is_shown_with_its_interval_and_its_tail(
     assert "connections P2P/CUMEM 48" in page
 
 
+def test_a_run_is_made_again_with_its_arguments(browser: Client, alice: User) -> None:
+    session = session_open(owner=alice, title="again")
+    target = gpu_vm(session, alice)
+    pinned = {"ARGV": "--batch=4", "INTERPRETER": "/opt/py/bin/python"}
+    tagged = {**pinned, "AB": "a trial", "STEP": "2", "ARM": "A"}
+    first = runs.queue_benchmark(session, target, alice, "bench.copy", tagged)
+    claim = runs.claim(first.pk)
+    assert claim
+    assert runs.finish(claim, RunState.SUCCEEDED)
+    page = browser.get(f"/sessions/{session.pk}/runs/{first.pk}").content.decode()
+    assert "--batch=4" in page
+    asked, address = {"again": "1"}, f"/sessions/{session.pk}/targets/{target.pk}/run"
+    refused = browser.post(address, asked, follow=True).content.decode()
+    assert "tick that it may" in refused
+    assert browser.post(address, {"again": "99", "yes": "1"}).status_code == 404
+    browser.post(address, {**asked, "yes": "1"})
+    second = session.runs.get(number=2)
+    assert (second.names, second.arguments) == (["bench.copy"], pinned)
+
+
 def test_a_benchmark_that_waits_says_for_which_run(browser: Client, alice: User, bob: User) -> None:
     session = session_open(owner=alice, title="measure")
     target = gpu_vm(session, alice)

@@ -19,8 +19,9 @@ from agents.benchmark import all_benchmarks
 from webapp.triage import turns
 from webapp.triage.measured import live
 from webapp.triage.models import DiagnosisSession, Evidence, OutputChunk, Run, RunState, Target
-from webapp.triage.offering import arguments_of
+from webapp.triage.offering import ARGV, arguments_of
 from webapp.triage.runs import (
+    BENCHMARK,
     queue_benchmark,
     queue_probes,
     request_cancel,
@@ -35,7 +36,10 @@ def start(request: HttpRequest, session: DiagnosisSession, target_id: int) -> Ht
     target = get_object_or_404(session.targets, pk=target_id)
     benchmark = request.POST.get("benchmark", "")
     try:
-        if benchmark:
+        if again := request.POST.get("again", ""):
+            run = _queue_again(request, session, target, again)
+            benchmark = run.names[0] if run.kind == BENCHMARK else ""
+        elif benchmark:
             run = _queue_measurement(request, session, target, benchmark)
         else:
             arguments = (
@@ -49,6 +53,27 @@ def start(request: HttpRequest, session: DiagnosisSession, target_id: int) -> Ht
     return redirect(f"/sessions/{session.pk}/{back}#run-{run.number}")
 
 
+PINNED = (ARGV, "INTERPRETER")  # of a benchmark's arguments; the others say which A/B's step it was
+
+
+def _queue_again(
+    request: HttpRequest, session: DiagnosisSession, target: Target, number: str
+) -> Run:
+    """What an earlier run of this machine asked, with its arguments. Raises ValueError as the first does."""
+    found = session.runs.filter(target=target, number=int(number[:9]) if number.isdecimal() else 0)
+    before = get_object_or_404(found)
+    user, given = acting(request), before.arguments
+    if before.kind != BENCHMARK:
+        return queue_probes(session, target, user, before.names, given)
+    if not request.POST.get("yes"):
+        raise ValueError(NEEDS_YES)
+    pinned = {name: given[name] for name in PINNED if name in given}
+    return queue_benchmark(session, target, user, before.names[0], pinned)
+
+
+NEEDS_YES = "It loads the machine: tick that it may, then start it."
+
+
 def _queue_measurement(
     request: HttpRequest, session: DiagnosisSession, target: Target, name: str
 ) -> Run:
@@ -58,7 +83,7 @@ def _queue_measurement(
     if python := request.POST.get("interpreter", "").strip():
         arguments["INTERPRETER"] = python
     if not request.POST.get("yes"):
-        raise ValueError("It loads the machine: tick that it may, then start it.")
+        raise ValueError(NEEDS_YES)
     return queue_benchmark(session, target, acting(request), name, arguments)
 
 
