@@ -145,7 +145,7 @@ def gate_change(item: Item) -> str:
         return f"{gate_value(item.before)} → {gate_value(item.after)}"
     was, now = str(item.before).split(), str(item.after).split()
     gone = [f"− {word}" for word in was if word not in now]
-    return "  ".join([*gone, *(f"+ {word}" for word in now if word not in was)])
+    return ", ".join([*gone, *(f"+ {word}" for word in now if word not in was)])
 
 
 @register.filter

@@ -47,6 +47,11 @@ def placing(context: Any, evidence: Evidence, sentence: str = "") -> dict[str, A
     }
 
 
+@register.filter
+def lines_to(first: int, last: int) -> str:
+    return f"line {first}" if first == last else f"lines {first}–{last}"
+
+
 def _shown(evidence: Evidence, spans: Sequence[Sequence[int]]) -> list[tuple[int, int, str]]:
     """Each range with the beginning of its first line; of an output of megabytes only the numbers."""
     if not spans or evidence.purged_at or evidence.size_bytes > QUOTED_BYTES:
