@@ -51,7 +51,8 @@ def test_shares() -> None:
 def test_no_value_of_a_fact_is_said_as_programs_have_it() -> None:
     types = {fact.type for fact in all_facts().values()}
     for kind in (kind for kind in types if isinstance(kind, EnumType)):
-        said = {called(value) for value in kind}
+        values: list[object] = list(kind)
+        said = {called(value) for value in values}
         assert not {text for text in said if "_" in text or text in {"other", "unknown"}}, kind
     assert [called(value) for value in (True, False, 1, "other")] == ["yes", "no", "1", "other"]
 
