@@ -492,8 +492,8 @@ def test_answers_of_two_people_at_once_are_told(
         return request.user
 
     monkeypatch.setattr(view, meanwhile)
-    answer = browser.post(
-        f"/sessions/{session_of_alice.pk}/host", {"host_root": "yes"}, follow=True
-    )
-    assert "Nothing was kept" in answer.content.decode()
+    given = {"version": "0", "host_root": "yes"}
+    answer = browser.post(f"/sessions/{session_of_alice.pk}/host", given)
+    assert answer.status_code == 409
+    assert "Someone saved this session" in answer.content.decode()
     assert kept.get().workload == {}

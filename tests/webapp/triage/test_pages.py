@@ -140,6 +140,23 @@ def test_two_people_typing_at_once_lose_nothing(browser: Client, alice: User) ->
     assert session.own_words == "it is the network"
 
 
+def test_two_people_answering_for_the_host_lose_nothing(browser: Client, alice: User) -> None:
+    session = session_open(owner=alice, title="both")
+    address = f"/sessions/{session.pk}/host"
+    assert 'name="version" value="0"' in browser.get(address).content.decode()
+    browser.post(address, {"version": "0", "host_root": "no", "why_vm": "house rule"})
+    late = browser.post(address, {"version": "0", "host_root": "yes", "why_vm": "snapshots"})
+    assert late.status_code == 409
+    page = late.content.decode()
+    assert 'value="snapshots"' in page
+    assert "“house rule”" in page
+    session.refresh_from_db()
+    assert session.workload["host"]["why_vm"] == "house rule"
+    browser.post(address, {"version": "1", "host_root": "yes", "why_vm": "snapshots"})
+    session.refresh_from_db()
+    assert session.workload["host"]["why_vm"] == "snapshots"
+
+
 def test_a_bad_address_for_a_target_is_told_in_place(browser: Client, alice: User) -> None:
     session = session_open(owner=alice, title="target")
     typed = {"host": "-oProxyCommand=evil", "port": "22", "user": "root"}

@@ -30,6 +30,7 @@ from webapp.triage.sessions import EditedMeanwhileError, session_save
 from webapp.triage.uploads import receive
 from webapp.triage.views.shell import acting, on_session, shell
 from webapp.triage.views.start import given
+from webapp.triage.views.symptom import asked_version
 
 ANSWERS = {
     "host_root": (
@@ -115,9 +116,10 @@ def _look(
     role: View,
     form: SshTargetForm | None = None,
     status: int = 200,
+    typed: dict[str, Any] | None = None,
 ) -> HttpResponse:
     """form: as it was sent; else there is one where no machine is yet, and with ?add=1 instead of the
-    runs."""
+    runs. typed: answers about the host that were not kept, because somebody else saved meanwhile."""
     facts = facts_of(session)
     targets = list(session.targets.filter(role=role.value, beside=False).with_pins())
     if form is None and (not targets or request.GET.get("add")):
@@ -135,7 +137,8 @@ def _look(
         commands=preview_of(role),
         worth_pasting=WORTH_PASTING if role is View.GUEST else (),
         answers=ANSWERS,
-        host_answers=session.workload.get("host", {}),
+        host_answers=session.workload.get("host", {}) if typed is None else typed,
+        theirs=None if typed is None else session.workload.get("host", {}),
     )
     return TemplateResponse(request, f"triage/{role.value}.html", context, status=status)
 
@@ -181,13 +184,13 @@ def host(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
             session_save(
                 session,
                 user=acting(request),
-                version=session.version,
+                version=asked_version(request),
                 what="host",
                 values={"workload": {**session.workload, "host": kept}},
             )
             messages.success(request, "Kept.")
         except EditedMeanwhileError as error:
-            messages.error(request, f"{error} Nothing was kept; answer once more.")
+            return _look(request, error.current, View.HOST, status=409, typed=kept)
         return redirect("triage:host", session.pk)
     return _look(request, session, View.HOST)
 

@@ -61,7 +61,11 @@ def _save(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     }
     try:
         session_save(
-            session, user=acting(request), version=_version(request), what="symptom", values=values
+            session,
+            user=acting(request),
+            version=asked_version(request),
+            what="symptom",
+            values=values,
         )
     except EditedMeanwhileError as conflict:
         return _page(request, conflict.current, form, points, conflict=conflict.current, status=409)
@@ -81,7 +85,7 @@ def _filled(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     while rows and not any(rows[-1].values()):
         rows.pop()
     points = forms.PointFormSet(initial=rows, prefix="point")
-    session.version = _version(request)
+    session.version = asked_version(request)
     return _page(request, session, form, points, preset=preset, unsaved=True)
 
 
@@ -125,7 +129,7 @@ def hypothesis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
             session_save(
                 session,
                 user=acting(request),
-                version=_version(request),
+                version=asked_version(request),
                 what="hypothesis",
                 values=values,
             )
@@ -157,6 +161,7 @@ def _as_asked() -> list[Hypothesis]:
     )
 
 
-def _version(request: HttpRequest) -> int:
+def asked_version(request: HttpRequest) -> int:
+    """What the form was opened on; -1, which no row has, without one."""
     raw = request.POST.get("version", "")
     return int(raw) if re.fullmatch(r"[0-9]{1,9}", raw) else -1
