@@ -29,7 +29,7 @@ class Phase:
     """One phase's part on one machine.
 
     scripts: those that can be made now, in the order apply, verify, rollback. problem: why there is
-    no apply script, "" when there is one.
+    no apply script, "" when there is one. gives_up: the isolation that is gone once it is applied.
     """
 
     id: str
@@ -37,6 +37,7 @@ class Phase:
     role: View
     scripts: tuple[PhaseScript, ...]
     problem: str = ""
+    gives_up: tuple[str, ...] = ()
 
     @property
     def apply(self) -> PhaseScript | None:
@@ -115,7 +116,17 @@ def _phase(found: Diagnosis, name: str, vmid: int | None, role: View) -> Phase:
             problem = problem or error.on_page
     if any(script.do is Do.APPLY for script in made):
         problem = ""
-    return Phase(name, PHASES[name], role, tuple(made), problem)
+    gives_up = tuple(_gives_up(found, name)) if role is View.HOST else ()
+    return Phase(name, PHASES[name], role, tuple(made), problem, gives_up)
+
+
+def _gives_up(found: Diagnosis, name: str) -> Iterator[str]:
+    """A script carries out what is recommended."""
+    for option in all_options():
+        advised = found.advice[option.id].status is OptionStatus.RECOMMENDED
+        if option.phase == name and option.id in SCRIPTED and advised:
+            if option.isolation_cost != "none":
+                yield option.isolation_cost
 
 
 def _by_hand(found: Diagnosis, name: str) -> tuple[tuple[Option, Advice], ...]:

@@ -55,6 +55,9 @@ def test_the_plan_says_what_each_phase_would_do_and_what_to_type(
         assert f"sh peerpath-host-P2-{act}-vm128.sh" in vm
         assert f"sh peerpath-guest-P2-{act}-vm128.sh" in vm
     assert "sh peerpath-host-P2-apply-vm128.sh --yes" in vm
+    gives_up = "<dt>Isolation given up</dt><dd>"
+    assert f"{gives_up}the GPUs of this VM may write into each other’s memory" in vm
+    assert f"{gives_up}none</dd>" in _section(page, "P0")
     ground = _section(page, "P5")
     assert "nothing to apply" in ground
     assert "Download" not in ground
@@ -162,6 +165,7 @@ def test_a_link_offers_the_phases_it_was_made_for_and_no_other(
     page = _page(hers, f"/asked/{link.pk}")
     assert "You are also asked to carry out" in page
     offered = _section(page, "P2")
+    assert "may write into each other’s memory" in offered
     assert 'id="P0"' not in page
     sums = re.findall(r'href="/fetch/([0-9a-f]{64})"', offered)
     assert len(sums) == 3
