@@ -51,14 +51,16 @@ class Duties:
     _tried: float = 0.0
 
     def must_stop(self) -> bool:
-        """Call often. Once true it stays so, and `reason` says why."""
-        if self.reason is None:
-            self.reason = self._look()
+        """Call often. Once true it stays so, and `reason` says why. The lease is renewed all the same: a
+        machine may take longer to be rid of a run than a lease lasts."""
+        if self.reason is None and handing_back.is_set():
+            self.reason = Stop.SHUTDOWN  # at once, also while the database says nothing
+        else:
+            found = self._look()
+            self.reason = self.reason or found
         return self.reason is not None
 
     def _look(self) -> Stop | None:
-        if handing_back.is_set():
-            return Stop.SHUTDOWN
         try:
             return self._asked_of_the_database()
         except DatabaseError as error:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.utils import timezone
 
 from tests.worker.conftest import alive, in_thread, wait_until
 from webapp.accounts.models import User
@@ -88,6 +91,29 @@ def test_a_worker_fenced_out_stops_the_machine_and_changes_nothing(
     run.refresh_from_db()
     assert (run.state, run.problem) == (RunState.LOST, "by the reconciler")
     wait_until(lambda: not alive(pid), 3)
+
+
+@pytest.mark.parametrize("why", ["cancel", "shutdown"])
+def test_a_run_that_is_being_ended_keeps_its_lease(
+    here: Target, admin: User, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    """The machine may take longer to end it than a lease lasts: nobody else may call it lost meanwhile."""
+    for pace in ("RENEW_EVERY_S", "LOOK_EVERY_S"):
+        monkeypatch.setattr(duties, pace, 0.0)
+    run = queue(here, admin, QUICK)
+    claim = runs.claim(run.pk)
+    assert claim
+    if why == "cancel":
+        assert runs.request_cancel(run, admin)
+    else:
+        monkeypatch.setattr(duties, "handing_back", threading.Event())
+        duties.handing_back.set()
+    watching = duties.Duties(claim)
+    assert watching.must_stop()
+    Run.objects.filter(pk=run.pk).update(lease_expires_at=timezone.now())
+    assert watching.must_stop()
+    assert runs.expire_leases(timezone.now() + timedelta(seconds=1)) == 0
+    assert watching.reason == {"cancel": duties.Stop.ASKED, "shutdown": duties.Stop.SHUTDOWN}[why]
 
 
 def test_a_process_asked_to_end_stops_its_runs_and_hands_them_back(
