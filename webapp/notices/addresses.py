@@ -11,6 +11,9 @@ from django.conf import settings
 
 # IANA, Internet Protocol Version 6 Address Space, 2019.
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
+# IANA, IPv4 Special-Purpose Address Registry, 2024: for protocols, of which Python knew a part alone before
+# 3.11.10 and 3.12.4; one cloud's metadata are at 192.0.0.192.
+_PROTOCOLS = ipaddress.IPv4Network("192.0.0.0/24")
 
 
 class AddressError(Exception):
@@ -78,7 +81,7 @@ def is_public(text: str) -> bool:
     meant = inner or address
     if isinstance(meant, ipaddress.IPv6Address) and meant not in _GLOBAL_UNICAST:
         return False
-    return meant.is_global and not meant.is_multicast
+    return meant.is_global and not meant.is_multicast and meant not in _PROTOCOLS
 
 
 def _inside(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
