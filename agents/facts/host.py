@@ -107,6 +107,15 @@ class ConfiguredCmdline:
 
 
 @dataclass(frozen=True, slots=True)
+class CpuGovernor:
+    """governors: how many CPUs have each frequency governor. driver: the kernel's scaling driver, which
+    decides what a governor's name means; None: not told."""
+
+    governors: Mapping[str, int]
+    driver: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class HeldRegion:
     """A memory region of a device that somebody on the host holds, so that VFIO cannot have it; for a
     GPU usually the boot framebuffer. bar: 0 to 5."""
@@ -173,6 +182,9 @@ PCI_MAPPINGS: Fact[tuple[PciMapping, ...]] = Fact(
 )
 CONFIGURED_CMDLINE: Fact[ConfiguredCmdline] = Fact(
     "host.configured_cmdline", "Kernel options set for the next boot", ConfiguredCmdline
+)
+CPU_GOVERNOR: Fact[CpuGovernor] = Fact(
+    "host.cpu_governor", "Frequency governor of the host", CpuGovernor
 )
 LXC: Fact[tuple[LxcContainer, ...]] = Fact("host.lxc", "LXC containers", tuple[LxcContainer, ...])
 VMX: Fact[tuple[VmxConfig, ...]] = Fact(

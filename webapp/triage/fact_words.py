@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from agents.facts.gpu import BarFailure, Clique, GpuNuma, PcieLink, XidEvent
-from agents.facts.host import GpuPath, IommuGroup, PciMapping, Platform
+from agents.facts.host import CpuGovernor, GpuPath, IommuGroup, PciMapping, Platform
 from agents.facts.platform import Iommu, NumaNode, SharedMemory
 
 NAMED = 8  # of one kind; the evidence has them all
@@ -143,6 +143,11 @@ def _iommu(value: Iommu) -> str:
     return ", ".join(filter(None, parts))
 
 
+def _governor(value: CpuGovernor) -> str:
+    text = counted(Counter(value.governors).elements(), "CPUs")
+    return f"{text}; driver {value.driver}" if value.driver else text
+
+
 def _platform(value: Platform) -> str:
     sockets = _number(value.sockets, "socket") if value.sockets is not None else None
     board = " ".join(filter(None, (value.vendor, value.board)))
@@ -166,6 +171,7 @@ LISTS: Mapping[type, Callable[[Any], str]] = {
     XidEvent: _xids,
 }
 ONES: Mapping[type, Callable[[Any], str]] = {
+    CpuGovernor: _governor,
     Iommu: _iommu,
     Platform: _platform,
     SharedMemory: _shared_memory,

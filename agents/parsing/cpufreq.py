@@ -1,0 +1,98 @@
+"""The frequency governor of each CPU: the kernel's files as grep and cat print them, and cpupower's words.
+
+grep prints ".../cpu0/cpufreq/scaling_governor:powersave", cat the word alone, once a CPU, and `uniq -c`
+counts those (Linux, admin-guide/pm/cpufreq). cpupower-frequency-info(1) prints "analyzing CPU 0:",
+"  driver: intel_pstate" and, below, 'The governor "powersave" may decide which speed to use'.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agents.facts.host import CpuGovernor
+from agents.parsing.said_lines import said_lines
+
+# The kernel's own (drivers/cpufreq, kernel/sched); half a word at a cut is none of them.
+GOVERNORS = "performance|powersave|schedutil|ondemand|conservative|userspace"
+_LINE = re.compile(
+    r"\s*(?:(?:/sys/devices/system/cpu/)?"
+    rf"cpu(?P<cpu>\d{{1,5}})/cpufreq/scaling_(?:governor:(?P<set>{GOVERNORS})|driver:(?P<by>[\w-]{{1,40}}))"
+    r"|analyzing CPU (?P<analyzed>\d{1,5}):"
+    r"|driver: (?P<driver>[\w-]{1,40})"
+    rf'|The governor "(?P<decides>{GOVERNORS})" may decide which speed to use'
+    rf"|(?:(?P<times>[1-9]\d{{0,4}}) )?(?P<word>{GOVERNORS}))\s*$"
+)
+_LINE_CAP = 400
+_ONLINE = re.compile(r"(?m)^\s*/sys/devices/system/cpu/online:([\d,-]{1,4000})\s*$")
+_SPAN = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """One line. cpu None: a driver, which is one for all, or of no CPU by its number. times: CPUs."""
+
+    line: int
+    is_driver: bool
+    value: str
+    cpu: int | None = None
+    times: int = 1
+
+
+def parse(text: str) -> tuple[CpuGovernor, tuple[int, ...], tuple[str, ...]] | None:
+    """The governors, the 1-based lines they stand on, and what is missing; None when there is none."""
+    said = list(_said(text))
+    governors = [one for one in said if not one.is_driver]
+    if not governors:
+        return None
+    by_cpu = {one.cpu: one.value for one in governors if one.cpu is not None}
+    counts = Counter(by_cpu.values())
+    for one in governors:
+        if one.cpu is None:
+            counts[one.value] += one.times
+    drivers = {one.value for one in said if one.is_driver}
+    found = CpuGovernor(dict(sorted(counts.items())), drivers.pop() if len(drivers) == 1 else None)
+    highest = max(by_cpu, default=-1)
+    return found, _lines(said), _missing(counts.total(), _online(text), highest)
+
+
+def _said(text: str) -> Iterator[_Said]:
+    cpu = None
+    for number, raw in said_lines(text):
+        found = _LINE.match(raw[:_LINE_CAP])
+        if found is None:
+            continue
+        if found["analyzed"]:
+            cpu = int(found["analyzed"])
+        elif driver := found["by"] or found["driver"]:
+            yield _Said(number, True, driver)
+        elif found["set"]:
+            yield _Said(number, False, found["set"], int(found["cpu"]))
+        elif found["decides"]:
+            yield _Said(number, False, found["decides"], cpu)
+        else:
+            yield _Said(number, False, found["word"], None, int(found["times"] or 1))
+
+
+def _lines(said: Sequence[_Said]) -> tuple[int, ...]:
+    """The first that names a governor or driver before its repeats: a claim shows only the first few."""
+    first = {one.value: one.line for one in reversed(said)}
+    return tuple(sorted(first.values())) + tuple(
+        one.line for one in said if first[one.value] != one.line
+    )
+
+
+def _online(text: str) -> int:
+    """How many CPUs run; 0 where the text does not tell."""
+    listed = _ONLINE.search(text)
+    spans = _SPAN.findall(listed[1]) if listed else []
+    return sum(max(0, int(last or first) - int(first) + 1) for first, last in spans)
+
+
+def _missing(seen: int, online: int, highest: int) -> tuple[str, ...]:
+    """Where the text does not tell how many run, one CPU is not all, nor are some below the highest."""
+    if online:
+        return (f"{online - seen} of {online} CPUs",) if seen < online else ()
+    return ("the other CPUs",) if seen <= max(highest, 1) else ()
