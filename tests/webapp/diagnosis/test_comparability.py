@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from agents.facts import Reading
 from agents.facts.bench import (
     ALLREDUCE,
     COPY,
@@ -20,6 +21,7 @@ from agents.facts.bench import (
     ServingRow,
     Timing,
 )
+from agents.facts.host import CPU_GOVERNOR, CpuGovernor
 from agents.facts.nccl import ENGINE, Engine
 from agents.facts.platform import DRIVER_VERSION, KERNEL_CMDLINE
 from webapp.diagnosis.catalogue import all_options
@@ -135,6 +137,25 @@ def test_a_change_that_the_option_declares_is_intended() -> None:
     assert item(judged(facts).gate, "settings of NCCL and CUDA").standing is Standing.UNINTENDED
     meant = item(judged(facts, "nccl_p2p_level").gate, "settings of NCCL and CUDA")
     assert meant.standing is Standing.INTENDED
+
+
+def _with_governors(*readings: Reading[CpuGovernor]) -> Facts:
+    found = facts_of(result(), result())
+    items = [item for group in found.readings.values() for item in group]
+    given = [Sourced(one, f"g{epoch}", epoch) for epoch, one in enumerate(readings)]
+    return Facts.of([*items, *given])
+
+
+def test_another_governor_is_what_its_option_means_to_change() -> None:
+    was, now = (CPU_GOVERNOR.known(CpuGovernor({n: 64})) for n in ("schedutil", "performance"))
+    title = "frequency governor of the host"
+    facts = _with_governors(was, now)
+    assert item(judged(facts).gate, title).standing is Standing.UNINTENDED
+    assert item(judged(facts, "host_governor").gate, title).standing is Standing.INTENDED
+    none = CPU_GOVERNOR.absent("no cpufreq folder")
+    assert item(judged(_with_governors(none, none)).gate, title).standing is Standing.SAME
+    one = CPU_GOVERNOR.known(CpuGovernor({"schedutil": 1}), missing=("the other CPUs",))
+    assert item(judged(_with_governors(was, one)).gate, title).standing is Standing.UNKNOWN
 
 
 def test_limits_and_the_order_of_words_change_nothing() -> None:

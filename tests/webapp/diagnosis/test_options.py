@@ -10,7 +10,15 @@ import pytest
 from agents.facts import Reading
 from agents.facts.bench import DELIVERY, PROFILE, DeliveryResult, Profile
 from agents.facts.gpu import GPUS, Gpu
-from agents.facts.host import GPU_PATHS, HOST_CMDLINE, VFIO_ERRORS, GpuPath, VfioError
+from agents.facts.host import (
+    CPU_GOVERNOR,
+    GPU_PATHS,
+    HOST_CMDLINE,
+    VFIO_ERRORS,
+    CpuGovernor,
+    GpuPath,
+    VfioError,
+)
 from agents.facts.nccl import ENGINE, NCCL_ENV, Engine
 from agents.facts.p2p import P2pCode
 from agents.facts.platform import KERNEL_CMDLINE, MACHINE_TYPE, VIRT_KIND, MachineType
@@ -21,6 +29,7 @@ from tests.webapp.diagnosis.sample_facts import case_at, diagnosed
 from webapp.diagnosis.bound import bounds
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, Verdict, VerdictKind
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
+from webapp.diagnosis.claim import Basis
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.ladder import judge_ladder
 from webapp.diagnosis.phases import PHASES
@@ -219,6 +228,53 @@ def test_acs_matters_only_on_a_switch() -> None:
     )
     assert judged("clear_acs_on_switch", direct).status is S.NO_EFFECT
     assert judged("clear_acs_on_switch", supported=("acs_detour",)).status is S.RECOMMENDED
+
+
+GOVERNORS = {
+    "all performance": (CpuGovernor({"performance": 64}, "acpi-cpufreq"), (), S.DONE),
+    "one of them seen": (CpuGovernor({"performance": 1}), ("the other CPUs",), S.POSSIBLE),
+    "some performance": (CpuGovernor({"performance": 48, "schedutil": 16}), (), S.POSSIBLE),
+    "follows the load": (CpuGovernor({"powersave": 64}, "intel_pstate"), (), S.POSSIBLE),
+    "lowest clock": (CpuGovernor({"powersave": 64}, "acpi-cpufreq"), (), S.POSSIBLE),
+}
+
+
+@pytest.mark.parametrize(
+    ("found", "missing", "status"), list(GOVERNORS.values()), ids=list(GOVERNORS)
+)
+def test_the_governor_is_done_where_every_cpu_was_seen_to_have_it(
+    found: CpuGovernor, missing: tuple[str, ...], status: OptionStatus
+) -> None:
+    advice = judged("host_governor", CPU_GOVERNOR.known(found, lines=(2,), missing=missing))
+    assert advice.status is status
+    assert advice.predicted_effect is None
+    assert advice.why[0].evidence
+    assert advice.why[0].basis is Basis.MEASURED
+    follows = found.driver == "intel_pstate"
+    assert any("the gain may be nothing" in claim.text for claim in advice.why) is follows
+
+
+def test_a_governor_is_said_with_its_counts_and_what_was_not_read() -> None:
+    mixed = CPU_GOVERNOR.known(CpuGovernor({"performance": 48, "schedutil": 16}, "acpi-cpufreq"))
+    assert judged("host_governor", mixed).why[0].text == (
+        "the host’s governor is performance on 48, schedutil on 16 of 64 CPUs; the driver is acpi-cpufreq"
+    )
+    one = CPU_GOVERNOR.known(CpuGovernor({"performance": 1}), missing=("the other CPUs",))
+    assert judged("host_governor", one).why[0].text == (
+        "the host’s governor is performance on 1 CPU; not read: the other CPUs"
+    )
+
+
+def test_no_governor_to_set_is_not_the_same_as_one_that_was_not_read() -> None:
+    none = judged("host_governor", CPU_GOVERNOR.absent("no cpufreq folder"))
+    assert none.status is S.BLOCKED
+    assert "no governor to set" in none.why[0].text
+    assert none.why[0].evidence
+    for unread in ((), (CPU_GOVERNOR.not_run("refused"),), (CPU_GOVERNOR.unreadable("cut"),)):
+        advice = judged("host_governor", *unread)
+        assert advice.status is S.POSSIBLE
+        assert "was not read" in advice.why[0].text
+        assert advice.why[0].basis is Basis.LITERATURE
 
 
 @pytest.mark.parametrize(

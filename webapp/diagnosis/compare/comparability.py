@@ -55,6 +55,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question("kernel", sides.kernel),
     Question("guest’s kernel command line", sides.guest_cmdline, ("guest.kernel_cmdline",)),
     Question("host’s kernel command line", sides.host_cmdline, ("host.kernel_cmdline",)),
+    Question("frequency governor of the host", sides.governor, ("host.cpu_governor",)),
     Question("machine type", sides.machine, ("vm.machine", "guest.machine_type")),
     Question("hostpci of the VM", sides.hostpci, ("vm.hostpci",)),
     Question("CPU type of the VM", sides.vm_cpu, ("vm.cpu",)),

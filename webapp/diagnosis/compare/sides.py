@@ -22,7 +22,7 @@ from agents.facts.bench import (
     Timing,
 )
 from agents.facts.gpu import GPU_COUNT_SMI, GPU_PROCESSES, GPUS, Gpu
-from agents.facts.host import HOST_CMDLINE
+from agents.facts.host import CPU_GOVERNOR, HOST_CMDLINE
 from agents.facts.nccl import ENGINE, NCCL_ENV, NCCL_VERSION
 from agents.facts.platform import (
     CUDA_VERSION,
@@ -136,6 +136,16 @@ def _parameters(line: str | None) -> str | None:
         return None
     words = [w for w in line.split() if not w.startswith(("BOOT_IMAGE=", "initrd="))]
     return " ".join(sorted(words)) or "none"
+
+
+def governor(side: Side) -> Value:
+    """Of every CPU, or not at all: one of them tells nothing of the others."""
+    best = side.facts.best(CPU_GOVERNOR)
+    if best and best.reading.kind is ReadingKind.ABSENT:
+        return "none to set"
+    if best is None or best.reading.value is None or not best.reading.complete:
+        return None
+    return ", ".join(f"{name} on {n} CPUs" for name, n in best.reading.value.governors.items())
 
 
 def machine(side: Side) -> Value:

@@ -23,7 +23,10 @@ _AFFINITY = (
     "`affinity` is not set: which cores the VM may have to itself depends on what else the host runs. By "
     "hand: `qm set VMID --affinity 0-31`, with the cores of the GPUs' node."
 )
-_GOVERNOR = "The frequency governor is not set. By hand: `cpupower frequency-set -g performance`."
+_GOVERNOR = (
+    "The frequency governor is not set. By hand, and again after a boot: `cpupower frequency-set -g "
+    "performance`."
+)
 _RISK = (
     "The pages are taken from the host at boot, whether the VM runs or not: nothing else can use that "
     "memory. If a node has too little, the VM does not start and the old configuration is put back."
@@ -46,7 +49,9 @@ def plan(vm: VmState, advice: Mapping[str, Advice]) -> Plan:
     wanted = _Wanted()
     nodes = _nodes(vm, advice, wanted)
     _pages(vm, advice, nodes, wanted)
-    wanted.left_out += [_AFFINITY, _GOVERNOR]
+    wanted.left_out.append(_AFFINITY)
+    if advice["host_governor"].status is OptionStatus.POSSIBLE:
+        wanted.left_out.append(_GOVERNOR)
     if not wanted.new:
         raise ScriptError("P4 has nothing to change in this VM. " + " ".join(wanted.left_out))
     return vm_plan(
