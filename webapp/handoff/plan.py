@@ -123,10 +123,10 @@ def _phase(found: Diagnosis, name: str, vmid: int | None, role: View) -> Phase:
 def _gives_up(found: Diagnosis, name: str) -> Iterator[str]:
     """A script carries out what is recommended."""
     for option in all_options():
+        scripted = option.phase == name and option.id in SCRIPTED
         advised = found.advice[option.id].status is OptionStatus.RECOMMENDED
-        if option.phase == name and option.id in SCRIPTED and advised:
-            if option.isolation_cost != "none":
-                yield option.isolation_cost
+        if scripted and advised and option.isolation_cost != "none":
+            yield option.isolation_cost
 
 
 def _by_hand(found: Diagnosis, name: str) -> tuple[tuple[Option, Advice], ...]:
