@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agents.facts.host import CpuGovernor
@@ -42,7 +42,8 @@ class _Said:
 
 
 def parse(text: str) -> tuple[CpuGovernor, tuple[int, ...], tuple[str, ...]] | None:
-    """The governors, the 1-based lines they stand on, and what is missing; None when there is none."""
+    """The governors, the 1-based lines that first name each and the driver, and what is missing; None when
+    there is no governor. A host of 256 CPUs says the same 256 times."""
     said = list(_said(text))
     governors = [one for one in said if not one.is_driver]
     if not governors:
@@ -54,8 +55,9 @@ def parse(text: str) -> tuple[CpuGovernor, tuple[int, ...], tuple[str, ...]] | N
             counts[one.value] += one.times
     drivers = {one.value for one in said if one.is_driver}
     found = CpuGovernor(dict(sorted(counts.items())), drivers.pop() if len(drivers) == 1 else None)
-    highest = max(by_cpu, default=-1)
-    return found, _lines(said), _missing(counts.total(), _online(text), highest)
+    lines = {one.value: one.line for one in reversed(said)}
+    missing = _missing(counts.total(), _online(text), highest=max(by_cpu, default=-1))
+    return found, tuple(sorted(lines.values())), missing
 
 
 def _said(text: str) -> Iterator[_Said]:
@@ -74,14 +76,6 @@ def _said(text: str) -> Iterator[_Said]:
             yield _Said(number, False, found["decides"], cpu)
         else:
             yield _Said(number, False, found["word"], None, int(found["times"] or 1))
-
-
-def _lines(said: Sequence[_Said]) -> tuple[int, ...]:
-    """The first that names a governor or driver before its repeats: a claim shows only the first few."""
-    first = {one.value: one.line for one in reversed(said)}
-    return tuple(sorted(first.values())) + tuple(
-        one.line for one in said if first[one.value] != one.line
-    )
 
 
 def _online(text: str) -> int:

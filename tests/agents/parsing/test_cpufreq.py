@@ -36,9 +36,9 @@ def test_a_governor_reads_the_same_from_files_words_counts_and_cpupower(
         found = cpufreq.parse(text)
         assert found is not None
         assert found[0].governors == counts
-        lines = text.splitlines()
-        first = [lines[number - 1] for number in found[1][: len(counts)]]
-        assert all(any(governor in line for line in first) for governor in counts)
+        named = [text.splitlines()[number - 1] for number in found[1]]
+        assert len(named) == len(counts)
+        assert all(any(governor in line for line in named) for governor in counts)
 
 
 PASTED = {
