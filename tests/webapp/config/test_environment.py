@@ -92,6 +92,26 @@ def test_a_worker_that_cannot_start_says_the_same_sentence(tmp_path: Path) -> No
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.service
+@pytest.mark.parametrize(
+    "command", ["invite --admin", "migrate --no-input", "purge --older-than 9"]
+)
+def test_a_database_that_is_away_is_a_sentence_too(tmp_path: Path, command: str) -> None:
+    away = "postgresql://me:pass-word@127.0.0.1:9/peerpath"
+    done = subprocess.run(
+        [sys.executable, "manage.py", *command.split()],
+        cwd=ROOT,
+        env={**os.environ, "PEERPATH_DATA": str(tmp_path), "PEERPATH_DATABASE_URL": away},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("The database cannot be used: connection failed")
+    assert "Traceback" not in done.stderr
+    assert "pass-word" not in done.stderr
+
+
 def test_the_table_of_settings_has_every_name_and_no_other() -> None:
     """settings.py has been read by now, and so has every name that it asks for."""
     rows = (ROOT / "docs" / "deploying.md").read_text().splitlines()
