@@ -11,12 +11,14 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from agents.benchmark import all_benchmarks
+from agents.facts.bench import AllReduceRow
 from tests.webapp.addresses import asked_in
 from tests.webapp.triage.conftest import gpu_vm
 from webapp.accounts.models import User
 from webapp.triage import runs
 from webapp.triage.models import RunState
 from webapp.triage.sessions import session_open
+from webapp.triage.templatetags.show import bus_gb_per_s
 
 PAYLOADS = Path(__file__).resolve().parents[2] / "agents" / "payloads"
 
@@ -70,9 +72,16 @@ def test_an_all_reduce_is_shown_with_its_interval_and_its_tail(
     text = (PAYLOADS / "two_h200_allreduce.jsonl").read_text()
     browser.post(f"/sessions/{session.pk}/paste/path", {"text": text})
     page = browser.get(f"/sessions/{session.pk}/path").content.decode()
-    cells = ("10.32", "10.31–10.32", "10.35", "10.38")
+    cells = ("10.32", "10.31–10.32", "10.35", "10.38", "0.40")
     assert "".join(f'<td class="n">{cell}</td>' for cell in cells) in page
     assert "connections P2P/CUMEM 48" in page
+
+
+def test_busbw_is_what_nccl_tests_prints() -> None:
+    """16 MiB over 8 ranks in 73.6 µs: algbw 227.95, busbw × 1.75 (nccl-tests, doc/PERFORMANCE.md)."""
+    row = AllReduceRow(16 * 2**20, 73.6, 8)
+    assert bus_gb_per_s(row) == pytest.approx(398.9, abs=0.1)
+    assert bus_gb_per_s(AllReduceRow(4096, 1.0, 1)) is None
 
 
 def test_a_run_is_made_again_with_its_arguments(browser: Client, alice: User) -> None:

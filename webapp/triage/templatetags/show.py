@@ -11,10 +11,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from agents.benchmark import all_benchmarks
-from agents.facts.bench import CopyResult
+from agents.facts.bench import AllReduceRow, CopyResult
 from webapp.diagnosis import wording
 from webapp.diagnosis.copy_fit import WayFit
 from webapp.diagnosis.copy_fit import way_fits as fits_of
+from webapp.diagnosis.reference.curves import ring_volume
 from webapp.triage import codec, figures
 from webapp.triage import measured_figures as drawn
 from webapp.triage.measured_figures import size_text
@@ -302,6 +303,13 @@ def figure(value: float | None, digits: int) -> str:
 def any_of(rows: Iterable[Any], name: str) -> bool:
     """Whether one of them has this figure."""
     return any(getattr(row, name) is not None for row in rows)
+
+
+@register.filter
+def bus_gb_per_s(row: AllReduceRow) -> float | None:
+    """nccl-tests' busbw of an all-reduce (its doc/PERFORMANCE.md), in 10⁹ bytes a second."""
+    rate = row.size_bytes / row.time_us / 1e3 if row.time_us else 0.0
+    return rate * ring_volume(row.ranks) if row.ranks > 1 else None
 
 
 @register.filter(name="bytes")
