@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agents.facts.bench import Timing
+from agents.facts.host import CpuGovernor
 from agents.facts.kernels import Figures, MemoryResult, MemoryRow
 from agents.facts.vm import HostPci, Vm
 from webapp.triage.summaries import LONGEST, summary
@@ -33,3 +34,11 @@ def test_memory_says_the_fastest_of_each_gpu() -> None:
         for gpu, rate in (("0", 4100.0), ("0", 4295.4), ("1", 3990.0))
     )
     assert summary(MemoryResult(rows)) == "GPU 0 4295 GB/s, GPU 1 3990 GB/s"
+
+
+def test_a_governor_says_on_how_many_cpus_and_through_which_driver() -> None:
+    mixed = CpuGovernor({"performance": 4, "schedutil": 8}, "acpi-cpufreq")
+    assert summary(mixed) == (
+        "schedutil on 8 of 12 CPUs, performance on 4 of 12 CPUs; driver acpi-cpufreq"
+    )
+    assert summary(CpuGovernor({"powersave": 2})) == "powersave on 2 of 2 CPUs"
