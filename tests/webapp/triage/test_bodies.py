@@ -166,6 +166,22 @@ def test_what_a_storage_did_not_let_go_of_goes_with_the_next_purge(
     assert [path for path in folder.rglob("*") if path.is_file()] == []
 
 
+def test_while_the_storage_is_away_pages_show_what_is_known(
+    folder: Path, session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    given = intake.take_text(session_of_alice, b"nobody knows this\n", user=alice)
+    found = Evidence.objects.get(pk=given.evidence.pk)
+    assert found.unplaced
+    folder.rename(folder.with_name("away"))
+    folder.write_text("no folder")
+    browser = Client()
+    browser.force_login(alice)
+    for page in ("guest", "diagnosis", f"evidence/{found.name}"):
+        answer = browser.get(f"/sessions/{session_of_alice.pk}/{page}")
+        assert answer.status_code == 200, page
+    assert "does not give" in answer.content.decode()
+
+
 def test_while_the_storage_is_away_people_and_programs_are_told_to_come_back(
     folder: Path, session_of_alice: DiagnosisSession, alice: User
 ) -> None:

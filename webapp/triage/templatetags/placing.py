@@ -11,6 +11,7 @@ from django import template
 from agents.facts import View
 from agents.framing import clean
 from agents.read import title_of
+from webapp.triage.bodies import LostError
 from webapp.triage.evidence_rows import QUOTED_BYTES
 from webapp.triage.forms.assignment import reader_choices
 from webapp.triage.models import Evidence
@@ -54,10 +55,21 @@ def lines_to(first: int, last: int) -> str:
 
 def _shown(evidence: Evidence, spans: Sequence[Sequence[int]]) -> list[tuple[int, int, str]]:
     """Each range with the beginning of its first line; of an output of megabytes only the numbers."""
-    if not spans or evidence.purged_at or evidence.size_bytes > QUOTED_BYTES:
+    raw = _quoted(evidence) if spans else b""
+    if not raw:
         return [(first, last, "") for first, last in spans]
-    lines = clean(bytes(vars(evidence).get("quoted") or evidence.raw)).split("\n")
+    lines = clean(raw).split("\n")
     return [(first, last, lines[first - 1].strip()[:80]) for first, last in spans]
+
+
+def _quoted(evidence: Evidence) -> bytes:
+    """b"" of what was purged, of megabytes, and while the storage of evidence is away."""
+    if evidence.purged_at or evidence.size_bytes > QUOTED_BYTES:
+        return b""
+    try:
+        return bytes(vars(evidence).get("quoted") or evidence.raw)
+    except LostError:
+        return b""
 
 
 def _question(first: int, last: int, view: str, readers: list[str]) -> Question:
