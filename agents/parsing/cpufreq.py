@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from agents.facts.host import CpuGovernor
 from agents.parsing.said_lines import said_lines
@@ -26,6 +27,7 @@ _LINE = re.compile(
     rf"|(?:(?P<times>[1-9]\d{{0,4}}) )?(?P<word>{GOVERNORS}))\s*$"
 )
 _LINE_CAP = 400
+_MOST = 3 * 8192  # lines; Linux runs on 8192 CPUs at most (NR_CPUS of x86)
 _ONLINE = re.compile(r"(?m)^\s*/sys/devices/system/cpu/online:([\d,-]{1,4000})\s*$")
 _SPAN = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
@@ -43,10 +45,10 @@ class _Said:
 
 def parse(text: str) -> tuple[CpuGovernor, tuple[int, ...], tuple[str, ...]] | None:
     """The governors, the 1-based lines that first name each and the driver, and what is missing; None when
-    there is no governor. A host of 256 CPUs says the same 256 times."""
-    said = list(_said(text))
+    there is no governor, or more of them than a machine has CPUs."""
+    said = list(islice(_said(text), _MOST + 1))
     governors = [one for one in said if not one.is_driver]
-    if not governors:
+    if not governors or len(said) > _MOST:
         return None
     by_cpu = {one.cpu: one.value for one in governors if one.cpu is not None}
     counts = Counter(by_cpu.values())

@@ -41,7 +41,7 @@ def _nothing(output: Output) -> Reading[CpuGovernor]:
         )
     if output.tool_missing:
         return CPU_GOVERNOR.unsupported("neither grep nor cpupower")
-    return CPU_GOVERNOR.unreadable("no governor of a CPU in the output")
+    return CPU_GOVERNOR.unreadable("no list of the CPUs and their governors in the output")
 
 
 probe = Probe(

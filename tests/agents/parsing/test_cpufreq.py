@@ -81,3 +81,8 @@ def test_one_cpu_given_twice_is_one_and_two_drivers_are_of_two_machines() -> Non
     assert found is not None
     assert found[0].governors == {"performance": 1}
     assert found[0].driver is None
+
+
+def test_more_governors_than_a_machine_has_cpus_are_no_list_of_them() -> None:
+    assert cpufreq.parse("performance\n" * 8192) is not None
+    assert cpufreq.parse("performance\n" * 1_000_000) is None
