@@ -12,9 +12,7 @@ from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option
 
 SOURCE = "Linux cpufreq documentation"
-_LAUNCHES = (
-    "kernel launches wait for the processor; measurable at batch 1 if launches are the limit"
-)
+_LAUNCHES = "kernel launches wait for the processor, which can be measured at batch 1 if launches are the limit"
 _NONE = (
     "the host’s CPUs have no cpufreq folder: no scaling driver is loaded, so there is no governor to set. "
     "The kernel leaves the clock to the firmware, and how that is set up was not read"
@@ -29,7 +27,7 @@ def judge(case: Case) -> Advice:
     if best and best.reading.kind is ReadingKind.ABSENT:
         return advise(OptionStatus.BLOCKED, because(_NONE, SOURCE, refs))
     if best is None or best.reading.value is None:
-        text = f"the host’s governor was not read. {_LAUNCHES}"
+        text = f"the host’s governor was not read; {_LAUNCHES}"
         return advise(OptionStatus.POSSIBLE, because(text, SOURCE))
     found: CpuGovernor = best.reading.value
     claims = [seen(_found(best.reading, found), refs, SOURCE)]
