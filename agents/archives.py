@@ -272,7 +272,10 @@ def _zip_refusal(info: zipfile.ZipInfo) -> str:
 
 
 def _refusal(name: str) -> str:
-    """Why this path is not taken: it would lead out of a folder that it were unpacked to."""
+    """Why this path is not taken: it would lead out of a folder that it were unpacked to, or is none (of a
+    zip's, what follows a NUL is gone)."""
+    if not name:
+        return "it has no name"
     if name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:[/\\]", name):
         return "its path is absolute"
     if ".." in re.split(r"[/\\]", name):

@@ -124,6 +124,16 @@ def test_a_link_in_a_zip_is_left_out() -> None:
     assert "link" in bad.problem
 
 
+def test_a_zip_s_file_without_a_name_is_left_out() -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("XY", "nobody")
+        archive.writestr("after.txt", "ok")
+    bad, good = unpack(stream.getvalue().replace(b"XY", b"\0Y"))
+    assert bad.problem == "it has no name"
+    assert good == Member("after.txt", b"ok")
+
+
 @pytest.mark.parametrize(
     "pack",
     [
