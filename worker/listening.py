@@ -55,21 +55,23 @@ class Listening:
     stop: Event
 
     def pieces(self, wait_s: float) -> Iterator[bytes]:
-        """Output as it comes, joined to at most 256 KiB or what comes in a quarter of a second, so that
-        a machine's forty answers are a few writes; empty bytes after every silence of `wait_s`, so that
-        the caller can look after its other duties."""
+        """Output as it comes: at once after a silence, else joined to what comes in a quarter of a second,
+        at most 256 KiB, so that a machine's forty answers are a few writes; empty bytes after every
+        silence of `wait_s`, so that the caller can look after its other duties."""
+        until = time.monotonic()
         while not (self._future.done() and self._arrived.empty()):
-            yield self._next(wait_s)
+            if piece := self._next(wait_s, until):
+                until = time.monotonic() + _TOGETHER_S
+            yield piece
 
     def ending(self) -> Ending:
         """How it ended; raises what the agent raised. Waits for it."""
         return self._future.result()
 
-    def _next(self, wait_s: float) -> bytes:
+    def _next(self, wait_s: float, until: float) -> bytes:
         piece = b""
         with suppress(Empty):
             piece = self._arrived.get(timeout=wait_s)
-            until = time.monotonic() + _TOGETHER_S
             while len(piece) < _PIECE_BYTES:
                 left = 0.0 if self._future.done() else until - time.monotonic()
                 piece += self._arrived.get(timeout=max(0.0, left))
