@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from django.db.models import QuerySet
+
 from agents.agent import Agent, AgentError, Ending
 from agents.benchmark import Benchmark, all_benchmarks
 from agents.facts import Fact, ReadingKind
+from agents.facts.bench import TELEMETRY
 from agents.facts.platform import PYTHON_WITH_TORCH, REFERENCE_TOOLS
 from agents.framing import clean
 from agents.interpreter import chosen_of
@@ -88,11 +91,16 @@ class Measuring:
 
     @property
     def anything(self) -> bool:
-        return bool(self.output)
+        """Whether something was measured; what the GPUs did meanwhile is no measurement by itself."""
+        return self._read().filter(kind=ReadingKind.KNOWN).exists()
 
     @property
     def came(self) -> str:
-        return "What it measured by then is kept." if self.output else "It had measured nothing."
+        return "What it measured by then is kept." if self.anything else "It had measured nothing."
+
+    def _read(self) -> QuerySet[StoredReading]:
+        found = StoredReading.objects.filter(evidence__run=self.run)
+        return found.exclude(fact_id=TELEMETRY.id)
 
     def _refused(self) -> str:
         """Why the program would not measure, with what to do about it; "" when it did measure."""
@@ -100,13 +108,26 @@ class Measuring:
         measured = [row for _, row in said.rows if "schema" not in row]
         return "" if measured else said.error[:500]
 
+    def _unread(self) -> str:
+        """What its output was instead of a measurement."""
+        if not self.output:
+            return "it printed nothing"
+        said = self._read().exclude(detail="").values_list("detail", flat=True).first()
+        return (said or "its output holds no measurement")[:300]
+
     def verdict(self, ending: Ending) -> tuple[RunState, str]:
-        if ending.exit_code == 0:
+        """An exit code of 0 alone is no success: what ended so and measured nothing has failed."""
+        anything, said = self.anything, clean(ending.stderr).strip()[-500:]
+        if ending.exit_code == 0 and anything:
             return RunState.SUCCEEDED, ""
         if ending.exit_code == _COPY_DAMAGED and not self.output:
             return RunState.FAILED, "The program did not arrive whole on the machine; run it again."
         if refused := self._refused():
             return RunState.FAILED, f"Nothing was measured: {refused}."
-        said = clean(ending.stderr).strip()[-500:]
+        if ending.exit_code == 0:
+            problem = (
+                f"The program ended with exit code 0, but nothing was measured: {self._unread()}."
+            )
+            return RunState.FAILED, f"{problem} {said}".strip()
         problem = f"The benchmark ended with exit code {ending.exit_code}. {self.came} {said}"
-        return RunState.PARTLY if self.anything else RunState.FAILED, problem.strip()
+        return RunState.PARTLY if anything else RunState.FAILED, problem.strip()

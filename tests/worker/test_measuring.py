@@ -22,6 +22,8 @@ ROW = (
     '{"path": "same", "source": "0", "destination": "0", "size_bytes": 12288, "timing": "device",'
     ' "time_us": 0.9, "samples": 200}'
 )
+LOOKS = """{"telemetry": ["gpu", "power_w", "busy_percent"], "every_s": 0.4}
+{"at_s": 0.4, "gpus": [[0, 80.0, 0.0]]}"""
 PRINTS = f"cat <<'ROWS'\n{HEAD}\n{ROW}\nROWS\n"
 END = "echo '{\"end\": true}'\n"
 
@@ -72,6 +74,42 @@ def test_a_benchmark_that_would_not_measure_says_why(
     assert run.state == RunState.FAILED
     assert run.problem == "Nothing was measured: GPU 0 is busy; stop the engine."
     assert run.evidence.get().readings.get(fact_id="bench.copy").value is None
+
+
+@pytest.mark.parametrize(
+    ("prints", "why"),
+    [
+        ("", "it printed nothing"),
+        ("echo all is well", "no measurement in the output: all is well"),
+        (f"cat <<'ROWS'\n{HEAD}\n{{\"end\": true}}\nROWS", "no measurement in the output"),
+        (f"cat <<'ROWS'\n{HEAD}\n{LOOKS}\n{{\"end\": true}}\nROWS", "no measurement in the output"),
+    ],
+)
+def test_a_benchmark_that_measured_nothing_has_not_succeeded(
+    here: Target, admin: User, tools: Callable[[str, str], Path], prints: str, why: str
+) -> None:
+    run = measure(here, admin, tools("py", f"{prints}\necho odd >&2\nexit 0"))
+    tasks.run(str(run.pk))
+    run.refresh_from_db()
+    assert run.state == RunState.FAILED
+    assert run.problem.startswith(
+        f"The program ended with exit code 0, but nothing was measured: {why}"
+    )
+    assert run.problem.endswith("odd")
+    finished = here.session.events.filter(kind="run_finished").get()
+    assert finished.data["state"] == "failed"  # what notices and the API tell
+    telemetry = run.evidence.filter(readings__fact_id="bench.telemetry", readings__kind="known")
+    assert telemetry.exists() is (LOOKS in prints)
+
+
+def test_a_benchmark_that_broke_before_it_measured_claims_nothing(
+    here: Target, admin: User, tools: Callable[[str, str], Path]
+) -> None:
+    run = measure(here, admin, tools("py", "echo Traceback; exit 1"))
+    tasks.run(str(run.pk))
+    run.refresh_from_db()
+    assert run.state == RunState.FAILED
+    assert "It had measured nothing." in run.problem
 
 
 def test_a_cancelled_benchmark_is_ended_there_and_the_next_one_starts(
