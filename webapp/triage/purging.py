@@ -30,10 +30,12 @@ class Purged:
     size_bytes: int
 
 
-def purge(before: datetime, *, dry_run: bool = False) -> Iterator[Purged]:
-    """Session by session, each in a transaction of its own: what came before that moment."""
-    sessions = DiagnosisSession.objects.filter(created_at__lt=before).order_by("created_at", "pk")
-    for session in sessions:
+def purge(
+    before: datetime, *, only: DiagnosisSession | None = None, dry_run: bool = False
+) -> Iterator[Purged]:
+    """Session by session, each in a transaction of its own: what came before that moment. only: of one."""
+    sessions = DiagnosisSession.objects.filter(created_at__lt=before)
+    for session in (sessions.filter(pk=only.pk) if only else sessions).order_by("created_at", "pk"):
         old, chunks = _evidence(session, before), _chunks(session, before)
         size = _bytes(old, "size_bytes") + _bytes(old, Length("stderr"))
         size += _bytes(chunks, Length("body"))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from datetime import datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
@@ -19,6 +20,7 @@ from webapp.triage import intake
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.diagnosis_json import as_json
 from webapp.triage.models import DiagnosisSession, Event, Evidence, OutputChunk, Run, Target
+from webapp.triage.sessions import session_open
 
 CMDLINE = b"$ cat /proc/cmdline\nBOOT_IMAGE=/boot/vmlinuz-6.8 root=/dev/vda1 iommu=pt\n"
 
@@ -65,6 +67,16 @@ def test_what_is_younger_stays(old: Evidence, alice: User) -> None:
     call_command("purge", "--older-than", "100")
     assert Evidence.objects.get(pk=old.pk).purged_at is not None
     assert Evidence.objects.get(pk=young.pk).raw == b"$ uname -r\n6.8.0\n"
+
+
+def test_one_session_s_bytes_go_at_once(old: Evidence, alice: User) -> None:
+    other = session_open(owner=alice, title="Another")
+    kept = intake.take_text(other, CMDLINE, user=alice).evidence
+    call_command("purge", "--older-than", "0", "--session", str(old.session_id))
+    assert Evidence.objects.get(pk=old.pk).raw == b""
+    assert Evidence.objects.get(pk=kept.pk).raw == CMDLINE
+    with pytest.raises(CommandError, match="There is no session"):
+        call_command("purge", "--older-than", "0", "--session", str(uuid4()))
 
 
 def test_the_same_bytes_given_again_are_stored_again(old: Evidence, alice: User) -> None:

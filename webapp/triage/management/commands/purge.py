@@ -1,15 +1,17 @@
-"""`purge --older-than DAYS`: takes the raw bytes of old outputs away and gives their space back."""
+"""`purge --older-than DAYS [--session ID]`: takes raw bytes of outputs away and gives their space back."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from django.contrib.sessions.models import Session
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from webapp.triage.bodies import LostError
+from webapp.triage.models import DiagnosisSession
 from webapp.triage.purging import Purged, forget_outside, give_back, purge
 
 
@@ -24,6 +26,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--older-than", type=int, required=True, metavar="DAYS", help="what came before that"
         )
+        parser.add_argument("--session", type=UUID, metavar="ID", help="of this session alone")
         parser.add_argument("--dry-run", action="store_true", help="only say what would go")
         parser.add_argument(
             "--full",
@@ -31,12 +34,17 @@ class Command(BaseCommand):
             help="PostgreSQL: give the space back to the disk; locks the tables meanwhile",
         )
 
-    def handle(self, *, older_than: int, dry_run: bool, full: bool, **_: Any) -> None:
+    def handle(
+        self, *, older_than: int, session: UUID | None, dry_run: bool, full: bool, **_: Any
+    ) -> None:
         if not 0 <= older_than <= 36_500:
             raise CommandError("DAYS is a number from 0 to 36500.", returncode=2)
+        only = DiagnosisSession.objects.filter(pk=session).first() if session else None
+        if session and only is None:
+            raise CommandError(f"There is no session {session}.", returncode=2)
         now = timezone.now()
         done: list[Purged] = []
-        for one in purge(now - timedelta(days=older_than), dry_run=dry_run):
+        for one in purge(now - timedelta(days=older_than), only=only, dry_run=dry_run):
             done.append(one)
             self.stdout.write(
                 f"{one.session.pk} {one.session.title}: {one.evidence} outputs, {one.size_bytes:,} bytes"
