@@ -3,7 +3,8 @@
 step = floor (weight reads) + communication + what is left. Ranges are combined so that the truth stays
 inside as long as the inputs' ranges hold it. A profile of the step takes the place of the estimate.
 Source: Amdahl's law (1967) over the parts of one decode step; two all-reduces a layer as in Megatron-LM
-(Shoeybi et al. 2019); ring steps and volume as in NVIDIA/nccl-tests, PERFORMANCE.md.
+(Shoeybi et al. 2019); ring steps and volume as in NVIDIA/nccl-tests, PERFORMANCE.md; intervals of measured
+all-reduces by percentile bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap, 1993).
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
 """What tensor parallelism's all-reduces cost in one decode step: a typical range, not a proof.
 
 Two all-reduces a layer, one after the other (Megatron-LM, Shoeybi et al. 2019); each carries
-tokens × hidden size × activation bytes, whatever the number of GPUs.
+tokens × hidden size × activation bytes, whatever the number of GPUs. One that was measured counts from
+the low end of its 95 % interval to the high end (percentile bootstrap, Efron and Tibshirani 1993,
+chapter 13).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agents.facts.bench import ALLREDUCE, COPY, AllReduceResult, Timing
+from agents.facts.bench import ALLREDUCE, COPY, AllReduceResult, AllReduceRow, Timing
 from agents.facts.gpu import GPUS
 from agents.facts.nccl import NCCL_TRANSPORTS
 from agents.facts.workload import MODEL, PARALLELISM, Model, Parallelism
@@ -28,10 +30,16 @@ from webapp.diagnosis.reference.curves import (
 from webapp.diagnosis.reference.gpus import gpu_spec
 from webapp.diagnosis.wording import span
 
+Ends = tuple[float, float, float]
+"""The low end of an interval, its median and its high end."""
 PER_LAYER = 2
 PRESUMES_SHM = "presumes shared memory or better until the NCCL log was seen"
 OVER_NETWORK = "unless NCCL goes over the network: its log was not read"
 BEFORE = "communication was measured before the last change, and is taken to be the same since"
+INTERVALS = (
+    "intervals are percentile bootstraps of the median over one run’s samples (Efron and Tibshirani 1993), "
+    "interpolated between measured sizes; another run may differ by more"
+)
 NO_COPY = (
     "bench.copy or bench.allreduce: no copy or all-reduce between GPUs was measured, "
     "so communication cannot be bounded"
@@ -65,6 +73,23 @@ class Timed:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """One all-reduce as measured here. medians_us: lowest to highest. us: the same with the ends of their
+    95 % intervals, so never narrower; equal where no row has an interval."""
+
+    medians_us: Range
+    us: Range
+
+    def says(self, what: str) -> tuple[str, ...]:
+        """ "<what>: median 12.90 µs, 95 % interval 12.70–13.10", and the method; () without an interval."""
+        if self.us == self.medians_us:
+            return ()
+        many = "s" if self.medians_us[0] < self.medians_us[1] else ""
+        median, interval = span(self.medians_us, 2), span(self.us, 2)
+        return (f"{what}: median{many} {median} µs, 95 % interval{many} {interval}", INTERVALS)
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """The GPUs' PCIe link at its best."""
 
@@ -94,7 +119,7 @@ def communication(facts: Facts, tokens: float, per_layer: float = PER_LAYER) -> 
     seen = facts.value(NCCL_TRANSPORTS)
     p2p_us, p2p_source = _over_p2p_us(facts, size, parallel.tp)
     common = [] if seen and (seen.shm or seen.p2p) else [PRESUMES_SHM]
-    common += [f"{count:g} all-reduces a step, one after the other", p2p_source]
+    common += [f"{count:g} all-reduces a step, one after the other", *p2p_source]
     if parallel.pp > 1:
         common.append("transfers between pipeline stages are left out")
     in_use = bool(seen and seen.p2p and not seen.shm)
@@ -107,7 +132,7 @@ def communication(facts: Facts, tokens: float, per_layer: float = PER_LAYER) -> 
         _scaled(timed.us, count),
         _scaled(p2p_us, count),
         timed.basis,
-        (*timed.assumes, *common),
+        tuple(dict.fromkeys((*timed.assumes, *common))),
         (),
         timed.evidence,
     )
@@ -139,9 +164,12 @@ def gpu_link(facts: Facts) -> Link:
 
 
 def _measured(facts: Facts, size_bytes: float, ranks: int, *, p2p: bool) -> Timed | None:
-    us = _measured_us(facts, size_bytes, ranks, p2p=p2p)
+    found = _measured_here(facts, size_bytes, ranks, p2p=p2p)
+    if found is None:
+        return None
     past = (BEFORE,) if facts.is_past(ALLREDUCE) else ()
-    return Timed(us, Basis.MEASURED, past, facts.refs(ALLREDUCE)) if us else None
+    assumes = (*found.says("an all-reduce as measured here"), *past)
+    return Timed(found.us, Basis.MEASURED, assumes, facts.refs(ALLREDUCE))
 
 
 def _from_copies(facts: Facts, size_bytes: float, ranks: int) -> Timed | None:
@@ -173,16 +201,19 @@ def _in_words(curve: CopyCurve, us: Range, size_bytes: float, ranks: int, link: 
     )
 
 
-def _measured_us(facts: Facts, size_bytes: float, ranks: int, *, p2p: bool) -> Range | None:
-    """Device-timed all-reduces inside a CUDA graph at this size, lowest to highest, of the newest epoch
-    that has any."""
-    found: dict[int, list[float]] = {}
+def _measured_here(facts: Facts, size_bytes: float, ranks: int, *, p2p: bool) -> Measured | None:
+    """Device-timed all-reduces inside a CUDA graph at this size, of the newest epoch that has any."""
+    found: dict[int, list[Ends]] = {}
     for item in facts.all(ALLREDUCE):
         result: AllReduceResult | None = item.reading.value
         if result and _took_p2p(result) is p2p:
             found.setdefault(item.epoch, []).extend(_times_us(result, size_bytes, ranks))
     times = next((found[epoch] for epoch in sorted(found, reverse=True) if found[epoch]), [])
-    return (min(times), max(times)) if times else None
+    if not times:
+        return None
+    medians = [median for _, median, _ in times]
+    ends = [end for time in times for end in time]
+    return Measured((min(medians), max(medians)), (min(ends), max(ends)))
 
 
 def _took_p2p(result: AllReduceResult) -> bool:
@@ -190,26 +221,39 @@ def _took_p2p(result: AllReduceResult) -> bool:
     return bool(result.p2p) and result.environment.get("transport", "P2P").upper().startswith("P2P")
 
 
-def _times_us(result: AllReduceResult, size_bytes: float, ranks: int) -> list[float]:
+def _times_us(result: AllReduceResult, size_bytes: float, ranks: int) -> list[Ends]:
     """At most two: in place and out of place. Eager timings are launch cost, and are left out."""
     found = []
     for in_place in (False, True):
-        points = {
-            row.size_bytes: row.time_us
+        rows = {
+            row.size_bytes: _ends_us(row)
             for row in result.rows
             if row.in_place is in_place and row.ranks == ranks and row.time_us > 0
             if row.graph or (row.graph is None and result.timing is Timing.DEVICE)
         }
-        found.append(time_at(tuple(sorted(points.items())), size_bytes))
-    return [time for time in found if time is not None]
+        low, median, high = (
+            time_at(tuple((size, rows[size][end]) for size in sorted(rows)), size_bytes)
+            for end in range(3)
+        )
+        if low is not None and median is not None and high is not None:
+            found.append((low, median, high))
+    return found
 
 
-def _over_p2p_us(facts: Facts, size_bytes: float, ranks: int) -> tuple[Range, str]:
-    measured = _measured_us(facts, size_bytes, ranks, p2p=True)
-    if measured is not None:
-        return measured, "all-reduces over P2P as measured here"
+def _ends_us(row: AllReduceRow) -> Ends:
+    """An end that was not printed, or that the median lies beyond, is the median."""
+    printed = [end for end in (row.ci_low_us, row.ci_high_us) if end and end > 0]
+    ends = (row.time_us, *printed)
+    return min(ends), row.time_us, max(ends)
+
+
+def _over_p2p_us(facts: Facts, size_bytes: float, ranks: int) -> tuple[Range, tuple[str, ...]]:
+    found = _measured_here(facts, size_bytes, ranks, p2p=True)
+    if found is not None:
+        what = "all-reduces over P2P as measured here"
+        return found.us, found.says(what) or (what,)
     published = p2p_all_reduce_us(size_bytes, ranks, gpu_link(facts).share)
-    return published, f"all-reduces over P2P as in {P2P_ALL_REDUCE_SOURCE}"
+    return published, (f"all-reduces over P2P as in {P2P_ALL_REDUCE_SOURCE}",)
 
 
 def _missing(facts: Facts, model: Model, parallel: Parallelism | None) -> tuple[str, ...]:

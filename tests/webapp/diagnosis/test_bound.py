@@ -198,6 +198,97 @@ def test_a_graph_timed_all_reduce_takes_the_place_of_the_estimate() -> None:
     assert only(ALLREDUCE.known(eager), base=base).basis["comm_ms"] is Basis.ESTIMATED
 
 
+# --- the interval of a measured all-reduce ------------------------------------------------------------
+
+
+def all_reduces(*rows: AllReduceRow, p2p: bool = False) -> Reading[Any]:
+    return ALLREDUCE.known(AllReduceResult(rows, p2p=p2p, timing=Timing.DEVICE))
+
+
+def timed(size: int, us: float, low: float | None, high: float | None, **more: Any) -> AllReduceRow:
+    return AllReduceRow(size, us, 8, ci_low_us=low, ci_high_us=high, **more)
+
+
+def test_the_ends_of_an_interval_are_the_ends_of_the_range() -> None:
+    found = only(all_reduces(timed(12 * KIB, 12.9, 12.7, 13.1)), base=readings(11, curve=SLOW))
+    assert found.comm_ms == pytest.approx((156 * 12.7 / 1e3, 156 * 13.1 / 1e3))
+    assert found.basis["comm_ms"] is Basis.MEASURED
+    said = "an all-reduce as measured here: median 12.90 µs, 95 % interval 12.70–13.10"
+    assert said in found.assumes
+    assert sum("Efron and Tibshirani 1993" in text for text in found.assumes) == 1
+
+
+def test_in_place_and_out_of_place_are_both_inside() -> None:
+    rows = timed(12 * KIB, 12.9, 12.7, 13.1), timed(12 * KIB, 13.4, 13.0, 13.9, in_place=True)
+    found = only(all_reduces(*rows), base=readings(11))
+    assert found.comm_ms == pytest.approx((156 * 12.7 / 1e3, 156 * 13.9 / 1e3))
+    said = "an all-reduce as measured here: medians 12.90–13.40 µs, 95 % intervals 12.70–13.90"
+    assert said in found.assumes
+
+
+def test_p2p_that_was_measured_has_its_interval_too() -> None:
+    over = all_reduces(timed(12 * KIB, 8.0, 7.0, 9.0), p2p=True)
+    found = only(over, base=readings(11, curve=SLOW))
+    said = "all-reduces over P2P as measured here: median 8.00 µs, 95 % interval 7.00–9.00"
+    assert said in found.assumes
+    assert found.basis["comm_ms"] is Basis.ESTIMATED
+
+
+def test_without_an_interval_nothing_is_said_of_one() -> None:
+    over = all_reduces(timed(12 * KIB, 8.0, None, None), p2p=True)
+    found = only(all_reduces(timed(12 * KIB, 60.0, None, None)), over, base=readings(11))
+    assert found.comm_ms == pytest.approx((9.36, 9.36))
+    assert "all-reduces over P2P as measured here" in found.assumes
+    assert not any("interval" in text for text in found.assumes)
+
+
+@pytest.mark.parametrize(
+    "ends", [(0.0, 60.0), (-5.0, -1.0), (60.0, None), (61.0, 59.0), (70.0, 80.0)]
+)
+def test_an_interval_never_narrows_or_moves_the_range(ends: tuple[float, float | None]) -> None:
+    found = only(all_reduces(timed(12 * KIB, 60.0, *ends)), base=readings(11))
+    assert found.comm_ms
+    assert 0 < found.comm_ms[0] <= 9.36 <= found.comm_ms[1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    tokens_per_s=st.floats(0.5, 200),
+    slow_us=st.lists(st.floats(1, 500), min_size=2, max_size=2),
+    fast_us=st.lists(st.floats(1, 500), min_size=2, max_size=2),
+    below=st.floats(0, 1),
+    above=st.floats(0, 2),
+    sizes=st.sampled_from([(12 * KIB, 48 * KIB), (4 * KIB, 48 * KIB), (16 * KIB, 48 * KIB)]),
+)
+def test_every_range_with_intervals_holds_the_range_without(
+    tokens_per_s: float,
+    slow_us: list[float],
+    fast_us: list[float],
+    below: float,
+    above: float,
+    sizes: tuple[int, int],
+) -> None:
+    def bound(*, ends: bool) -> Bound:
+        def arm(times: list[float], *, p2p: bool) -> Reading[Any]:
+            low, high = (1 - below, 1 + above) if ends else (None, None)
+            return all_reduces(
+                *(
+                    timed(size, us, low and us * low, high and us * high)
+                    for size, us in zip(sizes, times, strict=True)
+                ),
+                p2p=p2p,
+            )
+
+        base = readings(tokens_per_s)
+        return only(arm(slow_us, p2p=False), arm(fast_us, p2p=True), base=base)
+
+    bare, wide = bound(ends=False), bound(ends=True)
+    for name in ("comm_ms", "unexplained_ms", "max_gain_remove_comm", "max_gain_p2p"):
+        inner, outer = getattr(bare, name), getattr(wide, name)
+        assert outer[0] <= inner[0] * (1 + 1e-9), name
+        assert outer[1] >= inner[1] * (1 - 1e-9), name
+
+
 def test_a_measured_plateau_takes_the_place_of_the_published_one() -> None:
     base = readings(11, 64, curve=copies((12 * KIB, 13.7), (16 * KIB * KIB, 1677.7)))
     found = only(base=base)
