@@ -37,7 +37,9 @@ class CopyRow:
     """One size on one path. time_us: median of `samples` measurements.
 
     gb_per_s: 10⁹ bytes a second, as printed where it was printed. source/destination: "0", "cpu",
-    "?" where the output does not say. unstable: the samples spread or drift too far to compare.
+    "?" where the output does not say. unstable: the samples spread or drift too far to compare. cv: their
+    standard deviation ÷ their mean; outliers: how many lie beyond Tukey's outer fences, three interquartile
+    ranges outside the quartiles; None where the program did not count. None of them is left out.
     method: how the device was timed ("graph", "queued"), or the host ("call"). Of copies both ways
     size_bytes is what one of them moves, gb_per_s what both move.
     """
@@ -54,6 +56,7 @@ class CopyRow:
     ci_high_us: float | None = None
     cv: float | None = None
     samples: int | None = None
+    outliers: int | None = None
     gb_per_s: float | None = None
     peer_access: bool | None = None
     line: int = 0
@@ -114,6 +117,7 @@ class ContentionRow:
     p99_us: float | None = None
     cv: float | None = None
     samples: int | None = None
+    outliers: int | None = None
     peer_access: bool | None = None
     unstable: bool | None = None
     line: int = 0
@@ -156,7 +160,9 @@ class AllReduceRow:
     p99_us: float | None = None
     ci_low_us: float | None = None
     ci_high_us: float | None = None
+    cv: float | None = None
     samples: int | None = None
+    outliers: int | None = None
     unstable: bool | None = None
     line: int = 0
 

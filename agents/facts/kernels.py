@@ -16,7 +16,7 @@ BEYOND_L2 = 4  # a buffer of so many times the L2 is served by memory
 class Figures:
     """time_us: median of `samples`; ci_*: its 95 % bootstrap interval. unstable: they spread or drift too
     far to compare. method: "queued" and "graph" (device), "call" (a caller who waits), "no_wait" (the
-    host's time to queue one)."""
+    host's time to queue one). cv, outliers: as of a copy."""
 
     time_us: float
     timing: Timing
@@ -27,6 +27,7 @@ class Figures:
     ci_high_us: float | None = None
     cv: float | None = None
     samples: int | None = None
+    outliers: int | None = None
     unstable: bool | None = None
 
 

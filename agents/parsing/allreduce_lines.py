@@ -12,7 +12,7 @@ from typing import Any
 
 from agents.facts.bench import AllReduceResult, AllReduceRow, Timing
 from agents.parsing import payload_lines
-from agents.parsing.payload_lines import PayloadLines, number_of, text_of
+from agents.parsing.payload_lines import PayloadLines, number_of, text_of, whole_of
 
 SCHEMA = "peerpath.allreduce/1"
 CONTROL = "no_p2p"
@@ -97,7 +97,7 @@ def _row(row: Mapping[str, Any], line: int) -> list[AllReduceRow]:
     size, time_us, ranks = (number_of(row.get(k)) for k in ("size_bytes", "time_us", "ranks"))
     if not size or not time_us or not ranks or min(size, time_us, ranks) <= 0:
         return []
-    wrong, samples = number_of(row.get("wrong")), number_of(row.get("samples"))
+    wrong = number_of(row.get("wrong"))
     method, timing = text_of(row.get("method", "")), row.get("timing")
     unstable = row.get("unstable")
     return [
@@ -114,7 +114,9 @@ def _row(row: Mapping[str, Any], line: int) -> list[AllReduceRow]:
             p99_us=number_of(row.get("p99_us")),
             ci_low_us=number_of(row.get("ci_low_us")),
             ci_high_us=number_of(row.get("ci_high_us")),
-            samples=None if samples is None else int(samples),
+            cv=number_of(row.get("cv")),
+            samples=whole_of(row, "samples"),
+            outliers=whole_of(row, "outliers"),
             unstable=unstable if isinstance(unstable, bool) else None,
             line=line,
         )

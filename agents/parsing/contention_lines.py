@@ -14,7 +14,7 @@ from typing import Any
 
 from agents.facts.bench import ContentionResult, ContentionRow, Pattern
 from agents.parsing import payload_lines
-from agents.parsing.payload_lines import PayloadLines, number_of
+from agents.parsing.payload_lines import PayloadLines, number_of, whole_of
 
 SCHEMA = "peerpath.contention/1"
 _BASE = {
@@ -56,7 +56,7 @@ def _row(line: Mapping[str, Any], number: int) -> list[ContentionRow]:
         return []
     if not 1 <= flows <= _MOST_FLOWS or min(size, time_us) <= 0:
         return []
-    rate, samples = number_of(line.get("gb_per_s")), number_of(line.get("samples"))
+    rate = number_of(line.get("gb_per_s"))
     peer, unstable = line.get("peer_access"), line.get("unstable")
     return [
         ContentionRow(
@@ -70,7 +70,8 @@ def _row(line: Mapping[str, Any], number: int) -> list[ContentionRow]:
             p95_us=number_of(line.get("p95_us")),
             p99_us=number_of(line.get("p99_us")),
             cv=number_of(line.get("cv")),
-            samples=None if samples is None else int(samples),
+            samples=whole_of(line, "samples"),
+            outliers=whole_of(line, "outliers"),
             peer_access=peer if isinstance(peer, bool) else None,
             unstable=unstable if isinstance(unstable, bool) else None,
             line=number,

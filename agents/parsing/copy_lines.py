@@ -12,7 +12,7 @@ from typing import Any
 
 from agents.facts.bench import CopyPath, CopyResult, CopyRow, Timing
 from agents.parsing import payload_lines
-from agents.parsing.payload_lines import number_of, text_of
+from agents.parsing.payload_lines import number_of, text_of, whole_of
 
 SCHEMA = "peerpath.copy/1"
 
@@ -47,7 +47,6 @@ def _row(said: Mapping[str, Any], number: int) -> list[CopyRow]:
     known = said.get("path") in set(CopyPath) and said.get("timing") in set(Timing)
     if not known or size is None or time_us is None or size < 0 or time_us <= 0:
         return []
-    samples = number_of(said.get("samples"))
     peer, unstable = said.get("peer_access"), said.get("unstable")
     return [
         CopyRow(
@@ -57,7 +56,8 @@ def _row(said: Mapping[str, Any], number: int) -> list[CopyRow]:
             int(size),
             time_us,
             Timing(said["timing"]),
-            samples=None if samples is None else int(samples),
+            samples=whole_of(said, "samples"),
+            outliers=whole_of(said, "outliers"),
             line=number,
             method=text_of(said.get("method", "")),
             peer_access=peer if isinstance(peer, bool) else None,

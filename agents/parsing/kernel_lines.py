@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from agents.facts.bench import Timing
 from agents.facts.kernels import Figures, LaunchRow, MemoryRow, Work
 from agents.parsing import payload_lines
-from agents.parsing.payload_lines import PayloadLines, number_of, text_of
+from agents.parsing.payload_lines import PayloadLines, number_of, text_of, whole_of
 
 MEMORY_SCHEMA, LAUNCH_SCHEMA = "peerpath.memory/1", "peerpath.launch/1"
 _KERNELS = frozenset({"read", "copy", "triad"})
@@ -62,7 +62,7 @@ def _figures(said: Mapping[str, Any]) -> Figures | None:
         return None
     if said.get("method") not in _METHODS[Timing(timing)]:
         return None
-    samples, unstable = number_of(said.get("samples")), said.get("unstable")
+    unstable = said.get("unstable")
     return Figures(
         time_us,
         Timing(timing),
@@ -72,7 +72,8 @@ def _figures(said: Mapping[str, Any]) -> Figures | None:
         ci_low_us=number_of(said.get("ci_low_us")),
         ci_high_us=number_of(said.get("ci_high_us")),
         cv=number_of(said.get("cv")),
-        samples=None if samples is None else int(samples),
+        samples=whole_of(said, "samples"),
+        outliers=whole_of(said, "outliers"),
         unstable=unstable if isinstance(unstable, bool) else None,
     )
 
@@ -80,7 +81,7 @@ def _figures(said: Mapping[str, Any]) -> Figures | None:
 def _memory_row(said: Mapping[str, Any], line: int) -> MemoryRow | None:
     """The rate is recomputed: a printed one that differs by more than 5 % makes the row no row."""
     figures = _figures(said)
-    size, moved, l2 = (_whole(said, name) for name in ("size_bytes", "moved_bytes", "l2_bytes"))
+    size, moved, l2 = (whole_of(said, name) for name in ("size_bytes", "moved_bytes", "l2_bytes"))
     if figures is None or not size or not moved or said.get("kernel") not in _KERNELS:
         return None
     rate, printed = moved / figures.time_us / 1e3, number_of(said.get("gb_per_s"))
@@ -95,25 +96,19 @@ def _launch_row(said: Mapping[str, Any], line: int) -> LaunchRow | None:
     if figures is None or said.get("what") not in {str(work) for work in Work}:
         return None
     beyond = said.get("beyond_l2")
-    weight_bytes = _whole(said, "weight_bytes")
+    weight_bytes = whole_of(said, "weight_bytes")
     return LaunchRow(
         Work(said["what"]),
         text_of(said.get("gpu", "?")),
         figures,
-        batch=_whole(said, "batch"),
-        hidden=_whole(said, "hidden"),
-        intermediate=_whole(said, "intermediate"),
+        batch=whole_of(said, "batch"),
+        hidden=whole_of(said, "hidden"),
+        intermediate=whole_of(said, "intermediate"),
         dtype=text_of(said.get("dtype", "")),
-        experts=_whole(said, "experts"),
-        kernels=_whole(said, "kernels"),
+        experts=whole_of(said, "experts"),
+        kernels=whole_of(said, "kernels"),
         weight_bytes=weight_bytes,
         beyond_l2=beyond if isinstance(beyond, bool) else None,
         gb_per_s=weight_bytes / figures.time_us / 1e3 if weight_bytes else None,
         line=line,
     )
-
-
-def _whole(said: Mapping[str, Any], name: str) -> int | None:
-    """A count or size; None for what is none or below 0."""
-    number = number_of(said.get(name))
-    return int(number) if number is not None and number >= 0 else None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,6 +74,12 @@ def number_of(value: Any) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
+
+
+def whole_of(said: Mapping[str, Any], name: str) -> int | None:
+    """A count or size; None for what is none or below 0."""
+    number = number_of(said.get(name))
+    return int(number) if number is not None and number >= 0 else None
 
 
 def text_of(value: Any) -> str:

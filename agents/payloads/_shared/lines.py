@@ -8,6 +8,8 @@ import statistics
 import time
 
 BEGAN = time.monotonic()  # of the process that watches: the others are forked from it
+# Interquartile ranges outside the quartiles: "far out" in J. W. Tukey, Exploratory Data Analysis, 1977.
+FENCE = 3
 MARKS = {}  # what is true of every row of this run
 FIRST_NOTES = []  # said before the header could be, and printed behind it
 HEADED = mmap.mmap(-1, 1)  # shared by all processes of this run: whether the header was printed
@@ -41,7 +43,8 @@ def summary(samples_us):
     unstable, not to be compared: that interval is wider than 10 % of the median, or the second half of
     the samples moved by more than that, or the middle 80 % of them span more than 30 % of it. The last
     catches two modes: small copies over the host take 12 or 21 us on two H200, and whichever had more
-    samples gives a tight interval.
+    samples gives a tight interval. outliers: samples beyond Tukey's outer fences; they are counted, and
+    stay in every figure.
     """
     ordered = sorted(samples_us)
     count, median = len(ordered), statistics.median(ordered)
@@ -58,9 +61,13 @@ def summary(samples_us):
         "ci_high_us": high,
         "cv": statistics.pstdev(ordered) / statistics.fmean(ordered),
     }
+    lower, upper = ordered[count // 4], ordered[3 * count // 4]
+    far = FENCE * (upper - lower)
+    outliers = sum(not lower - far <= us <= upper + far for us in ordered)
     spread = ordered[int(0.9 * count)] - ordered[int(0.1 * count)]
     unstable = max(high - low, drift) > 0.1 * median or spread > 0.3 * median
-    return {**{k: round(v, 4) for k, v in figures.items()}, "samples": count, "unstable": unstable}
+    counts = {"samples": count, "outliers": outliers, "unstable": unstable}
+    return {**{k: round(v, 4) for k, v in figures.items()}, **counts}
 
 
 def row_of(path, source, destination, size, **more):

@@ -323,3 +323,24 @@ def test_figures_of_a_row_are_in_order(samples_us: list[float]) -> None:
 )
 def test_samples_that_spread_or_drift_are_unstable(samples_us: list[float], unstable: bool) -> None:
     assert LINES.summary(samples_us)["unstable"] is unstable
+
+
+@pytest.mark.parametrize(
+    ("samples_us", "outliers"),
+    [
+        ([10.1] * 20, 0),
+        ([10.0, 11.0, 12.0, 13.0] * 5 + [18.9], 0),
+        ([10.0, 11.0, 12.0, 13.0] * 5 + [19.1], 1),
+        ([10.0, 11.0, 12.0, 13.0] * 5 + [0.9, 22.1, 400.0], 3),
+        ([12.0] * 19 + [21.0], 1),
+        ([5.0, 5.0], 0),
+    ],
+)
+def test_samples_beyond_the_outer_fences_are_counted_and_stay(
+    samples_us: list[float], outliers: int
+) -> None:
+    row = LINES.summary(samples_us)
+    assert (row["outliers"], row["samples"]) == (outliers, len(samples_us))
+    mean = sum(samples_us) / len(samples_us)
+    spread = (sum((us - mean) ** 2 for us in samples_us) / len(samples_us)) ** 0.5
+    assert row["cv"] == pytest.approx(spread / mean, abs=1e-4)

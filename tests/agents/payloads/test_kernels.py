@@ -111,6 +111,7 @@ FIGURES = {
     "ci_high_us": 125.1,
     "cv": 0.01,
     "samples": 60,
+    "outliers": 3,
     "unstable": False,
 }
 READ = {
@@ -143,6 +144,7 @@ def test_a_gpu_that_was_measured_is_known() -> None:
     assert (row.kernel, row.gpu, row.beyond_l2) == ("read", "0", True)
     assert row.gb_per_s == pytest.approx(4294.97, abs=0.01)
     assert (row.figures.p99_us, row.figures.cv, row.figures.unstable) == (127.0, 0.01, False)
+    assert (row.figures.samples, row.figures.outliers) == (60, 3)
     assert reading.lines == (2,)
 
 

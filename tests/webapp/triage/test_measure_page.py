@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -188,3 +189,19 @@ def test_memory_and_launches_stand_beside_what_is_expected(browser: Client, alic
     page = browser.get(f"/sessions/{session.pk}/path").content.decode()
     assert "3958–4800 GB/s" in page
     assert "within" in page
+
+
+def test_how_far_samples_spread_stands_beside_each_figure(browser: Client, alice: User) -> None:
+    """Of two H200 the outliers were not counted, so none is told."""
+    session = session_open(owner=alice, title="spread")
+    counted = MEMORY.replace("125.5}", '125.5, "cv": 0.0234, "samples": 60, "outliers": 3}')
+    told = [(PAYLOADS / "two_h200.jsonl").read_text(), counted]
+    for text in told:
+        browser.post(f"/sessions/{session.pk}/paste/path", {"text": text})
+    page = browser.get(f"/sessions/{session.pk}/path").content.decode()
+    mark = '<span class="pill open"><span aria-hidden="true">⚠</span> 3</span>'
+    assert f'<td class="n">2.3 %</td><td class="n">60</td><td class="n">{mark}</td>' in page
+    assert re.search(
+        r'<td class="n">0.[0-9] %</td><td class="n">\d+</td><td class="n">–</td>', page
+    )
+    assert page.count("three interquartile ranges outside the quartiles") == 2

@@ -350,6 +350,6 @@ def matrix_rows(matrix: Any) -> list[tuple[str, Any]]:
 
 
 @register.filter
-def percent(share: float) -> str:
+def percent(share: float, digits: int = 0) -> str:
     """Of 0…1, as all texts have it: "5 %"."""
-    return f"{share * 100:.0f} %"
+    return f"{share * 100:.{digits}f} %"
