@@ -91,6 +91,16 @@ def served(rate: float, completed: int = 32) -> str:
     )
 
 
+def loaded(rate: float, watts: float | None) -> str:
+    """As our own load prints it, of one and of eight requests at once; half of the eight fail."""
+    head = {"schema": "peerpath.serving_load/1", "environment": {"model": "m", "seed": "7"}}
+    rung = {"rung": True, "requests": 8, "errors": 0, "output_tokens_per_s": rate}
+    if watts:
+        rung |= {"power_w": watts, "tokens_per_joule": round(rate / watts, 5)}
+    rungs = [rung | {"concurrency": 1}, rung | {"concurrency": 8, "errors": 4}]
+    return "\n".join(json.dumps(line) for line in (head, *rungs, {"end": True}))
+
+
 def test_the_founding_case_is_not_told_and_its_predictions_held(
     session: DiagnosisSession, alice: User
 ) -> None:
@@ -171,6 +181,39 @@ def test_serving_before_and_after_scores_the_throughput(
     total = result.scores[-1]
     assert (total.options, total.verdict) == (("iommu_pt",), Verdict.HELD)
     assert result.decision == decision
+
+
+def test_tokens_per_joule_stand_side_by_side(
+    session: DiagnosisSession, alice: User, client: Client
+) -> None:
+    """Half the power at the same speed is twice the tokens for a joule; a failing rung tells nothing."""
+    for n in range(3):
+        read(session, alice, loaded(11.0 + n / 100, 800.0 + n))
+    carried_out(session, alice, "iommu_pt")
+    for n in range(3):
+        read(session, alice, loaded(11.0 - n / 100, 400.0 + n))
+    (item,) = (i for i in before_after(session, ("", "")).found if i.kind.title == "Serving")
+    (energy,) = item.energy
+    assert energy.rung == "1 at once"
+    assert (energy.before, energy.after) == pytest.approx((0.01374, 0.02743), abs=5e-5)
+    assert energy.low
+    assert energy.high
+    assert energy.low < 1.996 < energy.high
+    assert energy.differs
+    page = client.get(f"/sessions/{session.pk}/verify").content.decode()
+    assert '<td class="n">0.014</td><td class="n">0.027</td>' in page
+    assert "asked every 0.4 s" in page  # how it was sampled
+
+
+def test_without_power_on_both_sides_no_tokens_per_joule_are_told(
+    session: DiagnosisSession, alice: User, client: Client
+) -> None:
+    read(session, alice, loaded(11.0, 800.0))
+    carried_out(session, alice, "iommu_pt")
+    read(session, alice, loaded(11.1, None))
+    (item,) = (i for i in before_after(session, ("", "")).found if i.kind.title == "Serving")
+    assert item.energy == ()
+    assert "okens per joule" not in client.get(f"/sessions/{session.pk}/verify").content.decode()
 
 
 def test_what_the_operator_observed_before_is_kept_when_it_is_applied(

@@ -70,7 +70,8 @@ class TrialStep(BaseModel):
 class TrialSoFar(Tried):
     """next: the number of the next step, null when all are measured; line: how a person runs it, "" where
     nobody can by hand. waits_for_approval: arm B is tried once a decision for it was approved. drifted: null
-    while nobody can tell. verified: B against A, null while one of them is missing."""
+    while nobody can tell. verified: B against A, null while one of them is missing; in it tokens_per_joule,
+    one entry a number of requests at once, empty where no power was measured."""
 
     order: str
     why: str
@@ -161,7 +162,8 @@ def _so_far(session: DiagnosisSession, setup: Setup) -> TrialSoFar:
 
 
 def _verified(found: Verified) -> dict[str, Any]:
-    return {"comparability": plain(found.gate), "comparison": plain(found.compared)}
+    told = {"comparability": found.gate, "comparison": found.compared}
+    return {name: plain(part) for name, part in (told | {"tokens_per_joule": found.energy}).items()}
 
 
 def _steps(setup: Setup, found: Progress) -> list[TrialStep]:

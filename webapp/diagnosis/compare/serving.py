@@ -29,12 +29,13 @@ def _times(ladders: Sequence[Ladder]) -> Times:
     for ladder in ladders:
         own: dict[tuple[str, int], float] = {}
         for row in ladder:
-            if row.concurrency and row.output_tokens_per_s and not _failing(row):
+            if row.concurrency and row.output_tokens_per_s and not failing(row):
                 own.setdefault((rung(row.concurrency), 0), 1e6 / row.output_tokens_per_s)
         for key, time in own.items():
             found.setdefault(key, []).append(time)
     return found
 
 
-def _failing(row: ServingRow) -> bool:
+def failing(row: ServingRow) -> bool:
+    """Whether too many of its requests brought no whole answer."""
     return bool(row.errors and row.errors > _DOUBTFUL * (row.requests or row.errors))

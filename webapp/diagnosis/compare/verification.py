@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from webapp.diagnosis.compare.comparability import Comparability, Gate, comparability
 from webapp.diagnosis.compare.effects import Comparison, Outcome
+from webapp.diagnosis.compare.energy import Energy, compare_energy
 from webapp.diagnosis.compare.kinds import KINDS, Kind, results
 from webapp.diagnosis.compare.sides import Side, side_of
 from webapp.diagnosis.facts import Facts, Sourced
@@ -26,13 +27,15 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """One kind of measurement, made on both sides. compared: what may be said of it after the gate."""
+    """One kind of measurement, made on both sides. compared: what may be said of it after the gate.
+    energy: of serving whose power was measured on both sides, unless the gate is closed."""
 
     kind: Kind
     before: Side
     after: Side
     gate: Comparability
     compared: Comparison
+    energy: tuple[Energy, ...] = ()
 
 
 def verified(
@@ -54,7 +57,9 @@ def verify(
     """Neither side empty. paired: the runs of both were taken in turns."""
     gate = comparability(old, new, intended)
     found = kind.compare(old.values, new.values, paired)
-    return Verified(kind, old, new, gate, _after_the_gate(found, gate))
+    told = old.is_serving and gate.verdict is not Gate.NOT_COMPARABLE
+    energy = compare_energy(old.values, new.values, paired=paired) if told else ()
+    return Verified(kind, old, new, gate, _after_the_gate(found, gate), energy)
 
 
 def _after_the_gate(found: Comparison, gate: Comparability) -> Comparison:
