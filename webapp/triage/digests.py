@@ -19,10 +19,13 @@ from webapp.diagnosis.catalogue import all_hypotheses
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
 from webapp.triage.diagnoses import session_diagnosis
-from webapp.triage.models import DiagnosisSession, Digest, Entry
+from webapp.triage.models import DiagnosisSession, Digest, Entry, Run
+from webapp.triage.models.run import ENDED
+from webapp.triage.runs import BENCHMARK
 from webapp.triage.search import plain
 
 LONGEST_TITLE = 400
+MOST_NAMES = 4  # of a run's probes; of more nobody thinks by name
 
 
 def digest_refresh(session: DiagnosisSession) -> None:
@@ -82,6 +85,8 @@ def _entries(
     for finding in result.findings:
         texts = [claim.text for claim in finding.claims]
         yield _entry(session, "finding", finding.id, texts[0], finding.id, *texts)
+    for run in session.runs.filter(state__in=ENDED).select_related("target").order_by("number"):
+        yield _entry(session, "run", str(run.number), *_run_texts(run))
     for evidence in session.evidence.defer("body", "stderr"):
         title = title_of(evidence.reader) if evidence.reader else ""
         shown = evidence.label or title or evidence.reader
@@ -95,6 +100,15 @@ def _entries(
     for comment in session.comments.select_related("author"):
         who = comment.author.username
         yield _entry(session, "comment", str(comment.pk), comment.text, who, comment.stance)
+
+
+def _run_texts(run: Run) -> Iterator[str]:
+    """What ran and where, how it ended, and the sentence that says why; of many probes no names."""
+    benchmark = run.kind == BENCHMARK
+    what = title_of(run.names[0]) if benchmark else f"{len(run.names)} {run.target.role} probes"
+    yield f"Run {run.number}: {what} on {run.target}"
+    yield from (run.get_state_display(), run.kind, run.problem)
+    yield from run.names if len(run.names) <= MOST_NAMES else ()
 
 
 def _session_texts(

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from webapp.review.models import Comment, Decision
 from webapp.review.threads import threaded
-from webapp.triage.models import Entry
+from webapp.triage.models import Entry, Run
 from webapp.triage.search import plain
 
 AROUND = 70  # characters on each side of a word
@@ -16,8 +16,8 @@ AROUND = 70  # characters on each side of a word
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """state: of a decision, or of the thread of a comment; "" for none. excerpt: "" where it says no more
-    than the title."""
+    """state: of a decision or run, or of the thread of a comment; "" for none. excerpt: "" where it says
+    no more than the title; of a run why it ended so."""
 
     state: str
     who: str
@@ -26,10 +26,10 @@ class Detail:
 
 
 def details(kind: str, rows: Sequence[Entry], q: str) -> dict[int, Detail]:
-    """By the keys of the rows; of decisions and comments alone."""
-    if kind == "decision":
-        return dict(_decisions(rows, q))
-    return dict(_comments(rows, q)) if kind == "comment" else {}
+    """By the keys of the rows; of decisions, runs and comments alone."""
+    if kind not in DETAILS:
+        return {}
+    return dict(DETAILS[kind](rows, q))
 
 
 def _decisions(rows: Sequence[Entry], q: str) -> Iterator[tuple[int, Detail]]:
@@ -47,6 +47,17 @@ def _decisions(rows: Sequence[Entry], q: str) -> Iterator[tuple[int, Detail]]:
             excerpt = _excerpt([*texts, *reasons, record.context], q)
             who = record.proposed_by.username
             yield row.pk, Detail(record.state, who, record.created_at, excerpt)
+
+
+def _runs(rows: Sequence[Entry], q: str) -> Iterator[tuple[int, Detail]]:
+    sessions = {row.session_id for row in rows}
+    runs = Run.objects.filter(session__in=sessions, number__in={int(r.ref) for r in rows})
+    found = {(run.session_id, str(run.number)): run for run in runs.select_related("created_by")}
+    for row in rows:
+        run = found.get((row.session_id, row.ref))
+        if run is not None:
+            who, at = run.created_by.username, run.ended_at or run.created_at
+            yield row.pk, Detail(run.state, who, at, run.problem[: AROUND * 2])
 
 
 def _comments(rows: Sequence[Entry], q: str) -> Iterator[tuple[int, Detail]]:
@@ -82,3 +93,6 @@ def _around(text: str, at: int) -> str:
     first, last = max(0, at - AROUND), min(len(text), at + AROUND)
     before, after = "… " if first else "", " …" if last < len(text) else ""
     return before + " ".join(text[first:last].split()) + after
+
+
+DETAILS = {"decision": _decisions, "run": _runs, "comment": _comments}

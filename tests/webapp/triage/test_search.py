@@ -17,11 +17,11 @@ from webapp.diagnosis.catalogue import all_options
 from webapp.review.decisions import Wording, decision_draft
 from webapp.review.memory import seen_before
 from webapp.review.workflow import decision_propose
-from webapp.triage import listing
+from webapp.triage import listing, runs
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.digests import digest_refresh
 from webapp.triage.listing import PER_PAGE, Asked, page
-from webapp.triage.models import DiagnosisSession, Digest, Entry, News
+from webapp.triage.models import DiagnosisSession, Digest, Entry, News, Run, RunState
 from webapp.triage.samples import open_sample
 from webapp.triage.search import matching, plain
 from webapp.triage.sessions import member_add, session_open
@@ -130,6 +130,42 @@ def test_the_index_follows_changes_and_removals(sample_of_alice: DiagnosisSessio
     assert (kinds("zanzibar"), kinds("quito")) == (set(), {"session"})
     sample_of_alice.entries.all().delete()
     assert kinds("quito") == set()
+
+
+def ended(session: DiagnosisSession, user: User, state: RunState, problem: str = "") -> Run:
+    target, _ = session.targets.get_or_create(
+        role="guest", agent="ssh", host="gpu-vm", user="op", created_by=user
+    )
+    run = runs.queue_benchmark(session, target, user, "bench.copy")
+    claim = runs.claim(run.pk)
+    assert claim
+    assert runs.finish(claim, state, problem)
+    return run
+
+
+def test_a_run_that_ended_is_found_by_what_ran_and_where_and_how_it_ended(
+    sample_of_alice: DiagnosisSession, alice: User, bob: User, client: Client
+) -> None:
+    ended(sample_of_alice, alice, RunState.SUCCEEDED)
+    ended(sample_of_alice, alice, RunState.FAILED, "Nothing was measured: GPU 0 is busy.")
+    runs.queue_probes(sample_of_alice, sample_of_alice.targets.get(), alice)
+    digest_refresh(sample_of_alice)
+    entries = matching(Entry.objects.filter(kind="run"), "gpu-vm")
+    assert set(entries.values_list("ref", flat=True)) == {"1", "2"}  # not what has not ended
+    for query, found in (("copies failed", {"2"}), ("busy", {"2"}), ("bench.copy", {"1", "2"})):
+        rows = matching(Entry.objects.filter(kind="run"), query)
+        assert set(rows.values_list("ref", flat=True)) == found
+    client.force_login(alice)
+    with CaptureQueriesContext(connection) as queries:
+        page = client.get("/search?q=busy").content.decode()
+    assert len(queries) <= 10
+    assert f'href="/sessions/{sample_of_alice.pk}/runs/2"' in page
+    assert "Run 2: Copies between the GPUs on op@gpu-vm:22" in page
+    assert "failed" in page
+    assert "Nothing was measured: GPU 0 is busy." in page
+    assert client.get(f"/sessions/{sample_of_alice.pk}/runs/2", follow=True).status_code == 200
+    client.force_login(bob)
+    assert "Run 2" not in client.get("/search?q=busy").content.decode()
 
 
 def test_raw_output_is_not_searched(sample_of_alice: DiagnosisSession) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
 
 from agents.facts.bench import DELIVERY, DeliveryResult
 from webapp.triage.case_facts import facts_of
-from webapp.triage.models import DiagnosisSession, Evidence
+from webapp.triage.digests import digest_refresh
+from webapp.triage.models import DiagnosisSession, Evidence, News
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.service]
 BEFORE = ("triage", "0006_actor_name")
@@ -72,3 +74,30 @@ def test_a_check_of_bytes_of_before_is_still_read(newest: list[tuple[str, str]])
     assert [item.reading.value for item in found] == [DeliveryResult(pairs), None]
     before = migrated(("triage", "0016_set_aside")).get_model("triage", "StoredReading")
     assert [row.value for row in before.objects.order_by("pk")] == [pairs, None]
+
+
+def test_runs_of_before_can_be_found(newest: list[tuple[str, str]]) -> None:
+    old = migrated(("triage", "0017_delivery_environment"))
+    owner = old.get_model("accounts", "User").objects.create(username="alice")
+    model = old.get_model
+    at = timezone.now()
+    for title, end in (("ran", at), ("runs", None)):
+        session = model("triage", "DiagnosisSession").objects.create(title=title, owner=owner)
+        target = model("triage", "Target").objects.create(
+            session=session, role="guest", agent="local", created_by=owner
+        )
+        model("triage", "Run").objects.create(
+            session=session, target=target, number=1, kind="benchmark", names=["bench.copy"],
+            state="failed" if end else "running", ended_at=end, created_by=owner,
+        )  # fmt: skip
+        for number in (1, 2):
+            model("triage", "Event").objects.create(
+                session=session, number=number, kind="run_finished", at=at, hash="0" * 64
+            )
+    migrated(*newest)
+    (news,) = News.objects.all()
+    assert (news.session.title, news.event.number) == ("ran", 2)
+    digest_refresh(news.session)
+    assert [e.title for e in news.session.entries.filter(kind="run")] == [
+        "Run 1: Copies between the GPUs on this machine"
+    ]

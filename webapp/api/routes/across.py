@@ -28,7 +28,7 @@ from webapp.triage.views.shell import acting
 
 router = Router(tags=["many things at once"])
 M = "/sessions/{uuid:session_id}/machines"
-Kind = Literal["session", "finding", "decision", "evidence", "comment"]
+Kind = Literal["session", "finding", "decision", "run", "evidence", "comment"]
 
 
 class Words(Asked):
@@ -95,7 +95,7 @@ class Added(BaseModel):
 
 @router.get("/search", auth=READ, response=Page[Found])
 def search(request: HttpRequest, asked: Query[Words]) -> Page[Found]:
-    """Sessions, findings, decisions, evidence and comments with these words, the newest first."""
+    """Sessions, findings, decisions, runs, evidence and comments with these words, the newest first."""
     entries = Entry.objects.visible_to(acting(request)).select_related("session").defer("words")
     if asked.kind:
         entries = entries.filter(kind=asked.kind)

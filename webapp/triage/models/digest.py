@@ -46,8 +46,8 @@ class EntryQuerySet(models.QuerySet["Entry"]):
 
 
 class Entry(models.Model):
-    """One text that can be found. kind: "session", "finding", "evidence", "decision" or "comment"; ref: its
-    id there.
+    """One text that can be found. kind: "session", "finding", "run", "evidence", "decision" or "comment";
+    ref: its id there, of a run its number.
 
     title: what is shown; words: what is searched, as `webapp.triage.search.plain` writes it. The index
     over it is the database's own (migration 0010) and follows this table by itself; a migration that

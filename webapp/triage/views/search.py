@@ -1,4 +1,4 @@
-"""Everything a person may see that has these words: sessions, findings, evidence, decisions, comments."""
+"""Everything that has these words and a person may see: sessions, findings, runs, decisions and the rest."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ KINDS = {
     "finding": "Findings",
     "decision": "Decisions",
     "comment": "Discussion",
+    "run": "Runs",
     "evidence": "Evidence",
 }
 
@@ -85,6 +86,8 @@ def address(entry: Entry) -> str:
         return reverse("triage:evidence", args=[entry.session_id, entry.ref])
     if entry.kind == "comment":
         return reverse("review:discussion", args=[entry.session_id]) + f"#comment-{entry.ref}"
+    if entry.kind == "run":
+        return reverse("triage:run_number", args=[entry.session_id, entry.ref])
     if entry.kind == "decision":
         return reverse("review:decision", args=[entry.session_id, entry.ref])
     return reverse("triage:session", args=[entry.session_id])
