@@ -76,11 +76,12 @@ def _digest(
 
 
 def _texts(made: list[Any], people: dict[str, Any], template: Any) -> None:
-    """Digests, entries, three events a session; a decision of every fifth, a comment of every tenth."""
+    """Of each session a digest, entries, a run, three events; of some a decision, a comment."""
     from django.utils import timezone
 
     from webapp.review.models import Comment, Decision, Mention
-    from webapp.triage.models import Entry, Event
+    from webapp.triage.digests import run_texts
+    from webapp.triage.models import Entry, Event, Run, Target
     from webapp.triage.search import plain
 
     chance, model = random.Random(1), template.digest
@@ -89,6 +90,7 @@ def _texts(made: list[Any], people: dict[str, Any], template: Any) -> None:
     events: list[Any] = []
     decisions: list[Any] = []
     comments: list[Any] = []
+    runs: list[Any] = []
     findings = [(e.ref, e.title, e.words) for e in template.entries.filter(kind="finding")]
     for number, session in enumerate(made):
         gpu, board = chance.choice(GPUS), chance.choice(BOARDS)
@@ -98,6 +100,18 @@ def _texts(made: list[Any], people: dict[str, Any], template: Any) -> None:
         entries.append(Entry(session=session, kind="session", title=session.title, words=words))
         for ref, title, text in findings[:3]:
             entries.append(Entry(session=session, kind="finding", ref=ref, title=title, words=text))
+        runs.append(
+            Run(
+                session=session, target=Target(session=session, role="guest", agent="ssh",
+                host=f"gpu-{number % 977}", user="op", created_by=people["many"]), number=1,
+                kind="benchmark", names=["bench.copy"], state="succeeded", ended_at=timezone.now(),
+                created_by=people["many"],
+            )
+        )  # fmt: skip
+        title, *texts = run_texts(runs[-1])
+        entries.append(
+            Entry(session=session, kind="run", ref="1", title=title, words=plain(title, *texts))
+        )
         for kind in ("session_opened", "evidence_taken", "run_finished"):
             events.append(
                 Event(
@@ -120,7 +134,7 @@ def _texts(made: list[Any], people: dict[str, Any], template: Any) -> None:
             )
         if number % 10 == 0:
             comments.append(Comment(session=session, text="look here @few", author=people["many"]))
-    for rows in (digests, entries, events, decisions, comments):
+    for rows in ([run.target for run in runs], runs, digests, entries, events, decisions, comments):
         _bulk(rows)
     _bulk([Mention(comment=c, user=people["few"]) for c in comments[:5000]])
 

@@ -86,7 +86,7 @@ def _entries(
         texts = [claim.text for claim in finding.claims]
         yield _entry(session, "finding", finding.id, texts[0], finding.id, *texts)
     for run in session.runs.filter(state__in=ENDED).select_related("target").order_by("number"):
-        yield _entry(session, "run", str(run.number), *_run_texts(run))
+        yield _entry(session, "run", str(run.number), *run_texts(run))
     for evidence in session.evidence.defer("body", "stderr"):
         title = title_of(evidence.reader) if evidence.reader else ""
         shown = evidence.label or title or evidence.reader
@@ -102,7 +102,7 @@ def _entries(
         yield _entry(session, "comment", str(comment.pk), comment.text, who, comment.stance)
 
 
-def _run_texts(run: Run) -> Iterator[str]:
+def run_texts(run: Run) -> Iterator[str]:
     """What ran and where, how it ended, and the sentence that says why; of many probes no names."""
     benchmark = run.kind == BENCHMARK
     what = title_of(run.names[0]) if benchmark else f"{len(run.names)} {run.target.role} probes"
