@@ -18,6 +18,9 @@ from tests.worker.conftest import manage, wait_until
 from tests.worker.test_measuring import END, HEAD, PRINTS, ROW
 from worker.management.commands import serve
 
+CAPPED = """{"telemetry": ["gpu", "power_w", "throttle_bits", "busy_percent"], "every_s": 0.4}
+{"at_s": 0.4, "gpus": [[0, 700.0, 4, 99]]}"""
+
 pytestmark = pytest.mark.service  # whole processes take seconds to start
 
 
@@ -93,6 +96,23 @@ def test_bench_says_what_went_wrong_by_its_exit_code(
     assert done.returncode == code
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("prints", "code", "said"),
+    [
+        (f"{PRINTS}cat <<'ROWS'\n{CAPPED}\nROWS\n{END}", 0, "slowed by software power cap while"),
+        ("echo all is well", 5, "nothing was measured"),
+        (PRINTS + END, 0, "done"),
+    ],
+)
+def test_bench_says_what_its_figures_are_worth(
+    alone: dict[str, str], tools: Callable[[str, str], Path], prints: str, code: int, said: str
+) -> None:
+    done = bench(alone, "local:", "copy", "--python", str(tools("py", prints)))
+    assert (done.returncode, said in done.stderr) == (code, True)
+    for other in ("slowed by", "nothing was measured"):
+        assert (other in done.stderr) is (other in said)
 
 
 def bench(env: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -73,8 +73,7 @@ class Measured:
     @property
     def slowed_by(self) -> tuple[str, ...]:
         """What held back a GPU's clocks often enough to count, while this was measured."""
-        often = (g for g in self.meanwhile if (g.throttled_percent or 0) / 100 >= LEAST_SHARE)
-        return tuple(dict.fromkeys(reason for gpu in often for reason in gpu.throttle_reasons))
+        return held_back(self.meanwhile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +82,12 @@ class Live:
 
     results: tuple[Measured, ...]
     lines: tuple[str, ...]
+
+
+def held_back(gpus: Iterable[GpuTelemetry]) -> tuple[str, ...]:
+    """What held back the clocks of one of them often enough to count."""
+    often = (gpu for gpu in gpus if (gpu.throttled_percent or 0) / 100 >= LEAST_SHARE)
+    return tuple(dict.fromkeys(reason for gpu in often for reason in gpu.throttle_reasons))
 
 
 def measured(facts: Facts) -> list[Measured]:

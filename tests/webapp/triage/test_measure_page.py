@@ -16,7 +16,7 @@ from agents.facts.bench import AllReduceRow
 from tests.webapp.addresses import asked_in
 from tests.webapp.triage.conftest import gpu_vm
 from webapp.accounts.models import User
-from webapp.triage import runs
+from webapp.triage import intake, runs
 from webapp.triage.models import RunState
 from webapp.triage.sessions import session_open
 from webapp.triage.templatetags.show import bus_gb_per_s
@@ -103,6 +103,24 @@ def test_a_run_is_made_again_with_its_arguments(browser: Client, alice: User) ->
     browser.post(address, {**asked, "yes": "1"})
     second = session.runs.get(number=2)
     assert (second.names, second.arguments) == (["bench.copy"], pinned)
+
+
+@pytest.mark.parametrize(("bits", "slowed"), [(4, True), (0, False)])
+def test_a_run_says_that_its_result_was_throttled(
+    browser: Client, alice: User, bits: int, slowed: bool
+) -> None:
+    session = session_open(owner=alice, title="capped")
+    run = runs.queue_benchmark(session, gpu_vm(session, alice), alice, "bench.memory")
+    claim = runs.claim(run.pk)
+    assert claim
+    head, row, end, _ = MEMORY.split("\n")
+    columns = '{"telemetry": ["gpu", "power_w", "throttle_bits", "busy_percent"], "every_s": 0.4}'
+    look = f'{{"at_s": 0.4, "gpus": [[0, 700.0, {bits}, 99]]}}'
+    text = "\n".join((head, columns, look, row, end))
+    intake.take_benchmark_output(run, text.encode())
+    assert runs.finish(claim, RunState.SUCCEEDED)
+    page = browser.get(f"/sessions/{session.pk}/runs/{run.pk}").content.decode()
+    assert ("slowed by software power cap" in page) is slowed
 
 
 def test_a_benchmark_that_waits_says_for_which_run(browser: Client, alice: User, bob: User) -> None:

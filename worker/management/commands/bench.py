@@ -8,7 +8,7 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,12 +19,14 @@ from agents.agent import Agent, AgentError, Ending, Reason
 from agents.benchmark import Benchmark, all_benchmarks
 from agents.collector import build_script
 from agents.facts import Reading, ReadingKind, View, all_facts
+from agents.facts.bench import TELEMETRY
 from agents.facts.platform import PYTHON_WITH_TORCH
 from agents.framing import clean
 from agents.interpreter import chosen_of, interpreter_of
 from agents.probe import Output
 from agents.probes import all_probes
 from agents.read import read_output, read_raw
+from webapp.triage.measured import held_back
 from webapp.triage.reach import Keys, agent_of, collect
 
 USAGE, UNREACHABLE, PARTLY, INTERRUPTED = 2, 4, 5, 130
@@ -34,7 +36,8 @@ class Command(BaseCommand):
     help = (
         "Run benchmarks on TARGET (ssh://user@host:port or local:). They load its GPUs. With --json "
         "the results go to standard output line by line as they are measured; redirect them to a "
-        "file for `compare`. Exit codes: 0 done, 2 usage, 4 unreachable or key refused, 5 partly."
+        "file for `compare`. Exit codes: 0 done, 2 usage, 4 unreachable or key refused, 5 partly or "
+        "nothing measured."
     )
     requires_system_checks = ()
 
@@ -103,10 +106,13 @@ class Command(BaseCommand):
         ending = asyncio.run(_measure(agent, benchmark, python, extra, heard, stopping))
         self._note(f"{benchmark.title}: {_how(ending)}")
         raw, stderr = b"".join(pieces), clean(ending.stderr)
+        readings = read_output(benchmark.id, Output(clean(raw), stderr, ending.exit_code))
         if not as_json:
-            readings = read_output(benchmark.id, Output(clean(raw), stderr, ending.exit_code))
             self.stdout.writelines(f"{line}\n" for line in _summary(readings))
-        return ending.reason is Reason.FINISHED and ending.exit_code == 0
+        for text in _warnings(readings):
+            self._note(f"{benchmark.title}: {text}")
+        done = ending.reason is Reason.FINISHED and ending.exit_code == 0
+        return done and _anything(readings)
 
     def _note(self, text: str) -> None:
         self.stderr.write(text)
@@ -165,6 +171,21 @@ def _how(ending: Ending) -> str:
         left = " Some of its processes are still alive." if ending.leftover else ""
         return f"{ending.reason.replace('_', ' ')}; what was measured by then counts.{left}"
     return "done" if ending.exit_code == 0 else f"exit code {ending.exit_code}. {said}".strip()
+
+
+def _anything(readings: Iterable[Reading[Any]]) -> bool:
+    """Whether something was measured; what the GPUs did meanwhile is no measurement by itself."""
+    found = (r.fact_id for r in readings if r.kind is ReadingKind.KNOWN)
+    return any(fact_id != TELEMETRY.id for fact_id in found)
+
+
+def _warnings(readings: Sequence[Reading[Any]]) -> Iterator[str]:
+    """What makes its figures none, or lower than the machine’s."""
+    if not _anything(readings):
+        yield "nothing was measured"
+    looks = (r.value or () for r in readings if r.fact_id == TELEMETRY.id)
+    if slowed := held_back(gpu for gpus in looks for gpu in gpus):
+        yield f"the GPUs were slowed by {', '.join(slowed)} while it measured"
 
 
 def _summary(readings: Iterable[Reading[Any]]) -> Iterator[str]:
