@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from agents.benchmark import Benchmark, all_benchmarks
@@ -53,13 +53,15 @@ class ListedBenchmark:
 
 @dataclass(frozen=True, slots=True)
 class ListedRule:
-    """title: what it is called. sources: works it goes back to. reads: titles of the facts it goes by."""
+    """title: what it is called. sources: works it goes back to. reads: titles of the facts it goes by.
+    refuted_by: what refutes a hypothesis, "" for other rules."""
 
     id: str
     title: str
     says: tuple[str, ...]
     sources: tuple[str, ...]
     reads: tuple[str, ...]
+    refuted_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,10 @@ def gates() -> tuple[ListedRule, ...]:
 
 @cache
 def hypotheses() -> tuple[ListedRule, ...]:
-    return tuple(_rule("hypotheses", h.id, h.claim.rstrip(".")) for h in all_hypotheses())
+    return tuple(
+        replace(_rule("hypotheses", h.id, h.claim.rstrip(".")), refuted_by=h.refuted_by)
+        for h in all_hypotheses()
+    )
 
 
 @cache

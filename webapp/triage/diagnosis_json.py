@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 
 from webapp.diagnosis.case import Advice, Bound, Verdict
-from webapp.diagnosis.catalogue import all_options
+from webapp.diagnosis.catalogue import all_hypotheses, all_options
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.option import Option
 
 SCHEMA = "peerpath.diagnosis/1"
@@ -28,7 +29,7 @@ def as_dict(result: Diagnosis, unrecognised: Sequence[dict[str, Any]] = ()) -> d
         "facts": _facts(result.facts),
         "contradictions": [_plain(item) for item in result.contradictions],
         "ladder": [_plain(gate) for gate in result.ladder],
-        "hypotheses": [_verdict(name, verdict) for name, verdict in result.verdicts.items()],
+        "hypotheses": [_verdict(h, result.verdicts[h.id]) for h in all_hypotheses()],
         "bounds": [_bound(bound) for bound in result.bounds],
         "findings": [_plain(finding) for finding in result.findings],
         "next_tests": [_plain(test) for test in result.next_tests],
@@ -75,13 +76,14 @@ def _sourced(item: Sourced) -> dict[str, Any]:
     }
 
 
-def _verdict(name: str, verdict: Verdict) -> dict[str, Any]:
+def _verdict(hypothesis: Hypothesis, verdict: Verdict) -> dict[str, Any]:
     return {
-        "id": name,
+        "id": hypothesis.id,
         "verdict": verdict.kind.value,
         "for": [_plain(claim) for claim in verdict.for_],
         "against": [_plain(claim) for claim in verdict.against],
         "missing": list(verdict.missing),
+        "refuted_by": hypothesis.refuted_by,
         "share_ms": verdict.share_ms,
     }
 

@@ -82,6 +82,16 @@ def test_everything_there_is_has_its_place(browser: Client) -> None:
         assert len(found) == len(set(found)), slug
 
 
+def test_every_hypothesis_says_what_refutes_it(browser: Client) -> None:
+    page = unescape(text_of(browser, "rules"))
+    for hypothesis in all_hypotheses():
+        entry = page.partition(f'id="hypothesis-{hypothesis.id}"')[2].partition("</section>")[0]
+        assert f"<dt>Refuted by</dt><dd>{hypothesis.refuted_by}</dd>" in entry, hypothesis.id
+    assert page.count("<dt>Refuted by</dt>") == len(all_hypotheses()), (
+        "contradictions are no guesses"
+    )
+
+
 def test_what_is_one_of_a_few_is_listed(browser: Client) -> None:
     reviewer, reasoning = text_of(browser, "reviewer"), text_of(browser, "reasoning")
     assert all(f"<b>{basis.value}</b>" in reviewer for basis in Basis)

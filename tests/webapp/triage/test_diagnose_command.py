@@ -29,7 +29,7 @@ CLAIM = {"text", "evidence", "range", "basis"}
 ENTRIES = {
     "contradictions": {"id", "text", "evidence"},
     "ladder": {"gate", "path", "state", "why", "evidence", "expected"},
-    "hypotheses": {"id", "verdict", "for", "against", "missing", "share_ms"},
+    "hypotheses": {"id", "verdict", "for", "against", "missing", "refuted_by", "share_ms"},
     "bounds": {
         "concurrency",
         "step_ms",

@@ -28,7 +28,7 @@ from agents.facts.vm import QEMU_COMMANDS, VMS, HostPci, QemuCommand, QemuDevice
 from agents.probes import all_probes
 from tests.webapp.diagnosis.building import facts_of, kvm_guest, matrix
 from webapp.accounts.models import User
-from webapp.diagnosis.catalogue import all_options
+from webapp.diagnosis.catalogue import all_hypotheses, all_options
 from webapp.diagnosis.explain import for_a_manager, for_an_engineer
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.matching import with_vm
@@ -423,6 +423,15 @@ def test_every_gate_hypothesis_and_contradiction_says_why(
     assert "NVIDIA open kernel modules" in driver
     assert "Peer reads" in driver
     assert "Peer writes, driver’s answer (not read)" in driver
+
+
+@pytest.mark.django_db
+def test_every_hypothesis_says_what_refutes_it(browser: Client, founding: DiagnosisSession) -> None:
+    page = browser.get(f"/sessions/{founding.pk}/diagnosis").content.decode()
+    for item in all_hypotheses():
+        row = page.partition(f'id="hypothesis-{item.id}"')[2].partition("</ul>")[2]
+        line = row.partition('<div class="more">')[0]
+        assert f"What refutes it: {escape(item.refuted_by)}</p>" in line, item.id
 
 
 @pytest.mark.django_db

@@ -50,4 +50,10 @@ def assess(case: Case) -> Verdict:
     return Verdict(kind, (together, detour), (), ("bench.copy",))
 
 
-hypothesis = Hypothesis(__name__, "ACS on a shared switch makes P2P take a detour.", assess)
+hypothesis = Hypothesis(
+    __name__,
+    "ACS on a shared switch makes P2P take a detour.",
+    assess,
+    "“PCI tree of the host” shows no two GPUs below one switch, “ACS on the bridges” no redirect "
+    "below it, or “Peer reads the driver allows” a refusal.",
+)

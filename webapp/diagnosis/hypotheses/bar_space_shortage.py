@@ -100,4 +100,10 @@ def _too_few_bits(facts: Facts) -> tuple[Claim, ...]:
     return (Claim(text, refs, (needed_mib / 2**20, needed_mib / 2**20), Basis.ESTIMATED),)
 
 
-hypothesis = Hypothesis(__name__, "Address space is short for the GPUs’ BARs.", assess)
+hypothesis = Hypothesis(
+    __name__,
+    "Address space is short for the GPUs’ BARs.",
+    assess,
+    "“GPUs the driver lists” has every GPU of “PCI devices” by now, or no region went without an "
+    "address in “Kernel log” or “GPU address regions”.",
+)

@@ -61,4 +61,10 @@ def _message_bytes(case: Case) -> float | None:
     return float(tokens * model.hidden_size * (model.activation_bytes or 2))
 
 
-hypothesis = Hypothesis(__name__, "Large collectives fill the step.", assess)
+hypothesis = Hypothesis(
+    __name__,
+    "Large collectives fill the step.",
+    assess,
+    f"The largest message (“Model”) is below {LARGE_BYTES // 1024} KiB, or “All-reduce, with P2P and "
+    f"without” or “Copies between the GPUs” bounds messages to {LITTLE * 100:.0f} % of the step.",
+)

@@ -59,4 +59,10 @@ def _verdict(
     return Verdict(VerdictKind.OPEN, (claim,), (), missing, share_ms)
 
 
-hypothesis = Hypothesis(__name__, "Many small collectives fill the step.", assess)
+hypothesis = Hypothesis(
+    __name__,
+    "Many small collectives fill the step.",
+    assess,
+    f"“The engine’s own profile of a step” shows collectives in at most {LITTLE * 100:.0f} % of it; "
+    "without one, “All-reduce, with P2P and without” or “Copies between the GPUs” bounds them to that.",
+)

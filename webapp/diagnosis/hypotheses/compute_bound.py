@@ -83,4 +83,10 @@ def _growth(bounds: tuple[Bound, ...]) -> Growth | None:
     )
 
 
-hypothesis = Hypothesis(__name__, "Arithmetic on the GPUs fills the step.", assess)
+hypothesis = Hypothesis(
+    __name__,
+    "Arithmetic on the GPUs fills the step.",
+    assess,
+    "“The engine’s own profile of a step” shows attention, expert and other kernels in at most half "
+    "of it; no utilisation and no power does.",
+)

@@ -52,4 +52,10 @@ def _claims(gates: list[Gate]) -> tuple[Claim, ...]:
     return tuple(Claim(gate.why, gate.evidence, None, Basis.MEASURED) for gate in gates)
 
 
-hypothesis = Hypothesis(__name__, "P2P is promised but does not deliver.", assess)
+hypothesis = Hypothesis(
+    __name__,
+    "P2P is promised but does not deliver.",
+    assess,
+    "“Do the bytes arrive” is right on every pair and “All-reduce, with P2P and without” both ways; or "
+    "“Peer reads the driver allows” is a refusal, so nothing was promised.",
+)

@@ -82,4 +82,10 @@ def _on_the_host(facts: Facts, gone: list[str]) -> list[Claim]:
     ]
 
 
-hypothesis = Hypothesis(__name__, "GPUs that should be there do not answer.", assess)
+hypothesis = Hypothesis(
+    __name__,
+    "GPUs that should be there do not answer.",
+    assess,
+    "“GPUs the driver lists” has every GPU of “PCI devices” within reach, and “Kernel log” no "
+    f"Xid {FALLEN_OFF} since the last change.",
+)

@@ -63,4 +63,10 @@ def _collective_hung(facts: Facts) -> tuple[Claim, ...]:
     )
 
 
-hypothesis = Hypothesis(__name__, "The engine hangs in a collective.", assess)
+hypothesis = Hypothesis(
+    __name__,
+    "The engine hangs in a collective.",
+    assess,
+    "Tokens come out (“Observed speed” or “Load on the serving engine”), and nothing hung in "
+    "“All-reduce, with P2P and without”.",
+)

@@ -58,4 +58,10 @@ def _since_configured(facts: Facts, configured: bool | None) -> Verdict:
     return Verdict(VerdictKind.OPEN, (), (claim,), missing)
 
 
-hypothesis = Hypothesis(__name__, "KVM is hidden from the guest.", assess)
+hypothesis = Hypothesis(
+    __name__,
+    "KVM is hidden from the guest.",
+    assess,
+    "“Kind of virtual machine” or “Processor” shows KVM’s signature in the guest, or that this is no "
+    "KVM guest.",
+)

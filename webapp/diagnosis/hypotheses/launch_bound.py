@@ -91,4 +91,10 @@ def _is_on(value: str) -> bool:
     return value.strip().lower() not in {"false", "0", "no", "off"}
 
 
-hypothesis = Hypothesis(__name__, "The GPUs wait for kernel launches by the processor.", assess)
+hypothesis = Hypothesis(
+    __name__,
+    "The GPUs wait for kernel launches by the processor.",
+    assess,
+    f"“The engine’s own profile of a step” shows gaps between kernels in at most {LITTLE * 100:.0f} % "
+    "of it; “Launches and small products” alone cannot.",
+)

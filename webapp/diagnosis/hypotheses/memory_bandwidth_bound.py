@@ -45,4 +45,10 @@ def _as_said(case: Case) -> str:
     return f", if a token reads {span((read[0] / 1e9, read[1] / 1e9))} GB of weights, as said"
 
 
-hypothesis = Hypothesis(__name__, "Reading weights from GPU memory fills the step.", assess)
+hypothesis = Hypothesis(
+    __name__,
+    "Reading weights from GPU memory fills the step.",
+    assess,
+    "Reading the weights of “Model” at the measured or published speed (“Memory of each GPU”) takes "
+    f"at most {LITTLE * 100:.0f} % of the step in “Observed speed”.",
+)

@@ -93,4 +93,10 @@ def _far_links(facts: Facts) -> list[str]:
     return sorted(links & FAR)
 
 
-hypothesis = Hypothesis(__name__, "NCCL’s P2P level is too low for this topology.", assess)
+hypothesis = Hypothesis(
+    __name__,
+    "NCCL’s P2P level is too low for this topology.",
+    assess,
+    "“NCCL log” shows nothing but P2P, or a level that reaches every pair of “Topology matrix”; or "
+    "“Peer reads the driver allows” is a refusal, or no pair goes over PCIe.",
+)

@@ -56,4 +56,9 @@ def _elsewhere(case: Case) -> tuple[Claim, ...]:
     return ()
 
 
-hypothesis = Hypothesis(__name__, "NCCL uses the network inside the machine.", assess)
+hypothesis = Hypothesis(
+    __name__,
+    "NCCL uses the network inside the machine.",
+    assess,
+    "“NCCL log” shows connections by P2P or SHM and none by NET.",
+)

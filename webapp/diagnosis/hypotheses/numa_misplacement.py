@@ -55,4 +55,10 @@ def _several_nodes(facts: Facts, count: int) -> Verdict:
     return Verdict(VerdictKind.REFUTED, (), (Claim(text, refs, None, Basis.MEASURED),))
 
 
-hypothesis = Hypothesis(__name__, "Staging buffers lie on the wrong NUMA node.", assess)
+hypothesis = Hypothesis(
+    __name__,
+    "Staging buffers lie on the wrong NUMA node.",
+    assess,
+    "Every GPU reports one of several nodes (“NUMA nodes”), or there is one node on bare metal or on "
+    "a host with one socket (“Host platform”).",
+)

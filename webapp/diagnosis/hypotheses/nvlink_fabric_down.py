@@ -59,4 +59,10 @@ def _passes(gate: Gate | None) -> bool:
     return gate is not None and gate.state is GateState.PASS
 
 
-hypothesis = Hypothesis(__name__, "The NVLink fabric is not up.", assess)
+hypothesis = Hypothesis(
+    __name__,
+    "The NVLink fabric is not up.",
+    assess,
+    "“Peer reads the driver allows” and writes are OK over NVLink, “NVLinks and NVSwitch fabric” says "
+    "Completed, or “Topology matrix” lists no NVLink on models without one.",
+)

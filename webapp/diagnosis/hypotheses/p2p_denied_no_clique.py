@@ -102,4 +102,10 @@ def _share(bound: Bound | None) -> Range | None:
     )
 
 
-hypothesis = Hypothesis(__name__, _NAME, assess)
+hypothesis = Hypothesis(
+    __name__,
+    _NAME,
+    assess,
+    "“Peer reads the driver allows” and writes are OK or no pair goes over PCIe, “GPUDirect clique” is on "
+    "every GPU, “Kind of virtual machine” is no KVM, or “GPUs the driver lists” shows MIG on.",
+)

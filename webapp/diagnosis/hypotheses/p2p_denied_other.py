@@ -80,4 +80,9 @@ def _by_code(case: Case, path: Path) -> list[Claim]:
     ]
 
 
-hypothesis = Hypothesis(__name__, "The driver refuses P2P for another reason.", assess)
+hypothesis = Hypothesis(
+    __name__,
+    "The driver refuses P2P for another reason.",
+    assess,
+    "“Peer reads the driver allows” and writes are OK on every pair.",
+)

@@ -47,4 +47,10 @@ def assess(case: Case) -> Verdict:
     return Verdict(VerdictKind.OPEN, missing=asks(facts, GPUS, P2P_READ, P2P_WRITE))
 
 
-hypothesis = Hypothesis(__name__, "This GPU model has no P2P over PCIe.", assess)
+hypothesis = Hypothesis(
+    __name__,
+    "This GPU model has no P2P over PCIe.",
+    assess,
+    "“Peer reads the driver allows” and writes are OK on every pair; or none is GNS, and “GPUs the "
+    "driver lists” has only models that do it elsewhere.",
+)

@@ -67,4 +67,10 @@ def _text(gpu: Gpu) -> str:
     )
 
 
-hypothesis = Hypothesis(__name__, "A PCIe link runs below its capability.", assess)
+hypothesis = Hypothesis(
+    __name__,
+    "A PCIe link runs below its capability.",
+    assess,
+    "“GPUs the driver lists”, or “Telemetry of each GPU” during a measurement, shows every link at "
+    "its full generation and width.",
+)

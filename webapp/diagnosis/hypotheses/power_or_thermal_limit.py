@@ -69,4 +69,10 @@ def _held_back(facts: Facts) -> Iterator[Claim]:
             yield Claim(text, facts.refs(TELEMETRY), (share, share), Basis.MEASURED)
 
 
-hypothesis = Hypothesis(__name__, "The power limit or heat holds the GPUs back.", assess)
+hypothesis = Hypothesis(
+    __name__,
+    "The power limit or heat holds the GPUs back.",
+    assess,
+    f"“GPUs the driver lists” shows them busy with at most {FAR_BELOW * 100:.0f} % of their power limit "
+    f"and below {HOT_CELSIUS} °C, and “Telemetry of each GPU” no slowdown.",
+)

@@ -16,6 +16,7 @@ from webapp.diagnosis.catalogue import all_hypotheses
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.explain import for_a_manager
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.matching import with_vm
 from webapp.diagnosis.topology import draw
 from webapp.triage.case_facts import facts_of
@@ -62,18 +63,22 @@ def diagnosis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 
 def _hypotheses(result: Diagnosis) -> dict[str, Any]:
     """Those with something to say, those still without evidence, and those ruled out."""
-    claims = {h.id: h.claim for h in all_hypotheses()}
-    found: dict[str, list[tuple[str, str, Verdict]]] = {"telling": [], "silent": [], "refuted": []}
-    for name, verdict in result.verdicts.items():
+    found: dict[str, list[tuple[Hypothesis, Verdict]]] = {
+        "telling": [],
+        "silent": [],
+        "refuted": [],
+    }
+    for hypothesis in all_hypotheses():
+        verdict = result.verdicts[hypothesis.id]
         if verdict.kind is VerdictKind.REFUTED:
             group = "refuted"
         elif verdict.kind is VerdictKind.SUPPORTED or verdict.for_ or verdict.against:
             group = "telling"
         else:
             group = "silent"
-        found[group].append((name, claims[name], verdict))
+        found[group].append((hypothesis, verdict))
     found["telling"].sort(
-        key=lambda row: (row[2].kind is not VerdictKind.SUPPORTED, -_share(row[2]))
+        key=lambda row: (row[1].kind is not VerdictKind.SUPPORTED, -_share(row[1]))
     )
     return found
 
