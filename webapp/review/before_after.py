@@ -23,8 +23,9 @@ LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class BeforeAfter:
-    """before, after: tokens of the states, "e1" or the name of one output. decision: the one that is scored.
-    along: what else was carried out between them. facts, history: what it was found in."""
+    """before, after: tokens of the states, "e1" or the name of one output; picks: what they take.
+    decision: the one that is scored. along: what else was carried out between them.
+    facts, history: what it was found in."""
 
     before: str
     after: str
@@ -35,6 +36,7 @@ class BeforeAfter:
     scores: tuple[Score, ...]
     facts: Facts
     history: History
+    picks: tuple[Pick, Pick]
 
 
 def outputs(facts: Facts) -> list[Snapshot]:
@@ -66,7 +68,9 @@ def before_after(
     )
     others = tuple(d for d in along if d != scored)
     codes = scoring.codes_of(facts, picks)
-    return BeforeAfter(tokens[0], tokens[1], found, codes, scored, others, scores, facts, history)
+    return BeforeAfter(
+        tokens[0], tokens[1], found, codes, scored, others, scores, facts, history, picks
+    )
 
 
 def _newest(history: History) -> Decision | None:
@@ -81,9 +85,7 @@ def _proposed(
     session: DiagnosisSession, history: History, facts: Facts, decision: Decision | None
 ) -> tuple[str, str]:
     """The last measured state before the decision, and the first measured one from it on."""
-    turn = next(
-        (a.epoch for a in history.carried if decision and a.number == decision.number), None
-    )
+    turn = history.turn(decision) if decision else None
     turn = session.epoch if turn is None else turn
     measured = sorted(_measured(facts))
     earlier = [epoch for epoch in measured if epoch < turn]

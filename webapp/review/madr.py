@@ -61,7 +61,7 @@ def _lines(decision: Decision, people: _People | None) -> Iterator[str]:
     chosen = [option for option in decision.options if option["id"] in decision.chosen]
     yield f"# {decision.number}. {plain(decision.title)}"
     yield ""
-    yield f"- Status: {decision.get_state_display().lower()}"
+    yield f"- Status: {decision.ended}"
     yield f"- Date: {decision.created_at:%Y-%m-%d}"
     yield f"- Proposed by: {who(decision.proposed_by.username)}"
     yield from _words(decision, approvals, who, plain)
@@ -90,6 +90,22 @@ def _lines(decision: Decision, people: _People | None) -> Iterator[str]:
         yield f"- `{pin['name']}` sha256 `{pin['sha256']}`"
     if decision.outcome:
         yield from ("", "## Outcome", "", plain(decision.outcome))
+    yield from _shown(decision, plain)
+
+
+def _shown(decision: Decision, plain: Text) -> Iterator[str]:
+    """What the outcome rests on, and what it lacks."""
+    if decision.without_comparison:
+        yield from ("", "It was closed without a comparison of before and after.")
+    proof = decision.proof
+    if compared := proof.get("compared"):
+        yield from ("", "## Compared before and after", "")
+        for row in compared:
+            gate = row["gate"].replace("_", " ")
+            yield f"- {plain(row['what'])}: {plain(row['found'])} ({gate}: {plain(row['why'])})"
+    for title, key in (("Not shown", "lacks"), ("Harm", "harm")):
+        if texts := proof.get(key):
+            yield from ("", f"## {title}", "", *(f"- {plain(text)}" for text in texts))
 
 
 def _considered(decision: Decision, plain: Text) -> Iterator[str]:

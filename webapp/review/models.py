@@ -57,7 +57,8 @@ class Mention(models.Model):
 
 
 class DecisionState(models.TextChoices):
-    """draft → proposed → approved | rejected → applied → verified | no effect | reverted; superseded."""
+    """draft → proposed → approved | rejected → applied → verified | no effect | not verified |
+    reverted; superseded. not verified: carried out and ended, and its effect was not shown."""
 
     DRAFT = "draft"
     PROPOSED = "proposed"
@@ -66,6 +67,7 @@ class DecisionState(models.TextChoices):
     APPLIED = "applied"
     VERIFIED = "verified"
     NO_EFFECT = "no_effect", "no effect"
+    NOT_VERIFIED = "not_verified", "not verified"
     REVERTED = "reverted"
     SUPERSEDED = "superseded"
 
@@ -74,7 +76,8 @@ class Decision(models.Model):
     """A decision record. options: the whole considered list with status and reasons, as JSON, as it
     stood; chosen: option ids. pins: [{"name", "sha256", "facts"}] of the evidence it rests on.
     drivers: what the choice has to serve; consequences: what follows, good and bad; passed_over: why what
-    was recommended beside it was not chosen.
+    was recommended beside it was not chosen. proof: what was compared when it was closed, as `Proof.as_data`
+    has it; {} while it is open, and of one that was closed before there was such a thing.
 
     Only a draft's content is edited. version: counts its saves, so that two people editing never lose a
     word. supersedes: the record that this one takes the place of, from when it is proposed.
@@ -100,6 +103,7 @@ class Decision(models.Model):
     )
     state = models.CharField(max_length=12, choices=DecisionState, default=DecisionState.DRAFT)
     outcome = models.TextField(blank=True)
+    proof = models.JSONField(default=dict, blank=True)
     proposed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
     )
@@ -125,6 +129,18 @@ class Decision(models.Model):
         # A record without it has the hash that it had before there was such a field.
         body = json.dumps(content + [self.passed_over] * bool(self.passed_over), sort_keys=True)
         return hashlib.sha256(body.encode()).hexdigest()
+
+    @property
+    def without_comparison(self) -> bool:
+        """Whether it ended with a claim about its effect that nothing kept with it shows."""
+        claims = self.state in {DecisionState.VERIFIED, DecisionState.NO_EFFECT}
+        return claims and not self.proof.get("compared")
+
+    @property
+    def ended(self) -> str:
+        """Its state in words, for records that leave and for lists."""
+        mark = ", without a comparison" if self.without_comparison else ""
+        return f"{self.get_state_display().lower()}{mark}"
 
     @property
     def affects_host(self) -> bool:

@@ -18,6 +18,7 @@ from webapp.diagnosis.compare.predictions import (
     Codes,
     Score,
     Seen,
+    Verdict,
     p2p_scores,
     throughput_score,
 )
@@ -61,6 +62,10 @@ class History:
     @classmethod
     def of(cls, session: DiagnosisSession) -> History:
         return cls(tuple(session.decisions.order_by("number")), applied(session))
+
+    def turn(self, decision: Decision) -> int | None:
+        """The epoch that it began when it was carried out; None before that."""
+        return next((a.epoch for a in self.carried if a.number == decision.number), None)
 
     def between(self, before: int, after: int) -> tuple[Decision, ...]:
         """What was carried out from one epoch to another, the later one's included."""
@@ -108,7 +113,7 @@ def scores(
     found: Iterable[Verified],
 ) -> tuple[Score, ...]:
     """found: what was compared between the two states."""
-    sides = _epochs(facts, picks)
+    sides = sides_of(facts, picks)
     along = history.between(picks[0].epoch, picks[1].epoch)
     others = [d for d in along if d.pk != decision.pk]
     gate = comparability(*sides, intended([decision, *others]))
@@ -122,7 +127,7 @@ def scores(
     return (*p2p, total) if total else tuple(p2p)
 
 
-def _epochs(facts: Facts, picks: tuple[Pick, Pick]) -> tuple[Side, Side]:
+def sides_of(facts: Facts, picks: tuple[Pick, Pick]) -> tuple[Side, Side]:
     """Everything that was read in either epoch."""
     old, new = (facts_in(facts, {pick.epoch}) for pick in picks)
     return Side((), old), Side((), new)
@@ -130,7 +135,7 @@ def _epochs(facts: Facts, picks: tuple[Pick, Pick]) -> tuple[Side, Side]:
 
 def codes_of(facts: Facts, picks: tuple[Pick, Pick]) -> Codes | None:
     """None unless the driver was asked on both sides."""
-    return _codes(_epochs(facts, picks))
+    return _codes(sides_of(facts, picks))
 
 
 def _codes(sides: tuple[Side, Side]) -> Codes | None:
@@ -189,6 +194,17 @@ def _points(rows: Iterable[Mapping[str, Any]]) -> dict[int, tuple[float, float]]
         for point in points
         if point.output_tokens_per_s and point.output_tokens_per_s[0] > 0
     }
+
+
+def unconfirmed(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """As they count where a record ends as not verified: none as held. What was missed stays."""
+    why = "the record was closed as not verified"
+    return [
+        {**row, "verdict": Verdict.UNDECIDED, "why": why}
+        if row["verdict"] == Verdict.HELD
+        else dict(row)
+        for row in rows
+    ]
 
 
 def as_data(found: Iterable[Score]) -> list[dict[str, Any]]:

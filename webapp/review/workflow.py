@@ -29,6 +29,8 @@ from webapp.review.decisions import (
 )
 from webapp.review.disputes import disputes_on
 from webapp.review.models import Approval, Decision, DecisionState, Word
+from webapp.review.proof import Proof
+from webapp.review.scoring import unconfirmed
 from webapp.triage.models import DiagnosisSession, Event
 
 S = DecisionState
@@ -37,13 +39,14 @@ MOVES: dict[DecisionState, frozenset[DecisionState]] = {
     S.PROPOSED: frozenset({S.APPROVED, S.REJECTED, S.DRAFT, S.SUPERSEDED}),
     S.APPROVED: frozenset({S.APPLIED, S.PROPOSED, S.SUPERSEDED}),
     S.REJECTED: frozenset({S.DRAFT, S.SUPERSEDED}),
-    S.APPLIED: frozenset({S.VERIFIED, S.NO_EFFECT, S.REVERTED}),
+    S.APPLIED: frozenset({S.VERIFIED, S.NO_EFFECT, S.NOT_VERIFIED, S.REVERTED}),
     S.VERIFIED: frozenset({S.REVERTED}),
     S.NO_EFFECT: frozenset({S.REVERTED}),
+    S.NOT_VERIFIED: frozenset({S.REVERTED}),
     S.REVERTED: frozenset(),
     S.SUPERSEDED: frozenset(),
 }
-CLOSED = frozenset({S.VERIFIED, S.NO_EFFECT, S.REVERTED})
+CLOSED = frozenset({S.VERIFIED, S.NO_EFFECT, S.NOT_VERIFIED, S.REVERTED})
 OPEN = frozenset({S.DRAFT, S.PROPOSED, S.APPROVED, S.REJECTED})
 
 
@@ -251,17 +254,24 @@ def decision_close(
     user: User,
     state: str,
     outcome: str,
+    proof: Proof,
     scores: Sequence[Mapping[str, Any]] = (),
 ) -> None:
-    """Ends an applied decision as verified, no effect or reverted. scores: of its predictions, kept with
-    the event; not when a closed one is reverted later. Raises DecisionError."""
+    """Ends an applied decision as verified, no effect, not verified or reverted. proof: kept with it, and
+    without enough of it some ends are refused. scores: of its predictions, kept with the event. Neither
+    is when a closed one is reverted later. Raises DecisionError."""
     if state not in CLOSED:
-        raise DecisionError("Close it as verified, no effect or reverted.")
+        raise DecisionError("Close it as verified, no effect, not verified or reverted.")
     if not outcome.strip():
         raise DecisionError("Say what was seen, in a sentence.")
-    told = {"scores": list(scores)} if decision.state == S.APPLIED and scores else {}
+    open_yet = decision.state == S.APPLIED
+    if open_yet and (refusal := proof.refusal(state)):
+        raise DecisionError(refusal)
+    kept = unconfirmed(scores) if state == S.NOT_VERIFIED else list(scores)
+    told = {"scores": kept} if open_yet and kept else {}
+    shown = {"proof": proof.as_data()} if open_yet else {}
     with transaction.atomic():
-        _move(decision, DecisionState(state), outcome=outcome)
+        _move(decision, DecisionState(state), outcome=outcome, **shown)
         about = {"number": decision.number, "state": state, **told}
         Event.record(decision.session, "decision_closed", user, **about)
 

@@ -93,7 +93,7 @@ def _entries(
         yield _entry(session, "evidence", evidence.name, shown, evidence.reader, title)
     for decision in session.decisions.defer("pins").prefetch_related("approvals"):
         names = [o["title"] for o in decision.options if o["id"] in decision.chosen]
-        texts = [decision.reason, decision.outcome, decision.get_state_display(), *names]
+        texts = [decision.reason, decision.outcome, decision.ended, *names]
         texts += [decision.context, decision.drivers, decision.consequences]
         texts += [approval.reason for approval in decision.approvals.all()]
         yield _entry(session, "decision", str(decision.number), decision.title, *texts)

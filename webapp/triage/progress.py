@@ -14,9 +14,10 @@ from webapp.triage.models import DiagnosisSession, Run, StoredReading
 from webapp.triage.models.run import ENDED
 from webapp.triage.models.session import SessionQuerySet
 
+# What ended as “not verified” was not verified: step 8 is not done by it.
 CLOSED = frozenset({"verified", "no_effect", "reverted"})
 # What is only written or proposed is not decided.
-DECIDED = CLOSED | {"approved", "applied"}
+DECIDED = CLOSED | {"approved", "applied", "not_verified"}
 # A decision in one of these waits for somebody.
 WAITING = frozenset({"draft", "proposed", "approved", "applied"})
 

@@ -11,6 +11,7 @@ from webapp.accounts.models import User
 from webapp.review.decisions import DecisionError, Wording, decision_draft, superseded_pins
 from webapp.review.madr import as_markdown
 from webapp.review.models import Decision, DecisionState, Word
+from webapp.review.proof import Proof
 from webapp.review.workflow import (
     CLOSED,
     MOVES,
@@ -194,15 +195,15 @@ def test_applying_opens_an_epoch_and_closing_needs_words(
 ) -> None:
     decision, facts = proposed(session, alice, "engine_profile"), facts_of(session)
     with pytest.raises(DecisionError, match="what was seen"):
-        decision_close(decision, user=alice, state="verified", outcome=" ")
+        decision_close(decision, user=alice, state="verified", outcome=" ", proof=Proof())
     with pytest.raises(DecisionError, match="already"):
-        decision_close(decision, user=alice, state="verified", outcome="faster")
+        decision_close(decision, user=alice, state="verified", outcome="faster", proof=Proof())
     decision_apply(decision, user=alice, facts=facts)
     with pytest.raises(DecisionError, match="already"):
         decision_apply(decision, user=alice, facts=facts)
     session.refresh_from_db()
     assert session.epoch == 1
-    decision_close(decision, user=alice, state="no_effect", outcome="still NS")
+    decision_close(decision, user=alice, state="not_verified", outcome="still NS", proof=Proof())
     decision.refresh_from_db()
     assert decision.outcome == "still NS"
 

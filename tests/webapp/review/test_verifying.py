@@ -18,6 +18,7 @@ from webapp.review.before_after import before_after
 from webapp.review.calibration import scored, scores_of
 from webapp.review.decisions import Wording, decision_draft
 from webapp.review.models import Decision, Word
+from webapp.review.proof import Proof, proof_of
 from webapp.review.scoring import as_data
 from webapp.review.workflow import (
     decision_apply,
@@ -149,16 +150,26 @@ def test_closing_keeps_the_scores_in_the_log_and_counts_them(
     record = client.get(f"/sessions/{session.pk}/decisions/{decision.number}").content.decode()
     assert "Was it predicted?" in record
     decision.refresh_from_db()
-    again = as_data(before_after(session, ("", ""), decision).scores)
-    decision_close(decision, user=alice, state="reverted", outcome="put back", scores=again)
+    kept = decision.proof
+    again = before_after(session, ("", ""), decision)
+    decision_close(
+        decision,
+        user=alice,
+        state="reverted",
+        outcome="put back",
+        proof=Proof(),
+        scores=as_data(again.scores),
+    )
+    assert decision.proof == kept
     assert len(scored(alice)) == 4
 
 
 def test_calibration_is_of_the_sessions_one_may_see(session: DiagnosisSession, alice: User) -> None:
     decision = carried_out(session, alice, *PHASES)
     measured_again(session, alice)
-    scores = as_data(before_after(session, ("", "")).scores)
-    decision_close(decision, user=alice, state="no_effect", outcome="x", scores=scores)
+    result = before_after(session, ("", ""))
+    proof, scores = proof_of(result, decision), as_data(result.scores)
+    decision_close(decision, user=alice, state="no_effect", outcome="x", proof=proof, scores=scores)
     assert scored(User.objects.create_user("carol")) == []
 
 

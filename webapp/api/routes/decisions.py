@@ -32,6 +32,7 @@ from webapp.review.decisions import (
 )
 from webapp.review.madr import as_markdown
 from webapp.review.models import Decision
+from webapp.review.proof import proof_of
 from webapp.review.scoring import as_data
 from webapp.review.views.record import narrowed
 from webapp.triage.case_facts import facts_of
@@ -59,6 +60,8 @@ class Judgement(BaseModel):
 
 
 class Summary(BaseModel):
+    """without_comparison: its state is a claim about its effect, and nothing that was compared was kept."""
+
     session: UUID
     number: int
     title: str
@@ -69,12 +72,14 @@ class Summary(BaseModel):
     proposed_by: str
     version: int
     created_at: datetime
+    without_comparison: bool
 
 
 class Record(Summary):
     """needed: how many other people have to approve it. counting: their words on it as it stands.
     content_sha256: of what they approve. stale: facts it rests on whose evidence no longer counts.
-    supersedes, superseded_by: numbers."""
+    supersedes, superseded_by: numbers. proof: what was compared when it was closed, what was missing to call
+    it verified, and what does harm; {} while it is open and in old records."""
 
     context: str
     drivers: str
@@ -88,6 +93,7 @@ class Record(Summary):
     stale: list[str]
     supersedes: int | None
     superseded_by: int | None
+    proof: Json
 
 
 class Draft(Sent):
@@ -119,8 +125,8 @@ class NewDraft(Draft):
 
 
 State = Literal[
-    "draft", "proposed", "approved", "rejected", "applied", "verified", "no_effect", "reverted",
-    "superseded",
+    "draft", "proposed", "approved", "rejected", "applied", "verified", "no_effect", "not_verified",
+    "reverted", "superseded",
 ]  # fmt: skip
 
 
@@ -145,16 +151,27 @@ class Word(Sent):
 
 
 class Closing(Sent):
-    """before, after: the states by which its predictions are scored, as for the verification."""
+    """before, after: the states that are compared, and by which its predictions are scored, as for the
+    verification. “verified” and “no_effect” need a comparison of what the options name; 409 says what is
+    missing. not_verified: it ends, and its effect was not shown."""
 
-    state: Literal["verified", "no_effect", "reverted"]
+    state: Literal["verified", "no_effect", "not_verified", "reverted"]
     outcome: str = Field(min_length=1, max_length=20_000)
     before: str = Field("", max_length=200)
     after: str = Field("", max_length=200)
 
 
 def _summary(decision: Decision) -> Json:
-    names = ("number", "title", "chosen", "reason", "outcome", "version", "created_at")
+    names = (
+        "number",
+        "title",
+        "chosen",
+        "reason",
+        "outcome",
+        "version",
+        "created_at",
+        "without_comparison",
+    )
     return {name: getattr(decision, name) for name in names} | {
         "session": decision.session_id,
         "state": str(decision.state),
@@ -164,7 +181,7 @@ def _summary(decision: Decision) -> Json:
 
 def _record(decision: Decision) -> Record:
     replaced_by = decision.superseded_by.first()
-    names = ("context", "drivers", "consequences", "options", "pins", "epoch")
+    names = ("context", "drivers", "consequences", "options", "pins", "epoch", "proof")
     plain = {name: getattr(decision, name) for name in names}
     return Record(
         **_summary(decision),
@@ -342,10 +359,10 @@ def judge_decision(request: HttpRequest, session_id: UUID, number: int, sent: Wo
 def close_decision(
     request: HttpRequest, session_id: UUID, number: int, sent: Closing
 ) -> HttpResponse:
-    """Says what came of it. Its predictions are scored by the two states, and kept."""
+    """Says what came of it, by what the two states show. Its predictions are scored by them, and kept."""
     session = session_of(request, session_id, Role.OPERATOR)
     found = _find(session, number)
-    scores = before_after(session, (sent.before, sent.after), found).scores
+    result = before_after(session, (sent.before, sent.after), found)
     return _moved(
         found,
         lambda: workflow.decision_close(
@@ -353,7 +370,8 @@ def close_decision(
             user=acting(request),
             state=sent.state,
             outcome=sent.outcome,
-            scores=as_data(scores),
+            proof=proof_of(result, found),
+            scores=as_data(result.scores),
         ),
     )
 

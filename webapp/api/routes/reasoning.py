@@ -17,6 +17,7 @@ from webapp.api.etags import unless_known
 from webapp.diagnosis.matching import with_vm
 from webapp.diagnosis.topology import draw
 from webapp.review.before_after import before_after
+from webapp.review.proof import proof_of
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.diagnosis_json import as_dict, as_json, rounded
@@ -103,7 +104,8 @@ class States(BaseModel):
 class Verification(BaseModel):
     """found: each kind of measurement that both states have, with whether and how they compare. codes: the
     driver's answers on P2P. scores: the predictions of `decision` beside what was measured. along: numbers
-    of the decisions carried out between the states."""
+    of the decisions carried out between the states. proof: what `decision` could be closed with: what was
+    compared, what is missing to call it verified, and what does harm."""
 
     epoch: int
     before: str
@@ -113,6 +115,7 @@ class Verification(BaseModel):
     decision: int | None
     along: list[int]
     scores: list[Json]
+    proof: Json | None
 
 
 def plain(value: object) -> Any:
@@ -200,4 +203,5 @@ def read_verification(request: HttpRequest, session_id: UUID, asked: Query[State
         decision=result.decision.number if result.decision else None,
         along=[one.number for one in result.along],
         scores=plain(result.scores),
+        proof=proof_of(result, result.decision).as_data() if result.decision else None,
     )

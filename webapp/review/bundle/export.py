@@ -191,6 +191,7 @@ def _decision(item: Decision) -> f.Decision:
         approvals=approvals,
         versions=versions,
         passed_over=item.passed_over,
+        proof=msgspec.convert(item.proof, f.Proof) if item.proof else None,
     )
 
 

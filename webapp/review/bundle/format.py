@@ -123,8 +123,25 @@ class RecordVersion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     at: str
 
 
+class Compared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """evidence: names of outputs."""
+
+    what: str
+    found: str
+    gate: str
+    why: str
+    evidence: list[str]
+
+
+class Proof(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    compared: list[Compared]
+    lacks: list[str]
+    harm: list[str]
+
+
 class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """supersedes: a decision's number."""
+    """supersedes: a decision's number. proof: None while it is open, and in bundles from before there was
+    such a thing."""
 
     number: Number
     title: str
@@ -144,6 +161,7 @@ class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     approvals: list[Approval]
     versions: list[RecordVersion] = []
     passed_over: str = ""
+    proof: Proof | None = None
 
 
 class Session(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -284,6 +284,7 @@ class Opening:
             epoch=row.epoch,
             state=DecisionState(row.state),
             outcome=row.outcome,
+            proof=msgspec.to_builtins(row.proof) if row.proof else {},
             supersedes=self.made.decisions.get(number=before) if before is not None else None,
             proposed_by=self.person(row.proposed_by),
         )

@@ -131,8 +131,7 @@ def _sources(
 
 def _decision(item: Decision, plain: Hide) -> str:
     chosen = ", ".join(o["title"] for o in item.options if o["id"] in item.chosen)
-    state = item.get_state_display().lower()
-    text = f"{item.number}. {item.title} ({state}): {chosen}. {item.reason}"
+    text = f"{item.number}. {item.title} ({item.ended}): {chosen}. {item.reason}"
     return plain(f"{text} Outcome: {item.outcome}" if item.outcome else text)
 
 

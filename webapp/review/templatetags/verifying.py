@@ -9,6 +9,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from webapp.diagnosis.catalogue import all_options
+from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.compare.calibration import Calibration
 from webapp.diagnosis.compare.comparability import Comparability, Item, Standing
 from webapp.diagnosis.compare.effects import MARGIN, Comparison, Outcome
@@ -39,6 +40,12 @@ def held_bar(row: Calibration) -> SafeString:
     return format_html(
         '<svg class="held-bar" width="{}" height="10" aria-hidden="true">{}</svg>', BAR, rects
     )
+
+
+@register.filter
+def outputs_named(names: list[str]) -> list[EvidenceRef]:
+    """To be shown as evidence: each output from its first line."""
+    return [EvidenceRef(name, 1) for name in names]
 
 
 @register.filter

@@ -40,7 +40,7 @@ from webapp.triage.views.start import given
 
 OVER = (
     *(DecisionState.REJECTED, DecisionState.SUPERSEDED, DecisionState.VERIFIED),
-    *(DecisionState.NO_EFFECT, DecisionState.REVERTED),
+    *(DecisionState.NO_EFFECT, DecisionState.NOT_VERIFIED, DecisionState.REVERTED),
 )
 
 

@@ -25,9 +25,11 @@ from webapp.review.disputes import bearing_on
 from webapp.review.judging import known_before, my_word, pins_cited, said_on
 from webapp.review.madr import as_markdown
 from webapp.review.models import Approval, Decision, DecisionState, RecordVersion, Word
+from webapp.review.proof import proof_of
 from webapp.review.scoring import as_data
 from webapp.review.threads import threads_read
 from webapp.review.versions import differences, versions_of
+from webapp.review.views.verify import Refused, verify_page
 from webapp.review.waiting import seen_by_proposer
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
@@ -215,22 +217,22 @@ def judge(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpR
 @require_POST
 @on_session
 def close(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
-    """Its predictions are scored by the two states that the page compared."""
+    """By the two states that the page compared. What was typed stays in the page where it is refused."""
     found = get_object_or_404(session.decisions, number=number)
     states = (request.POST.get("before", ""), request.POST.get("after", ""))
-    scores = before_after(session, states, found).scores
-    done = _done(
-        request,
-        lambda: workflow.decision_close(
+    result, outcome = before_after(session, states, found), request.POST.get("outcome", "")
+    try:
+        workflow.decision_close(
             found,
             user=acting(request),
             state=request.POST.get("state", ""),
-            outcome=request.POST.get("outcome", ""),
-            scores=as_data(scores),
-        ),
-    )
-    if not done:
-        return redirect("review:verify", session.pk)
+            outcome=outcome,
+            proof=proof_of(result, found),
+            scores=as_data(result.scores),
+        )
+    except DecisionError as error:
+        messages.error(request, str(error))
+        return verify_page(request, session, result, Refused(number, outcome))
     return redirect("review:decision", session.pk, number)
 
 

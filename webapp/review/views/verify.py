@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET
 
 from webapp.diagnosis.compare.verification import left_out
-from webapp.review.before_after import before_after, outputs
+from webapp.review.before_after import BeforeAfter, before_after, outputs
 from webapp.review.models import DecisionState
+from webapp.review.proof import proof_of
 from webapp.review.snapshots import epochs
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import on_session, shell
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The decision's number, and what was typed."""
+
+    number: int
+    typed: str
 
 
 @require_GET
@@ -19,8 +30,19 @@ from webapp.triage.views.shell import on_session, shell
 def verify(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """?before= and ?after= pick two states; without them the session proposes."""
     asked = (request.GET.get("before", ""), request.GET.get("after", ""))
-    result = before_after(session, asked)
+    return verify_page(request, session, before_after(session, asked))
+
+
+def verify_page(
+    request: HttpRequest,
+    session: DiagnosisSession,
+    result: BeforeAfter,
+    refused: Refused | None = None,
+) -> HttpResponse:
+    """refused: a closing that was not taken; its words stay in the form."""
     decisions = result.history.decisions
+    open_decisions = [d for d in decisions if d.state == DecisionState.APPLIED]
+    lost = refused and refused.number not in {d.number for d in open_decisions}
     context = shell(
         session,
         "verify",
@@ -29,9 +51,13 @@ def verify(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         left_out=left_out(result.found),
         states=epochs(session, result.history.carried),
         moments=outputs(result.facts),
-        open_decisions=[d for d in decisions if d.state == DecisionState.APPLIED],
+        open_decisions=open_decisions,
+        not_taken=refused if lost else None,
         proposed=[d for d in decisions if d.state == DecisionState.PROPOSED],
         waiting=[d for d in decisions if d.state == DecisionState.APPROVED],
         facts=result.facts,
+        proof=proof_of(result, result.decision).as_data() if result.decision else None,
+        refused=refused,
     )
-    return TemplateResponse(request, "review/verify.html", context)
+    status = 422 if refused else 200
+    return TemplateResponse(request, "review/verify.html", context, status=status)

@@ -58,6 +58,7 @@ STATES = {
     "rejected": ("✕", "bad"),
     "applied": ("▸", "accent"),
     "verified": ("✓", "ok"),
+    "not_verified": ("◌", "unk"),
     "reverted": ("↺", "open"),
     "superseded": ("–", "unk"),
     "changes_wanted": ("✎", "open"),
@@ -146,7 +147,10 @@ class _Missing(dict[str, Any]):
 @register.filter
 def event_text(event: Any) -> str:
     text = EVENTS.get(_told_as(event), event.kind.replace("_", " "))
-    return str(text.format_map(_Missing(event.data)))
+    said = (
+        {**event.data, "state": word(event.data["state"])} if "state" in event.data else event.data
+    )
+    return str(text.format_map(_Missing(said)))
 
 
 def _told_as(event: Any) -> str:

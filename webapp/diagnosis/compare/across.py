@@ -1,0 +1,126 @@
+"""What a decision's options name, compared across the change: the least that somebody who calls it verified
+has to show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from agents.facts import Fact, ReadingKind, all_facts
+from agents.facts.bench import ALLREDUCE, COPY, NCCL_SWEEP, SERVING
+from agents.facts.nccl import NCCL_TRANSPORTS
+from agents.facts.p2p import P2P_READ
+from webapp.diagnosis.compare.changed import Difference, changed
+from webapp.diagnosis.compare.comparability import Comparability, Gate
+from webapp.diagnosis.compare.effects import Outcome
+from webapp.diagnosis.compare.kinds import KINDS
+from webapp.diagnosis.compare.sides import Side
+from webapp.diagnosis.compare.verification import Verified
+from webapp.diagnosis.facts import Facts, Sourced
+
+_ID = re.compile(r"\b(?:bench|guest|host|vm)\.[a-z][a-z0-9_]*")
+LONGEST = 60  # characters of two values that a sentence holds
+_TOLD = (ReadingKind.KNOWN, ReadingKind.ABSENT)
+_MEASURED = frozenset(kind.fact.id for kind in KINDS)
+# Measurements that show what an option changes though its words name only the fact.
+_SHOWS = {
+    P2P_READ.id: (ALLREDUCE.id, COPY.id),
+    NCCL_TRANSPORTS.id: (ALLREDUCE.id, NCCL_SWEEP.id),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Across:
+    """One fact on both sides of a change. named: the chosen options name it. tells: the comparison says
+    something; “cannot tell” and an unchanged value do not show that a change did what it was meant to.
+    sources: of both sides."""
+
+    fact_id: str
+    title: str
+    found: str
+    gate: Comparability
+    named: bool
+    tells: bool
+    sources: tuple[str, ...]
+
+    @property
+    def comparable(self) -> bool:
+        return self.gate.verdict is not Gate.NOT_COMPARABLE
+
+
+def names_of(verified_by: str, changes: Iterable[str]) -> tuple[str, ...]:
+    """Ids of facts that an option is verified by, its own words first. What it is for, the speed of the
+    workload, is always among them; a benchmark without rules for a comparison never is."""
+    own = [*_ID.findall(verified_by), *_ID.findall(" ".join(changes))]
+    shown = [more for name in own for more in _SHOWS.get(name, ())]
+    found = [n for n in own if n in _MEASURED or not n.startswith("bench.")]
+    return tuple(dict.fromkeys([*found, *shown, SERVING.id]))
+
+
+def across(
+    measured: Iterable[Verified],
+    sides: tuple[Side, Side],
+    gate: Comparability,
+    names: tuple[str, ...],
+) -> tuple[Across, ...]:
+    """measured: between the two states. sides: everything that was read in either; gate: between them."""
+    return (*_measured(measured, names), *_read(sides, gate, names))
+
+
+def _measured(measured: Iterable[Verified], names: tuple[str, ...]) -> Iterator[Across]:
+    for item in measured:
+        fact, told = item.kind.fact, item.compared
+        sources = [one.source for side in (item.before, item.after) for one in side.results]
+        tells = told.outcome is not Outcome.CANNOT_TELL
+        found = f"{told.outcome.replace('_', ' ')}: {told.why}"
+        named = fact.id in names
+        yield Across(
+            fact.id, item.kind.title, found, item.gate, named, tells, tuple(dict.fromkeys(sources))
+        )
+
+
+def _read(
+    sides: tuple[Side, Side], gate: Comparability, names: tuple[str, ...]
+) -> Iterator[Across]:
+    old, new = (side.facts for side in sides)
+    differing: dict[str, list[Difference]] = {}
+    for difference in changed(old, new).differences:
+        differing.setdefault(difference.fact_id, []).append(difference)
+    for name in names:
+        was, now = answered(old, name), answered(new, name)
+        if was is None or now is None or name in _MEASURED:
+            continue
+        found = _of_the_vm(was, now) if name.startswith("vm.") else _turned(differing.get(name))
+        sources = tuple(dict.fromkeys((was.source, now.source)))
+        told = found or "as before"
+        yield Across(name, title_of(name), told, gate, True, bool(found), sources)
+
+
+def _of_the_vm(was: Sourced, now: Sourced) -> str:
+    """These follow from the host's list of VMs, and are small values."""
+    old, new = was.reading, now.reading
+    return "" if (old.kind, old.value) == (new.kind, new.value) else "it changed"
+
+
+def _turned(differences: list[Difference] | None) -> str:
+    """What one part, or many alike, became; "" where nothing changed."""
+    if not differences:
+        return ""
+    first = differences[0]
+    if len(differences) > 1 or len(f"{first.before}{first.after}") > LONGEST:
+        return "it changed"
+    return f"{first.before or 'not there'} → {first.after or 'not there'}"
+
+
+def answered(facts: Facts, fact_id: str) -> Sourced | None:
+    """The reading that counts, where it says what is there or that nothing is."""
+    best = facts.best(Fact(fact_id, "", None))
+    return best if best and best.reading.kind in _TOLD else None
+
+
+def title_of(fact_id: str) -> str:
+    """The guest has some by the same title as the VM's configuration."""
+    fact = all_facts().get(fact_id)
+    title = fact.title if fact else fact_id
+    return f"{title} (VM)" if fact_id.startswith("vm.") else title

@@ -1,0 +1,88 @@
+"""What has to be right after a change that lets GPUs reach each other, before anybody calls it verified.
+
+The driver's OK and a bandwidth look the same on a board that does not route peer writes, where data are
+corrupted silently. Only bytes checked by their owner and a collective with checked values tell.
+
+Source: NVIDIA/nccl issue 2335.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agents.facts.bench import ALLREDUCE, DELIVERY
+from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
+from webapp.diagnosis.case import Gate, GateState, Path
+from webapp.diagnosis.claim import EvidenceRef
+from webapp.diagnosis.compare.predictions import Chosen
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.gates import collective, delivered
+from webapp.diagnosis.pairs import pairs
+
+_AFTERWARDS = frozenset({DELIVERY.id, ALLREDUCE.id, P2P_READ.id, P2P_WRITE.id})
+
+
+@dataclass(frozen=True, slots=True)
+class PostChecks:
+    """harm: what went wrong. lacks: what was not seen to be right, by the id of the fact that would tell.
+    evidence: of the harm."""
+
+    harm: tuple[str, ...] = ()
+    lacks: tuple[tuple[str, str], ...] = ()
+    evidence: tuple[EvidenceRef, ...] = ()
+
+
+def opens_p2p(option: Chosen, after: Facts) -> bool:
+    """Whether GPUs may reach each other by it: as declared, else by the driver's answers `after` it."""
+    if option.p2p_after is not None or not option.moves_p2p:
+        return option.p2p_after is P2pCode.OK
+    matrix = after.value(P2P_READ)
+    return matrix is None or P2pCode.OK in matrix.pairs().values()
+
+
+def since(facts: Facts, epoch: int, until: int | None) -> Facts:
+    """All facts, but of the checks and the driver's answers only what was read from one epoch on, until
+    another, which is not included."""
+
+    def taken(name: str, at: int) -> bool:
+        return name not in _AFTERWARDS or (at >= epoch and (until is None or at < until))
+
+    every = (item for group in facts.readings.values() for item in group)
+    return Facts.of([i for i in every if taken(i.reading.fact_id, i.epoch)], facts.changes)
+
+
+def post_checks(after: Facts) -> PostChecks:
+    """after: as `since` gives them."""
+    paths = [path for path in Path if pairs(after).on(path)] or [Path.PCIE]
+    gates = {
+        DELIVERY.id: [delivered.judge(after, path) for path in paths],
+        ALLREDUCE.id: [collective.judge(after, path) for path in paths],
+    }
+    wrong = [g for found in gates.values() for g in found if g.state is GateState.FAIL]
+    harm = tuple(dict.fromkeys(gate.why for gate in wrong))
+    lacks = {name: why for name, found in gates.items() if (why := _lacking(found))}
+    one_way = _one_way(after)
+    if one_way and DELIVERY.id not in lacks:
+        lacks[DELIVERY.id] = f"{', '.join(one_way[:4])} was not checked; the other direction was"
+    evidence = tuple(ref for gate in wrong for ref in gate.evidence)
+    return PostChecks(harm, tuple(lacks.items()), evidence)
+
+
+def _lacking(gates: list[Gate]) -> str:
+    unknown = (gate.why for gate in gates if gate.state is GateState.UNKNOWN)
+    return "; ".join(dict.fromkeys(unknown))
+
+
+def _one_way(after: Facts) -> list[str]:
+    """Pairs that were checked in the other direction alone: each has a mapping of its own."""
+    checked = after.value(DELIVERY)
+    return sorted(_reversed(set(checked.pairs))) if checked else []
+
+
+def _reversed(keys: set[str]) -> Iterator[str]:
+    for key in keys:
+        sender, arrow, receiver = key.partition("->")
+        back = f"{receiver}->{sender}"
+        if arrow and back not in keys:
+            yield back
