@@ -19,6 +19,10 @@ from webapp.triage.by_hand import ByHand, by_hand
 
 PREFIX = "choice-"  # of the form's fields
 ARGV = "ARGV"  # among a run's arguments
+_PINNED = (
+    ARGV,
+    "INTERPRETER",
+)  # of a benchmark's arguments; the others say which A/B's step it was
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +140,11 @@ def arguments_of(benchmark: Benchmark, given: Mapping[str, str]) -> dict[str, st
             raise ValueError(f"{benchmark.title}: “{value[:60]}” is no value for “{choice.title}”.")
         words.append(f"--{choice.name}={value}")
     return {ARGV: shlex.join(words)} if words else {}
+
+
+def pinned(arguments: Mapping[str, str]) -> dict[str, str]:
+    """What of a benchmark's arguments says what is measured, and with which Python."""
+    return {name: arguments[name] for name in _PINNED if name in arguments}
 
 
 def argv_of(arguments: Mapping[str, str]) -> list[str]:

@@ -44,7 +44,7 @@ class Changed:
 
 
 MANY = 4
-_ORDER = (Bears.YES, Bears.TIME, Bears.UNKNOWN, Bears.NO)
+ORDER = (Bears.YES, Bears.TIME, Bears.UNKNOWN, Bears.NO)
 
 
 def changed(before: Facts, after: Facts) -> Changed:
@@ -65,7 +65,7 @@ def changed(before: Facts, after: Facts) -> Changed:
             differences = list(_differences(fact_id, old, new))
             found += differences
             same += [] if differences else [_title(fact_id)]
-    found.sort(key=lambda d: (_ORDER.index(d.relevance.bears), d.fact_id))
+    found.sort(key=lambda d: (ORDER.index(d.relevance.bears), d.fact_id))
     return Changed(tuple(found), tuple(same), tuple(not_again), tuple(only_after))
 
 

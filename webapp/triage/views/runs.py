@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -10,16 +11,17 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Model, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.benchmark import all_benchmarks
 from webapp.triage import turns
+from webapp.triage.against import against, with_earlier
 from webapp.triage.measured import live
 from webapp.triage.models import DiagnosisSession, Evidence, OutputChunk, Run, RunState, Target
-from webapp.triage.offering import ARGV, arguments_of
+from webapp.triage.offering import arguments_of, pinned
 from webapp.triage.runs import (
     BENCHMARK,
     queue_benchmark,
@@ -53,9 +55,6 @@ def start(request: HttpRequest, session: DiagnosisSession, target_id: int) -> Ht
     return redirect(f"/sessions/{session.pk}/{back}#run-{run.number}")
 
 
-PINNED = (ARGV, "INTERPRETER")  # of a benchmark's arguments; the others say which A/B's step it was
-
-
 def _queue_again(
     request: HttpRequest, session: DiagnosisSession, target: Target, number: str
 ) -> Run:
@@ -67,8 +66,7 @@ def _queue_again(
         return queue_probes(session, target, user, before.names, given)
     if not request.POST.get("yes"):
         raise ValueError(NEEDS_YES)
-    pinned = {name: given[name] for name in PINNED if name in given}
-    return queue_benchmark(session, target, user, before.names[0], pinned)
+    return queue_benchmark(session, target, user, before.names[0], pinned(given))
 
 
 NEEDS_YES = "It loads the machine: tick that it may, then start it."
@@ -90,21 +88,34 @@ def _queue_measurement(
 @require_GET
 @on_session
 def watch(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> HttpResponse:
-    """The live fragment of a run; 204 when nothing is new since `seen`.
+    """The live fragment of a run; 204 when nothing is new since `seen`. The page where nobody asks for a
+    fragment, or for `whole`.
 
     Tells a page that watched the run that it has ended, so that its facts are asked for again.
     """
+    if not request.headers.get("HX-Request") or "whole" in request.GET:
+        return _page(request, session, run_id)
     run = get_object_or_404(_watched(session), pk=run_id)
     other = waiting(run)
     if request.GET.get("seen") == seen_of(run, other):
         return HttpResponse(status=204)
     context = run_context(session, run, other)
-    if not request.headers.get("HX-Request"):
-        return TemplateResponse(request, "triage/run.html", shell(session, "", **context))
     response = TemplateResponse(request, "triage/_run.html", {"session": session, **context})
     if run.ended and request.GET.get("seen"):
         response["HX-Trigger"] = "run-ended"
     return response
+
+
+def _page(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> HttpResponse:
+    """With what differs from the run that it repeats."""
+    alike = with_earlier(_watched(session), run_id)
+    if not alike:
+        raise Http404
+    run, found = alike[0], against(session, alike[0], alike[1:])
+    context = run_context(session, run, waiting(run), found.evidence if found else None)
+    facts = found.facts if found else None
+    page = shell(session, "", facts=facts, against=found, **context)
+    return TemplateResponse(request, "triage/run.html", page)
 
 
 @require_GET
@@ -149,12 +160,17 @@ def waiting(run: Run) -> str:
     return ""
 
 
-def run_context(session: DiagnosisSession, run: Run, other: str) -> dict[str, Any]:
-    """run: as `_watched` gives it; other: what it waits for."""
-    answers = run.evidence.defer("body", "stderr").prefetch_related("readings")
+def run_context(
+    session: DiagnosisSession, run: Run, other: str, answers: Sequence[Evidence] | None = None
+) -> dict[str, Any]:
+    """run: as `_watched` gives it; other: what it waits for; answers: its evidence with its readings, where
+    the page has it."""
+    if answers is None:
+        rows = run.evidence.defer("body", "stderr").prefetch_related("readings")
+        answers = list(rows) if vars(run)["answers"] else []
     return {
         "run": run,
-        "evidence": list(answers) if vars(run)["answers"] else [],
+        "evidence": answers,
         "seen": seen_of(run, other),
         "expected": len(run.names),
         "so_far": live(run, vars(run)["pieces"]),

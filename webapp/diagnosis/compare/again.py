@@ -1,0 +1,127 @@
+"""One run against the same one before it: what both read, what both measured, and what only one could tell.
+
+Answers are compared probe by probe, because two probes tell some facts in different detail. The gate is asked
+of the two runs alone: what other outputs say of the machine is the same for both, and would look like proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from agents.facts import ReadingKind, all_facts
+from agents.facts.bench import TELEMETRY
+from webapp.diagnosis.compare.changed import ORDER, Difference, changed
+from webapp.diagnosis.compare.kinds import KINDS
+from webapp.diagnosis.compare.verification import Pick, Verified, verified
+from webapp.diagnosis.facts import Facts, Sourced
+
+_MEASURED = "bench."
+_TOLD = frozenset({ReadingKind.KNOWN, ReadingKind.ABSENT})
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What one probe said of one fact in the two runs; None where no answer came."""
+
+    fact_id: str
+    title: str
+    before: Sourced | None
+    after: Sourced | None
+
+    @property
+    def told(self) -> tuple[bool, bool]:
+        """Whether each run says what is there, or that nothing is."""
+        return _tells(self.before), _tells(self.after)
+
+    @property
+    def in_part(self) -> bool:
+        return _lacks(self.before) or _lacks(self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """compared: ids of the facts that both runs read. differences: what can matter for P2P first. in_part:
+    compared as far as both have it. one_sided: only one run tells it. untold: neither does, by no probe.
+    measured: by kind, after the gate. unruled: titles of what both measured and no rule compares."""
+
+    compared: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    in_part: tuple[Answers, ...]
+    one_sided: tuple[Answers, ...]
+    untold: tuple[Answers, ...]
+    measured: tuple[Verified, ...]
+    unruled: tuple[str, ...]
+
+
+def again(before: Iterable[Sourced], after: Iterable[Sourced]) -> Again:
+    """Readings of each run, in the order they came."""
+    was, now = ([replace(i, epoch=n) for i in run] for n, run in enumerate((before, after)))
+    every = list(_answers(_newest(was), _newest(now)))
+    both = [one for one in every if all(one.told)]
+    read = [one for one in both if not one.fact_id.startswith(_MEASURED)]
+    told = {one.fact_id for one in both}
+    neither = (one for one in every if not any(one.told) and one.fact_id not in told)
+    return Again(
+        tuple(dict.fromkeys(one.fact_id for one in read)),
+        _merged(d for one in read for d in _differences(one)),
+        tuple(one for one in read if one.in_part),
+        tuple(one for one in every if one.told[0] != one.told[1]),
+        tuple({one.fact_id: one for one in neither}.values()),
+        verified(Facts.of([*was, *now]), Pick(0), Pick(1), frozenset()),
+        _unruled(both),
+    )
+
+
+def _newest(items: Sequence[Sourced]) -> dict[Key, Sourced]:
+    """By fact and probe; of several answers of one output one that tells."""
+    ranked = sorted(items, key=lambda item: (_tells(item), item.order))
+    return {(i.reading.fact_id, i.source.partition("@")[0]): i for i in ranked}
+
+
+def _answers(was: dict[Key, Sourced], now: dict[Key, Sourced]) -> Iterator[Answers]:
+    for key in sorted(was.keys() | now.keys()):
+        fact = all_facts().get(key[0])
+        title = fact.title if fact else key[0]
+        yield Answers(key[0], title, was.get(key), now.get(key))
+
+
+def _tells(item: Sourced | None) -> bool:
+    return item is not None and item.reading.kind in _TOLD
+
+
+def _lacks(item: Sourced | None) -> bool:
+    return item is not None and not item.reading.complete
+
+
+def _differences(one: Answers) -> Iterator[Difference]:
+    """A part that a reading which is not complete does not have may be there."""
+    sides = (Facts.of([item] if item else []) for item in (one.before, one.after))
+    for found in changed(*sides).differences:
+        gone = found.after is None and _lacks(one.after)
+        if not (gone or (found.before is None and _lacks(one.before))):
+            yield found
+
+
+def _merged(found: Iterable[Difference]) -> tuple[Difference, ...]:
+    """What several probes tell alike is one difference, with the outputs of all of them."""
+    alike: dict[tuple[object, ...], Difference] = {}
+    for one in found:
+        key = (one.fact_id, one.names, one.before, one.after)
+        if (same := alike.get(key)) is not None:
+            one = replace(
+                same,
+                refs_before=same.refs_before + one.refs_before,
+                refs_after=same.refs_after + one.refs_after,
+            )
+        alike[key] = one
+    return tuple(sorted(alike.values(), key=lambda d: (ORDER.index(d.relevance.bears), d.fact_id)))
+
+
+def _unruled(both: Iterable[Answers]) -> tuple[str, ...]:
+    """Telemetry is what the gate asks, not what was measured."""
+    ruled = {kind.fact.id for kind in KINDS} | {TELEMETRY.id}
+    found = (o for o in both if o.fact_id.startswith(_MEASURED) and o.fact_id not in ruled)
+    return tuple(dict.fromkeys(one.title for one in found))
