@@ -239,6 +239,28 @@ def test_members_and_administrators_read(
             assert answer.status_code == 200 or nothing_to_make, name
 
 
+def test_what_has_an_etag_is_sent_once(
+    program: Callable[..., Program], parts: dict[str, Any], carol: User
+) -> None:
+    ask, tagged = program(carol), set()
+    for name, (method, path, operation) in OPERATIONS.items():
+        if method != "GET" or name in REACHING:
+            continue
+        address = path.format(**parts)
+        tag = ask("GET", address).headers.get("ETag")
+        accepts = {one["name"] for one in operation["parameters"]}
+        assert ("If-None-Match" in accepts) == (304 in operation["responses"]) == bool(tag), name
+        if tag is None:
+            continue
+        tagged.add(name)
+        for known in (tag, f'"x", W/{tag}', "*"):
+            again = ask("GET", address, If_None_Match=known)
+            assert (again.status_code, again.content) == (304, b""), name
+            assert again.headers["ETag"] == tag, name
+        assert ask("GET", address, If_None_Match='"x"').json(), name
+    assert tagged == {"read_session", "read_decision", "read_diagnosis"}
+
+
 @pytest.mark.parametrize("role", [role for role, _ in GIVEN])
 def test_what_is_of_all_sessions_is_for_administrators(
     program: Callable[..., Program], parts: dict[str, Any], alice: User, carol: User, role: str

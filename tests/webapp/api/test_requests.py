@@ -15,13 +15,13 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.webapp.api.conftest import Program
-from webapp.accounts.models import User
+from webapp.accounts.models import Role, User
 from webapp.api.models import Remembered
 from webapp.review.models import Comment
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession, Event, Evidence
 from webapp.triage.samples import open_sample
-from webapp.triage.sessions import session_open, session_save
+from webapp.triage.sessions import member_add, quorum_set, session_open, session_save
 
 pytestmark = pytest.mark.django_db
 
@@ -300,13 +300,31 @@ def test_a_change_names_what_it_changes(
     assert changed.headers["ETag"] != tag
     late = ask("PATCH", at, {"own_words": "late"}, If_Match=tag)
     problem_of(late, 412)
-    assert late.headers["ETag"] == changed.headers["ETag"]
+    current = f'"{changed.json()["version"]}"'
+    assert late.headers["ETag"] == current
+    assert ask("PATCH", at, {"own_words": "P2P"}, If_Match=current).status_code == 200
+    changed = ask("GET", at)
     session_of_alice.refresh_from_db()
     assert session_of_alice.own_words == "P2P"
     assert (
         ask("PATCH", at, {"vmid": 128}, If_Match=f'"x", {changed.headers["ETag"]}').status_code
         == 200
     )
+
+
+def test_an_etag_changes_with_all_that_is_said_and_a_change_goes_by_what_it_overwrites(
+    ask: Program, at: str, session_of_alice: DiagnosisSession, alice: User, bob: User,
+    program: Callable[..., Program],
+) -> None:  # fmt: skip
+    tag = ask("GET", at).headers["ETag"]
+    quorum_set(session_of_alice, quorum=3, user=alice)
+    anew = ask("GET", at, If_None_Match=tag)
+    assert (anew.status_code, anew.json()["quorum"]) == (200, 3)
+    member_add(session_of_alice, user=bob, added_by=alice, role=Role.VIEWER)
+    as_bob = program(bob)("GET", at, If_None_Match=anew.headers["ETag"])
+    assert (as_bob.status_code, as_bob.json()["my_role"]) == (200, "viewer")
+    assert ask("PATCH", at, {"own_words": "P2P"}, If_Match=tag).status_code == 200
+    problem_of(ask("PATCH", at, {"own_words": "late"}, If_Match=tag), 412)
 
 
 def test_a_page_and_a_program_do_not_overwrite_each_other(

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from webapp.accounts.models import Role
 from webapp.api.asking import Sent, session_of
 from webapp.api.auth import READ, WRITE
-from webapp.api.etags import IF_MATCH, asked_version, version_tag
+from webapp.api.etags import IF_MATCH, asked_version, revalidated, tag_of, version_tag
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import LEAVING, RefusedError
 from webapp.api.remembering import remembered
@@ -212,8 +212,8 @@ def _answered(decision: Decision, status: int = 200) -> HttpResponse:
     """As it is now, with its ETag."""
     found = _find(decision.session, decision.number)
     where = f"/api/v1/sessions/{found.session_id}/decisions/{found.number}"
-    headers = {"ETag": version_tag(found.version), "Location": where}
-    body = _record(found).model_dump_json()
+    body = _record(found).model_dump_json().encode()
+    headers = {"ETag": tag_of(body, found.version), "Location": where}
     return HttpResponse(body, status=status, content_type="application/json", headers=headers)
 
 
@@ -267,6 +267,7 @@ def draft_decision(request: HttpRequest, session_id: UUID, sent: NewDraft) -> Ht
 
 
 @router.get(D + "/{int:number}", auth=READ, response=Record)
+@revalidated
 def read_decision(request: HttpRequest, session_id: UUID, number: int) -> HttpResponse:
     """One record; its ETag is what a change of the draft names in If-Match."""
     return _answered(_find(session_of(request, session_id), number))

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from webapp.api.asking import session_of
 from webapp.api.auth import READ
-from webapp.api.etags import unless_known
+from webapp.api.etags import revalidated, tag_of
 from webapp.diagnosis.matching import with_vm
 from webapp.diagnosis.topology import draw
 from webapp.review.before_after import before_after
@@ -27,12 +27,6 @@ from webapp.triage.what_if import SCALES, outcome, sliders
 router = Router(tags=["reasoning"])
 S = "/sessions/{uuid:session_id}"
 Json = dict[str, Any]
-NOT_MODIFIED: Json = {
-    "parameters": [
-        {"in": "header", "name": "If-None-Match", "required": False, "schema": {"type": "string"}}
-    ],
-    "responses": {304: {"description": "You have these bytes: the ETag is the one you sent."}},
-}
 
 
 class DiagnosisObject(BaseModel):
@@ -128,13 +122,13 @@ def plain(value: object) -> Any:
     auth=READ,
     response=DiagnosisObject,
     by_alias=True,
-    openapi_extra=NOT_MODIFIED,
 )
+@revalidated
 def read_diagnosis(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """The diagnosis as it stands; with If-None-Match, 304 while it is the one you have."""
     session = session_of(request, session_id)
-    text = as_json(session_diagnosis(session), _unplaced(session)) + "\n"
-    return unless_known(request, text.encode(), "application/json")
+    body = f"{as_json(session_diagnosis(session), _unplaced(session))}\n".encode()
+    return HttpResponse(body, content_type="application/json", headers={"ETag": tag_of(body)})
 
 
 def _unplaced(session: DiagnosisSession) -> list[Json]:

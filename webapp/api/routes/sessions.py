@@ -15,7 +15,7 @@ from agents.samples import load
 from webapp.accounts.models import ApiToken, Role, User
 from webapp.api.asking import Sent, session_of
 from webapp.api.auth import READ, WRITE
-from webapp.api.etags import IF_MATCH, asked_version, version_tag
+from webapp.api.etags import IF_MATCH, asked_version, revalidated, tag_of, version_tag
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
 from webapp.api.remembering import remembered
@@ -184,8 +184,9 @@ def shown(session: DiagnosisSession) -> Session:
 def _answered(request: HttpRequest, session: DiagnosisSession, status: int = 200) -> HttpResponse:
     """As who asks sees it now, with its ETag."""
     found = session_of(request, session.pk)
-    headers = {"ETag": version_tag(found.version), "Location": f"/api/v1/sessions/{found.pk}"}
-    body = shown(found).model_dump_json()
+    body = shown(found).model_dump_json().encode()
+    where = f"/api/v1/sessions/{found.pk}"
+    headers = {"ETag": tag_of(body, found.version), "Location": where}
     return HttpResponse(body, status=status, content_type="application/json", headers=headers)
 
 
@@ -233,6 +234,7 @@ def open_bundle_session(request: HttpRequest, bundle: File[UploadedFile]) -> Htt
 
 
 @router.get(S, auth=READ, response=Session)
+@revalidated
 def read_session(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """One session; its ETag is what a change names in If-Match."""
     return _answered(request, session_of(request, session_id))
