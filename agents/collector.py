@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from agents.facts import View
 from agents.probe import Command, Probe
 
 SCHEMA = "peerpath.collector/1"
+GRACE_S = 60  # connecting, starting the shell, the transfer
 _TEMPLATE = Path(__file__).with_suffix(".sh").read_text(encoding="utf-8")
 _WIDTH = 118  # with a continuation's backslash, 120
 _HASH_LINE = re.compile(r"(?m)^script_sha256=.*$")
@@ -44,6 +45,16 @@ def preview(probes: Sequence[Probe]) -> tuple[PreviewLine, ...]:
         for p in probes
         for c in p.commands
     )
+
+
+def limits_s(probes: Iterable[Probe]) -> int:
+    """The probes' own time limits together: what a script of them takes at most, on its machine."""
+    return sum(probe.timeout_s for probe in probes)
+
+
+def run_limit_s(probes: Iterable[Probe]) -> int:
+    """After so many seconds a run of them is ended from here, with what had come by then kept."""
+    return limits_s(probes) + GRACE_S
 
 
 def build_script(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from agents.agent import Agent, Ending
-from agents.collector import build_script, script_sha256
+from agents.collector import build_script, run_limit_s, script_sha256
 from agents.facts import View
 from agents.framing import Event, Frame, FrameReader, Header, clean
 from agents.probe import Probe
@@ -19,7 +19,6 @@ from worker.listening import Work
 from worker.patience import patiently
 
 _NO_PROCESS = 2**31  # a number that only a machine which lies can name
-_GRACE_S = 60  # connecting, starting the shell, the transfer
 
 
 @dataclass(slots=True)
@@ -49,7 +48,7 @@ class Probing:
 
     def work(self, agent: Agent) -> Work:
         script = self.script
-        timeout_s = sum(probe.timeout_s for probe in self._probes) + _GRACE_S
+        timeout_s = run_limit_s(self._probes)
         return lambda on_output, cancelled: agent.run(
             script, on_output=on_output, cancelled=cancelled, timeout_s=timeout_s
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import math
 import re
 from collections.abc import Callable
 from datetime import timedelta
@@ -14,6 +15,8 @@ from django.core.serializers import serialize
 from django.test import Client
 from django.utils import timezone
 
+from agents.facts import View
+from agents.probes import handed_for
 from tests.webapp.handoff.conftest import Sent
 from webapp.accounts.models import OneTimeLink
 from webapp.handoff import throttle
@@ -42,6 +45,12 @@ def test_the_token_leads_on_and_is_stored_nowhere(sent: Sent, erika: Client) -> 
     entered = Client().get(f"/link/{sent.token}")
     assert entered.headers["Referrer-Policy"] == "no-referrer"
     assert "no-store" in entered.headers["Cache-Control"]
+
+
+def test_the_page_says_how_long_it_may_take_at_most(sent: Sent, erika: Client) -> None:
+    limits_min = sum(probe.timeout_s for probe in handed_for(View.HOST)) / 60
+    page = erika.get(sent.page).content.decode()
+    assert f"all of it would take {math.ceil(limits_min)} min" in page
 
 
 def test_the_page_shows_the_request_and_nothing_else_of_the_session(

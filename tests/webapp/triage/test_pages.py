@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from agents.probes import all_probes
+from agents.facts import View
+from agents.probes import all_probes, probes_for
 from webapp.accounts.models import User
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.samples import open_sample
@@ -191,3 +193,14 @@ def test_the_policy_forbids_what_is_not_ours(browser: Client) -> None:
 def test_each_command_worth_pasting_is_known_by_its_prompt(command: str) -> None:
     known = [p.signature.typed for p in all_probes().values() if p.signature.typed]
     assert any(re.search(typed, command) for typed in known), command
+
+
+@pytest.mark.parametrize("role", [View.GUEST, View.HOST])
+def test_it_says_how_long_all_of_it_may_take_at_most(
+    browser: Client, alice: User, role: View
+) -> None:
+    """A run has a minute more than its probes together, for all that is not theirs."""
+    limits_min = sum(probe.timeout_s for probe in probes_for(role)) / 60
+    page = text(browser, session_open(owner=alice, title="limits"), role)
+    assert f"ended after {math.ceil(limits_min + 1)} min at the latest" in page
+    assert f"together {math.ceil(limits_min)} min." in page

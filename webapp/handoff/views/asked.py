@@ -20,6 +20,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
+from agents.collector import limits_s
 from agents.facts import View
 from agents.probe import Probe
 from agents.probes import handed_for
@@ -129,6 +130,7 @@ def asked(request: HttpRequest, link: Link) -> HttpResponse:
         "lines": collector.text.count("\n"),
         "commands_end": collector.text.partition("\nmark() {")[0].count("\n"),
         "commands": preview_of(View.HOST),
+        "limits_s": limits_s(handed_for(View.HOST)),
         "rows": rows,
         "answers": answers,
         "collected": collected,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -46,6 +47,12 @@ def moment(when: datetime) -> SafeString:
         _said(local),
         date_format(local, "j M Y H:i:s"),
     )
+
+
+@register.filter
+def minutes(seconds: float) -> str:
+    """As an upper limit: rounded up."""
+    return f"{math.ceil(seconds / 60)} min"
 
 
 @register.filter

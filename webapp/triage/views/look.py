@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from agents.collector import PreviewLine, preview
+from agents.collector import PreviewLine, limits_s, preview, run_limit_s
 from agents.facts import ReadingKind, View, all_facts
 from agents.facts.bench import ALLREDUCE, COPY
 from agents.probes import probes_for
@@ -135,6 +135,8 @@ def _look(
         facts=facts,
         rows=fact_rows(facts, f"{role.value}.", "vm." if role is View.HOST else f"{role.value}."),
         commands=preview_of(role),
+        run_limit_s=run_limit_s(probes_for(role)),
+        limits_s=limits_s(probes_for(role)),
         worth_pasting=WORTH_PASTING if role is View.GUEST else (),
         answers=ANSWERS,
         host_answers=session.workload.get("host", {}) if typed is None else typed,
