@@ -103,6 +103,9 @@ def _shown(decision: Decision, plain: Text) -> Iterator[str]:
         for row in compared:
             gate = row["gate"].replace("_", " ")
             yield f"- {plain(row['what'])}: {plain(row['found'])} ({gate}: {plain(row['why'])})"
+    if checks := proof.get("checks"):
+        yield from ("", "## Checked since", "")
+        yield from (f"- {plain(c['what'])}: {c['state']}: {plain(c['found'])}" for c in checks)
     for title, key in (("Not shown", "lacks"), ("Harm", "harm")):
         if texts := proof.get(key):
             yield from ("", f"## {title}", "", *(f"- {plain(text)}" for text in texts))

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.benchmark import all_benchmarks
+from webapp.diagnosis.case import GateState
 from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.compare.across import Across, across, answered, names_of, title_of
 from webapp.diagnosis.compare.comparability import comparability
 from webapp.diagnosis.compare.kinds import KINDS
-from webapp.diagnosis.compare.post_checks import PostChecks, opens_p2p, post_checks, since
+from webapp.diagnosis.compare.post_checks import Check, opens_p2p, post_checks, since
 from webapp.review import scoring
 from webapp.review.before_after import BeforeAfter
 from webapp.review.models import Decision, DecisionState
@@ -34,11 +35,12 @@ WHERE = {
 @dataclass(frozen=True, slots=True)
 class Proof:
     """compared: what the gate let through. lacks: sentences; what is missing to call it verified. harm: what
-    shows that it has to be undone."""
+    shows that it has to be undone. checks: of what lets GPUs reach each other."""
 
     compared: tuple[Across, ...] = ()
     lacks: tuple[str, ...] = ("Nothing was compared across it.",)
     harm: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
 
     def refusal(self, state: str) -> str:
         """Why it cannot end like this, with what to do; "" where it can."""
@@ -60,7 +62,13 @@ class Proof:
              "evidence": list(a.sources)}
             for a in self.compared
         ]  # fmt: skip
-        return {"compared": compared, "lacks": list(self.lacks), "harm": list(self.harm)}
+        checks = [
+            {"what": _benchmark(c.fact_id), "state": str(c.state), "found": c.why,
+             "evidence": list(dict.fromkeys(ref.source for ref in c.evidence))}
+            for c in self.checks
+        ]  # fmt: skip
+        told = {"lacks": list(self.lacks), "harm": list(self.harm)}
+        return {"compared": compared, "checks": checks, **told}
 
 
 def proof_of(result: BeforeAfter, decision: Decision) -> Proof:
@@ -75,7 +83,7 @@ def proof_of(result: BeforeAfter, decision: Decision) -> Proof:
         () if any(i.named and i.tells for i in compared) else tuple(_lacks(result, found, names))
     )
     checks = _checks(result, decision, turn)
-    return Proof(compared, (*lacks, *_unchecked(checks)), tuple(_harm(decision, checks)))
+    return Proof(compared, (*lacks, *_unchecked(checks)), tuple(_harm(decision, checks)), checks)
 
 
 def _names(decision: Decision) -> tuple[str, ...]:
@@ -136,11 +144,11 @@ def _where(names: Iterable[str]) -> str:
     )
 
 
-def _checks(result: BeforeAfter, decision: Decision, turn: int) -> PostChecks:
+def _checks(result: BeforeAfter, decision: Decision, turn: int) -> tuple[Check, ...]:
     """What was read from it on, until something else was carried out that moves P2P."""
     after = since(result.facts, turn, _until(result.history, turn))
     opens = any(opens_p2p(option, after) for option in scoring.chosen(decision))
-    return post_checks(after) if opens else PostChecks()
+    return post_checks(after) if opens else ()
 
 
 def _until(history: History, turn: int) -> int | None:
@@ -149,20 +157,27 @@ def _until(history: History, turn: int) -> int | None:
     return min(later, default=None)
 
 
-def _unchecked(checks: PostChecks) -> Iterator[str]:
+def _unchecked(checks: Iterable[Check]) -> Iterator[str]:
     """Each with how it is read."""
-    for name, why in checks.lacks:
-        title = next((b.title for b in all_benchmarks().values() if b.id == name), title_of(name))
-        yield (
-            f"It lets GPUs reach each other, and “{title}” was not seen to be right since: {why}. Run it on "
-            "“Measure the path”, or paste its output."
-        )
+    for check in checks:
+        if check.state is GateState.UNKNOWN:
+            yield (
+                f"It lets GPUs reach each other, and “{_benchmark(check.fact_id)}” was not seen to be right "
+                f"since: {check.why}. Run it on “Measure the path”, or paste its output."
+            )
 
 
-def _harm(decision: Decision, checks: PostChecks) -> Iterator[str]:
-    if not checks.harm:
+def _benchmark(fact_id: str) -> str:
+    """What the program that measures it is called."""
+    named = (b.title for b in all_benchmarks().values() if b.id == fact_id)
+    return next(named, title_of(fact_id))
+
+
+def _harm(decision: Decision, checks: Iterable[Check]) -> Iterator[str]:
+    wrong = [check.why for check in checks if check.state is GateState.FAIL]
+    if not wrong:
         return
-    yield f"Harmful, undo it: {'; '.join(checks.harm)}. The grant is false: it hangs or corrupts data."
+    yield f"Harmful, undo it: {'; '.join(wrong)}. The grant is false: it hangs or corrupts data."
     today = {option.id: option for option in all_options()}
     for option in scoring.chosen(decision):
         if option.moves_p2p and option.id in today:

@@ -288,6 +288,8 @@ def test_with_both_checks_right_since_the_clique_is_verified(
     decision = with_clique(session, alice, delivered(), summed())
     closed(decision, alice, "verified")
     assert (decision.state, decision.proof["lacks"]) == ("verified", [])
+    assert [row["state"] for row in decision.proof["checks"]] == ["pass", "pass"]
+    assert "the right bytes on all 56 checked pairs" in as_markdown(decision)
     assert "NS → OK" in {row["found"] for row in decision.proof["compared"]}
 
 

@@ -9,7 +9,7 @@ Source: NVIDIA/nccl issue 2335.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agents.facts.bench import ALLREDUCE, DELIVERY
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
@@ -24,13 +24,14 @@ _AFTERWARDS = frozenset({DELIVERY.id, ALLREDUCE.id, P2P_READ.id, P2P_WRITE.id})
 
 
 @dataclass(frozen=True, slots=True)
-class PostChecks:
-    """harm: what went wrong. lacks: what was not seen to be right, by the id of the fact that would tell.
-    evidence: of the harm."""
+class Check:
+    """One of the two. fact_id: of the measurement that tells. state: fail where data were wrong or nothing
+    came back, unknown where it was not seen to be right."""
 
-    harm: tuple[str, ...] = ()
-    lacks: tuple[tuple[str, str], ...] = ()
-    evidence: tuple[EvidenceRef, ...] = ()
+    fact_id: str
+    state: GateState
+    why: str
+    evidence: tuple[EvidenceRef, ...]
 
 
 def opens_p2p(option: Chosen, after: Facts) -> bool:
@@ -52,26 +53,24 @@ def since(facts: Facts, epoch: int, until: int | None) -> Facts:
     return Facts.of([i for i in every if taken(i.reading.fact_id, i.epoch)], facts.changes)
 
 
-def post_checks(after: Facts) -> PostChecks:
+def post_checks(after: Facts) -> tuple[Check, ...]:
     """after: as `since` gives them."""
     paths = [path for path in Path if pairs(after).on(path)] or [Path.PCIE]
-    gates = {
-        DELIVERY.id: [delivered.judge(after, path) for path in paths],
-        ALLREDUCE.id: [collective.judge(after, path) for path in paths],
-    }
-    wrong = [g for found in gates.values() for g in found if g.state is GateState.FAIL]
-    harm = tuple(dict.fromkeys(gate.why for gate in wrong))
-    lacks = {name: why for name, found in gates.items() if (why := _lacking(found))}
+    arrived = _check(DELIVERY.id, [delivered.judge(after, path) for path in paths])
     one_way = _one_way(after)
-    if one_way and DELIVERY.id not in lacks:
-        lacks[DELIVERY.id] = f"{', '.join(one_way[:4])} was not checked; the other direction was"
-    evidence = tuple(ref for gate in wrong for ref in gate.evidence)
-    return PostChecks(harm, tuple(lacks.items()), evidence)
+    if one_way and arrived.state is GateState.PASS:
+        why = f"{', '.join(one_way[:4])} was not checked; the other direction was"
+        arrived = replace(arrived, state=GateState.UNKNOWN, why=why)
+    return arrived, _check(ALLREDUCE.id, [collective.judge(after, path) for path in paths])
 
 
-def _lacking(gates: list[Gate]) -> str:
-    unknown = (gate.why for gate in gates if gate.state is GateState.UNKNOWN)
-    return "; ".join(dict.fromkeys(unknown))
+def _check(fact_id: str, gates: list[Gate]) -> Check:
+    """The worst of all paths decides."""
+    order = (GateState.FAIL, GateState.UNKNOWN, GateState.PASS)
+    state = min((gate.state for gate in gates), key=order.index)
+    worst = [gate for gate in gates if gate.state is state]
+    why = "; ".join(dict.fromkeys(gate.why for gate in worst))
+    return Check(fact_id, state, why, tuple(ref for gate in worst for ref in gate.evidence))
 
 
 def _one_way(after: Facts) -> list[str]:

@@ -133,8 +133,16 @@ class Compared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     evidence: list[str]
 
 
+class Checked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    what: str
+    state: str
+    found: str
+    evidence: list[str]
+
+
 class Proof(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     compared: list[Compared]
+    checks: list[Checked]
     lacks: list[str]
     harm: list[str]
 

@@ -12,8 +12,9 @@ from webapp.review.bundle.export import bundle
 from webapp.review.bundle.format import BundleError
 from webapp.review.bundle.opening import LARGEST_BYTES, READ_WITHIN_S, open_bundle
 from webapp.review.bundle.sharing import shareable
+from webapp.triage.bodies import LostError
 from webapp.triage.models import DiagnosisSession
-from webapp.triage.redacting import RedactionError, session_tokens
+from webapp.triage.redacting import RedactionError, key_of
 from webapp.triage.views.shell import acting, on_session
 
 
@@ -26,7 +27,7 @@ def take_away(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         if request.GET.get("key"):
             return _key(session)
         body = bundle(session) if raw else shareable(session)
-    except RedactionError as error:
+    except (RedactionError, LostError) as error:
         return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
     response = HttpResponse(body, content_type="application/zip")
     name = f"peerpath-{str(session.pk)[:8]}{'' if raw else '-redacted'}.zip"
@@ -35,9 +36,8 @@ def take_away(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 
 
 def _key(session: DiagnosisSession) -> HttpResponse:
-    """For those who may read the outputs as they came, and nobody else. Raises RedactionError."""
-    pairs = {token: secret for secret, token in session_tokens(session).items() if secret != token}
-    lines = [f"{token}\t{secret}\n" for token, secret in sorted(pairs.items())]
+    """Raises RedactionError, LostError."""
+    lines = [f"{token}\t{secret}\n" for token, secret in key_of(session).items()]
     response = HttpResponse("".join(lines), content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = (
         f'attachment; filename="peerpath-{str(session.pk)[:8]}-key.txt"'
