@@ -19,10 +19,8 @@ from webapp.triage.by_hand import ByHand, by_hand
 
 PREFIX = "choice-"  # of the form's fields
 ARGV = "ARGV"  # among a run's arguments
-_PINNED = (
-    ARGV,
-    "INTERPRETER",
-)  # of a benchmark's arguments; the others say which A/B's step it was
+# Of a benchmark's arguments; the others say which A/B's step it was.
+_PINNED = (ARGV, "INTERPRETER")
 
 
 @dataclass(frozen=True, slots=True)

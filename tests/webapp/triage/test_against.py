@@ -161,7 +161,7 @@ def test_another_program_is_not_compared_as_if_it_were_the_same(
 def test_what_no_rule_compares_is_said(client: Client, target: Target) -> None:
     for _ in range(2):
         run = measured(target, "bench.memory", MEMORY.read_bytes())
-    assert "No rule compares Memory" in said_on(client, run)
+    assert "Memory bandwidth reached: no rule compares two runs of it." in said_on(client, run)
 
 
 def test_across_a_change_only_step_8_knows_what_was_meant(client: Client, target: Target) -> None:
@@ -184,6 +184,32 @@ def test_what_a_person_set_aside_is_not_compared(client: Client, target: Target)
     text = said_on(client, asked(target, READ))
     assert "Nothing that was read differs: 1 fact was compared." in text
     assert "not known: a person said that this output does not count" in text
+
+
+def test_a_list_of_which_a_row_is_missing_is_compared_in_part(
+    client: Client, target: Target
+) -> None:
+    """That a node is not listed where the listing broke off is no difference."""
+    nodes = "available: 2 nodes (0-1)\nnode 0 cpus: 0 1\nnode 1 cpus: 2 3\n"
+    for text in (nodes, nodes[: nodes.index("node 1")]):
+        run = runs.queue_probes(target.session, target, target.created_by, ["guest.numa"])
+        intake.take_frames(run, [Frame("guest.numa", Output(text), text.encode(), b"", 5, 1, 1)])
+        ended(run)
+    text = said_on(client, run)
+    assert "Nothing that was read differs: 1 fact was compared, 1 of them in part." in text
+    assert "run 2 read without" in text
+
+
+def test_the_page_that_watched_gets_it_when_the_run_has_ended(
+    client: Client, target: Target
+) -> None:
+    asked(target, READ)
+    run = asked(target, READ)
+    client.force_login(target.created_by)
+    where = f"/sessions/{run.session_id}/runs/{run.pk}"
+    asks = {"HX-Request": "true"}
+    assert 'id="against"' in client.get(f"{where}?whole=1", headers=asks).content.decode()
+    assert 'id="against"' not in client.get(where, headers=asks).content.decode()
 
 
 def test_the_page_asks_at_most_ten_times(client: Client, target: Target) -> None:

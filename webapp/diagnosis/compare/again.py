@@ -45,7 +45,7 @@ class Answers:
 class Again:
     """compared: ids of the facts that both runs read. differences: what can matter for P2P first. in_part:
     compared as far as both have it. one_sided: only one run tells it. untold: neither does, by no probe.
-    measured: by kind, after the gate. unruled: titles of what both measured and no rule compares."""
+    measured: by kind, after the gate. unruled: both measured it, and no rule compares it."""
 
     compared: tuple[str, ...]
     differences: tuple[Difference, ...]
@@ -53,7 +53,7 @@ class Again:
     one_sided: tuple[Answers, ...]
     untold: tuple[Answers, ...]
     measured: tuple[Verified, ...]
-    unruled: tuple[str, ...]
+    unruled: tuple[Answers, ...]
 
 
 def again(before: Iterable[Sourced], after: Iterable[Sourced]) -> Again:
@@ -120,8 +120,7 @@ def _merged(found: Iterable[Difference]) -> tuple[Difference, ...]:
     return tuple(sorted(alike.values(), key=lambda d: (ORDER.index(d.relevance.bears), d.fact_id)))
 
 
-def _unruled(both: Iterable[Answers]) -> tuple[str, ...]:
+def _unruled(both: Iterable[Answers]) -> tuple[Answers, ...]:
     """Telemetry is what the gate asks, not what was measured."""
     ruled = {kind.fact.id for kind in KINDS} | {TELEMETRY.id}
-    found = (o for o in both if o.fact_id.startswith(_MEASURED) and o.fact_id not in ruled)
-    return tuple(dict.fromkeys(one.title for one in found))
+    return tuple(o for o in both if o.fact_id.startswith(_MEASURED) and o.fact_id not in ruled)

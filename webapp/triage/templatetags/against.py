@@ -31,7 +31,9 @@ def verdict(found: Again) -> str:
     if not count:
         return "No fact was read in both runs, so nothing can be compared."
     facts = f"{count} fact{'' if count == 1 else 's'}"
-    part = f", {len(found.in_part)} of the answers in part" if found.in_part else ""
+    part = (
+        f", {partly} of them in part" if (partly := len({o.fact_id for o in found.in_part})) else ""
+    )
     if not found.differences:
         return f"Nothing that was read differs: {facts} {'was' if count == 1 else 'were'} compared{part}."
     differ = len({one.fact_id for one in found.differences})
