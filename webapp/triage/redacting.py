@@ -42,6 +42,13 @@ def session_tokens(session: DiagnosisSession) -> Mapping[str, str]:
     return _tokens(session.pk, newest.pk) if newest else {}
 
 
+def key_of(session: DiagnosisSession) -> dict[str, str]:
+    """Token -> what it stands for, for those who may read the outputs as they came and nobody else. Raises
+    RedactionError, bodies.LostError."""
+    pairs = {token: secret for secret, token in session_tokens(session).items() if secret != token}
+    return dict(sorted(pairs.items()))
+
+
 @lru_cache(maxsize=16)
 def _tokens(session_id: UUID, newest: int) -> Mapping[str, str]:
     """Evidence never changes, so that the newest one's key names them all."""

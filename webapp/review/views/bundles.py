@@ -12,7 +12,6 @@ from webapp.review.bundle.export import bundle
 from webapp.review.bundle.format import BundleError
 from webapp.review.bundle.opening import LARGEST_BYTES, READ_WITHIN_S, open_bundle
 from webapp.review.bundle.sharing import shareable
-from webapp.triage.bodies import LostError
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.redacting import RedactionError, key_of
 from webapp.triage.views.shell import acting, on_session
@@ -27,7 +26,7 @@ def take_away(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         if request.GET.get("key"):
             return _key(session)
         body = bundle(session) if raw else shareable(session)
-    except (RedactionError, LostError) as error:
+    except RedactionError as error:
         return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
     response = HttpResponse(body, content_type="application/zip")
     name = f"peerpath-{str(session.pk)[:8]}{'' if raw else '-redacted'}.zip"
@@ -36,7 +35,7 @@ def take_away(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 
 
 def _key(session: DiagnosisSession) -> HttpResponse:
-    """Raises RedactionError, LostError."""
+    """For those who may read the outputs as they came. Raises RedactionError."""
     lines = [f"{token}\t{secret}\n" for token, secret in key_of(session).items()]
     response = HttpResponse("".join(lines), content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = (
