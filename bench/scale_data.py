@@ -39,6 +39,7 @@ def fill(sessions: int, readings: int) -> None:
     digest_refresh(template)
     made = _sessions(sessions, people)
     _texts(made, people, template)
+    _runs(made, people["many"])
     _readings(made, template, readings // sessions // EVIDENCE_EACH)
     _analyze()
 
@@ -75,13 +76,40 @@ def _digest(
     )  # fmt: skip
 
 
+def _runs(made: list[Any], user: Any) -> None:
+    """One that ended in each session, and found like the rest."""
+    from django.utils import timezone
+
+    from webapp.triage.digests import run_texts
+    from webapp.triage.models import Entry, Run, Target
+    from webapp.triage.search import plain
+
+    about = {"role": "guest", "agent": "ssh", "user": "op", "created_by": user}
+    targets = [Target(session=s, host=f"gpu-{n % 977}", **about) for n, s in enumerate(made)]
+    _bulk(targets)
+    runs = [
+        Run(
+            session=target.session, target=target, number=1, kind="benchmark", names=["bench.copy"],
+            state="succeeded", ended_at=timezone.now(), created_by=user,
+        )
+        for target in targets
+    ]  # fmt: skip
+    _bulk(runs)
+    told = [(run.session, *run_texts(run)) for run in runs]
+    _bulk(
+        [
+            Entry(session=s, kind="run", ref="1", title=title, words=plain(title, *texts))
+            for s, title, *texts in told
+        ]
+    )
+
+
 def _texts(made: list[Any], people: dict[str, Any], template: Any) -> None:
-    """Of each session a digest, entries, a run, three events; of some a decision, a comment."""
+    """Digests, entries, three events a session; a decision of every fifth, a comment of every tenth."""
     from django.utils import timezone
 
     from webapp.review.models import Comment, Decision, Mention
-    from webapp.triage.digests import run_texts
-    from webapp.triage.models import Entry, Event, Run, Target
+    from webapp.triage.models import Entry, Event
     from webapp.triage.search import plain
 
     chance, model = random.Random(1), template.digest
@@ -90,7 +118,6 @@ def _texts(made: list[Any], people: dict[str, Any], template: Any) -> None:
     events: list[Any] = []
     decisions: list[Any] = []
     comments: list[Any] = []
-    runs: list[Any] = []
     findings = [(e.ref, e.title, e.words) for e in template.entries.filter(kind="finding")]
     for number, session in enumerate(made):
         gpu, board = chance.choice(GPUS), chance.choice(BOARDS)
@@ -100,18 +127,6 @@ def _texts(made: list[Any], people: dict[str, Any], template: Any) -> None:
         entries.append(Entry(session=session, kind="session", title=session.title, words=words))
         for ref, title, text in findings[:3]:
             entries.append(Entry(session=session, kind="finding", ref=ref, title=title, words=text))
-        runs.append(
-            Run(
-                session=session, target=Target(session=session, role="guest", agent="ssh",
-                host=f"gpu-{number % 977}", user="op", created_by=people["many"]), number=1,
-                kind="benchmark", names=["bench.copy"], state="succeeded", ended_at=timezone.now(),
-                created_by=people["many"],
-            )
-        )  # fmt: skip
-        title, *texts = run_texts(runs[-1])
-        entries.append(
-            Entry(session=session, kind="run", ref="1", title=title, words=plain(title, *texts))
-        )
         for kind in ("session_opened", "evidence_taken", "run_finished"):
             events.append(
                 Event(
@@ -134,7 +149,7 @@ def _texts(made: list[Any], people: dict[str, Any], template: Any) -> None:
             )
         if number % 10 == 0:
             comments.append(Comment(session=session, text="look here @few", author=people["many"]))
-    for rows in ([run.target for run in runs], runs, digests, entries, events, decisions, comments):
+    for rows in (digests, entries, events, decisions, comments):
         _bulk(rows)
     _bulk([Mention(comment=c, user=people["few"]) for c in comments[:5000]])
 
