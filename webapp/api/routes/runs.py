@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import codecs
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db.models.functions import Length
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Status
 from pydantic import BaseModel, Field
@@ -19,16 +20,22 @@ from webapp.api.auth import READ, RUN
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
 from webapp.api.remembering import remembered
+from webapp.api.routes.reasoning import plain
+from webapp.diagnosis.compare.again import Answers
+from webapp.diagnosis.compare.verification import Verified
+from webapp.diagnosis.facts import Sourced
 from webapp.triage import runs
+from webapp.triage.against import against, with_earlier
 from webapp.triage.case_facts import facts_of
 from webapp.triage.models import DiagnosisSession, Run, Target
 from webapp.triage.offering import PREFIX, arguments_of, offers
-from webapp.triage.views.runs import waiting
+from webapp.triage.views.runs import queue_again, waiting
 from webapp.triage.views.shell import acting
 
 router = Router(tags=["runs"])
 S = "/sessions/{uuid:session_id}"
 MOST_BYTES = 2**20  # of output in one answer
+NEEDS_YES = "It loads the machine: say yes=true when it may."
 
 
 class Sending(BaseModel):
@@ -67,6 +74,12 @@ class NewRun(Sent):
     nccl_log: str = Field("", max_length=400)
 
 
+class Again(Sent):
+    """yes: as for the first; of probes it is not asked."""
+
+    yes: bool = False
+
+
 class Output(BaseModel):
     """offset, next_offset: bytes of the run's raw output; ask again from next_offset until ended and
     nothing more comes. What is no UTF-8 is replaced in text."""
@@ -80,6 +93,49 @@ class Output(BaseModel):
 
 class From(BaseModel):
     offset: int = Field(0, ge=0, le=2**53)
+
+
+class RunSaid(BaseModel):
+    """missing: what a whole answer would hold and this one does not. evidence: where it stands."""
+
+    kind: str
+    detail: str
+    missing: list[str]
+    evidence: str
+
+
+class OneAnswer(BaseModel):
+    """What one probe said of one fact in two runs; null where no answer came."""
+
+    fact: str
+    before: RunSaid | None
+    after: RunSaid | None
+
+
+class Measurement(BaseModel):
+    """comparability: the gate, asked of the two runs alone; comparison: what may be said after it."""
+
+    fact: str
+    comparability: dict[str, Any]
+    comparison: dict[str, Any]
+
+
+class RunAgainst(BaseModel):
+    """run: the newest one before it of the same on the same machine. compared: facts that both read; in_part:
+    those of which an answer is not whole. one_sided: only one of them tells it, which is no likeness; untold:
+    neither. changed_between: a change was carried out since; measurements are then a trial's or step 8's to
+    compare, and measured is empty. unruled: both measured it, and no rule compares it."""
+
+    run: UUID
+    number: int
+    changed_between: bool
+    compared: list[str]
+    differences: list[dict[str, Any]]
+    in_part: list[OneAnswer]
+    one_sided: list[OneAnswer]
+    untold: list[OneAnswer]
+    measured: list[Measurement]
+    unruled: list[str]
 
 
 class Choice(BaseModel):
@@ -152,7 +208,7 @@ def _queued(request: HttpRequest, session: DiagnosisSession, target: Target, sen
         log = {"nccl_log": sent.nccl_log} if sent.nccl_log else None
         return runs.queue_probes(session, target, user, sent.probes, log)
     if not sent.yes:
-        raise ValueError("It loads the machine: say yes=true when it may.")
+        raise ValueError(NEEDS_YES)
     benchmark = all_benchmarks().get(sent.benchmark)
     choices = {PREFIX + name: value for name, value in sent.choices.items()}
     arguments = arguments_of(benchmark, choices) if benchmark else {}
@@ -167,12 +223,73 @@ def read_run(request: HttpRequest, session_id: UUID, run_id: UUID) -> Sending:
     return shown(_run(session_of(request, session_id), run_id))
 
 
+@router.get(S + "/runs/{uuid:run_id}/against", auth=READ, response=RunAgainst | None)
+def read_against(request: HttpRequest, session_id: UUID, run_id: UUID) -> RunAgainst | None:
+    """What differs from the run that this one repeats; null where it repeats none, or brought nothing."""
+    session = session_of(request, session_id)
+    alike = with_earlier(session.runs.all(), run_id)
+    if not alike:
+        raise Http404
+    told = against(session, alike[0], alike[1:])
+    if told is None:
+        return None
+    found = told.found
+    return RunAgainst(
+        run=told.before.pk,
+        number=told.before.number,
+        changed_between=told.changed_between,
+        compared=list(found.compared),
+        differences=plain(found.differences),
+        in_part=[_answer(one) for one in found.in_part],
+        one_sided=[_answer(one) for one in found.one_sided],
+        untold=[_answer(one) for one in found.untold],
+        measured=[] if told.changed_between else [_measured(one) for one in found.measured],
+        unruled=[one.fact_id for one in found.unruled],
+    )
+
+
+def _answer(one: Answers) -> OneAnswer:
+    return OneAnswer(fact=one.fact_id, before=_said(one.before), after=_said(one.after))
+
+
+def _said(item: Sourced | None) -> RunSaid | None:
+    if item is None:
+        return None
+    reading = item.reading
+    return RunSaid(
+        kind=str(reading.kind),
+        detail=reading.detail,
+        missing=list(reading.missing),
+        evidence=item.source,
+    )
+
+
+def _measured(one: Verified) -> Measurement:
+    gate, compared = plain(one.gate), plain(one.compared)
+    return Measurement(fact=one.kind.fact.id, comparability=gate, comparison=compared)
+
+
 @router.post(S + "/runs/{uuid:run_id}/cancel", auth=RUN, response=Sending)
 def cancel_run(request: HttpRequest, session_id: UUID, run_id: UUID) -> Sending:
     """Asks for its end. One that had ended stays as it is."""
     session = session_of(request, session_id, Role.OPERATOR)
     runs.request_cancel(_run(session, run_id), acting(request))
     return shown(_run(session, run_id))
+
+
+@router.post(S + "/runs/{uuid:run_id}/again", auth=RUN, response={201: Sending})
+@remembered()
+def run_again(request: HttpRequest, session_id: UUID, run_id: UUID, sent: Again) -> Status[Sending]:
+    """Starts what a run that ended did once more, on the same machine, with its arguments."""
+    before = _run(session_of(request, session_id, Role.OPERATOR), run_id)
+    if not before.ended:
+        raise RefusedError(409, f"Run {before.number} has not ended.")
+    if before.kind == runs.BENCHMARK and not sent.yes:
+        raise RefusedError(422, NEEDS_YES)
+    try:
+        return Status(201, shown(queue_again(before, acting(request))))
+    except ValueError as error:
+        raise RefusedError(422, str(error)) from error
 
 
 @router.get(S + "/runs/{uuid:run_id}/output", auth=READ, response=Output)
