@@ -1,4 +1,7 @@
-"""Which kernels compute the experts; some fall back to slow ones on new chips."""
+"""Which kernels compute the experts; some fall back to slow ones on new chips.
+
+Source: SGLang and vLLM server arguments, 2026.
+"""
 
 from __future__ import annotations
 
