@@ -175,6 +175,15 @@ def test_many_guesses_at_once_are_not_more_than_one_by_one() -> None:
     assert throttle.may_try("alice", "192.0.2.2")
 
 
+def test_one_password_tried_at_many_names_is_slowed_too(client: Client) -> None:
+    most = throttle.TRIES_OF_AN_ADDRESS
+    tries = [{"username": f"name{n}", "password": "guess"} for n in range(most + 3)]
+    answers = [client.post("/sign-in", each).status_code for each in tries]
+    assert answers == [403] * most + [429] * 3
+    elsewhere = client.post("/sign-in", tries[0], REMOTE_ADDR="192.0.2.2")
+    assert elsewhere.status_code == 403
+
+
 def test_a_blocked_sign_in_checks_no_password(
     client: Client, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:

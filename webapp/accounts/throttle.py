@@ -1,4 +1,5 @@
-"""Slows down guessing: after five wrong passwords or tokens a name and address wait a minute."""
+"""Slows down guessing: after five wrong passwords or tokens a name and address wait a minute, and an address
+after sixty tries at whatever names, right ones too: many people may come from behind one."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import unicodedata
 from webapp.accounts.models import Tally
 
 TRIES = 5
+TRIES_OF_AN_ADDRESS = 60
 WAIT_S = 60
 
 
@@ -19,8 +21,11 @@ def _key(username: str, address: str) -> str:
 
 
 def may_try(username: str, address: str) -> bool:
-    """Counts a try, before its password is looked at: many at once are not more than one by one."""
-    return Tally.counts(_key(username, address), most=TRIES, wait_s=WAIT_S)
+    """Counts a try, before its password is looked at: many at once are not more than one by one. A name
+    that waits does not use up its address."""
+    return Tally.counts(_key(username, address), most=TRIES, wait_s=WAIT_S) and Tally.counts(
+        _key("", address), most=TRIES_OF_AN_ADDRESS, wait_s=WAIT_S
+    )
 
 
 def succeeded(username: str, address: str) -> None:
