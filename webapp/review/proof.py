@@ -1,7 +1,7 @@
 """What a decision can show when it is closed: what was compared across it, and what is missing or does harm.
 
 “Verified” and “no effect” are claims about an effect, so both need a comparison that the gate lets through
-(DECISIONS.md, record 53). What nobody compared ends as “not verified”.
+(DECISIONS.md, record 54). What nobody compared ends as “not verified”.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from tests.webapp.api.conftest import Program
 from webapp.accounts.models import Role, User
 from webapp.review.calibration import scored
 from webapp.triage.samples import open_sample
-from webapp.triage.sessions import member_add
+from webapp.triage.sessions import member_add, session_open
 
 pytestmark = pytest.mark.django_db
 PLAN = {"chosen": ["q35_pcie", "amd_iommu_on", "iommu_pt"], "reason": "The plan of the account."}
@@ -39,6 +39,7 @@ def test_a_program_closes_what_it_compared_and_the_predictions_are_scored(
             given = hers("POST", f"{at}/evidence", {"name": output.name, "text": output.text})
             assert given.status_code == 201
     told = hers("GET", f"{at}/verification").json()
+    assert "Machine type (VM)" in {row["what"] for row in told["proof"]["compared"]}
     (copies,) = told["found"]
     assert copies["comparability"]["verdict"] == "with_caveats"
     assert copies["comparison"]["outcome"] == "cannot_tell"
@@ -49,4 +50,25 @@ def test_a_program_closes_what_it_compared_and_the_predictions_are_scored(
     assert scored(alice) == []
     closed = hers("POST", f"{one}/close", {"state": "no_effect", "outcome": "NS, as before."})
     assert closed.json()["state"] == "no_effect"
+    assert closed.json()["proof"] == told["proof"]
+    assert not closed.json()["without_comparison"]
     assert [item.score for item in scored(alice)] == list(page.scores)
+
+
+def test_a_program_is_told_what_is_missing_and_can_end_it_as_not_verified(
+    alice: User, program: Callable[..., Program]
+) -> None:
+    session = session_open(owner=alice, title="Nothing given")
+    hers, at = program(alice), f"/sessions/{session.pk}"
+    record = hers("POST", f"{at}/decisions", {"chosen": ["nccl_sweep"], "reason": "x"}).json()
+    one = f"{at}/decisions/{record['number']}"
+    for act in ("propose", "apply"):
+        assert hers("POST", f"{one}/{act}").status_code == 200
+    for state in ("verified", "no_effect"):
+        refused = hers("POST", f"{one}/close", {"state": state, "outcome": "Faster."})
+        assert refused.status_code == 409
+        assert "From before it there is no output of NCCL settings" in refused.json()["detail"]
+    ended = hers("POST", f"{one}/close", {"state": "not_verified", "outcome": "Faster."}).json()
+    assert (ended["state"], ended["proof"]["compared"]) == ("not_verified", [])
+    (row,) = hers("GET", "/decisions?state=not_verified").json()["items"]
+    assert (row["state"], row["without_comparison"]) == ("not_verified", False)
