@@ -336,7 +336,11 @@ def test_a_machine_that_prints_without_end_does_not_keep_the_pages_busy(
     page = browser.get(f"/sessions/{session_of_alice.pk}/runs/{run.pk}").content.decode()
     assert ("Copy benchmark, so far" in page) is shown
     seen = page.partition("?seen=")[2].partition('"')[0]
-    again = browser.get(f"/sessions/{session_of_alice.pk}/runs/{run.pk}", {"seen": seen})
+    again = browser.get(
+        f"/sessions/{session_of_alice.pk}/runs/{run.pk}",
+        {"seen": seen},
+        headers={"hx-request": "true"},
+    )
     assert again.status_code == 204
 
 
