@@ -97,6 +97,11 @@ def redact(text: str, keep: Mapping[str, str] | None = None) -> Redacted:
     return Redacted("".join(pieces), _report(text, hits), tokens)
 
 
+def kind_of(token: str) -> str | None:
+    """Which kind of secret a token stands for; None when it is no token."""
+    return next((kind for kind, _ in _tokens_in(token)), None)
+
+
 @cache
 def _redactor(kind: str) -> Redactor:
     return next(redactor for redactor in all_redactors() if redactor.kind == kind)

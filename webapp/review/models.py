@@ -35,6 +35,15 @@ class Comment(models.Model):
         ordering = ("created_at", "id")
 
 
+class CameRedacted(models.Model):
+    """The session came as a redacted bundle. report: what was hidden there, as its redaction.json says."""
+
+    session = models.OneToOneField(
+        DiagnosisSession, on_delete=models.CASCADE, related_name="came_redacted"
+    )
+    report = models.JSONField()
+
+
 class Mention(models.Model):
     """A person was named with @ in a comment; seen_at when they opened their list since."""
 

@@ -12,6 +12,7 @@ from django.utils.crypto import salted_hmac
 
 from agents.archives import Member
 from agents.framing import clean
+from agents.redaction import Redacted
 from webapp.triage.models import DiagnosisSession, Pseudonym
 from webapp.triage.redacting import RedactionError, redact_apart, session_tokens
 
@@ -44,11 +45,15 @@ class Hiding:
         parts = (f"{n} × {kind.replace('_', ' ')}" for kind, n in sorted(self._counts.items()))
         return f"Hidden before anything was kept: {', '.join(parts)}."
 
-    def _text(self, text: str) -> str:
+    def redacted(self, text: str) -> Redacted:
+        """Raises RedactionError."""
         result = redact_apart(text, self.tokens)
         self.tokens = dict(result.tokens)
         self._counts.update({entry.kind: entry.count for entry in result.report})
-        return result.text
+        return result
+
+    def _text(self, text: str) -> str:
+        return self.redacted(text).text
 
 
 def hide_members(

@@ -35,11 +35,12 @@ def hiding(session: DiagnosisSession) -> Callable[[str], str]:
     return hide
 
 
-def session_tokens(session: DiagnosisSession) -> Mapping[str, str]:
+def session_tokens(session: DiagnosisSession, until: int | None = None) -> Mapping[str, str]:
     """Secret -> token over all of the session's evidence in the order it came: a token that was
-    given once stays, whatever comes later."""
-    newest = session.evidence.order_by("pk").last()
-    return _tokens(session.pk, newest.pk) if newest else {}
+    given once stays, whatever comes later. until: the key of the last one that is read."""
+    if until is None:
+        until = session.evidence.order_by("pk").values_list("pk", flat=True).last()
+    return _tokens(session.pk, until) if until else {}
 
 
 def key_of(session: DiagnosisSession) -> dict[str, str]:

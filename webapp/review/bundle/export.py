@@ -11,10 +11,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+from django.db.models import Prefetch
 
 from webapp.review.bundle import format as f
 from webapp.review.bundle.people import name_of
-from webapp.review.models import Comment, Decision
+from webapp.review.models import CameRedacted, Comment, Decision
 from webapp.triage.audit import exported
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.diagnosis_json import as_json
@@ -23,12 +24,18 @@ from webapp.triage.models import Assignment, DiagnosisSession, Evidence, Run
 
 
 def bundle(session: DiagnosisSession) -> bytes:
-    """The whole session, as it is."""
+    """The whole session, as it is: one that came redacted and in which nothing was done since is the
+    redacted bundle that it came as."""
+    came = CameRedacted.objects.filter(session=session).first()
+    events = "".join(json.dumps(e, sort_keys=True) + "\n" for e in _events(session))
     parts = {
         "session.json": encoded(session_record(session)),
-        "events.jsonl": "".join(json.dumps(e, sort_keys=True) + "\n" for e in _events(session)),
         "diagnosis.json": diagnosis_json(session),
     }
+    if came:
+        parts["redaction.json"] = encoded(came.report)
+    if events or not came:
+        parts["events.jsonl"] = events
     files: dict[str, bytes] = {name: text.encode() for name, text in parts.items()}
     for number, evidence in enumerate(session.evidence.order_by("pk").iterator(chunk_size=1)):
         files |= raw_parts(number, evidence.raw, bytes(evidence.stderr))
@@ -44,7 +51,8 @@ def raw_parts(number: int, body: bytes, stderr: bytes) -> dict[str, bytes]:
 
 def _manifest(session: DiagnosisSession, files: dict[str, bytes]) -> f.Manifest:
     digest = hashlib.sha256(files["diagnosis.json"]).hexdigest()
-    return f.Manifest(f.SCHEMA, str(session.pk), False, digest, parsers_version())
+    redacted = "events.jsonl" not in files
+    return f.Manifest(f.SCHEMA, str(session.pk), redacted, digest, parsers_version())
 
 
 def zipped(files: dict[str, bytes]) -> bytes:
@@ -65,8 +73,11 @@ def diagnosis_json(session: DiagnosisSession) -> str:
     return as_json(session_diagnosis(session)) + "\n"
 
 
-def session_record(session: DiagnosisSession) -> f.Session:
+def session_record(session: DiagnosisSession, until: int | None = None) -> f.Session:
+    """until: the key of the last evidence in it; all by default."""
     evidence = session.evidence.order_by("pk").defer("body", "stderr")
+    evidence = evidence.filter(pk__lte=until) if until is not None else evidence
+    said = Prefetch("assignments", Assignment.objects.select_related("created_by"))
     comments = list(session.comments.select_related("author"))
     places = {comment.pk: place for place, comment in enumerate(comments)}
     decisions = session.decisions.select_related("proposed_by", "supersedes")
@@ -82,8 +93,14 @@ def session_record(session: DiagnosisSession) -> f.Session:
         quorum=session.quorum,
         sample=session.sample,
         created_at=_time(session.created_at),
-        runs=[_run(run) for run in session.runs.select_related("target").order_by("number")],
-        evidence=[_evidence(item) for item in evidence.select_related("run", "created_by")],
+        runs=[
+            _run(run)
+            for run in session.runs.select_related("target", "created_by").order_by("number")
+        ],
+        evidence=[
+            _evidence(item)
+            for item in evidence.select_related("run", "created_by").prefetch_related(said)
+        ],
         comments=[_comment(comment, places) for comment in comments],
         decisions=[_decision(decision) for decision in decisions],
     )
@@ -131,7 +148,7 @@ def _evidence(item: Evidence) -> f.Evidence:
         epoch=item.epoch,
         created_by=name_of(item.created_by),
         created_at=_time(item.created_at),
-        assignments=[_assignment(row) for row in item.assignments.select_related("created_by")],
+        assignments=[_assignment(row) for row in item.assignments.all()],
     )
 
 

@@ -4,7 +4,7 @@ manifest.json  Manifest: what this is, and the diagnosis it gave where it was ma
 session.json   Session: all records, in order
 events.jsonl   the log with its hashes; not in a redacted bundle
 evidence/N and evidence/N.err   what evidence N printed, as it came or redacted
-redaction.json what was hidden; only in a redacted bundle
+redaction.json list of Hidden; only in a redacted bundle, and in one of a session that came as one
 
 People are names: accounts are another instance's. Keys are numbers in order, so that a bundle that was
 opened and taken away again is the same bytes.
@@ -188,6 +188,19 @@ class Session(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     evidence: list[Evidence]
     comments: list[Comment]
     decisions: list[Decision]
+
+
+class Hidden(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Places where one kind was hidden in one text. evidence: its number, and its label as it is in the
+    bundle; None for the session's own texts, which have no lines. stream: "stderr", else its output.
+    lines: 1-based, each once."""
+
+    kind: str
+    count: Number
+    evidence: Number | None = None
+    label: str = ""
+    stream: str = ""
+    lines: list[Number] = []
 
 
 class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -26,6 +26,7 @@ from webapp.review.bundle.people import account_elsewhere
 from webapp.review.decisions import CONTENT
 from webapp.review.models import (
     Approval,
+    CameRedacted,
     Comment,
     Decision,
     DecisionState,
@@ -155,6 +156,7 @@ class Opening:
         for decision in self.record.decisions:
             self._decision(decision)
         self._events()
+        self._report()
         digest_refresh(self.made)
         self.made.refresh_from_db()
         return self.made
@@ -330,6 +332,15 @@ class Opening:
             )
             for row in rows
         )
+
+    def _report(self) -> None:
+        """What was hidden before it came here is told again when it leaves."""
+        if "redaction.json" not in self.files:
+            return
+        report = _decoded(self.files, "redaction.json", list[f.Hidden])
+        if any((entry.evidence or 0) >= max(len(self.record.evidence), 1) for entry in report):
+            raise f.BundleError("redaction.json tells of outputs that are not in it.")
+        CameRedacted.objects.create(session=self.made, report=msgspec.to_builtins(report))
 
 
 def _dated(row: Any, **times: str) -> None:

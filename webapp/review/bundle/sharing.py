@@ -10,13 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4, uuid5
 
 import msgspec
 from django.db import transaction
 
+from agents.framing import clean
+from agents.redaction import Entry
 from webapp.handoff.models.link import NOBODY
 from webapp.review.bundle import format as f
 from webapp.review.bundle.export import (
@@ -27,11 +31,13 @@ from webapp.review.bundle.export import (
     zipped,
 )
 from webapp.review.bundle.opening import Opening
-from webapp.review.models import Decision
+from webapp.review.models import CameRedacted, Decision
+from webapp.triage.hiding import Hiding
 from webapp.triage.intake import parsers_version
 from webapp.triage.models import DiagnosisSession
-from webapp.triage.redacting import hiding, redacted
+from webapp.triage.redacting import session_tokens
 
+PERSON = "person"  # beside the redactors' kinds
 PEOPLE = frozenset({"owner", "created_by", "author", "proposed_by", "by"})
 # What Peerpath itself wrote and parses again; a redactor has no business in it.
 OURS = frozenset({
@@ -42,26 +48,70 @@ OURS = frozenset({
 _CITED = re.compile(r"(?<=@)[0-9a-f]{12}(?![0-9a-f])")
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What leaves: record and files. report: what is hidden in them now; before: what was when the session
+    came here. stands_for: secret, in lower case, or person -> the word in its place."""
+
+    record: f.Session
+    files: dict[str, bytes]
+    report: tuple[f.Hidden, ...]
+    before: tuple[f.Hidden, ...]
+    stands_for: Mapping[str, str]
+
+
 def shareable(session: DiagnosisSession) -> bytes:
     """Raises RedactionError; then nothing may leave."""
+    made = shared(session)
+    told = encoded(_together(made.before, made.report))
+    files = made.files | {
+        "session.json": encoded(made.record).encode(),
+        "redaction.json": told.encode(),
+    }
+    return _with_diagnosis(session, made.record, files)
+
+
+def shared(session: DiagnosisSession, until: int | None = None) -> Shared:
+    """What leaves of it, up to the evidence of that key. Raises RedactionError and LostError."""
     admins = session.links.exclude(person=NOBODY).values_list("person", flat=True)
-    hiding_place = _Hiding(hiding(session), admins.order_by("asked_at"))
+    hiding = Hiding(session_tokens(session, until))
+    hiding_place = _Hiding(hiding, admins.order_by("asked_at"))
     files: dict[str, bytes] = {}
-    report: list[dict[str, Any]] = []
-    for number, evidence in enumerate(session.evidence.order_by("pk").iterator(chunk_size=1)):
-        result = redacted(evidence)
-        errors = bytes(evidence.stderr).decode(errors="replace")
+    found: list[tuple[int, str, Entry]] = []
+    outputs = session.evidence.order_by("pk")
+    outputs = outputs.filter(pk__lte=until) if until is not None else outputs
+    for number, evidence in enumerate(outputs.iterator(chunk_size=1)):
+        result = hiding.redacted(clean(evidence.raw))
+        errors = hiding.redacted(bytes(evidence.stderr).decode(errors="replace"))
         body = result.text.encode()
-        files |= raw_parts(number, body, hiding_place.hide(errors).encode())
+        files |= raw_parts(number, body, errors.text.encode())
         hiding_place.renamed[evidence.sha256] = hashlib.sha256(body).hexdigest()
-        report += [
-            {"evidence": number, "kind": e.kind, "count": e.count, "lines": list(e.lines)}
-            for e in result.report
-        ]
-    record = hiding_place.record(session_record(session))
-    files["session.json"] = encoded(record).encode()
-    files["redaction.json"] = (json.dumps(report, sort_keys=True, indent=1) + "\n").encode()
-    return _with_diagnosis(session, record, files)
+        found += [(number, "", entry) for entry in result.report]
+        found += [(number, "stderr", entry) for entry in errors.report]
+    record = hiding_place.record(session_record(session, until))
+    report = [
+        f.Hidden(e.kind, e.count, n, record.evidence[n].label, stream, list(e.lines))
+        for n, stream, e in found
+    ]
+    report += [f.Hidden(kind, count) for kind, count in sorted(hiding_place.counts.items())]
+    stands_for = {s: t for s, t in hiding.tokens.items() if s != t} | hiding_place.people
+    return Shared(record, files, tuple(report), _before(session), stands_for)
+
+
+def _before(session: DiagnosisSession) -> tuple[f.Hidden, ...]:
+    came = CameRedacted.objects.filter(session=session).first()
+    return msgspec.convert(came.report, tuple[f.Hidden, ...]) if came else ()
+
+
+def _together(before: Iterable[f.Hidden], now: Iterable[f.Hidden]) -> list[f.Hidden]:
+    """One report of both: an output's lines stay the same lines."""
+    found = {(one.evidence, one.stream, one.kind): one for one in before}
+    for one in now:
+        key = (one.evidence, one.stream, one.kind)
+        first = found.get(key, f.Hidden(one.kind, 0))
+        lines = sorted({*first.lines, *one.lines})
+        found[key] = msgspec.structs.replace(one, count=first.count + one.count, lines=lines)
+    return list(found.values())
 
 
 def _with_diagnosis(session: DiagnosisSession, record: f.Session, files: dict[str, bytes]) -> bytes:
@@ -78,11 +128,13 @@ def _with_diagnosis(session: DiagnosisSession, record: f.Session, files: dict[st
 
 
 class _Hiding:
-    """One document's redaction. renamed: an output's hash before -> after."""
+    """The redaction of a session's own texts. renamed: an output's hash before -> after. counts: places
+    of each kind; of people, too."""
 
-    def __init__(self, hide: Callable[[str], str], admins: Iterable[str]) -> None:
+    def __init__(self, hiding: Hiding, admins: Iterable[str]) -> None:
         """admins: as links call those without an account."""
-        self.hide = hide
+        self.hiding = hiding
+        self.counts: Counter[str] = Counter()
         self.renamed: dict[str, str] = {}
         self.people: dict[str, str] = {}
         for name in admins:
@@ -130,6 +182,7 @@ class _Hiding:
 
     def _text(self, text: str, key: str) -> str:
         if key in PEOPLE:
+            self.counts[PERSON] += 1
             return self._numbered(text)
         if key in {"sha256", "bundle"}:
             return self.renamed.get(text, text)
@@ -137,8 +190,11 @@ class _Hiding:
             return text
         names = sorted(self.people, key=len, reverse=True)
         named = re.compile("|".join(map(re.escape, names))) if names else None
-        hidden = self.hide(named.sub(lambda m: self.people[m[0]], text) if named else text)
-        return _CITED.sub(self._digest, hidden)
+        nameless, people = named.subn(lambda m: self.people[m[0]], text) if named else (text, 0)
+        result = self.hiding.redacted(nameless)
+        self.counts.update({entry.kind: entry.count for entry in result.report})
+        self.counts.update({PERSON: people} if people else {})
+        return _CITED.sub(self._digest, result.text)
 
     def _numbered(self, name: str) -> str:
         if not name:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET, require_POST
 
 from webapp.review.bundle.export import bundle
 from webapp.review.bundle.format import BundleError
 from webapp.review.bundle.opening import LARGEST_BYTES, READ_WITHIN_S, open_bundle
+from webapp.review.bundle.preview import preview
 from webapp.review.bundle.sharing import shareable
+from webapp.triage.bodies import LostError
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.redacting import RedactionError, key_of
 from webapp.triage.views.shell import acting, on_session
@@ -32,6 +37,19 @@ def take_away(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     name = f"peerpath-{str(session.pk)[:8]}{'' if raw else '-redacted'}.zip"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
+
+
+@require_GET
+@on_session
+def hidden(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """What the files hide: a page, and a part of the summary; ?all=1 counts in long outputs, too."""
+    context: dict[str, Any] = {"nav": "sessions", "session": session}
+    try:
+        context["hidden"] = preview(session, everything=bool(request.GET.get("all")))
+    except (RedactionError, LostError) as error:
+        context["problem"] = str(error)
+    template = "_hidden" if request.headers.get("HX-Request") else "hidden"
+    return TemplateResponse(request, f"review/{template}.html", context)
 
 
 def _key(session: DiagnosisSession) -> HttpResponse:
