@@ -17,6 +17,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.benchmark import all_benchmarks
+from webapp.accounts.models import User
 from webapp.triage import turns
 from webapp.triage.against import against, with_earlier
 from webapp.triage.measured import live
@@ -58,15 +59,21 @@ def start(request: HttpRequest, session: DiagnosisSession, target_id: int) -> Ht
 def _queue_again(
     request: HttpRequest, session: DiagnosisSession, target: Target, number: str
 ) -> Run:
-    """What an earlier run of this machine asked, with its arguments. Raises ValueError as the first does."""
+    """By the number of an earlier run of this machine. Raises ValueError."""
     found = session.runs.filter(target=target, number=int(number[:9]) if number.isdecimal() else 0)
     before = get_object_or_404(found)
-    user, given = acting(request), before.arguments
-    if before.kind != BENCHMARK:
-        return queue_probes(session, target, user, before.names, given)
-    if not request.POST.get("yes"):
+    if before.kind == BENCHMARK and not request.POST.get("yes"):
         raise ValueError(NEEDS_YES)
-    return queue_benchmark(session, target, user, before.names[0], pinned(given))
+    return queue_again(before, acting(request))
+
+
+def queue_again(before: Run, user: User) -> Run:
+    """The same on the same machine, with its arguments. Raises ValueError and PermissionDenied as the first
+    does. It may load the machine, so the caller has asked a person first."""
+    session, target = before.session, before.target
+    if before.kind == BENCHMARK:
+        return queue_benchmark(session, target, user, before.names[0], pinned(before.arguments))
+    return queue_probes(session, target, user, before.names, before.arguments)
 
 
 NEEDS_YES = "It loads the machine: tick that it may, then start it."
