@@ -24,10 +24,12 @@ from webapp.api.routes import (
     decisions,
     evidence,
     for_me,
+    keys,
     links,
     machines,
     outgoing,
     past,
+    presets,
     reasoning,
     runs,
     scripts,
@@ -158,6 +160,8 @@ api = Api(
 )
 for router in (
     sessions.router,
+    presets.router,
+    keys.router,
     machines.router,
     runs.router,
     evidence.router,

@@ -18,6 +18,7 @@ from webapp.api.problems import RefusedError
 M = TypeVar("M", bound=Model)
 T = TypeVar("T")
 MOST = 200
+NO_CURSOR = "That is no cursor of this list."
 # OverflowError: the first or last day that there is, in another time zone.
 _NO_CURSOR = (ValueError, TypeError, ValidationError, RecursionError, OverflowError)
 
@@ -69,7 +70,7 @@ def _decoded(cursor: str, model: type[Model], by: str) -> tuple[Any, Any]:
             value = datetime.fromisoformat(value).astimezone(UTC)
         return _whole(value), _whole(model._meta.pk.to_python(key))
     except _NO_CURSOR as error:
-        raise RefusedError(422, "That is no cursor of this list.") from error
+        raise RefusedError(422, NO_CURSOR) from error
 
 
 def _whole(value: Any) -> Any:

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate, islice
+from itertools import accumulate, groupby, islice
 
 BLOCK_BYTES = 2**20
 
@@ -72,6 +72,13 @@ class LongText:
                     last = number + found
                     yield last
             open_line = raw[max(raw.rfind(b"\n") + 1, len(raw) - len(sought) + 1) :]
+
+    def at(self, numbers: Iterable[int]) -> Iterator[bytes]:
+        """Lines with these numbers, which ascend and are there; each block that has one is cut once."""
+        for _, group in groupby(numbers, partial(bisect_left, self.before)):
+            wanted = tuple(group)
+            lines = self.cut(wanted[0], wanted[-1] - wanted[0] + 1)
+            yield from (lines[number - wanted[0]] for number in wanted)
 
     def _lines(self, at: int) -> Iterator[bytes]:
         """From the first byte of a block on, to the end of all."""

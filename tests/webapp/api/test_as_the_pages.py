@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from django.test import Client
+from django.utils import timezone
 
 from tests.webapp.api.conftest import Program
 from webapp.accounts.models import User
+from webapp.diagnosis.reference.models import PRESETS
 from webapp.review.models import Decision
 from webapp.triage.digests import digest_refresh
 from webapp.triage.intake import take_text
-from webapp.triage.models import DiagnosisSession
+from webapp.triage.models import DiagnosisSession, RunState, Target
+from webapp.triage.runs import queue_benchmark, queue_probes
 from webapp.triage.samples import open_sample
 from webapp.triage.sessions import member_add
+from webapp.triage.views.evidence import LONGEST_SHOWN
 
 pytestmark = pytest.mark.django_db
 VERSION = b"""$ cat /proc/driver/nvidia/version
@@ -109,3 +115,82 @@ def test_what_was_measured_becomes_what_is_observed(
     assert ask("POST", f"{path}/observed", sent, If_Match=tag).status_code == 412
     tag = now.headers["ETag"]
     assert ask("POST", f"{path}/observed", {"evidence": "x"}, If_Match=tag).status_code == 422
+
+
+def test_words_are_found_in_the_lines_of_one_output(
+    alice: User, session_of_alice: DiagnosisSession, program: Callable[..., Program]
+) -> None:
+    """As many, and the same, as its page says."""
+    text = b"\n".join(b"line %d Xid" % n if n % 3 == 0 else b"line %d" % n for n in range(1, 31))
+    long_line = b"xid " + b"x" * LONGEST_SHOWN
+    evidence = take_text(session_of_alice, text + b"\n" + long_line, user=alice).evidence
+    ask, at = program(alice), f"/sessions/{session_of_alice.pk}/evidence/{evidence.name}"
+    found: list[Any] = []
+    following = ""
+    while following is not None:
+        page = ask("GET", f"{at}/find?words=xid&limit=3&cursor={following}").json()
+        assert len(page["items"]) <= 3
+        found += page["items"]
+        following = page["next"]
+    assert [one["number"] for one in found] == [*range(3, 31, 3), 31]
+    assert found[0] == {"number": 3, "text": "line 3 Xid", "cut": 0}
+    assert (len(found[-1]["text"]), found[-1]["cut"]) == (LONGEST_SHOWN, 4)
+    browser = Client()
+    browser.force_login(alice)
+    assert f"1 of {len(found)}" in browser.get(f"{at}?find=xid").content.decode()
+    assert ask("GET", f"{at}/find?words=none").json() == {"items": [], "next": None}
+    for wrong in ("words=", "limit=3", "words=x&cursor=a", "words=x&limit=201"):
+        assert ask("GET", f"{at}/find?{wrong}").status_code == 422, wrong
+    evidence.purged_at = timezone.now()
+    evidence.save(update_fields=["purged_at"])
+    assert ask("GET", f"{at}/find?words=xid").status_code == 410
+
+
+def test_a_preset_is_a_model_that_a_session_takes(
+    alice: User, session_of_alice: DiagnosisSession, program: Callable[..., Program]
+) -> None:
+    ask, at = program(alice), f"/sessions/{session_of_alice.pk}"
+    presets = ask("GET", "/presets").json()
+    assert [one["id"] for one in presets] == list(PRESETS)
+    for one in presets:
+        changed = ask("PATCH", at, {"workload": {"model": one["model"]}}, If_Match="*")
+        assert changed.json()["workload"]["model"] == one["model"], one["title"]
+
+
+def test_a_run_that_ended_is_made_again_with_its_arguments(
+    alice: User, session_of_alice: DiagnosisSession, program: Callable[..., Program]
+) -> None:
+    target = Target.objects.create(
+        session=session_of_alice, role="guest", agent="ssh", host="a", user="ops", created_by=alice
+    )
+    probes = queue_probes(session_of_alice, target, alice, ["guest.driver_version"])
+    given = {"ARGV": "--sizes=1024", "INTERPRETER": "/opt/python", "AB": "1"}
+    loading = queue_benchmark(session_of_alice, target, alice, "bench.copy", given)
+    ask, at = program(alice), f"/sessions/{session_of_alice.pk}/runs"
+    assert ask("POST", f"{at}/{probes.pk}/again", {}).status_code == 409
+    session_of_alice.runs.update(state=RunState.FAILED)
+    made = ask("POST", f"{at}/{probes.pk}/again", {}, Idempotency_Key="k")
+    assert (made.status_code, made.json()["names"]) == (201, ["guest.driver_version"])
+    assert ask("POST", f"{at}/{probes.pk}/again", {}, Idempotency_Key="k").json() == made.json()
+    refused = ask("POST", f"{at}/{loading.pk}/again", {})
+    assert (refused.status_code, session_of_alice.runs.count()) == (422, 3)
+    made = ask("POST", f"{at}/{loading.pk}/again", {"yes": True}).json()
+    assert (made["kind"], made["names"], made["target"]) == ("benchmark", ["bench.copy"], target.pk)
+    again = session_of_alice.runs.get(pk=made["id"])
+    assert again.arguments == {"ARGV": "--sizes=1024", "INTERPRETER": "/opt/python"}
+
+
+def test_what_the_words_of_a_redacted_output_stand_for(
+    alice: User, bob: User, session_of_alice: DiagnosisSession, program: Callable[..., Program]
+) -> None:
+    text = b"root@gpuvm17:~# uname -r\n6.8.12-9-pve\n"
+    evidence = take_text(session_of_alice, text, user=alice).evidence
+    ask, at = program(alice), f"/sessions/{session_of_alice.pk}"
+    key = ask("GET", f"{at}/redaction-key").json()
+    assert "gpuvm17" in key.values()
+    hidden = ask("GET", f"{at}/evidence/{evidence.name}/raw?redacted=true").content.decode()
+    assert "gpuvm17" not in hidden
+    for word, secret in key.items():
+        hidden = hidden.replace(word, secret)
+    assert hidden.startswith(text.decode())
+    assert program(bob)("GET", f"{at}/redaction-key").status_code == 404

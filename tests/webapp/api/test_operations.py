@@ -64,6 +64,8 @@ BODIES: dict[str, Any] = {
     "add_target": {"role": "guest", "host": "gpu.example"},
     "accept_key": {"fingerprint": "SHA256:x"},
     "start_run": {"target": 1},
+    "run_again": {},
+    "store_key": {"name": "x", "private_key": "x"},
     "paste_evidence": {"text": "$ uname -r\n6.8.12-9-pve\n"},
     "assign_lines": {"first": 1, "last": 1, "view": "guest"},
     "draft_decision": {"chosen": ["nothing"], "reason": "x"},
@@ -80,6 +82,7 @@ BODIES: dict[str, Any] = {
     "choose_notices": {"kinds": ["run_finished"]},
     "make_link": {},
 }
+QUERIES = {"forget_key": "?host=192.0.2.1&port=22", "find_lines": "?words=x"}
 FILES = {"upload_evidence": "file", "open_bundle_session": "bundle"}
 
 
@@ -100,8 +103,7 @@ def parts(session_of_alice: DiagnosisSession, alice: User) -> dict[str, Any]:
 def asked(ask: Program, name: str, parts: dict[str, Any]) -> Any:
     method, path, _ = OPERATIONS[name]
     address = path.format(**parts)
-    if name == "forget_key":
-        address += "?host=192.0.2.1&port=22"
+    address += QUERIES.get(name, "")
     if name in FILES:
         return _with_file(ask, FILES[name], address)
     return ask(method, address, BODIES.get(name), If_Match="*")

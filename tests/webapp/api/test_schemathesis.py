@@ -22,6 +22,7 @@ CONFIG = """
 session_id = "{session_id}"
 run_id = "{run_id}"
 link_id = "{link_id}"
+key_id = "{key_id}"
 target_id = {target_id}
 name = "{name}"
 sha256 = "{sha256}"

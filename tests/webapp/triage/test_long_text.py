@@ -31,6 +31,13 @@ def test_cutting_is_splitting(raw: bytes, first: int, count: int) -> None:
     assert text.cut(first, count) == lines[first - 1 : first - 1 + count]
 
 
+@given(TEXTS, st.sets(st.integers(1, 40)))
+def test_lines_are_had_by_their_numbers(raw: bytes, numbers: set[int]) -> None:
+    text, lines = LongText.of(raw), [b"", *raw.split(b"\n")]
+    there = sorted(number for number in numbers if number <= text.total)
+    assert list(text.at(there)) == [lines[number] for number in there]
+
+
 @given(TEXTS)
 def test_words_are_found_once_a_line_in_any_case(raw: bytes) -> None:
     there = [n for n, line in enumerate(raw.split(b"\n"), 1) if b"ns" in line.lower()]

@@ -140,7 +140,7 @@ def add_machines(request: HttpRequest, session_id: UUID, sent: Group) -> Status[
     """Adds machines that are compared with each other."""
     session, user = session_of(request, session_id, Role.OPERATOR), acting(request)
     if not may_connect(user):
-        raise PermissionDenied("Store a key of yours first, on the page “Keys”.")
+        raise PermissionDenied("Store a key of yours first: on the page “Keys”, or POST /keys.")
     form = GroupForm(sent.model_dump() | {"machines": "\n".join(sent.machines)}, user=user)
     if not form.is_valid():
         raise RefusedError(422, said_of(form))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
+from itertools import dropwhile, islice
 from typing import Any, Literal
 from uuid import UUID
 
@@ -14,23 +16,25 @@ from agents.facts import View
 from webapp.accounts.models import Role
 from webapp.api.asking import Sent, session_of
 from webapp.api.auth import READ, WRITE
-from webapp.api.paging import Asked, Page, page
+from webapp.api.paging import NO_CURSOR, Asked, Page, page
 from webapp.api.problems import LEAVING, RefusedError
 from webapp.api.remembering import remembered
 from webapp.triage import bodies, intake
 from webapp.triage.assigning import assign, take_back
 from webapp.triage.forms.assignment import AssignmentForm
+from webapp.triage.long_text import LongText
 from webapp.triage.models import DiagnosisSession, Evidence
 from webapp.triage.redacting import RedactionError, redacted
 from webapp.triage.rereading import reread
 from webapp.triage.uploads import Received, Upload, receive
-from webapp.triage.views.evidence import find, without_secrets
+from webapp.triage.views.evidence import LONGEST_SHOWN, find, without_secrets
 from webapp.triage.views.shell import acting
 from webapp.triage.views.start import LARGEST_UPLOAD_BYTES
 
 router = Router(tags=["evidence"])
 S = "/sessions/{uuid:session_id}"
 TEXT = "text/plain; charset=utf-8"
+GONE = "It was purged; its hash and what was read from it are kept."
 AT_LEAST_ONE: dict[str, Any] = {
     "requestBody": {
         "content": {"multipart/form-data": {"schema": {"properties": {"file": {"minItems": 1}}}}}
@@ -138,6 +142,20 @@ class Redaction(BaseModel):
     redacted: bool = False
 
 
+class LineWords(Asked):
+    """words: as they stand in the line, in any case of ASCII letters."""
+
+    words: str = Field(min_length=1, max_length=200)
+
+
+class FoundLine(BaseModel):
+    """number: from 1, as claims cite it. cut: bytes of a long line that are left out of its text."""
+
+    number: int
+    text: str
+    cut: int
+
+
 class Reread(BaseModel):
     """changed: names of the evidence that reads differently today; facts and verdicts that changed."""
 
@@ -241,12 +259,53 @@ def raw_evidence(
     """The bytes as they came, or redacted."""
     found = find(session_of(request, session_id), name)
     if found.purged_at:
-        raise RefusedError(410, "It was purged; its hash and what was read from it are kept.")
+        raise RefusedError(410, GONE)
     try:
         body = without_secrets(redacted(found)) if asked.redacted else found.raw
     except (RedactionError, bodies.LostError) as error:
         raise RefusedError(503, str(error)) from error
     return HttpResponse(body, content_type=TEXT)
+
+
+@router.get(
+    S + "/evidence/{str:name}/find",
+    auth=READ,
+    response=Page[FoundLine],
+    openapi_extra={"responses": LEAVING},
+)
+def find_lines(
+    request: HttpRequest, session_id: UUID, name: str, asked: Query[LineWords]
+) -> Page[FoundLine]:
+    """The lines of one output that hold these words, from the first on."""
+    found, after = find(session_of(request, session_id), name), _line_of(asked)
+    if found.purged_at:
+        raise RefusedError(410, GONE)
+    try:
+        return _found(found.text, asked, after)
+    except bodies.LostError as error:
+        raise RefusedError(503, str(error)) from error
+
+
+def _found(text: LongText, asked: LineWords, after: int) -> Page[FoundLine]:
+    later = dropwhile(lambda number: number <= after, text.find(asked.words))
+    numbers = list(islice(later, asked.limit + 1))
+    shown = numbers[: asked.limit]
+    items = [
+        FoundLine(
+            number=number,
+            text=raw[:LONGEST_SHOWN].decode(errors="replace"),
+            cut=max(0, len(raw) - LONGEST_SHOWN),
+        )
+        for number, raw in zip(shown, text.at(shown), strict=True)
+    ]
+    return Page[FoundLine](items=items, next=str(shown[-1]) if len(numbers) > len(shown) else None)
+
+
+def _line_of(asked: Asked) -> int:
+    """The line that the page before ended with, 0 for none. Raises RefusedError."""
+    if not re.fullmatch(r"[0-9]{0,12}", asked.cursor):
+        raise RefusedError(422, NO_CURSOR)
+    return int(asked.cursor or 0)
 
 
 @router.post(S + "/evidence/{str:name}/lines", auth=WRITE, response=Sentence)
@@ -269,7 +328,7 @@ def reread_evidence(request: HttpRequest, session_id: UUID, name: str) -> Reread
     """Applies today's parsers to one stored output, as to one whose reading was cut short."""
     found = find(session_of(request, session_id, Role.OPERATOR), name)
     if found.purged_at:
-        raise RefusedError(410, "It was purged; its hash and what was read from it are kept.")
+        raise RefusedError(410, GONE)
     try:
         return RereadOne(changed=intake.reread_one(found))
     except bodies.LostError as error:

@@ -47,7 +47,7 @@ class Machine(BaseModel):
 
 
 class NewMachine(Sent):
-    """agent local: this machine itself, for administrators. stored_key: the id of one on the page “Keys”;
+    """agent local: this machine itself, for administrators. stored_key: the id of one of /keys;
     identity_file: a path where Peerpath runs."""
 
     role: Literal["guest", "host"]
@@ -116,7 +116,7 @@ def add_target(request: HttpRequest, session_id: UUID, sent: NewMachine) -> Stat
 def _reached_by_ssh(sent: NewMachine, user: User) -> dict[str, Any]:
     """Checked as the page checks it."""
     if not may_connect(user):
-        raise PermissionDenied("Store a key of yours first, on the page “Keys”.")
+        raise PermissionDenied("Store a key of yours first: on the page “Keys”, or POST /keys.")
     form = SshTargetForm(sent.model_dump(exclude={"role", "agent"}), user=user)
     if not form.is_valid():
         raise Refused(422, said_of(form))

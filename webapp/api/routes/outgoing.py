@@ -16,7 +16,7 @@ from webapp.review.bundle.export import bundle
 from webapp.review.bundle.sharing import shareable
 from webapp.review.views.report import rendered
 from webapp.triage.bodies import LostError
-from webapp.triage.redacting import RedactionError
+from webapp.triage.redacting import RedactionError, key_of
 
 router = Router(tags=["outgoing"])
 S = "/sessions/{uuid:session_id}"
@@ -69,3 +69,14 @@ def take_away(request: HttpRequest, session_id: UUID, asked: Query[Raw]) -> Http
     except (RedactionError, LostError) as error:
         raise RefusedError(503, str(error)) from error
     return HttpResponse(body, content_type="application/zip")
+
+
+@router.get(
+    S + "/redaction-key", auth=READ, response=dict[str, str], openapi_extra={"responses": LEAVING}
+)
+def read_redaction_key(request: HttpRequest, session_id: UUID) -> dict[str, str]:
+    """What each word stands for that outputs are redacted by; keep it where the outputs may lie."""
+    try:
+        return key_of(session_of(request, session_id))
+    except (RedactionError, LostError) as error:
+        raise RefusedError(503, str(error)) from error

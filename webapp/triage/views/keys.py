@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -28,8 +28,7 @@ from webapp.triage.views.shell import acting
 @require_http_methods(["GET", "POST"])
 def keys(request: HttpRequest) -> HttpResponse:
     user = acting(request)
-    if not user.may_open_sessions:
-        raise PermissionDenied("Keys are for operators: only they connect to machines.")
+    refuse_unless_operator(user)
     if request.method == "GET":
         return _page(request, StoredKeyForm(user=user))
     form = StoredKeyForm(request.POST, user=user)
@@ -44,24 +43,36 @@ def keys(request: HttpRequest) -> HttpResponse:
     return _page(request, form.without_secrets(), status=422)
 
 
+def refuse_unless_operator(user: User) -> None:
+    """Raises PermissionDenied."""
+    if not user.may_open_sessions:
+        raise PermissionDenied("Keys are for operators: only they connect to machines.")
+
+
 def _page(request: HttpRequest, form: StoredKeyForm, status: int = 200) -> HttpResponse:
     user = acting(request)
-    context = {"nav": "keys", "keys": _seen_by(user), "form": form}
+    context = {"nav": "keys", "keys": seen_by(user), "form": form}
     return TemplateResponse(request, "triage/keys.html", context, status=status)
 
 
-def _seen_by(user: User) -> list[StoredKey]:
+def seen_by(user: User) -> QuerySet[StoredKey]:
     """One's own and the shared ones; an administrator sees that the others' are there."""
     found = StoredKey.objects.select_related("owner", "removed_by")
-    return list(found if user.is_staff else found.filter(Q(owner=user) | Q(shared=True)))
+    return found if user.is_staff else found.filter(Q(owner=user) | Q(shared=True))
+
+
+def removable(key_id: UUID, user: User) -> StoredKey:
+    """Raises Http404, PermissionDenied."""
+    key = get_object_or_404(StoredKey, pk=key_id)
+    if key.owner_id != user.pk and not user.is_staff:
+        raise PermissionDenied("Only whose key it is, or an administrator, removes it.")
+    return key
 
 
 @require_POST
 def remove_key(request: HttpRequest, key_id: UUID) -> HttpResponse:
     user = acting(request)
-    key = get_object_or_404(StoredKey, pk=key_id)
-    if key.owner_id != user.pk and not user.is_staff:
-        raise PermissionDenied("Only whose key it is, or an administrator, removes it.")
+    key = removable(key_id, user)
     if typed(request, key.name, "remove it") and key_remove(key, user):
         messages.success(
             request, f"“{key.name}” is removed. Machines that used it need another key."
