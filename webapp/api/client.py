@@ -28,7 +28,8 @@ from webapp.api.server import (
 
 # Where rows are, and the line of one.
 SESSIONS = ("sessions", "{id}  {my_role:<13}  {title}")
-DECISIONS = ("decisions", "{session}  {number:>3}  {state:<10}  {title}")
+KEYS = ("keys", "{id}  {fingerprint}  {kind}  {name}")
+DECISIONS = ("decisions", "{session}  {number:>3}  {state:<12}  {title}")
 OF_A_SESSION = (
     (
         "runs",
@@ -57,10 +58,11 @@ def main(argv: list[str]) -> int:
 
 
 def listed(server: Server, options: argparse.Namespace) -> int:
-    """A line for each row, with what `options.line` names of it."""
+    """A line for each row that can be used, with what `options.line` names of it."""
     where = _of(options) if getattr(options, "session", "") else ""
     for one in server.every(f"{where}/{options.rows}"):
-        _say(_line(options.line.format(**one)))
+        if one.get("usable", True):
+            _say(_line(options.line.format(**one)))
     return DONE
 
 
@@ -121,6 +123,12 @@ def cancel(server: Server, options: argparse.Namespace) -> int:
     going = "" if asked["ended_at"] else ", its end is asked for"
     _say(f"Run {asked['number']}: {asked['state']}{going}.")
     return DONE
+
+
+def again(server: Server, options: argparse.Namespace) -> int:
+    """Starts the same once more, and follows it."""
+    made = server.post(f"{_run_of(server, options)}/again", yes=options.yes)
+    return _followed(server, f"{_of(options)}/runs/{made['id']}")
 
 
 def _run_of(server: Server, options: argparse.Namespace) -> str:
@@ -254,6 +262,7 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument("--plain", action="store_true", help="send the token over http")
     named = parser.add_subparsers(required=True, metavar="CMD", help="one of those below")
     _rows(_add(named, "sessions", listed, "the sessions you may see"), *SESSIONS)
+    _rows(_add(named, "keys", listed, "the stored SSH keys that you may connect with"), *KEYS)
     _add(named, "open", open_session, "open a session").add_argument("title", help="of the case")
     pasted = _with_session(
         named, "paste", paste, "give a file, an archive, or - for standard input"
@@ -264,7 +273,9 @@ def command_line() -> argparse.ArgumentParser:
     started = _with_session(named, "run", run, "run probes, or a benchmark by its id")
     started.add_argument("what", help="probes, or a benchmark's id")
     started.add_argument("--target", type=int, metavar="N", help="which machine; needless with one")
-    started.add_argument("--yes", action="store_true", help="the machine may be loaded now")
+    once_more = _numbered(named, "again", again, "run the same once more, as a run that ended did")
+    for loading in (started, once_more):
+        loading.add_argument("--yes", action="store_true", help="the machine may be loaded now")
     _numbered(named, "follow", follow, "print a run's output until it ended")
     _numbered(named, "cancel", cancel, "ask for a run's end")
     for name, line, said in OF_A_SESSION:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.agents.conftest import make_key
 from tests.webapp.api.conftest import ROOT, Served
 from webapp.api import client, server
 from webapp.api.help import EXAMPLES
@@ -108,11 +109,30 @@ def test_probes_run_and_their_output_is_followed(
     assert remote("runs", session).stdout.split()[:3] == [b"1", run["state"].encode(), b"probes"]
     again = remote("follow", session, "1")
     assert (again.stdout, again.returncode) == (done.stdout, done.returncode)
+    once_more = remote("again", session, "1")
+    assert once_more.returncode == done.returncode, once_more.stderr
+    runs = asked(served, "GET", f"/sessions/{session}/runs")["items"]
+    assert [one["names"] for one in runs] == [run["names"]] * 2
+    assert once_more.stderr.startswith(b"Run 2: ")
     assert remote("cancel", session, "1").stdout.decode() == f"Run 1: {run['state']}.\n"
     assert remote("cancel", session, "7").returncode == server.USAGE
     refused = remote("run", session, "copy")
     assert refused.returncode == server.USAGE
     assert b"yes" in refused.stderr
+
+
+def test_keys_are_listed_that_one_may_connect_with(
+    served: Served, remote: Callable[..., Done], tmp_path: Path
+) -> None:
+    make_key(tmp_path / "id")
+    private = (tmp_path / "id").read_text()
+    names = ("to connect with", "to remove")
+    kept, gone = (asked(served, "POST", "/keys", name=name, private_key=private) for name in names)
+    server.Server(urlsplit(served.url), served.tokens["carol"]).ask("DELETE", f"/keys/{gone['id']}")
+    listed = remote("keys").stdout.decode()
+    assert f"{kept['id']}  {kept['fingerprint']}  ssh-ed25519  to connect with\n" in listed
+    assert gone["id"] not in listed
+    assert kept["id"] not in remote("keys", token=served.tokens["alice"]).stdout.decode()
 
 
 def test_a_decision_is_proposed_and_waits_for_somebody_else(
