@@ -104,6 +104,28 @@ def test_what_one_of_them_could_not_read_is_said_and_is_not_the_same(
     assert re.search(r"Kernel command linebefore: read .{0,60}after: unreadable: no kernel", text)
     assert re.search(r"driver.{0,20}before: read .{0,60}after: no answer came", text, re.I)
     assert "differs:" not in text
+    one_sided, _, untold = text.partition("told by neither run")
+    assert "Kernel command line" in one_sided
+    assert "CUDA version the driver offers: not known" in untold
+    assert "Kernel command line" not in untold
+
+
+def test_what_another_probe_told_is_not_told_by_neither(client: Client, target: Target) -> None:
+    """Both say whether KVM is visible; in the second run only one of them does."""
+    cpu = "Hypervisor vendor: KVM\nModel name: AMD EPYC\n"
+    for kind in ("kvm\n", "?\n"):
+        run = runs.queue_probes(
+            target.session, target, target.created_by, ["guest.cpu", "guest.virt_kind"]
+        )
+        said = {"guest.cpu": cpu, "guest.virt_kind": kind}
+        frames = [Frame(n, Output(text), text.encode(), b"", 5, 1, 1) for n, text in said.items()]
+        intake.take_frames(run, frames)
+        ended(run)
+    text, _, untold = said_on(client, run).partition("told by neither run")
+    assert "Nothing that was read differs: 2 facts were compared." in text
+    assert "KVM signature visible to the guest (another probe told both)before: read" in text
+    assert re.search(r"Virtualisation kindbefore: read .{0,20}after: unreadable", text)
+    assert "Virtualisation kind" not in untold
 
 
 def test_a_run_that_failed_between_is_passed_over(client: Client, target: Target) -> None:

@@ -44,7 +44,8 @@ class Answers:
 @dataclass(frozen=True, slots=True)
 class Again:
     """compared: ids of the facts that both runs read. differences: what can matter for P2P first. in_part:
-    compared as far as both have it. one_sided: only one run tells it. untold: neither does, by no probe.
+    compared as far as both have it. one_sided: of this probe only one run tells it. untold: by no
+    probe does either run.
     measured: by kind, after the gate. unruled: both measured it, and no rule compares it."""
 
     compared: tuple[str, ...]
@@ -62,8 +63,8 @@ def again(before: Iterable[Sourced], after: Iterable[Sourced]) -> Again:
     every = list(_answers(_newest(was), _newest(now)))
     both = [one for one in every if all(one.told)]
     read = [one for one in both if not one.fact_id.startswith(_MEASURED)]
-    told = {one.fact_id for one in both}
-    neither = (one for one in every if not any(one.told) and one.fact_id not in told)
+    told = {one.fact_id for one in every if any(one.told)}
+    neither = (one for one in every if one.fact_id not in told)
     return Again(
         tuple(dict.fromkeys(one.fact_id for one in read)),
         _merged(d for one in read for d in _differences(one)),

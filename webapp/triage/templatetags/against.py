@@ -31,12 +31,12 @@ def verdict(found: Again) -> str:
     if not count:
         return "No fact was read in both runs, so nothing can be compared."
     facts = f"{count} fact{'' if count == 1 else 's'}"
-    part = (
-        f", {partly} of them in part" if (partly := len({o.fact_id for o in found.in_part})) else ""
-    )
+    partly = len({one.fact_id for one in found.in_part})
     if not found.differences:
+        part = f", {partly} of them in part" if partly else ""
         return f"Nothing that was read differs: {facts} {'was' if count == 1 else 'were'} compared{part}."
     differ = len({one.fact_id for one in found.differences})
+    part = f"; {partly} could be compared in part only" if partly else ""
     return (
         f"{differ} of {facts} that both runs read {'differs' if differ == 1 else 'differ'}{part}."
     )
