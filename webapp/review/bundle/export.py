@@ -15,7 +15,7 @@ from django.db.models import Prefetch
 
 from webapp.review.bundle import format as f
 from webapp.review.bundle.people import name_of
-from webapp.review.models import CameRedacted, Comment, Decision
+from webapp.review.models import Approval, CameRedacted, Comment, Decision, RecordVersion
 from webapp.triage.audit import exported
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.diagnosis_json import as_json
@@ -80,7 +80,10 @@ def session_record(session: DiagnosisSession, until: int | None = None) -> f.Ses
     said = Prefetch("assignments", Assignment.objects.select_related("created_by"))
     comments = list(session.comments.select_related("author"))
     places = {comment.pk: place for place, comment in enumerate(comments)}
-    decisions = session.decisions.select_related("proposed_by", "supersedes")
+    decisions = session.decisions.select_related("proposed_by", "supersedes").prefetch_related(
+        Prefetch("approvals", Approval.objects.select_related("by")),
+        Prefetch("versions", RecordVersion.objects.select_related("proposed_by")),
+    )
     return f.Session(
         title=session.title,
         owner=name_of(session.owner),
@@ -181,13 +184,13 @@ def _decision(item: Decision) -> f.Decision:
             word=row.word,
             disputes=row.disputes,
         )
-        for row in item.approvals.select_related("by")
+        for row in item.approvals.all()
     ]
     versions = [
         f.RecordVersion(
             row.number, row.content, row.content_sha256, name_of(row.proposed_by), _time(row.at)
         )
-        for row in item.versions.select_related("proposed_by")
+        for row in item.versions.all()
     ]
     return f.Decision(
         number=item.number,
