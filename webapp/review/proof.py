@@ -48,7 +48,7 @@ class Proof:
             return ""
         said = f"Not closed as {DecisionState(state).label.lower()}"
         if self.harm:
-            return " ".join([f"{said}.", *self.harm])
+            return " ".join([f"{said}.", *self.harm]).replace("`", "")  # it is shown as it is
         if state == DecisionState.VERIFIED and self.lacks:
             return " ".join([f"{said}.", *self.lacks, INSTEAD])
         if not self.compared:

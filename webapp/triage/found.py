@@ -17,12 +17,13 @@ AROUND = 70  # characters on each side of a word
 @dataclass(frozen=True, slots=True)
 class Detail:
     """state: of a decision or run, or of the thread of a comment; "" for none. excerpt: "" where it says
-    no more than the title; of a run why it ended so."""
+    no more than the title; of a run why it ended so. mark: what the state of a decision lacks."""
 
     state: str
     who: str
     at: datetime
     excerpt: str
+    mark: str = ""
 
 
 def details(kind: str, rows: Sequence[Entry], q: str) -> dict[int, Detail]:
@@ -46,7 +47,8 @@ def _decisions(rows: Sequence[Entry], q: str) -> Iterator[tuple[int, Detail]]:
             texts = [record.reason, record.outcome, record.consequences, record.drivers]
             excerpt = _excerpt([*texts, *reasons, record.context], q)
             who = record.proposed_by.username
-            yield row.pk, Detail(record.state, who, record.created_at, excerpt)
+            mark = "without a comparison" if record.without_comparison else ""
+            yield row.pk, Detail(record.state, who, record.created_at, excerpt, mark)
 
 
 def _runs(rows: Sequence[Entry], q: str) -> Iterator[tuple[int, Detail]]:

@@ -12,6 +12,8 @@ from agents.samples import load
 from tests.webapp.api.conftest import Program
 from webapp.accounts.models import Role, User
 from webapp.review.calibration import scored
+from webapp.review.models import Decision
+from webapp.triage.digests import digest_refresh
 from webapp.triage.samples import open_sample
 from webapp.triage.sessions import member_add, session_open
 
@@ -72,3 +74,15 @@ def test_a_program_is_told_what_is_missing_and_can_end_it_as_not_verified(
     assert (ended["state"], ended["proof"]["compared"]) == ("not_verified", [])
     (row,) = hers("GET", "/decisions?state=not_verified").json()["items"]
     assert (row["state"], row["without_comparison"]) == ("not_verified", False)
+
+
+def test_an_old_record_is_marked_for_programs(alice: User, program: Callable[..., Program]) -> None:
+    session, other = (open_sample("kpro6@host", owner=alice) for _ in range(2))
+    Decision.objects.create(
+        session=session, number=1, proposed_by=alice, state="verified", chosen=["iommu_pt"]
+    )
+    hers = program(alice)
+    assert hers("GET", f"/sessions/{session.pk}/decisions/1").json()["without_comparison"]
+    digest_refresh(session)
+    (like,) = hers("GET", f"/sessions/{other.pk}/alike").json()["alike"]
+    assert (like["decisions"], like["without_comparison"]) == ({"1": "verified"}, [1])

@@ -323,6 +323,32 @@ def test_wrong_data_are_harm_and_are_undone(
     assert why in as_markdown(decision)
 
 
+def test_checks_after_the_clique_was_taken_away_are_none_of_it(
+    session: DiagnosisSession, alice: User
+) -> None:
+    decision = with_clique(session, alice)
+    carried_out(session, alice, "remove_clique")
+    for output in (delivered(wrong="3->5"), summed()):
+        read(session, alice, output)
+    decision.refresh_from_db()
+    with pytest.raises(DecisionError, match="was not seen to be right since") as refused:
+        closed(decision, alice, "verified")
+    assert "Harmful" not in str(refused.value)
+
+
+@pytest.mark.parametrize("answer", ["NS", "OK"])
+def test_where_p2p_is_not_predicted_the_drivers_answer_asks_for_checks(
+    session: DiagnosisSession, alice: User, answer: str
+) -> None:
+    (asked,) = (
+        o for o in load("kpro6") if (o.stage, o.probe_id) == ("after", "guest.topo_p2p_read")
+    )
+    decision = carried_out(session, alice, "bare_metal")
+    read(session, alice, asked.text if answer == "NS" else granted())
+    proof = proof_of(before_after(session, ("", ""), decision), decision)
+    assert bool(proof.checks) == (answer == "OK")
+
+
 def test_taking_the_clique_away_needs_no_such_checks(
     session: DiagnosisSession, alice: User
 ) -> None:
@@ -356,6 +382,18 @@ def test_an_old_record_stays_and_is_marked(
     for form in ("md", "html", "json"):
         report = client.get(f"/sessions/{session.pk}/report.{form}").content.decode()
         assert f"{words}, without a comparison" in report
+
+
+def test_an_old_record_is_marked_where_it_is_remembered_and_found(
+    session: DiagnosisSession, alice: User, client: Client
+) -> None:
+    decision = carried_out(session, alice, "iommu_pt")
+    Decision.objects.filter(pk=decision.pk).update(state="verified", outcome="faster")
+    digest_refresh(session)
+    other = open_sample("kpro6@host", owner=alice)
+    page = client.get(f"/sessions/{other.pk}/alike").content.decode()
+    assert re.search(r'class="pill open">verified, without a comparison<', page)
+    assert "without a comparison" in client.get("/search?q=faster").content.decode()
 
 
 def test_what_was_not_looked_at_refuses(session: DiagnosisSession, alice: User) -> None:

@@ -51,12 +51,14 @@ class Changes(BaseModel):
 
 
 class Like(BaseModel):
-    """same: what else is the same, beside GPU and verdict. decisions: numbers and how they ended."""
+    """same: what else is the same, beside GPU and verdict. decisions: numbers and how they ended.
+    without_comparison: those whose end is a claim about their effect that nothing kept with them shows."""
 
     session: UUID
     title: str
     same: list[str]
     decisions: dict[int, str]
+    without_comparison: list[int]
 
 
 class Memory(BaseModel):
@@ -107,6 +109,9 @@ def read_alike(request: HttpRequest, session_id: UUID) -> Memory | None:
             title=one.session.title,
             same=list(one.same),
             decisions={d.decision.number: str(d.decision.state) for d in one.decided},
+            without_comparison=[
+                d.decision.number for d in one.decided if d.decision.without_comparison
+            ],
         )
         for one in found.alike
     ]
