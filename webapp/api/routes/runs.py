@@ -29,12 +29,13 @@ from webapp.triage.against import against, with_earlier
 from webapp.triage.case_facts import facts_of
 from webapp.triage.models import DiagnosisSession, Run, Target
 from webapp.triage.offering import PREFIX, arguments_of, offers
-from webapp.triage.views.runs import waiting
+from webapp.triage.views.runs import queue_again, waiting
 from webapp.triage.views.shell import acting
 
 router = Router(tags=["runs"])
 S = "/sessions/{uuid:session_id}"
 MOST_BYTES = 2**20  # of output in one answer
+NEEDS_YES = "It loads the machine: say yes=true when it may."
 
 
 class Sending(BaseModel):
@@ -71,6 +72,12 @@ class NewRun(Sent):
     yes: bool = False
     probes: list[str] | None = Field(None, min_length=1, max_length=200)
     nccl_log: str = Field("", max_length=400)
+
+
+class Again(Sent):
+    """yes: as for the first; of probes it is not asked."""
+
+    yes: bool = False
 
 
 class Output(BaseModel):
@@ -201,7 +208,7 @@ def _queued(request: HttpRequest, session: DiagnosisSession, target: Target, sen
         log = {"nccl_log": sent.nccl_log} if sent.nccl_log else None
         return runs.queue_probes(session, target, user, sent.probes, log)
     if not sent.yes:
-        raise ValueError("It loads the machine: say yes=true when it may.")
+        raise ValueError(NEEDS_YES)
     benchmark = all_benchmarks().get(sent.benchmark)
     choices = {PREFIX + name: value for name, value in sent.choices.items()}
     arguments = arguments_of(benchmark, choices) if benchmark else {}
@@ -268,6 +275,21 @@ def cancel_run(request: HttpRequest, session_id: UUID, run_id: UUID) -> Sending:
     session = session_of(request, session_id, Role.OPERATOR)
     runs.request_cancel(_run(session, run_id), acting(request))
     return shown(_run(session, run_id))
+
+
+@router.post(S + "/runs/{uuid:run_id}/again", auth=RUN, response={201: Sending})
+@remembered()
+def run_again(request: HttpRequest, session_id: UUID, run_id: UUID, sent: Again) -> Status[Sending]:
+    """Starts what a run that ended did once more, on the same machine, with its arguments."""
+    before = _run(session_of(request, session_id, Role.OPERATOR), run_id)
+    if not before.ended:
+        raise RefusedError(409, f"Run {before.number} has not ended.")
+    if before.kind == runs.BENCHMARK and not sent.yes:
+        raise RefusedError(422, NEEDS_YES)
+    try:
+        return Status(201, shown(queue_again(before, acting(request))))
+    except ValueError as error:
+        raise RefusedError(422, str(error)) from error
 
 
 @router.get(S + "/runs/{uuid:run_id}/output", auth=READ, response=Output)
