@@ -8,7 +8,7 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -104,15 +104,13 @@ class Command(BaseCommand):
                 sys.stdout.buffer.flush()
 
         ending = asyncio.run(_measure(agent, benchmark, python, extra, heard, stopping))
-        self._note(f"{benchmark.title}: {_how(ending)}")
         raw, stderr = b"".join(pieces), clean(ending.stderr)
         readings = read_output(benchmark.id, Output(clean(raw), stderr, ending.exit_code))
+        anything = _anything(readings)
+        self._note(f"{benchmark.title}: {_how(ending, anything)}{_slowed(readings)}")
         if not as_json:
             self.stdout.writelines(f"{line}\n" for line in _summary(readings))
-        for text in _warnings(readings):
-            self._note(f"{benchmark.title}: {text}")
-        done = ending.reason is Reason.FINISHED and ending.exit_code == 0
-        return done and _anything(readings)
+        return ending.reason is Reason.FINISHED and ending.exit_code == 0 and anything
 
     def _note(self, text: str) -> None:
         self.stderr.write(text)
@@ -165,12 +163,15 @@ def _python_with_torch(agent: Agent) -> str:
     return chosen_of(value for value in values if value) or "python3"
 
 
-def _how(ending: Ending) -> str:
+def _how(ending: Ending, anything: bool) -> str:
     said = clean(ending.stderr).strip()[-500:]
     if ending.reason is not Reason.FINISHED:
         left = " Some of its processes are still alive." if ending.leftover else ""
         return f"{ending.reason.replace('_', ' ')}; what was measured by then counts.{left}"
-    return "done" if ending.exit_code == 0 else f"exit code {ending.exit_code}. {said}".strip()
+    if ending.exit_code == 0 and anything:
+        return "done"
+    nothing = "" if anything else ", and nothing was measured"
+    return f"exit code {ending.exit_code}{nothing}. {said}".strip()
 
 
 def _anything(readings: Iterable[Reading[Any]]) -> bool:
@@ -179,13 +180,11 @@ def _anything(readings: Iterable[Reading[Any]]) -> bool:
     return any(fact_id != TELEMETRY.id for fact_id in found)
 
 
-def _warnings(readings: Sequence[Reading[Any]]) -> Iterator[str]:
-    """What makes its figures none, or lower than the machine’s."""
-    if not _anything(readings):
-        yield "nothing was measured"
+def _slowed(readings: Iterable[Reading[Any]]) -> str:
+    """What makes its figures lower than the machine’s."""
     looks = (r.value or () for r in readings if r.fact_id == TELEMETRY.id)
-    if slowed := held_back(gpu for gpus in looks for gpu in gpus):
-        yield f"the GPUs were slowed by {', '.join(slowed)} while it measured"
+    slowed = held_back(gpu for gpus in looks for gpu in gpus)
+    return f"; the GPUs were slowed by {', '.join(slowed)} while it measured" if slowed else ""
 
 
 def _summary(readings: Iterable[Reading[Any]]) -> Iterator[str]:
