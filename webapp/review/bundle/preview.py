@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 
@@ -24,12 +24,13 @@ SHOWN_ELSEWHERE = "credential"  # a password is seen in its output, on purpose, 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One kind. words: what stands in the place of secrets -> the secret, "" for one that is not shown;
-    more: how many words are left out."""
+    """One kind. places: in `outputs` outputs, and in the session's own texts if `own`. words: what stands
+    in the place of secrets -> the secret, "" for one that is not shown; more: how many are left out."""
 
     kind: str
     places: int
     outputs: int
+    own: bool
     words: tuple[tuple[str, str], ...]
     more: int
 
@@ -95,19 +96,17 @@ def _rules(made: Shared) -> tuple[Rule, ...]:
     for secret, word in made.stands_for.items():
         kind = kind_of(word) or PERSON
         words[kind].append((word, "" if kind == SHOWN_ELSEWHERE else secret))
-    outputs: dict[str, set[int]] = defaultdict(set)
-    for one in made.report:
-        outputs[one.kind] |= set() if one.evidence is None else {one.evidence}
     return tuple(
         Rule(
-            kind, places, len(outputs[kind]), tuple(words[kind][:MOST_WORDS]), _beyond(words, kind)
+            kind,
+            places,
+            len({one.evidence for one in made.report if one.kind == kind} - {None}),
+            any(one.kind == kind and one.evidence is None for one in made.report),
+            tuple(words[kind][:MOST_WORDS]),
+            len(words[kind][MOST_WORDS:]),
         )
         for kind, places in _kinds(made.report)
     )
-
-
-def _beyond(words: Mapping[str, list[tuple[str, str]]], kind: str) -> int:
-    return max(0, len(words[kind]) - MOST_WORDS)
 
 
 def _kinds(report: Iterable[f.Hidden]) -> tuple[tuple[str, int], ...]:
