@@ -57,18 +57,18 @@ class LongText:
 
     def cut(self, first: int, count: int) -> list[bytes]:
         """Lines first to first + count - 1, as far as there are; without their LF."""
-        ended = max(1, first) - 1
-        at = max(0, bisect_left(self.before, ended) - 1)
-        skipped = ended - self.before[at]
+        at = self._ending(max(1, first) - 1)
+        skipped = max(1, first) - 1 - self.before[at]
         return list(islice(self._lines(at), skipped, skipped + count))
 
-    def find(self, words: str) -> Iterator[int]:
-        """Numbers of the lines that hold these words as they stand, in any case (of ASCII letters)."""
-        sought, open_line, last = words.encode().lower(), b"", 0
-        for number, block in zip(self.before, self.blocks, strict=False):
+    def find(self, words: str, after: int = 0) -> Iterator[int]:
+        """Numbers of the lines that hold these words as they stand, in any case (of ASCII letters), from the
+        one after `after` on; blocks that end before it are not read."""
+        sought, open_line, last, at = words.encode().lower(), b"", after, self._ending(after)
+        for number, block in zip(self.before[at:], self.blocks[at:], strict=False):
             raw = open_line + block.read().lower()
             for found in _lines_with(sought, raw):
-                if number + found != last:  # a line may go on from the block before
+                if number + found > last:  # a line may go on from the block before
                     last = number + found
                     yield last
             open_line = raw[max(raw.rfind(b"\n") + 1, len(raw) - len(sought) + 1) :]
@@ -79,6 +79,10 @@ class LongText:
             wanted = tuple(group)
             lines = self.cut(wanted[0], wanted[-1] - wanted[0] + 1)
             yield from (lines[number - wanted[0]] for number in wanted)
+
+    def _ending(self, number: int) -> int:
+        """The block in which this line ends, so that the next begins there or later."""
+        return max(0, bisect_left(self.before, number) - 1)
 
     def _lines(self, at: int) -> Iterator[bytes]:
         """From the first byte of a block on, to the end of all."""

@@ -38,10 +38,12 @@ def test_lines_are_had_by_their_numbers(raw: bytes, numbers: set[int]) -> None:
     assert list(text.at(there)) == [lines[number] for number in there]
 
 
-@given(TEXTS)
-def test_words_are_found_once_a_line_in_any_case(raw: bytes) -> None:
+@given(TEXTS, st.integers(0, 40))
+def test_words_are_found_once_a_line_in_any_case(raw: bytes, after: int) -> None:
     there = [n for n, line in enumerate(raw.split(b"\n"), 1) if b"ns" in line.lower()]
-    assert list(LongText.of(raw).find("nS")) == there
+    text = LongText.of(raw)
+    assert list(text.find("nS")) == there
+    assert list(text.find("nS", after)) == [number for number in there if number > after]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from itertools import dropwhile, islice
+from itertools import islice
 from typing import Any, Literal
 from uuid import UUID
 
@@ -287,8 +287,7 @@ def find_lines(
 
 
 def _found(text: LongText, asked: LineWords, after: int) -> Page[FoundLine]:
-    later = dropwhile(lambda number: number <= after, text.find(asked.words))
-    numbers = list(islice(later, asked.limit + 1))
+    numbers = list(islice(text.find(asked.words, after), asked.limit + 1))
     shown = numbers[: asked.limit]
     items = [
         FoundLine(
