@@ -7,7 +7,7 @@
 # Each command gets no standard input, a time limit, an output limit and its own process group; where it says root,
 # it has root's rights if sudo -n gives them. Output goes through a private folder that is removed at the end.
 # The commands are for an inner sh, some words are meant to split, traps call functions, ulimit -S is everywhere:
-# shellcheck disable=SC2016,SC2086,SC2089,SC2090,SC2317,SC3045
+# shellcheck disable=SC2016,SC2046,SC2086,SC2089,SC2090,SC2317,SC3045
 
 # SHA-256 of this file with the value of the next line left empty.
 script_sha256=@sha256@
@@ -22,6 +22,7 @@ probes() {
 mark() { printf '=%s= %s\n' "$nonce" "$*"; }
 refuse() { echo "peerpath: $1" >&2 && exit 2; }
 all_there() { for tool in $1; do command -v "$tool" >/dev/null 2>&1 || return 1; done; }
+end_left() { kill -9 $(grep -lsF "RUN=$PEERPATH_RUN" /proc/[0-9]*/environ | tr -dc '0-9\n' | grep -vx $$); } 2>/dev/null
 end_groups() { for one in "$@"; do kill -KILL "-$one" || kill -KILL "$one"; done 2>/dev/null; }
 
 describe() { # id pace seconds kib title (needs who command)...
@@ -157,15 +158,15 @@ probe() { # id pace seconds kib title (needs who command)...
   esac
 }
 
-# Ends what still runs and removes the folder; also on a signal and when the connection is gone.
+# Ends what still runs and removes the folder. On a signal, or without a connection: what left its groups, by the mark.
 stop() { # exit code
-  trap '' INT TERM HUP PIPE
-  trap - EXIT
+  trap '' INT TERM HUP PIPE; trap - EXIT
   [ "$1" != 130 ] || echo 'peerpath: stopped before its end; what it printed is a part, of use all the same' >&2
   [ -z "$watcher" ] || kill "$watcher" 2>/dev/null
   # First those that would write into the folder while it is being removed.
   for file in "$folder"/*.answer; do read -r one <"$file" && kill -KILL "$one" && wait "$one"; done 2>/dev/null
   for file in "$folder"/*.groups; do read -r groups <"$file" && end_groups $groups; done 2>/dev/null
+  [ "$1" -lt 129 ] || [ -z "${PEERPATH_RUN-}" ] || end_left
   rm -rf "$folder"
   exit "$1"
 }

@@ -35,10 +35,14 @@ NOBODY_S = 120.0
 SALVAGED_WITHIN_S = 15.0  # the reconciler's next pass, and one more
 STUCK_AFTER_S = 30.0  # beyond the lease, as the promise says
 GONE_WITHIN_S = 15.0
-# Says which run began it, then takes between one second and three.
+# Says which run began it, then takes between one second and three, with a child that is in no group of its.
 SMI = """#!/bin/sh
 echo "$PEERPATH_RUN" >> "$0.began"
-[ "$1" = topo ] && sleep "$(awk -v r="$$" 'BEGIN { srand(r); print 1 + 2 * rand() }')"
+if [ "$1" = topo ]; then
+  setsid sleep 600 & beside=$!
+  sleep "$(awk -v r="$$" 'BEGIN { srand(r); print 1 + 2 * rand() }')"
+  kill $beside
+fi
 printf ' \\tGPU0\\tGPU1\\n GPU0\\tX\\tNS\\n GPU1\\tNS\\tX\\n'
 """
 

@@ -119,12 +119,12 @@ def test_the_whole_run_has_a_time_limit(sshd: Sshd, alive: Alive) -> None:
 
 
 def test_a_server_that_dies_leaves_nothing_running(sshd: Sshd, alive: Alive) -> None:
-    probe = probe_of("a", "sleep 4713", timeout_s=600)
+    probe = probe_of("a", "setsid sleep 4713 & sleep 4713", timeout_s=600)
     quick = probe_of("b", "echo kept")
     killed: list[int] = []
 
     def kill_when_running() -> bool:
-        if not killed and alive("sleep 4713"):
+        if not killed and len(alive("sleep 4713")) >= 2:
             killed.append(1)
             sshd.stop()
         return False
@@ -185,6 +185,21 @@ def test_a_payload_notices_that_its_caller_is_gone(sshd: Sshd, tmp_path: Path) -
     assert asyncio.run(lose()) is Reason.LOST
     assert _wait_for(note.exists)
     assert _wait_for(lambda: note.read_text() == "b''")
+
+
+def test_a_payload_that_does_not_notice_is_ended_with_what_left_it(sshd: Sshd, alive: Alive) -> None:
+    program = "import subprocess; subprocess.Popen(['setsid', 'sleep', '4716']).wait()"
+    killed: list[int] = []
+
+    def kill_when_running() -> bool:
+        if not killed and alive("sleep 4716"):
+            killed.append(1)
+            sshd.stop()
+        return False
+
+    ending, _ = run_payload(SshAgent(sshd.spec()), program, cancelled=kill_when_running)
+    assert ending.reason is Reason.LOST
+    assert _wait_for(lambda: not alive("sleep 4716"), seconds=15)
 
 
 def test_a_cancelled_payload_is_ended_with_its_children(sshd: Sshd, alive: Alive) -> None:
