@@ -166,8 +166,7 @@ stop() { # exit code
   # First those that would write into the folder while it is being removed.
   for file in "$folder"/*.answer; do read -r one <"$file" && kill -KILL "$one" && wait "$one"; done 2>/dev/null
   for file in "$folder"/*.groups; do read -r groups <"$file" && end_groups $groups; done 2>/dev/null
-  [ "$1" -lt 129 ] || [ -z "${PEERPATH_RUN-}" ] || end_left
-  rm -rf "$folder"
+  [ "$1" -lt 129 ] || [ -z "${PEERPATH_RUN-}" ] || end_left; rm -rf "$folder"
   exit "$1"
 }
 
