@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core import checks
 
 from webapp.config import environment
@@ -19,6 +21,23 @@ ELSEWHERE = {"PEERPATH_PYTHON", "PEERPATH_RUN", "PEERPATH_LISTEN", "PEERPATH_VER
 def known_settings(**_: Any) -> list[checks.CheckMessage]:
     """A name that nobody reads is a slip of the pen: what was meant by it is not in force."""
     return list(_unknown(os.environ.keys() - environment.asked - ELSEWHERE))
+
+
+@checks.register
+def evidence_folder(**_: Any) -> list[checks.CheckMessage]:
+    """Better found out now than by the first paste. A bucket is asked when it is used."""
+    told = settings.STORAGES.get("evidence", {}).get("OPTIONS", {})
+    folder = Path(told.get("location", ""))
+    if "file_permissions_mode" not in told:
+        return []
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        writable = os.access(folder, os.W_OK | os.X_OK)
+    except OSError:
+        writable = False
+    hint = "Make it, owned by the account that Peerpath runs as, or name another."
+    text = f"PEERPATH_EVIDENCE_URL: the folder {folder} cannot be written."
+    return [] if writable else [checks.Error(text, hint=hint, id="peerpath.E001")]
 
 
 def _unknown(names: set[str]) -> Iterator[checks.CheckMessage]:

@@ -136,6 +136,21 @@ def test_a_name_that_nobody_reads_is_told_with_what_was_meant(
     assert found.hint == "Did you mean PEERPATH_REDIS_URL?"
 
 
+def test_a_folder_for_evidence_that_cannot_be_written_is_found_out_at_once(
+    settings: Any, tmp_path: Path
+) -> None:
+    def found(folder: Path) -> list[str]:
+        url = f"file://{folder}"
+        settings.STORAGES = {**settings.STORAGES, **environment.storage(url)}
+        return [str(each.id) for each in checks.evidence_folder()]
+
+    (tmp_path / "file").write_text("no folder")
+    assert found(tmp_path / "file" / "below") == ["peerpath.E001"]
+    assert found(Path("/proc/nope")) == ["peerpath.E001"]
+    assert found(tmp_path / "new" / "below") == []
+    assert (tmp_path / "new" / "below").is_dir()
+
+
 def test_a_database_address_is_taken_apart(tmp_path: Path) -> None:
     found = environment.database("postgresql://peer:p%40ss@db:5433/cases", tmp_path)
     assert found["PASSWORD"] == "p@ss"
