@@ -12,6 +12,7 @@ from django.test import Client
 from agents.samples import load
 from tests.webapp.review.test_verifying import carried_out, measured_again, read, served
 from webapp.accounts.models import User
+from webapp.diagnosis.compare.effects import Outcome
 from webapp.diagnosis.compare.predictions import Verdict
 from webapp.review.before_after import before_after
 from webapp.review.bundle.export import bundle
@@ -54,7 +55,8 @@ def client(alice: User) -> Client:
 
 
 def closed(decision: Decision, user: User, state: str, outcome: str = "As seen.") -> None:
-    result = before_after(decision.session, ("", ""), decision)
+    session = DiagnosisSession.objects.get(pk=decision.session_id)
+    result = before_after(session, ("", ""), decision)
     decision_close(
         decision,
         user=user,
@@ -144,6 +146,19 @@ def test_what_the_options_do_not_name_verifies_nothing(
     assert [row["what"] for row in decision.proof["compared"]] == ["Copies between GPUs"]
 
 
+def test_a_gain_of_something_else_verifies_nothing(session: DiagnosisSession, alice: User) -> None:
+    """All-reduces got faster, and clocks of the host’s CPUs are not what they show."""
+    for us in (18.6, 18.7, 18.5):
+        read(session, alice, summed(us=us))
+    decision = carried_out(session, alice, "host_governor")
+    for us in (9.0, 9.1, 8.9):
+        read(session, alice, summed(us=us))
+    (sums,) = before_after(session, ("", ""), decision).found
+    assert sums.compared.outcome is Outcome.IMPROVED
+    with pytest.raises(DecisionError, match="Nothing that its options name"):
+        closed(decision, alice, "verified")
+
+
 @pytest.mark.parametrize(
     ("after", "refused"),
     [
@@ -170,12 +185,14 @@ def test_a_comparison_that_cannot_tell_verifies_nothing(
 
 
 def test_what_is_not_comparable_verifies_nothing(session: DiagnosisSession, alice: User) -> None:
-    """The client asked for other answers: as vLLM prints it, another number of requests at once."""
+    """Another program measured after it."""
     read(session, alice, summed(us=18.6))
     decision = carried_out(session, alice, "nccl_p2p_level")
     read(session, alice, summed(us=9.0).replace("ab" * 32, "cd" * 32))
     with pytest.raises(DecisionError, match="not comparable, because program, by its hash"):
         closed(decision, alice, "verified")
+    with pytest.raises(DecisionError, match="Not closed as no effect"):
+        closed(decision, alice, "no_effect")
     assert decision.state == "applied"
 
 
@@ -206,6 +223,7 @@ def test_what_nobody_measured_ends_as_not_verified_and_reads_so(
     held = [s for s in before_after(session, ("", "")).scores if s.verdict is Verdict.HELD]
     assert held, "by the operator’s own figures"
     closed(decision, alice, "not_verified", "They say it helped.")
+    assert "throughput" in {one.score.what for one in scored(alice)}
     assert Verdict.HELD not in {one.score.verdict for one in scored(alice)}
     record = client.get(f"/sessions/{session.pk}/decisions/{decision.number}").content.decode()
     assert "Not verified: this is somebody’s word" in record
