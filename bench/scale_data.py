@@ -95,11 +95,11 @@ def _runs(made: list[Any], user: Any) -> None:
         for target in targets
     ]  # fmt: skip
     _bulk(runs)
-    told = [(run.session, *run_texts(run)) for run in runs]
+    told = [(run.session, run_texts(run)) for run in runs]
     _bulk(
         [
-            Entry(session=s, kind="run", ref="1", title=title, words=plain(title, *texts))
-            for s, title, *texts in told
+            Entry(session=s, kind="run", ref="1", title=texts[0], words=plain(*texts))
+            for s, texts in told
         ]
     )
 

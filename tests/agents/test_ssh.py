@@ -187,7 +187,9 @@ def test_a_payload_notices_that_its_caller_is_gone(sshd: Sshd, tmp_path: Path) -
     assert _wait_for(lambda: note.read_text() == "b''")
 
 
-def test_a_payload_that_does_not_notice_is_ended_with_what_left_it(sshd: Sshd, alive: Alive) -> None:
+def test_a_payload_that_does_not_notice_is_ended_with_what_left_it(
+    sshd: Sshd, alive: Alive
+) -> None:
     program = "import subprocess; subprocess.Popen(['setsid', 'sleep', '4716']).wait()"
     killed: list[int] = []
 
