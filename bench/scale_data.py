@@ -95,7 +95,7 @@ def _runs(made: list[Any], user: Any) -> None:
         for target in targets
     ]  # fmt: skip
     _bulk(runs)
-    told = [(run.session, run_texts(run)) for run in runs]
+    told = [(run.session, list(run_texts(run))) for run in runs]
     _bulk(
         [
             Entry(session=s, kind="run", ref="1", title=texts[0], words=plain(*texts))
