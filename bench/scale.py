@@ -107,6 +107,7 @@ def pages(filled: Filled) -> dict[str, tuple[Any, Callable[[int], str]]]:
         "start, nothing like it, member of all": (filled.many, lambda n: "/?board=nowhere"),
         "search, a usual word": (filled.admin, lambda n: "/search?q=H200"),
         "search, usual words": (filled.admin, lambda n: "/search?q=gpu+clique"),
+        "start, usual words": (filled.admin, lambda n: "/?q=gpu+clique"),
         "search, a rare word": (filled.admin, lambda n: f"/search?q=Case+{n * 997}"),
         "search, a usual word, member of 1,000": (filled.few, lambda n: "/search?q=H200"),
         "search, a usual word, member of all": (filled.many, lambda n: "/search?q=H200"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from agents.facts import Fact, ReadingKind
@@ -17,7 +18,13 @@ def asks(facts: Facts, *wanted: Fact[Any]) -> tuple[str, ...]:
 
 def tells(fact: Fact[Any]) -> str:
     """The id of a probe that reads the fact, else the fact's own."""
-    return next((p.id for p in all_probes().values() if fact in p.supplies), fact.id)
+    return _readers().get(fact.id, fact.id)
+
+
+@cache
+def _readers() -> Mapping[str, str]:
+    """The first probe of each fact that one reads."""
+    return {f.id: p.id for p in reversed(all_probes().values()) for f in p.supplies}
 
 
 def _ids(facts: Facts, wanted: tuple[Fact[Any], ...]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery, Value
 from webapp.accounts.models import User
 from webapp.triage.models import DiagnosisSession, Digest, Entry, SessionMember
 from webapp.triage.models.session import SessionQuerySet
-from webapp.triage.search import LOOKED, matching
+from webapp.triage.search import LOOKED, newest
 
 PER_PAGE = 50
 # Of so many sessions the newest are found sooner by going through all in order than by sorting one's own.
@@ -83,11 +83,10 @@ def narrowed(found: SessionQuerySet, user: User, asked: Asked) -> tuple[SessionQ
         found = _of(found, alike)
     if not asked.q:
         return found, False
-    entries = matching(Entry.objects.visible_to(user), asked.q)
+    entries = Entry.objects.visible_to(user)
     if alike is not None:
         entries = entries.filter(session__in=alike.values("pk"))
-    newest = entries.order_by("-id").values_list("session_id", flat=True)
-    keys = list(newest[: LOOKED + 1])
+    keys = list(newest(entries, asked.q).values_list("session_id", flat=True)[: LOOKED + 1])
     return found.filter(pk__in=set(keys[:LOOKED])), len(keys) > LOOKED
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
+from django.db import connection
 from django.db.models import Lookup
 
 from webapp.triage.models import Entry
@@ -27,6 +28,16 @@ def matching(entries: EntryQuerySet, query: str) -> EntryQuerySet:
     """Those that have all words of the query; none for a query without words."""
     terms = plain(query[:400]).split()[:MOST_TERMS]
     return entries.filter(words__begin=terms) if terms else entries.none()
+
+
+def newest(entries: EntryQuerySet, query: str) -> EntryQuerySet:
+    """Those with all words of the query, newest first. Of several words it is asked first whether few have
+    them: PostgreSQL takes what is usual word by word for usual together, and would go through all entries."""
+    found = matching(entries, query)
+    if connection.vendor == "postgresql" and " " in plain(query[:400]):
+        few = list(found.order_by().values_list("pk", flat=True)[: LOOKED + 1])
+        found = entries.filter(pk__in=few) if len(few) <= LOOKED else found
+    return found.order_by("-id")
 
 
 class Begin(Lookup):

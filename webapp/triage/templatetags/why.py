@@ -133,7 +133,12 @@ def rule_help(module: str) -> str:
     """Where the help explains the rule; "" where it has no entry."""
     package, _, name = module.removeprefix("webapp.diagnosis.").partition(".")
     slug, _, anchor = _KINDS.get(package, ("", ""))[1].partition("#")
-    return f"{reverse('help:page', args=[slug])}#{anchor}{name}" if slug else ""
+    return f"{_help(slug)}#{anchor}{name}" if slug else ""
+
+
+@cache  # a diagnosis has a hundred such links to a handful of pages
+def _help(slug: str) -> str:
+    return reverse("help:page", args=[slug])
 
 
 @cache
@@ -203,7 +208,7 @@ def with_terms(text: Any, said: set[str] | None = None) -> SafeString:
 
     said: slugs of the terms that were mentioned before; those of this text are added.
     """
-    page = reverse("help:page", args=["words"])
+    page = _help("words")
     pattern, slugs = _terms()
     seen = set() if said is None else said
 

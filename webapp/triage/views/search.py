@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET
 
 from webapp.triage.found import details
 from webapp.triage.models import Entry
-from webapp.triage.search import LOOKED, matching
+from webapp.triage.search import LOOKED, newest
 from webapp.triage.views.shell import acting
 
 SHOWN = 20
@@ -54,7 +54,7 @@ def _newest(
     before = request.GET.get("before", "")
     if before.isdecimal() and len(before) < 19:
         entries = entries.filter(pk__lt=int(before))
-    matches = matching(entries, q).order_by("-id").values_list("pk", "kind")
+    matches = newest(entries, q).values_list("pk", "kind")
     keys: dict[str, list[int]] = {kind: [] for kind in kinds}
     looked = list(matches[: LOOKED + 1])
     for key, kind in looked[:LOOKED]:
