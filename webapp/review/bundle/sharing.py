@@ -20,7 +20,7 @@ import msgspec
 from django.db import transaction
 
 from agents.framing import clean
-from agents.redaction import Entry, Redacted
+from agents.redaction import Entry
 from webapp.handoff.models.link import NOBODY
 from webapp.review.bundle import format as f
 from webapp.review.bundle.export import (
@@ -137,7 +137,7 @@ class _Hiding:
         self.counts: Counter[str] = Counter()
         self.renamed: dict[str, str] = {}
         self.people: dict[str, str] = {}
-        self._same: dict[tuple[str, int], Redacted] = {}
+        self._same: dict[tuple[str, int, int], tuple[str, Counter[str]]] = {}
         for name in admins:
             self._numbered(name)
 
@@ -189,21 +189,31 @@ class _Hiding:
             return self.renamed.get(text, text)
         if key in OURS:
             return text
+        hidden, counts = self._once(text)
+        self.counts.update(counts)
+        return hidden
+
+    def _once(self, text: str) -> tuple[str, Counter[str]]:
+        """Each text once, unless something was learnt since: versions of a record repeat its options."""
+        found = self._same.get((text, *self._learnt))
+        if found is None:
+            found = self._hidden(text)
+            self._same[text, *self._learnt] = found
+        return found
+
+    @property
+    def _learnt(self) -> tuple[int, int]:
+        return len(self.hiding.tokens), len(self.people)
+
+    def _hidden(self, text: str) -> tuple[str, Counter[str]]:
+        """The text without secrets and people, and the places of each kind."""
         names = sorted(self.people, key=len, reverse=True)
         named = re.compile("|".join(map(re.escape, names))) if names else None
         nameless, people = named.subn(lambda m: self.people[m[0]], text) if named else (text, 0)
-        result = self._redacted(nameless)
-        self.counts.update({entry.kind: entry.count for entry in result.report})
-        self.counts.update({PERSON: people} if people else {})
-        return _CITED.sub(self._digest, result.text)
-
-    def _redacted(self, text: str) -> Redacted:
-        """Each text once, unless something was learnt since: versions of a record repeat its options."""
-        found = self._same.get((text, len(self.hiding.tokens)))
-        if found is None:
-            found = self.hiding.redacted(text)
-            self._same[text, len(self.hiding.tokens)] = found
-        return found
+        result = self.hiding.redacted(nameless)
+        counts = Counter({entry.kind: entry.count for entry in result.report})
+        counts.update({PERSON: people} if people else {})
+        return _CITED.sub(self._digest, result.text), counts
 
     def _numbered(self, name: str) -> str:
         if not name:
