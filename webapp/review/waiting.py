@@ -61,12 +61,14 @@ def _may_judge(user: Any) -> Q:
 
 
 def counts() -> dict[str, Coalesce]:
-    """For each person of a query of people, how many proposals they have to judge and how many words on
-    their own they have not seen: one look at an index each, for the bar above every page."""
+    """For each person of a query of people, how many proposals they have to judge, MOST and one at most, and
+    how many words on their own they have not seen: for the bar above every page."""
     person, inside = OuterRef("pk"), OuterRef(OuterRef("pk"))
-    administrator = Exists(User.objects.filter(pk=inside, is_staff=True))
-    judged = Decision.objects.filter(_may_judge(inside) | Q(administrator))
-    may = _unjudged(judged, person, inside)
+    administrator = Exists(User.objects.filter(pk=OuterRef(inside), is_staff=True))
+    judged = Decision.objects.filter(_may_judge(OuterRef(inside)) | Q(administrator))
+    # An administrator may judge all that wait: to count 4,000 took 15 ms of every page.
+    first = _unjudged(judged, inside, OuterRef(inside)).order_by().values("pk")[: MOST + 1]
+    may = Decision.objects.filter(pk__in=first)
     words = Approval.objects.filter(decision__proposed_by=person, seen_at=None).exclude(by=person)
     return {"to_judge": _counted(may), "unseen_words": _counted(words)}
 

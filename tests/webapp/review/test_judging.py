@@ -11,7 +11,7 @@ from webapp.review.decisions import DecisionError, Wording, decision_draft, draf
 from webapp.review.madr import as_markdown
 from webapp.review.models import Decision, DecisionState, Word
 from webapp.review.threads import comment_add, threads_of
-from webapp.review.waiting import asked_of, said_of_mine, to_judge
+from webapp.review.waiting import MOST, asked_of, said_of_mine, to_judge
 from webapp.review.workflow import decision_judge, decision_propose, decision_withdraw
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
@@ -106,6 +106,20 @@ def test_a_rejection_that_was_proposed_again_unchanged_is_asked_again(
     decision_withdraw(decision, user=alice)
     decision_propose(decision, user=alice)
     assert to_judge(bob).exists()
+
+
+def test_more_than_a_hundred_are_not_counted_one_by_one(
+    decision: Decision, alice: User, bob: User, browser: Client
+) -> None:
+    rest = {"session": decision.session, "proposed_by": alice, "state": DecisionState.PROPOSED}
+    Decision.objects.bulk_create([Decision(number=n, **rest) for n in range(1000, 1120)])
+    assert count_for(bob) == MOST + 1
+    assert (
+        '<span class="count" title="more than 100 to look at">100+</span>'
+        in browser.get("/for-me").content.decode()
+    )
+    Decision.objects.filter(number__gte=1003).delete()
+    assert count_for(bob) == 4
 
 
 def test_only_who_may_judge_is_asked(decision: Decision, alice: User) -> None:
