@@ -47,7 +47,7 @@ root=ZFS={NAME} boot=zfs
 # What only an element that a name has made would do; the policy's refusals are told, too.
 TELL = """document.addEventListener("securitypolicyviolation", e => q7(e.violatedDirective + e.blockedURI))"""
 VIEWS = re.compile(r"[?&](at|find|line)=")  # the same output once more
-MOST_PAGES = 40
+MOST_PAGES = 60
 
 
 @pytest.fixture(scope="module")
