@@ -83,6 +83,15 @@ def test_the_preview_counts_what_the_file_says_it_hid(session: DiagnosisSession)
         assert word.encode() in gone
 
 
+def test_a_person_who_is_a_user_of_the_machine_too_has_both_words(
+    session: DiagnosisSession, alice: User
+) -> None:
+    intake.take_text(session, b"alice@gpuvm17:~$ uname -r\n6.8.0\n", user=alice)
+    rules = {rule.kind: rule for rule in preview(session, everything=True).rules}
+    assert [word for word, secret in rules["user_name"].words if secret == "alice"]
+    assert ("person 1", "alice") in rules["person"].words
+
+
 def test_the_report_names_outputs_and_standard_error_and_own_texts(
     session: DiagnosisSession,
 ) -> None:

@@ -93,7 +93,7 @@ def _at_once(sizes: Iterable[int]) -> int:
 
 def _rules(made: Shared) -> tuple[Rule, ...]:
     words: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for secret, word in made.stands_for.items():
+    for secret, word in made.stands_for:
         kind = kind_of(word) or PERSON
         words[kind].append((word, "" if kind == SHOWN_ELSEWHERE else secret))
     return tuple(

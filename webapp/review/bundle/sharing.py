@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4, uuid5
@@ -51,13 +51,14 @@ _CITED = re.compile(r"(?<=@)[0-9a-f]{12}(?![0-9a-f])")
 @dataclass(frozen=True, slots=True)
 class Shared:
     """What leaves: record and files. report: what is hidden in them now; before: what was when the session
-    came here. stands_for: secret, in lower case, or person -> the word in its place."""
+    came here. stands_for: each secret, in lower case, or person with the word in its place; a person's name
+    may be a secret of an output, too."""
 
     record: f.Session
     files: dict[str, bytes]
     report: tuple[f.Hidden, ...]
     before: tuple[f.Hidden, ...]
-    stands_for: Mapping[str, str]
+    stands_for: tuple[tuple[str, str], ...]
 
 
 def shareable(session: DiagnosisSession) -> bytes:
@@ -94,7 +95,8 @@ def shared(session: DiagnosisSession, until: int | None = None) -> Shared:
         for n, stream, e in found
     ]
     report += [f.Hidden(kind, count) for kind, count in sorted(hiding_place.counts.items())]
-    stands_for = {s: t for s, t in hiding.tokens.items() if s != t} | hiding_place.people
+    secrets = ((s, t) for s, t in hiding.tokens.items() if s != t)
+    stands_for = (*secrets, *hiding_place.people.items())
     return Shared(record, files, tuple(report), _before(session), stands_for)
 
 
