@@ -32,7 +32,7 @@ def _page(request: HttpRequest, status: int = 200, **given: Any) -> HttpResponse
         "nav": "account",
         "password_form": PasswordForm(user),
         "email_form": EmailForm(initial={"email": user.email}),
-        "token_form": TokenForm(),
+        "token_form": TokenForm(user),
         "tokens": [token for token in user.api_tokens.all() if token.is_good],
         **given,
     }
@@ -71,7 +71,8 @@ def email(request: HttpRequest) -> HttpResponse:
 @require_POST
 def make_token(request: HttpRequest) -> HttpResponse:
     """The token's text is on the answer to this request and nowhere else."""
-    user, form = cast(User, request.user), TokenForm(request.POST)
+    user = cast(User, request.user)
+    form = TokenForm(user, request.POST)
     if not form.is_valid():
         return _page(request, 422, token_form=form)
     if sum(token.is_good for token in user.api_tokens.all()) >= MOST_TOKENS:

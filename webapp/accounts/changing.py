@@ -1,16 +1,49 @@
-"""What an account may do, changed by an administrator."""
+"""Accounts as an administrator sees to them, on the page of people or by a program that may.
+
+Whatever is done is in the log, with who did it; `by` is their name, and the token's where it was one.
+"""
 
 from __future__ import annotations
 
-from django.db import transaction
+import logging
 
-from webapp.accounts.models import Role, User
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+
+from webapp.accounts import second_factor
+from webapp.accounts.models import ELSEWHERE, GIVEN, ApiToken, OneTimeLink, Role, User
 
 OUT = "out"  # no way in; what they did stays theirs
 
+logger = logging.getLogger(__name__)
 
-def account_change(person: User, role: str) -> bool:
-    """Gives the account a role, or closes it (OUT). False when no administrator would be left.
+
+class AccountError(Exception):
+    """Nothing was changed; the text says why."""
+
+
+def people() -> QuerySet[User]:
+    """Everyone with an account, shut out or not; not those who stand for another instance's people."""
+    return User.objects.exclude(username__endswith=ELSEWHERE).select_related("authenticator")
+
+
+def invite(role: str, *, by: User, token: ApiToken | None = None) -> tuple[OneTimeLink, str]:
+    """An invitation and its address, which is shown once. What a token made ends with the token."""
+    role = role if role in Role.values else Role.OPERATOR
+    link, secret = OneTimeLink.make(
+        makes_admin=role == Role.ADMINISTRATOR,
+        role=role if role in dict(GIVEN) else Role.OPERATOR,
+        invited_by=by,
+        made_with=token,
+    )
+    logger.warning("%s invited somebody as %s", signed(by, token), role)
+    return link, f"{settings.PUBLIC_URL}/welcome/{secret}"
+
+
+def account_change(person: User, role: str, *, by: str) -> None:
+    """Gives the account a role, which lets in who was shut out, or closes it (OUT). Raises AccountError
+    when no administrator would be left.
 
     Someone who may no longer enter, or no longer as an administrator, is so from their next request on:
     Django asks for `is_active` and `is_staff` each time.
@@ -19,10 +52,25 @@ def account_change(person: User, role: str) -> bool:
         staff = User.objects.select_for_update().filter(is_staff=True, is_active=True)
         others = [user.pk for user in staff if user.pk != person.pk]
         if role != Role.ADMINISTRATOR and not others:
-            return False
+            raise AccountError("Somebody has to stay an administrator; make another one first.")
         person.is_active = role != OUT
         person.is_staff = person.is_superuser = role == Role.ADMINISTRATOR
         if role not in {OUT, Role.ADMINISTRATOR}:
             person.role = role
         person.save(update_fields=["is_active", "is_staff", "is_superuser", "role"])
-    return True
+    done = "shut %s out" if role == OUT else f"made %s {role}"
+    logger.warning("%s " + done, by, person.username)
+
+
+def second_factor_reset(person: User, *, by: User, token: ApiToken | None = None) -> None:
+    """Lets somebody in again who lost both authenticator and recovery codes. Raises AccountError."""
+    if person.pk == by.pk:
+        raise AccountError("Your own is turned off on your account, with your password.")
+    if not second_factor.turn_off(person):
+        raise AccountError(f"{person.username} has no second factor; there is nothing to reset.")
+    logger.warning("%s reset the second factor of %s", signed(by, token), person.username)
+
+
+def signed(by: User, token: ApiToken | None = None) -> str:
+    """Who did it, for the log."""
+    return f"{by.username} with token {token.handle}" if token else by.username

@@ -7,6 +7,7 @@ import secrets
 import uuid
 from datetime import timedelta
 
+from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.db import models, transaction
 from django.utils import timezone
@@ -67,12 +68,16 @@ class User(AbstractUser):
 
 
 class OneTimeLink(models.Model):
-    """An invitation to set a name and password, good once. Only the token's hash is stored."""
+    """An invitation to set a name and password, good once. Only the token's hash is stored.
+
+    made_with: the token of the program that made it, with which it ends.
+    """
 
     token_sha256 = models.CharField(max_length=64, unique=True)
     makes_admin = models.BooleanField(default=False)
     role = models.CharField(max_length=10, choices=GIVEN, default=Role.OPERATOR)
     invited_by = models.ForeignKey(User, null=True, blank=True, on_delete=models.SET_NULL)
+    made_with = models.ForeignKey("ApiToken", null=True, on_delete=models.CASCADE)
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
 
@@ -83,6 +88,7 @@ class OneTimeLink(models.Model):
         makes_admin: bool,
         role: str = Role.OPERATOR,
         invited_by: User | None = None,
+        made_with: ApiToken | None = None,
         hours: int = 24,
     ) -> tuple[OneTimeLink, str]:
         """The stored link and its token, which is never stored."""
@@ -92,6 +98,7 @@ class OneTimeLink(models.Model):
             makes_admin=makes_admin,
             role=role,
             invited_by=invited_by,
+            made_with=made_with,
             expires_at=timezone.now() + timedelta(hours=hours),
         )
         return link, token
@@ -100,12 +107,15 @@ class OneTimeLink(models.Model):
     def find(cls, token: str) -> OneTimeLink | None:
         """The link of this token, if it is neither used nor expired, and who invited still may."""
         invited = models.Q(invited_by__is_active=True, invited_by__is_staff=True)
-        return cls.objects.filter(
+        found = cls.objects.filter(
             models.Q(invited_by=None) | invited,
             token_sha256=_hash(token),
             used_at=None,
             expires_at__gt=timezone.now(),
-        ).first()
+        )
+        link = found.select_related("made_with__owner").first()
+        by_program = link.made_with if link else None
+        return None if by_program and not by_program.may(Scope.PEOPLE) else link
 
     def redeem(self, user: User) -> bool:
         """Saves the user and marks the link used; False when someone used it in between."""
@@ -122,11 +132,28 @@ class OneTimeLink(models.Model):
 
 
 class Scope(models.TextChoices):
-    """What a token may be used for, within what its owner may do: read, change, or reach machines."""
+    """What a token may be used for, within what its owner may do: read, change, reach machines, or see to
+    accounts, which needs more than a token: `no_people`."""
 
     READ = "read"
     WRITE = "write"
     RUN = "run"
+    PEOPLE = "people"
+
+
+PEOPLE_DAYS = 7  # that a token with the scope people is good for at most
+
+
+def no_people(owner: User) -> str:
+    """Why no token of this person sees to accounts now; "" when one may. Asked at each use."""
+    if not settings.API_PEOPLE:
+        return (
+            "Here only the page “People” sees to accounts; whoever runs this Peerpath can allow it to"
+            " tokens with PEERPATH_API_PEOPLE=1."
+        )
+    if not owner.is_staff:
+        return f"Only an administrator sees to accounts, and {owner.username} is none."
+    return ""
 
 
 class ApiToken(models.Model):
@@ -151,7 +178,9 @@ class ApiToken(models.Model):
 
     @classmethod
     def make(cls, owner: User, *, name: str, scopes: list[str], days: int) -> tuple[ApiToken, str]:
-        """The stored token and its text, which is never stored."""
+        """The stored token and its text, which is never stored. Raises ValueError."""
+        if Scope.PEOPLE in scopes and days > PEOPLE_DAYS:
+            raise ValueError(f"a token for people is good for {PEOPLE_DAYS} days at most")
         handle = secrets.token_hex(6)
         text = f"peerpath_{handle}_{secrets.token_urlsafe(32)}"
         made = cls.objects.create(
@@ -175,6 +204,18 @@ class ApiToken(models.Model):
     @property
     def is_good(self) -> bool:
         return self.revoked_at is None and self.expires_at > timezone.now()
+
+    @property
+    def people_off(self) -> bool:
+        """It has the scope people, which counts for nothing now."""
+        return Scope.PEOPLE in self.scopes and bool(no_people(self.owner))
+
+    @property
+    def in_effect(self) -> list[str]:
+        return [one for one in self.scopes if not (one == Scope.PEOPLE and self.people_off)]
+
+    def may(self, scope: str) -> bool:
+        return self.is_good and scope in self.in_effect
 
     def used(self) -> None:
         now = timezone.now()

@@ -19,6 +19,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from webapp.accounts import passkeys, second_factor, throttle
+from webapp.accounts.changing import AccountError, people, second_factor_reset
 from webapp.accounts.models import User
 from webapp.accounts.passkey_views import CHALLENGE, passkeys_of
 from webapp.accounts.signing_in import PASSED, following
@@ -135,12 +136,15 @@ def reset(request: HttpRequest) -> HttpResponse:
     """An administrator lets somebody in again who lost both authenticator and recovery codes."""
     if not cast(User, request.user).is_staff:
         raise PermissionDenied
-    person = User.objects.filter(username=request.POST.get("person", "")).first()
-    if person and not typed(request, person.username, "reset their second factor"):
+    person = people().filter(username=request.POST.get("person", "")).first()
+    if person is None:
+        messages.error(request, "There is no such person; reload the page.")
         return redirect("accounts:people")
-    if person and second_factor.turn_off(person):
-        logger.warning("%s reset the second factor of %s", request.user, person.username)
+    if not typed(request, person.username, "reset their second factor"):
+        return redirect("accounts:people")
+    try:
+        second_factor_reset(person, by=cast(User, request.user))
         messages.success(request, f"{person.username} signs in with the password alone now.")
-    else:
-        messages.error(request, "There is nothing to reset; reload the page.")
+    except AccountError as error:
+        messages.error(request, str(error))
     return redirect("accounts:people")

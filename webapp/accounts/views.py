@@ -16,10 +16,10 @@ from django.template.response import TemplateResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from webapp.accounts import second_factor, throttle
-from webapp.accounts.changing import OUT, account_change
+from webapp.accounts import changing, second_factor, throttle
+from webapp.accounts.changing import OUT, AccountError, account_change, invite
 from webapp.accounts.forms import WelcomeForm
-from webapp.accounts.models import ELSEWHERE, GIVEN, OneTimeLink, Role, User
+from webapp.accounts.models import OneTimeLink, Role, User
 from webapp.accounts.signing_in import ask_for_code, following
 from webapp.accounts.typed import typed
 
@@ -97,13 +97,11 @@ def people(request: HttpRequest) -> HttpResponse:
         _change(request)
         return redirect("accounts:people")
     if request.method == "POST":
-        made = f"{settings.PUBLIC_URL}/welcome/{_invitation(request)}"
+        _, made = invite(request.POST.get("role", ""), by=request.user)
         messages.success(request, "The invitation is below; it is shown only now.")
     context = {
         "nav": "people",
-        "people": User.objects.exclude(username__endswith=ELSEWHERE)
-        .select_related("authenticator")
-        .order_by("username"),
+        "people": changing.people().order_by("username"),
         "roles": Role.choices,
         "made": made,
         "only_here": "127.0.0.1" in settings.PUBLIC_URL or "localhost" in settings.PUBLIC_URL,
@@ -111,24 +109,17 @@ def people(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "accounts/people.html", context)
 
 
-def _invitation(request: HttpRequest) -> str:
-    role = request.POST.get("role", "")
-    _, token = OneTimeLink.make(
-        makes_admin=role == Role.ADMINISTRATOR,
-        role=role if role in dict(GIVEN) else Role.OPERATOR,
-        invited_by=cast(User, request.user),
-    )
-    return token
-
-
 def _change(request: HttpRequest) -> None:
     name, asked = request.POST.get("person", ""), request.POST.get("role", "")
-    person = User.objects.filter(username=name).first()
+    person = changing.people().filter(username=name).first()
     if person is None or asked not in {*Role.values, OUT}:
         messages.error(request, "There is no such person or role; reload the page.")
-    elif asked == OUT and not typed(request, name, "shut them out"):
         return
-    elif account_change(person, asked):
-        messages.success(request, f"{name}: {'no way in any more' if asked == OUT else asked}.")
+    if asked == OUT and not typed(request, name, "shut them out"):
+        return
+    try:
+        account_change(person, asked, by=changing.signed(cast(User, request.user)))
+    except AccountError as error:
+        messages.error(request, str(error))
     else:
-        messages.error(request, "Somebody has to stay an administrator; make another one first.")
+        messages.success(request, f"{name}: {'no way in any more' if asked == OUT else asked}.")

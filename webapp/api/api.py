@@ -29,12 +29,14 @@ from webapp.api.routes import (
     machines,
     outgoing,
     past,
+    people,
     presets,
     reasoning,
     runs,
     scripts,
     sessions,
     stuck,
+    tokens,
     trials,
     versions,
     webhooks,
@@ -43,7 +45,8 @@ from webapp.diagnosis.wording import apostrophes
 
 DESCRIPTION = (
     "What the pages of Peerpath do, for programs. A token from “Your account” acts with its owner's role "
-    "in each session. Every error is a problem (RFC 9457)."
+    "in each session. Every error is a problem (RFC 9457). How a person signs in stays with the browser: no "
+    "token makes a token, or changes a password, a mail address, a passkey or a second factor of its owner's."
 )
 TOO_LONG = (
     "The address is longer than 4094 bytes; the HTTP server itself says so, and in no problem."
@@ -101,7 +104,7 @@ class Description(OpenAPISchema):
         """With the scope that is needed, as OpenAPI 3.1 allows for every kind of scheme."""
         super().operation_security(operation)
         needs = [auth for auth in operation.auth_callbacks if isinstance(auth, Bearer)]
-        return [{"Bearer": [str(auth.scope)]} for auth in needs]
+        return [{"Bearer": [str(auth.scope)] if auth.scope else []} for auth in needs]
 
     def responses(self, operation: Operation) -> Any:
         found = dict(super().responses(operation))
@@ -178,6 +181,8 @@ for router in (
     stuck.router,
     past.router,
     webhooks.router,
+    tokens.router,
+    people.router,
 ):
     api.add_router("", router)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_GET
@@ -62,6 +63,7 @@ def api_help(request: HttpRequest) -> HttpResponse:
         "groups": _groups(),
         "examples": EXAMPLES,
         "prefix": PREFIX,
+        "api_people": settings.API_PEOPLE,
     }
     return TemplateResponse(request, "api/help.html", context)
 
@@ -77,7 +79,7 @@ def _groups() -> dict[str, list[Entry]]:
 def _entries() -> Iterator[tuple[str, Entry]]:
     for path, methods in api.get_openapi_schema()["paths"].items():
         for method, operation in methods.items():
-            scope = operation["security"][0]["Bearer"][0]
+            scope = (operation["security"][0]["Bearer"] or ["any"])[0]
             says = operation["description"]
             yield (
                 operation["tags"][0],

@@ -161,6 +161,8 @@ RUNS_PER_SESSION = environment.number("PEERPATH_RUNS_PER_SESSION", 12, least=1, 
 REACH_LOOPBACK = environment.flag("PEERPATH_REACH_LOOPBACK")
 # Whether webhooks may lead into private networks and to this machine, and be http.
 WEBHOOK_PRIVATE = environment.flag("PEERPATH_WEBHOOK_PRIVATE")
+# Whether a token may see to accounts: with the scope people, an administrator's, for a week at most.
+API_PEOPLE = environment.flag("PEERPATH_API_PEOPLE")
 # Without a mail server nothing is mailed, and the pages say so.
 MAIL = environment.mail(environment.text("PEERPATH_MAIL_URL"))
 MAIL_ON = MAIL is not None

@@ -63,6 +63,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     port, folder = port_for.select_random(), tmp_path_factory.mktemp("served")
     url = f"http://127.0.0.1:{port}"
     env = {**os.environ, "PEERPATH_DATA": str(folder), "PEERPATH_PUBLIC_URL": url}
+    env["PEERPATH_API_PEOPLE"] = "1"
     with (folder / "served.txt").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "manage.py", "serve", "--port", str(port)],

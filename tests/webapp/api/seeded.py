@@ -13,8 +13,10 @@ from webapp.triage.samples import open_sample
 
 
 def seed() -> None:
-    """alice: an operator among others, who may not use this machine's keys. carol: an administrator."""
+    """alice: an operator among others, who may not use this machine's keys. carol: an administrator. dora:
+    whom others change."""
     alice = User.objects.create(username="alice")
+    dora = User.objects.create(username="dora")
     carol = User.objects.create(username="carol", is_staff=True)
     session = open_sample("kpro6@after", owner=alice)
     parts = arguments_of(session, alice)
@@ -27,6 +29,12 @@ def seed() -> None:
     tokens["reader"] = ApiToken.make(carol, name="t", scopes=[Scope.READ], days=1)[1]
     found = {
         "tokens": tokens,
-        "parts": {**parts, "number": 1, "version": 1, "option": "host_governor"},
+        "parts": {
+            **parts,
+            "number": 1,
+            "version": 1,
+            "option": "host_governor",
+            "person_id": dora.pk,
+        },
     }
     sys.stdout.write(json.dumps(found, default=str) + "\n")

@@ -46,7 +46,7 @@ LARGEST = 10**18
 
 
 class Me(BaseModel):
-    """Who this token acts as."""
+    """Who this token acts as. scopes: those that count now."""
 
     username: str
     role: str
@@ -162,7 +162,7 @@ def me(request: HttpRequest) -> Me:
         username=user.username,
         role="administrator" if user.is_staff else user.role,
         may_open_sessions=user.may_open_sessions,
-        scopes=token.scopes,
+        scopes=token.in_effect,
         expires_at=token.expires_at,
     )
 
