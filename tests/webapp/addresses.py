@@ -249,7 +249,7 @@ def _said(session: DiagnosisSession, *people: User) -> None:
 
 def asked_in(queries: CaptureQueriesContext) -> int:
     """How many of them ask or change something: where a transaction begins or ends is no query."""
-    asks = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
+    asks = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "DECLARE")
     return sum(query["sql"].startswith(asks) for query in queries.captured_queries)
 
 

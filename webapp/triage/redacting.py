@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from uuid import UUID
 
 from agents.framing import clean
@@ -12,6 +11,11 @@ from webapp.triage.models import DiagnosisSession, Evidence
 from webapp.triage.read_apart import LARGE_BYTES, apart
 
 TIMEOUT_S = 120.0
+AT_A_TIME = 16  # outputs, of at most a block each: what is longer lies elsewhere
+MOST_KNOWN = 16
+Printed = tuple[bytes, bytes]  # an output and its errors
+# Session and its newest evidence -> tokens: evidence never changes, so that the newest one names them all.
+_known: dict[tuple[UUID, int], Mapping[str, str]] = {}
 
 
 class RedactionError(Exception):
@@ -35,12 +39,22 @@ def hiding(session: DiagnosisSession) -> Callable[[str], str]:
     return hide
 
 
-def session_tokens(session: DiagnosisSession, until: int | None = None) -> Mapping[str, str]:
+def session_tokens(
+    session: DiagnosisSession, until: int | None = None, printed: Iterable[Printed] | None = None
+) -> Mapping[str, str]:
     """Secret -> token over all of the session's evidence in the order it came: a token that was
-    given once stays, whatever comes later. until: the key of the last one that is read."""
+    given once stays, whatever comes later. until: the key of the last one that is read; printed: what
+    those up to it printed, where it is at hand. Raises RedactionError, bodies.LostError."""
     if until is None:
         until = session.evidence.order_by("pk").values_list("pk", flat=True).last()
-    return _tokens(session.pk, until) if until else {}
+    key = (session.pk, until or 0)
+    tokens = _known.get(key)
+    if tokens is None:
+        tokens = _tokens(printed_by(*key) if printed is None else printed)
+        _known[key] = tokens
+        for old in list(_known)[:-MOST_KNOWN]:
+            _known.pop(old, None)
+    return tokens
 
 
 def key_of(session: DiagnosisSession) -> dict[str, str]:
@@ -50,13 +64,18 @@ def key_of(session: DiagnosisSession) -> dict[str, str]:
     return dict(sorted(pairs.items()))
 
 
-@lru_cache(maxsize=16)
-def _tokens(session_id: UUID, newest: int) -> Mapping[str, str]:
-    """Evidence never changes, so that the newest one's key names them all."""
-    found = Evidence.objects.filter(session=session_id, pk__lte=newest).order_by("pk")
+def printed_by(session_id: UUID, until: int) -> Iterator[Printed]:
+    """In order, up to the evidence of that key. Raises bodies.LostError."""
+    found = Evidence.objects.filter(session=session_id, pk__lte=until).order_by("pk")
+    found = found.only("purged_at", "place", "sha256", "body", "stderr")
+    for evidence in found.iterator(chunk_size=AT_A_TIME):
+        yield evidence.raw, bytes(evidence.stderr)
+
+
+def _tokens(printed: Iterable[Printed]) -> Mapping[str, str]:
     tokens: Mapping[str, str] = {}
-    for evidence in found.iterator(chunk_size=1):
-        for raw in (evidence.raw, bytes(evidence.stderr)):
+    for both in printed:
+        for raw in both:
             tokens = redact_apart(clean(raw), tokens).tokens
     return tokens
 

@@ -8,18 +8,25 @@ import zipfile
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
+from tests.webapp.addresses import asked_in
 from webapp.accounts.models import User
+from webapp.handoff.models import Link
+from webapp.handoff.models.link import NOBODY
 from webapp.review.bundle import preview as previews
 from webapp.review.bundle.export import bundle
 from webapp.review.bundle.format import BundleError
 from webapp.review.bundle.opening import open_bundle
 from webapp.review.bundle.preview import Preview, preview
 from webapp.review.bundle.sharing import shareable
+from webapp.review.decisions import content_of
+from webapp.review.models import Approval, Decision, RecordVersion
 from webapp.review.threads import comment_add
 from webapp.triage import intake
-from webapp.triage.models import DiagnosisSession
+from webapp.triage.models import Assignment, DiagnosisSession, Run, Target
 from webapp.triage.sessions import session_open
 
 pytestmark = pytest.mark.django_db
@@ -81,6 +88,66 @@ def test_the_preview_counts_what_the_file_says_it_hid(session: DiagnosisSession)
     assert not [secret for secret in shown if secret.encode() in gone]
     for word, _ in (pair for rule in found.rules for pair in rule.words):
         assert word.encode() in gone
+
+
+def of_each_output(report: list[dict[str, Any]]) -> dict[int, tuple[dict[str, int], str, bool]]:
+    """Number of the output -> how often each kind is hidden there, in which lines of what it printed, and
+    whether on its standard error."""
+    found: dict[int, tuple[dict[str, int], str, bool]] = {}
+    for number in sorted({one["evidence"] for one in report if "evidence" in one}):
+        here = [one for one in report if one.get("evidence") == number]
+        lines = {line for one in here if "stream" not in one for line in one["lines"]}
+        errors = any("stream" in one for one in here)
+        found[number] = (counts(here), ",".join(map(str, sorted(lines))), errors)
+    return found
+
+
+def test_the_preview_is_the_files_own_report(
+    session: DiagnosisSession, alice: User, bob: User
+) -> None:
+    """Output by output, with everything in the session that a person can say."""
+    much_said(session, alice, bob)
+    with CaptureQueriesContext(connection) as queries:
+        found = preview(session, everything=False)
+    assert asked_in(queries) <= 7  # every page of a session asks three
+    report = told(shareable(session))
+    assert by_rule(found) == counts(report)
+    assert dict(found.own) == counts([one for one in report if "evidence" not in one])
+    numbers = {pk: n for n, pk in enumerate(session.evidence.values_list("pk", flat=True))}
+    rows = {numbers[r.evidence.pk]: (dict(r.kinds), r.lines, r.errors) for r in found.rows}
+    assert rows == of_each_output(report)
+    assert {"bob", "carla", "dora"} <= {word for rule in found.rules for _, word in rule.words}
+    record = json.loads(parts_of(bundle(session))["session.json"])
+    assert [len(output["assignments"]) for output in record["evidence"]] == [2, 0]
+    said = [[(word["by"], word["label"]) for word in d["approvals"]] for d in record["decisions"]]
+    assert said == [[("bob", ""), ("", "carla")], []]
+
+
+def much_said(session: DiagnosisSession, alice: User, bob: User) -> None:
+    first = session.evidence.earliest("pk")
+    for reader in ("guest.routes", ""):
+        Assignment.objects.create(evidence=first, first=1, last=2, reader=reader, created_by=bob)
+    for person in (NOBODY, "dora"):
+        Link.make(session, made_by=alice, person=person, purpose="why", hours=1, phases=[])
+    target = Target.objects.create(
+        session=session, role="guest", agent="ssh", host="gpuvm17", user="root", created_by=bob
+    )
+    run = Run.objects.create(
+        session=session, target=target, number=1, kind="probes", state="failed", created_by=bob
+    )
+    session.evidence.filter(pk=first.pk).update(run=run)
+    one = Decision.objects.create(
+        session=session, number=1, title="for dora", reason="10.9.8.7 is slow", proposed_by=alice
+    )
+    Decision.objects.create(
+        session=session, number=2, title="again", proposed_by=bob, supersedes=one
+    )
+    for by, label in ((bob, ""), (None, "carla")):
+        Approval.objects.create(decision=one, word="approved", reason="gpuvm17", by=by, label=label)
+    for number in (1, 2):
+        RecordVersion.objects.create(
+            decision=one, number=number, content=content_of(one), content_sha256="", proposed_by=bob
+        )
 
 
 def test_a_person_who_is_a_user_of_the_machine_too_has_both_words(

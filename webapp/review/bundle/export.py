@@ -6,12 +6,16 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from itertools import groupby
+from typing import Any, TypeVar
+from uuid import UUID
 
 import msgspec
-from django.db.models import Prefetch
+from django.db.models import FilteredRelation, Model, Prefetch
+from django.db.models.functions import Length
 
 from webapp.review.bundle import format as f
 from webapp.review.bundle.people import name_of
@@ -21,6 +25,19 @@ from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.diagnosis_json import as_json
 from webapp.triage.intake import parsers_version
 from webapp.triage.models import Assignment, DiagnosisSession, Evidence, Run
+
+M = TypeVar("M", bound=Model)
+_SAID = "said"  # by people, of a row: joined to it, so that one query asks for both
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output without its bytes. size_bytes: what it printed, with its errors, as far as it is kept.
+    said: what people said of its lines."""
+
+    evidence: Evidence
+    size_bytes: int
+    said: Sequence[Assignment]
 
 
 def bundle(session: DiagnosisSession) -> bytes:
@@ -73,17 +90,30 @@ def diagnosis_json(session: DiagnosisSession) -> str:
     return as_json(session_diagnosis(session)) + "\n"
 
 
-def session_record(session: DiagnosisSession, until: int | None = None) -> f.Session:
-    """until: the key of the last evidence in it; all by default."""
-    evidence = session.evidence.order_by("pk").defer("body", "stderr")
-    evidence = evidence.filter(pk__lte=until) if until is not None else evidence
-    said = Prefetch("assignments", Assignment.objects.select_related("created_by"))
+def outputs_of(session: DiagnosisSession) -> list[Output]:
+    """In order."""
+    rows = session.evidence.defer("body", "stderr").annotate(errors_bytes=Length("stderr"))
+    rows = rows.annotate(**{_SAID: FilteredRelation("assignments")}).order_by("pk", f"{_SAID}__pk")
+    return [
+        Output(e, vars(e)["errors_bytes"] + (0 if e.purged_at else e.size_bytes), said)
+        for e, said in _with_said(rows.select_related("created_by", f"{_SAID}__created_by"))
+    ]
+
+
+def _with_said(rows: Iterable[M]) -> Iterator[tuple[M, list[Any]]]:
+    """Each row once, with all that was joined to it."""
+    for _, same in groupby(rows, key=lambda row: row.pk):
+        found = list(same)
+        yield found[0], [said for row in found if (said := vars(row).get(_SAID))]
+
+
+def session_record(session: DiagnosisSession, outputs: Sequence[Output] | None = None) -> f.Session:
+    """outputs: the first ones, which are in it; all by default."""
+    outputs = outputs_of(session) if outputs is None else outputs
+    runs = list(session.runs.select_related("target", "created_by").order_by("number"))
+    numbers = {run.pk: run.number for run in runs}
     comments = list(session.comments.select_related("author"))
     places = {comment.pk: place for place, comment in enumerate(comments)}
-    decisions = session.decisions.select_related("proposed_by", "supersedes").prefetch_related(
-        Prefetch("approvals", Approval.objects.select_related("by")),
-        Prefetch("versions", RecordVersion.objects.select_related("proposed_by")),
-    )
     return f.Session(
         title=session.title,
         owner=name_of(session.owner),
@@ -96,17 +126,19 @@ def session_record(session: DiagnosisSession, until: int | None = None) -> f.Ses
         quorum=session.quorum,
         sample=session.sample,
         created_at=_time(session.created_at),
-        runs=[
-            _run(run)
-            for run in session.runs.select_related("target", "created_by").order_by("number")
-        ],
-        evidence=[
-            _evidence(item)
-            for item in evidence.select_related("run", "created_by").prefetch_related(said)
-        ],
+        runs=[_run(run) for run in runs],
+        evidence=[_evidence(output, numbers) for output in outputs],
         comments=[_comment(comment, places) for comment in comments],
-        decisions=[_decision(decision) for decision in decisions],
+        decisions=_decisions(session),
     )
+
+
+def _decisions(session: DiagnosisSession) -> list[f.Decision]:
+    versions = Prefetch("versions", RecordVersion.objects.select_related("proposed_by"))
+    rows = session.decisions.annotate(**{_SAID: FilteredRelation("approvals")})
+    rows = rows.select_related("proposed_by", "supersedes", f"{_SAID}__by")
+    rows = rows.prefetch_related(versions).order_by("number", f"{_SAID}__pk")
+    return [_decision(decision, said) for decision, said in _with_said(rows)]
 
 
 def _events(session: DiagnosisSession) -> Iterator[dict[str, Any]]:
@@ -139,9 +171,11 @@ def _since(item: Evidence) -> dict[str, str]:
     return {name: _time(at) for name, at in times.items() if at}
 
 
-def _evidence(item: Evidence) -> f.Evidence:
+def _evidence(output: Output, numbers: Mapping[UUID, int]) -> f.Evidence:
+    """numbers: of runs, by their keys."""
+    item = output.evidence
     return f.Evidence(
-        run=item.run.number if item.run else None,
+        run=numbers[item.run_id] if item.run_id else None,
         reader=item.reader,
         view=item.view,
         origin=item.origin,
@@ -151,7 +185,7 @@ def _evidence(item: Evidence) -> f.Evidence:
         epoch=item.epoch,
         created_by=name_of(item.created_by),
         created_at=_time(item.created_at),
-        assignments=[_assignment(row) for row in item.assignments.all()],
+        assignments=[_assignment(row) for row in output.said],
     )
 
 
@@ -172,7 +206,7 @@ def _comment(comment: Comment, places: dict[int, int]) -> f.Comment:
     )
 
 
-def _decision(item: Decision) -> f.Decision:
+def _decision(item: Decision, said: Iterable[Approval]) -> f.Decision:
     approvals = [
         f.Approval(
             by=name_of(row.by),
@@ -184,7 +218,7 @@ def _decision(item: Decision) -> f.Decision:
             word=row.word,
             disputes=row.disputes,
         )
-        for row in item.approvals.all()
+        for row in said
     ]
     versions = [
         f.RecordVersion(

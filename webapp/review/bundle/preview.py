@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 
-from django.db.models.functions import Length
-
 from agents.redaction import kind_of
 from webapp.review.bundle import format as f
+from webapp.review.bundle.export import Output, outputs_of
 from webapp.review.bundle.sharing import PERSON, Shared, shared
 from webapp.triage.models import DiagnosisSession, Evidence
 from webapp.triage.read_apart import LARGE_BYTES
@@ -67,12 +66,9 @@ class Preview:
 def preview(session: DiagnosisSession, *, everything: bool) -> Preview:
     """everything: all outputs, however long that takes; else what takes about a second. Raises
     RedactionError and LostError."""
-    kept = session.evidence.order_by("pk").defer("body", "stderr")
-    outputs = list(kept.annotate(errors_bytes=Length("stderr")))
-    sizes = [e.errors_bytes + (0 if e.purged_at else e.size_bytes) for e in outputs]
-    counted = outputs if everything else outputs[: _at_once(sizes)]
-    last = counted[-1].pk if counted else 0
-    made = shared(session, last)
+    outputs = outputs_of(session)
+    counted = outputs if everything else outputs[: _at_once(o.size_bytes for o in outputs)]
+    made = shared(session, counted)
     rows = _rows(made.report, counted)
     return Preview(
         rules=_rules(made),
@@ -117,13 +113,13 @@ def _kinds(report: Iterable[f.Hidden]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _rows(report: Iterable[f.Hidden], outputs: Sequence[Evidence]) -> list[Row]:
+def _rows(report: Iterable[f.Hidden], outputs: Sequence[Output]) -> list[Row]:
     """Most first."""
     found: dict[int, list[f.Hidden]] = defaultdict(list)
     for one in report:
         if one.evidence is not None:
             found[one.evidence].append(one)
-    rows = [_row(outputs[number], here) for number, here in found.items()]
+    rows = [_row(outputs[number].evidence, here) for number, here in found.items()]
     return sorted(rows, key=lambda row: -sum(count for _, count in row.kinds))
 
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4, uuid5
@@ -24,18 +24,20 @@ from agents.redaction import Entry
 from webapp.handoff.models.link import NOBODY
 from webapp.review.bundle import format as f
 from webapp.review.bundle.export import (
+    Output,
     diagnosis_json,
     encoded,
+    outputs_of,
     raw_parts,
     session_record,
     zipped,
 )
 from webapp.review.bundle.opening import Opening
-from webapp.review.models import CameRedacted, Decision
+from webapp.review.models import Decision
 from webapp.triage.hiding import Hiding
 from webapp.triage.intake import parsers_version
 from webapp.triage.models import DiagnosisSession
-from webapp.triage.redacting import session_tokens
+from webapp.triage.redacting import printed_by, session_tokens
 
 PERSON = "person"  # beside the redactors' kinds
 PEOPLE = frozenset({"owner", "created_by", "author", "proposed_by", "by"})
@@ -72,24 +74,26 @@ def shareable(session: DiagnosisSession) -> bytes:
     return _with_diagnosis(session, made.record, files)
 
 
-def shared(session: DiagnosisSession, until: int | None = None) -> Shared:
-    """What leaves of it, up to the evidence of that key. Raises RedactionError and LostError."""
-    admins = session.links.exclude(person=NOBODY).values_list("person", flat=True)
-    hiding = Hiding(session_tokens(session, until))
-    hiding_place = _Hiding(hiding, admins.order_by("asked_at"))
+def shared(session: DiagnosisSession, outputs: Sequence[Output] | None = None) -> Shared:
+    """What leaves of it. outputs: the first ones, without those after them; all by default. Raises
+    RedactionError and LostError."""
+    outputs = outputs_of(session) if outputs is None else outputs
+    last = outputs[-1].evidence.pk if outputs else 0
+    printed = list(printed_by(session.pk, last)) if outputs else []
+    admins, before = _admins_and_before(session)
+    hiding = Hiding(session_tokens(session, last, printed))
+    hiding_place = _Hiding(hiding, admins)
     files: dict[str, bytes] = {}
     found: list[tuple[int, str, Entry]] = []
-    outputs = session.evidence.order_by("pk")
-    outputs = outputs.filter(pk__lte=until) if until is not None else outputs
-    for number, evidence in enumerate(outputs.iterator(chunk_size=1)):
-        result = hiding.redacted(clean(evidence.raw))
-        errors = hiding.redacted(bytes(evidence.stderr).decode(errors="replace"))
+    for number, (output, (raw, stderr)) in enumerate(zip(outputs, printed, strict=True)):
+        result = hiding.redacted(clean(raw))
+        errors = hiding.redacted(stderr.decode(errors="replace"))
         body = result.text.encode()
         files |= raw_parts(number, body, errors.text.encode())
-        hiding_place.renamed[evidence.sha256] = hashlib.sha256(body).hexdigest()
+        hiding_place.renamed[output.evidence.sha256] = hashlib.sha256(body).hexdigest()
         found += [(number, "", entry) for entry in result.report]
         found += [(number, "stderr", entry) for entry in errors.report]
-    record = hiding_place.record(session_record(session, until))
+    record = hiding_place.record(session_record(session, outputs))
     report = [
         f.Hidden(e.kind, e.count, n, record.evidence[n].label, stream, list(e.lines))
         for n, stream, e in found
@@ -97,12 +101,15 @@ def shared(session: DiagnosisSession, until: int | None = None) -> Shared:
     report += [f.Hidden(kind, count) for kind, count in sorted(hiding_place.counts.items())]
     secrets = ((s, t) for s, t in hiding.tokens.items() if s != t)
     stands_for = (*secrets, *hiding_place.people.items())
-    return Shared(record, files, tuple(report), _before(session), stands_for)
+    return Shared(record, files, tuple(report), before, stands_for)
 
 
-def _before(session: DiagnosisSession) -> tuple[f.Hidden, ...]:
-    came = CameRedacted.objects.filter(session=session).first()
-    return msgspec.convert(came.report, tuple[f.Hidden, ...]) if came else ()
+def _admins_and_before(session: DiagnosisSession) -> tuple[list[str], tuple[f.Hidden, ...]]:
+    """Whom its links name, and what was hidden before it came here."""
+    asked = DiagnosisSession.objects.filter(pk=session.pk).order_by("links__asked_at")
+    rows = list(asked.values_list("links__person", "came_redacted__report"))
+    admins = [person for person, _ in rows if person and person != NOBODY]
+    return admins, msgspec.convert(rows[0][1] or (), tuple[f.Hidden, ...])
 
 
 def _together(before: Iterable[f.Hidden], now: Iterable[f.Hidden]) -> list[f.Hidden]:
