@@ -21,10 +21,16 @@ except ImproperlyConfigured as problem:
     sys.exit(f"Peerpath cannot start: {problem}")
 logging.captureWarnings(True)
 
-from celery.signals import setup_logging, worker_ready, worker_shutting_down  # noqa: E402 (these need Django's settings)
+from celery.signals import (  # noqa: E402 (these need Django's settings)
+    celeryd_init,
+    setup_logging,
+    worker_ready,
+    worker_shutting_down,
+)
 from celery.worker.consumer.gossip import Gossip  # noqa: E402
 from celery.worker.consumer.mingle import Mingle  # noqa: E402
 from django.conf import settings  # noqa: E402
+from django.core.management.base import BaseCommand, SystemCheckError  # noqa: E402
 
 from webapp.triage.queue import celery as app  # noqa: E402
 from worker import duties  # noqa: E402
@@ -53,6 +59,15 @@ app.conf.update(
 @setup_logging.connect  # type: ignore[untyped-decorator]
 def _keep_logging(**_: object) -> None:
     """Django's settings have set it up; Celery would add handlers of its own."""
+
+
+@celeryd_init.connect  # type: ignore[untyped-decorator]
+def _check(**_: object) -> None:
+    """What every command of manage.py looks at first: a worker may have an environment of its own."""
+    try:
+        BaseCommand().check()
+    except SystemCheckError as problem:
+        sys.exit(f"Peerpath cannot start: {problem}")
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]

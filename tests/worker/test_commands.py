@@ -66,6 +66,12 @@ def test_a_port_in_use_is_one_clear_sentence(alone: dict[str, str]) -> None:
     assert "welcome" not in said
 
 
+def test_a_number_that_is_no_port_is_not_served_at_another(alone: dict[str, str]) -> None:
+    """The system would take 70000 for 4464."""
+    said, _ = manage("serve", "--port", "70000", env=alone).communicate(timeout=60)
+    assert said == "CommandError: 70000 is not a port; ports are 1 to 65535\n"
+
+
 def test_bench_prints_result_lines_and_nothing_else(
     alone: dict[str, str], tools: Callable[[str, str], Path]
 ) -> None:

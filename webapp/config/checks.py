@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,20 @@ def evidence_folder(**_: Any) -> list[checks.CheckMessage]:
     hint = "Make it, owned by the account that Peerpath runs as, or name another."
     text = f"PEERPATH_EVIDENCE_URL: the folder {folder} cannot be written."
     return [] if writable else [checks.Error(text, hint=hint, id="peerpath.E001")]
+
+
+@checks.register
+def authorities(**_: Any) -> list[checks.CheckMessage]:
+    """OpenSSL passes over a file it cannot read, and every certificate is refused later."""
+    path = os.environ.get("SSL_CERT_FILE", "")
+    try:
+        if path:
+            ssl.create_default_context(cafile=path)
+    except OSError as error:  # ssl.SSLError is one
+        text = f"SSL_CERT_FILE: no certificates can be read from {path} ({error.strerror})."
+        hint = "Name one file of PEM certificates, or leave it out."
+        return [checks.Error(text, hint=hint, id="peerpath.E002")]
+    return []
 
 
 def _unknown(names: set[str]) -> Iterator[checks.CheckMessage]:

@@ -78,18 +78,30 @@ def test_a_bad_setting_stops_the_start_with_a_sentence(
 
 
 @pytest.mark.service
-def test_a_worker_that_cannot_start_says_the_same_sentence(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "value", "advice"),
+    [
+        ("PEERPATH_LEASE_S", "soon", "PEERPATH_LEASE_S is 'soon'"),
+        ("PEERPATH_EVIDENCE_URL", "file:///proc/nope", "/proc/nope cannot be written"),
+        ("SSL_CERT_FILE", "/proc/nope", "no certificates can be read from /proc/nope"),
+    ],
+)
+def test_a_worker_that_cannot_start_says_the_same_sentence(
+    tmp_path: Path, name: str, value: str, advice: str
+) -> None:
     """It is Celery's own command, which reads the settings by itself."""
     done = subprocess.run(
         [str(Path(sys.executable).with_name("celery")), "-A", "worker.celery_app", "worker"],
         cwd=ROOT,
-        env={**os.environ, "PEERPATH_DATA": str(tmp_path), "PEERPATH_LEASE_S": "soon"},
+        env={**os.environ, "PEERPATH_DATA": str(tmp_path), name: value},
         capture_output=True,
         text=True,
         check=False,
+        timeout=30,
     )
     assert done.returncode == 1
-    assert done.stderr.startswith("Peerpath cannot start: PEERPATH_LEASE_S is 'soon'")
+    assert done.stderr.startswith("Peerpath cannot start: ")
+    assert advice in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -150,6 +162,18 @@ def test_a_folder_for_evidence_that_cannot_be_written_is_found_out_at_once(
     assert found(Path("/proc/nope")) == ["peerpath.E001"]
     assert found(tmp_path / "new" / "below") == []
     assert (tmp_path / "new" / "below").is_dir()
+
+
+def test_authorities_that_cannot_be_read_are_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    empty = tmp_path / "authorities.pem"
+    empty.touch()
+    for path in (empty, tmp_path, tmp_path / "none"):
+        monkeypatch.setenv("SSL_CERT_FILE", str(path))
+        assert [each.id for each in checks.authorities()] == ["peerpath.E002"], path
+    monkeypatch.setenv("SSL_CERT_FILE", "")
+    assert checks.authorities() == []
 
 
 def test_a_database_address_is_taken_apart(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ CONNECTIONS = 800
 # A client that sends nothing, or takes nothing, for so long gives its thread back. Accepted sockets inherit
 # both on Linux. A slow one takes a third of the kernel's buffer at a time, which is up to 4 MB.
 IDLE_S, UNTAKEN_S = 15, 60
+MOST_PORT = 65535
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -92,6 +93,8 @@ def _prepare_database() -> None:
 
 def _listen(host: str, port: int) -> socket.socket:
     """Bound here, so that a port in use is one clear sentence and not a server that tries again."""
+    if not 0 <= port <= MOST_PORT:  # getaddrinfo would take 70000 for 4464
+        raise CommandError(f"{port} is not a port; ports are 1 to {MOST_PORT}")
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, socket.SOCK_STREAM)
@@ -102,8 +105,6 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.listen(128)
     except OSError as error:
         raise CommandError(_why_not(error, host, port)) from error
-    except OverflowError:
-        raise CommandError(f"{port} is not a port; ports are 1 to 65535") from None
     listener.set_inheritable(True)
     return listener
 
