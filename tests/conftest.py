@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import port_for
 import pytest
@@ -17,8 +18,12 @@ from django.contrib.auth.hashers import make_password
 
 from tests.corpus import NO_CORPUS
 from webapp.accounts.models import User
+from webapp.config import environment
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.sessions import session_open
+
+if TYPE_CHECKING:
+    from tests.bucket import Bucket
 
 POSTGRESQL = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), None)
 
@@ -110,3 +115,15 @@ def postgresql_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     finally:
         subprocess.run([*control, "-m", "immediate", "stop"], check=False)
         shutil.rmtree(base, ignore_errors=True)
+
+
+@pytest.fixture
+def bucket(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    """Where evidence lies for this test; it can be stopped and started."""
+    from tests.bucket import KEYS, running_bucket
+
+    with running_bucket() as running:
+        for name, value in KEYS.items():
+            monkeypatch.setenv(name, value)
+        settings.STORAGES = settings.STORAGES | environment.storage(running.url)
+        yield running

@@ -22,7 +22,7 @@ from webapp.triage import intake, runs
 from webapp.triage.models import Run, RunState, StoredReading
 from webapp.triage.offering import argv_of
 from worker.listening import Work
-from worker.patience import patiently
+from worker.salvaging import taken_in
 
 _MOST_REFUSAL = 1 << 16  # bytes: a header, notes and the reason
 _COPY_DAMAGED = 3  # the agents' wrapper says so by this exit code
@@ -34,6 +34,7 @@ class Measuring:
     claim: runs.Claim
     nonce: str = ""
     output: bytearray = field(default_factory=bytearray)
+    unread: bool = False  # the storage took nothing; what was printed is salvaged
 
     def work(self, agent: Agent) -> Work:
         benchmark = self._benchmark
@@ -87,15 +88,19 @@ class Measuring:
     def close(self) -> None:
         """A benchmark that was stopped half-way has still measured something."""
         if self.output:
-            patiently(partial(intake.take_benchmark_output, self.run, bytes(self.output)))
+            store = partial(intake.take_benchmark_output, self.run, bytes(self.output))
+            self.unread = not taken_in(self.run, store)
 
     @property
     def anything(self) -> bool:
-        """Whether something was measured; what the GPUs did meanwhile is no measurement by itself."""
-        return self._read().filter(kind=ReadingKind.KNOWN).exists()
+        """Whether something was measured; what the GPUs did meanwhile is no measurement by itself. Of what
+        nobody could read yet it is not denied."""
+        return self.unread or self._read().filter(kind=ReadingKind.KNOWN).exists()
 
     @property
     def came(self) -> str:
+        if self.unread:
+            return ""
         return "What it measured by then is kept." if self.anything else "It had measured nothing."
 
     def _read(self) -> QuerySet[StoredReading]:
@@ -117,6 +122,8 @@ class Measuring:
 
     def verdict(self, ending: Ending) -> tuple[RunState, str]:
         """An exit code of 0 alone is no success: what ended so and measured nothing has failed."""
+        if self.unread:
+            return RunState.PARTLY, f"The program ended with exit code {ending.exit_code}."
         anything, said = self.anything, clean(ending.stderr).strip()[-500:]
         if ending.exit_code == 0 and anything:
             return RunState.SUCCEEDED, ""

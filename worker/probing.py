@@ -17,6 +17,7 @@ from webapp.triage import intake, runs
 from webapp.triage.models import Run, RunState
 from worker.listening import Work
 from worker.patience import patiently
+from worker.salvaging import taken_in
 
 _NO_PROCESS = 2**31  # a number that only a machine which lies can name
 
@@ -29,6 +30,7 @@ class Probing:
     reader: FrameReader = field(init=False)
     answered: list[str] = field(default_factory=list)
     cut: list[str] = field(default_factory=list)
+    unread: bool = False  # the storage took nothing; not asked again, the rest is salvaged with it
 
     def __post_init__(self) -> None:
         self.reader = FrameReader(self.nonce)
@@ -68,8 +70,8 @@ class Probing:
                 self._note_group(event.process_group)
             elif isinstance(event, Frame) and event.probe_id in self.run.names:
                 frames.append(event)
-        if frames:
-            patiently(partial(intake.take_frames, self.run, frames))
+        if frames and not self.unread:
+            self.unread = not taken_in(self.run, partial(intake.take_frames, self.run, frames))
         for frame in frames:
             self.answered.append(frame.probe_id)
             if frame.output.truncated or frame.output.timed_out:

@@ -14,7 +14,7 @@ from django.utils import timezone
 from webapp.accounts.models import Tally
 from webapp.notices.queue import send_what_waits
 from webapp.triage import runs
-from worker.salvaging import salvage_lost
+from worker.salvaging import salvage_lost, salvage_waiting
 
 EVERY_S = 5.0
 logger = logging.getLogger(__name__)
@@ -25,6 +25,7 @@ def reconcile_once() -> tuple[int, int]:
     now = timezone.now()
     lost = runs.expire_leases(now)
     salvage_lost(now)
+    salvage_waiting()
     send_what_waits()
     Tally.forget_ended()
     return lost, runs.resend_lost_messages(now)

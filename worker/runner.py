@@ -13,7 +13,7 @@ from django.db.models import Max
 from agents.agent import Agent, AgentError, Ending, Reason
 from webapp.triage import credentials, runs
 from webapp.triage.models import OutputChunk, Run, RunState
-from webapp.triage.models.run import CANCEL_FAILED
+from webapp.triage.models.run import CANCEL_FAILED, STORAGE_AWAY
 from worker.duties import Duties, Stop
 from worker.listening import connections, listening, reaching
 from worker.measuring import Measuring
@@ -107,6 +107,8 @@ def _end(claim: runs.Claim, job: Job, stopped: Stop | None, ending: Ending) -> b
     failure = FAILURES.get(ending.reason, "")
     if stopped is Stop.ASKED and not gone:
         failure = CANCEL_FAILED
+    if job.unread:
+        failure = STORAGE_AWAY  # by which it is found again
     return runs.finish(claim, state, problem, failure)
 
 
@@ -116,6 +118,9 @@ def _verdict(job: Job, stopped: Stop | None, ending: Ending) -> tuple[RunState, 
         problem += " Whether its processes there have ended could not be checked."
     elif ending.leftover:
         problem += " Processes of this run are still alive on the machine; end them there."
+    if job.unread:
+        problem += f" {runs.WAITS_FOR_STORAGE}"
+        state = RunState.PARTLY if state is RunState.SUCCEEDED else state
     return state, problem.strip()
 
 

@@ -1,19 +1,59 @@
-"""What a worker had stored raw when it was killed becomes evidence, as it would have itself."""
+"""What was stored raw and could not be read then becomes evidence later, as it would have by itself: of a
+worker that was killed, and of a storage of evidence that was away."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from django.db import DatabaseError
 
 from agents.framing import Frame, FrameReader
-from webapp.triage import intake, runs
+from webapp.triage import bodies, intake, runs
 from webapp.triage.models import Run, RunState
+from webapp.triage.models.run import STORAGE_AWAY
+from worker.patience import patiently
 
 logger = logging.getLogger(__name__)
 
 _LATE = timedelta(minutes=1)  # a reconciler that was killed half-way does it in its next pass
+_AT_ONCE = 20  # whoever salvages ends lost runs, too, and must come to that
+_READ_LATE = "The storage of evidence was away when it ended; its output was read afterwards."
+_NOTHING_LEFT = (
+    "The storage of evidence was away when it ended, and of its output nothing is left to read."
+)
+_NOT_READ = "The storage of evidence was away when it ended. Reading its output later failed; the log says why."
+
+
+def taken_in(run: Run, store: Callable[[], object]) -> bool:
+    """False when the storage of evidence takes nothing. The output lies raw in the database already, and is
+    read from there when the storage is back."""
+    try:
+        patiently(store)
+    except bodies.LostError as error:
+        logger.warning("the output of run %s waits in the database: %s", run.pk, error)
+        return False
+    return True
+
+
+def salvage_waiting() -> int:
+    """Reads the output of runs that ended while the storage was away. Returns of how many. The first that
+    it does not take ends it: asking takes seconds while it is silent."""
+    waiting = Run.objects.filter(failure=STORAGE_AWAY).order_by("ended_at")
+    read = 0
+    for run in waiting.select_related("session", "target", "created_by")[:_AT_ONCE]:
+        try:
+            said = _READ_LATE if _salvage(run) else _NOTHING_LEFT
+            read += runs.end_waiting_for_storage(run, said)
+        except bodies.LostError:
+            break
+        except DatabaseError:
+            raise
+        except Exception:  # the task boundary; it would fail the same way every few seconds
+            logger.exception("what run %s had brought could not be read", run.pk)
+            runs.end_waiting_for_storage(run, _NOT_READ, "OurOwn")
+    return read
 
 
 def salvage_lost(now: datetime) -> int:
@@ -46,7 +86,9 @@ def _salvage(run: Run) -> bool:
         return bool(pieces)
     reader = FrameReader(run.nonce)
     events = [event for piece in pieces for event in reader.feed(piece)]
-    whole = [event for event in events if isinstance(event, Frame) and event.probe_id in run.names]
-    if whole:
-        intake.take_frames(run, whole)
-    return bool(whole)
+    if run.failure == STORAGE_AWAY:  # nobody sends more of it
+        events += reader.close()
+    came = [event for event in events if isinstance(event, Frame) and event.probe_id in run.names]
+    if came:
+        intake.take_frames(run, came)
+    return bool(came)

@@ -29,7 +29,7 @@ def evidence_folder(**_: Any) -> list[checks.CheckMessage]:
     """Better found out now than by the first paste. A bucket is asked when it is used."""
     told = settings.STORAGES.get("evidence", {}).get("OPTIONS", {})
     folder = Path(told.get("location", ""))
-    if "file_permissions_mode" not in told:
+    if "location" not in told or "bucket_name" in told:
         return []
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -30,6 +30,9 @@ _PLACE = re.compile(r"[0-9A-Za-z_-]+(\.[0-9A-Za-z_-]+)*\.?|[0-9A-Fa-f:.]+")
 TLS_OPTIONS = ("sslmode", "sslrootcert", "sslcert", "sslkey")
 TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 DATABASE_WAIT_S = 5  # for a connection; libpq's own default is the system's, minutes
+# A bucket that says nothing is given up after 15 s, half a lease; botocore's own defaults held a page and a
+# run's worker for 180 s (measured on a server that takes connections and never answers).
+BUCKET_CONNECT_S, BUCKET_SILENT_S, BUCKET_ATTEMPTS = 3, 7, 2
 _SENDER = re.compile(r"[^<>@\s]+@[^<>@\s]+|[^<>\r\n]*<[^<>@\s]+@[^<>@\s]+>")
 
 
@@ -229,7 +232,7 @@ def storage(url: str) -> dict[str, Any]:
     if not url:
         return {}
     if url.lower().startswith("file:///") and parts.path.strip("/") and not parts.query:
-        backend, options = "django.core.files.storage.FileSystemStorage", _folder(parts)
+        backend, options = "webapp.triage.folder.Folder", {"location": unquote(parts.path)}
     elif parts.scheme == "s3" and parts.netloc:
         backend, options = "storages.backends.s3.S3Storage", _bucket(name, parts)
     else:
@@ -237,19 +240,13 @@ def storage(url: str) -> dict[str, Any]:
     return {"evidence": {"BACKEND": backend, "OPTIONS": options}}
 
 
-def _folder(parts: SplitResult) -> dict[str, Any]:
-    return {
-        "location": unquote(parts.path),
-        "file_permissions_mode": 0o600,
-        "directory_permissions_mode": 0o700,
-    }
-
-
 def _bucket(name: str, parts: SplitResult) -> dict[str, Any]:
     if not (find_spec("storages") and find_spec("boto3")):
         raise ImproperlyConfigured(
             f"{name} names a bucket, which needs: pip install -r requirements-s3.txt"
         )
+    from botocore.config import Config  # only there when it is needed
+
     asked_for = parse_qs(parts.query)
     if unknown := asked_for.keys() - {"endpoint", "region"}:
         raise ImproperlyConfigured(f"{name}: there is no {', '.join(sorted(unknown))}")
@@ -266,6 +263,11 @@ def _bucket(name: str, parts: SplitResult) -> dict[str, Any]:
         "region_name": asked_for.get("region", [None])[0],
         "default_acl": None,  # the bucket's own rules hold
         "file_overwrite": True,  # a name is the hash of what it names
+        "client_config": Config(
+            connect_timeout=BUCKET_CONNECT_S,
+            read_timeout=BUCKET_SILENT_S,
+            retries={"total_max_attempts": BUCKET_ATTEMPTS},
+        ),
     }
 
 

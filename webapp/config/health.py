@@ -14,7 +14,13 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-OK = "ok"
+from webapp.config import evidence_storage
+
+OK = evidence_storage.OK
+# Pages show what is known without the raw outputs, a run keeps its output in the database until the storage
+# takes it, and a paste is answered with 503. Every process has the same storage, so that a balancer which
+# heeded it would take all of them out at once: a part that is away would become all of it.
+DONE_WITHOUT = frozenset({"storage"})
 _WAIT_S = 3
 _seen_up_to_date = Event()
 
@@ -31,10 +37,20 @@ def live(request: HttpRequest) -> JsonResponse:
 @never_cache
 @require_safe
 def ready(request: HttpRequest) -> JsonResponse:
-    """200 when database, its migrations and broker are there, else 503. Send it no people then."""
+    """200 when database, its migrations and broker are there, else 503: send it no people then. "degraded"
+    when something is away that most pages do without."""
     found = checks()
-    good = all(state == OK for state in found.values())
-    return JsonResponse({"ready": good, "checks": found}, status=200 if good else 503)
+    good, degraded = is_ready(found), is_degraded(found)
+    said = {"ready": good, "degraded": degraded, "checks": found}
+    return JsonResponse(said, status=200 if good else 503)
+
+
+def is_ready(found: dict[str, str]) -> bool:
+    return all(state == OK for part, state in found.items() if part not in DONE_WITHOUT)
+
+
+def is_degraded(found: dict[str, str]) -> bool:
+    return any(found[part] != OK for part in DONE_WITHOUT)
 
 
 def checks() -> dict[str, str]:
@@ -44,6 +60,7 @@ def checks() -> dict[str, str]:
         "database": database,
         "migrations": _migrations() if database == OK else "not looked at",
         "broker": _broker(),
+        "storage": evidence_storage.state(),
     }
 
 

@@ -1,4 +1,5 @@
-"""Figures for Prometheus, counted in the database when they are asked for: every process gives the same.
+"""Figures for Prometheus, counted in the database when they are asked for, so that every process gives the
+same; whether the storage of evidence is up is what the process that is asked sees.
 
 For a bearer of PEERPATH_METRICS_TOKEN; without one, for programs on this machine alone.
 """
@@ -25,6 +26,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from agents.facts import ReadingKind
+from webapp.config import evidence_storage
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession, Event, Run, RunState, StoredReading
 from webapp.triage.models.run import ACTIVE
@@ -62,6 +64,7 @@ class _FromDatabase(Collector):
     def collect(self) -> Iterator[Metric]:
         yield from _runs()
         yield from _queue()
+        yield from _storage()
         yield _unreadable()
         yield _verdicts()
 
@@ -99,6 +102,16 @@ def _queue() -> Iterator[Metric]:
         "Runs whose worker went silent and that no reconciler has ended yet.",
         value=expired,
     )
+
+
+def _storage() -> Iterator[Metric]:
+    """Nothing where evidence lies in the database: what is not there is not up."""
+    if evidence_storage.is_used():
+        yield GaugeMetricFamily(
+            "peerpath_evidence_storage_up",
+            "Whether the storage of evidence takes something and gives it back.",
+            value=evidence_storage.state() == evidence_storage.OK,
+        )
 
 
 def _unreadable() -> Metric:

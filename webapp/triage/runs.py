@@ -27,12 +27,17 @@ from agents.probes import all_probes, probes_for
 from webapp.accounts.models import User
 from webapp.triage import queue, turns
 from webapp.triage.models import DiagnosisSession, Event, Run, RunState, Target
-from webapp.triage.models.run import ACTIVE
+from webapp.triage.models.run import ACTIVE, STORAGE_AWAY
 
 LEASE = timedelta(seconds=settings.LEASE_S)
 SEND_AGAIN_AFTER = timedelta(seconds=20)
 MOST_SENT_AGAIN = 50  # whoever gets one message works on all that wait
 PROBES, BENCHMARK = "probes", "benchmark"
+WAITS_FOR_STORAGE = (
+    "The storage of evidence did not take its output. What it printed is kept in the database and becomes"
+    " evidence by itself once the storage takes it; nothing has to be run again for that. An administrator"
+    " sees on the page Stuck what is wrong with the storage."
+)
 
 logger = logging.getLogger(__name__)
 
@@ -246,6 +251,19 @@ def _end(
             logger.info("run ended: %s", state, extra=told)
             about = _about(ended) | {"state": str(state), "problem": problem}
             Event.record(ended.session, "run_finished", None, **about)
+    return bool(won)
+
+
+def end_waiting_for_storage(run: Run, said: str, failure: str = "") -> bool:
+    """The storage was away when this run ended; said: what became of its output since. How it ended stays.
+    False when somebody else said so before."""
+    problem = run.problem.replace(WAITS_FOR_STORAGE, said)
+    with transaction.atomic():
+        waited = Run.objects.filter(pk=run.pk, failure=STORAGE_AWAY)
+        won = waited.update(failure=failure, problem=problem)
+        if won:
+            about = _about(run) | {"problem": problem}
+            Event.record(run.session, "run_read_late", None, **about)
     return bool(won)
 
 

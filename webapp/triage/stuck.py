@@ -12,7 +12,7 @@ from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from webapp.triage import intake, turns
 from webapp.triage.models import Evidence, Run, RunState, StoredReading
-from webapp.triage.models.run import ACTIVE
+from webapp.triage.models.run import ACTIVE, STORAGE_AWAY
 
 # A message takes milliseconds and is sent again after 20 s: after so long no worker takes any.
 LONG = timedelta(minutes=2)
@@ -38,10 +38,11 @@ class Stuck:
     silent: tuple[Run, ...]
     waiting: tuple[Waiting, ...]
     unread: tuple[Evidence, ...]
+    for_storage: tuple[Run, ...]  # that ended, and whose output the storage has not taken
 
     @property
     def nothing(self) -> bool:
-        return not (self.silent or self.waiting or self.unread)
+        return not (self.silent or self.waiting or self.unread or self.for_storage)
 
 
 def stuck(now: datetime) -> Stuck:
@@ -50,6 +51,7 @@ def stuck(now: datetime) -> Stuck:
         tuple(_oldest(Run.objects.filter(state__in=ACTIVE, lease_expires_at__lt=now))),
         tuple(_waiting(list(_oldest(waiting)))),
         tuple(unread()[:SHOWN]),
+        tuple(_oldest(Run.objects.filter(failure=STORAGE_AWAY))),
     )
 
 

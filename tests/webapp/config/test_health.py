@@ -6,18 +6,23 @@ import os
 import socket
 import subprocess
 import sys
+import threading
+import time
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.bucket import Bucket
 from webapp.accounts.models import ApiToken, User
-from webapp.config import environment
+from webapp.config import environment, evidence_storage
 from webapp.config.bootstrap import ROOT
 from webapp.triage import intake, runs
 from webapp.triage.models import DiagnosisSession, Run, StoredReading, Target
@@ -31,10 +36,12 @@ def test_live_asks_nobody(client: Client, django_assert_num_queries: Any) -> Non
         assert client.get("/healthz/live").status_code == 200
 
 
-def test_ready_looks_at_database_migrations_and_broker(client: Client) -> None:
+def test_ready_looks_at_database_migrations_broker_and_storage(client: Client) -> None:
     answer = client.get("/healthz/ready")
     assert answer.status_code == 200
-    assert answer.json()["checks"] == {"database": "ok", "migrations": "ok", "broker": "ok"}
+    parts = ("database", "migrations", "broker", "storage")
+    assert answer.json() == {"ready": True, "degraded": False, "checks": dict.fromkeys(parts, "ok")}
+    assert ("peerpath_evidence_storage_up",) not in figures(client), "there is none to be up"
 
 
 def test_a_broker_out_of_reach_is_said_without_its_address(client: Client, settings: Any) -> None:
@@ -44,6 +51,61 @@ def test_a_broker_out_of_reach_is_said_without_its_address(client: Client, setti
     assert answer.json()["checks"]["broker"] == "out of reach"
     assert "127.0.0.1" not in answer.content.decode()
     assert "password" not in answer.content.decode()
+
+
+def storage_of(client: Client) -> str:
+    """What `ready` says of it; the web stays ready whatever that is."""
+    answer = client.get("/healthz/ready")
+    said = answer.json()
+    assert (answer.status_code, said["ready"]) == (200, True)
+    state = str(said["checks"]["storage"])
+    assert said["degraded"] is (state != "ok")
+    assert figures(client)["peerpath_evidence_storage_up",] == (state == "ok")
+    return state
+
+
+@pytest.mark.service
+def test_a_bucket_that_is_away_degrades_and_is_found_again(
+    client: Client, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert storage_of(client) == "ok"
+    bucket.stop()
+    assert storage_of(client) == "ok", "the answer is good for some seconds"
+    monkeypatch.setattr(evidence_storage, "KEPT_S", 0.0)
+    assert storage_of(client) == "out of reach"
+    call_command("ready")
+    bucket.start()
+    assert storage_of(client) == "ok"
+    assert bucket.names == ["peerpath/ready"]
+    bucket.made.objects.all().delete()
+    bucket.made.delete()
+    assert storage_of(client) == "refused: NoSuchBucket"
+    bucket.made.create()
+
+
+@pytest.mark.service
+def test_a_bucket_that_says_nothing_is_not_waited_for(
+    client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "for-a-test")
+    monkeypatch.setattr(evidence_storage, "WAIT_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        where = f"s3://cases?endpoint=http://127.0.0.1:{silent.getsockname()[1]}&region=us-east-1"
+        settings.STORAGES = settings.STORAGES | environment.storage(where)
+        began = time.monotonic()
+        assert {storage_of(client) for _ in range(5)} == {"no answer"}
+        assert time.monotonic() - began < 1.5, "one question is open, and nobody waits for it twice"
+        asking = [thread for thread in threading.enumerate() if thread.name == "evidence storage"]
+        assert len(asking) == 1
+
+
+def test_a_folder_that_takes_nothing_is_said_without_its_name(
+    client: Client, settings: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "evidence").write_text("no folder")
+    settings.STORAGES = settings.STORAGES | environment.storage(f"file://{tmp_path}/evidence")
+    assert storage_of(client) == "unusable: File exists"
 
 
 def gone(*_: Any) -> None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import resource
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
 from django.utils import timezone
-from moto.server import ThreadedMotoServer
 
+from tests.bucket import Bucket
 from webapp.accounts.models import ApiToken, User
 from webapp.config import environment
 from webapp.triage import bodies, intake
@@ -28,23 +27,6 @@ CMDLINE = b"$ cat /proc/cmdline\nBOOT_IMAGE=/boot/vmlinuz-6.8 root=/dev/vda1 iom
 def folder(settings: Any, tmp_path: Path) -> Path:
     settings.STORAGES = settings.STORAGES | environment.storage(f"file://{tmp_path}/evidence")
     return tmp_path / "evidence"
-
-
-@pytest.fixture
-def bucket(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "for-a-test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "for-a-test")
-    where = f"http://{host}:{port}"
-    made = boto3.resource("s3", endpoint_url=where, region_name="us-east-1").Bucket("cases")
-    made.create()
-    settings.STORAGES = settings.STORAGES | environment.storage(
-        f"s3://cases/peerpath?endpoint={where}&region=us-east-1"
-    )
-    yield made
-    server.stop()
 
 
 LONG = b"".join(b"[%8d] pcieport 0000:00:01.1: AER: Corrected error\n" % n for n in range(30_000))
@@ -125,21 +107,21 @@ def test_a_long_output_in_the_database_takes_less_and_is_the_same(
 @pytest.mark.service
 @pytest.mark.django_db(transaction=True)
 def test_a_bucket_holds_the_same_bytes_once_and_a_purge_takes_them(
-    bucket: Any, session_of_alice: DiagnosisSession, alice: User, bob: User
+    bucket: Bucket, session_of_alice: DiagnosisSession, alice: User, bob: User
 ) -> None:
     found = taken(session_of_alice, alice)
     other = DiagnosisSession.objects.create(title="another", owner=bob)
     twin = taken(other, bob)
     assert found.raw == twin.raw == CMDLINE
-    assert [item.key for item in bucket.objects.all()] == [f"peerpath/{found.place}"]
+    assert bucket.names == [f"peerpath/{found.place}"]
     assert kept_long(session_of_alice).raw == kept_long(other).raw == LONG
-    assert len(list(bucket.objects.all())) == 3
+    assert len(bucket.names) == 3
     ago = timezone.now() - timedelta(days=200)
     for session in (session_of_alice, other):
         aged(session, ago)
         call_command("purge", "--older-than", "100")
         kept_for_the_twin = session == session_of_alice
-        assert bool(list(bucket.objects.all())) is kept_for_the_twin
+        assert bool(bucket.names) is kept_for_the_twin
 
 
 def aged(session: DiagnosisSession, ago: Any) -> None:
@@ -204,9 +186,24 @@ def test_while_the_storage_is_away_people_and_programs_are_told_to_come_back(
 
 @pytest.mark.service
 def test_a_bucket_out_of_reach_is_a_sentence(
-    bucket: Any, session_of_alice: DiagnosisSession, alice: User
+    bucket: Bucket, session_of_alice: DiagnosisSession, alice: User
 ) -> None:
     found = taken(session_of_alice, alice)
-    bucket.objects.all().delete()
+    bucket.made.objects.all().delete()
     with pytest.raises(bodies.LostError, match="does not give"):
         bool(found.raw)
+
+
+def test_a_write_that_fails_half_way_leaves_nothing_under_the_name(folder: Path) -> None:
+    """As on a disk that fills up: the next time that the same is given it is stored whole."""
+    given = LONG[: 256 * 1024]
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 1024, hard))
+    try:
+        with pytest.raises(bodies.LostError, match="does not take anything"):
+            bodies.kept(given)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [path for path in folder.rglob("*") if path.is_file()] == []
+    kept = bodies.kept(given).columns
+    assert bodies.fetched(kept["place"], kept["sha256"]) == given

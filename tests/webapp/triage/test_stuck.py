@@ -118,3 +118,10 @@ def test_an_output_whose_reading_was_cut_short_is_read(
 def test_what_is_not_there_is_said(admin: Client, form: dict[str, str]) -> None:
     answer = admin.post("/stuck/move", form, follow=True)
     assert "no such thing to move" in answer.content.decode()
+
+
+def test_a_run_whose_output_waits_for_the_storage_is_listed(admin: Client, target: Target) -> None:
+    run_of(target, RunState.PARTLY, failure="StorageAway", ended_at=ago(hours=2))
+    page = admin.get("/stuck").content.decode()
+    assert "Waiting for the storage of evidence" in page
+    assert "Nothing is stuck" not in page

@@ -32,7 +32,8 @@ ENDED = frozenset(
     {RunState.SUCCEEDED, RunState.PARTLY, RunState.FAILED, RunState.CANCELLED, RunState.LOST}
 )
 ACTIVE = frozenset({RunState.CLAIMED, RunState.RUNNING})
-CANCEL_FAILED = "CancelFailed"  # a run's `failure`
+# A run's `failure`: of the second, its output waits in the database for the storage of evidence.
+CANCEL_FAILED, STORAGE_AWAY = "CancelFailed", "StorageAway"
 
 
 class Run(models.Model):

@@ -92,6 +92,8 @@ EVENTS = {
     "run_started": "started run {number}",
     "run_finished": "finished run {number}: {state}",
     "run_cancel_requested": "asked to cancel run {number}",
+    "run_handed_back": "handed run {number} to another worker",
+    "run_read_late": "looked at the output of run {number} again, when the storage was back",
     "evidence_taken": "read {label}",
     "lines_assigned": "said what lines {first}–{last} of {label} are",
     "lines_unassigned": "took back what lines {first}–{last} of {label} are",

@@ -1,4 +1,4 @@
-"""`ready`: whether database, migrations and broker are there; health checks of what has no pages."""
+"""`ready`: whether database, migrations, broker and storage are there; health checks of what has no pages."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from webapp.config import health
 
 
 class Command(BaseCommand):
-    help = "Says whether database, migrations and broker are there. Exit codes: 0 they are, 1 not."
+    help = (
+        "Says whether database, migrations, broker and the storage of evidence are there. Exit codes: 0 they"
+        " are, or the storage alone is not; 1 not."
+    )
     requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
         found = health.checks()
         said = ", ".join(f"{part}: {state}" for part, state in found.items())
-        if any(state != health.OK for state in found.values()):
+        if not health.is_ready(found):
             raise CommandError(said)
-        self.stdout.write(said)
+        self.stdout.write(said + " (degraded)" * health.is_degraded(found))
