@@ -18,10 +18,12 @@ from webapp.triage.long_text import BLOCK_BYTES, in_blocks
 
 try:  # only where evidence lies in a bucket: requirements-s3.txt
     from botocore.exceptions import BotoCoreError, ClientError
+    from s3transfer.exceptions import RetriesExceededError
 except ImportError:
     OUT_OF_REACH: tuple[type[Exception], ...] = (OSError, InvalidStorageError)
 else:
-    OUT_OF_REACH = (OSError, InvalidStorageError, BotoCoreError, ClientError)
+    # The last: connections that break in the middle of what they give.
+    OUT_OF_REACH = (OSError, InvalidStorageError, BotoCoreError, ClientError, RetriesExceededError)
 
 STORAGE = "evidence"
 _TRIED = "ready"  # the one name there that is no hash

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import resource
+import threading
+from collections.abc import Iterator
 from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ from django.core.management.base import CommandError
 from django.test import Client
 from django.utils import timezone
 
-from tests.bucket import Bucket
+from tests.bucket import KEYS, Bucket
 from webapp.accounts.models import ApiToken, User
 from webapp.config import environment
 from webapp.triage import bodies, intake
@@ -207,3 +210,36 @@ def test_a_write_that_fails_half_way_leaves_nothing_under_the_name(folder: Path)
     assert [path for path in folder.rglob("*") if path.is_file()] == []
     kept = bodies.kept(given).columns
     assert bodies.fetched(kept["place"], kept["sha256"]) == given
+
+
+@pytest.fixture
+def breaking_bucket(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every answer's connection breaks after a hundred of its bytes."""
+
+    class Breaks(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self.send_response(200)
+            for name, value in {"Content-Length": "100000", "ETag": '"1"'}.items():
+                self.send_header(name, value)
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            self.do_HEAD()
+            self.wfile.write(b"x" * 100)
+
+        def log_message(self, *_: object) -> None: ...
+
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    with HTTPServer(("127.0.0.1", 0), Breaks) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        where = f"s3://cases?endpoint=http://127.0.0.1:{server.server_port}&region=us-east-1"
+        settings.STORAGES = settings.STORAGES | environment.storage(where)
+        yield
+        server.shutdown()
+
+
+@pytest.mark.service
+def test_a_bucket_whose_connections_break_is_a_sentence_too(breaking_bucket: None) -> None:
+    with pytest.raises(bodies.LostError, match="does not give"):
+        bodies.fetched("05/05c9", "0" * 64)
