@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists, F, Func, IntegerField, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from webapp.accounts.models import Role, User
@@ -60,23 +59,23 @@ def _may_judge(user: Any) -> Q:
     return Q(Exists(mine))
 
 
-def counts() -> dict[str, Coalesce]:
+class _HowMany(Subquery):
+    """Of the rows themselves: asked for again by their keys, 101 of 20,000 took 370 ms on PostgreSQL."""
+
+    template = "(SELECT COUNT(*) FROM (%(subquery)s) AS counted)"
+    output_field = IntegerField()
+
+
+def counts() -> dict[str, Subquery]:
     """For each person of a query of people, how many proposals they have to judge, MOST and one at most, and
     how many words on their own they have not seen: for the bar above every page."""
     person, inside = OuterRef("pk"), OuterRef(OuterRef("pk"))
-    administrator = Exists(User.objects.filter(pk=OuterRef(inside), is_staff=True))
-    judged = Decision.objects.filter(_may_judge(OuterRef(inside)) | Q(administrator))
+    administrator = Exists(User.objects.filter(pk=inside, is_staff=True))
+    judged = Decision.objects.filter(_may_judge(inside) | Q(administrator))
     # An administrator may judge all that wait: to count 4,000 took 15 ms of every page.
-    first = _unjudged(judged, inside, OuterRef(inside)).order_by().values("pk")[: MOST + 1]
-    may = Decision.objects.filter(pk__in=first)
+    first = _unjudged(judged, person, inside).order_by().values("pk")[: MOST + 1]
     words = Approval.objects.filter(decision__proposed_by=person, seen_at=None).exclude(by=person)
-    return {"to_judge": _counted(may), "unseen_words": _counted(words)}
-
-
-def _counted(rows: QuerySet[Any]) -> Coalesce:
-    """Not an aggregate to Django, which would group by what the rows are asked for."""
-    number = Func(F("pk"), function="COUNT", output_field=IntegerField())
-    return Coalesce(Subquery(rows.order_by().annotate(counted=number).values("counted")), 0)
+    return {"to_judge": _HowMany(first), "unseen_words": _HowMany(words.order_by().values("pk"))}
 
 
 def said_of_mine(user: User) -> QuerySet[Approval]:
