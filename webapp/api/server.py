@@ -74,14 +74,21 @@ class Server:
         return json.loads(self.ask("GET", f"{path}?{urlencode(query)}" if query else path))
 
     def post(self, path: str, **fields: Any) -> Any:
-        body = json.dumps(fields).encode() if fields else b""
-        return json.loads(self.ask("POST", path, body, "application/json"))
+        return self.send("POST", path, **fields)
 
-    def every(self, path: str) -> Iterator[dict[str, Any]]:
+    def send(self, method: str, path: str, **fields: Any) -> Any:
+        body = json.dumps(fields).encode() if fields else b""
+        return self.sent(method, path, body, "application/json")
+
+    def sent(self, method: str, path: str, body: bytes, media_type: str) -> Any:
+        return json.loads(self.ask(method, path, body, media_type))
+
+    def every(self, path: str, **query: Any) -> Iterator[dict[str, Any]]:
         """All rows of a list, page by page."""
         cursor = ""
         while True:
-            found = self.get(path, limit=200, **({"cursor": cursor} if cursor else {}))
+            following = {"cursor": cursor} if cursor else {}
+            found = self.get(path, limit=200, **query, **following)
             if isinstance(found, list):  # a short one, without pages
                 yield from found
                 return

@@ -18,8 +18,10 @@ import pytest
 from django.test import Client
 
 from webapp.accounts.models import ApiToken, Scope, User
+from webapp.api import server
 
 ROOT = Path(__file__).resolve().parents[3]
+Done = subprocess.CompletedProcess[bytes]
 
 
 @dataclass(frozen=True)
@@ -92,3 +94,28 @@ def _wait_for(url: str) -> None:
         except OSError:
             assert time.monotonic() < deadline, "the server did not start"
             time.sleep(0.1)
+
+
+@pytest.fixture
+def remote(served: Served) -> Callable[..., Done]:
+    """As carol, unless another token is named."""
+
+    def call(*arguments: str, given: bytes = b"", token: str = "", url: str = "") -> Done:
+        program = ["webapp/config/bootstrap.py", "run", "remote", url or served.url]
+        return subprocess.run(
+            [sys.executable, *program, *arguments],
+            cwd=ROOT,
+            env={"PATH": os.environ["PATH"], "PEERPATH_TOKEN": token or served.tokens["carol"]},
+            input=given,
+            capture_output=True,
+            check=False,
+            timeout=60,
+        )
+
+    return call
+
+
+def opened(remote: Callable[..., Done], title: str) -> str:
+    done = remote("open", title)
+    assert done.returncode == server.DONE, done.stderr
+    return done.stdout.decode().strip()

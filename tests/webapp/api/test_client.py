@@ -14,38 +14,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.agents.conftest import make_key
-from tests.webapp.api.conftest import ROOT, Served
+from tests.webapp.api.conftest import ROOT, Done, Served, opened
 from webapp.api import client, server
 from webapp.api.help import EXAMPLES
 
 pytestmark = pytest.mark.service
-Done = subprocess.CompletedProcess[bytes]
 MATRIX = b"$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\t\n GPU0\tX\tNS\t\n GPU1\tNS\tX\t\n"
-
-
-@pytest.fixture
-def remote(served: Served) -> Callable[..., Done]:
-    """As carol, unless another token is named."""
-
-    def call(*arguments: str, given: bytes = b"", token: str = "", url: str = "") -> Done:
-        program = ["webapp/config/bootstrap.py", "run", "remote", url or served.url]
-        return subprocess.run(
-            [sys.executable, *program, *arguments],
-            cwd=ROOT,
-            env={"PATH": os.environ["PATH"], "PEERPATH_TOKEN": token or served.tokens["carol"]},
-            input=given,
-            capture_output=True,
-            check=False,
-            timeout=60,
-        )
-
-    return call
-
-
-def opened(remote: Callable[..., Done], title: str) -> str:
-    done = remote("open", title)
-    assert done.returncode == server.DONE, done.stderr
-    return done.stdout.decode().strip()
 
 
 def asked(served: Served, method: str, path: str, **fields: Any) -> Any:

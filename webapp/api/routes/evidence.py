@@ -13,6 +13,7 @@ from ninja import File, Query, Router, Status, UploadedFile
 from pydantic import BaseModel, Field
 
 from agents.facts import View
+from agents.framing import clean
 from webapp.accounts.models import Role
 from webapp.api.asking import Sent, session_of
 from webapp.api.auth import READ, WRITE
@@ -27,7 +28,7 @@ from webapp.triage.models import DiagnosisSession, Evidence
 from webapp.triage.redacting import RedactionError, redacted
 from webapp.triage.rereading import reread
 from webapp.triage.uploads import Received, Upload, receive
-from webapp.triage.views.evidence import LONGEST_SHOWN, find, without_secrets
+from webapp.triage.views.evidence import LONGEST_SHOWN, find, shortened, without_secrets
 from webapp.triage.views.shell import acting
 from webapp.triage.views.start import LARGEST_UPLOAD_BYTES
 
@@ -73,9 +74,10 @@ class ReadFact(BaseModel):
 
 
 class PieceRead(Piece):
-    """With what today's parsers read in it."""
+    """With what today's parsers read in it. errors: what came on standard error, a long one's beginning."""
 
     readings: list[ReadFact]
+    errors: str
 
 
 class Paste(Sent):
@@ -244,7 +246,8 @@ def read_evidence(request: HttpRequest, session_id: UUID, name: str) -> PieceRea
     found = find(session_of(request, session_id), name)
     columns = tuple(ReadFact.model_fields)
     readings = [ReadFact(**row) for row in found.readings.values(*columns)]
-    return PieceRead(readings=readings, **_plain(found))
+    errors = shortened(clean(bytes(found.stderr)))
+    return PieceRead(readings=readings, errors=errors, **_plain(found))
 
 
 @router.get(

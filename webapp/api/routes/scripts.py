@@ -17,7 +17,9 @@ from webapp.api.asking import session_of
 from webapp.api.auth import READ
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
-from webapp.handoff.models import HandedScript
+from webapp.api.routes.reasoning import plain
+from webapp.diagnosis.scripts import clique_instructions
+from webapp.handoff.models import Download, HandedScript
 from webapp.handoff.plan import phases
 from webapp.handoff.scripts import collector_for, download, handed
 from webapp.handoff.taking import still_missing
@@ -43,15 +45,37 @@ class Handed(BaseModel):
     made_at: datetime
 
 
+class Taken(BaseModel):
+    """who: "" for the person of a link."""
+
+    name: str
+    sha256: str
+    who: str
+    at: datetime
+
+
+class ByHand(BaseModel):
+    """What to write, and how to take it back. untried: what nobody here has run."""
+
+    id: str
+    title: str
+    steps: list[str]
+    text: str
+    rollback: str
+    source: str
+    untried: str
+
+
 class Phase(BaseModel):
     """One phase's part on one machine. acts: the scripts that can be made now. problem: why there is none
-    to apply."""
+    to apply. gives_up: the isolation that is gone once it is applied."""
 
     id: str
     title: str
     role: str
     acts: list[str]
     problem: str
+    gives_up: list[str]
 
 
 class Where(BaseModel):
@@ -81,6 +105,21 @@ def list_scripts(request: HttpRequest, session_id: UUID, asked: Query[Asked]) ->
     return Page[Handed](items=items, next=following)
 
 
+@router.get(S + "/downloads", auth=READ, response=Page[Taken])
+def list_downloads(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Taken]:
+    """Each time that somebody took a script, the newest first."""
+    rows = Download.objects.filter(script__session=session_of(request, session_id))
+    found, following = page(
+        rows.select_related("by", "script").defer("script__text"), asked, by="id"
+    )
+    return Page[Taken](items=[_taken(one) for one in found], next=following)
+
+
+def _taken(one: Download) -> Taken:
+    who = one.by.username if one.by else ""
+    return Taken(name=one.script.name, sha256=one.script.sha256, who=who, at=one.at)
+
+
 @router.get(S + "/scripts/collect/{role}", auth=READ, response={200: None}, openapi_extra=A_SCRIPT)
 def collector(
     request: HttpRequest,
@@ -107,9 +146,17 @@ def read_plan(request: HttpRequest, session_id: UUID) -> list[Phase]:
             role=one.role.value,
             acts=[script.do.value for script in one.scripts],
             problem=one.problem,
+            gives_up=list(one.gives_up),
         )
         for one in phases(session_diagnosis(session), session.vmid)
     ]
+
+
+@router.get(S + "/plan/by-hand", auth=READ, response=list[ByHand])
+def read_by_hand(request: HttpRequest, session_id: UUID) -> list[ByHand]:
+    """What to write by hand where the clique is advised and the VM is not Proxmox's; else nothing."""
+    found = clique_instructions(session_diagnosis(session_of(request, session_id)))
+    return [ByHand(**plain(one)) for one in found]
 
 
 @router.get(S + "/plan/{phase}/{act}", auth=READ, response={200: None}, openapi_extra=A_SCRIPT)

@@ -81,7 +81,7 @@ def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> Http
         "",
         readings=found.readings.all(),
         assigned=bool(found.assignments.all()),
-        errors=_shortened(clean(bytes(found.stderr))),
+        errors=shortened(clean(bytes(found.stderr))),
         **context,
     )
     return TemplateResponse(request, "triage/evidence.html", context)
@@ -139,7 +139,7 @@ def _line(number: int, raw: bytes, marked: bool, found: bool) -> Line:
     return Line(number, pieces(shown), len(raw) - len(shown), marked, found)
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
     if len(text) <= LONGEST_SHOWN:
         return text
     left = len(text) - LONGEST_SHOWN

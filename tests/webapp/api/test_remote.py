@@ -1,0 +1,228 @@
+"""What a person at a terminal does with a server: each command of the client, asked of a real one."""
+
+from __future__ import annotations
+
+import getpass
+import io
+import json
+import re
+import sys
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.agents.conftest import Sshd, ssh_keys, sshd
+from tests.webapp.api.conftest import Served
+from webapp.api import client, server
+
+pytestmark = pytest.mark.service
+__all__ = ["ssh_keys", "sshd"]
+MATRIX = b"$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\t\n GPU0\tX\tNS\t\n GPU1\tNS\tX\t\n"
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Said]
+
+
+@pytest.fixture
+def command(
+    served: Served, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    """As carol, unless somebody else is named."""
+
+    def call(*arguments: str, given: bytes = b"", who: str = "carol") -> Said:
+        monkeypatch.setenv("PEERPATH_TOKEN", served.tokens[who])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+        capsys.readouterr()
+        code = client.main([served.url, *arguments])
+        found = capsys.readouterr()
+        return Said(code, found.out, found.err)
+
+    return call
+
+
+def done(said: Said) -> str:
+    assert said.code == server.DONE, said.err
+    return said.out.strip()
+
+
+def test_two_people_take_a_decision_to_its_end(command: Command) -> None:
+    session = done(command("sample", "--stage", "host"))
+    assert "Look at the guest" not in done(command("next", session))
+    done(command("member", session, "alice", "reviewer"))
+    assert "reviewer  alice" in done(command("members", session))
+    asked = "option:gpudirect_clique"
+    said = done(command("comment", session, "-", "--about", asked, given=b"@alice now?\n"))
+    done(command("comment", session, "Yes", "--stance", "resolve", "--reply-to", said, who="alice"))
+    assert re.search(rf"{said}  carol .*  {asked}  @alice now", done(command("comments", session)))
+    number = done(command("draft", session, "gpudirect_clique", "--reason", "as planned"))
+    assert done(command("propose", session, number)).endswith("proposed, 1 to approve it")
+    assert f"judge decision {number}" in done(command("for-me", who="alice"))
+    read = command("record", session, number, who="alice")
+    assert "as planned" in read.out
+    seen = read.err.split()[-1]
+    wrong = command("judge", session, number, "approve", "--seen", "0" * 64, who="alice")
+    assert wrong.code == server.USAGE
+    own = command("judge", session, number, "approve", "--seen", seen)
+    assert own.code == server.USAGE
+    judged = ("judge", session, number, "approve", "--reason", "go", "--seen", seen)
+    assert done(command(*judged, who="alice")) == f"{number}  approved"
+    assert command("apply", session, number, who="alice").code == server.UNREACHABLE
+    assert done(command("apply", session, number)) == f"{number}  applied"
+    unproven = command("close", session, number, "verified", "--outcome", "it is faster")
+    assert unproven.code == server.USAGE
+    ended = ("close", session, number, "reverted", "--outcome", "-")
+    assert done(command(*ended, given=b"no room on Friday")) == f"{number}  reverted"
+    assert "changes_applied" in done(command("log", session))
+    done(command("member", session, "alice", "remove"))
+    assert command("diagnose", session, who="alice").code == server.USAGE
+
+
+def test_a_proposal_is_taken_back_and_asked_anew(command: Command) -> None:
+    session = done(command("sample", "--stage", "host"))
+    number = done(command("draft", session, "engine_profile", "--reason", "-", given=b"to see"))
+    assert command("withdraw", session, number).code == server.USAGE
+    instead = ("draft", session, "gpudirect_clique", "--reason", "x", "--instead", number)
+    second = done(command(*instead))
+    done(command("member", session, "alice", "operator"))
+    done(command("propose", session, second))
+    assert done(command("withdraw", session, second)) == f"{second}  draft"
+    done(command("propose", session, second))
+    assert done(command("renew", session, second)).startswith(f"{second}  proposed")
+    no = done(command("judge", session, second, "reject", "--reason", "not now", who="alice"))
+    assert no == f"{second}  rejected"
+
+
+def test_outputs_are_given_found_again_and_explained(command: Command, tmp_path: Path) -> None:
+    session = done(command("open", "outputs"))
+    pasted = command("paste", session, "-", "--role", "guest", given=MATRIX)
+    assert pasted.code == server.DONE
+    name = pasted.out.split()[0]
+    assert name in done(command("evidence", session))
+    assert command("show", session, name).out == MATRIX.decode()
+    assert done(command("show", session, name, "--find", "GPU1")).startswith("2  ")
+    assert command("show", session, name, "--find", "no such words").code == server.NOTHING
+    unknown = tmp_path / "unknown.txt"
+    unknown.write_text("6.8.12-9-pve\n")
+    given = command("paste", session, str(unknown))
+    assert "nobody knows lines 1-1" in given.err
+    other = re.search(r"paste@\w+", given.err)
+    assert other
+    meant = ("assign", session, other[0], "1", "1", "--reader", "guest.kernel_cmdline")
+    done(command(*meant))
+    assert "no such lines" in command("assign", session, other[0], "7", "9", *meant[-2:]).err
+    done(command("assign", session, other[0], "1", "1", "--take-back"))
+    assert re.match(r"\d+ read, \d+ read differently", done(command("reread", session)))
+    assert "topo_p2p_read" in done(command("probes"))
+
+
+def test_what_would_be_hidden_is_seen_before_and_a_bundle_opens_again(
+    served: Served, command: Command, tmp_path: Path
+) -> None:
+    session = done(command("open", "to take away"))
+    prompt = b"root@gpuvm17:~# nvidia-smi topo -p2p r\n" + MATRIX.partition(b"\n")[2]
+    command("paste", session, "-", "--role", "guest", given=prompt)
+    assert "host name" in done(command("hidden", session, "--all")).replace("_", " ")
+    file = tmp_path / "session.zip"
+    parts = urlsplit(served.url)
+    theirs = server.Server(parts, served.tokens["carol"])
+    file.write_bytes(theirs.ask("GET", f"/sessions/{session}/bundle"))
+    again = done(command("open-bundle", str(file)))
+    assert again != session
+    assert again in done(command("sessions"))
+    assert command("open-bundle", str(tmp_path / "none.zip")).code == server.USAGE
+    facts = json.loads(done(command("facts", again, "guest.p2p")))
+    assert facts["guest.p2p_read"]["kind"] == "known"
+    assert json.loads(done(command("verify", again)))["epoch"] == 0
+    assert "states" in json.loads(done(command("changes", again)))
+    assert "guest" in json.loads(done(command("topology", again)))
+    assert "P2" in done(command("plan", again))
+    assert again in done(command("search", "take", "--kind", "session"))
+
+
+def test_a_link_is_made_seen_and_closed(command: Command) -> None:
+    session = done(command("sample", "--stage", "guest"))
+    asked = ("--person", "the admin", "--purpose", "-", "--hours", "24")
+    address = done(command("link", session, *asked, given=b"One file, please."))
+    cookies = urllib.request.HTTPCookieProcessor()
+    admins = urllib.request.build_opener(cookies)
+    with admins.open(address, timeout=30) as page:
+        assert b"One file, please." in page.read()
+    link, state, far = done(command("links", session)).split()[:3]
+    assert (state, far) == ("open", "opened")
+    assert done(command("answers", session)) == ""
+    assert done(command("revoke-link", session, link)) == f"{link}  closed  the admin"
+    with pytest.raises(HTTPError):
+        admins.open(address, timeout=30)
+    assert command("accept-link", session, "nonsense").code == server.USAGE
+
+
+def test_a_machine_is_added_its_key_compared_and_a_few_questions_asked(
+    command: Command, sshd: Sshd
+) -> None:
+    session = done(command("open", "by ssh"))
+    place = f"ssh://{getpass.getuser()}@127.0.0.1:{sshd.port}"
+    key = str(sshd.folder / "user_key")
+    number = done(command("add-target", session, "guest", place, "--identity-file", key))
+    shown = command("accept-key", session, number)
+    assert shown.code == server.UNREACHABLE
+    fingerprint = shown.out.split()[0]
+    assert fingerprint == sshd.pin().fingerprint
+    assert command("accept-key", session, number, "SHA256:another").code == server.USAGE
+    assert command("run", session, "probes").code != server.DONE  # nothing is sent before
+    assert "  accepted" in done(command("accept-key", session, number, fingerprint))
+    only = ("--only", "guest.kernel_cmdline", "--only", "guest.memory")
+    ran = command("run", session, "probes", *only)
+    assert ran.code == server.DONE, ran.err
+    assert "BOOT_IMAGE" in ran.out or "MemTotal" in ran.out
+    assert "guest.kernel_cmdline" in done(command("evidence", session))
+    for machine in ("gpu-vm", "ssh://", "ssh://gpu:99999", "http://gpu"):
+        assert command("add-target", session, "guest", machine).code == server.USAGE
+    assert command("run", session, "bench.copy", "--set", "sizes").code == server.USAGE
+
+
+def test_people_are_seen_to_by_a_token_that_may(command: Command) -> None:
+    assert "may read, write, run, people until" in done(command("me"))
+    assert re.fullmatch(r"http://.*/welcome/\S+", done(command("invite", "viewer")))
+    done(command("role", "dora", "viewer"))
+    assert "viewer         dora" in done(command("people"))
+    done(command("shut-out", "dora"))
+    assert "dora  no way in" in done(command("people"))
+    done(command("role", "dora", "operator"))
+    assert command("reset-second-factor", "dora").code == server.USAGE
+    assert "has to stay" in command("shut-out", "carol").err
+    assert "Nobody here" in command("shut-out", "nobody").err
+    refused = command("people", who="alice")
+    assert refused.code == server.UNREACHABLE
+    assert "alice is none" in refused.err
+
+
+def test_ones_own_tokens_and_any_other_answer(served: Served, command: Command) -> None:
+    handle = served.tokens["reader"].split("_")[1]
+    listed = done(command("tokens", who="reader")).splitlines()
+    (this,) = [one for one in listed if one.endswith("(this one)")]
+    assert this.startswith(f"{handle}  ")
+    assert command("revoke-token", "abcdefabcdef", who="reader").code == server.USAGE
+    assert json.loads(done(command("get", "/me", who="reader")))["username"] == "carol"
+    assert command("get", "me").code == server.USAGE
+
+
+def test_every_command_has_words_of_its_own() -> None:
+    """And none that another one has: a prefix is no command."""
+    parser = client.command_line()
+    (named,) = (a for a in parser._actions if isinstance(a.choices, dict))
+    choices: dict[str, Any] = named.choices  # type: ignore[assignment]
+    assert len(choices) > 50
+    assert len({one.description for one in choices.values()}) == len(choices)
