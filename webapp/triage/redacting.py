@@ -83,6 +83,8 @@ def _tokens(printed: Iterable[Printed]) -> Mapping[str, str]:
 def redact_apart(text: str, tokens: Mapping[str, str]) -> Redacted:
     """In a process of its own when the text is large: the pages must not wait for it. Raises
     RedactionError."""
+    if not text:  # as most outputs' errors
+        return Redacted("", (), tokens)
     if len(text) <= LARGE_BYTES:
         return redact(text, tokens)
     result = apart(redact, text, dict(tokens), timeout_s=TIMEOUT_S)

@@ -8,11 +8,11 @@ acts is left out, because its hashes are over what was hidden.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from uuid import uuid4, uuid5
 
@@ -146,25 +146,26 @@ class _Hiding:
         self.counts: Counter[str] = Counter()
         self.renamed: dict[str, str] = {}
         self.people: dict[str, str] = {}
-        self._same: dict[tuple[str, int, int], tuple[str, Counter[str]]] = {}
+        self._same: dict[str, tuple[str, Counter[str]]] = {}
         for name in admins:
             self._numbered(name)
 
     def record(self, record: f.Session) -> f.Session:
-        plain = json.loads(msgspec.json.encode(record))
-        self._meet(plain, "")
+        before = msgspec.to_builtins(record)
+        self._meet(before, "")
         for decision in record.decisions:
             for approval in decision.approvals:
                 self._numbered(approval.label)
-        plain = self._walk(plain, "")
-        for before, after in zip(record.decisions, plain["decisions"], strict=True):
-            self._approved(before, after)
-        return msgspec.convert(plain, f.Session)
+        after = self._walk(before, "")
+        for old, new in zip(before["decisions"], after["decisions"], strict=True):
+            self._approved(old, new)
+        return msgspec.convert(after, f.Session)
 
-    def _approved(self, before: f.Decision, after: dict[str, Any]) -> None:
+    def _approved(self, before: dict[str, Any], after: dict[str, Any]) -> None:
         """An approval of the record as it stood is one of the redacted record as it stands."""
-        plain = json.loads(msgspec.json.encode(before))
-        hashes = {_decision(plain).content_sha256: _decision(after).content_sha256}
+        hashes: dict[str, str] = {}
+        if after["approvals"]:
+            hashes[_decision(before).content_sha256] = _decision(after).content_sha256
         for version in after["versions"]:
             old, new = version["content_sha256"], _decision(version["content"]).content_sha256
             version["content_sha256"] = hashes[old] = new
@@ -174,21 +175,19 @@ class _Hiding:
 
     def _meet(self, value: Any, key: str) -> None:
         """Everybody has a number before any text is written anew: it may name who wrote a later one."""
-        if isinstance(value, dict):
-            for name, item in value.items():
+        parts = value.items() if isinstance(value, dict) else ((key, item) for item in value)
+        for name, item in parts:
+            if isinstance(item, dict | list):
                 self._meet(item, name)
-        elif isinstance(value, list):
-            for item in value:
-                self._meet(item, key)
-        elif key in PEOPLE:
-            self._numbered(value)
+            elif name in PEOPLE and isinstance(item, str):
+                self._numbered(item)
 
     def _walk(self, value: Any, key: str) -> Any:
+        if isinstance(value, str):
+            return self._text(value, key) if value else value
         if isinstance(value, dict):
             return {k: self._walk(v, k) for k, v in value.items()}
-        if isinstance(value, list):
-            return [self._walk(v, key) for v in value]
-        return self._text(value, key) if isinstance(value, str) and value else value
+        return [self._walk(v, key) for v in value] if isinstance(value, list) else value
 
     def _text(self, text: str, key: str) -> str:
         if key in PEOPLE:
@@ -199,30 +198,34 @@ class _Hiding:
         if key in OURS:
             return text
         hidden, counts = self._once(text)
-        self.counts.update(counts)
+        if counts:
+            self.counts.update(counts)
         return hidden
 
     def _once(self, text: str) -> tuple[str, Counter[str]]:
         """Each text once, unless something was learnt since: versions of a record repeat its options."""
-        found = self._same.get((text, *self._learnt))
+        found = self._same.get(text)
         if found is None:
+            known = len(self.hiding.tokens)
             found = self._hidden(text)
-            self._same[text, *self._learnt] = found
+            if len(self.hiding.tokens) > known:
+                self._same.clear()
+            self._same[text] = found
         return found
-
-    @property
-    def _learnt(self) -> tuple[int, int]:
-        return len(self.hiding.tokens), len(self.people)
 
     def _hidden(self, text: str) -> tuple[str, Counter[str]]:
         """The text without secrets and people, and the places of each kind."""
-        names = sorted(self.people, key=len, reverse=True)
-        named = re.compile("|".join(map(re.escape, names))) if names else None
-        nameless, people = named.subn(lambda m: self.people[m[0]], text) if named else (text, 0)
+        nameless, people = self._names.subn(lambda m: self.people[m[0]], text)
         result = self.hiding.redacted(nameless)
         counts = Counter({entry.kind: entry.count for entry in result.report})
         counts.update({PERSON: people} if people else {})
         return _CITED.sub(self._digest, result.text), counts
+
+    @cached_property
+    def _names(self) -> re.Pattern[str]:
+        """Of everybody, once all are met."""
+        longest_first = sorted(self.people, key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
 
     def _numbered(self, name: str) -> str:
         if not name:
