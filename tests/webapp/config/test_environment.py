@@ -186,6 +186,7 @@ def test_what_is_asked_of_the_connection_reaches_it(tmp_path: Path) -> None:
     asked = "postgresql://db/cases?sslmode=verify-full&sslrootcert=/etc/ca%201.pem"
     options = environment.database(asked, tmp_path)["OPTIONS"]
     assert options.pop("connect_timeout") == environment.DATABASE_WAIT_S
+    assert options.pop("options") == "-c jit=off"
     assert options == {"sslmode": "verify-full", "sslrootcert": "/etc/ca 1.pem"}
 
 
