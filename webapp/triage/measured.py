@@ -78,7 +78,8 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """A benchmark that still runs, as far as it came. lines: the last ones it printed."""
+    """A run's raw output, as far as it came. results: of a benchmark that still runs. lines: the last ones
+    it printed."""
 
     results: tuple[Measured, ...]
     lines: tuple[str, ...]
@@ -113,24 +114,26 @@ def _shown(fact: Fact[Any], template: str, item: Sourced, looks: Sourced | None 
     return Measured(fact.title, (template, "triage/_measured.html"), item, meanwhile)
 
 
-def live(run: Run, pieces: int) -> Live | None:
-    """None when it is no benchmark, or has ended, or has printed nothing yet. Of more than a poll may
-    read each time only the last lines are shown: a machine may print without end. pieces: how many of its
-    output are stored; all who watch it share what was read of them."""
-    if run.kind != BENCHMARK or run.ended or not pieces:
+def live(run: Run, pieces: int, answers: int) -> Live | None:
+    """What a benchmark prints or printed; what a run of probes did of which nothing became evidence. None
+    when that is nothing, or was purged. Of more than a poll may read each time only the last lines are
+    shown: a machine may print without end. pieces: how many of its output are stored; all who watch it
+    share what was read of them."""
+    if not pieces or (run.kind != BENCHMARK and (answers or not run.ended)):
         return None
-    return _read(run.pk, run.names[0], pieces)
+    return _read(run.pk, "" if run.ended else run.names[0], pieces)
 
 
 @lru_cache(maxsize=RUNS_WATCHED)
 def _read(run_id: UUID, benchmark: str, _pieces: int) -> Live | None:
-    """Pieces are only ever added, so their number says what they are."""
+    """Pieces are only ever added, so their number says what they are. benchmark: "" for the lines alone."""
     raw = _printed(run_id)
     lines = [line for line in clean(raw).splitlines() if not line.startswith(_LOOK)]
     if not lines:
         return None
     text = "\n".join(lines)
-    readings = read_output(benchmark, Output(text, truncated=True)) if len(text) <= LIVE else ()
+    parsed = benchmark and len(text) <= LIVE
+    readings = read_output(benchmark, Output(text, truncated=True)) if parsed else ()
     return Live(tuple(_in_order(readings)), tuple(line[:300] for line in lines[-TAIL_LINES:]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tests.webapp.addresses import asked_in
 from tests.webapp.triage.conftest import gpu_vm
 from webapp.accounts.models import User
 from webapp.triage import intake, runs
-from webapp.triage.models import RunState
+from webapp.triage.models import OutputChunk, Run, RunState
 from webapp.triage.sessions import session_open
 from webapp.triage.templatetags.show import bus_gb_per_s
 
@@ -223,3 +224,36 @@ def test_how_far_samples_spread_stands_beside_each_figure(browser: Client, alice
     assert page.count("three interquartile ranges outside the quartiles") == 2
     assert page.count("Rows with outliers") == 1
     assert "<b>Rows with outliers: 1 of 1.</b>" in page
+
+
+def ended(run: Run, *pieces: bytes) -> str:
+    """The run after it printed these and ended; the path of its page."""
+    claim = runs.claim(run.pk)
+    assert claim
+    for number, piece in enumerate(pieces):
+        OutputChunk.objects.create(run=run, number=number, body=piece)
+    assert runs.finish(claim, RunState.PARTLY)
+    return f"/sessions/{run.session_id}/runs/{run.pk}"
+
+
+def test_what_a_benchmark_printed_is_shown_after_its_end_too(browser: Client, alice: User) -> None:
+    session = session_open(owner=alice, title="reloaded")
+    run = runs.queue_benchmark(session, gpu_vm(session, alice), alice, "bench.memory")
+    evidence = intake.take_benchmark_output(run, MEMORY.encode())
+    address = ended(run, MEMORY[:100].encode(), MEMORY[100:].encode())
+    page = unescape(browser.get(address).content.decode())
+    assert all(line in page for line in MEMORY.splitlines())
+    assert f"/evidence/{evidence.name}" in page
+    OutputChunk.objects.all().delete()  # as a purge does
+    assert "printed last" not in browser.get(address).content.decode()
+
+
+def test_of_probes_that_nothing_was_read_of_the_output_is_shown(
+    browser: Client, alice: User
+) -> None:
+    session = session_open(owner=alice, title="a shell that refuses")
+    run = runs.queue_probes(session, gpu_vm(session, alice), alice)
+    address = ended(run, b"This account is currently <not> available.\n")
+    page = browser.get(address).content.decode()
+    assert "What it printed last, 1 line." in page
+    assert "This account is currently &lt;not&gt; available." in page

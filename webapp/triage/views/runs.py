@@ -180,7 +180,7 @@ def run_context(
         "evidence": answers,
         "seen": seen_of(run, other),
         "expected": len(run.names),
-        "so_far": live(run, vars(run)["pieces"]),
+        "so_far": live(run, vars(run)["pieces"], vars(run)["answers"]),
         "waiting": other,
     }
 
