@@ -7,7 +7,16 @@ import argparse
 import sys
 from pathlib import Path
 
-from webapp.api.remote import decisions, evidence, links, machines, people, reasoning, sessions
+from webapp.api.remote import (
+    decisions,
+    evidence,
+    links,
+    machines,
+    people,
+    reasoning,
+    sessions,
+    trials,
+)
 from webapp.api.remote.command import Command
 from webapp.api.server import FAILED, Server, StopError, address, token_from
 
@@ -40,7 +49,7 @@ def command_line() -> argparse.ArgumentParser:
     )
     parser.add_argument("--plain", action="store_true", help="send the token over http")
     named = parser.add_subparsers(required=True, metavar="CMD", help="one of those below")
-    for topic in (sessions, evidence, machines, reasoning, decisions, links, people):
+    for topic in (sessions, evidence, machines, reasoning, decisions, trials, links, people):
         topic.register(named)
     return parser
 

@@ -36,9 +36,13 @@ class Server:
     def __init__(self, parts: SplitResult, token: str) -> None:
         self.parts, self.token = parts, token
 
-    def ask(self, method: str, path: str, body: bytes = b"", media_type: str = "") -> bytes:
+    def ask(
+        self, method: str, path: str, body: bytes = b"", media_type: str = "", if_match: str = ""
+    ) -> bytes:
         """The answer's body. Raises StopError for every refusal."""
         headers = {"Authorization": f"Bearer {self.token}"}
+        if if_match:
+            headers["If-Match"] = if_match
         if body:
             headers["Content-Type"] = media_type
         if method == "POST":
@@ -83,6 +87,12 @@ class Server:
     def sent(self, method: str, path: str, body: bytes, media_type: str) -> Any:
         return json.loads(self.ask(method, path, body, media_type))
 
+    def change(self, method: str, read: str, path: str, fields: dict[str, Any]) -> Any:
+        """What was read at `read` a moment ago is changed, unless somebody else did meanwhile."""
+        version = self.get(read)["version"]
+        body = json.dumps(fields, default=str).encode()
+        return json.loads(self.ask(method, path, body, "application/json", f'"{version}"'))
+
     def every(self, path: str, **query: Any) -> Iterator[dict[str, Any]]:
         """All rows of a list, page by page."""
         cursor = ""
@@ -99,7 +109,7 @@ class Server:
 
 
 def _code(status: int) -> int:
-    if status in {400, 404, 409, 413, 415, 422}:
+    if status in {400, 404, 409, 412, 413, 415, 422}:
         return USAGE
     return UNREACHABLE if status in {401, 403, 429, 502, 503, 504} else FAILED
 

@@ -19,6 +19,7 @@ import pytest
 
 from tests.agents.conftest import Sshd, ssh_keys, sshd
 from tests.webapp.api.conftest import Served
+from tests.webapp.review.test_verifying import output_of
 from webapp.api import client, server
 
 pytestmark = pytest.mark.service
@@ -69,7 +70,10 @@ def test_two_people_take_a_decision_to_its_end(command: Command) -> None:
     assert re.search(rf"{said}  carol .*  {asked}  @alice now", done(command("comments", session)))
     number = done(command("draft", session, "gpudirect_clique", "--reason", "as planned"))
     assert done(command("propose", session, number)).endswith("proposed, 1 to approve it")
-    assert f"judge decision {number}" in done(command("for-me", who="alice"))
+    waits = done(command("for-me", "--seen", who="alice"))
+    assert f"judge decision {number}" in waits
+    assert "carol named you: @alice now?" in waits
+    assert "named you" not in done(command("for-me", who="alice"))
     read = command("record", session, number, who="alice")
     assert "as planned" in read.out
     seen = read.err.split()[-1]
@@ -79,6 +83,7 @@ def test_two_people_take_a_decision_to_its_end(command: Command) -> None:
     assert own.code == server.USAGE
     judged = ("judge", session, number, "approve", "--reason", "go", "--seen", seen)
     assert done(command(*judged, who="alice")) == f"{number}  approved"
+    assert f"alice approved decision {number}: go" in done(command("for-me"))
     assert command("apply", session, number, who="alice").code == server.UNREACHABLE
     assert done(command("apply", session, number)) == f"{number}  applied"
     unproven = command("close", session, number, "verified", "--outcome", "it is faster")
@@ -93,6 +98,9 @@ def test_two_people_take_a_decision_to_its_end(command: Command) -> None:
 def test_a_proposal_is_taken_back_and_asked_anew(command: Command) -> None:
     session = done(command("sample", "--stage", "host"))
     number = done(command("draft", session, "engine_profile", "--reason", "-", given=b"to see"))
+    anew = ("draft", session, "engine_profile", "--reason", "to look first", "--again", number)
+    assert done(command(*anew)) == number
+    assert "to look first" in done(command("record", session, number))
     assert command("withdraw", session, number).code == server.USAGE
     instead = ("draft", session, "gpudirect_clique", "--reason", "x", "--instead", number)
     second = done(command(*instead))
@@ -103,6 +111,28 @@ def test_a_proposal_is_taken_back_and_asked_anew(command: Command) -> None:
     assert done(command("renew", session, second)).startswith(f"{second}  proposed")
     no = done(command("judge", session, second, "reject", "--reason", "not now", who="alice"))
     assert no == f"{second}  rejected"
+
+
+def test_what_is_served_is_said_from_the_file_that_the_command_reads(
+    command: Command, tmp_path: Path
+) -> None:
+    session, file = done(command("open", "slow")), tmp_path / "case.toml"
+    file.write_text("[model]\nname = 'GLM-5'\nlayers = 78\n[parallelism]\ntp = 8\n")
+    told = ("--workload", str(file), "--own-words", "-", "--vmid", "101")
+    done(command("describe", session, *told, given=b"It waits."))
+    done(command("describe", session, "--title", "GLM-5 is slow"))
+    found = json.loads(done(command("get", f"/sessions/{session}")))
+    assert found["workload"] == {"model": {"name": "GLM-5", "layers": 78}, "parallelism": {"tp": 8}}
+    assert (found["title"], found["own_words"], found["vmid"]) == (
+        "GLM-5 is slow",
+        "It waits.",
+        101,
+    )
+    file.write_text("[model]\nlayers = 'many'\n")
+    assert command("describe", session, "--workload", str(file)).code == server.USAGE
+    file.write_text("{}")
+    assert "is no TOML" in command("describe", session, "--workload", str(file)).err
+    assert command("use-measured", session, "paste@000000000000").code == server.USAGE
 
 
 def test_outputs_are_given_found_again_and_explained(command: Command, tmp_path: Path) -> None:
@@ -150,6 +180,22 @@ def test_what_would_be_hidden_is_seen_before_and_a_bundle_opens_again(
     assert "guest" in json.loads(done(command("topology", again)))
     assert "P2" in done(command("plan", again))
     assert again in done(command("search", "take", "--kind", "session"))
+
+
+def test_an_a_b_is_measured_by_hand_from_a_terminal(command: Command) -> None:
+    session = done(command("open", "a try"))
+    arms = (session, "host_governor", "bench.copy")
+    first = done(command("ab", *arms, "--runs", "2"))
+    assert [one.split()[:3] for one in first.splitlines()[:2]] == [
+        ["1", "arm", "A"],
+        ["2", "arm", "B"],
+    ]
+    assert "once a decision for it was approved" in first
+    so_far = done(command("ab-give", *arms, "1", "-", "--runs", "2", given=output_of(3.4)))
+    assert so_far.splitlines()[0].endswith("measured")
+    refused = command("ab-give", *arms, "2", "-", "--runs", "2", given=output_of(2.8))
+    assert "has to be approved first" in refused.err
+    assert "Which machine?" in command("ab-run", *arms, "2", "--runs", "2", "--yes").err
 
 
 def test_a_link_is_made_seen_and_closed(command: Command) -> None:

@@ -42,7 +42,7 @@ def listed(server: Server, options: argparse.Namespace) -> int:
     where = of(options) if getattr(options, "session", "") else ""
     for one in server.every(f"{where}/{options.rows}"):
         if one.get("usable", True):
-            say(line(options.line.format(**one)))
+            say(line(options.line.format(**one)).rstrip())
     return DONE
 
 

@@ -59,8 +59,13 @@ def draft(server: Server, options: argparse.Namespace) -> int:
     fields = {"chosen": options.option, "reason": text(options.reason), "title": options.title}
     if options.instead:
         fields["supersedes"] = options.instead
-    unsafe = options.unsafe_understood
-    made = server.post(f"{of(options)}/decisions", unsafe_understood=unsafe, **fields)
+    fields["unsafe_understood"] = options.unsafe_understood
+    path = f"{of(options)}/decisions"
+    if options.again:
+        one = f"{path}/{options.again}"
+        made = server.change("PATCH", one, one, fields)
+    else:
+        made = server.post(path, **fields)
     say(str(made["number"]))
     return DONE
 
@@ -139,6 +144,7 @@ def _add_writing(named: Any) -> None:
     drafted.add_argument("option", nargs="+", help="ids of the options that are chosen")
     drafted.add_argument("--reason", required=True, help="why these; - for standard input")
     drafted.add_argument("--title", default="", help="else the options' own")
+    drafted.add_argument("--again", type=int, metavar="N", help="write this draft anew")
     drafted.add_argument("--instead", type=int, metavar="N", help="of the record it replaces")
     drafted.add_argument(
         "--unsafe-understood", action="store_true", help="you read why an option is unsafe"

@@ -60,14 +60,14 @@ def accept_key(server: Server, options: argparse.Namespace) -> int:
 
 def run(server: Server, options: argparse.Namespace) -> int:
     """Starts it, and follows it."""
-    fields: dict[str, Any] = {"target": options.target or _only_target(server, options)}
+    fields: dict[str, Any] = {"target": options.target or only_target(server, options)}
     if options.what != "probes":
         choices = dict(_choice(given) for given in options.set)
         fields |= {"benchmark": options.what, "yes": options.yes, "choices": choices}
     elif options.only:
         fields["probes"] = options.only
     made = server.post(f"{of(options)}/runs", **fields)
-    return _followed(server, f"{of(options)}/runs/{made['id']}")
+    return followed(server, f"{of(options)}/runs/{made['id']}")
 
 
 def _choice(given: str) -> tuple[str, str]:
@@ -79,7 +79,7 @@ def _choice(given: str) -> tuple[str, str]:
 
 def follow(server: Server, options: argparse.Namespace) -> int:
     """Its output from the beginning, as `run` prints it."""
-    return _followed(server, _run_of(server, options))
+    return followed(server, _run_of(server, options))
 
 
 def cancel(server: Server, options: argparse.Namespace) -> int:
@@ -92,7 +92,7 @@ def cancel(server: Server, options: argparse.Namespace) -> int:
 def again(server: Server, options: argparse.Namespace) -> int:
     """Starts the same once more, and follows it."""
     made = server.post(f"{_run_of(server, options)}/again", yes=options.yes)
-    return _followed(server, f"{of(options)}/runs/{made['id']}")
+    return followed(server, f"{of(options)}/runs/{made['id']}")
 
 
 def _run_of(server: Server, options: argparse.Namespace) -> str:
@@ -103,7 +103,7 @@ def _run_of(server: Server, options: argparse.Namespace) -> str:
     raise StopError(USAGE, f"There is no run {options.number} in this session.")
 
 
-def _followed(server: Server, path: str) -> int:
+def followed(server: Server, path: str) -> int:
     """Prints its output until it ended; the code says how."""
     offset = 0
     while True:
@@ -121,7 +121,7 @@ def _followed(server: Server, path: str) -> int:
     return codes.get(ended["state"], FAILED)
 
 
-def _only_target(server: Server, options: argparse.Namespace) -> int:
+def only_target(server: Server, options: argparse.Namespace) -> int:
     found = list(server.every(f"{of(options)}/targets"))
     if len(found) == 1:
         return int(found[0]["id"])
