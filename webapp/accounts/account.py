@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts import throttle
 from webapp.accounts.forms import EmailForm, PasswordForm, TokenForm
@@ -20,7 +20,7 @@ from webapp.accounts.typed import typed
 MOST_TOKENS = 50  # good at once; more is a program that makes them in a loop
 
 
-@require_GET
+@require_safe
 def account(request: HttpRequest) -> HttpResponse:
     return _page(request)
 

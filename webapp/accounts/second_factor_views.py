@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 @login_not_required
 @never_cache
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def code(request: HttpRequest) -> HttpResponse:
     """The second half of signing in, for those whose password was right a moment ago."""
     passed = request.session.get(PASSED, {})
@@ -77,7 +77,7 @@ def _tried(user: User, given: str) -> tuple[str, int]:
 
 
 @never_cache
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def manage(request: HttpRequest) -> HttpResponse:
     """Turn it on in two steps; the recovery codes are on the answer to the second and nowhere else."""
     user = cast(User, request.user)

@@ -26,7 +26,7 @@ from webapp.accounts.typed import typed
 
 @login_not_required
 @never_cache
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def welcome(request: HttpRequest, token: str) -> HttpResponse:
     """The page a one-time link opens: choose a name and a password, and be signed in."""
     link = OneTimeLink.find(token)
@@ -44,12 +44,12 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
 
 
 @login_not_required
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
     form = AuthenticationForm(request, request.POST or None)
     if request.headers.get("HX-Request"):  # a fragment of a page whose reader is signed out by now
         return HttpResponse(status=204, headers={"HX-Refresh": "true"})
-    if request.method == "GET":
+    if request.method != "POST":
         return _sign_in_page(request, AuthenticationForm(request))
     name, address = request.POST.get("username", ""), request.META.get("REMOTE_ADDR", "")
     if not throttle.may_try(name, address):
@@ -87,7 +87,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 
 
 @never_cache
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def people(request: HttpRequest) -> HttpResponse:
     """Administrators see who has an account, change what they may do, and make invitations."""
     if not request.user.is_staff:

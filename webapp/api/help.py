@@ -9,7 +9,7 @@ from functools import cache
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from webapp.api.api import api
 from webapp.help.pages import PAGES
@@ -55,7 +55,7 @@ EXAMPLES = (
 )
 
 
-@require_GET
+@require_safe
 def api_help(request: HttpRequest) -> HttpResponse:
     context = {
         "nav": "help",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 
 from agents.collector import build_script, script_sha256
 from agents.facts import View
@@ -75,14 +75,16 @@ def _built_again(script: HandedScript, probes: Sequence[Probe]) -> str:
     return build_script(probes, role=View(script.role), nonce=script.nonce)
 
 
-def download(script: HandedScript, *, by: User | None, show: bool = False) -> HttpResponse:
-    """Plain text that no browser runs; to look at it is not to download it."""
+def download(request: HttpRequest, script: HandedScript, *, by: User | None) -> HttpResponse:
+    """Plain text that no browser runs; to look at it, by ?show=1 or HEAD, is not to download it."""
     response = HttpResponse(script.text, content_type="text/plain; charset=utf-8")
     response["X-Content-Type-Options"] = "nosniff"
     response["Cache-Control"] = "no-store"
-    if show:
+    if request.GET.get("show"):
         return response
     response["Content-Disposition"] = f'attachment; filename="{script.name}"'
+    if request.method == "HEAD":
+        return response
     Download.objects.create(script=script, by=by)
     if script.link and by is None:
         script.link.reach(Step.DOWNLOADED)

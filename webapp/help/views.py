@@ -10,7 +10,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from agents.facts import View
 from webapp.accounts.models import GIVEN
@@ -104,14 +104,14 @@ _SHOWN: dict[str, Callable[[], dict[str, Any]]] = {
 
 
 @login_not_required
-@require_GET
+@require_safe
 def index(request: HttpRequest) -> HttpResponse:
     context = {"nav": "help"}
     return TemplateResponse(request, "help/index.html", context)
 
 
 @login_not_required
-@require_GET
+@require_safe
 def page(request: HttpRequest, slug: str) -> HttpResponse:
     """Raises Http404 for a page there is none of. Those for people with an account ask for it."""
     shown, found = _SHOWN.get(slug), PAGES.get(slug)

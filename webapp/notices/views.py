@@ -36,7 +36,7 @@ def choose(request: HttpRequest) -> HttpResponse:
 
 
 @never_cache
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def webhooks(request: HttpRequest) -> HttpResponse:
     """Those that are told of every session."""
     if not acting(request).is_staff:
@@ -54,7 +54,7 @@ def remove(request: HttpRequest, webhook_id: UUID) -> HttpResponse:
 
 
 @never_cache
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @on_session
 def session_webhooks(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """Those that are told of this session; only who may change them sees their whole addresses."""

@@ -132,7 +132,7 @@ def collector(
     probes = handed_for(view)
     if asked.missing:
         probes = still_missing(session, view) or probes
-    return download(collector_for(session, view, probes), by=acting(request))
+    return download(request, collector_for(session, view, probes), by=acting(request))
 
 
 @router.get(S + "/plan", auth=READ, response=list[Phase])
@@ -178,7 +178,7 @@ def phase_script(
     ]
     if not fitting:
         raise RefusedError(404, "There is no such script now; the plan says why.")
-    return download(handed(session, None, fitting[0]), by=acting(request))
+    return download(request, handed(session, None, fitting[0]), by=acting(request))
 
 
 @router.get(S + "/scripts/{str:sha256}", auth=READ, response={200: None}, openapi_extra=A_SCRIPT)
@@ -186,7 +186,7 @@ def kept_script(request: HttpRequest, session_id: UUID, sha256: str) -> HttpResp
     """A script as it was handed out, whatever would be made today."""
     session = session_of(request, session_id)
     kept = get_object_or_404(HandedScript, session=session, sha256=sha256, link=None)
-    return download(kept, by=acting(request))
+    return download(request, kept, by=acting(request))
 
 
 @router.get(

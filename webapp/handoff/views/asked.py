@@ -18,7 +18,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from agents.collector import limits_s
 from agents.facts import View
@@ -58,7 +58,7 @@ ROOT_ANSWERS = (("yes", "Yes"), ("colleague", "No, but a colleague has"), ("no",
 
 @login_not_required
 @never_cache
-@require_GET
+@require_safe
 def enter(request: HttpRequest, token: str) -> HttpResponse:
     """The address that was sent: from here on the browser's session stands for the token."""
     link = Link.find(token)
@@ -111,10 +111,10 @@ def _opened_signed_in(request: HttpRequest, link: Link) -> None:
         link.opened_by.add(request.user.pk)
 
 
-@require_GET
+@require_safe
 @through_link
 def asked(request: HttpRequest, link: Link) -> HttpResponse:
-    if link.opened_at is None:
+    if link.opened_at is None and request.method == "GET":  # a mail program looks by HEAD
         link.reach(Step.OPENED)
     _opened_signed_in(request, link)
     answers = list(link.given.select_related("evidence").defer(*_BYTES).annotate(mine=CAME_ALONE))
@@ -258,7 +258,7 @@ def decline(request: HttpRequest, link: Link) -> HttpResponse:
 
 @login_not_required
 @never_cache
-@require_GET
+@require_safe
 def fetch(request: HttpRequest, sha256: str) -> HttpResponse:
     """A script of an open link, by its own hash: nobody knows that who was not shown the script."""
     # Links may offer the very same script: it counts for the one that this browser came by.
@@ -272,4 +272,4 @@ def fetch(request: HttpRequest, sha256: str) -> HttpResponse:
         raise Http404
     if script.link and not throttle.may_fetch(script.link.pk):
         return HttpResponse("Fetched very often; wait ten minutes.\n", status=429)
-    return scripts.download(script, by=None, show="show" in request.GET)
+    return scripts.download(request, script, by=None)

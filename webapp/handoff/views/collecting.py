@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from agents.facts import View
 from agents.probes import handed_for
@@ -13,7 +13,7 @@ from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import acting, on_session
 
 
-@require_GET
+@require_safe
 @on_session
 def script(request: HttpRequest, session: DiagnosisSession, role: str) -> HttpResponse:
     """The read-only script of one role; with `missing`, only what the session has no answer to."""
@@ -24,4 +24,4 @@ def script(request: HttpRequest, session: DiagnosisSession, role: str) -> HttpRe
     if request.GET.get("missing"):
         probes = still_missing(session, view) or probes
     made = collector_for(session, view, probes)
-    return download(made, by=acting(request), show=bool(request.GET.get("show")))
+    return download(request, made, by=acting(request))

@@ -15,7 +15,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from agents.facts import View
 from webapp.accounts.typed import typed
@@ -35,7 +35,7 @@ LONGEST_PURPOSE = 2000
 ANSWERS_SHOWN = 20
 
 
-@require_GET
+@require_safe
 @on_session
 def links(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """The links and how far each got, with the form for a new one; 204 when nothing is new."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from webapp.diagnosis.scripts import clique_instructions
 from webapp.handoff.models import Download, HandedScript
@@ -18,7 +18,7 @@ from webapp.triage.views.shell import acting, on_session, shell
 SHOWN = 100  # downloads
 
 
-@require_GET
+@require_safe
 @on_session
 def plan(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     found = session_diagnosis(session)
@@ -48,7 +48,7 @@ def _handed_out(session: DiagnosisSession) -> list[tuple[HandedScript, list[Down
     return list(found.values())
 
 
-@require_GET
+@require_safe
 @on_session
 def phase_file(
     request: HttpRequest, session: DiagnosisSession, phase: str, role: str, act: str
@@ -61,16 +61,14 @@ def phase_file(
     made = scripts.get((phase, role, act))
     if made is None:
         return redirect("handoff:plan", session.pk)
-    return download(
-        handed(session, None, made), by=acting(request), show=bool(request.GET.get("show"))
-    )
+    return download(request, handed(session, None, made), by=acting(request))
 
 
-@require_GET
+@require_safe
 @on_session
 def kept_file(request: HttpRequest, session: DiagnosisSession, sha256: str) -> HttpResponse:
     """A script as it was handed out, whatever would be made today."""
     script = HandedScript.objects.filter(session=session, sha256=sha256).first()
     if script is None:
         raise Http404
-    return download(script, by=acting(request), show=bool(request.GET.get("show")))
+    return download(request, script, by=acting(request))

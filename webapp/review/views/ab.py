@@ -44,7 +44,7 @@ OVER = (
 )
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @on_session
 def trial_page(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """?option=, ?benchmark=, ?runs= and ?set= say what is tried; POST starts the next run."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from webapp.diagnosis.catalogue import all_hypotheses
 from webapp.review.memory import seen_before
@@ -13,7 +13,7 @@ from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import acting, on_session
 
 
-@require_GET
+@require_safe
 @on_session
 def alike(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     found = seen_before(session, acting(request), session_diagnosis(session))

@@ -9,7 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from webapp.review.bundle.export import bundle
 from webapp.review.bundle.format import BundleError
@@ -22,7 +22,7 @@ from webapp.triage.redacting import RedactionError, key_of
 from webapp.triage.views.shell import acting, on_session
 
 
-@require_GET
+@require_safe
 @on_session
 def take_away(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """Redacted unless ?raw=1; ?key=1 tells what the words stand for that outputs were redacted by."""
@@ -39,7 +39,7 @@ def take_away(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     return response
 
 
-@require_GET
+@require_safe
 @on_session
 def hidden(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """What the files hide: a page, and a part of the summary; ?all=1 counts in long outputs, too."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from webapp.diagnosis.compare.calibration import calibrated
 from webapp.review.calibration import figure, scored
@@ -13,7 +13,7 @@ from webapp.triage.views.shell import acting
 SHOWN = 100
 
 
-@require_GET
+@require_safe
 def calibration(request: HttpRequest) -> HttpResponse:
     found = scored(acting(request))
     context = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from webapp.diagnosis.compare.changed import changed
 from webapp.review.scoring import applied
@@ -13,7 +13,7 @@ from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import on_session, shell
 
 
-@require_GET
+@require_safe
 @on_session
 def changes(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """?from= and ?to= are states; without them the last change, else first and last evidence."""

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.models import Role
 from webapp.handoff.coming import to_accept
@@ -52,7 +52,7 @@ def _back(request: HttpRequest, session: DiagnosisSession) -> str:
     return f"{back}#{spot}" if re.fullmatch(r"[\w-]+", spot) else back
 
 
-@require_GET
+@require_safe
 @on_session
 def discussion(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """?about= an anchor shows its threads first, with a form; htmx gets the form alone."""
@@ -66,7 +66,7 @@ def discussion(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     return TemplateResponse(request, "review/discussion.html", context)
 
 
-@require_GET
+@require_safe
 def for_me(request: HttpRequest) -> HttpResponse:
     """What waits for this person's word, what was said of their proposals, what they are asked for, and
     where somebody named them."""
@@ -84,5 +84,6 @@ def for_me(request: HttpRequest) -> HttpResponse:
         "asked": asked,
         "came": to_accept(user)[:MOST],
     }
-    all_seen(user)
+    if request.method == "GET":  # HEAD shows nobody anything
+        all_seen(user)
     return TemplateResponse(request, "review/for_me.html", context)

@@ -33,13 +33,13 @@ from webapp.triage.views.shell import acting, on_session, shell
 WORDS = ("title", "reason", "drivers", "consequences", "passed_over")
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @on_session
 def decide(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """?draft=N goes on with a draft, ?instead=N starts one that takes the place of a record."""
     result = session_diagnosis(session)
     draft, instead = _named(request, session, "draft"), _named(request, session, "instead")
-    if request.method == "GET":
+    if request.method != "POST":
         return _page(request, session, result, draft, instead, _typed_before(draft or instead))
     try:
         decision = _written(request, session, result, draft, instead)

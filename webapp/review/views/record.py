@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.models import Role
 from webapp.diagnosis.case import OptionStatus
@@ -48,7 +48,7 @@ SAID = {
 }
 
 
-@require_GET
+@require_safe
 @on_session
 def decision(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
     """?format=md exports it."""
@@ -107,7 +107,7 @@ def _page(
     return TemplateResponse(request, "review/decision.html", context, status=status)
 
 
-@require_GET
+@require_safe
 @on_session
 def versions(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
     """?from= and ?to= are version numbers; without them, what you judged and the newest. Before anything
@@ -236,7 +236,7 @@ def close(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpR
     return redirect("review:decision", session.pk, number)
 
 
-@require_GET
+@require_safe
 def decisions(request: HttpRequest) -> HttpResponse:
     """Every decision of the sessions this person may see, newest first; ?q= searches, ?state= narrows,
     ?before= is the last one seen."""

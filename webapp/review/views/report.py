@@ -9,7 +9,7 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.review.report.contents import Report, report_of
@@ -24,7 +24,7 @@ from webapp.triage.views.shell import on_session
 SHEETS = ("tokens", "base", "components", "figures", "reasoning")
 
 
-@require_GET
+@require_safe
 @on_session
 def report(request: HttpRequest, session: DiagnosisSession, form: str) -> HttpResponse:
     """form: html, md or json; redacted unless ?raw=1."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from webapp.diagnosis.compare.verification import left_out
 from webapp.review.before_after import BeforeAfter, before_after, outputs
@@ -25,7 +25,7 @@ class Refused:
     typed: str
 
 
-@require_GET
+@require_safe
 @on_session
 def verify(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """?before= and ?after= pick two states; without them the session proposes."""

@@ -8,7 +8,7 @@ from django.core.paginator import Paginator
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from webapp.triage.audit import broken, exported, filtered
 from webapp.triage.models import DiagnosisSession
@@ -19,7 +19,7 @@ PER_PAGE = 100
 CHECKED_UNASKED = 1000
 
 
-@require_GET
+@require_safe
 @on_session
 def audit(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """?kind= and ?actor= narrow; ?check=1 checks a long chain; ?format=jsonl takes all of it away."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from agents.benchmark import all_benchmarks
 from webapp.triage.by_hand import file_of, program
@@ -11,7 +11,7 @@ from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import on_session
 
 
-@require_GET
+@require_safe
 @on_session
 def program_file(request: HttpRequest, session: DiagnosisSession, benchmark: str) -> HttpResponse:
     """The very bytes that a run would send there; their hash stands on the page."""

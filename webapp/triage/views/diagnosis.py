@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from agents.facts.host import PLATFORM
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pMatrix
@@ -31,7 +31,7 @@ from webapp.triage.views.reasoning import what_if_context
 from webapp.triage.views.shell import on_session, shell
 
 
-@require_GET
+@require_safe
 @on_session
 def session_home(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """Leads to the first step that is not done."""
@@ -39,7 +39,7 @@ def session_home(request: HttpRequest, session: DiagnosisSession) -> HttpRespons
     return redirect(next((entry["url"] for entry in rail if not entry["done"]), rail[5]["url"]))
 
 
-@require_GET
+@require_safe
 @on_session
 def diagnosis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     result = session_diagnosis(session)
@@ -87,7 +87,7 @@ def _share(verdict: Verdict) -> float:
     return verdict.share_ms[1] if verdict.share_ms else 0.0
 
 
-@require_GET
+@require_safe
 @on_session
 def topology(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     stored = facts_of(session)

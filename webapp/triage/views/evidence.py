@@ -10,7 +10,7 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from agents.framing import clean
 from agents.redaction import Redacted
@@ -64,7 +64,7 @@ class Hits:
         return self.at % len(self.lines) + 1 if self.lines else 1
 
 
-@require_GET
+@require_safe
 @on_session
 def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> HttpResponse:
     found = find(session, name)

@@ -25,11 +25,11 @@ from webapp.triage.views.shell import acting
 
 @never_cache
 @sensitive_post_parameters("private_key", "passphrase")
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def keys(request: HttpRequest) -> HttpResponse:
     user = acting(request)
     refuse_unless_operator(user)
-    if request.method == "GET":
+    if request.method != "POST":
         return _page(request, StoredKeyForm(user=user))
     form = StoredKeyForm(request.POST, user=user)
     if form.is_valid():

@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from agents.collector import PreviewLine, limits_s, preview, run_limit_s
 from agents.facts import ReadingKind, View, all_facts
@@ -104,7 +104,7 @@ def preview_of(role: View) -> list[tuple[PreviewLine, list[PreviewLine]]]:
     ]
 
 
-@require_GET
+@require_safe
 @on_session
 def guest(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     return _look(request, session, View.GUEST)
@@ -145,7 +145,7 @@ def _look(
     return TemplateResponse(request, f"triage/{role.value}.html", context, status=status)
 
 
-@require_GET
+@require_safe
 @on_session
 def path(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     facts = facts_of(session)
@@ -172,7 +172,7 @@ def path(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     return TemplateResponse(request, "triage/path.html", context)
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @on_session
 def host(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     if request.method == "POST":

@@ -21,12 +21,12 @@ from webapp.triage.runs import PROBES
 from webapp.triage.views.shell import acting, on_session, shell
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @on_session
 def side_by_side(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """?add=1 shows the form that adds machines, and nothing of those there are."""
     user = acting(request)
-    if request.method == "GET":
+    if request.method != "POST":
         form = GroupForm(user=user) if request.GET.get("add") else None
         return _page(request, session, form)
     if not may_connect(user):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from django.http import HttpRequest, JsonResponse
 from django.urls import reverse
 from django.utils.text import slugify
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from webapp.accounts.models import User
 from webapp.diagnosis.reference.glossary import GLOSSARY
@@ -32,7 +32,7 @@ OF_ADMINISTRATORS = (
 Entry = dict[str, str]
 
 
-@require_GET
+@require_safe
 def palette(request: HttpRequest) -> JsonResponse:
     """[{text, kind, href}], in the order of the list."""
     return JsonResponse(list(_entries(acting(request))), safe=False)

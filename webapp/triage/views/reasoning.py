@@ -8,7 +8,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from webapp.diagnosis.explain import Section, for_a_manager, for_an_engineer
 from webapp.diagnosis.facts import Facts
@@ -34,7 +34,7 @@ class Source:
     older: bool
 
 
-@require_GET
+@require_safe
 @on_session
 def what_if(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """The bound under the sliders' values: a fragment for htmx, else a page of its own."""
@@ -52,7 +52,7 @@ def what_if_context(facts: Facts, asked: Mapping[str, str]) -> dict[str, Any]:
     return {"sliders": chosen, "outcome": found, "what_if_bar": time_bar(found.bound)}
 
 
-@require_GET
+@require_safe
 @on_session
 def summary(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """A paragraph for a manager and a page for an engineer, from the same diagnosis."""

@@ -14,7 +14,7 @@ from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from agents.benchmark import all_benchmarks
 from webapp.accounts.models import User
@@ -92,7 +92,7 @@ def _queue_measurement(
     return queue_benchmark(session, target, acting(request), name, arguments)
 
 
-@require_GET
+@require_safe
 @on_session
 def watch(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> HttpResponse:
     """The live fragment of a run; 204 when nothing is new since `seen`. The page where nobody asks for a
@@ -125,7 +125,7 @@ def _page(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> Http
     return TemplateResponse(request, "triage/run.html", page)
 
 
-@require_GET
+@require_safe
 @on_session
 def numbered(request: HttpRequest, session: DiagnosisSession, run_number: int) -> HttpResponse:
     """To a run by its number, as people and threads call it."""

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from webapp.triage.found import details
 from webapp.triage.models import Entry
@@ -28,7 +28,7 @@ KINDS = {
 }
 
 
-@require_GET
+@require_safe
 def search(request: HttpRequest) -> HttpResponse:
     """?q= words, ?kind= only one kind, ?before= the id of the last one seen."""
     q, kind = request.GET.get("q", "").strip()[:200], request.GET.get("kind", "")

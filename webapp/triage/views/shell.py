@@ -15,7 +15,7 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from webapp.accounts.models import GIVEN, Role, User
 from webapp.diagnosis.diagnosis import Diagnosis
@@ -188,7 +188,7 @@ def activity_of(session: DiagnosisSession, people: Sequence[Person]) -> dict[str
     return {**found, "seen_activity": f"{last}:{','.join(found['others'])}"}
 
 
-@require_GET
+@require_safe
 @on_session
 def activity(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """The feed's live fragment; 204 when nothing is new since `seen`."""

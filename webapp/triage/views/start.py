@@ -10,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from agents.samples import load
 from webapp.accounts.models import User
@@ -29,7 +29,7 @@ from webapp.triage.views.shell import STEPS, acting
 LARGEST_UPLOAD_BYTES = 50 * 2**20
 
 
-@require_GET
+@require_safe
 def start(request: HttpRequest) -> HttpResponse:
     asked = Asked.of(request.GET.dict())
     found = page(acting(request), asked, request.GET.get("before", ""))

@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from webapp.config import health
 from webapp.triage import bodies, intake, queue, runs
@@ -35,7 +35,7 @@ def for_administrators(view: View) -> View:
 
 
 @never_cache
-@require_GET
+@require_safe
 @for_administrators
 def stuck(request: HttpRequest) -> HttpResponse:
     found = found_stuck(timezone.now())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from agents.facts.bench import COPY
 from webapp.diagnosis.matching import with_vm
@@ -42,7 +42,7 @@ STANDING = Standing(
 )
 
 
-@require_GET
+@require_safe
 @for_administrators
 def styleguide(request: HttpRequest) -> HttpResponse:
     facts = sample_facts("kpro6@host")

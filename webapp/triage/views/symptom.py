@@ -31,7 +31,7 @@ COMMON = (
 )
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @on_session
 def symptom(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     if request.method == "POST":
@@ -116,7 +116,7 @@ def _preset_of(model: dict[str, Any]) -> str:
     return next(alike, "")
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @on_session
 def hypothesis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     conflict = None
