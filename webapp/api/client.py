@@ -10,15 +10,24 @@ from pathlib import Path
 from webapp.api.remote import (
     decisions,
     evidence,
+    groups,
+    keys,
     links,
     machines,
     people,
     reasoning,
     sessions,
+    telling,
     trials,
 )
 from webapp.api.remote.command import Command
 from webapp.api.server import FAILED, Server, StopError, address, token_from
+
+# As --help lists them.
+TOPICS = (
+    *(sessions, evidence, machines, keys, groups, reasoning, decisions, trials, links),
+    *(people, telling),
+)
 
 
 def main(argv: list[str]) -> int:
@@ -49,7 +58,7 @@ def command_line() -> argparse.ArgumentParser:
     )
     parser.add_argument("--plain", action="store_true", help="send the token over http")
     named = parser.add_subparsers(required=True, metavar="CMD", help="one of those below")
-    for topic in (sessions, evidence, machines, reasoning, decisions, trials, links, people):
+    for topic in TOPICS:
         topic.register(named)
     return parser
 

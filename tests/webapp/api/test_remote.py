@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import pytest
 
-from tests.agents.conftest import Sshd, ssh_keys, sshd
+from tests.agents.conftest import Sshd, make_key, ssh_keys, sshd
 from tests.webapp.api.conftest import Served
 from tests.webapp.review.test_verifying import output_of
 from webapp.api import client, server
@@ -239,6 +240,50 @@ def test_a_machine_is_added_its_key_compared_and_a_few_questions_asked(
     assert command("run", session, "bench.copy", "--set", "sizes").code == server.USAGE
 
 
+def test_a_group_is_added_and_compared(command: Command, sshd: Sshd, tmp_path: Path) -> None:
+    session, known = done(command("open", "a group")), tmp_path / "known_hosts"
+    known.write_text(f"[127.0.0.1]:{sshd.port} {(sshd.folder / 'host_key.pub').read_text()}")
+    machine = f"{getpass.getuser()}@127.0.0.1:{sshd.port}"
+    more = (machine, "--known-hosts", str(known), "--identity-file", str(sshd.folder / "user_key"))
+    assert done(command("add-machines", session, *more)).startswith("1 added; the host keys of 1")
+    assert re.match(r"1  (queued|running)", done(command("run-all", session)))
+    done(command("cancel", session, "1"))
+    assert command("machines", session).code == server.DONE
+    number = done(command("targets", session)).split()[0]
+    assert "is not known any more" in done(command("forget-key", session, number))
+    assert "not accepted" in command("accept-key", session, number).out
+
+
+def test_a_key_is_stored_from_a_file_and_its_secret_forgotten(
+    command: Command, tmp_path: Path
+) -> None:
+    make_key(tmp_path / "id")
+    key = done(command("store-key", "lab", str(tmp_path / "id")))
+    assert f"{key}  SHA256:" in done(command("keys"))
+    done(command("remove-key", key))
+    assert key not in done(command("keys"))
+    broken = command("store-key", "lab", "-", given=b"no key")
+    assert (broken.code, broken.out) == (server.USAGE, "")
+
+
+def test_who_is_told_is_chosen_from_a_terminal(command: Command) -> None:
+    session = done(command("open", "told"))
+    assert "x  run_finished" in done(command("notices", "run_finished", who="alice"))
+    assert "There is no nonsense" in command("notices", "nonsense").err
+    hook = ("https://1.1.1.1/hook", "run_finished", "--session", session)
+    made, secret = done(command("add-webhook", *hook)).split()
+    listed = done(command("webhooks", "--session", session))
+    assert listed == f"{made}  run_finished  https://1.1.1.1/hook"
+    assert secret not in listed
+    done(command("remove-webhook", made, "--session", session))
+    assert done(command("webhooks", "--session", session)) == ""
+    done(command("quorum", session, "2"))
+    assert command("quorum", session, "99").code == server.USAGE
+    assert command("stuck").code == server.DONE
+    assert command("stuck", who="alice").code == server.UNREACHABLE
+    assert command("end-lost", str(UUID(int=0))).code == server.USAGE
+
+
 def test_people_are_seen_to_by_a_token_that_may(command: Command) -> None:
     assert "may read, write, run, people until" in done(command("me"))
     assert re.fullmatch(r"http://.*/welcome/\S+", done(command("invite", "viewer")))
@@ -266,9 +311,12 @@ def test_ones_own_tokens_and_any_other_answer(served: Served, command: Command) 
 
 
 def test_every_command_has_words_of_its_own() -> None:
-    """And none that another one has: a prefix is no command."""
+    """And no argument that takes the place of where the token goes, or of the token."""
     parser = client.command_line()
     (named,) = (a for a in parser._actions if isinstance(a.choices, dict))
     choices: dict[str, Any] = named.choices  # type: ignore[assignment]
     assert len(choices) > 50
     assert len({one.description for one in choices.values()}) == len(choices)
+    shared = {action.dest for action in parser._actions} | {"command"}
+    for name, one in choices.items():
+        assert not shared & {action.dest for action in one._actions if action.dest != "help"}, name

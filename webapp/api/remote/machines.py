@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from webapp.api.remote.command import add, line, listed, numbered, of, rows, say, with_session
 from webapp.api.server import DONE, FAILED, PARTLY, UNREACHABLE, USAGE, Server, StopError
 
-KEYS = ("keys", "{id}  {fingerprint}  {kind}  {name}")
 OF_A_SESSION = (
     (
         "runs",
@@ -45,17 +44,6 @@ def _place(machine: str) -> dict[str, Any]:
     if parts.scheme != "ssh" or not place["host"]:
         raise StopError(USAGE, f"{machine} is no machine: ssh://root@gpu-vm:22, or local:")
     return place | ({"user": parts.username} if parts.username else {})
-
-
-def accept_key(server: Server, options: argparse.Namespace) -> int:
-    """Shows the host key; pins it once it is named, as who compared it does."""
-    path = f"{of(options)}/targets/{options.target}/key"
-    named = {"fingerprint": options.fingerprint}
-    found = server.post(path, **named) if options.fingerprint else server.get(path)
-    through = f" through {line(found['through'])}" if found["through"] else ""
-    known = "changed" if found["changed"] else "accepted" if found["accepted"] else "not accepted"
-    say(f"{found['fingerprint']}  {line(found['host'])}:{found['port']}{through}  {known}")
-    return DONE if found["accepted"] else UNREACHABLE
 
 
 def run(server: Server, options: argparse.Namespace) -> int:
@@ -130,7 +118,6 @@ def only_target(server: Server, options: argparse.Namespace) -> int:
 
 
 def register(named: Any) -> None:
-    rows(add(named, "keys", listed, "the stored SSH keys that you may connect with"), *KEYS)
     for name, row, said in OF_A_SESSION:
         rows(with_session(named, name, listed, said), name, row)
     probes = add(named, "probes", listed, "the read-only questions that a machine can be asked")
@@ -141,11 +128,6 @@ def register(named: Any) -> None:
     added.add_argument("--stored-key", default="", metavar="ID", help="one of keys")
     added.add_argument("--identity-file", default="", metavar="PATH", help="where Peerpath runs")
     added.add_argument("--jump", default="", metavar="HOSTS", help="user@host:port, commas between")
-    key = with_session(
-        named, "accept-key", accept_key, "look at a machine's host key, or accept it"
-    )
-    key.add_argument("target", type=int, help="its number, as targets lists it")
-    key.add_argument("fingerprint", nargs="?", default="", help="as it was shown and compared")
     _add_runs(named)
 
 

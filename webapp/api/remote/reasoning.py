@@ -60,8 +60,9 @@ def hidden(server: Server, options: argparse.Namespace) -> int:
     """By kind and by output, most first."""
     found = server.get(f"{of(options)}/hidden", everything=options.all)
     for one in found["kinds"]:
-        own = " and in the session's own texts" if one["own"] else ""
-        say(f"{one['places']:>6}  {line(one['kind'])} in {one['outputs']} outputs{own}")
+        outputs = [f"{one['outputs']} outputs"] if one["outputs"] else []
+        where = " and ".join([*outputs, *(["the session's own texts"] if one["own"] else [])])
+        say(f"{one['places']:>6}  {line(one['kind'])} in {where}")
     for one in found["outputs"]:
         kinds = ", ".join(f"{count} {line(kind)}" for kind, count in one["kinds"].items())
         say(f"{one['evidence']}  {kinds}")

@@ -83,6 +83,11 @@ def member(server: Server, options: argparse.Namespace) -> int:
     return DONE
 
 
+def quorum(server: Server, options: argparse.Namespace) -> int:
+    server.send("PUT", f"{of(options)}/quorum", quorum=options.people)
+    return DONE
+
+
 def for_me(server: Server, options: argparse.Namespace) -> int:
     waits = server.get("/for-me")
     for one in waits["to_judge"]:
@@ -153,5 +158,8 @@ def _add_people(named: Any) -> None:
     )
     changed.add_argument("name", help="theirs, here")
     changed.add_argument("role", choices=[*ROLES, "remove"], help="what they may do in it")
+    said = "say how many others approve a change on the host"
+    needed = with_session(named, "quorum", quorum, said)
+    needed.add_argument("people", type=int, help="from 0 to 9")
     said = "every act in it, the oldest first"
     rows(with_session(named, "log", listed, said), "events", "{number:>5}  {at}  {who:<20}  {kind}")
