@@ -125,22 +125,32 @@ def take_benchmark_output(run: Run, raw: bytes) -> Evidence:
     return evidence
 
 
-def reread_one(evidence: Evidence, found: RawReading | None = None) -> bool:
+def reread_one(evidence: Evidence) -> bool:
     """Applies today's parsers, and what people said of its lines, to a stored evidence. Whether it now
     reads differently. A bundle's frames are evidence of their own; what was purged stays as it was read.
-    found: what `read_again` gave for it, where that was before a transaction. Raises bodies.LostError.
+    Raises bodies.LostError.
     """
     if evidence.purged_at:
         return False
-    if found is None:
-        about = (evidence.reader, evidence.view, evidence.meta)
-        found = read_again(*about, evidence.raw, bytes(evidence.stderr))
+    found = _read_stored(evidence)
     with transaction.atomic():
         DiagnosisSession.objects.select_for_update().get(pk=evidence.session_id)
         before = _columns(evidence)
         evidence.readings.all().delete()
         _record_parts(evidence, found)
         return _columns(evidence) != before
+
+
+def read_first(evidence: Evidence, found: RawReading | None = None) -> None:
+    """The same of one that this transaction stored in a session that is nobody else's yet: there is nothing
+    to lock, to take away or to compare. found: what `read_again` gave for it before the transaction."""
+    if not evidence.purged_at:
+        _record_parts(evidence, _read_stored(evidence) if found is None else found)
+
+
+def _read_stored(evidence: Evidence) -> RawReading:
+    about = (evidence.reader, evidence.view, evidence.meta)
+    return read_again(*about, evidence.raw, bytes(evidence.stderr))
 
 
 def read_again(

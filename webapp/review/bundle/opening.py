@@ -6,6 +6,7 @@ import hashlib
 import io
 import time
 import zipfile
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from uuid import UUID
 
 import msgspec
 from django.db import DataError, IntegrityError, transaction
+from django.db.models import Model
 
 from agents.read import RawReading
 from webapp.accounts.models import Role, User
@@ -132,6 +134,7 @@ class Opening:
         self.files, self.record, self.key, self.user = files, record, key, user
         self.people: dict[str, User] = {}
         self.found: dict[int, RawReading] = {}
+        self.dated: dict[tuple[str, type[Model]], list[Model]] = defaultdict(list)
         self.unread = 0
 
     def read(self) -> None:
@@ -157,6 +160,8 @@ class Opening:
             self._decision(decision)
         self._events()
         self._report()
+        for (name, model), rows in self.dated.items():
+            model._default_manager.bulk_update(rows, [name], batch_size=500)
         digest_refresh(self.made)
         self.made.refresh_from_db()
         return self.made
@@ -184,7 +189,7 @@ class Opening:
             quorum=record.quorum,
             sample=record.sample[:40],
         )
-        _dated(made, created_at=record.created_at)
+        self._dated(made, "created_at", record.created_at)
         return made
 
     def _runs(self) -> None:
@@ -215,7 +220,7 @@ class Opening:
                 problem=row.problem,
                 created_by=by,
             )
-            _dated(run, created_at=row.created_at)
+            self._dated(run, "created_at", row.created_at)
 
     def _evidence(self, number: int, item: f.Evidence) -> None:
         name = f"evidence/{number:05}"
@@ -242,7 +247,7 @@ class Opening:
             epoch=item.epoch,
             created_by=self.person(item.created_by) if item.created_by else None,
         )
-        _dated(made, created_at=item.created_at)
+        self._dated(made, "created_at", item.created_at)
         for row in item.assignments:
             said = Assignment.objects.create(
                 evidence=made,
@@ -252,8 +257,8 @@ class Opening:
                 view=row.view[:10],
                 created_by=self.person(row.created_by),
             )
-            _dated(said, created_at=row.created_at)
-        intake.reread_one(made, self.found.get(number))
+            self._dated(said, "created_at", row.created_at)
+        intake.read_first(made, self.found.get(number))
 
     def _comments(self) -> None:
         made: list[Comment] = []
@@ -266,7 +271,7 @@ class Opening:
                 text=row.text,
                 author=self.person(row.author),
             )
-            _dated(comment, created_at=row.created_at)
+            self._dated(comment, "created_at", row.created_at)
             made.append(comment)
 
     def _decision(self, row: f.Decision) -> None:
@@ -290,7 +295,7 @@ class Opening:
             supersedes=self.made.decisions.get(number=before) if before is not None else None,
             proposed_by=self.person(row.proposed_by),
         )
-        _dated(made, created_at=row.created_at)
+        self._dated(made, "created_at", row.created_at)
         for approval in row.approvals:
             said = Approval.objects.create(
                 decision=made,
@@ -301,7 +306,7 @@ class Opening:
                 reason=approval.reason,
                 content_sha256=approval.content_sha256[:64],
             )
-            _dated(said, at=approval.at)
+            self._dated(said, "at", approval.at)
         for version in row.versions:
             kept = RecordVersion.objects.create(
                 decision=made,
@@ -310,7 +315,7 @@ class Opening:
                 content_sha256=version.content_sha256[:64],
                 proposed_by=self.person(version.proposed_by),
             )
-            _dated(kept, at=version.at)
+            self._dated(kept, "at", version.at)
 
     def _events(self) -> None:
         """As they were, hash by hash; the log's check tells whether they were altered on the way."""
@@ -342,8 +347,7 @@ class Opening:
             raise f.BundleError("redaction.json tells of outputs that are not in it.")
         CameRedacted.objects.create(session=self.made, report=msgspec.to_builtins(report))
 
-
-def _dated(row: Any, **times: str) -> None:
-    """auto_now_add would say that it happened now."""
-    moments = {name: datetime.fromisoformat(time) for name, time in times.items()}
-    type(row)._default_manager.filter(pk=row.pk).update(**moments)
+    def _dated(self, row: Model, name: str, time: str) -> None:
+        """auto_now_add said that it happened now: what it was is written at the end, for all at once."""
+        setattr(row, name, datetime.fromisoformat(time))
+        self.dated[name, type(row)].append(row)
