@@ -88,29 +88,32 @@ def _pin(session: DiagnosisSession, user: User, address: Address, known_hosts: s
 
 
 def guests(session: DiagnosisSession) -> list[Target]:
-    """Each with whether a host key of it is accepted."""
-    return list(session.targets.filter(role=View.GUEST).with_pins())
+    """Each machine once, as it was added last: twice in a comparison it would count for two. With whether
+    a host key of it is accepted."""
+    added = session.targets.filter(role=View.GUEST).with_pins()
+    return list({target.machine: target for target in added}.values())
 
 
 def run_on_all(session: DiagnosisSession, user: User) -> list[Run]:
     """The probes on every guest whose host key is accepted and that none are at work on."""
-    busy = set(
-        session.runs.filter(ended_at=None, kind=runs.PROBES).values_list("target", flat=True)
-    )
+    at_work = session.runs.filter(ended_at=None, kind=runs.PROBES).select_related("target")
+    busy = {run.target.machine for run in at_work}
     chosen = [
         target
         for target in guests(session)
-        if target.pk not in busy and (target.agent == "local" or target.is_pinned)
+        if target.machine not in busy and (target.agent == "local" or target.is_pinned)
     ]
     return [runs.queue_probes(session, target, user) for target in chosen]
 
 
 def side_by_side(session: DiagnosisSession, targets: Sequence[Target]) -> Comparison:
-    """What each machine's own runs said, in the order of the targets; two queries for all of them."""
-    items: dict[int, list[Sourced]] = {target.pk: [] for target in targets}
+    """What each machine's own runs said, in the order of the targets, of which none is a machine twice;
+    three queries for all of them."""
+    items: dict[tuple[str, str, int], list[Sourced]] = {target.machine: [] for target in targets}
+    of = {t.pk: t.machine for t in session.targets.filter(role=View.GUEST) if t.machine in items}
     rows = (
         StoredReading.objects.filter(
-            evidence__in=session.evidence.filter(run__target__in=items).values("pk")
+            evidence__in=session.evidence.filter(run__target__in=of).values("pk")
         )
         .order_by("evidence_id", "id")
         .values_list(
@@ -120,5 +123,5 @@ def side_by_side(session: DiagnosisSession, targets: Sequence[Target]) -> Compar
     )
     for order, (*columns, target, reader, sha256, epoch) in enumerate(rows, 1):
         reading: Reading[object] = codec.decode(codec.Row(*columns))
-        items[target].append(Sourced(reading, f"{reader}@{sha256[:12]}", epoch, order))
-    return compared({str(target): Facts.of(items[target.pk]) for target in targets})
+        items[of[target]].append(Sourced(reading, f"{reader}@{sha256[:12]}", epoch, order))
+    return compared({str(target): Facts.of(items[target.machine]) for target in targets})

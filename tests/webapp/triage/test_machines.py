@@ -123,3 +123,36 @@ def test_what_others_answer_ticks_no_step_and_leaves_the_questions_open(
     told(session_of_alice, session_of_alice.targets.get(host="gpu-1"), alice, "580.95.05")
     assert intake.missing_probes(session_of_alice, View.GUEST) == open_before
     assert "guest" not in progress_of([session_of_alice])[session_of_alice.pk].done
+
+
+def test_a_machine_that_was_added_twice_is_one_column_and_one_vote(
+    client: Client, alice: User, session_of_alice: DiagnosisSession, known_hosts: str
+) -> None:
+    """Added again, as somebody else or on another page, such as with the right key."""
+    client.force_login(alice)
+    add(client, session_of_alice, "gpu-1\ngpu-2\ngpu-3", known_hosts=known_hosts)
+    for target, driver in zip(
+        machines.guests(session_of_alice), ("575.57.08", "580.95.05", "580.95.05"), strict=True
+    ):
+        told(session_of_alice, target, alice, driver)
+    for _ in range(2):
+        again = Target.objects.create(
+            session=session_of_alice,
+            role="guest",
+            agent="ssh",
+            host="gpu-1",
+            port=22,
+            user="root",
+            created_by=alice,
+        )
+        told(session_of_alice, again, alice, "575.57.08")
+    page = client.get(f"/sessions/{session_of_alice.pk}/machines")
+    assert page.status_code == 200
+    said = page.content.decode()
+    assert "root@gpu-1:22 is the odd one out." in said
+    assert "ops@gpu-1" not in said[said.index("<table") : said.index("</table>")]
+    found = machines.side_by_side(session_of_alice, machines.guests(session_of_alice))
+    assert found.machines == ("root@gpu-1:22", "ops@gpu-2:22", "ops@gpu-3:22")
+    started = machines.run_on_all(session_of_alice, alice)
+    assert [run.target for run in started] == [again], "the others have no key yet"
+    assert machines.run_on_all(session_of_alice, alice) == [], "they are at work"

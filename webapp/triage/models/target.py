@@ -53,6 +53,15 @@ class Target(models.Model):
         """Of what `with_pins` gave: a person has accepted its host key."""
         return bool(vars(self)["pins"])
 
+    @property
+    def machine(self) -> tuple[str, str, int]:
+        """Equal for those of one machine, whoever it is entered as: as turns.same_machine finds them."""
+        return (
+            ("local", "", 0)
+            if self.agent == "local"
+            else (self.agent, self.host.lower(), self.port)
+        )
+
     def __str__(self) -> str:
         if self.agent == "local":
             return "this machine"

@@ -12,6 +12,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from agents.facts import View
 from webapp.diagnosis.compare.odd_one_out import Comparison
 from webapp.triage import machines
 from webapp.triage.credentials import may_connect
@@ -48,7 +49,8 @@ def _page(
     request: HttpRequest, session: DiagnosisSession, form: GroupForm | None, status: int = 200
 ) -> HttpResponse:
     targets = [] if form else machines.guests(session)
-    runs = list(session.runs.filter(target__in=targets).order_by("created_at"))
+    of_guests = session.runs.filter(target__role=View.GUEST)
+    runs = [] if form else list(of_guests.select_related("target").order_by("created_at"))
     comparison = machines.side_by_side(session, targets)
     odd = dict(comparison.odd)
     context = shell(
@@ -71,11 +73,11 @@ def _columns(
     odd: dict[str, tuple[str, ...]],
 ) -> list[dict[str, Any]]:
     """One a machine: its last run, whether its key is pinned, and its cells; the oddest first."""
-    last = {run.target_id: run for run in runs if run.kind == PROBES}
+    last = {run.target.machine: run for run in runs if run.kind == PROBES}
     rows = [
         {
             "target": target,
-            "run": last.get(target.pk),
+            "run": last.get(target.machine),
             "pinned": target.agent == "local" or target.is_pinned,
             "cells": [row.cells[n] for row in comparison.rows],
             "odd": odd.get(str(target), ()),
