@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from contextlib import closing
+from pathlib import Path
 from threading import Event
 
 import redis
@@ -16,7 +19,8 @@ from django.views.decorators.http import require_safe
 
 from webapp.config import evidence_storage
 
-OK = evidence_storage.OK
+OK, OUT_OF_REACH = evidence_storage.OK, evidence_storage.OUT_OF_REACH
+LEAST_FREE_MIB = 16  # SQLite's log is 4 MiB before it is taken in, and a paste is several
 # Pages show what is known without the raw outputs, a run keeps its output in the database until the storage
 # takes it, and a paste is answered with 503. Every process has the same storage, so that a balancer which
 # heeded it would take all of them out at once: a part that is away would become all of it.
@@ -58,7 +62,7 @@ def checks() -> dict[str, str]:
     database = _database()
     return {
         "database": database,
-        "migrations": _migrations() if database == OK else "not looked at",
+        "migrations": "not looked at" if database == OUT_OF_REACH else _migrations(),
         "broker": _broker(),
         "storage": evidence_storage.state(),
     }
@@ -73,8 +77,18 @@ def _database() -> str:
         with connection.wrap_database_errors, closing(connection.get_new_connection(told)) as own:
             own.execute("SELECT 1")
     except DatabaseError:
-        return "out of reach"
-    return OK
+        return OUT_OF_REACH
+    return _room() if connection.vendor == "sqlite" else OK
+
+
+def _room() -> str:
+    """Whether SQLite's file can grow. Looked at, not tried: who writes for a moment would be waited for. On
+    a full disk pages show what is there, but nobody can sign in or keep anything."""
+    folder = Path(connection.settings_dict["NAME"]).parent
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return "its folder cannot be written"
+    free_mib = shutil.disk_usage(folder).free >> 20
+    return OK if free_mib >= LEAST_FREE_MIB else f"{free_mib} MiB are left on its disk"
 
 
 def _migrations() -> str:
@@ -103,5 +117,5 @@ def _broker() -> str:
         ) as client:
             client.ping()
     except (redis.RedisError, OSError):
-        return "out of reach"
+        return OUT_OF_REACH
     return OK

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db import OperationalError
 from django.db.models import FilteredRelation, Q
 from django.utils import timezone
 
@@ -14,6 +17,8 @@ from webapp.triage.models import DiagnosisSession, SessionMember, Visit
 
 HERE = timedelta(seconds=60)  # the page reports itself every 15 s while it is open
 AWAY = timedelta(minutes=20)  # after that, coming back is another look
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +58,26 @@ def look(
         return _first(session, user_id, now, last), others
     new_after = mine.seen if now - mine.at > AWAY else mine.new_after
     if mine.seen != last or now - mine.at >= HERE / 4:
-        Visit.objects.filter(session=session, user=user_id).update(
-            at=now, seen=last, new_after=new_after
-        )
+        visit = Visit.objects.filter(session=session, user=user_id)
+        with _as_far_as_it_goes():
+            visit.update(at=now, seen=last, new_after=new_after)
     return new_after, others
 
 
 def _first(session: DiagnosisSession, user_id: int, now: datetime, last: int) -> int:
     nothing_new = {"at": now, "seen": last, "new_after": last}
-    visit, _ = Visit.objects.get_or_create(session=session, user_id=user_id, defaults=nothing_new)
-    return visit.new_after
+    with _as_far_as_it_goes():
+        visit, _ = Visit.objects.get_or_create(
+            session=session, user_id=user_id, defaults=nothing_new
+        )
+        return visit.new_after
+    return last
+
+
+@contextmanager
+def _as_far_as_it_goes() -> Iterator[None]:
+    """A database that takes nothing, on a disk that is full, still shows what it has to who looks."""
+    try:
+        yield
+    except OperationalError as error:
+        logger.warning("a look was not noted: %s", error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import OperationalError, connection
@@ -22,12 +24,15 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.bucket import Bucket
 from webapp.accounts.models import ApiToken, User
-from webapp.config import environment, evidence_storage
+from webapp.config import environment, evidence_storage, health
 from webapp.config.bootstrap import ROOT
 from webapp.triage import intake, runs
 from webapp.triage.models import DiagnosisSession, Run, StoredReading, Target
 
 pytestmark = pytest.mark.django_db
+on_sqlite = pytest.mark.skipif(
+    not settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"), reason="SQLite's own"
+)
 REDIS = "redis://:a-secret-password@127.0.0.1:9/0"
 
 
@@ -51,6 +56,36 @@ def test_a_broker_out_of_reach_is_said_without_its_address(client: Client, setti
     assert answer.json()["checks"]["broker"] == "out of reach"
     assert "127.0.0.1" not in answer.content.decode()
     assert "password" not in answer.content.decode()
+
+
+@on_sqlite
+def test_a_disk_with_no_room_for_the_database_is_not_ready(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "LEAST_FREE_MIB", 1 << 40)
+    answer = client.get("/healthz/ready")
+    assert answer.status_code == 503
+    assert re.fullmatch(r"\d+ MiB are left on its disk", answer.json()["checks"]["database"])
+
+
+@on_sqlite
+def test_a_database_that_takes_nothing_shows_what_it_has(
+    session_of_alice: DiagnosisSession, alice: User
+) -> None:
+    """As on a full disk. Who sent something is told that it was not kept."""
+    browser = Client(raise_request_exception=False)
+    browser.force_login(alice)
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA query_only = 1")
+    try:
+        for page in ("guest", "diagnosis", "decide"):
+            assert browser.get(f"/sessions/{session_of_alice.pk}/{page}").status_code == 200
+        sent = browser.post(f"/sessions/{session_of_alice.pk}/paste/guest", {"text": "uname -r"})
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA query_only = 0")
+    assert sent.status_code == 503
+    assert "send it again" in sent.content.decode()
 
 
 def storage_of(client: Client) -> str:
