@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.db.models import FilteredRelation, Q
 from django.utils import timezone
 
@@ -17,6 +17,7 @@ from webapp.triage.models import DiagnosisSession, SessionMember, Visit
 
 HERE = timedelta(seconds=60)  # the page reports itself every 15 s while it is open
 AWAY = timedelta(minutes=20)  # after that, coming back is another look
+SOON_S = 0.5
 
 logger = logging.getLogger(__name__)
 
@@ -76,8 +77,19 @@ def _first(session: DiagnosisSession, user_id: int, now: datetime, last: int) ->
 
 @contextmanager
 def _as_far_as_it_goes() -> Iterator[None]:
-    """A database that takes nothing, on a disk that is full, still shows what it has to who looks."""
+    """A look is noted where that is soon done: a database that takes nothing, because its disk is full or a
+    purge gives its space back, still shows what it has, and at once."""
+    _wait_for_others(SOON_S)
     try:
         yield
     except OperationalError as error:
         logger.warning("a look was not noted: %s", error)
+    finally:
+        _wait_for_others(connection.settings_dict["OPTIONS"].get("timeout", 0))
+
+
+def _wait_for_others(seconds: float) -> None:
+    """How long SQLite waits for whoever writes. PostgreSQL keeps nobody waiting who writes other rows."""
+    if connection.vendor == "sqlite":
+        connection.ensure_connection()
+        connection.connection.execute(f"PRAGMA busy_timeout = {round(1000 * seconds)}")

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
+from django.conf import settings
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -71,3 +76,27 @@ def test_the_feed_answers_only_what_is_new(
     assert client.get(address, {"seen": seen}).status_code == 204
     Event.record(session, "step_saved", people[1], step="symptom")
     assert "saved" in client.get(address, {"seen": seen}).content.decode()
+
+
+@pytest.mark.skipif(
+    not settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"), reason="SQLite's own"
+)
+@pytest.mark.django_db(transaction=True)
+def test_nobody_who_only_looks_waits_for_a_database_that_is_locked(
+    session: DiagnosisSession, people: tuple[User, User]
+) -> None:
+    """As by a purge that gives its space back."""
+    alice, _ = people
+    reader = Client()
+    reader.force_login(alice)
+    other = sqlite3.connect(connection.settings_dict["NAME"], isolation_level=None)
+    with closing(other):
+        other.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        assert reader.get(f"/sessions/{session.pk}/symptom").status_code == 200
+        assert time.monotonic() - began < 5
+        other.execute("ROLLBACK")
+    assert not Visit.objects.filter(user=alice).exists()
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA busy_timeout")
+        assert cursor.fetchone() == (20_000,), "who writes waits as before"
