@@ -155,6 +155,10 @@ def test_outputs_are_given_found_again_and_explained(command: Command, tmp_path:
     done(command(*meant))
     assert "no such lines" in command("assign", session, other[0], "7", "9", *meant[-2:]).err
     done(command("assign", session, other[0], "1", "1", "--take-back"))
+    read = json.loads(done(command("get", f"/sessions/{session}/evidence/{other[0]}")))
+    said = [(one["by"], one["reader"]) for one in read["assigned"]]
+    assert said == [("carol", "guest.kernel_cmdline"), ("carol", "")]
+    assert read["errors"] == ""
     assert re.match(r"\d+ read, \d+ read differently", done(command("reread", session)))
     assert "topo_p2p_read" in done(command("probes"))
 

@@ -24,7 +24,7 @@ from webapp.triage import bodies, intake
 from webapp.triage.assigning import assign, take_back
 from webapp.triage.forms.assignment import AssignmentForm
 from webapp.triage.long_text import LongText
-from webapp.triage.models import DiagnosisSession, Evidence
+from webapp.triage.models import Assignment, DiagnosisSession, Evidence
 from webapp.triage.redacting import RedactionError, redacted
 from webapp.triage.rereading import reread
 from webapp.triage.uploads import Received, Upload, receive
@@ -73,11 +73,24 @@ class ReadFact(BaseModel):
     missing: list[str]
 
 
+class SaidOfLines(BaseModel):
+    """Neither reader nor view: what was said before of these lines counts no more."""
+
+    first: int
+    last: int
+    reader: str
+    view: str
+    by: str
+    at: datetime
+
+
 class PieceRead(Piece):
-    """With what today's parsers read in it. errors: what came on standard error, a long one's beginning."""
+    """With what today's parsers read in it. errors: what came on standard error, a long one's beginning.
+    assigned: what people said of lines, the newest of the same ones counts."""
 
     readings: list[ReadFact]
     errors: str
+    assigned: list[SaidOfLines]
 
 
 class Paste(Sent):
@@ -247,7 +260,14 @@ def read_evidence(request: HttpRequest, session_id: UUID, name: str) -> PieceRea
     columns = tuple(ReadFact.model_fields)
     readings = [ReadFact(**row) for row in found.readings.values(*columns)]
     errors = shortened(clean(bytes(found.stderr)))
-    return PieceRead(readings=readings, errors=errors, **_plain(found))
+    assigned = [_said(one) for one in found.assignments.select_related("created_by")]
+    return PieceRead(readings=readings, errors=errors, assigned=assigned, **_plain(found))
+
+
+def _said(one: Assignment) -> SaidOfLines:
+    names = ("first", "last", "reader", "view")
+    plain = {name: getattr(one, name) for name in names}
+    return SaidOfLines(by=one.created_by.username, at=one.created_at, **plain)
 
 
 @router.get(
