@@ -9,7 +9,7 @@ import logging
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from webapp.accounts import second_factor
 from webapp.accounts.models import ELSEWHERE, GIVEN, ApiToken, OneTimeLink, Role, User
@@ -24,8 +24,11 @@ class AccountError(Exception):
 
 
 def people() -> QuerySet[User]:
-    """Everyone with an account, shut out or not; not those who stand for another instance's people."""
-    return User.objects.exclude(username__endswith=ELSEWHERE).select_related("authenticator")
+    """Everyone with an account, shut out or not; not those who stand for another instance's people. Each
+    with `by_program`: they came by an invitation that a token made."""
+    invited = OneTimeLink.objects.filter(came=OuterRef("pk"), made_with__isnull=False)
+    found = User.objects.exclude(username__endswith=ELSEWHERE).annotate(by_program=Exists(invited))
+    return found.select_related("authenticator")
 
 
 def invite(role: str, *, by: User, token: ApiToken | None = None) -> tuple[OneTimeLink, str]:

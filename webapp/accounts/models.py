@@ -70,7 +70,7 @@ class User(AbstractUser):
 class OneTimeLink(models.Model):
     """An invitation to set a name and password, good once. Only the token's hash is stored.
 
-    made_with: the token of the program that made it, with which it ends.
+    made_with: the token of the program that made it, with which it ends. came: the account made by it.
     """
 
     token_sha256 = models.CharField(max_length=64, unique=True)
@@ -78,6 +78,7 @@ class OneTimeLink(models.Model):
     role = models.CharField(max_length=10, choices=GIVEN, default=Role.OPERATOR)
     invited_by = models.ForeignKey(User, null=True, blank=True, on_delete=models.SET_NULL)
     made_with = models.ForeignKey("ApiToken", null=True, on_delete=models.CASCADE)
+    came = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="came_by")
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
 
@@ -128,6 +129,7 @@ class OneTimeLink(models.Model):
             user.is_staff = user.is_superuser = self.makes_admin
             user.role = self.role
             user.save()
+            OneTimeLink.objects.filter(pk=self.pk).update(came=user)
         return True
 
 

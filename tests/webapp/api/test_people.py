@@ -128,7 +128,11 @@ def test_somebody_invited_by_a_program_comes_in_by_the_page(
         "role": "reviewer",
         "way_in": True,
         "second_factor": False,
+        "by_program": True,
     }
+    browser = Client()
+    browser.force_login(carol)
+    assert browser.get("/people").content.decode().count("invited by a program") == 1
     handle = handle_of(ask.token)
     assert f"carol with token {handle} invited somebody as reviewer" in caplog.text
 

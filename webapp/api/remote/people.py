@@ -37,7 +37,8 @@ def people(server: Server, options: argparse.Namespace) -> int:
     for one in server.every("/people"):
         way_in = "" if one["way_in"] else "  no way in"
         factor = "  second factor" if one["second_factor"] else ""
-        say(f"{one['role']:<13}  {line(one['username'])}{factor}{way_in}")
+        invited = "  invited by a program" if one["by_program"] else ""
+        say(f"{one['role']:<13}  {line(one['username'])}{factor}{invited}{way_in}")
     return DONE
 
 

@@ -26,13 +26,15 @@ AccountRole = Literal["viewer", "reviewer", "operator", "administrator"]
 
 
 class Person(BaseModel):
-    """role: what they become in sessions they are added to. way_in: false while they are shut out."""
+    """role: what they become in sessions they are added to. way_in: false while they are shut out.
+    by_program: they came by an invitation that a token made."""
 
     id: int
     username: str
     role: str
     way_in: bool
     second_factor: bool
+    by_program: bool
     last_login: datetime | None
 
 
@@ -57,6 +59,7 @@ def _shown(person: User) -> Person:
         role=Role.ADMINISTRATOR if person.is_staff else person.role,
         way_in=person.is_active,
         second_factor=bool(factor and factor.confirmed_at),
+        by_program=vars(person)["by_program"],
         last_login=person.last_login,
     )
 
