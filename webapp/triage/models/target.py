@@ -56,11 +56,7 @@ class Target(models.Model):
     @property
     def machine(self) -> tuple[str, str, int]:
         """Equal for those of one machine, whoever it is entered as: as turns.same_machine finds them."""
-        return (
-            ("local", "", 0)
-            if self.agent == "local"
-            else (self.agent, self.host.lower(), self.port)
-        )
+        return machine_of(self.agent, self.host, self.port)
 
     def __str__(self) -> str:
         if self.agent == "local":
@@ -90,3 +86,8 @@ class PinnedHostKey(models.Model):
         constraints = (
             models.UniqueConstraint(fields=("session", "host", "port"), name="one_key_per_host"),
         )
+
+
+def machine_of(agent: str, host: str, port: int) -> tuple[str, str, int]:
+    """Of a target with these columns."""
+    return ("local", "", 0) if agent == "local" else (agent, host.lower(), port)
