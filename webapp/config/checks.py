@@ -11,11 +11,16 @@ from typing import Any
 
 from django.conf import settings
 from django.core import checks
+from django.db import connection
 
 from webapp.config import environment
+from webapp.config.health import takes_writes
 
 # Read before Python is chosen, or by what a run starts on its machine.
 ELSEWHERE = {"PEERPATH_PYTHON", "PEERPATH_RUN", "PEERPATH_LISTEN", "PEERPATH_VERSION"}
+
+
+_HINT = "Make it, owned by the account that Peerpath runs as, or name another."
 
 
 @checks.register
@@ -36,9 +41,18 @@ def evidence_folder(**_: Any) -> list[checks.CheckMessage]:
         writable = os.access(folder, os.W_OK | os.X_OK)
     except OSError:
         writable = False
-    hint = "Make it, owned by the account that Peerpath runs as, or name another."
     text = f"PEERPATH_EVIDENCE_URL: the folder {folder} cannot be written."
-    return [] if writable else [checks.Error(text, hint=hint, id="peerpath.E001")]
+    return [] if writable else [checks.Error(text, hint=_HINT, id="peerpath.E001")]
+
+
+@checks.register
+def database_file(**_: Any) -> list[checks.CheckMessage]:
+    """Else all starts, shows what there is, and refuses every sign-in."""
+    if connection.vendor != "sqlite" or takes_writes():
+        return []
+    file = connection.settings_dict["NAME"]
+    text = f"PEERPATH_DATA: {file} or its folder cannot be written."
+    return [checks.Error(text, hint=_HINT, id="peerpath.E002")]
 
 
 @checks.register

@@ -327,10 +327,13 @@ def _tls(name: str, parts: SplitResult) -> dict[str, str]:
 
 def _private(path: Path) -> None:
     """Evidence and sessions are for this account alone, whatever the umask and the folder are; SQLite
-    gives its other files the mode of this one."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.touch(mode=0o600)
+    gives its other files the mode of this one. Raises ImproperlyConfigured."""
+    try:
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.touch(mode=0o600)
+    except OSError as error:
+        raise _unusable(path.parent, error) from error
 
 
 def secret_key(data: Path) -> str:
@@ -344,10 +347,14 @@ def secret_key(data: Path) -> str:
             _make_key(data, path)
         return path.read_text().strip()
     except OSError as error:
-        raise ImproperlyConfigured(
-            f"the data folder {data} cannot be used ({error.strerror}). "
-            "Set PEERPATH_DATA to a folder you own."
-        ) from error
+        raise _unusable(data, error) from error
+
+
+def _unusable(data: Path, error: OSError) -> ImproperlyConfigured:
+    return ImproperlyConfigured(
+        f"the data folder {data} cannot be used ({error.strerror}). "
+        "Set PEERPATH_DATA to a folder you own."
+    )
 
 
 def _make_key(data: Path, path: Path) -> None:

@@ -84,11 +84,20 @@ def _database() -> str:
 def _room() -> str:
     """Whether SQLite's file can grow. Looked at, not tried: who writes for a moment would be waited for. On
     a full disk pages show what is there, but nobody can sign in or keep anything."""
-    folder = Path(connection.settings_dict["NAME"]).parent
-    if not os.access(folder, os.W_OK | os.X_OK):
-        return "its folder cannot be written"
-    free_mib = shutil.disk_usage(folder).free >> 20
+    if not takes_writes():
+        return "cannot be written"
+    free_mib = shutil.disk_usage(_file().parent).free >> 20
     return OK if free_mib >= LEAST_FREE_MIB else f"{free_mib} MiB are left on its disk"
+
+
+def takes_writes() -> bool:
+    """Of SQLite: its file, and the folder in which its log stands beside it."""
+    folder, file = _file().parent, _file()
+    return os.access(folder, os.W_OK | os.X_OK) and (not file.exists() or os.access(file, os.W_OK))
+
+
+def _file() -> Path:
+    return Path(connection.settings_dict["NAME"])
 
 
 def _migrations() -> str:

@@ -291,3 +291,31 @@ def test_words_and_flags(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PEERPATH_DEBUG", "perhaps")
     with pytest.raises(ImproperlyConfigured):
         environment.flag("PEERPATH_DEBUG")
+
+
+def test_a_data_folder_that_cannot_be_made_is_a_sentence() -> None:
+    with pytest.raises(ImproperlyConfigured, match="/proc/nope cannot be used"):
+        environment.database("", Path("/proc/nope"))
+
+
+@pytest.mark.service
+@pytest.mark.parametrize("read_only", ["", "peerpath.sqlite3"])
+def test_a_database_that_cannot_be_written_is_found_out_at_the_start(
+    tmp_path: Path, read_only: str
+) -> None:
+    (tmp_path / "peerpath.sqlite3").touch(0o600)
+    (tmp_path / read_only).chmod(0o500)
+    # Root writes everywhere, save without these.
+    as_usual = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] * (os.geteuid() == 0)
+    done = subprocess.run(
+        [*as_usual, sys.executable, "manage.py", "check"],
+        cwd=ROOT,
+        env={**os.environ, "PEERPATH_DATA": str(tmp_path), "PEERPATH_SECRET_KEY": "x" * 40},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (tmp_path / read_only).chmod(0o700)
+    assert done.returncode == 1
+    assert "peerpath.sqlite3 or its folder cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr
