@@ -69,13 +69,18 @@ def with_probes(text: SafeString) -> SafeString:
 @register.filter
 def at_slashes(path: str) -> SafeString:
     """An address that may be broken after a slash, where there is no room for the whole of it."""
-    return format_html_join(
-        "", "{}<wbr>", ((part,) for part in re.findall(r"[^/]*/?", path) if part)
-    )
+    return _broken_after("/", path)
+
+
+def _broken_after(sign: str, text: str) -> SafeString:
+    parts = re.findall(rf"[^{sign}]*{sign}?", text)
+    return format_html_join("", "{}<wbr>", ((part,) for part in parts if part))
 
 
 @register.filter
 def in_pieces(usage: str) -> SafeString:
-    """A command line that is broken between its arguments, never inside of "[--known-hosts FILE]"."""
+    """A command line that is broken between its arguments, never inside of "[--known-hosts FILE]"
+    while there is room; words to choose from are broken after a comma."""
     pieces = re.findall(r"\[[^\]]*\]\S*|\S+", usage)
-    return format_html_join(" ", '<span class="piece">{}</span>', ((piece,) for piece in pieces))
+    broken = ((_broken_after(",", piece),) for piece in pieces)
+    return format_html_join(" ", '<span class="piece">{}</span>', broken)
