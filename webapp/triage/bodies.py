@@ -43,28 +43,29 @@ class Kept:
     blocks: tuple[dict[str, Any], ...] = ()
 
 
-def kept(raw: bytes) -> Kept:
+def kept(raw: bytes, *, outside: bool = True) -> Kept:
     """Outside the database the bytes are written at once: call it before a transaction, not in one. Bytes
-    that no row names in the end do no harm. Raises LostError when they cannot be written."""
+    that no row names in the end do no harm, and no purge finds them: not `outside` is for what is rolled
+    back on purpose. Raises LostError when they cannot be written."""
     digest = hashlib.sha256(raw).hexdigest()
     about = {"sha256": digest, "size_bytes": len(raw)}
     if len(raw) > BLOCK_BYTES:
-        return Kept(about, tuple(_block(*part) for part in in_blocks(raw)))
-    if not (place := _written(raw, digest)):
+        return Kept(about, tuple(_block(*part, outside) for part in in_blocks(raw)))
+    if not (place := _written(raw, digest, outside)):
         return Kept(about | {"body": raw})
     return Kept(about | {"place": place})
 
 
-def _block(lines: int, raw: bytes) -> dict[str, Any]:
+def _block(lines: int, raw: bytes, outside: bool) -> dict[str, Any]:
     digest = hashlib.sha256(raw).hexdigest()
-    place = _written(raw, digest)
+    place = _written(raw, digest, outside)
     where = {"place": place} if place else {"body": zlib.compress(raw, _FAST)}
     return {"sha256": digest, "lines": lines, **where}
 
 
-def _written(raw: bytes, digest: str) -> str:
+def _written(raw: bytes, digest: str, outside: bool) -> str:
     """Where these bytes lie outside now; "" when they belong into the database."""
-    if STORAGE not in settings.STORAGES or not raw:
+    if not outside or STORAGE not in settings.STORAGES or not raw:
         return ""
     place = f"{digest[:2]}/{digest}"
     _save(place, raw, again=False)

@@ -68,8 +68,8 @@ def printed_by(session_id: UUID, until: int) -> Iterator[Printed]:
     """In order, up to the evidence of that key. Raises bodies.LostError."""
     found = Evidence.objects.filter(session=session_id, pk__lte=until).order_by("pk")
     found = found.only("purged_at", "place", "sha256", "body", "stderr")
-    for evidence in found.iterator(chunk_size=AT_A_TIME):
-        yield evidence.raw, bytes(evidence.stderr)
+    for evidence, raw in Evidence.with_raw(found.iterator(chunk_size=AT_A_TIME)):
+        yield raw, bytes(evidence.stderr)
 
 
 def _tokens(printed: Iterable[Printed]) -> Mapping[str, str]:

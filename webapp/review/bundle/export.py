@@ -54,8 +54,9 @@ def bundle(session: DiagnosisSession) -> bytes:
     if events or not came:
         parts["events.jsonl"] = events
     files: dict[str, bytes] = {name: text.encode() for name, text in parts.items()}
-    for number, evidence in enumerate(session.evidence.order_by("pk").iterator(chunk_size=1)):
-        files |= raw_parts(number, evidence.raw, bytes(evidence.stderr))
+    outputs = session.evidence.order_by("pk").iterator(chunk_size=1)
+    for number, (evidence, raw) in enumerate(Evidence.with_raw(outputs)):
+        files |= raw_parts(number, raw, bytes(evidence.stderr))
     files["manifest.json"] = encoded(_manifest(session, files)).encode()
     return zipped(files)
 

@@ -77,7 +77,7 @@ def open_bundle(raw: bytes, *, user: User) -> Opened:
         raise f.BundleError(f"It is {manifest.schema!r}; this version opens {f.SCHEMA!r}.")
     record = _decoded(files, "session.json", f.Session)
     try:
-        opening = Opening(files, record, manifest.session, user)
+        opening = Opening(files, record, manifest.session, user, to_stay=True)
         opening.read()
         with transaction.atomic():
             session = opening.session()
@@ -128,10 +128,13 @@ def _turn(size_bytes: int, until: float) -> Iterator[bool]:
 
 class Opening:
     """The records of one bundle, made here one kind after the other. key: the session's id; user: who
-    opens it, and is its operator here."""
+    opens it, and is its operator here; to_stay: else all of it is rolled back."""
 
-    def __init__(self, files: dict[str, bytes], record: f.Session, key: str, user: User) -> None:
+    def __init__(
+        self, files: dict[str, bytes], record: f.Session, key: str, user: User, *, to_stay: bool
+    ) -> None:
         self.files, self.record, self.key, self.user = files, record, key, user
+        self.to_stay = to_stay
         self.people: dict[str, User] = {}
         self.found: dict[int, RawReading] = {}
         self.dated: dict[tuple[str, type[Model]], list[Model]] = defaultdict(list)
@@ -232,7 +235,7 @@ class Opening:
         elif hashlib.sha256(body).hexdigest() != item.sha256:
             raise f.BundleError(f"{name} is not what its record says: the hashes differ.")
         made = Evidence.store(
-            bodies.kept(body),
+            bodies.kept(body, outside=self.to_stay),
             session=self.made,
             run=self.runs[item.run] if item.run is not None else None,
             reader=item.reader[:100],

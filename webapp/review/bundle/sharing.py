@@ -126,7 +126,7 @@ def _together(before: Iterable[f.Hidden], now: Iterable[f.Hidden]) -> list[f.Hid
 def _with_diagnosis(session: DiagnosisSession, record: f.Session, files: dict[str, bytes]) -> bytes:
     """The diagnosis of what is in the bundle: it is opened here for a moment."""
     with transaction.atomic():
-        made = Opening(files, record, str(uuid4()), session.owner).session()
+        made = Opening(files, record, str(uuid4()), session.owner, to_stay=False).session()
         files["diagnosis.json"] = diagnosis_json(made).encode()
         transaction.set_rollback(True)
     digest = hashlib.sha256(files["diagnosis.json"]).hexdigest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -13,6 +13,8 @@ from webapp.triage import bodies
 from webapp.triage.long_text import Block, LongText
 from webapp.triage.models.run import Run
 from webapp.triage.models.session import DiagnosisSession
+
+SMALL_BYTES = 2**16  # most outputs; those are kept in memory while one after the other is read
 
 
 class Evidence(models.Model):
@@ -67,6 +69,18 @@ class Evidence(models.Model):
         if self.place:
             return bodies.fetched(self.place, self.sha256)
         return b"".join(block.read() for block in self.blocks.all())
+
+    @classmethod
+    def with_raw(cls, found: Iterable[Evidence]) -> Iterator[tuple[Evidence, bytes]]:
+        """Each with its output as it came. Machines say mostly what they said before, and a storage takes
+        its time for each question: small outputs are fetched from there once. Raises bodies.LostError."""
+        had: dict[str, bytes] = {}
+        for evidence in found:
+            outside = evidence.place and not evidence.purged_at
+            raw = had[evidence.sha256] if outside and evidence.sha256 in had else evidence.raw
+            if outside and len(raw) <= SMALL_BYTES:
+                had[evidence.sha256] = raw
+            yield evidence, raw
 
     @property
     def text(self) -> LongText:
