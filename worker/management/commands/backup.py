@@ -26,6 +26,7 @@ class Command(BaseCommand):
         except backup.BackupError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"{file}: {file.stat().st_size:,} bytes")
-        self.stdout.write(f"Not in it: the keys in {settings.DATA_DIR}. Keep them elsewhere.")
+        where = f"in the settings and in {settings.DATA_DIR}"
+        self.stdout.write(f"Not in it: the keys {where}. Keep them elsewhere.")
         if "evidence" in settings.STORAGES:
             self.stdout.write("Not in it: the evidence at PEERPATH_EVIDENCE_URL.")
