@@ -30,6 +30,8 @@ if BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 if _PUBLIC.scheme == "https":
     SECURE_SSL_REDIRECT = BEHIND_PROXY
+    # A proxy's Host header often has no port, and that of plain http would be another one.
+    SECURE_SSL_HOST = _PUBLIC.netloc if _PUBLIC.port else None
     # Those who ask from inside, past the proxy.
     SECURE_REDIRECT_EXEMPT = [r"^healthz/", r"^metrics$"]
     SECURE_HSTS_SECONDS = 365 * 24 * 3600

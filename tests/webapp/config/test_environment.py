@@ -164,6 +164,35 @@ def test_a_folder_for_evidence_that_cannot_be_written_is_found_out_at_once(
     assert (tmp_path / "new" / "below").is_dir()
 
 
+@pytest.mark.service
+@pytest.mark.parametrize(
+    ("public", "host"),
+    [
+        ("https://peerpath.example:8443", "'peerpath.example:8443'"),
+        ("https://peerpath.example", None),
+    ],
+)
+def test_plain_http_is_led_to_the_port_that_people_use(
+    tmp_path: Path, public: str, host: str | None
+) -> None:
+    """A proxy's Host header has no port: redirects led to 443, whatever the public address was."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", "diffsettings", "--all"],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "PEERPATH_DATA": str(tmp_path),
+            "PEERPATH_PUBLIC_URL": public,
+            "PEERPATH_BEHIND_PROXY": "true",
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"SECURE_SSL_HOST = {host}" in done.stdout
+    assert "SECURE_SSL_REDIRECT = True" in done.stdout
+
+
 def test_authorities_that_cannot_be_read_are_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
