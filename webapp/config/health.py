@@ -102,7 +102,7 @@ def _file() -> Path:
 
 def _migrations() -> str:
     try:
-        return OK if _up_to_date() else "not up to date: ./run setup"
+        return OK if _up_to_date() else "not up to date: ./run migrate"
     except DatabaseError:
         return "not looked at"
 

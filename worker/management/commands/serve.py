@@ -88,7 +88,7 @@ def _prepare_database() -> None:
     finally:
         connection.close()  # the server forks; a connection must not be shared
     if unapplied:
-        raise CommandError("The database is not up to date with this version: ./run setup")
+        raise CommandError("The database is not up to date with this version: ./run migrate")
 
 
 def _listen(host: str, port: int) -> socket.socket:
