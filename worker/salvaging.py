@@ -23,7 +23,7 @@ _READ_LATE = "The storage of evidence was away when it ended; its output was rea
 _NOTHING_LEFT = (
     "The storage of evidence was away when it ended, and of its output nothing is left to read."
 )
-_NOT_READ = "The storage of evidence was away when it ended. Reading its output later failed; the log says why."
+_NOT_READ = "The storage of evidence was away when it ended; its output could not be read later: see the log."
 
 
 def taken_in(run: Run, store: Callable[[], object]) -> bool:
