@@ -15,7 +15,7 @@ from pathlib import Path
 
 from django.db import connection
 
-from webapp.config.environment import TLS_OPTIONS
+from webapp.config.environment import URL_OPTIONS
 from webapp.triage.models import DiagnosisSession
 
 MARKS = {b"SQLite format 3\0": "sqlite", b"PGDMP": "postgresql"}
@@ -134,8 +134,8 @@ def _postgresql(program: str, *arguments: str) -> None:
     told = connection.settings_dict
     names = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD"}
     where = {variable: str(told[name]) for variable, name in names.items() if told.get(name)}
-    tls = {name: told["OPTIONS"][name] for name in TLS_OPTIONS if name in told["OPTIONS"]}
-    where |= {f"PG{name.upper()}": value for name, value in tls.items()}
+    asked = {name: told["OPTIONS"][name] for name in URL_OPTIONS if name in told["OPTIONS"]}
+    where |= {f"PG{name.upper()}": value for name, value in asked.items()}
     where["PGDATABASE"] = str(told["NAME"])
     try:
         done = subprocess.run(

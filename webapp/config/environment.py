@@ -27,7 +27,7 @@ _HOST = re.compile(r"\.?[0-9A-Za-z_-]+(\.[0-9A-Za-z_-]+)*|\[[0-9A-Fa-f:.]+\]|\*"
 # Of an address: a name or a number. Brackets of IPv6 are gone by then.
 _PLACE = re.compile(r"[0-9A-Za-z_-]+(\.[0-9A-Za-z_-]+)*\.?|[0-9A-Fa-f:.]+")
 # libpq's words that may follow the name of a database, and what it takes for the first.
-TLS_OPTIONS = ("sslmode", "sslrootcert", "sslcert", "sslkey")
+URL_OPTIONS = ("sslmode", "sslrootcert", "sslcert", "sslkey", "options")
 TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 DATABASE_WAIT_S = 5  # for a connection; libpq's own default is the system's, minutes
 # A bucket that says nothing is given up after 15 s, half a lease; botocore's own defaults held a page and a
@@ -305,20 +305,21 @@ def database(url: str, data: Path) -> dict[str, Any]:
         "OPTIONS": {
             "connect_timeout": DATABASE_WAIT_S,
             # Every query here is short: to compile one of 1 ms took 45 ms where it was thought to be long.
+            # PgBouncer takes no options; `?options=` asks for none.
             "options": "-c jit=off",
-            **_tls("PEERPATH_DATABASE_URL", parts),
+            **_libpq("PEERPATH_DATABASE_URL", parts),
         },
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
     }
 
 
-def _tls(name: str, parts: SplitResult) -> dict[str, str]:
+def _libpq(name: str, parts: SplitResult) -> dict[str, str]:
     """An option that was meant and not understood would leave a connection open to be read."""
     found = dict(parse_qsl(parts.query, keep_blank_values=True))
-    if unknown := found.keys() - set(TLS_OPTIONS):
+    if unknown := found.keys() - set(URL_OPTIONS):
         raise ImproperlyConfigured(
-            f"{name}: there is no {', '.join(sorted(unknown))}; there are {', '.join(TLS_OPTIONS)}"
+            f"{name}: there is no {', '.join(sorted(unknown))}; there are {', '.join(URL_OPTIONS)}"
         )
     if found.get("sslmode", "prefer") not in TLS_MODES:
         raise ImproperlyConfigured(f"{name}: sslmode is one of {', '.join(TLS_MODES)}")

@@ -219,6 +219,13 @@ def test_what_is_asked_of_the_connection_reaches_it(tmp_path: Path) -> None:
     assert options == {"sslmode": "verify-full", "sslrootcert": "/etc/ca 1.pem"}
 
 
+def test_a_pooler_that_takes_no_options_is_asked_for_none(tmp_path: Path) -> None:
+    plain = environment.database("postgresql://db/peerpath", tmp_path)
+    assert plain["OPTIONS"]["options"] == "-c jit=off"
+    pooled = environment.database("postgresql://db/peerpath?options=", tmp_path)
+    assert pooled["OPTIONS"]["options"] == ""
+
+
 def test_the_key_is_made_once_and_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PEERPATH_SECRET_KEY", raising=False)
     first = environment.secret_key(tmp_path / "data")
