@@ -134,9 +134,10 @@ class SshAgent:
                 raise
             if reason is Reason.FINISHED:
                 return Ending(_exit_code(process), reason, stderr)
-            if reason is not Reason.LOST:
-                return Ending(None, reason, stderr, await _sweep(connection, mark, sweep))
-        return Ending(None, reason, stderr, await self._sweep_anew(mark, sweep))
+            leftover = None if reason is Reason.LOST else await _sweep(connection, mark, sweep)
+        if leftover is None:
+            leftover = await self._sweep_anew(mark, sweep)
+        return Ending(None, reason, stderr, leftover)
 
     async def _begin(
         self, lease: Lease[asyncssh.SSHClientConnection], mark: str
@@ -170,7 +171,7 @@ class SshAgent:
         )
 
     async def _sweep_anew(self, mark: str, sweep: str) -> bool | None:
-        """After a lost connection: one try over a new one."""
+        """Over a connection that is lost, or says nothing, nobody can look: one try over a new one."""
         try:
             async with asyncio.timeout(_RECONNECT_S), connect(self.spec) as connection:
                 return await _sweep(connection, mark, sweep)

@@ -21,7 +21,7 @@ from agents import ssh
 from agents.agent import Unreachable
 from agents.host_keys import HostKey, fetch_host_key
 from agents.ssh import SshAgent
-from tests.worker.conftest import wait_until
+from tests.worker.conftest import alive, wait_until
 from webapp.accounts.models import User
 from webapp.triage import credentials, runs
 from webapp.triage.models import DiagnosisSession, PinnedHostKey, Run, RunState, Target
@@ -130,6 +130,32 @@ def test_the_accepted_key_opens_it_and_another_one_blocks_it(
     assert "not the accepted one" in blocked.problem
 
 
+def cancelled_while_frozen(
+    machine: Target, admin: User, hanging_smi: Path, *, whole: bool
+) -> tuple[Run, int]:
+    """A run that hangs, cancelled while what serves its connection is frozen; whole: new ones are not
+    served either. With the process that it had started there."""
+    accept(machine, asyncio.run(fetch_host_key("127.0.0.1", machine.port)), admin)
+    run = runs.queue_probes(machine.session, machine, admin, ["guest.topo_p2p_read"])
+    thread = threading.Thread(target=_carried_out, args=(run,))
+    thread.start()
+    wait_until(hanging_smi.exists)
+    serving = sessions_of(machine.port)
+    listening = listeners_of(machine.port) if whole else []
+    for pid in [*serving, *listening]:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        assert runs.request_cancel(run, admin)
+        thread.join(20)
+        run.refresh_from_db()
+        return run, int(hanging_smi.read_text())
+    finally:
+        for pid in serving:
+            os.kill(pid, signal.SIGKILL)
+        for pid in listening:
+            os.kill(pid, signal.SIGCONT)
+
+
 def test_a_cancel_that_cannot_be_confirmed_says_so(
     machine: Target,
     admin: User,
@@ -139,21 +165,8 @@ def test_a_cancel_that_cannot_be_confirmed_says_so(
 ) -> None:
     """The machine froze: nobody can look whether the run's processes have ended."""
     monkeypatch.setattr(ssh, "_SWEEP_S", 1.0)
-    accept(machine, asyncio.run(fetch_host_key("127.0.0.1", machine.port)), admin)
-    run = runs.queue_probes(machine.session, machine, admin, ["guest.topo_p2p_read"])
-    thread = threading.Thread(target=_carried_out, args=(run,))
-    thread.start()
-    wait_until(hanging_smi.exists)
-    served = sessions_of(machine.port)
-    for pid in served:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        assert runs.request_cancel(run, admin)
-        thread.join(20)
-    finally:
-        for pid in served:
-            os.kill(pid, signal.SIGKILL)
-    run.refresh_from_db()
+    monkeypatch.setattr(ssh, "_RECONNECT_S", 1.0)
+    run, _ = cancelled_while_frozen(machine, admin, hanging_smi, whole=True)
     assert (run.state, run.failure, run.cancel_failed) == (
         RunState.CANCELLED,
         "CancelFailed",
@@ -163,6 +176,17 @@ def test_a_cancel_that_cannot_be_confirmed_says_so(
     client.force_login(admin)
     page = client.get(f"/sessions/{run.session_id}/runs/{run.pk}").content.decode()
     assert "cancel failed" in page
+
+
+def test_a_cancel_over_a_connection_that_froze_is_done_over_a_new_one(
+    machine: Target, admin: User, monkeypatch: pytest.MonkeyPatch, hanging_smi: Path
+) -> None:
+    """A firewall forgot the connection: the machine itself can be asked."""
+    monkeypatch.setattr(ssh, "_SWEEP_S", 1.0)
+    run, started = cancelled_while_frozen(machine, admin, hanging_smi, whole=False)
+    assert (run.state, run.failure, run.cancel_failed) == (RunState.CANCELLED, "", False)
+    assert "could not be checked" not in run.problem
+    assert not alive(started)
 
 
 def _carried_out(run: Run) -> None:
@@ -181,6 +205,19 @@ def sessions_of(port: int) -> list[int]:
         except OSError:
             continue
         if name.startswith(b"sshd:") and f":{port}".encode() in above:
+            found.append(int(folder.name))
+    return found
+
+
+def listeners_of(port: int) -> list[int]:
+    """The sshd process that takes connections to this port."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            name = (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if name.startswith(b"sshd:") and f":{port}".encode() in name:
             found.append(int(folder.name))
     return found
 
