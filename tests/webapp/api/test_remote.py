@@ -253,7 +253,10 @@ def test_a_group_is_added_and_compared(command: Command, sshd: Sshd, tmp_path: P
     assert re.match(r"1  (queued|running)", done(command("run-all", session)))
     done(command("cancel", session, "1"))
     assert command("machines", session).code == server.DONE
-    number = done(command("targets", session)).split()[0]
+    number, _, _, *where = done(command("targets", session)).split()
+    assert where == ["127.0.0.1", str(sshd.port), getpass.getuser()]
+    done(command("add-machines", session, "ops@gpu-2:2222"))
+    assert "guest ops@gpu-2:2222" in command("run", session, "probes").err
     assert "is not known any more" in done(command("forget-key", session, number))
     assert "not accepted" in command("accept-key", session, number).out
 

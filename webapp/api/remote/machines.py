@@ -17,7 +17,11 @@ OF_A_SESSION = (
         "{number:>3}  {state:<10}  {kind:<9}  {waits_for}",
         "the runs, and what a queued one waits for",
     ),
-    ("targets", "{id:>5}  {role:<5}  {agent:<5}  {host}", "the machines that can be reached"),
+    (
+        "targets",
+        "{id:>5}  {role:<5}  {agent:<5}  {host:<30}  {port:>5}  {user}",
+        "the machines that can be reached",
+    ),
     ("benchmarks", "{id:<16}  {title}. {cost}", "what can be measured"),
 )
 POLL_S = 1.0
@@ -109,11 +113,17 @@ def followed(server: Server, path: str) -> int:
     return codes.get(ended["state"], FAILED)
 
 
+def _address(target: dict[str, Any]) -> str:
+    if target["agent"] == "local":
+        return "the server itself"
+    return line("{user}@{host}:{port}".format(**target))
+
+
 def only_target(server: Server, options: argparse.Namespace) -> int:
     found = list(server.every(f"{of(options)}/targets"))
     if len(found) == 1:
         return int(found[0]["id"])
-    said = ", ".join(f"{one['id']} ({one['role']} {line(one['host'])})" for one in found)
+    said = ", ".join(f"{one['id']} ({one['role']} {_address(one)})" for one in found)
     raise StopError(USAGE, f"Which machine? --target N; there are: {said or 'none'}.")
 
 
