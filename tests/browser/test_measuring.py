@@ -61,9 +61,7 @@ def test_a_load_fills_in_while_it_runs_and_its_points_are_used(page: Page, shot:
         results = page.locator("#results")
         expect(results.get_by_role("img", name=re.compile("Tokens a second"))).to_be_visible()
         standing = page.get_by_role("region", name="Where this session stands")
-        expect(standing).not_to_contain_text(
-            "is under way"
-        )  # what stands on top is told of it, too
+        expect(standing).not_to_contain_text("is under way")  # it is told of the end, too
         shot(page, "measure-2-result")
         results.get_by_role("button", name="Use these points as observed").click()
         expect(page.locator(".messages")).to_contain_text("measured at 1, 4 at once")
