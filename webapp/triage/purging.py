@@ -1,9 +1,10 @@
 """Retention: takes the raw bytes of old outputs away. Their hashes, what was read from them and the log
-stay, and each session's log says what was taken.
+stay, and each session's log says what was taken. Or a whole session, of which nothing stays.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +20,12 @@ from webapp.triage.models.run import ENDED
 
 # Where the bytes were; their pages are what has to be given back.
 TABLES = (Evidence, EvidenceBlock, OutputChunk)
+
+logger = logging.getLogger(__name__)
+
+
+class UnderWayError(Exception):
+    """A run of the session has not ended; the text names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,23 @@ def purge(
         if not dry_run:
             _take_away(session, old, chunks, size)
         yield found
+
+
+def remove(session: DiagnosisSession) -> None:
+    """Takes a session away with all that was given, read, decided, said and logged in it; the log of this
+    process says so. Raises UnderWayError, and bodies.LostError while the storage of evidence is away: the
+    outputs' bytes here are gone then, and the rest goes when it is asked for again.
+    """
+    if run := session.runs.exclude(state__in=ENDED).first():
+        raise UnderWayError(f"Run {run.number} has not ended; cancel it first.")
+    for _ in purge(timezone.now(), only=session):
+        pass
+    forget_outside()
+    session.delete()
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:  # the index keeps words that went until it is merged
+            cursor.execute("INSERT INTO triage_entry_words(triage_entry_words) VALUES ('optimize')")
+    logger.warning("session %s was removed", session.pk)
 
 
 def _evidence(session: DiagnosisSession, before: datetime) -> QuerySet[Evidence]:

@@ -1,4 +1,4 @@
-"""Retention takes bytes away, and nothing else."""
+"""Retention takes bytes away, and nothing else; a removal leaves nothing."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from tests.webapp.addresses import a_full_session
 from webapp.accounts.models import User
 from webapp.review.bundle.export import bundle
 from webapp.review.bundle.opening import open_bundle
+from webapp.review.threads import comment_add
 from webapp.triage import intake
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.diagnosis_json import as_json
+from webapp.triage.digests import digest_refresh
 from webapp.triage.models import DiagnosisSession, Event, Evidence, OutputChunk, Run, Target
 from webapp.triage.sessions import session_open
 
@@ -132,3 +136,50 @@ def size_on_disk() -> int:
             return Path(connection.settings_dict["NAME"]).stat().st_size
         cursor.execute("SELECT pg_total_relation_size(%s)", [OutputChunk._meta.db_table])
         return int(cursor.fetchone()[0])
+
+
+def rows() -> dict[str, int]:
+    """By table; what people have is not the session's."""
+    mine = ("triage", "review", "handoff", "notices")
+    found = (model for app in mine for model in apps.get_app_config(app).get_models())
+    return {model.__name__: model._default_manager.count() for model in found}
+
+
+def test_of_a_removed_session_nothing_is_left(
+    transactional_db: None, alice: User, bob: User, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = a_full_session(alice, bob)
+    removed = DiagnosisSession.objects.get(pk=parts["session_id"])
+    other = DiagnosisSession.objects.exclude(pk=removed.pk).get()
+    everything = rows()
+    with pytest.raises(CommandError, match="has not ended; cancel it first"):
+        call_command("remove", str(removed.pk), "--yes")
+    Run.objects.filter(session=removed).update(state="lost")
+    call_command("remove", str(removed.pk))
+    assert "Nothing was removed" in capsys.readouterr().out
+    assert rows() == everything
+    call_command("remove", str(removed.pk), "--yes")
+    assert removed.title in capsys.readouterr().out
+    left = rows()
+    assert left["DiagnosisSession"] == 1
+    assert Event.first_broken(other) is None
+    call_command("remove", str(other.pk), "--yes")
+    nothing = {name for name, count in rows().items() if count}
+    assert nothing <= {"StoredKey", "Webhook", "Delivery"}  # a person's, or everybody's
+
+
+@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="a file that can be read")
+def test_a_word_that_was_removed_is_not_in_the_file(old: Evidence, alice: User) -> None:
+    word = b"hunter2trombone"
+    intake.take_text(old.session, CMDLINE[:-1] + b" password=" + word + b"\n", user=alice)
+    comment_add(old.session, author=alice, text=word.decode())
+    digest_refresh(old.session)
+    assert word in file()
+    call_command("remove", str(old.session_id), "--yes")
+    assert word not in file()
+
+
+def file() -> bytes:
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return Path(connection.settings_dict["NAME"]).read_bytes()
