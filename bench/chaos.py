@@ -20,13 +20,14 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bench.stack import Machine, Stack, administrator, stack, target_of
+from bench.stack import Machine, Stack, administrator, stack, target_of, wait_for_port
 
 KINDS = ("worker", "web", "redis", "postgres", "connection", "target")
 T = TypeVar("T")
@@ -49,11 +50,14 @@ printf ' \\tGPU0\\tGPU1\\n GPU0\\tX\\tNS\\n GPU1\\tNS\\tX\\n'
 
 @dataclass
 class Count:
-    """What the promises are about. runs: queued; hit: at work when something was killed."""
+    """What the promises are about. runs: queued; hit: at work when something was killed. asked: over
+    HTTP, of a server that was killed, and said_yes, after which the run has to be there."""
 
     trials: Counter[str] = field(default_factory=Counter)
     runs: int = 0
     hit: int = 0
+    asked: int = 0
+    said_yes: int = 0
     states: Counter[str] = field(default_factory=Counter)
     stuck: int = 0
     twice: int = 0
@@ -83,6 +87,7 @@ class Chaos:
         self.machines = [self._machine(n) for n in range(3)]
         self.targets = [target_of(self.session, m, self.user) for m in self.machines]
         self.cookie = self._signed_in()
+        self.asking = ThreadPoolExecutor(2)
 
     def _machine(self, number: int) -> Machine:
         tools = self.stack.folder / f"tools-{number}"
@@ -92,15 +97,13 @@ class Chaos:
         return self.stack.add_machine(tools)
 
     def _signed_in(self) -> str:
-        from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
-        from django.contrib.sessions.backends.db import SessionStore
+        from django.conf import settings
+        from django.test import Client
 
-        store = SessionStore()
-        store[SESSION_KEY] = str(self.user.pk)
-        store[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
-        store[HASH_SESSION_KEY] = self.user.get_session_auth_hash()
-        store.create()
-        return f"peerpath_session={store.session_key}; csrftoken={'c' * 32}"
+        browser = Client()
+        browser.force_login(self.user)
+        name = settings.SESSION_COOKIE_NAME
+        return f"{name}={browser.cookies[name].value}; csrftoken={'c' * 32}"
 
     # What is killed, and what starts it again.
 
@@ -112,7 +115,7 @@ class Chaos:
             return lambda: made.start_worker(name)
         if kind == "web":
             made.kill("web")
-            return made.start_web
+            return self._web_again
         if kind == "redis":
             made.kill("redis")
             return made.start_redis
@@ -126,6 +129,10 @@ class Chaos:
             return lambda: None
         machine.kill()
         return machine.start
+
+    def _web_again(self) -> None:
+        self.stack.start_web()
+        wait_for_port(self.stack.web_port)  # or the next one asks nobody
 
     # One trial.
 
@@ -154,48 +161,34 @@ class Chaos:
             self.count.runs += len(queued)
             return {run.pk for run in queued}
         # Asked for over HTTP by a request that the server may not survive.
+        self.before = self._all_runs()
         self.asked = [self._post(target.pk) for target in chosen]
-        time.sleep(self.random.uniform(0, 0.6))
+        time.sleep(self.random.uniform(0, 0.2))
         return set()
 
-    def _post(self, target_id: int) -> Any:
-        from threading import Thread
-
+    def _post(self, target_id: int) -> Future[bool]:
         url = f"http://127.0.0.1:{self.stack.web_port}/sessions/{self.session.pk}/targets/{target_id}/run"
         headers = {"Cookie": self.cookie, "X-CSRFToken": "c" * 32}
-        request = urllib.request.Request(url, b"", headers, method="POST")
-        answers: list[int] = []
-
-        def ask() -> None:
-            try:
-                answers.append(_open(request))
-            except OSError:
-                answers.append(0)
-
-        thread = Thread(target=ask)
-        thread.start()
-        return thread, answers
+        return self.asking.submit(
+            _said_yes, urllib.request.Request(url, b"", headers, method="POST")
+        )
 
     def _queued_meanwhile(self, ids: set[Any]) -> set[Any]:
         """Runs that the web server queued before it was killed; one it had said yes to must be there."""
-        from webapp.triage.models import Run
-
         if ids:
             return set()
-        for thread, _ in self.asked:
-            thread.join(30)
-        said_yes = sum(answers == [302] for _, answers in self.asked)
-        made: set[Any] = self._patiently(
-            lambda: set(Run.objects.filter(ended_at=None).values_list("pk", flat=True))
-        )
-        recent = self._patiently(
-            lambda: set(
-                Run.objects.order_by("-created_at").values_list("pk", flat=True)[: len(self.asked)]
-            )
-        )
-        self.count.evidence_lost += max(0, said_yes - len(made | recent))
+        said_yes = sum(asked.result(60) for asked in self.asked)
+        made = self._all_runs() - self.before
+        self.count.asked += len(self.asked)
+        self.count.said_yes += said_yes
+        self.count.evidence_lost += max(0, said_yes - len(made))
         self.count.runs += len(made)
         return made
+
+    def _all_runs(self) -> set[Any]:
+        from webapp.triage.models import Run
+
+        return self._patiently(lambda: set(Run.objects.values_list("pk", flat=True)))
 
     def _at_work(self, ids: set[Any]) -> list[Any]:
         from webapp.triage.models import Run
@@ -267,16 +260,24 @@ class Chaos:
         return found
 
 
-def _open(request: urllib.request.Request) -> int:
+def _said_yes(request: urllib.request.Request) -> bool:
+    """Whether the server took it: it then leads to the page where the run is. Raises RuntimeError where it
+    did not know who asked, which would try nothing."""
+
     class Stay(urllib.request.HTTPRedirectHandler):
         def redirect_request(self, *_: Any) -> None:
             return None
 
     try:
-        with urllib.request.build_opener(Stay).open(request, timeout=20) as answer:
-            return int(answer.status)
+        with urllib.request.build_opener(Stay).open(request, timeout=20):
+            return False
     except urllib.error.HTTPError as error:
-        return error.code
+        where = error.headers.get("Location", "")
+        if error.code in {401, 403} or "sign-in" in where:
+            raise RuntimeError(f"asked as nobody: {error.code} {where}") from error
+        return error.code == 302
+    except OSError:
+        return False  # it was gone
 
 
 def unread(run: Any) -> int:
@@ -298,6 +299,9 @@ def report(count: Count) -> bool:
     print(f"{trials} trials: {dict(count.trials)}")
     print(
         f"{count.runs} runs, {count.hit} of them at work when a kill came (PostgreSQL's not counted)"
+    )
+    print(
+        f"the web server took {count.said_yes} of {count.asked} runs that it was asked for when killed"
     )
     print(
         f"they ended: {dict(count.states)}; the longest wait for an end was {count.longest_s:.1f} s"
@@ -328,6 +332,7 @@ def main() -> int:
             made.start_worker(name)
         made.manage("reconciler", "reconcile")
         made.start_web()
+        wait_for_port(made.web_port)
         chaos = Chaos(made, given.lease, given.seed)
         order = [kind for kind in KINDS for _ in range(given.each)]
         chaos.random.shuffle(order)

@@ -146,6 +146,7 @@ def test_no_secret_is_found_where_it_must_not_be(
     listening = Listening(redis_port)
     browser = Client(raise_request_exception=False)
     browser.force_login(admin)
+    canaries["sign-in"] = browser.cookies["peerpath_session"].value
     pages = stored_through_the_page(browser, canaries)
     target = machine_of(session, admin, sshd)
     done = run(target, admin)

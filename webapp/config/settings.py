@@ -145,6 +145,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _PUBLIC.scheme == "https"
 # No script of ours reads it; the token stands in the page.
 CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_NAME = "peerpath_session"
+SESSION_ENGINE = "webapp.accounts.sign_ins"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
