@@ -19,3 +19,10 @@ def settle() -> None:
     gc.collect()
     young, middle, _ = gc.get_threshold()
     gc.set_threshold(young, middle, 2)
+
+
+def sweep() -> None:
+    """After a run, which leaves cycles of the SSH library and the ORM. By its end they have grown old, so
+    that nothing else looks at them for many runs (30 to 80 kB each). Takes 3 to 7 ms where `settle` was.
+    """
+    gc.collect()

@@ -18,7 +18,7 @@ from webapp.triage import runs
 from webapp.triage.digests import digest_refresh
 from webapp.triage.models import DiagnosisSession, RunState
 from webapp.triage.queue import REQUEST_ID, RUN_TASK
-from worker import duties, runner
+from worker import duties, runner, settling
 from worker.celery_app import app
 from worker.patience import patiently
 from worker.places import Place
@@ -50,6 +50,7 @@ def _work_on() -> None:
             logger.info("run claimed, fence %d", claim.fence)
             _work(claim, place)
         place.take_back()
+        settling.sweep()
 
 
 def _stand_in() -> None:
