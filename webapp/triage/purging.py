@@ -64,11 +64,12 @@ def remove(session: DiagnosisSession) -> None:
     for _ in purge(timezone.now(), only=session):
         pass
     forget_outside()
+    key = session.pk
     session.delete()
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:  # the index keeps words that went until it is merged
             cursor.execute("INSERT INTO triage_entry_words(triage_entry_words) VALUES ('optimize')")
-    logger.warning("session %s was removed", session.pk)
+    logger.warning("session %s was removed", key)
 
 
 def _evidence(session: DiagnosisSession, before: datetime) -> QuerySet[Evidence]:

@@ -146,7 +146,11 @@ def rows() -> dict[str, int]:
 
 
 def test_of_a_removed_session_nothing_is_left(
-    transactional_db: None, alice: User, bob: User, capsys: pytest.CaptureFixture[str]
+    transactional_db: None,
+    alice: User,
+    bob: User,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     parts = a_full_session(alice, bob)
     removed = DiagnosisSession.objects.get(pk=parts["session_id"])
@@ -160,6 +164,7 @@ def test_of_a_removed_session_nothing_is_left(
     assert rows() == everything
     call_command("remove", str(removed.pk), "--yes")
     assert removed.title in capsys.readouterr().out
+    assert f"session {removed.pk} was removed" in caplog.text
     left = rows()
     assert left["DiagnosisSession"] == 1
     assert Event.first_broken(other) is None

@@ -51,12 +51,12 @@ class Command(BaseCommand):
 
 def _told(session: DiagnosisSession) -> str:
     counts = {
-        "outputs": session.evidence.count(),
-        "runs": session.runs.count(),
-        "decisions": session.decisions.count(),
-        "comments": session.comments.count(),
-        "links": session.links.count(),
-        "people": session.members.count(),
+        ("output", "outputs"): session.evidence.count(),
+        ("run", "runs"): session.runs.count(),
+        ("decision", "decisions"): session.decisions.count(),
+        ("comment", "comments"): session.comments.count(),
+        ("link", "links"): session.links.count(),
+        ("person", "people"): session.members.count(),
     }
-    counted = ", ".join(f"{number} {what}" for what, number in counts.items())
+    counted = ", ".join(f"{number} {words[number != 1]}" for words, number in counts.items())
     return f"{session.title} ({session.created_at:%Y-%m-%d}): {counted}"
