@@ -18,8 +18,6 @@ from webapp.config.health import takes_writes
 
 # Read before Python is chosen, or by what a run starts on its machine.
 ELSEWHERE = {"PEERPATH_PYTHON", "PEERPATH_RUN", "PEERPATH_LISTEN", "PEERPATH_VERSION"}
-
-
 _HINT = "Make it, owned by the account that Peerpath runs as, or name another."
 
 
@@ -65,7 +63,7 @@ def authorities(**_: Any) -> list[checks.CheckMessage]:
     except OSError as error:  # ssl.SSLError is one
         text = f"SSL_CERT_FILE: no certificates can be read from {path} ({error.strerror})."
         hint = "Name one file of PEM certificates, or leave it out."
-        return [checks.Error(text, hint=hint, id="peerpath.E002")]
+        return [checks.Error(text, hint=hint, id="peerpath.E003")]
     return []
 
 

@@ -200,7 +200,7 @@ def test_authorities_that_cannot_be_read_are_told(
     empty.touch()
     for path in (empty, tmp_path, tmp_path / "none"):
         monkeypatch.setenv("SSL_CERT_FILE", str(path))
-        assert [each.id for each in checks.authorities()] == ["peerpath.E002"], path
+        assert [each.id for each in checks.authorities()] == ["peerpath.E003"], path
     monkeypatch.setenv("SSL_CERT_FILE", "")
     assert checks.authorities() == []
 
