@@ -94,12 +94,7 @@ class Agent(Protocol):
         ...
 
     async def run(
-        self,
-        script: str,
-        *,
-        on_output: Callable[[bytes], None],
-        cancelled: Callable[[], bool],
-        timeout_s: float,
+        self, script: str, *, on_output: Callable[[bytes], None], cancelled: Callable[[], bool], timeout_s: float
     ) -> Ending:
         """Runs a collector (or any sh script that knows --watch-stdin) in its own process group."""
         ...

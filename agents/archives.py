@@ -83,18 +83,14 @@ class _Budget:
     def spend(self, size: int) -> None:
         self.unpacked += size
         if self.unpacked > TOTAL_BYTES:
-            raise ArchiveError(
-                f"It unpacks to more than {TOTAL_BYTES >> 20} MiB; give the part that matters."
-            )
+            raise ArchiveError(f"It unpacks to more than {TOTAL_BYTES >> 20} MiB; give the part that matters.")
         if self.unpacked > max(_RATIO_FROM_BYTES, MOST_RATIO * self.packed):
             raise ArchiveError(f"It unpacks to more than {MOST_RATIO} times its size.")
 
     def count(self) -> None:
         self.entries += 1
         if self.entries > MOST_ENTRIES:
-            raise ArchiveError(
-                f"It has more than {MOST_ENTRIES:,} entries; give the part that matters."
-            )
+            raise ArchiveError(f"It has more than {MOST_ENTRIES:,} entries; give the part that matters.")
 
 
 def unpack(raw: bytes, name: str = "") -> tuple[Member, ...]:
@@ -205,17 +201,13 @@ class _Counted:
         return data
 
 
-def _tarred(
-    stream: IO[bytes] | _Counted, path: str, budget: _Budget, depth: int
-) -> Iterator[Member]:
+def _tarred(stream: IO[bytes] | _Counted, path: str, budget: _Budget, depth: int) -> Iterator[Member]:
     counted = isinstance(stream, _Counted)
     with tarfile.open(fileobj=cast(IO[bytes], stream), mode="r|") as archive:
         for info in archive:
             budget.count()
             inner = f"{path}/{info.name}" if path else info.name
-            problem = _refusal(info.name) or (
-                "" if info.isfile() or info.isdir() else _kind_of(info)
-            )
+            problem = _refusal(info.name) or ("" if info.isfile() or info.isdir() else _kind_of(info))
             if problem:
                 yield Member(_printable(inner), problem=problem)
             elif info.isfile() and (file := archive.extractfile(info)):
@@ -233,9 +225,7 @@ def _kind_of(info: tarfile.TarInfo) -> str:
 
 def _zipped(raw: bytes, path: str, budget: _Budget, depth: int) -> Iterator[Member]:
     if raw.count(b"PK\x01\x02") > MOST_ENTRIES:
-        raise ArchiveError(
-            f"It has more than {MOST_ENTRIES:,} entries; give the part that matters."
-        )
+        raise ArchiveError(f"It has more than {MOST_ENTRIES:,} entries; give the part that matters.")
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         for info in archive.infolist():
             budget.count()

@@ -8,16 +8,7 @@ from dataclasses import dataclass, replace
 from agents.facts import View
 from agents.framing import clean
 from agents.probe import Output
-from agents.read import (
-    Item,
-    LineRange,
-    RawReading,
-    moved,
-    read_lines,
-    read_output,
-    title_of,
-    view_of,
-)
+from agents.read import Item, LineRange, RawReading, moved, read_lines, read_output, title_of, view_of
 
 
 @dataclass(frozen=True, slots=True)

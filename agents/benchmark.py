@@ -44,13 +44,7 @@ NUMBERS = r"[0-9]{1,7}(?:,[0-9]{1,7}){0,15}"
 HIDDEN = Choice("hidden", "Hidden size", hint="adds the sizes this model sends", pattern=NUMBERS)
 BATCH = Choice("batch", "Tokens in a step", hint="as in 1,64", pattern=NUMBERS)
 BYTES = Choice("bytes", "Bytes of an activation", "2", pattern="1|2|4")
-PAIRS = Choice(
-    "pairs",
-    "Pairs of GPUs",
-    "auto",
-    "auto, first, all, or 0-1,1-0",
-    r"auto|first|all|[\d,\-]{3,99}",
-)
+PAIRS = Choice("pairs", "Pairs of GPUs", "auto", "auto, first, all, or 0-1,1-0", r"auto|first|all|[\d,\-]{3,99}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,9 +57,7 @@ def run_limit_s(probes: Iterable[Probe]) -> int:
     return limits_s(probes) + GRACE_S
 
 
-def build_script(
-    probes: Sequence[Probe], *, role: View, nonce: str, arguments: Mapping[str, str] | None = None
-) -> str:
+def build_script(probes: Sequence[Probe], *, role: View, nonce: str, arguments: Mapping[str, str] | None = None) -> str:
     """The collector for these probes, ready to run.
 
     nonce: 8–64 letters and digits, in every line the script itself prints, so that its answer can
@@ -134,8 +132,6 @@ def _alternative(command: Command) -> str:
 
 def _functions(probes: Sequence[Probe]) -> str:
     """Each once, in a variable that the commands begin with."""
-    called = {
-        c.calls.name: c.calls.sh + "\n" for probe in probes for c in probe.commands if c.calls
-    }
+    called = {c.calls.name: c.calls.sh + "\n" for probe in probes for c in probe.commands if c.calls}
     texts = [f"{name}={quote(text)}" for name, text in sorted(called.items())]
     return "\n".join(["", "# What several commands begin with.", *texts]) if texts else ""

@@ -88,11 +88,7 @@ def read_sweep(raw: bytes, mark: str, script: str) -> bool | None:
 
 
 async def follow(
-    channel: Channel,
-    *,
-    on_output: Callable[[bytes], None],
-    cancelled: Callable[[], bool],
-    timeout_s: float,
+    channel: Channel, *, on_output: Callable[[bytes], None], cancelled: Callable[[], bool], timeout_s: float
 ) -> tuple[Reason, bytes]:
     """Reads along until the process has ended or has to be; stderr as far as it is kept.
 
@@ -100,11 +96,7 @@ async def follow(
     """
     stderr = bytearray()
     reading = asyncio.create_task(_read_output(channel, on_output))
-    tasks = [
-        reading,
-        asyncio.create_task(_read_stderr(channel, stderr)),
-        asyncio.create_task(channel.closed()),
-    ]
+    tasks = [reading, asyncio.create_task(_read_stderr(channel, stderr)), asyncio.create_task(channel.closed())]
     try:
         reason = await _until_over(channel, tasks, reading, cancelled, timeout_s)
     finally:

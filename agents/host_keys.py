@@ -81,11 +81,7 @@ def known_hosts_line(host: str, port: int, pin: HostKey) -> str:
 
 
 async def fetch_host_key(
-    host: str,
-    port: int = DEFAULT_PORT,
-    *,
-    tunnel: asyncssh.SSHClientConnection | None = None,
-    timeout_s: float = 10.0,
+    host: str, port: int = DEFAULT_PORT, *, tunnel: asyncssh.SSHClientConnection | None = None, timeout_s: float = 10.0
 ) -> HostKey:
     """The key a machine shows now. It proves nothing: a person compares the fingerprint.
 
@@ -93,9 +89,7 @@ async def fetch_host_key(
     """
     try:
         key = await asyncio.wait_for(
-            asyncssh.get_server_host_key(
-                host, port, tunnel=tunnel, config=None, server_host_key_algs=ALGORITHMS
-            ),
+            asyncssh.get_server_host_key(host, port, tunnel=tunnel, config=None, server_host_key_algs=ALGORITHMS),
             timeout_s,
         )
     except (OSError, asyncssh.Error, TimeoutError) as error:

@@ -47,9 +47,7 @@ def chosen_of(values: Iterable[str]) -> str:
 
     One on the machine before one in a container, and any before a torch without CUDA.
     """
-    found = [
-        match for value in values if (match := _FOUND.fullmatch(value)) and _known(match["python"])
-    ]
+    found = [match for value in values if (match := _FOUND.fullmatch(value)) and _known(match["python"])]
     best = min(reversed(found), key=_rank, default=None)
     return best["python"] if best else ""
 

@@ -10,15 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from agents.agent import Ending, Reason
-from agents.following import (
-    SWEEP,
-    follow,
-    new_mark,
-    read_sweep,
-    sweep_script,
-    whole_lines,
-    wrap_payload,
-)
+from agents.following import SWEEP, follow, new_mark, read_sweep, sweep_script, whole_lines, wrap_payload
 
 _CHUNK = 65536
 _SWEEP_S = 15.0
@@ -45,10 +37,7 @@ class LocalAgent:
         try:
             await _send(process, script)
             reason, stderr = await follow(
-                _LocalChannel(process),
-                on_output=on_output,
-                cancelled=cancelled,
-                timeout_s=timeout_s,
+                _LocalChannel(process), on_output=on_output, cancelled=cancelled, timeout_s=timeout_s
             )
         except BaseException:
             await _sweep(mark, sweep)
@@ -72,11 +61,7 @@ class LocalAgent:
     ) -> Ending:
         script = wrap_payload(program, argv, interpreter=interpreter, timeout_s=timeout_s)
         return await self.run(
-            script,
-            on_output=on_output,
-            cancelled=cancelled,
-            timeout_s=timeout_s,
-            sweep=sweep_script(interpreter),
+            script, on_output=on_output, cancelled=cancelled, timeout_s=timeout_s, sweep=sweep_script(interpreter)
         )
 
 

@@ -117,11 +117,7 @@ def view_of(reader: str) -> View:
 def moved(readings: Readings, by: int) -> Readings:
     """The same, of an output that begins so many lines into another text; values name lines as well."""
     return tuple(
-        replace(
-            reading,
-            lines=tuple(number + by for number in reading.lines),
-            value=_moved(reading.value, by),
-        )
+        replace(reading, lines=tuple(number + by for number in reading.lines), value=_moved(reading.value, by))
         for reading in readings
     )
 

@@ -14,15 +14,7 @@ from agents.parsing.terminal import Line
 from agents.probe import Output, Readings, Signature
 from agents.probes import all_probes
 
-_P2P_LETTERS = {
-    "r": "read",
-    "w": "write",
-    "n": "nvlink",
-    "a": "atomics",
-    "p": "pcie",
-    "rw": "read",
-    "prop": "pcie",
-}
+_P2P_LETTERS = {"r": "read", "w": "write", "n": "nvlink", "a": "atomics", "p": "pcie", "rw": "read", "prop": "pcie"}
 _HOST = re.compile(
     r"\d-pve\b|\bvfio|[Pp]roxmox|\bpve[-/]|/etc/pve|\bkvm_(?:amd|intel)\b|\bvmbr\d|on bare hardware"
     r"|\biommugroup\b|\bhostpci\d"
@@ -112,19 +104,12 @@ def _opened_by(line: Line) -> Iterator[str]:
 @cache
 def all_readers() -> tuple[Reader, ...]:
     """Every probe and benchmark, best score first."""
-    found = [
-        _reader(p.id, p.role, partial(parse_guarded, p), p.signature) for p in all_probes().values()
-    ]
-    found += [
-        _reader(b.id, None, partial(parse_guarded, b), b.signature)
-        for b in all_benchmarks().values()
-    ]
+    found = [_reader(p.id, p.role, partial(parse_guarded, p), p.signature) for p in all_probes().values()]
+    found += [_reader(b.id, None, partial(parse_guarded, b), b.signature) for b in all_benchmarks().values()]
     return tuple(sorted(found, key=lambda reader: (-reader.score, reader.id)))
 
 
-def _reader(
-    reader_id: str, role: View | None, parse: Callable[[Output], Readings], signature: Signature
-) -> Reader:
+def _reader(reader_id: str, role: View | None, parse: Callable[[Output], Readings], signature: Signature) -> Reader:
     return Reader(
         reader_id,
         role,

@@ -17,16 +17,7 @@ from agents.parsing import terminal
 from agents.parsing.terminal import Kind, Line
 from agents.part import Part, Recognition
 from agents.probe import Output, Readings
-from agents.reader import (
-    Reader,
-    all_readers,
-    by_id,
-    by_name,
-    hinted,
-    role_of_text,
-    role_of_words,
-    says_only,
-)
+from agents.reader import Reader, all_readers, by_id, by_name, hinted, role_of_text, role_of_words, says_only
 
 # Output of other lines inside one part (a warning, a cut) that does not end it.
 _GAP_LINES = 3
@@ -188,9 +179,7 @@ class _Recogniser:
 
     def _is_hinted(self, reader: Reader, first: int) -> bool:
         """By the file's name, or by the words right above, as "Peer access (topo -p2p w)"."""
-        return hinted(reader, self.hint) or hinted(
-            reader, whose.heading(self.lines, first, self.placed)
-        )
+        return hinted(reader, self.hint) or hinted(reader, whose.heading(self.lines, first, self.placed))
 
     def _may_speak(self, reader: Reader) -> bool:
         """Not for one machine about lines that were said to be the other's and could be any's."""
@@ -237,9 +226,7 @@ class _Recogniser:
                 continue
             if line.text == opening and self.lines[position - 1].kind is not Kind.TEXT:
                 break  # the same output again
-            if reader.belongs is not None and (
-                reader.is_continued(line) or reader.is_started(line)
-            ):
+            if reader.belongs is not None and (reader.is_continued(line) or reader.is_started(line)):
                 last, gap = position + 1, 0
             elif line.kind is Kind.BREAK or _opens_other(rivals, line):
                 break

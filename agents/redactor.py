@@ -54,9 +54,7 @@ def clue(pattern: str, *needles: str) -> Clue:
     """Of a pattern that ignores case, needles in lower case stand for their usual spellings."""
     compiled = re.compile(pattern, re.MULTILINE)
     if compiled.flags & re.IGNORECASE:
-        needles = tuple(
-            dict.fromkeys(w for n in needles for w in (n, n.capitalize(), n.upper(), n.title()))
-        )
+        needles = tuple(dict.fromkeys(w for n in needles for w in (n, n.capitalize(), n.upper(), n.title())))
     return Clue(compiled, needles)
 
 

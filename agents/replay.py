@@ -22,12 +22,7 @@ class ReplayAgent:
         pass
 
     async def run(
-        self,
-        script: str,
-        *,
-        on_output: Callable[[bytes], None],
-        cancelled: Callable[[], bool],
-        timeout_s: float,
+        self, script: str, *, on_output: Callable[[bytes], None], cancelled: Callable[[], bool], timeout_s: float
     ) -> Ending:
         return await self._play(on_output, cancelled, timeout_s)
 

@@ -15,25 +15,9 @@ from typing import Any
 
 import asyncssh
 
-from agents.agent import (
-    AgentError,
-    AuthenticationFailed,
-    Ending,
-    HostKeyChanged,
-    HostKeyUnknown,
-    Reason,
-    Unreachable,
-)
+from agents.agent import AgentError, AuthenticationFailed, Ending, HostKeyChanged, HostKeyUnknown, Reason, Unreachable
 from agents.connections import Connections, Lease
-from agents.following import (
-    SWEEP,
-    follow,
-    new_mark,
-    read_sweep,
-    sweep_script,
-    whole_lines,
-    wrap_payload,
-)
+from agents.following import SWEEP, follow, new_mark, read_sweep, sweep_script, whole_lines, wrap_payload
 from agents.host_keys import ALGORITHMS, HostKey, from_key, why
 
 _CHUNK = 65536
@@ -102,9 +86,7 @@ class SshAgent:
     """
 
     spec: SshSpec
-    connections: Connections[SshSpec, asyncssh.SSHClientConnection] = field(
-        default_factory=unshared, repr=False
-    )
+    connections: Connections[SshSpec, asyncssh.SSHClientConnection] = field(default_factory=unshared, repr=False)
 
     async def reach(self) -> None:
         await self.connections.reach(self.spec)
@@ -124,10 +106,7 @@ class SshAgent:
             try:
                 process.stdin.write(whole_lines(script))
                 reason, stderr = await follow(
-                    _SshChannel(process),
-                    on_output=on_output,
-                    cancelled=cancelled,
-                    timeout_s=timeout_s,
+                    _SshChannel(process), on_output=on_output, cancelled=cancelled, timeout_s=timeout_s
                 )
             except BaseException:
                 await _sweep(connection, mark, sweep)
@@ -163,11 +142,7 @@ class SshAgent:
     ) -> Ending:
         script = wrap_payload(program, argv, interpreter=interpreter, timeout_s=timeout_s)
         return await self.run(
-            script,
-            on_output=on_output,
-            cancelled=cancelled,
-            timeout_s=timeout_s,
-            sweep=sweep_script(interpreter),
+            script, on_output=on_output, cancelled=cancelled, timeout_s=timeout_s, sweep=sweep_script(interpreter)
         )
 
     async def _sweep_anew(self, mark: str, sweep: str) -> bool | None:
@@ -179,9 +154,7 @@ class SshAgent:
             return None
 
 
-async def _open(
-    spec: SshSpec, tunnel: asyncssh.SSHClientConnection | None
-) -> asyncssh.SSHClientConnection:
+async def _open(spec: SshSpec, tunnel: asyncssh.SSHClientConnection | None) -> asyncssh.SSHClientConnection:
     where = f"{spec.host}:{spec.port}"
     shown = _ShownKey()
     try:
@@ -221,9 +194,7 @@ class _ShownKey(asyncssh.SSHClient):
     def __init__(self) -> None:
         self.pin: HostKey | None = None
 
-    def validate_host_public_key(
-        self, host: str, addr: str, port: int, key: asyncssh.SSHKey
-    ) -> bool:
+    def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
         self.pin = from_key(key)
         return False
 
@@ -264,13 +235,9 @@ def _credentials(spec: SshSpec) -> dict[str, Any]:
     return options
 
 
-async def _start(
-    connection: asyncssh.SSHClientConnection, mark: str
-) -> asyncssh.SSHClientProcess[bytes]:
+async def _start(connection: asyncssh.SSHClientConnection, mark: str) -> asyncssh.SSHClientProcess[bytes]:
     try:
-        return await connection.create_process(
-            f"exec env PEERPATH_RUN={mark} sh -s -- --watch-stdin", encoding=None
-        )
+        return await connection.create_process(f"exec env PEERPATH_RUN={mark} sh -s -- --watch-stdin", encoding=None)
     except (OSError, asyncssh.Error) as error:
         raise Unreachable(f"The server opened no session: {why(error)}.") from error
 
@@ -281,9 +248,7 @@ async def _sweep(connection: asyncssh.SSHClientConnection, mark: str, sweep: str
     try:
         # Around everything: a machine that has stopped answering does not even open the channel.
         async with asyncio.timeout(_SWEEP_S):
-            process = await connection.create_process(
-                f"exec sh -s -- {mark}", stderr=asyncssh.DEVNULL, encoding=None
-            )
+            process = await connection.create_process(f"exec sh -s -- {mark}", stderr=asyncssh.DEVNULL, encoding=None)
             try:
                 process.stdin.write(sweep.encode())
                 process.stdin.write_eof()

@@ -12,9 +12,7 @@ from agents.probe import Output, Readings
 _NOTE = "no telemetry:"
 
 
-def with_telemetry(
-    parse: Callable[[Output], Readings], schema: str
-) -> Callable[[Output], Readings]:
+def with_telemetry(parse: Callable[[Output], Readings], schema: str) -> Callable[[Output], Readings]:
     """The readings of a program with this schema, and one of the telemetry among its lines."""
 
     def both(output: Output) -> Readings:

@@ -77,9 +77,7 @@ class Noise:
 def noise_of(states: Iterable[Sequence[Run]]) -> Noise:
     """states: repeated runs of one state each. Raises ValueError when none has a repeat or a common size."""
     repeated = [runs for runs in states if len(runs) > 1]
-    shared = sorted(
-        set.intersection(*(set(run) for runs in repeated for run in runs)) if repeated else ()
-    )
+    shared = sorted(set.intersection(*(set(run) for runs in repeated for run in runs)) if repeated else ())
     if not shared:
         raise ValueError("no two runs of one state share a size")
     means = [{s: fmean(math.log(run[s]) for run in runs) for s in shared} for runs in repeated]
@@ -139,15 +137,11 @@ def an_arm_differs(noise: Noise, chance: random.Random, factor: float) -> bool:
 
 
 def _copies(run: Run) -> CopyResult:
-    return CopyResult(
-        tuple(CopyRow(CopyPath.PEER, "0", "1", s, us, Timing.DEVICE) for s, us in run.items())
-    )
+    return CopyResult(tuple(CopyRow(CopyPath.PEER, "0", "1", s, us, Timing.DEVICE) for s, us in run.items()))
 
 
 def _sums(run: Run) -> AllReduceResult:
-    rows = tuple(
-        AllReduceRow(s, us, 2, in_place=True, wrong=0, graph=True) for s, us in run.items()
-    )
+    rows = tuple(AllReduceRow(s, us, 2, in_place=True, wrong=0, graph=True) for s, us in run.items())
     return AllReduceResult(rows, None, Timing.DEVICE)
 
 
@@ -174,12 +168,7 @@ COMPARISONS: dict[str, Differs] = {
 }
 
 
-def rate(
-    differs: Differs,
-    noise: Noise,
-    shift: float,
-    resamples: int = RESAMPLES,
-) -> int:
+def rate(differs: Differs, noise: Noise, shift: float, resamples: int = RESAMPLES) -> int:
     """In how many resamples a difference is called. shift: share by which one side is faster."""
     chance = random.Random(round(shift * 1000))
     return sum(differs(noise, chance, 1 - shift) for _ in range(resamples))
@@ -238,9 +227,7 @@ def main(argv: Sequence[str]) -> int:
             hits = rate(differs, noise, shift)
             low, high = wilson(hits, RESAMPLES)
             what = f"one side {shift:.0%} faster" if shift else "no difference (A/A)"
-            print(
-                f"{name:12} {what:22} called different {hits / RESAMPLES:6.1%} ({low:.1%} to {high:.1%})"
-            )
+            print(f"{name:12} {what:22} called different {hits / RESAMPLES:6.1%} ({low:.1%} to {high:.1%})")
             worst = worst if shift else max(worst, hits)
     print("A/A: at most 5 %" if worst <= 0.05 * RESAMPLES else "A/A: more than 5 %")
     return 0 if worst <= 0.05 * RESAMPLES else 1

@@ -169,9 +169,7 @@ class Chaos:
     def _post(self, target_id: int) -> Future[bool]:
         url = f"http://127.0.0.1:{self.stack.web_port}/sessions/{self.session.pk}/targets/{target_id}/run"
         headers = {"Cookie": self.cookie, "X-CSRFToken": "c" * 32}
-        return self.asking.submit(
-            _said_yes, urllib.request.Request(url, b"", headers, method="POST")
-        )
+        return self.asking.submit(_said_yes, urllib.request.Request(url, b"", headers, method="POST"))
 
     def _queued_meanwhile(self, ids: set[Any]) -> set[Any]:
         """Runs that the web server queued before it was killed; one it had said yes to must be there."""
@@ -297,15 +295,9 @@ def unread(run: Any) -> int:
 def report(count: Count) -> bool:
     trials = sum(count.trials.values())
     print(f"{trials} trials: {dict(count.trials)}")
-    print(
-        f"{count.runs} runs, {count.hit} of them at work when a kill came (PostgreSQL's not counted)"
-    )
-    print(
-        f"the web server took {count.said_yes} of {count.asked} runs that it was asked for when killed"
-    )
-    print(
-        f"they ended: {dict(count.states)}; the longest wait for an end was {count.longest_s:.1f} s"
-    )
+    print(f"{count.runs} runs, {count.hit} of them at work when a kill came (PostgreSQL's not counted)")
+    print(f"the web server took {count.said_yes} of {count.asked} runs that it was asked for when killed")
+    print(f"they ended: {dict(count.states)}; the longest wait for an end was {count.longest_s:.1f} s")
     bad = {
         "stuck past lease + 30 s": count.stuck,
         "begun twice": count.twice,

@@ -51,18 +51,13 @@ def probes_here() -> tuple[Probe, ...]:
 
 def commands_of(probes: tuple[Probe, ...]) -> list[str]:
     """What the collector would run: each probe's first alternative whose tools are here."""
-    return [
-        next(c.sh for c in probe.commands if all(shutil.which(tool) for tool in c.needs))
-        for probe in probes
-    ]
+    return [next(c.sh for c in probe.commands if all(shutil.which(tool) for tool in c.needs)) for probe in probes]
 
 
 @contextlib.contextmanager
 def server(folder: Path) -> Iterator[int]:
     for name in ("host_key", "user_key"):
-        subprocess.run(
-            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True
-        )
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
     Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -98,11 +93,7 @@ def ours(folder: Path, port: int, probes: tuple[Probe, ...]) -> Callable[[], Non
 
     def look() -> None:
         heard = bytearray()
-        asyncio.run(
-            SshAgent(spec).run(
-                script, on_output=heard.extend, cancelled=lambda: False, timeout_s=120
-            )
-        )
+        asyncio.run(SshAgent(spec).run(script, on_output=heard.extend, cancelled=lambda: False, timeout_s=120))
         assert read_bundle(bytes(heard)).complete
 
     return look
@@ -131,29 +122,19 @@ def fabric(folder: Path, port: int, commands: list[str], python: str) -> Callabl
 
 def ansible(folder: Path, port: int, commands: list[str], python: str) -> Callable[[], None]:
     tasks = [{"raw": command, "ignore_errors": True} for command in commands]
-    (folder / "play.json").write_text(
-        json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}])
-    )
+    (folder / "play.json").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]))
     (folder / "hosts").write_text(
         f"127.0.0.1 ansible_port={port} ansible_ssh_private_key_file={folder}/user_key "
         f"ansible_ssh_common_args='-o UserKnownHostsFile={folder}/known_hosts'\n"
     )
     tool = str(Path(python).with_name("ansible-playbook"))
-    environment = {
-        "ANSIBLE_PIPELINING": "1",
-        "ANSIBLE_HOME": f"{folder}/ansible",
-        "LC_ALL": "C.UTF-8",
-    }
+    environment = {"ANSIBLE_PIPELINING": "1", "ANSIBLE_HOME": f"{folder}/ansible", "LC_ALL": "C.UTF-8"}
     return lambda: _run([tool, "-i", f"{folder}/hosts", f"{folder}/play.json"], "", environment)
 
 
 def _run(argv: list[str], text: str, environment: dict[str, str] | None = None) -> None:
     subprocess.run(
-        argv,
-        input=text.encode(),
-        capture_output=True,
-        check=False,
-        env={**os.environ, **(environment or {})},
+        argv, input=text.encode(), capture_output=True, check=False, env={**os.environ, **(environment or {})}
     )
 
 

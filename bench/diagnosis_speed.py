@@ -50,13 +50,8 @@ def sixteen() -> Facts:
         for a, b in ordered
         for size in SIZES
     )
-    paths = tuple(
-        GpuPath(n, f"0000:{i // 8:x}0", f"p{i // 4}", f"s{i // 4}", i // 8)
-        for i, n in enumerate(names)
-    )
-    nodes = tuple(
-        PciNode(n, f"0000:{i // 8:x}0", (f"p{i // 4}",), PRO) for i, n in enumerate(names)
-    )
+    paths = tuple(GpuPath(n, f"0000:{i // 8:x}0", f"p{i // 4}", f"s{i // 4}", i // 8) for i, n in enumerate(names))
+    nodes = tuple(PciNode(n, f"0000:{i // 8:x}0", (f"p{i // 4}",), PRO) for i, n in enumerate(names))
     slots = tuple(HostPci(i, (name,)) for i, name in enumerate(names))
     rates = ((1, 11.0), (8, 70.0), (64, 250.0), (256, 700.0))
     return facts_of(
@@ -110,8 +105,7 @@ def main() -> int:
         told, _ = milliseconds(partial(texts, result), runs)
         missed = missed or median > aim
         print(
-            f"{name:<14} diagnose {median:6.1f} ms (slowest {slowest:.1f}; aim < {aim})   "
-            f"JSON and texts {told:6.1f} ms"
+            f"{name:<14} diagnose {median:6.1f} ms (slowest {slowest:.1f}; aim < {aim})   JSON and texts {told:6.1f} ms"
         )
     return int(missed)
 

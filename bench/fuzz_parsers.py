@@ -71,9 +71,7 @@ def batch(job: tuple[int, int, float]) -> tuple[int, list[str], tuple[float, int
         try:
             try_one(reader_id, raw, rng)
         except (Exception, HangError):
-            failures.append(
-                f"seed {seed} input {number} ({reader_id}):\n{traceback.format_exc(limit=-3)}"
-            )
+            failures.append(f"seed {seed} input {number} ({reader_id}):\n{traceback.format_exc(limit=-3)}")
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
         slowest = max(slowest, (time.perf_counter() - begin, number))
@@ -100,9 +98,7 @@ def main() -> int:
     tried, failed, slowest = 0, 0, (0.0, 0, 0)
     with multiprocessing.Pool(options.processes) as pool:
         todo = list(jobs(options.inputs, options.seed, options.limit_s))
-        for (seed, _, _), (count, failures, (seconds, number)) in zip(
-            todo, pool.imap(batch, todo), strict=True
-        ):
+        for (seed, _, _), (count, failures, (seconds, number)) in zip(todo, pool.imap(batch, todo), strict=True):
             tried += count
             failed += len(failures)
             slowest = max(slowest, (seconds, seed, number))

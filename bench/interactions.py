@@ -65,31 +65,16 @@ EVIDENCE = "main a.ev[href*='/evidence/']:visible"
 ACTS: dict[str, tuple[str, Act, Act, Act]] = {
     CONTROL: ("about:blank", _empty, _key("a", "b"), _nothing),
     "open the palette": ("diagnosis", _nothing, _key("Control+k"), _key("Escape")),
-    "type in the palette": (
-        "diagnosis",
-        _key("Control+k"),
-        _key("t", "o", "p", "o"),
-        _key("Escape"),
-    ),
+    "type in the palette": ("diagnosis", _key("Control+k"), _key("t", "o", "p", "o"), _key("Escape")),
     "open the evidence": ("diagnosis", _nothing, _click(EVIDENCE), _key("Escape")),
     "close the evidence": ("diagnosis", _click(EVIDENCE), _key("Escape"), _nothing),
     "open the keyboard list": ("diagnosis", _nothing, _key("?"), _key("Escape")),
     "open a menu": ("diagnosis", _nothing, _click(".me .menu > summary"), _key("Escape")),
     "next section": ("diagnosis", _nothing, _key("j"), _nothing),
     "why do you say that": ("diagnosis", _nothing, _click("details.why > summary"), _nothing),
-    "hypotheses ruled out": (
-        "diagnosis",
-        _nothing,
-        _click("main .card > details > summary"),
-        _nothing,
-    ),
+    "hypotheses ruled out": ("diagnosis", _nothing, _click("main .card > details > summary"), _nothing),
     "light or dark": ("diagnosis", _nothing, _click("[data-theme-switch]"), _nothing),
-    "hover a word": (
-        "diagnosis",
-        _nothing,
-        lambda page: page.locator("a.word:visible").first.focus(),
-        _nothing,
-    ),
+    "hover a word": ("diagnosis", _nothing, lambda page: page.locator("a.word:visible").first.focus(), _nothing),
     "answer a thread": ("discussion", _nothing, _click(".thread details > summary"), _nothing),
     "why an option": ("decide", _nothing, _click("details.why > summary"), _nothing),
     "choose an option": ("decide", _nothing, _click(".option input[type=checkbox]"), _nothing),
@@ -115,10 +100,7 @@ def main() -> None:
     with slow_page() as (page, base, session):
         chosen = {name: act for name, act in ACTS.items() if options.only in name}
         for name, (where, before, act, after) in chosen.items():
-            found = [
-                _once(page, address(base, session, where), before, act, after)
-                for _ in range(options.times)
-            ]
+            found = [_once(page, address(base, session, where), before, act, after) for _ in range(options.times)]
             _say(name, found, options.json)
         for where in ("guest", "diagnosis", "decide", "log", "/help/probes"):
             page.goto(address(base, session, where), wait_until="networkidle")

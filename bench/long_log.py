@@ -56,10 +56,7 @@ def database(kind: str) -> Iterator[None]:
         with stack(PEERPATH_REDIS_URL=""):
             yield
         return
-    with (
-        tempfile.TemporaryDirectory(prefix="peerpath-log-") as folder,
-        contextlib.ExitStack() as also,
-    ):
+    with tempfile.TemporaryDirectory(prefix="peerpath-log-") as folder, contextlib.ExitStack() as also:
         nothing = ("PEERPATH_DATABASE_URL", "PEERPATH_REDIS_URL")
         os.environ |= {"PEERPATH_DATA": folder, **dict.fromkeys(nothing, "")}
         if kind == "bucket":
@@ -87,9 +84,7 @@ def bucket() -> Iterator[None]:
 def started(*arguments: str, port: int) -> Iterator[str]:
     """The address of a server in Python, once it listens."""
     command = [sys.executable, *arguments]
-    process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_for_port(port)
         yield f"http://127.0.0.1:{port}"
@@ -145,12 +140,8 @@ def in_a_browser(cookie: str, base: str, address: str, lines: int, times: int) -
         held = _scrolled(page, lines)
     middle, high = statistics.median(opened), statistics.quantiles(opened, n=20)[-1]
     print(f"load of this machine {os.getloadavg()[0]:.1f}")
-    print(
-        f"first rows in the browser: p50 {middle:.0f} ms, p95 {high:.0f} ms, worst {opened[-1]:.0f}"
-    )
-    print(
-        f"while scrolling: {len(held)} tasks over 50 ms, the longest {max(held, default=0):.0f} ms"
-    )
+    print(f"first rows in the browser: p50 {middle:.0f} ms, p95 {high:.0f} ms, worst {opened[-1]:.0f}")
+    print(f"while scrolling: {len(held)} tasks over 50 ms, the longest {max(held, default=0):.0f} ms")
     return middle < OPENS_WITHIN_MS and max(held, default=0) < LONGEST_TASK_MS
 
 
@@ -180,9 +171,7 @@ def _scrolled(page: Any, lines: int) -> list[float]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("kind", choices=("sqlite", "postgresql", "bucket"))
     parser.add_argument("--lines", type=int, default=1_000_000)
     parser.add_argument("--times", type=int, default=20)

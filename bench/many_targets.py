@@ -116,9 +116,7 @@ def cpu_s(made: Stack, name: str) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--machines", type=int, default=64)
     parser.add_argument("--at-once", type=int, default=16)
     parser.add_argument("--latency", type=float, default=0.0)
@@ -146,9 +144,7 @@ def main() -> int:
         started(made, "worker-2")
         two, _ = ours(session, targets, user)
     ssh = statistics.mean((before, after))
-    print(
-        f"{given.machines} machines, {given.at_once} at once; load of this machine {os.getloadavg()[0]:.1f}"
-    )
+    print(f"{given.machines} machines, {given.at_once} at once; load of this machine {os.getloadavg()[0]:.1f}")
     print(f"plain ssh {before:.1f} s before and {after:.1f} s after; Peerpath {one:.1f} s")
     print(
         f"beyond plain ssh: {one - ssh:+.1f} s; a machine's median {statistics.median(each):.1f} s;"

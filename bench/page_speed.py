@@ -136,9 +136,7 @@ def _say(row: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(row))
         return
-    bytes_of = " ".join(
-        f"{k} {row[k][0] / 1e3:.0f}/{row[k][1] / 1e3:.0f}" for k in ("html", "css", "js")
-    )
+    bytes_of = " ".join(f"{k} {row[k][0] / 1e3:.0f}/{row[k][1] / 1e3:.0f}" for k in ("html", "css", "js"))
     task = f"{row['longest_task_ms']:.0f}" if row["longest_task_ms"] else "< 50"
     print(
         f"{row['page']:14} kB sent/unpacked: {bytes_of}; {row['requests']} requests; paint "

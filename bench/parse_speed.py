@@ -116,9 +116,7 @@ def iommu_groups(size: int) -> str:
 
 def mixed_paste(size: int) -> str:
     """Every case after its prompt, then a kernel's and an NCCL log that fill the size."""
-    part = "".join(
-        f"root@rig7:~# {name.partition('.')[2]}\n{clean(raw)}\n" for name, raw in seeds() if name
-    )
+    part = "".join(f"root@rig7:~# {name.partition('.')[2]}\n{clean(raw)}\n" for name, raw in seeds() if name)
     rest = max(0, size - len(part)) // 2
     logs = f"root@rig7:~# dmesg\n{kernel_log(rest)}root@rig7:~# cat nccl.log\n{nccl_log(rest)}"
     return part + logs
@@ -156,9 +154,7 @@ def timed(work: Callable[[], object], repeat: int = 3) -> float:
 def line(name: str, text: str, twice: str, work: Callable[[str], object]) -> None:
     once, double = timed(lambda: work(text)), timed(lambda: work(twice))
     ratio = double / once * len(text) * 2 / len(twice)
-    print(
-        f"{name:44} {len(text) / MB:6.1f} MB {len(text) / MB / once:8.1f} MB/s   x2: {ratio:4.2f}"
-    )
+    print(f"{name:44} {len(text) / MB:6.1f} MB {len(text) / MB / once:8.1f} MB/s   x2: {ratio:4.2f}")
 
 
 def reader_work(name: str) -> Callable[[str], object]:

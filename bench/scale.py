@@ -198,9 +198,7 @@ def _ask(client: Any, address: str) -> tuple[float, float]:
 
 
 def main() -> int:
-    asked = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     asked.add_argument("kind", choices=("sqlite", "postgresql"))
     asked.add_argument("--sessions", type=int, default=100_000)
     asked.add_argument("--readings", type=int, default=2_000_000)
@@ -238,9 +236,7 @@ def counts() -> str:
     return ", ".join(f"{m.objects.count():,} {m._meta.verbose_name_plural}" for m in models)
 
 
-def _row(
-    name: str, user: Any, address: Callable[[int], str], requests: int, full: dict[str, Any]
-) -> bool:
+def _row(name: str, user: Any, address: Callable[[int], str], requests: int, full: dict[str, Any]) -> bool:
     took, cpu, queries = measure(user, address, requests, full)
     p50, p95 = statistics.median(took), statistics.quantiles(took, n=20)[-1]
     over = p95 >= LIMIT_MS or queries > MOST_QUERIES

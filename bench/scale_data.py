@@ -48,13 +48,10 @@ def _sessions(count: int, people: dict[str, Any]) -> list[Any]:
     from webapp.triage.models import DiagnosisSession, SessionMember
 
     made = [
-        DiagnosisSession(owner=people["many"], title=f"Case {number} on rack {number % 977}")
-        for number in range(count)
+        DiagnosisSession(owner=people["many"], title=f"Case {number} on rack {number % 977}") for number in range(count)
     ]
     members = [SessionMember(session=s, user=people["many"]) for s in made]
-    members += [
-        SessionMember(session=s, user=people["few"]) for s in made[:: max(1, count // 1000)]
-    ]
+    members += [SessionMember(session=s, user=people["few"]) for s in made[:: max(1, count // 1000)]]
     _bulk(made)
     _bulk(members)
     return made
@@ -63,9 +60,7 @@ def _sessions(count: int, people: dict[str, Any]) -> list[Any]:
 VERDICTS = ("no_clique", "staged_through_host", "kvm_hidden", "launch_bound", "memory_bound")
 
 
-def _digest(
-    session: Any, chance: random.Random, model: Any, gpu: str, board: str, driver: str
-) -> Any:
+def _digest(session: Any, chance: random.Random, model: Any, gpu: str, board: str, driver: str) -> Any:
     from webapp.triage.models import Digest
 
     verdicts = chance.sample(VERDICTS, 2)
@@ -96,12 +91,7 @@ def _runs(made: list[Any], user: Any) -> None:
     ]  # fmt: skip
     _bulk(runs)
     told = [(run.session, list(run_texts(run))) for run in runs]
-    _bulk(
-        [
-            Entry(session=s, kind="run", ref="1", title=texts[0], words=plain(*texts))
-            for s, texts in told
-        ]
-    )
+    _bulk([Entry(session=s, kind="run", ref="1", title=texts[0], words=plain(*texts)) for s, texts in told])
 
 
 def _texts(made: list[Any], people: dict[str, Any], template: Any) -> None:
@@ -144,9 +134,7 @@ def _texts(made: list[Any], people: dict[str, Any], template: Any) -> None:
             )  # fmt: skip
             title = decisions[-1].title
             text = plain(title, "why", state)
-            entries.append(
-                Entry(session=session, kind="decision", ref="1", title=title, words=text)
-            )
+            entries.append(Entry(session=session, kind="decision", ref="1", title=title, words=text))
         if number % 10 == 0:
             comments.append(Comment(session=session, text="look here @few", author=people["many"]))
     for rows in (digests, entries, events, decisions, comments):

@@ -23,9 +23,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 # The allocator as the image has it.
-ALLOCATOR = dict(
-    re.findall(r"\b(MALLOC_ARENA_MAX|GLIBC_TUNABLES)=(\S+)", (ROOT / "Dockerfile").read_text())
-)
+ALLOCATOR = dict(re.findall(r"\b(MALLOC_ARENA_MAX|GLIBC_TUNABLES)=(\S+)", (ROOT / "Dockerfile").read_text()))
 MARK = "PEERPATH_BENCH"  # in the environment of everything that runs on one of our machines
 
 
@@ -73,9 +71,7 @@ class Machine:
             + (f"ForceCommand {self.instead}\n" if self.instead else "")
         )
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-        self.process = subprocess.Popen(
-            ["/usr/sbin/sshd", "-D", "-f", str(config)], stderr=subprocess.DEVNULL
-        )
+        self.process = subprocess.Popen(["/usr/sbin/sshd", "-D", "-f", str(config)], stderr=subprocess.DEVNULL)
         wait_for_port(self.port)
 
     def sessions(self) -> list[int]:
@@ -157,9 +153,7 @@ class Stack:
 
     def start(self, name: str, *argv: str) -> None:
         log = (self.folder / f"{name}.log").open("ab")
-        self.started[name] = subprocess.Popen(
-            argv, cwd=ROOT, env=os.environ | self.environment, stdout=log, stderr=log
-        )
+        self.started[name] = subprocess.Popen(argv, cwd=ROOT, env=os.environ | self.environment, stdout=log, stderr=log)
 
     def kill(self, name: str) -> None:
         process = self.started.pop(name)
@@ -206,15 +200,7 @@ class Stack:
         if os.geteuid() == 0:
             as_postgres = ["runuser", "-u", "postgres", "--"]
         subprocess.run(
-            [
-                *as_postgres,
-                str(control),
-                "-D",
-                str(self.folder / "pg" / "data"),
-                "-w",
-                "-s",
-                *arguments,
-            ],
+            [*as_postgres, str(control), "-D", str(self.folder / "pg" / "data"), "-w", "-s", *arguments],
             check=True,
             stdout=subprocess.DEVNULL,
         )

@@ -147,8 +147,7 @@ def watched(made: Stack, target: Any, user: Any, people: list[str], count: int) 
     page = f"/sessions/{target.session_id}/runs/{run.pk}"
     watchers = [Watcher(made.web_port, cookie, page) for cookie in people]
     threads = [
-        threading.Thread(target=watcher.watch, args=[n * EVERY_S / len(people)])
-        for n, watcher in enumerate(watchers)
+        threading.Thread(target=watcher.watch, args=[n * EVERY_S / len(people)]) for n, watcher in enumerate(watchers)
     ]
     for thread in threads:
         thread.start()
@@ -244,9 +243,7 @@ def remembered(samples: dict[str, list[tuple[float, float]]]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--people", type=int, default=50)
     parser.add_argument("--seconds", type=int, default=60, help="that a run prints")
     parser.add_argument("--lines", type=int, default=4, help="a second")

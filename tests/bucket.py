@@ -22,9 +22,7 @@ class Bucket:
         self.url = f"s3://cases/peerpath?endpoint={at}&region=us-east-1"
         self.start()
         keys = {name.lower(): value for name, value in KEYS.items()}
-        self.made: Any = boto3.resource(
-            "s3", endpoint_url=at, region_name="us-east-1", **keys
-        ).Bucket("cases")
+        self.made: Any = boto3.resource("s3", endpoint_url=at, region_name="us-east-1", **keys).Bucket("cases")
         self.made.create()
         self.made.objects.all().delete()  # moto's buckets are the process's
 

@@ -45,9 +45,7 @@ def database_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(
-    database_folder: Path, django_db_modify_db_settings_parallel_suffix: None
-) -> None:
+def django_db_modify_db_settings(database_folder: Path, django_db_modify_db_settings_parallel_suffix: None) -> None:
     """A database in a file, as in real life: threads and other processes see it too."""
     database = settings.DATABASES["default"]
     if database["ENGINE"].endswith("sqlite3"):
@@ -107,9 +105,7 @@ def postgresql_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     control = [*as_postgres, str(POSTGRESQL / "pg_ctl"), "-D", str(base / "data"), "-w", "-s"]
     options = f"-p {port} -k {base} -c listen_addresses=127.0.0.1 -c fsync=off"
     try:
-        subprocess.run(
-            [*control, "-o", "-A trust -U postgres -N", "init"], check=True, capture_output=True
-        )
+        subprocess.run([*control, "-o", "-A trust -U postgres -N", "init"], check=True, capture_output=True)
         subprocess.run([*control, "-o", options, "-l", str(base / "log"), "start"], check=True)
         yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
     finally:

@@ -16,13 +16,7 @@ from typing import Any
 from agents.facts import Reading, ReadingKind
 
 Verdict = bool | None
-P2P = (
-    "guest.p2p_read",
-    "guest.p2p_write",
-    "guest.p2p_nvlink",
-    "guest.p2p_atomics",
-    "guest.p2p_pcie",
-)
+P2P = ("guest.p2p_read", "guest.p2p_write", "guest.p2p_nvlink", "guest.p2p_atomics", "guest.p2p_pcie")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +40,7 @@ class Read:
         return [
             reading.missing
             for name, reading in self.readings
-            if reading.fact_id == fact_id
-            and reading.kind is ReadingKind.KNOWN
-            and fnmatch(name, file)
+            if reading.fact_id == fact_id and reading.kind is ReadingKind.KNOWN and fnmatch(name, file)
         ]
 
 
@@ -116,10 +108,7 @@ def driver(want: Any, read: Read) -> Verdict:
 
 
 def driver_flavour(want: Any, read: Read) -> Verdict:
-    return all_equal(
-        (m.open for m in read.known("guest.driver_module") if m.open is not None),
-        want.startswith("open"),
-    )
+    return all_equal((m.open for m in read.known("guest.driver_module") if m.open is not None), want.startswith("open"))
 
 
 def gpu_bdf(want: Any, read: Read) -> Verdict:
@@ -133,15 +122,12 @@ def missing_gpu(want: Any, read: Read) -> Verdict:
     gpus = [g for found in read.known("guest.pci_gpus") for g in found]
     revisions = [g.revision for g in gpus if g.pci_address == want["bdf_guest"]]
     listed = [g.index for found in read.known("guest.gpus") for g in found if not g.lost]
-    return agreed(
-        [all_equal(revisions, want["lspci_rev"]), want["index"] not in listed if listed else None]
-    )
+    return agreed([all_equal(revisions, want["lspci_rev"]), want["index"] not in listed if listed else None])
 
 
 def driver_in_use(want: Any, read: Read) -> Verdict:
     return all_equal(
-        (g.driver for gpus in read.known("guest.pci_gpus") for g in gpus),
-        None if want.startswith("none") else want,
+        (g.driver for gpus in read.known("guest.pci_gpus") for g in gpus), None if want.startswith("none") else want
     )
 
 
@@ -165,8 +151,7 @@ def pcie_link(file: str) -> Check:
         links = [k for ks in read.known("guest.pcie_links", file) for k in ks]
         links += [k for ks in read.known("host.pcie_links", file) for k in ks]
         return agreed(
-            (k.gen, k.width, k.narrow) == (1, int(want["width"][1:]), want["width_downgraded"])
-            for k in links
+            (k.gen, k.width, k.narrow) == (1, int(want["width"][1:]), want["width_downgraded"]) for k in links
         )
 
     return check
@@ -176,10 +161,7 @@ def xids(want: Any, read: Read) -> Verdict:
     found = [e for events in read.known("guest.xid_events") for e in events]
     if not found:
         return None
-    got = [
-        (e.code, e.pci_address, f"pid={w['pid']}" in e.text)
-        for w, e in zip(want, found, strict=False)
-    ]
+    got = [(e.code, e.pci_address, f"pid={w['pid']}" in e.text) for w, e in zip(want, found, strict=False)]
     wanted = [(w["code"], address(w["bdf"]), True) for w in want]
     by_address = sorted((e.code, e.pci_address) for e in found)
     return by_address == sorted((code, bdf) for code, bdf, _ in wanted) and len(got) == len(want)
@@ -200,9 +182,7 @@ def bar_failure(part: Callable[[Any], str]) -> Check:
 
 def every_pair(want: Any, read: Read) -> Verdict:
     link = want.removeprefix("all ")
-    return agreed(
-        all(v == link for v in m.gpu_links().values()) for m in read.known("guest.topology")
-    )
+    return agreed(all(v == link for v in m.gpu_links().values()) for m in read.known("guest.topology"))
 
 
 def topology_rows(want: Any, read: Read) -> Verdict:
@@ -259,9 +239,7 @@ def numa(want: Any, read: Read) -> Verdict:
 
 
 def nic_count(want: Any, read: Read) -> Verdict:
-    return all_equal(
-        (sum(d.startswith("NIC") for d in m.devices) for m in read.known("guest.topology")), want
-    )
+    return all_equal((sum(d.startswith("NIC") for d in m.devices) for m in read.known("guest.topology")), want)
 
 
 def nic_rows(want: Any, read: Read) -> Verdict:
@@ -273,11 +251,7 @@ def nic_rows(want: Any, read: Read) -> Verdict:
 
 
 def nics(want: Any, read: Read) -> Verdict:
-    return agreed(
-        want.items() <= dict(m.nic_names).items()
-        for m in read.known("guest.topology")
-        if m.nic_names
-    )
+    return agreed(want.items() <= dict(m.nic_names).items() for m in read.known("guest.topology") if m.nic_names)
 
 
 def p2p(want: Any, read: Read, file: str = "*") -> Verdict:
@@ -336,8 +310,7 @@ def accessible(able: bool) -> Check:
     def check(want: Any, read: Read) -> Verdict:
         _, found = _access_codes(read, "*")
         lists = [
-            sorted(sorted(map(int, pair)) for pair, code in pairs.items() if (code == "OK") is able)
-            for pairs in found
+            sorted(sorted(map(int, pair)) for pair, code in pairs.items() if (code == "OK") is able) for pairs in found
         ]
         return agreed((len(got) if isinstance(want, int) else got) == want for got in lists)
 
@@ -416,8 +389,7 @@ def transport(want: Any, read: Read) -> Verdict:
 def transport_detail(want: Any, read: Read) -> Verdict:
     wanted = want if isinstance(want, list) else [re.sub(r" \(.*", "", want)]
     return agreed(
-        all(any(w in detail for detail in t.detail) for w in wanted)
-        for t in read.known("guest.nccl_transports")
+        all(any(w in detail for detail in t.detail) for w in wanted) for t in read.known("guest.nccl_transports")
     )
 
 
@@ -435,9 +407,7 @@ def no_bandwidth_rows(want: Any, read: Read) -> Verdict:
 
 
 def rows_each(want: Any, read: Read) -> Verdict:
-    return all_equal(
-        (sum(not row.in_place for row in r.rows) for r in read.known("bench.allreduce")), want
-    )
+    return all_equal((sum(not row.in_place for row in r.rows) for r in read.known("bench.allreduce")), want)
 
 
 def wrong_values(want: Any, read: Read) -> Verdict:
@@ -451,10 +421,7 @@ def bus_bandwidth(want: Any, read: Read) -> Verdict:
     for key, average in want.items():
         for result in read.known("bench.allreduce", f"*{key}*"):
             if all(row.ranks > 1 for row in result.rows):
-                rates = [
-                    row.size_bytes / row.time_us / 1e3 * 2 * (row.ranks - 1) / row.ranks
-                    for row in result.rows
-                ]
+                rates = [row.size_bytes / row.time_us / 1e3 * 2 * (row.ranks - 1) / row.ranks for row in result.rows]
                 verdicts.append(near(statistics.mean(rates), average))
     return agreed(verdicts)
 
@@ -594,10 +561,7 @@ def cpu(want: Any, read: Read) -> Verdict:
 
 
 def cpu_hidden(want: Any, read: Read) -> Verdict:
-    hidden = [
-        "hidden=1" in (vm.cpu or "") or bool(re.search(r"kvm=off", vm.args or ""))
-        for vm in _vms(read)
-    ]
+    hidden = ["hidden=1" in (vm.cpu or "") or bool(re.search(r"kvm=off", vm.args or "")) for vm in _vms(read)]
     return all_equal(hidden, want)
 
 
@@ -674,9 +638,7 @@ def gpus_share_group(want: Any, read: Read) -> Verdict:
 
 
 def groups_distinct(want: Any, read: Read) -> Verdict:
-    return all_equal(
-        (all(len(g.devices) == 1 for g in found) for found in read.known("host.iommu_groups")), want
-    )
+    return all_equal((all(len(g.devices) == 1 for g in found) for found in read.known("host.iommu_groups")), want)
 
 
 def pvesh_devices(want: Any, read: Read) -> Verdict:
@@ -702,15 +664,8 @@ def common_upstream(want: Any, read: Read) -> Verdict:
 
 
 def amd_gpus(want: Any, read: Read) -> Verdict:
-    found = [
-        sorted(n.address for n in tree if "Device 738c" in n.name)
-        for tree in read.known("host.pci_tree")
-    ]
-    return (
-        all_equal(found, sorted(want))
-        if isinstance(want, list)
-        else all_equal(map(len, found), want)
-    )
+    found = [sorted(n.address for n in tree if "Device 738c" in n.name) for tree in read.known("host.pci_tree")]
+    return all_equal(found, sorted(want)) if isinstance(want, list) else all_equal(map(len, found), want)
 
 
 def acs_at(want: Any, read: Read) -> Verdict:
@@ -732,9 +687,7 @@ def iommufd(want: Any, read: Read) -> Verdict:
 
 def vfio_addresses(want: Any, read: Read) -> Verdict:
     found = {e.pci_address for es in read.known("host.vfio_errors") for e in es if e.pci_address}
-    found |= {
-        d.host_address for cs in read.known("host.qemu_commands") for c in cs for d in c.devices
-    }
+    found |= {d.host_address for cs in read.known("host.qemu_commands") for c in cs for d in c.devices}
     found |= {r.pci_address for rs in read.known("host.held_regions") for r in rs}
     return found == set(want) if found else None
 

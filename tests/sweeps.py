@@ -67,9 +67,7 @@ def lines(
     return [*found, {"end": True}]
 
 
-def _try(
-    name: str, block: int, times: Mapping[int, float], outcome: str, transport: str
-) -> list[Line]:
+def _try(name: str, block: int, times: Mapping[int, float], outcome: str, transport: str) -> list[Line]:
     what = {"ranks": 2, "dtype": "bf16", "in_place": True, "timing": "device", "method": "graph"}
     measured = {} if outcome == "hang" else times
     rows = [

@@ -36,9 +36,7 @@ ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.service
 OURS = ("migrate", "web", "worker", "reconciler")
 _STATE = re.compile(r"Run 1 · .*?</span> (\w+)</span>", re.S)
-NEEDS_COMPOSE = pytest.mark.skipif(
-    shutil.which("docker-compose") is None, reason="docker-compose is not installed"
-)
+NEEDS_COMPOSE = pytest.mark.skipif(shutil.which("docker-compose") is None, reason="docker-compose is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -108,10 +106,7 @@ class Fleet:
     processes: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
 
     def command(self, name: str) -> list[str]:
-        programs = {
-            "python": sys.executable,
-            "celery": str(Path(sys.executable).with_name("celery")),
-        }
+        programs = {"python": sys.executable, "celery": str(Path(sys.executable).with_name("celery"))}
         return [programs.get(word, self.here(word)) for word in self.services[name]["command"]]
 
     def environment(self, name: str) -> dict[str, str]:
@@ -128,12 +123,7 @@ class Fleet:
     def start(self, name: str) -> subprocess.Popen[str]:
         with (self.folder / f"{name}.log").open("a") as log:
             self.processes[name] = subprocess.Popen(
-                self.command(name),
-                cwd=ROOT,
-                env=self.environment(name),
-                stdout=log,
-                stderr=log,
-                text=True,
+                self.command(name), cwd=ROOT, env=self.environment(name), stdout=log, stderr=log, text=True
             )
         return self.processes[name]
 
@@ -176,9 +166,7 @@ class Fleet:
 
 
 @pytest.fixture(scope="module")
-def fleet(
-    services: dict[str, Any], postgresql_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Fleet]:
+def fleet(services: dict[str, Any], postgresql_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     folder = tmp_path_factory.mktemp("fleet")
     web, redis = port_for.select_random(), port_for.select_random()
     secret = services["postgres"]["environment"]["POSTGRES_PASSWORD"]
@@ -289,9 +277,7 @@ def test_all_web_processes_count_wrong_passwords_as_one(fleet: Fleet, person: Ht
 
 
 @NEEDS_COMPOSE
-def test_health_says_what_is_missing_and_logs_hold_no_secret(
-    fleet: Fleet, person: HttpBrowser
-) -> None:
+def test_health_says_what_is_missing_and_logs_hold_no_secret(fleet: Fleet, person: HttpBrowser) -> None:
     assert fleet.answers("/healthz/live") == 200
     assert "broker: ok" in fleet.run("worker", "ready")
     for name in OURS:

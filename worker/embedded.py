@@ -43,9 +43,7 @@ def start() -> Embedded:
     stopping = threading.Event()
     threads = (
         threading.Thread(target=controller.start, name="worker", daemon=True),
-        threading.Thread(
-            target=reconciler.reconcile_until, args=(stopping,), name="reconciler", daemon=True
-        ),
+        threading.Thread(target=reconciler.reconcile_until, args=(stopping,), name="reconciler", daemon=True),
     )
     for thread in threads:
         thread.start()

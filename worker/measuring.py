@@ -71,9 +71,7 @@ class Measuring:
         for tools in self._answered(REFERENCE_TOOLS):
             if isinstance(tools, dict) and name in tools:
                 return str(tools[name])
-        raise AgentError(
-            f"{name} was not found on this machine. Run the guest's probes there first."
-        )
+        raise AgentError(f"{name} was not found on this machine. Run the guest's probes there first.")
 
     def _answered(self, fact: Fact[Any]) -> Iterable[Any]:
         """What each probe of this very machine said last: a paste must not name a program that is run."""
@@ -132,9 +130,7 @@ class Measuring:
         if refused := self._refused():
             return RunState.FAILED, f"Nothing was measured: {refused}."
         if ending.exit_code == 0:
-            problem = (
-                f"The program ended with exit code 0, but nothing was measured: {self._unread()}."
-            )
+            problem = f"The program ended with exit code 0, but nothing was measured: {self._unread()}."
             return RunState.FAILED, f"{problem} {said}".strip()
         problem = f"The benchmark ended with exit code {ending.exit_code}. {self.came} {said}"
         return RunState.PARTLY if anything else RunState.FAILED, problem.strip()

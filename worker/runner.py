@@ -24,11 +24,7 @@ from worker.probing import Probing
 WAIT_S = 0.25
 Job = Probing | Measuring
 # How an ending that is nobody's wish is counted; what could not even begin, by its error's class.
-FAILURES = {
-    Reason.LOST: "ConnectionLost",
-    Reason.TIMED_OUT: "TimedOut",
-    Reason.FLOODED: "Flooded",
-}
+FAILURES = {Reason.LOST: "ConnectionLost", Reason.TIMED_OUT: "TimedOut", Reason.FLOODED: "Flooded"}
 
 logger = logging.getLogger(__name__)
 
@@ -36,9 +32,7 @@ logger = logging.getLogger(__name__)
 def carry_out(claim: runs.Claim, place: Place) -> None:
     """Ends the run in one of its ends or hands it back, unless another worker has taken it over. The place is
     lent while the machine does not answer."""
-    run = Run.objects.select_related("session", "target__stored_key", "created_by").get(
-        pk=claim.run_id
-    )
+    run = Run.objects.select_related("session", "target__stored_key", "created_by").get(pk=claim.run_id)
     job: Job = Measuring(run, claim) if run.kind == runs.BENCHMARK else Probing(run, claim)
     duties = Duties(claim)
     try:

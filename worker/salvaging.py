@@ -20,9 +20,7 @@ logger = logging.getLogger(__name__)
 _LATE = timedelta(minutes=1)  # a reconciler that was killed half-way does it in its next pass
 _AT_ONCE = 20  # whoever salvages ends lost runs, too, and must come to that
 _READ_LATE = "The storage of evidence was away when it ended; its output was read afterwards."
-_NOTHING_LEFT = (
-    "The storage of evidence was away when it ended, and of its output nothing is left to read."
-)
+_NOTHING_LEFT = "The storage of evidence was away when it ended, and of its output nothing is left to read."
 _NOT_READ = "The storage of evidence was away when it ended; its output could not be read later: see the log."
 
 
@@ -60,9 +58,7 @@ def salvage_lost(now: datetime) -> int:
     """Reads the output of runs that lately ended without their worker: it went silent, or broke. Returns
     how many had brought something. Doing it twice changes nothing."""
     lately = Run.objects.filter(
-        state__in=[RunState.LOST, RunState.FAILED],
-        failure__in=["LeaseExpired", "OurOwn"],
-        ended_at__gte=now - _LATE,
+        state__in=[RunState.LOST, RunState.FAILED], failure__in=["LeaseExpired", "OurOwn"], ended_at__gte=now - _LATE
     )
     return sum(map(_tried, lately.select_related("session", "target", "created_by")))
 

@@ -68,9 +68,7 @@ def follow() -> None:
         # What cannot be followed now is left to the next message; it must not be tried for ever.
         tried: set[UUID] = set()
         while not duties.shutting_down.is_set():
-            waiting = [
-                pk for pk in sessions_with_news(FOLLOWED_AT_ONCE + len(tried)) if pk not in tried
-            ]
+            waiting = [pk for pk in sessions_with_news(FOLLOWED_AT_ONCE + len(tried)) if pk not in tried]
             if not waiting:
                 break
             tried.update(waiting)
@@ -86,9 +84,7 @@ def _follow(session_id: UUID) -> None:
     for step in (_digest, _tell):
         try:
             step(session_id)
-        except (
-            Exception
-        ):  # the task boundary: one session's fault must not keep others from their news
+        except Exception:  # the task boundary: one session's fault must not keep others from their news
             logger.exception("%s failed for session %s", step.__name__, session_id)
 
 

@@ -44,9 +44,7 @@ def _reading(arm: Arm, cut: tuple[str, ...]) -> Reading[AllReduceResult]:
 
 def _nothing(found: AllReduceLines, output: Output) -> str:
     if found.said.lost or found.said.stopped:
-        return f"nothing could be measured: {'; '.join([*found.said.lost, found.said.stopped])}"[
-            :400
-        ]
+        return f"nothing could be measured: {'; '.join([*found.said.lost, found.said.stopped])}"[:400]
     lines = (*output.lines, *output.stderr.splitlines())
     first = next((line for line in lines if line.strip()), "")
     return f"no measurement in the output: {first[:120]}"
@@ -65,10 +63,7 @@ benchmark = Benchmark(
     parse=with_telemetry(parse, allreduce_lines.SCHEMA),
     signature=Signature(
         typed=r"\bpayloads/allreduce\b",
-        starts=(
-            r'^\{"schema": ?"peerpath\.allreduce/1"',
-            r'^\{"arm": ?"\w+", ?"(?:size_bytes|outcome)":',
-        ),
+        starts=(r'^\{"schema": ?"peerpath\.allreduce/1"', r'^\{"arm": ?"\w+", ?"(?:size_bytes|outcome)":'),
         belongs=r"^\{",
     ),
     payload="allreduce",

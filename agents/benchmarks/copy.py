@@ -25,9 +25,7 @@ def parse(output: Output) -> Readings:
         return (COPY.unsupported(found.error),)
     if found.lost:
         return (COPY.unreadable(f"nothing could be measured: {'; '.join(found.lost)}"),)
-    first = next(
-        (line for line in (*output.lines, *output.stderr.splitlines()) if line.strip()), ""
-    )
+    first = next((line for line in (*output.lines, *output.stderr.splitlines()) if line.strip()), "")
     return (COPY.unreadable(f"no measurement in the output: {first[:120]}"),)
 
 
@@ -52,12 +50,7 @@ benchmark = Benchmark(
     duration_s=60,
     timeout_s=180,
     gpu_memory_mib=1200,
-    choices=(
-        HIDDEN,
-        BATCH,
-        BYTES,
-        PAIRS,
-    ),
+    choices=(HIDDEN, BATCH, BYTES, PAIRS),
     about=(
         "Copies between GPUs at the sizes your model sends, timed twice: on the device, and as a program that"
         " waits for each copy sees it. The second reads 10–20 µs even inside one GPU, so it alone proves"

@@ -31,9 +31,7 @@ def parse(output: Output) -> Readings:
         return (DELIVERY.unsupported(said.error),)
     if found.missing:
         return (_nothing(found),)
-    first = next(
-        (line for line in (*output.lines, *output.stderr.splitlines()) if line.strip()), ""
-    )
+    first = next((line for line in (*output.lines, *output.stderr.splitlines()) if line.strip()), "")
     return (DELIVERY.unreadable(f"no check in the output: {first[:120]}"),)
 
 

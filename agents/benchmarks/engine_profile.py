@@ -26,9 +26,7 @@ def parse(output: Output) -> Readings:
         if why:
             return tuple(fact.not_run(why) for fact in _FACTS)
         return tuple(fact.unreadable("no kernel in the output") for fact in _FACTS)
-    return tuple(
-        _with_circumstances(reading, found, output) for reading in readings_of(found.trace)
-    )
+    return tuple(_with_circumstances(reading, found, output) for reading in readings_of(found.trace))
 
 
 def _with_circumstances(reading: Reading[Any], found: ProfileLines, output: Output) -> Reading[Any]:
@@ -37,9 +35,7 @@ def _with_circumstances(reading: Reading[Any], found: ProfileLines, output: Outp
     how = [reading.detail, f"at {at} at once" if at else "", *said.notes]
     end = () if said.ended else (f"the end: {said.why_cut(timed_out=output.timed_out)}",)
     missing = (*said.lost, *end) if reading.kind is ReadingKind.KNOWN else ()
-    return replace(
-        reading, detail="; ".join(filter(None, how)), missing=(*reading.missing, *missing)
-    )
+    return replace(reading, detail="; ".join(filter(None, how)), missing=(*reading.missing, *missing))
 
 
 benchmark = Benchmark(
@@ -48,9 +44,7 @@ benchmark = Benchmark(
     supplies=_FACTS,
     parse=parse,
     signature=Signature(
-        typed=r"\bpayloads/engine_profile\b",
-        starts=(r'^\{"schema": ?"peerpath\.engine_profile/1"',),
-        belongs=r"^\{",
+        typed=r"\bpayloads/engine_profile\b", starts=(r'^\{"schema": ?"peerpath\.engine_profile/1"',), belongs=r"^\{"
     ),
     payload="engine_profile",
     argv=("--limit", "600"),
@@ -68,9 +62,7 @@ benchmark = Benchmark(
         ),
         Choice("model", "Model", hint="its name in requests; empty: the first that it lists"),
         Choice("key-file", "Key file", hint="a path there, if the endpoint wants a key"),
-        Choice(
-            "trace-dir", "Trace folder", hint="there; empty: what the engine’s command line says"
-        ),
+        Choice("trace-dir", "Trace folder", hint="there; empty: what the engine’s command line says"),
     ),
     about=(
         "Starts the engine’s torch profiler in the middle of real requests and reads the trace of rank 0"

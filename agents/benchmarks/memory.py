@@ -36,8 +36,5 @@ benchmark = Benchmark(
     duration_s=20,
     timeout_s=130,
     gpu_memory_mib=2500,
-    about=(
-        "How fast each GPU reads its own memory, far above its cache: the floor of a decode step rests on"
-        " it."
-    ),
+    about=("How fast each GPU reads its own memory, far above its cache: the floor of a decode step rests on it."),
 )

@@ -46,11 +46,7 @@ benchmark = Benchmark(
     parse=with_telemetry(parse, nccl_sweep_lines.SCHEMA),
     signature=Signature(
         typed=r"\bpayloads/nccl_sweep\b",
-        starts=(
-            r'^\{"schema": ?"peerpath\.nccl_sweep/1"',
-            r'^\{"plan": ?\{"arms":',
-            r'^\{"arm": ?"\w+", ?"block":',
-        ),
+        starts=(r'^\{"schema": ?"peerpath\.nccl_sweep/1"', r'^\{"plan": ?\{"arms":', r'^\{"arm": ?"\w+", ?"block":'),
         belongs=r"^\{",
     ),
     payload="nccl_sweep",
@@ -59,10 +55,7 @@ benchmark = Benchmark(
     duration_s=180,
     timeout_s=300,
     gpu_memory_mib=1500,
-    choices=(
-        HIDDEN,
-        BATCH,
-    ),
+    choices=(HIDDEN, BATCH),
     about=(
         "NCCL’s settings against each other on your message sizes: fresh processes for each, in mixed order"
         " and repeated, so that only differences that are real are called so. Each setting that hangs is"

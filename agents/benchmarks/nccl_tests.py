@@ -41,10 +41,7 @@ benchmark = Benchmark(
         between=("guest.nccl_log",),
     ),
     tool="all_reduce_perf",
-    argv=(
-        *("-b", "4K", "-e", "64M", "-f", "4", "-g", "@gpus"),
-        *("-G", "20", "-n", "20", "-w", "5"),
-    ),
+    argv=(*("-b", "4K", "-e", "64M", "-f", "4", "-g", "@gpus"), *("-G", "20", "-n", "20", "-w", "5")),
     duration_s=30,
     timeout_s=180,
     gpu_memory_mib=1000,

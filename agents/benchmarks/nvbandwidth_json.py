@@ -17,10 +17,7 @@ def parse(output: Output) -> Readings:
     report = nvbandwidth_json.parse(output.stdout)
     if report is None:
         return (PAIR_MATRICES.unreadable("no whole report of nvbandwidth"),)
-    missing = [
-        *report.failed,
-        *(f"{name}: its sum is not that of its cells" for name in report.sum_off),
-    ]
+    missing = [*report.failed, *(f"{name}: its sum is not that of its cells" for name in report.sum_off)]
     missing += [f"{name}: waived, no peer access" for name in report.waived]
     if report.matrices:
         lines = (report.line,)

@@ -54,8 +54,6 @@ benchmark = Benchmark(
             r"^\"?Start \(\w+\)\"?,\"?Duration \(\w+\)\"?,\"?CorrId",
             r"^\s*\*\* CUDA GPU (?:Kernel Summary|Trace) \(cuda_gpu_",
         ),
-        belongs=(
-            r"^\s*\"?\d[\d.,]*\"?[,\s]|^\s*-{3,}|^\s*\"?(?:Time|Start) ?\(|^Processing \[|^\s*\*\* CUDA GPU"
-        ),
+        belongs=(r"^\s*\"?\d[\d.,]*\"?[,\s]|^\s*-{3,}|^\s*\"?(?:Time|Start) ?\(|^Processing \[|^\s*\*\* CUDA GPU"),
     ),
 )

@@ -31,11 +31,7 @@ benchmark = Benchmark(
     parse=parse,
     signature=Signature(
         typed=r"\b(?:guidellm|aiperf|genai-perf)\b",
-        starts=(
-            r"^\{\s*$",
-            rf"^\{{.*\"(?:{_KEYS})\":",
-            r"^\{\s*\"(?:metadata|benchmarks|input_config)\":",
-        ),
+        starts=(r"^\{\s*$", rf"^\{{.*\"(?:{_KEYS})\":", r"^\{\s*\"(?:metadata|benchmarks|input_config)\":"),
         belongs=r"^\s*[\]\[{}\"\d-]|^\s*(?:true|false|null)",
         score=0.92,
     ),

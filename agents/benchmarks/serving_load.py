@@ -24,9 +24,7 @@ def parse(output: Output) -> Readings:
             return (SERVING.not_run(why),)
         return (SERVING.unreadable("no rung of the ladder in the output"),)
     end = () if said.ended else (f"the end: {said.why_cut(timed_out=output.timed_out)}",)
-    reading = SERVING.known(
-        found.rows, lines=found.lines, missing=(*found.failures, *said.lost, *end)
-    )
+    reading = SERVING.known(found.rows, lines=found.lines, missing=(*found.failures, *said.lost, *end))
     return (replace(reading, detail=_circumstances(said.environment, said.notes)),)
 
 
@@ -53,9 +51,7 @@ benchmark = Benchmark(
     supplies=(SERVING, TELEMETRY),
     parse=with_telemetry(parse, serving_lines.SCHEMA),
     signature=Signature(
-        typed=r"\bpayloads/serving_load\b",
-        starts=(r'^\{"schema": ?"peerpath\.serving_load/1"',),
-        belongs=r"^\{",
+        typed=r"\bpayloads/serving_load\b", starts=(r'^\{"schema": ?"peerpath\.serving_load/1"',), belongs=r"^\{"
     ),
     payload="serving_load",
     argv=("--limit", "900"),

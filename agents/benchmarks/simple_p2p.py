@@ -17,9 +17,7 @@ def parse(output: Output) -> Readings:
     if found is None:
         why = "no line of simpleP2P"
         if output.tool_missing:
-            return tuple(
-                f.unsupported("the program was not found") for f in (PAIR_MATRICES, DELIVERY)
-            )
+            return tuple(f.unsupported("the program was not found") for f in (PAIR_MATRICES, DELIVERY))
         return (PAIR_MATRICES.unreadable(why), DELIVERY.unreadable(why))
     matrices = PAIR_MATRICES.known(found.matrices, lines=found.lines)
     if found.pair and found.passed is False:

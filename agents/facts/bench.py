@@ -348,22 +348,12 @@ class GpuTelemetry:
 COPY: Fact[CopyResult] = Fact("bench.copy", "Copy benchmark", CopyResult)
 ALLREDUCE: Fact[AllReduceResult] = Fact("bench.allreduce", "All-reduce benchmark", AllReduceResult)
 NCCL_SWEEP: Fact[SweepResult] = Fact("bench.nccl_sweep", "NCCL settings compared", SweepResult)
-CONTENTION: Fact[ContentionResult] = Fact(
-    "bench.contention", "Copies beside other copies", ContentionResult
-)
-DELIVERY: Fact[DeliveryResult] = Fact(
-    "bench.delivery", "Bytes checked on the destination, by pair", DeliveryResult
-)
+CONTENTION: Fact[ContentionResult] = Fact("bench.contention", "Copies beside other copies", ContentionResult)
+DELIVERY: Fact[DeliveryResult] = Fact("bench.delivery", "Bytes checked on the destination, by pair", DeliveryResult)
 PAIR_MATRICES: Fact[tuple[PairMatrix, ...]] = Fact(
     "bench.pairs", "Matrices of a bandwidth tool", tuple[PairMatrix, ...]
 )
-SERVING: Fact[tuple[ServingRow, ...]] = Fact(
-    "bench.serving", "Serving benchmark", tuple[ServingRow, ...]
-)
+SERVING: Fact[tuple[ServingRow, ...]] = Fact("bench.serving", "Serving benchmark", tuple[ServingRow, ...])
 PROFILE: Fact[Profile] = Fact("bench.profile", "Engine profile of a step", Profile)
-KERNEL_TIMES: Fact[KernelTimes] = Fact(
-    "bench.kernel_times", "GPU time by kind of kernel in a recording", KernelTimes
-)
-TELEMETRY: Fact[tuple[GpuTelemetry, ...]] = Fact(
-    "bench.telemetry", "Telemetry of each GPU", tuple[GpuTelemetry, ...]
-)
+KERNEL_TIMES: Fact[KernelTimes] = Fact("bench.kernel_times", "GPU time by kind of kernel in a recording", KernelTimes)
+TELEMETRY: Fact[tuple[GpuTelemetry, ...]] = Fact("bench.telemetry", "Telemetry of each GPU", tuple[GpuTelemetry, ...])

@@ -71,9 +71,7 @@ class Fact(Generic[T]):
         head = self.id.partition(".")[0]
         return {"vm": View.HOST, "host": View.HOST, "user": View.USER}.get(head, View.GUEST)
 
-    def known(
-        self, value: T, *, lines: tuple[int, ...] = (), missing: tuple[str, ...] = ()
-    ) -> Reading[T]:
+    def known(self, value: T, *, lines: tuple[int, ...] = (), missing: tuple[str, ...] = ()) -> Reading[T]:
         return Reading(self.id, ReadingKind.KNOWN, value, "", lines, missing)
 
     def absent(self, detail: str, *, lines: tuple[int, ...] = ()) -> Reading[T]:

@@ -146,9 +146,7 @@ class PcieLink:
     @property
     def narrow(self) -> bool:
         """Fewer lanes than both ends could have."""
-        return None not in (self.width, self.width_max) and (self.width or 0) < (
-            self.width_max or 0
-        )
+        return None not in (self.width, self.width_max) and (self.width or 0) < (self.width_max or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,18 +177,12 @@ class DriverModule:
 GPUS: Fact[tuple[Gpu, ...]] = Fact("guest.gpus", "GPUs the driver lists", tuple[Gpu, ...])
 GPU_COUNT_SMI: Fact[int] = Fact("guest.gpu_count_smi", "GPUs nvidia-smi lists", int)
 GPU_COUNT_PCI: Fact[int] = Fact("guest.gpu_count_pci", "NVIDIA GPUs on the PCI bus", int)
-HOST_PCI_GPUS: Fact[tuple[PciGpu, ...]] = Fact(
-    "host.pci_gpus", "NVIDIA GPUs on the host’s PCI bus", tuple[PciGpu, ...]
-)
-PCI_GPUS: Fact[tuple[PciGpu, ...]] = Fact(
-    "guest.pci_gpus", "NVIDIA GPUs as the PCI bus shows them", tuple[PciGpu, ...]
-)
+HOST_PCI_GPUS: Fact[tuple[PciGpu, ...]] = Fact("host.pci_gpus", "NVIDIA GPUs on the host’s PCI bus", tuple[PciGpu, ...])
+PCI_GPUS: Fact[tuple[PciGpu, ...]] = Fact("guest.pci_gpus", "NVIDIA GPUs as the PCI bus shows them", tuple[PciGpu, ...])
 GPU_PROCESSES: Fact[tuple[GpuProcess, ...]] = Fact(
     "guest.gpu_processes", "Processes on the GPUs", tuple[GpuProcess, ...]
 )
-GPU_NUMA: Fact[tuple[GpuNuma, ...]] = Fact(
-    "guest.gpu_numa", "NUMA node of each GPU", tuple[GpuNuma, ...]
-)
+GPU_NUMA: Fact[tuple[GpuNuma, ...]] = Fact("guest.gpu_numa", "NUMA node of each GPU", tuple[GpuNuma, ...])
 CLIQUE_CAPABILITY: Fact[tuple[Clique, ...]] = Fact(
     "guest.clique_capability", "GPUDirect clique capability", tuple[Clique, ...]
 )
@@ -198,22 +190,12 @@ BARS: Fact[tuple[Bar, ...]] = Fact("guest.bars", "GPU address regions (BARs)", t
 BAR_FAILURES: Fact[tuple[BarFailure, ...]] = Fact(
     "guest.bar_failures", "Address regions that got no space", tuple[BarFailure, ...]
 )
-XID_EVENTS: Fact[tuple[XidEvent, ...]] = Fact(
-    "guest.xid_events", "GPU error events (Xid)", tuple[XidEvent, ...]
-)
+XID_EVENTS: Fact[tuple[XidEvent, ...]] = Fact("guest.xid_events", "GPU error events (Xid)", tuple[XidEvent, ...])
 FABRIC: Fact[Fabric] = Fact("guest.fabric", "NVSwitch fabric state", Fabric)
-NVLINKS: Fact[tuple[NvLinks, ...]] = Fact(
-    "guest.nvlinks", "NVLinks of each GPU", tuple[NvLinks, ...]
-)
+NVLINKS: Fact[tuple[NvLinks, ...]] = Fact("guest.nvlinks", "NVLinks of each GPU", tuple[NvLinks, ...])
 PCIE_LINKS: Fact[tuple[PcieLink, ...]] = Fact(
     "guest.pcie_links", "PCIe link of each GPU as the guest sees it", tuple[PcieLink, ...]
 )
-HOST_PCIE_LINKS: Fact[tuple[PcieLink, ...]] = Fact(
-    "host.pcie_links", "PCIe link of each GPU", tuple[PcieLink, ...]
-)
-DRIVER_PARAMS: Fact[DriverParams] = Fact(
-    "guest.driver_params", "Parameters of the loaded driver", DriverParams
-)
-DRIVER_MODULE: Fact[DriverModule] = Fact(
-    "guest.driver_module", "NVIDIA kernel module", DriverModule
-)
+HOST_PCIE_LINKS: Fact[tuple[PcieLink, ...]] = Fact("host.pcie_links", "PCIe link of each GPU", tuple[PcieLink, ...])
+DRIVER_PARAMS: Fact[DriverParams] = Fact("guest.driver_params", "Parameters of the loaded driver", DriverParams)
+DRIVER_MODULE: Fact[DriverModule] = Fact("guest.driver_module", "NVIDIA kernel module", DriverModule)

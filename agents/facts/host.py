@@ -157,16 +157,12 @@ class VmxConfig:
 PLATFORM: Fact[Platform] = Fact("host.platform", "Host platform", Platform)
 HOST_CMDLINE: Fact[str] = Fact("host.kernel_cmdline", "Host kernel command line", str)
 HOST_IOMMU: Fact[Iommu] = Fact("host.iommu", "Host IOMMU", Iommu)
-IOMMU_GROUPS: Fact[tuple[IommuGroup, ...]] = Fact(
-    "host.iommu_groups", "IOMMU groups", tuple[IommuGroup, ...]
-)
+IOMMU_GROUPS: Fact[tuple[IommuGroup, ...]] = Fact("host.iommu_groups", "IOMMU groups", tuple[IommuGroup, ...])
 PCI_TREE: Fact[tuple[PciNode, ...]] = Fact("host.pci_tree", "Host PCI tree", tuple[PciNode, ...])
 GUEST_PCI_TREE: Fact[tuple[PciNode, ...]] = Fact(
     "guest.pci_tree", "Guest PCI tree, emulated in a VM", tuple[PciNode, ...]
 )
-GPU_PATHS: Fact[tuple[GpuPath, ...]] = Fact(
-    "host.gpu_paths", "Physical path of each GPU", tuple[GpuPath, ...]
-)
+GPU_PATHS: Fact[tuple[GpuPath, ...]] = Fact("host.gpu_paths", "Physical path of each GPU", tuple[GpuPath, ...])
 ACS: Fact[tuple[AcsPort, ...]] = Fact("host.acs", "ACS on the bridges", tuple[AcsPort, ...])
 VFIO_BACKEND: Fact[VfioBackend] = Fact("host.vfio_backend", "VFIO backend", VfioBackend)
 VFIO_ERRORS: Fact[tuple[VfioError, ...]] = Fact(
@@ -177,16 +173,10 @@ HELD_REGIONS: Fact[tuple[HeldRegion, ...]] = Fact(
 )
 BOOT_LOADER: Fact[BootLoader] = Fact("host.boot_loader", "Boot loader", BootLoader)
 PVE_VERSION: Fact[str] = Fact("host.pve_version", "Proxmox VE version", str)
-PCI_MAPPINGS: Fact[tuple[PciMapping, ...]] = Fact(
-    "host.pci_mappings", "Proxmox PCI mappings", tuple[PciMapping, ...]
-)
+PCI_MAPPINGS: Fact[tuple[PciMapping, ...]] = Fact("host.pci_mappings", "Proxmox PCI mappings", tuple[PciMapping, ...])
 CONFIGURED_CMDLINE: Fact[ConfiguredCmdline] = Fact(
     "host.configured_cmdline", "Kernel options set for the next boot", ConfiguredCmdline
 )
-CPU_GOVERNOR: Fact[CpuGovernor] = Fact(
-    "host.cpu_governor", "Frequency governor of the host", CpuGovernor
-)
+CPU_GOVERNOR: Fact[CpuGovernor] = Fact("host.cpu_governor", "Frequency governor of the host", CpuGovernor)
 LXC: Fact[tuple[LxcContainer, ...]] = Fact("host.lxc", "LXC containers", tuple[LxcContainer, ...])
-VMX: Fact[tuple[VmxConfig, ...]] = Fact(
-    "host.vmx", "VMware VM configurations", tuple[VmxConfig, ...]
-)
+VMX: Fact[tuple[VmxConfig, ...]] = Fact("host.vmx", "VMware VM configurations", tuple[VmxConfig, ...])

@@ -104,22 +104,12 @@ class EngineContainer:
 
 
 NCCL_VERSION: Fact[str] = Fact("guest.nccl_version", "NCCL version", str)
-NCCL_TRANSPORTS: Fact[NcclTransports] = Fact(
-    "guest.nccl_transports", "Transports NCCL took", NcclTransports
-)
-NCCL_ENV: Fact[Mapping[str, str]] = Fact(
-    "guest.nccl_env", "NCCL variables in effect", dict[str, str]
-)
+NCCL_TRANSPORTS: Fact[NcclTransports] = Fact("guest.nccl_transports", "Transports NCCL took", NcclTransports)
+NCCL_ENV: Fact[Mapping[str, str]] = Fact("guest.nccl_env", "NCCL variables in effect", dict[str, str])
 ENGINE: Fact[Engine] = Fact("guest.engine", "Serving engine", Engine)
-NCCL_CONF: Fact[Mapping[str, str]] = Fact(
-    "guest.nccl_conf", "NCCL variables set in its files", dict[str, str]
-)
-NCCL_TOPOLOGY: Fact[NcclTopology] = Fact(
-    "guest.nccl_topology", "Topology as NCCL sees it", NcclTopology
-)
-ENGINE_START: Fact[EngineStart] = Fact(
-    "guest.engine_start", "What the engine said at its start", EngineStart
-)
+NCCL_CONF: Fact[Mapping[str, str]] = Fact("guest.nccl_conf", "NCCL variables set in its files", dict[str, str])
+NCCL_TOPOLOGY: Fact[NcclTopology] = Fact("guest.nccl_topology", "Topology as NCCL sees it", NcclTopology)
+ENGINE_START: Fact[EngineStart] = Fact("guest.engine_start", "What the engine said at its start", EngineStart)
 ENGINE_CONTAINERS: Fact[tuple[EngineContainer, ...]] = Fact(
     "guest.engine_containers", "Containers with GPUs", tuple[EngineContainer, ...]
 )

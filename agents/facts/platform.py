@@ -80,9 +80,7 @@ KVM_VISIBLE: Fact[bool] = Fact("guest.kvm_visible", "KVM signature visible to th
 CONTAINER: Fact[str] = Fact("guest.container", "Container the probe ran in", str)
 PRODUCT_UUID: Fact[str] = Fact("guest.product_uuid", "DMI product UUID", str)
 DMI: Fact[str] = Fact("guest.dmi", "DMI vendor, product and board", str)
-NUMA_NODES: Fact[tuple[NumaNode, ...]] = Fact(
-    "guest.numa_nodes", "NUMA nodes of the guest", tuple[NumaNode, ...]
-)
+NUMA_NODES: Fact[tuple[NumaNode, ...]] = Fact("guest.numa_nodes", "NUMA nodes of the guest", tuple[NumaNode, ...])
 DRIVER_VERSION: Fact[str] = Fact("guest.driver_version", "NVIDIA driver", str)
 CUDA_VERSION: Fact[str] = Fact("guest.cuda_version", "CUDA version the driver offers", str)
 KERNEL_CMDLINE: Fact[str] = Fact("guest.kernel_cmdline", "Kernel command line", str)
@@ -93,15 +91,11 @@ SHM: Fact[SharedMemory] = Fact("guest.shm", "Shared memory (/dev/shm)", SharedMe
 GUEST_IOMMU: Fact[Iommu] = Fact("guest.iommu", "IOMMU as the guest sees it", Iommu)
 # "PYTHON VERSION", PYTHON as agents.interpreter reads it: a path, or docker:NAME:PATH in a container.
 PYTHON_WITH_TORCH: Fact[str] = Fact("guest.python_with_torch", "Python that has torch", str)
-MODULE_CONFIG: Fact[ModuleConfig] = Fact(
-    "guest.module_config", "Options of kernel modules", ModuleConfig
-)
+MODULE_CONFIG: Fact[ModuleConfig] = Fact("guest.module_config", "Options of kernel modules", ModuleConfig)
 HOST_MODULE_CONFIG: Fact[ModuleConfig] = Fact(
     "host.module_config", "Options of kernel modules on the host", ModuleConfig
 )
-HOST_NUMA_NODES: Fact[tuple[NumaNode, ...]] = Fact(
-    "host.numa_nodes", "NUMA nodes of the host", tuple[NumaNode, ...]
-)
+HOST_NUMA_NODES: Fact[tuple[NumaNode, ...]] = Fact("host.numa_nodes", "NUMA nodes of the host", tuple[NumaNode, ...])
 SOFTWARE: Fact[Mapping[str, str]] = Fact(
     "guest.software", "Versions of torch, engines and CUDA libraries", dict[str, str]
 )

@@ -84,20 +84,14 @@ class QemuCommand:
 
 
 VMS: Fact[tuple[Vm, ...]] = Fact("host.vms", "VM configurations", tuple[Vm, ...])
-QEMU_COMMANDS: Fact[tuple[QemuCommand, ...]] = Fact(
-    "host.qemu_commands", "QEMU command lines", tuple[QemuCommand, ...]
-)
+QEMU_COMMANDS: Fact[tuple[QemuCommand, ...]] = Fact("host.qemu_commands", "QEMU command lines", tuple[QemuCommand, ...])
 VM_ID: Fact[int] = Fact("vm.id", "VM id", int)
 VM_UUID: Fact[str] = Fact("vm.uuid", "VM UUID", str)
 VM_MACHINE: Fact[MachineType] = Fact("vm.machine", "Machine type", MachineType)
-VM_HOSTPCI: Fact[tuple[HostPci, ...]] = Fact(
-    "vm.hostpci", "Passed-through devices", tuple[HostPci, ...]
-)
+VM_HOSTPCI: Fact[tuple[HostPci, ...]] = Fact("vm.hostpci", "Passed-through devices", tuple[HostPci, ...])
 VM_ARGS: Fact[str] = Fact("vm.args", "Extra QEMU arguments", str)
 VM_QEMU_ARGS: Fact[QemuCommand] = Fact("vm.qemu_args", "Running QEMU command line", QemuCommand)
-VM_CLIQUE: Fact[Mapping[str, int]] = Fact(
-    "vm.clique", "GPUDirect cliques by device", dict[str, int]
-)
+VM_CLIQUE: Fact[Mapping[str, int]] = Fact("vm.clique", "GPUDirect cliques by device", dict[str, int])
 VM_CPU: Fact[str] = Fact("vm.cpu", "CPU type", str)
 VM_CPU_HIDDEN: Fact[bool] = Fact("vm.cpu_hidden", "KVM hidden from the guest", bool)
 VM_NUMA: Fact[bool] = Fact("vm.numa", "Virtual NUMA", bool)

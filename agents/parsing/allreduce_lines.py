@@ -63,15 +63,10 @@ def _arms(said: PayloadLines) -> Iterator[Arm]:
 
 
 def _arm(
-    name: str,
-    environment: Mapping[str, str],
-    rows: tuple[AllReduceRow, ...],
-    ending: tuple[int, Mapping[str, Any]],
+    name: str, environment: Mapping[str, str], rows: tuple[AllReduceRow, ...], ending: tuple[int, Mapping[str, Any]]
 ) -> Arm:
     line, end = ending
-    said = {
-        key: text_of(end[key]) for key in ("outcome", "transport", "nccl", "settings") if key in end
-    }
+    said = {key: text_of(end[key]) for key in ("outcome", "transport", "nccl", "settings") if key in end}
     if isinstance(found := end.get("channels"), dict):  # lines of NCCL's log, over all ranks
         said["connections"] = ", ".join(f"{via} {text_of(n)}" for via, n in list(found.items())[:8])
     here = {key: value for key, value in {**environment, "arm": name, **said}.items() if value}

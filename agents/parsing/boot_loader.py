@@ -15,18 +15,14 @@ from dataclasses import dataclass
 from agents.facts.host import BootLoader
 from agents.parsing.said_lines import said_lines
 
-_FIRMWARE = re.compile(
-    r"^(?:System currently booted with (uefi|legacy bios)|firmware: (uefi|bios))", re.IGNORECASE
-)
+_FIRMWARE = re.compile(r"^(?:System currently booted with (uefi|legacy bios)|firmware: (uefi|bios))", re.IGNORECASE)
 _NO_VARIABLES = "EFI variables are not supported"
 _ESP = re.compile(r"^[0-9A-F-]{4,40} is configured with: (.{1,400})$")
 _CURRENT = re.compile(r"^BootCurrent: ([0-9A-F]{4})\b")
 _ENTRY = re.compile(r"^Boot([0-9A-F]{4})\*? (.{1,2000})$")
 _PRODUCT = re.compile(r"^(?:Product|loader info): (systemd-boot|GRUB)\b")
 _UNMANAGED = re.compile(r"proxmox-boot-uuids does not exist|not (?:been )?configured|no ESP")
-_GRUB_FILE = re.compile(
-    r"grub: /etc/default/grub$|grub(?:x64|aa64)\.efi|shim(?:x64|aa64)\.efi", re.I
-)
+_GRUB_FILE = re.compile(r"grub: /etc/default/grub$|grub(?:x64|aa64)\.efi|shim(?:x64|aa64)\.efi", re.I)
 _SYSTEMD_FILE = re.compile(r"systemd-boot(?:x64|aa64)\.efi|Linux Boot Manager", re.IGNORECASE)
 
 

@@ -16,9 +16,7 @@ from agents.parsing import json_text
 from agents.parsing.engine import masked
 from agents.parsing.json_text import at, number
 
-_ENGINES = re.compile(
-    r"vllm|sglang|lmsys|tensorrt|tritonserver|lmdeploy|llama\.cpp|text-generation", re.I
-)
+_ENGINES = re.compile(r"vllm|sglang|lmsys|tensorrt|tritonserver|lmdeploy|llama\.cpp|text-generation", re.I)
 _STEERING = re.compile(
     r"^(?:NCCL_|CUDA_|NVIDIA_(?:VISIBLE_DEVICES|DRIVER_CAPABILITIES)$|VLLM_|SGLANG_|SGL_|TORCH_|OMP_|FLASHINFER_)"
 )

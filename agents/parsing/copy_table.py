@@ -29,17 +29,13 @@ _PAIR = re.compile(
     re.I,
 )
 _SAME = re.compile(
-    r"\bsame[- ](?:GPU|device|card)|(?:inside|within)(?: \w+){0,3}? (?:one|a single|the same) GPU|intra-GPU",
-    re.I,
+    r"\bsame[- ](?:GPU|device|card)|(?:inside|within)(?: \w+){0,3}? (?:one|a single|the same) GPU|intra-GPU", re.I
 )
-_STAGED = re.compile(
-    r"\bstaged\b|\bby hand\b|via (?:pinned|the host|host|CPU)|through (?:the )?(?:host|CPU)", re.I
-)
+_STAGED = re.compile(r"\bstaged\b|\bby hand\b|via (?:pinned|the host|host|CPU)|through (?:the )?(?:host|CPU)", re.I)
 _H2D = re.compile(r"\bH2D\b|host[- ]*(?:to|->|→)[- ]*(?:device|GPU)|CPU ?(?:->|→|to) ?GPU", re.I)
 _D2H = re.compile(r"\bD2H\b|(?:device|GPU)[- ]*(?:to|->|→)[- ]*(?:host|CPU)", re.I)
 _DEVICE = re.compile(
-    r"CUDA[- ]?graph|in a graph|device[- ]tim|GPU time|(?:CUDA|by|with) events?\b|event[- ]timed",
-    re.I,
+    r"CUDA[- ]?graph|in a graph|device[- ]tim|GPU time|(?:CUDA|by|with) events?\b|event[- ]timed", re.I
 )
 _SYNC = re.compile(r"synchroni[sz]e|\bsync(?:ed)?\b|host[- ]timed|perf_counter", re.I)
 _TOTAL = re.compile(r"^\W*(?:aggregate|sum|total|average|avg|mean)\b", re.I)
@@ -54,9 +50,7 @@ _FIGURE = re.compile(r"(?<![\w:])\d+(?:\.\d+)?\s*(?:[KMG]i?B|[uµμm]s)\b|[=:]\s
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
 _KEY = re.compile(r"\b(size|bytes|nbytes|time|latency|t|bw|bandwidth|rate)\s*[=:]\s*(?=\d)", re.I)
-_BARE_KEY = re.compile(
-    _KEY.pattern + r"\d+(?:\.\d+)?(?![\w.]|\s*(?:[KMGTknmuµμ]i?[Bs]|bytes|B)\b)", re.I
-)
+_BARE_KEY = re.compile(_KEY.pattern + r"\d+(?:\.\d+)?(?![\w.]|\s*(?:[KMGTknmuµμ]i?[Bs]|bytes|B)\b)", re.I)
 _DEFAULT_UNITS = {"rate": "GB/s", "time": "us", "size": "B"}
 _TIME_US = {"n": 1e-3, "u": 1.0, "µ": 1.0, "μ": 1.0, "mi": 1.0, "m": 1e3, "s": 1e6}
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
@@ -234,8 +228,7 @@ def _with_column_units(line: str, columns: list[tuple[str, str]]) -> str:
         return line
     bare = re.compile(rf"^~?{_NUMBER}$")
     return " | ".join(
-        f"{cell} {unit}" if unit and bare.match(cell) else cell
-        for cell, (_, unit) in zip(cells, columns, strict=True)
+        f"{cell} {unit}" if unit and bare.match(cell) else cell for cell, (_, unit) in zip(cells, columns, strict=True)
     )
 
 

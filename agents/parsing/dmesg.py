@@ -21,15 +21,12 @@ _STAMP = re.compile(
 )
 _BDF = r"(?P<address>[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f](?:\.[0-7])?)"
 _REGION = re.compile(
-    rf"\bpci {_BDF}: (?:BAR (?P<bar>\d{{1,2}})|(?P<window>bridge window))\b(?P<rest>.{{0,200}})$",
-    re.IGNORECASE,
+    rf"\bpci {_BDF}: (?:BAR (?P<bar>\d{{1,2}})|(?P<window>bridge window))\b(?P<rest>.{{0,200}})$", re.IGNORECASE
 )
 _NO_SPACE = re.compile(r"no space|failed to assign|can't assign")
 _ASSIGNED = re.compile(r"\]: assigned|: assigned \[")
 _NVRM_BAR = re.compile(rf"NVRM: BAR(?P<bar>\d) is 0M @ 0x0 \(PCI:{_BDF}\)", re.IGNORECASE)
-_XID = re.compile(
-    rf"\bXid \((?:PCI:)?{_BDF}\): (?P<code>\d{{1,4}})(?:, )?(?P<text>.{{0,400}})", re.IGNORECASE
-)
+_XID = re.compile(rf"\bXid \((?:PCI:)?{_BDF}\): (?P<code>\d{{1,4}})(?:, )?(?P<text>.{{0,400}})", re.IGNORECASE)
 _HYPERVISOR = re.compile(r"\bHypervisor detected: (\S.{0,40})$")
 # Both stand in logs of machines without AMD's IOMMU, too: code that runs on every x86 kernel prints them.
 _NO_PROOF = re.compile(r"AMD IOMMUv2 functionality not available|Unknown option")
@@ -81,10 +78,7 @@ def xid_events(text: str) -> tuple[tuple[XidEvent, ...], tuple[int, ...]]:
     found = [(number, _XID.search(line)) for number, line in _lines(text, "Xid (")]
     events = [(number, match) for number, match in found if match]
     return (
-        tuple(
-            XidEvent(full_address(m["address"]), int(m["code"]), m["text"].strip())
-            for _, m in events
-        ),
+        tuple(XidEvent(full_address(m["address"]), int(m["code"]), m["text"].strip()) for _, m in events),
         tuple(number for number, _ in events),
     )
 

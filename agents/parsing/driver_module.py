@@ -16,18 +16,14 @@ from agents.parsing.said_lines import said_lines
 
 _LINE_CAP = 2000
 _QUOTE = re.compile(r"^\s{0,8}(?:[>|]\s?)*")
-_NVRM = re.compile(
-    r"NVRM version: (?P<text>.{0,120}?)\s(?P<version>\d{3}\.\d{1,3}(?:\.\d{1,3})?)\s"
-)
+_NVRM = re.compile(r"NVRM version: (?P<text>.{0,120}?)\s(?P<version>\d{3}\.\d{1,3}(?:\.\d{1,3})?)\s")
 _FIELD = re.compile(r"^(?P<name>version|license|filename):\s+(?P<value>\S.{0,300})$")
 _VERSION = re.compile(r"\d{3}\.\d{1,3}(?:\.\d{1,3})?")
 _DKMS = re.compile(r"^nvidia[\w-]{0,30}(?:/|, ?)\d{3}\.[\d.]{2,9}, .{1,120}: [a-z]+\b.{0,80}$")
 _LOADED = re.compile(r"^(?P<name>nvidia(?:_\w{1,20})?|gdrdrv|nv_peer_mem|nouveau)\s+\d+\s+\d+")
 _LSMOD = re.compile(r"^Module\s+Size\s+Used by")
 _OPEN = {"Dual MIT/GPL": True, "NVIDIA": False}
-_PARAM = re.compile(
-    r"^[\s>|]*(?P<name>[A-Z][A-Za-z0-9]{2,60}): (?P<value>-?\d{1,20}|\"[^\"]{0,4000}\")\s*$"
-)
+_PARAM = re.compile(r"^[\s>|]*(?P<name>[A-Z][A-Za-z0-9]{2,60}): (?P<value>-?\d{1,20}|\"[^\"]{0,4000}\")\s*$")
 
 Found = tuple[DriverModule, tuple[int, ...]]
 
@@ -60,9 +56,7 @@ def parse(text: str) -> Found | None:
         lines.append(number)
     if not lines:
         return None
-    return DriverModule(version, is_open, tuple(dkms), tuple(loaded) if listed else None), tuple(
-        lines
-    )
+    return DriverModule(version, is_open, tuple(dkms), tuple(loaded) if listed else None), tuple(lines)
 
 
 def _modinfo(field: re.Match[str]) -> str | bool | None:

@@ -39,24 +39,10 @@ _WORKERS = (
     ("sglang", re.compile(r"\bsglang::(?:scheduler|detokenizer|data_parallel)")),
     ("vllm", re.compile(r"\bVLLM::(?:Worker|EngineCore)")),
 )
-_MENTIONS = (
-    "sglang",
-    "vllm",
-    "vLLM",
-    "VLLM",
-    "LLM engine",
-    "server_args",
-    "args: ",
-    "trtllm",
-    "lmdeploy",
-    "llama-",
-)
+_MENTIONS = ("sglang", "vllm", "vLLM", "VLLM", "LLM engine", "server_args", "args: ", "trtllm", "lmdeploy", "llama-")
 _VLLM_VERSION = re.compile(r"vLLM API server version (?P<version>\d[\w.+-]{1,40})")
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]{0,60}")
-_SECRET = re.compile(
-    r"(?:^|[-_.])(?:api-?key|key|token|password|passwd|secret|credentials?)(?:$|[-_.])",
-    re.IGNORECASE,
-)
+_SECRET = re.compile(r"(?:^|[-_.])(?:api-?key|key|token|password|passwd|secret|credentials?)(?:$|[-_.])", re.IGNORECASE)
 _SECRET_VALUE = re.compile(
     r"\b(?:hf_[A-Za-z0-9]{16,}|sk-[A-Za-z0-9_-]{16,})|(?<=://)[^\s/:@]{1,100}:[^\s/@]{1,100}(?=@)"
     r"|(?<=[Kk][Ee][Yy]\": \")[^\"]{1,200}|(?<=[Kk][Ee][Yy]\":\")[^\"]{1,200}"

@@ -28,9 +28,7 @@ _CAPTURED = re.compile(
     r"Graph capturing finished in (?P<secs>\d{1,5}) secs"
     r"|Capture cuda graph end\. Time elapsed: (?P<elapsed>\d{1,5}(?:\.\d{1,3})?) s"
 )
-_GRAPHS_FLAG = re.compile(
-    r"(?:enforce_eager|disable_cuda_graph)['\"]?\s?[=:]\s?(?P<value>True|False)"
-)
+_GRAPHS_FLAG = re.compile(r"(?:enforce_eager|disable_cuda_graph)['\"]?\s?[=:]\s?(?P<value>True|False)")
 _EAGER = re.compile(r"Cudagraph is disabled under eager mode|cuda graph is disabled", re.IGNORECASE)
 _SIZES = {
     "tp": re.compile(r"\b(?:tensor_parallel_size|tp_size)['\"]?\s?[=:]\s?(\d{1,4})"),
@@ -48,10 +46,7 @@ _ATTENTION = (
 )
 _MOE = (
     re.compile(r"Using (?P<name>[\w ()/-]{2,60}?) backend for (?:\w{2,8} )?MoE"),
-    re.compile(
-        r"Using (?P<name>[\w ()/-]{2,60}?) (?:(?:\w{2,8} )?MoE|fused moe) (?:backend|kernel)",
-        re.IGNORECASE,
-    ),
+    re.compile(r"Using (?P<name>[\w ()/-]{2,60}?) (?:(?:\w{2,8} )?MoE|fused moe) (?:backend|kernel)", re.IGNORECASE),
     re.compile(r"\bmoe_(?:runner_)?backend['\"]?\s?[=:]\s?['\"](?P<name>\w{2,40})['\"]"),
 )
 _MARKS = ("raph", "llreduce", "ll_reduce", "ll-reduce", "_size", "backend", "Backend", "eager")
@@ -96,9 +91,7 @@ def _all_reduce(said: EngineStart, line: str) -> EngineStart:
         return replace(said, custom_all_reduce=True)
     flag = _AR_OFF_FLAG.search(line)
     if flag and flag["value"] == "True" and said.custom_all_reduce is None:
-        return replace(
-            said, custom_all_reduce=False, custom_all_reduce_why="switched off by a flag"
-        )
+        return replace(said, custom_all_reduce=False, custom_all_reduce_why="switched off by a flag")
     return said
 
 
@@ -120,12 +113,7 @@ def _sizes(said: EngineStart, line: str) -> EngineStart:
         found = _SIZES[name].search(line) if known is None else None
         return int(found[1]) or None if found else known
 
-    tp, pp, dp, ep = (
-        size("tp", said.tp),
-        size("pp", said.pp),
-        size("dp", said.dp),
-        size("ep", said.ep),
-    )
+    tp, pp, dp, ep = (size("tp", said.tp), size("pp", said.pp), size("dp", said.dp), size("ep", said.ep))
     return replace(said, tp=tp, pp=pp, dp=dp, ep=ep)
 
 

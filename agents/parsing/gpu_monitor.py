@@ -136,13 +136,7 @@ def processes(text: str) -> tuple[tuple[GpuProcess, ...], tuple[int, ...]] | Non
         if line.startswith("#") and {"gpu", "pid", "command"} <= set(words):
             columns = words
         elif columns and not line.startswith("#") and len(words) >= len(columns):
-            said = dict(
-                zip(
-                    columns,
-                    [*words[: len(columns) - 1], " ".join(words[len(columns) - 1 :])],
-                    strict=True,
-                )
-            )
+            said = dict(zip(columns, [*words[: len(columns) - 1], " ".join(words[len(columns) - 1 :])], strict=True))
             lines.append(number)
             if process := _process(said):
                 found.setdefault((process.gpu_index or 0, process.pid), process)

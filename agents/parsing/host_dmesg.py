@@ -18,12 +18,8 @@ LINE_CAP = 2000
 
 _QUOTE = re.compile(r"^(?:\s{0,16}>\s?)+")
 _STAMP = re.compile(r"^(?:\[[^\]]{1,40}\]|\S{3,9}\s+\d+ [\d:]{8} \S+|\d{4}-\d\d-\d\dT\S+ \S+) ")
-_BDF = re.compile(
-    r"(?<![0-9a-fA-F:])([0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7])(?![0-9a-f.])", re.I
-)
-_DMA_MAP = re.compile(
-    r"vfio_(?:legacy_|container_)?dma_map\(.{0,200}?\)\s{0,4}=\s{0,4}(-\d{1,4})\b"
-)
+_BDF = re.compile(r"(?<![0-9a-fA-F:])([0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7])(?![0-9a-f.])", re.I)
+_DMA_MAP = re.compile(r"vfio_(?:legacy_|container_)?dma_map\(.{0,200}?\)\s{0,4}=\s{0,4}(-\d{1,4})\b")
 _OTHER = re.compile(
     r"VFIO_MAP_DMA\b.{0,40}(?:failed|: )|IOMMU_IOAS_MAP(?:_FILE)? failed|"
     r"PCI peer-to-peer transactions on BARs are not supported|"

@@ -16,9 +16,7 @@ from agents.parsing import pvesh
 from agents.parsing.lines_with import lines_with
 from agents.parsing.lspci import LINE_CAP, full_address
 
-_BDF = re.compile(
-    r"(?<![0-9a-fA-F:.])(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7](?![0-9a-fA-F.:])"
-)
+_BDF = re.compile(r"(?<![0-9a-fA-F:.])(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7](?![0-9a-fA-F.:])")
 _SYSFS = re.compile(r"iommu_groups/(\d{1,6})/devices(?:/(\S+)|:?\s*$)")
 _HEADER = re.compile(r"^[\s>|*-]*(?:IOMMU[ _-]*)?Group(?:\s*#|\s*:)?\s*(\d{1,6})\b:?(.*)$", re.I)
 # Within one line, and never looked at twice: the whole text is searched for it.
@@ -29,13 +27,9 @@ _PAIR = re.compile(
 )
 _BARE_HEADER = re.compile(r"(?:IOMMU )?Group (\d{1,6}):?\s*$", re.IGNORECASE)
 # By far the most lines: a device below its group's header.
-_PLAIN = re.compile(
-    r"\s+((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7])(?![0-9a-fA-F.:])(.*)"
-)
+_PLAIN = re.compile(r"\s+((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7])(?![0-9a-fA-F.:])(.*)")
 _ANY_PAIR = re.compile(_PAIR.pattern, re.IGNORECASE | re.MULTILINE)
-_ADDED = re.compile(
-    r" ([0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]): Adding to iommu group (\d{1,6})\s*$"
-)
+_ADDED = re.compile(r" ([0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]): Adding to iommu group (\d{1,6})\s*$")
 _OWN = re.compile(r"\b(?:iommu_?)?group[=: ]\s*(\d{1,6})\b", re.IGNORECASE)
 _CUT = re.compile(r"^[\s>|#]*(?:\.{3,}|…|\[\.\.\.\]|-- ?more ?--)\s*$", re.IGNORECASE)
 
@@ -198,9 +192,7 @@ def _table_row(line: str, above: _Above, number: int) -> _Member | None:
     if "iommugroup" in cells and "id" in cells:
         above.columns = cells
     row = dict(zip(above.columns, cells, strict=False))
-    if not _BDF.fullmatch(row.get("id", "")) or not re.fullmatch(
-        r"\d{1,6}", row.get("iommugroup", "")
-    ):
+    if not _BDF.fullmatch(row.get("id", "")) or not re.fullmatch(r"\d{1,6}", row.get("iommugroup", "")):
         return None
     name = row.get("device_name", "")
     return _Member(int(row["iommugroup"]), full_address(row["id"]), name, number)

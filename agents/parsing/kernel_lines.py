@@ -13,10 +13,7 @@ from agents.parsing.payload_lines import PayloadLines, number_of, text_of, whole
 
 MEMORY_SCHEMA, LAUNCH_SCHEMA = "peerpath.memory/1", "peerpath.launch/1"
 _KERNELS = frozenset({"read", "copy", "triad"})
-_METHODS = {
-    Timing.DEVICE: frozenset({"queued", "graph"}),
-    Timing.HOST_SYNC: frozenset({"call", "no_wait"}),
-}
+_METHODS = {Timing.DEVICE: frozenset({"queued", "graph"}), Timing.HOST_SYNC: frozenset({"call", "no_wait"})}
 
 Row = TypeVar("Row", MemoryRow, LaunchRow)
 
@@ -43,9 +40,7 @@ def launch(text: str) -> KernelLines[LaunchRow]:
     return _read(text, LAUNCH_SCHEMA, _launch_row)
 
 
-def _read(
-    text: str, schema: str, make: Callable[[Mapping[str, Any], int], Row | None]
-) -> KernelLines[Row]:
+def _read(text: str, schema: str, make: Callable[[Mapping[str, Any], int], Row | None]) -> KernelLines[Row]:
     said = payload_lines.read(text, schema)
     rows = tuple(row for number, line in said.rows if (row := make(line, number)))
     environment = dict(said.environment)

@@ -74,10 +74,7 @@ def profile(kernels: Iterable[Kernel], first_us: float, last_us: float, steps: i
     """
     edges: list[tuple[float, int, Kind]] = []
     for kernel in kernels:
-        start, end = (
-            max(kernel.start_us, first_us),
-            min(kernel.start_us + kernel.duration_us, last_us),
-        )
+        start, end = (max(kernel.start_us, first_us), min(kernel.start_us + kernel.duration_us, last_us))
         if end > start:
             edges += [(start, 1, kind_of(kernel.name)), (end, -1, kind_of(kernel.name))]
     edges.sort(key=lambda edge: (edge[0], edge[1]))
@@ -86,11 +83,7 @@ def profile(kernels: Iterable[Kernel], first_us: float, last_us: float, steps: i
     per_step = {kind: us / steps / 1000 for kind, us in spent.items()}
     gaps_ms = max(0.0, last_us - first_us - busy) / steps / 1000
     return Profile(
-        per_step[Kind.COLLECTIVE],
-        per_step[Kind.ATTENTION],
-        per_step[Kind.MOE],
-        per_step[Kind.OTHER],
-        gaps_ms,
+        per_step[Kind.COLLECTIVE], per_step[Kind.ATTENTION], per_step[Kind.MOE], per_step[Kind.OTHER], gaps_ms
     )
 
 

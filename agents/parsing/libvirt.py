@@ -22,21 +22,7 @@ _LIST_ROW = re.compile(
     r"^\s{0,8}(-|\d{1,9})\s{1,20}(\S{1,100})\s{1,200}"
     r"(running|shut off|paused|idle|in shutdown|crashed|pmsuspended)\s*$"
 )
-_VALUES = frozenset(
-    (
-        "name",
-        "uuid",
-        "type",
-        "cpu",
-        "loader",
-        "memory",
-        "hugepages",
-        "cell",
-        "domain",
-        "hidden",
-        "os",
-    )
-)
+_VALUES = frozenset(("name", "uuid", "type", "cpu", "loader", "memory", "hugepages", "cell", "domain", "hidden", "os"))
 _UNITS_KIB = {"b": 1 / 1024, "bytes": 1 / 1024, "kib": 1.0, "k": 1.0, "mib": 1024.0, "m": 1024.0}
 _UNITS_KIB |= {"gib": 1024.0**2, "g": 1024.0**2, "tib": 1024.0**3, "t": 1024.0**3}
 
@@ -85,9 +71,7 @@ def parse(text: str) -> tuple[Vm, ...]:
 
 def iommufd(text: str) -> bool:
     """Whether a hostdev asks for the iommufd backend (`<driver iommufd='yes'/>`)."""
-    return "iommufd" in text and any(
-        t.name == "driver" and t.attributes.get("iommufd") == "yes" for t in _tags(text)
-    )
+    return "iommufd" in text and any(t.name == "driver" and t.attributes.get("iommufd") == "yes" for t in _tags(text))
 
 
 def _tags(text: str) -> Iterator[_Tag]:

@@ -14,16 +14,12 @@ from agents.facts.platform import NumaNode
 from agents.parsing.lspci import LINE_CAP
 
 _PAIR = re.compile(r"^[\s>|]*([^\s:：][^:：]{1,60}?)\s*[:：]\s*(\S.*)$")
-_BITS = re.compile(
-    r"^(\d{2})\s*\w{0,6}bits?\b[^,，]{0,20}[,，]\s*\d{2}\s*\w{0,6}bits?\b", re.IGNORECASE
-)
+_BITS = re.compile(r"^(\d{2})\s*\w{0,6}bits?\b[^,，]{0,20}[,，]\s*\d{2}\s*\w{0,6}bits?\b", re.IGNORECASE)
 _MODEL_LABELS = frozenset(("model name", "modellname", "modellbezeichnung", "nom de modèle"))
 _MODEL_LABELS |= {"nombre del modelo", "nome modello", "nome do modelo", "nazwa modelu"}
 _MODEL_LABELS |= {"имя модели", "型号名称", "モデル名", "모델명"}
 _PROCESSOR = re.compile(r"\b(?:Intel\(R\)|AMD (?:EPYC|Ryzen|Opteron)|Xeon|Neoverse|Ampere|CPU @)")
-_HYPERVISOR_LABEL = re.compile(
-    r"h[yi]perv|гипервиз|ハイパーバイザ|超管理器|虚拟机管理", re.IGNORECASE
-)
+_HYPERVISOR_LABEL = re.compile(r"h[yi]perv|гипервиз|ハイパーバイザ|超管理器|虚拟机管理", re.IGNORECASE)
 _VENDORS = frozenset(("KVM", "Microsoft", "VMware", "Xen", "Oracle", "Parallels"))
 _NODE_LABEL = re.compile(r"NUMA\D{0,20}(\d{1,4})\b")
 _CPU_LIST = re.compile(r"^\d+(?:[-,]\d+)*$")

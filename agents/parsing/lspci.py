@@ -39,11 +39,7 @@ class Details:
     last: int = 0
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
-        return zip(
-            range(self.first + 1, self.last + 1),
-            self.lines[self.first : self.last],
-            strict=True,
-        )
+        return zip(range(self.first + 1, self.last + 1), self.lines[self.first : self.last], strict=True)
 
     def __len__(self) -> int:
         return self.last - self.first
@@ -105,8 +101,7 @@ def parse(text: str) -> tuple[Device, ...]:
     opened = [device for device in heads if device]
     ends = [*(device.line - 1 for device in opened[1:]), len(lines)]
     return tuple(
-        _with_details(device, Details(lines, device.line, end))
-        for device, end in zip(opened, ends, strict=False)
+        _with_details(device, Details(lines, device.line, end)) for device, end in zip(opened, ends, strict=False)
     )
 
 
@@ -144,9 +139,5 @@ def _unnamed_nvidia(rest: str) -> str | None:
 
 
 def _with_details(device: Device, details: Details) -> Device:
-    drivers = (
-        match[1]
-        for _, line in details
-        if "driver in use" in line and (match := _DRIVER.match(line))
-    )
+    drivers = (match[1] for _, line in details if "driver in use" in line and (match := _DRIVER.match(line)))
     return replace(device, driver=next(drivers, None), details=details)

@@ -24,15 +24,12 @@ Block = tuple[str, int, Numbered]
 
 _CONFIG_OF = re.compile(r"^config of ([0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7])$")
 _ROW = re.compile(
-    r"^\s*(?:0x)?(?P<offset>[0-9a-f]{2,8}):?\s+(?P<bytes>(?:[0-9a-f]{2} {1,2}){15}[0-9a-f]{2})(?=\s|$)",
-    re.IGNORECASE,
+    r"^\s*(?:0x)?(?P<offset>[0-9a-f]{2,8}):?\s+(?P<bytes>(?:[0-9a-f]{2} {1,2}){15}[0-9a-f]{2})(?=\s|$)", re.IGNORECASE
 )
 _CAPABILITY = re.compile(r"Capabilities: \[([0-9a-f]{2,3})(?: v\d)?\] (.{0,200})")
 _BEHIND = re.compile(r"Capabilities: \[[1-9a-f]\w\w v\d|^\s*Kernel (?:driver in use|modules):")
 _CLIQUE = re.compile(r"^Vendor Specific Information: Len=08\b")
-_REGION = re.compile(
-    r"^\s*Region (\d): Memory at (?P<at><?[0-9a-z]+>?)(?P<rest>.{0,200})$", re.IGNORECASE
-)
+_REGION = re.compile(r"^\s*Region (\d): Memory at (?P<at><?[0-9a-z]+>?)(?P<rest>.{0,200})$", re.IGNORECASE)
 _SIZE = re.compile(r"\[size=(\d{1,9})([KMGT]?)\]")
 _MIB = {"": 1 / 1024**2, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2}
 _VENDOR_SPECIFIC = 0x09

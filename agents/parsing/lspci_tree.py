@@ -86,9 +86,7 @@ def gpus(nodes: Iterable[PciNode]) -> tuple[PciNode, ...]:
     return tuple(
         n
         for n in nodes
-        if n.address.endswith(".0")
-        and ("NVIDIA" in n.name or "[10de:" in n.name)
-        and not _NOT_GPU.search(n.name)
+        if n.address.endswith(".0") and ("NVIDIA" in n.name or "[10de:" in n.name) and not _NOT_GPU.search(n.name)
     )
 
 

@@ -11,9 +11,7 @@ import re
 
 from agents.facts.host import LxcContainer
 
-_FILE = re.compile(
-    r"(?:^#+ |\bcat )(?:\S*/)?lxc/(?P<id>\d{1,9})\.conf$|\bpct config (?P<typed>\d{1,9})\b"
-)
+_FILE = re.compile(r"(?:^#+ |\bcat )(?:\S*/)?lxc/(?P<id>\d{1,9})\.conf$|\bpct config (?P<typed>\d{1,9})\b")
 _PAIR = re.compile(r"^[\s>|]*(?P<key>[a-z][\w.]{1,60}): (?P<value>\S.*)$")
 _NODE = re.compile(r"(?<![\w/])/dev/nvidia[\w/-]{0,40}")
 # Keys that only a container has.
@@ -51,6 +49,4 @@ def _container(container_id: int | None, said: list[tuple[str, str]]) -> LxcCont
             nodes += _NODE.findall(value)[:1]
     flag = config.get("unprivileged")
     privileged = {"1": True, "0": False}.get(flag) if flag else None
-    return LxcContainer(
-        container_id, config.get("hostname"), privileged, tuple(dict.fromkeys(nodes)), config
-    )
+    return LxcContainer(container_id, config.get("hostname"), privileged, tuple(dict.fromkeys(nodes)), config)

@@ -12,12 +12,8 @@ import re
 from agents.facts.platform import ModuleConfig, ModuleOption
 
 _LINE_CAP = 4096
-_COMMAND = re.compile(
-    r"^[\s>|]*(?P<word>options|blacklist|softdep)\s+(?P<module>[\w-]{1,60})(?P<rest>(?:\s.*)?)$"
-)
-_BARE = re.compile(
-    r"^[\s>|]*(?P<module>(?:vfio|nvidia|nouveau|kvm|iommufd)[\w-]{0,40})(?P<rest>\s+\w+=\S.*)$"
-)
+_COMMAND = re.compile(r"^[\s>|]*(?P<word>options|blacklist|softdep)\s+(?P<module>[\w-]{1,60})(?P<rest>(?:\s.*)?)$")
+_BARE = re.compile(r"^[\s>|]*(?P<module>(?:vfio|nvidia|nouveau|kvm|iommufd)[\w-]{0,40})(?P<rest>\s+\w+=\S.*)$")
 _OPTION = re.compile(r"(?<!\S)(?P<name>\w{1,80})=(?P<value>\"[^\"]*\"|'[^']*'|\S*)")
 _INSTALL = re.compile(r"^[\s>|]*install\s+(?P<module>[\w-]{1,60})\s+/(?:usr/)?bin/(?:true|false)\b")
 
@@ -61,10 +57,7 @@ def registry(text: str) -> dict[str, str]:
 def _options(line: re.Match[str]) -> list[ModuleOption]:
     rest = line["rest"].split(" #", 1)[0]
     module = _module(line["module"])
-    return [
-        ModuleOption(module, option["name"], option["value"].strip("\"'"))
-        for option in _OPTION.finditer(rest)
-    ]
+    return [ModuleOption(module, option["name"], option["value"].strip("\"'")) for option in _OPTION.finditer(rest)]
 
 
 def _module(name: str) -> str:

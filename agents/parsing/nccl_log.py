@@ -29,9 +29,7 @@ _ENGINE_SAYS = re.compile(r"using nccl==(?P<version>\d{1,2}\.\d{1,3}\.\d{1,3})")
 _SET = re.compile(r"\b(?P<name>NCCL_[A-Z0-9_]{2,60}) set by environment to (?P<value>.*)$")
 # Assignments that open a line: `export A=1`, the output of env(1), the words before a command.
 _PROMPT = re.compile(r"^(?:\S{0,80}[$#%>] |[\s>$#]{0,8})(?:export |declare -x )?")
-_ASSIGNED = re.compile(
-    r"(?P<name>[A-Z][A-Z0-9_]{1,60})=(?P<value>\"[^\"]*\"|'[^']*'|[^\s;]*)(?:\s{1,4}|;|$)"
-)
+_ASSIGNED = re.compile(r"(?P<name>[A-Z][A-Z0-9_]{1,60})=(?P<value>\"[^\"]*\"|'[^']*'|[^\s;]*)(?:\s{1,4}|;|$)")
 _REFUSED = re.compile(
     r"(?:P2P is disabled between connected GPUs (?P<a>\d+) and (?P<b>\d+)"
     r"|(?:Could not enable P2P|peer query failed) between dev (?P<c>\d+)\S* and dev (?P<d>\d+))"

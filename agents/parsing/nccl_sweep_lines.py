@@ -57,9 +57,7 @@ def _result(said: PayloadLines, plan: Mapping[str, Any]) -> SweepResult:
     arms = _arms(plan.get("arms"))
     weights = _weights(plan)
     rows = tuple(
-        row
-        for row in _rows(said)
-        if row.block in whole and row.arm in arms and row.size_bytes in dict(weights)
+        row for row in _rows(said) if row.block in whole and row.arm in arms and row.size_bytes in dict(weights)
     )
     ordered = sorted(arms, key=lambda name: name != BASELINE)
     seed = plan.get("seed")
@@ -69,9 +67,7 @@ def _result(said: PayloadLines, plan: Mapping[str, Any]) -> SweepResult:
         weights,
         len({row.block for row in rows}),
         _count(plan.get("ranks")),
-        seed
-        if isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**63
-        else None,
+        seed if isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**63 else None,
         Timing.DEVICE,
         {**said.environment, **({"nccl": text_of(plan["nccl"])} if plan.get("nccl") else {})},
     )
@@ -96,14 +92,8 @@ def _weights(plan: Mapping[str, Any]) -> tuple[tuple[int, float], ...]:
     sizes, weights = plan.get("sizes"), plan.get("weights")
     if not isinstance(sizes, list) or not isinstance(weights, list) or len(sizes) != len(weights):
         return ()
-    found = {
-        _count(size, 2**50): number_of(weight) for size, weight in zip(sizes, weights, strict=True)
-    }
-    kept = {
-        size: weight
-        for size, weight in found.items()
-        if size and weight is not None and weight >= 0
-    }
+    found = {_count(size, 2**50): number_of(weight) for size, weight in zip(sizes, weights, strict=True)}
+    kept = {size: weight for size, weight in found.items() if size and weight is not None and weight >= 0}
     total = sum(kept.values())
     if not 0 < total < 1e12:
         return ()
@@ -130,11 +120,7 @@ def _rows(said: PayloadLines) -> Iterator[SweepRow]:
 
 
 def _arm(said: PayloadLines, name: str, settings: Mapping[str, str]) -> SweepArm:
-    tries = [
-        (line, row)
-        for line, row in said.rows
-        if row.get("arm") == name and row.get("outcome") in _WORST_LAST
-    ]
+    tries = [(line, row) for line, row in said.rows if row.get("arm") == name and row.get("outcome") in _WORST_LAST]
     ends = [row for _, row in tries]
     worst = max(ends, key=lambda row: _WORST_LAST.index(row["outcome"]), default={})
     named = [(line, row) for line, row in tries if row.get("transport")]

@@ -18,12 +18,8 @@ from agents.facts.bench import AllReduceResult, AllReduceRow, Timing
 _QUOTE = re.compile(r"^(?:\s*[>|]\s?)+")
 _NUMBER = r"(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|nan|inf)"
 _SIDE = rf"({_NUMBER})\s+({_NUMBER})\s+({_NUMBER})(?:\s+({_NUMBER}|N/A))?"
-_ROW = re.compile(
-    rf"^\s*(\d+)\s+\d+\s+[a-z]\w+\s+(?:[a-z]\w*\s+)?(?:-?\d+\s+)?{_SIDE}(?:\s+{_SIDE})?"
-)
-_RANK = re.compile(
-    r"^#\s+Rank\s+(\d+)\s+Group\s+\d+\s+Pid\s+\d+ on\s+\S+ device\s+\d+ \[[^\]]*\] (.+)$"
-)
+_ROW = re.compile(rf"^\s*(\d+)\s+\d+\s+[a-z]\w+\s+(?:[a-z]\w*\s+)?(?:-?\d+\s+)?{_SIDE}(?:\s+{_SIDE})?")
+_RANK = re.compile(r"^#\s+Rank\s+(\d+)\s+Group\s+\d+\s+Pid\s+\d+ on\s+\S+ device\s+\d+ \[[^\]]*\] (.+)$")
 _SETUP = re.compile(r"^#?\s*nThread \d+ nGpus (\d+) .*")
 _GRAPH = re.compile(r"\bgraph: (\d+)")
 _HEADER = re.compile(r"^#\s+size\s+count\s+type")
@@ -202,9 +198,7 @@ def _add_result(table: Table, row: Any) -> None:
         if isinstance(time_us, int | float) and 0 < time_us < math.inf:
             wrong = side.get("nwrong") if isinstance(side, dict) else None
             numeric = isinstance(wrong, str | int | float)
-            table.rows.append(
-                (row["size"], float(time_us), in_place, _count(wrong) if numeric else None)
-            )
+            table.rows.append((row["size"], float(time_us), in_place, _count(wrong) if numeric else None))
 
 
 def _list(said: dict[str, Any], key: str) -> list[Any]:

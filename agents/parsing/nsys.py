@@ -24,9 +24,7 @@ _QUOTE = re.compile(r"^(?:\s{0,4}[>|]\s?)+")
 _DIGITS = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,9})?")
 _CSV_HEADS = ('"Time', "Time (%)", "Time(%)", "Start (", '"Start (')
 _UNIT = re.compile(r"\((\w{1,3})\)")
-_COLUMN_HEAD = re.compile(
-    r"^\s*Time ?\(%\)\s+Total Time \((?P<unit>\w{1,3})\)\s+Instances\s.{0,200}\bName\s*$"
-)
+_COLUMN_HEAD = re.compile(r"^\s*Time ?\(%\)\s+Total Time \((?P<unit>\w{1,3})\)\s+Instances\s.{0,200}\bName\s*$")
 _COLUMN_ROW = re.compile(
     r"^\s*\d{1,3}\.\d\s+(?P<total>[\d,]{1,20})\s+(?P<count>[\d,]{1,12})(?:\s+[\d,]+(?:\.\d+)?){3,5}\s+(?P<name>\S.*)$"
 )
@@ -69,9 +67,7 @@ def _trace(rows: Sequence[_Row]) -> Report:
     by_device = Counter(row.device for row in rows)
     device = max(by_device, key=lambda name: by_device[name])
     kernels = [
-        Kernel(row.name, row.start_us, row.us)
-        for row in rows
-        if row.device == device and row.start_us is not None
+        Kernel(row.name, row.start_us, row.us) for row in rows if row.device == device and row.start_us is not None
     ]
     times = steps.times([(row.name, row.us, 1) for row in rows])
     lines = (rows[0].line, rows[-1].line)

@@ -67,9 +67,7 @@ def _matrix(name: str, test: dict[str, Any]) -> PairMatrix | None:
     if not all(isinstance(row, list) and len(row) == len(rows) for row in rows):
         return None
     scale = 1e-3 if unit[1] == "ns" else 1.0
-    values = tuple(
-        tuple(None if (cell := number(c)) is None else cell * scale for c in row) for row in rows
-    )
+    values = tuple(tuple(None if (cell := number(c)) is None else cell * scale for c in row) for row in rows)
     shown = "us" if unit[1] == "ns" else unit[1]
     return PairMatrix(name, shown, tuple(str(i) for i in range(len(rows))), values)
 

@@ -90,9 +90,7 @@ def _continues(cells: list[str], header: list[str]) -> bool:
     return "id" in header and len(cells) == len(header) and not cells[header.index("id")]
 
 
-def _table_mappings(
-    header: list[str], rows: list[tuple[list[str], int]]
-) -> Iterable[tuple[PciMapping, int]]:
+def _table_mappings(header: list[str], rows: list[tuple[list[str], int]]) -> Iterable[tuple[PciMapping, int]]:
     if "id" not in header or "map" not in header:
         return
     for cells, number in rows:

@@ -23,9 +23,7 @@ _LINK = re.compile(r"^[\s>|]*Lnk(?P<which>Cap|Sta):\s(?P<rest>.{0,300})")
 _WIDTH = re.compile(r"\bWidth x(\d{1,2})\b")
 _WORD = re.compile(r"\b(max_speed|max_width|speed|width)=(\S*)")
 _MOST_LANES = 32
-_TYPED = re.compile(
-    r"\blspci\b.{0,80}\s-s\s*((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7])\b", re.IGNORECASE
-)
+_TYPED = re.compile(r"\blspci\b.{0,80}\s-s\s*((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7])\b", re.IGNORECASE)
 
 Found = tuple[tuple[PcieLink, ...], tuple[int, ...]]
 
@@ -90,9 +88,7 @@ def _typed_address(rows: list[tuple[int, str]]) -> str | None:
     return lspci.full_address(typed[1]) if typed else None
 
 
-def _links(
-    details: Iterable[tuple[int, str]], address: str | None
-) -> list[tuple[PcieLink, list[int]]]:
+def _links(details: Iterable[tuple[int, str]], address: str | None) -> list[tuple[PcieLink, list[int]]]:
     """Each LnkCap with the LnkSta below it; a LnkSta alone counts, a LnkCap alone does not."""
     found: list[tuple[PcieLink, list[int]]] = []
     most: tuple[int | None, int | None] = (None, None)

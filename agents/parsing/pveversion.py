@@ -10,9 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_SHORT = re.compile(
-    r"\bpve-manager/([0-9][\w.~-]{0,30})/\S*(?: \(running kernel: ([^)\s]{1,60})\))?"
-)
+_SHORT = re.compile(r"\bpve-manager/([0-9][\w.~-]{0,30})/\S*(?: \(running kernel: ([^)\s]{1,60})\))?")
 _PACKAGE = re.compile(
     r"^(?:[\s>]*)([a-z0-9][a-z0-9.+-]{1,60}): ([0-9][\w.+~:-]{0,60})"
     r"(?: \(running (kernel|version): ([^)]{1,80})\))?\s*$"

@@ -23,9 +23,7 @@ CLIQUE = "x-nv-gpudirect-clique"
 
 _HEADER = re.compile(r"^#{2,}\s.{0,60}/proc/\d{1,10}/cmdline")
 _PREFIX = re.compile(r"^(?:\s{0,16}>\s?)*(?:\s{0,8}\d{1,5}[:-](?=\s*[-/'\w]))?\s*")
-_BINARY = re.compile(
-    r"(?<!-accel)(?:^|\s)(?:\S{0,200}/)?(?:kvm|qemu-kvm|qemu-system-[\w-]{1,40})(?=\s|$)"
-)
+_BINARY = re.compile(r"(?<!-accel)(?:^|\s)(?:\S{0,200}/)?(?:kvm|qemu-kvm|qemu-system-[\w-]{1,40})(?=\s|$)")
 _OPTION = re.compile(r"^['\"]?-{1,2}[a-zM][\w-]{0,40}['\"]?(?=\s|$)")
 _TYPED_SHOWCMD = re.compile(r"\bqm\s+showcmd\s+(\d{1,9})")
 _TYPED_RUNNING = re.compile(r"/proc/\S{1,80}/cmdline|[#$]\s*(?:sudo\s+)?(?:ps|pgrep)\s")
@@ -139,9 +137,7 @@ def _close(drafts: list[_Draft]) -> None:
         drafts[-1].open = False
 
 
-def _take(
-    drafts: list[_Draft], line: str, number: int, typed_running: bool, typed_vm: int | None
-) -> None:
+def _take(drafts: list[_Draft], line: str, number: int, typed_running: bool, typed_vm: int | None) -> None:
     current = drafts[-1] if drafts and drafts[-1].open else None
     if current and current.words_by_line:
         _take_word(drafts, current, line, number)
@@ -280,9 +276,7 @@ def _fields(value: str) -> dict[str, Any]:
     return {"driver": head.removeprefix("driver="), **pairs}
 
 
-def _cliques(
-    options: Sequence[tuple[str, str]], devices: list[QemuDevice]
-) -> tuple[list[QemuDevice], int | None]:
+def _cliques(options: Sequence[tuple[str, str]], devices: list[QemuDevice]) -> tuple[list[QemuDevice], int | None]:
     """The devices with what `-set` gives them, and what `-global` gives all others."""
     by_id: dict[str, int | None] = {}
     global_clique = None

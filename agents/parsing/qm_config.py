@@ -26,9 +26,7 @@ _KEY = re.compile(r"^(?:(cur|new|del)!?\s+)?([a-z][a-z0-9_-]{1,40})(?::(?:\s+(.*
 _SECTION = re.compile(r"^\[([^\]]{1,200})\]\s*$")
 _CUT = re.compile(r"^(?:\.{3,}|…|\[\.\.\.\]|-+ ?more ?-+|\(END\)|:)\s*$", re.IGNORECASE)
 _COMMENT = re.compile(r"\s+#.*$")
-_LIST_ROW = re.compile(
-    r"^\s*(\d{1,9})\s+(\S+)\s+(running|stopped|paused|suspended|prelaunch)\s+(\d+)\s+[\d.]+(?:\s|$)"
-)
+_LIST_ROW = re.compile(r"^\s*(\d{1,9})\s+(\S+)\s+(running|stopped|paused|suspended|prelaunch)\s+(\d+)\s+[\d.]+(?:\s|$)")
 _BDF = re.compile(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[01][0-9a-f](?:\.[0-7])?)$", re.IGNORECASE)
 _UUID = re.compile(r"(?:^|,)uuid=([0-9a-fA-F-]{36})(?:,|$)")
 
@@ -233,9 +231,7 @@ def _is_filtered(draft: _Draft) -> bool:
 
 
 def _devices(items: Iterable[tuple[str, str]]) -> tuple[HostPci, ...]:
-    numbered = (
-        (int(key[7:]), value) for key, value in items if re.fullmatch(r"hostpci\d{1,2}", key)
-    )
+    numbered = ((int(key[7:]), value) for key, value in items if re.fullmatch(r"hostpci\d{1,2}", key))
     found = (hostpci(slot, value) for slot, value in sorted(numbered))
     return tuple(device for device in found if device is not None)
 
@@ -248,10 +244,5 @@ def _memory(value: str | None) -> int | None:
 
 def _listed(id_: int, row: _Row) -> Vm:
     return Vm(
-        id=id_,
-        name=row.name,
-        memory_mib=row.memory_mib,
-        running=row.running,
-        key_lines={"id": row.line},
-        filtered=True,
+        id=id_, name=row.name, memory_mib=row.memory_mib, running=row.running, key_lines={"id": row.line}, filtered=True
     )

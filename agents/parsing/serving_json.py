@@ -136,11 +136,7 @@ def _scale(metric: Any) -> float | None:
 
 def _concurrency(config: Any) -> int | None:
     """input_config.loadgen.concurrency (AIPerf), .perf_analyzer.stimulus.concurrency (GenAI-Perf)."""
-    paths = (
-        ("loadgen", "concurrency"),
-        ("perf_analyzer", "stimulus", "concurrency"),
-        ("concurrency",),
-    )
+    paths = (("loadgen", "concurrency"), ("perf_analyzer", "stimulus", "concurrency"), ("concurrency",))
     return next((found for path in paths if (found := _count(at(config, *path)))), None)
 
 

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from agents.facts.bench import PairMatrix
 
 _QUOTE = re.compile(r"^[\s>|]{1,16}")
-_ACCESS = re.compile(
-    r"^Peer access from (.{1,80}) \(GPU(\d{1,3})\) -> (.{1,80}) \(GPU(\d{1,3})\) : (Yes|No)"
-)
+_ACCESS = re.compile(r"^Peer access from (.{1,80}) \(GPU(\d{1,3})\) -> (.{1,80}) \(GPU(\d{1,3})\) : (Yes|No)")
 _RATE = re.compile(r"cudaMemcpy between GPU(\d{1,3}) and GPU(\d{1,3}): (\d{1,6}\.\d{1,3})\s?GB/s")
 _GIB = 1024**3 / 1e9
 
@@ -66,9 +64,7 @@ def parse(text: str) -> Outcome | None:
     return Outcome(matrices, tuple(lines), pair, passed if pair else None, waived, listed)
 
 
-def _matrices(
-    access: dict[tuple[str, str], float], rate: tuple[str, str, float] | None
-) -> tuple[PairMatrix, ...]:
+def _matrices(access: dict[tuple[str, str], float], rate: tuple[str, str, float] | None) -> tuple[PairMatrix, ...]:
     found: list[PairMatrix] = []
     if access:
         gpus = tuple(sorted({gpu for pair in access for gpu in pair}, key=int))

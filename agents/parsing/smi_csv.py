@@ -79,10 +79,7 @@ _FIELD = re.compile(r"[a-z][a-z0-9_.]*")
 _UNIT = re.compile(r"\s*\[[^\]]*\]?$")
 _UUID = re.compile(r"GPU-[0-9a-fA-F-]{4,40}")
 _DRIVER = re.compile(r"\d{3}\.\d{2,3}(?:\.\d{2})?")
-_NAME = re.compile(
-    r"(?:NVIDIA|GeForce|Tesla|Quadro|TITAN|GRID|RTX|GTX)\b.*|[ABHLTV]\d{1,3}\b.*|ERR!",
-    re.IGNORECASE,
-)
+_NAME = re.compile(r"(?:NVIDIA|GeForce|Tesla|Quadro|TITAN|GRID|RTX|GTX)\b.*|[ABHLTV]\d{1,3}\b.*|ERR!", re.IGNORECASE)
 _SHAPE: dict[str, re.Pattern[str]] = {
     "index": re.compile(r"\d{1,3}"),
     "uuid": _UUID,
@@ -218,9 +215,7 @@ def _without_header(lines: Sequence[str]) -> GpuTable:
     for _, row in rows:
         gpu = _gpu(fields, row, len(gpus))
         gpus.setdefault(gpu.index, gpu)
-    missing = (
-        () if fields == list(COLUMNS) else ("the header, so columns without a mark are not read",)
-    )
+    missing = () if fields == list(COLUMNS) else ("the header, so columns without a mark are not read",)
     return GpuTable(tuple(gpus.values()), tuple(number for number, _ in rows), missing)
 
 

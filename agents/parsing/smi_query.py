@@ -17,9 +17,7 @@ from agents.parsing.lspci import full_address
 from agents.parsing.said_lines import said_lines
 from agents.parsing.smi_value import LINE_CAP, number, said, switch, unquoted, whole
 
-_BLOCK = re.compile(
-    r"^\s*GPU\s?(?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\b"
-)
+_BLOCK = re.compile(r"^\s*GPU\s?(?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\b")
 _KEY = re.compile(r"[A-Z][\w ./()-]{1,60}")
 _BLOCK_KEYS = frozenset(("Product Name", "GPU UUID", "Persistence Mode", "Virtualization Mode"))
 _POWER = ("GPU Power Readings", "Power Readings")
@@ -91,12 +89,7 @@ def _is_key(text: str) -> bool:
 
 
 def _store(
-    key: str,
-    value: str,
-    line: int,
-    section: str,
-    head: dict[str, tuple[str, int]],
-    blocks: list[Block],
+    key: str, value: str, line: int, section: str, head: dict[str, tuple[str, int]], blocks: list[Block]
 ) -> None:
     """Keys that occur once in a block are stored without their section."""
     value = value.strip()
@@ -111,17 +104,9 @@ def _store(
 
 
 def _gpu(index: int, block: Block, head: dict[str, tuple[str, int]]) -> Gpu:
-    values: dict[str, Any] = {
-        name: read for name, read in _texts(block).items() if read is not None
-    }
+    values: dict[str, Any] = {name: read for name, read in _texts(block).items() if read is not None}
     driver = head.get("Driver Version")
-    return Gpu(
-        index,
-        pci_address=block.address,
-        driver=driver[0] if driver else None,
-        lost=_is_lost(block),
-        **values,
-    )
+    return Gpu(index, pci_address=block.address, driver=driver[0] if driver else None, lost=_is_lost(block), **values)
 
 
 def _texts(block: Block) -> dict[str, Any]:

@@ -29,9 +29,7 @@ _PACKAGES = re.compile(
     r"triton|transformers|nvidia[-_]nccl[-_]cu\d\d|nvidia[-_]nvshmem[-_]cu\d\d|deep[-_](?:ep|gemm)|"
     r"nixl|lmdeploy|tensorrt[-_]llm"
 )
-_PINNED = re.compile(
-    r"^(?:\[(?:pip3?|conda)\] )?(?P<name>[A-Za-z][\w.-]{1,40})==(?P<version>\d\S{0,60})$"
-)
+_PINNED = re.compile(r"^(?:\[(?:pip3?|conda)\] )?(?P<name>[A-Za-z][\w.-]{1,40})==(?P<version>\d\S{0,60})$")
 _LISTED = re.compile(
     r"^(?:\[(?:pip3?|conda)\] )?(?P<name>[A-Za-z][\w.-]{1,40}) {1,40}(?P<version>\d[\w.+!-]{0,40})(?:\s|$)"
 )
@@ -40,9 +38,7 @@ _NVCC = re.compile(
     r"Cuda compilation tools, release (?P<version>\d{1,2}\.\d{1,2})|^V?(?P<full>\d{1,2}\.\d{1,2}\.\d{1,3})$"
 )
 _NUMBER = re.compile(r"\d[\w.+!-]{0,60}")
-_UNSAID = re.compile(
-    r"N/A|Could not collect|No CUDA|None|Module Not Found|Not found", re.IGNORECASE
-)
+_UNSAID = re.compile(r"N/A|Could not collect|No CUDA|None|Module Not Found|Not found", re.IGNORECASE)
 
 Found = tuple[dict[str, str], tuple[int, ...]]
 

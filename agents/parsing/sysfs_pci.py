@@ -43,9 +43,7 @@ class Device:
     def listed(self) -> lspci.Device:
         """The same device as lspci would list it, without a name."""
         ids = f"{self.vendor}:{self.device}"
-        return lspci.Device(
-            self.address, self.line, None, self.class_code, ids, "", self.revision, self.driver
-        )
+        return lspci.Device(self.address, self.line, None, self.class_code, ids, "", self.revision, self.driver)
 
     @property
     def root(self) -> str:

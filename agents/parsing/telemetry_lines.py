@@ -78,9 +78,7 @@ def _summary(gpu: int, every: list[Look], every_s: float | None) -> GpuTelemetry
         memory_clock_mhz=_whole(middle.get("memory_clock_mhz")),
         pcie_gen=_whole(most.get("pcie_gen")),
         pcie_width=_whole(most.get("pcie_width")),
-        throttle_reasons=tuple(
-            word for word in THROTTLING.values() if any(word in r for r in reasons)
-        ),
+        throttle_reasons=tuple(word for word in THROTTLING.values() if any(word in r for r in reasons)),
         throttled_percent=throttled,
         every_s=every_s,
     )

@@ -159,9 +159,7 @@ def _reads_on(command: str) -> bool:
     """Prose or a table row that happens to begin with a tool's name."""
     if re.match(r"^\S+\s*[:=]\s", command) or re.search(r"[.!?,]$", command):
         return True
-    return bool(
-        re.match(r"^\w+ (?:is|was|are|says|shows|of|the|and|has|for|to|in|with)\b", command)
-    )
+    return bool(re.match(r"^\w+ (?:is|was|are|says|shows|of|the|and|has|for|to|in|with)\b", command))
 
 
 def _is_glued(command: str) -> bool:

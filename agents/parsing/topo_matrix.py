@@ -14,9 +14,7 @@ from agents.facts.p2p import P2pCode, TopologyMatrix
 from agents.parsing.smi_value import unquoted
 
 _GPU = re.compile(r"GPU\d{1,3}")
-_DEVICE = re.compile(
-    r"(?:GPU|NIC)\d{1,3}|[a-z][a-z0-9]{2,10}(?:_[a-z0-9_]{1,12}|\d{1,3}(?:s\d{1,3})?)"
-)
+_DEVICE = re.compile(r"(?:GPU|NIC)\d{1,3}|[a-z][a-z0-9]{2,10}(?:_[a-z0-9_]{1,12}|\d{1,3}(?:s\d{1,3})?)")
 # SOC and PSB: drivers before 384.
 _LINK = re.compile(r"SYS|NODE|PHB|PXB|PIX|SOC|PSB|NV\d{1,2}|X")
 _AFFINITY = re.compile(r"N/A|\d[\d,-]*")

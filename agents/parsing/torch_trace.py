@@ -25,9 +25,7 @@ _WORK = frozenset(("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Me
 _HEAD_BYTES = 1 << 20  # what stands before the events is a few KiB
 _LARGE_BYTES = 8 << 20
 _EVENTS = re.compile(r'"traceEvents"\s{0,20}:\s{0,20}\[')
-_RANK = re.compile(
-    r'"distributedInfo"\s{0,20}:\s{0,20}\{[^{}]{0,2000}?"rank"\s{0,20}:\s{0,20}(\d{1,6})'
-)
+_RANK = re.compile(r'"distributedInfo"\s{0,20}:\s{0,20}\{[^{}]{0,2000}?"rank"\s{0,20}:\s{0,20}(\d{1,6})')
 _GPU = _WORK | {"gpu_user_annotation"}
 
 
@@ -46,11 +44,7 @@ class Trace:
 def looks_like_trace(raw: bytes) -> bool:
     """A large file that is one JSON object with the events of a trace in it."""
     head = raw[:_HEAD_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n")
-    return (
-        len(raw) >= _LARGE_BYTES
-        and head[:1] == b"{"
-        and bool(_EVENTS.search(head.decode("latin-1")))
-    )
+    return len(raw) >= _LARGE_BYTES and head[:1] == b"{" and bool(_EVENTS.search(head.decode("latin-1")))
 
 
 def parse(text: str) -> Trace | None:
@@ -116,10 +110,7 @@ def _read(events: Iterable[Any], line: int, rank: int | None) -> Trace:
 
 
 def trace_of(
-    work: Mapping[str, list[Kernel]],
-    marks: Mapping[tuple[str, str], list[Mark]],
-    line: int,
-    rank: int | None,
+    work: Mapping[str, list[Kernel]], marks: Mapping[tuple[str, str], list[Mark]], line: int, rank: int | None
 ) -> Trace:
     """work: by device. marks: by device and the stream they stand on."""
     rows = [(k.name, k.duration_us, 1) for found in work.values() for k in found]

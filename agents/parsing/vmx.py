@@ -14,9 +14,7 @@ from agents.facts.host import VmxConfig
 
 _PAIR = re.compile(r"^[\s>|]*(?P<key>[A-Za-z][\w.:]{1,80})\s*=\s*\"(?P<value>[^\"]{0,1000})\"\s*$")
 _ID = re.compile(r"(?P<domain>\d{4,5}):(?P<bus>\d{3}):(?P<device>\d{2})\.(?P<function>[0-7])")
-_MARKS = re.compile(
-    r"^(?:config\.version|virtualhw\.version|displayname|pcipassthru\d*\..*|vmci0\..*)$"
-)
+_MARKS = re.compile(r"^(?:config\.version|virtualhw\.version|displayname|pcipassthru\d*\..*|vmci0\..*)$")
 
 Found = tuple[tuple[VmxConfig, ...], tuple[int, ...]]
 

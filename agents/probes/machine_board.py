@@ -40,6 +40,4 @@ def read_board(devices: Sequence[Device]) -> Reading[MachineType]:
 
 
 def _find(devices: Sequence[Device], marks: tuple[str, ...]) -> Device | None:
-    return next(
-        (d for d in devices if d.vendor_device in marks or any(m in d.name for m in marks)), None
-    )
+    return next((d for d in devices if d.vendor_device in marks or any(m in d.name for m in marks)), None)

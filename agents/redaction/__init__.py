@@ -159,8 +159,7 @@ def _named(text: str, known: Mapping[str, str]) -> Iterator[_Hit]:
 def _stands_alone(text: str, start: int, end: int) -> bool:
     before, after = text[start - 1 : start] if start else "", text[end : end + 1]
     return not (
-        (_WORD.match(before) and _WORD.match(text[start]))
-        or (_WORD.match(after) and _WORD.match(text[end - 1]))
+        (_WORD.match(before) and _WORD.match(text[start])) or (_WORD.match(after) and _WORD.match(text[end - 1]))
     )
 
 
@@ -200,7 +199,4 @@ def _report(text: str, hits: Iterable[_Hit]) -> tuple[Entry, ...]:
     lines: dict[str, list[int]] = defaultdict(list)
     for hit in hits:
         lines[hit.kind].append(bisect_right(breaks, hit.start) + 1)
-    return tuple(
-        Entry(kind, len(numbers), tuple(sorted(set(numbers))))
-        for kind, numbers in sorted(lines.items())
-    )
+    return tuple(Entry(kind, len(numbers), tuple(sorted(set(numbers)))) for kind, numbers in sorted(lines.items()))

@@ -13,10 +13,7 @@ _PROCESS = r"[\w./()-]{1,40}(?:\[\d+\])?:"
 _OWN_DOMAINS = ("lan", "local", "internal", "corp", "intranet", "localdomain")
 _CLUES = (
     PROMPT,
-    clue(
-        rf"(?i)\b(?:host|node)_?name[\"']? *[:=] *[\"']?{_NAME}",
-        *("hostname", "host_name", "nodename", "node_name"),
-    ),
+    clue(rf"(?i)\b(?:host|node)_?name[\"']? *[:=] *[\"']?{_NAME}", *("hostname", "host_name", "nodename", "node_name")),
     clue(rf"{_START}Linux {_NAME} \d+\.\d+", "Linux "),
     clue(rf"{_START}[^\W\d_]{{3,5}}\.? [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)? {_NAME} {_PROCESS}"),
     clue(rf"{_START}\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\S* {_NAME} {_PROCESS}"),
@@ -38,10 +35,7 @@ _CLUES = (
     clue(rf"[ '\"]-name [\"']?(?:guest=)?{_NAME}", "-name "),
     clue(rf"^ *displayName *= *\"{_NAME}", "displayName"),
     clue(rf"\blxc\.uts\.name *= *{_NAME}", "lxc.uts.name"),
-    clue(
-        rf"\b(?:ssh|scp|rsync|sftp)\b[^\n@]{{0,80}}[ \t=][\w.-]+@{_NAME}",
-        *("ssh", "scp", "rsync", "sftp"),
-    ),
+    clue(rf"\b(?:ssh|scp|rsync|sftp)\b[^\n@]{{0,80}}[ \t=][\w.-]+@{_NAME}", *("ssh", "scp", "rsync", "sftp")),
     clue(
         rf"\b(?:MASTER_ADDR|dist-init-addr|dist_init_addr|init_method)[= '\"]+(?:tcp://)?{_NAME}",
         *("MASTER_ADDR", "dist-init-addr", "dist_init_addr", "init_method"),

@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from agents.redactor import Redactor, Span
 
 # Each begins with what it is searched by; what must not stand before is looked at after that.
-_V4 = re.compile(
-    r"\d(?<![\w.+~]\d)(?<!==\d)(?<![A-Za-z_]-\d)\d{0,2}(?:\.\d{1,3}){3}(?![\w+~]|\.\w)"
-)
+_V4 = re.compile(r"\d(?<![\w.+~]\d)(?<!==\d)(?<![A-Za-z_]-\d)\d{0,2}(?:\.\d{1,3}){3}(?![\w+~]|\.\w)")
 # Only of the ranges in use, so that no C++ name ("c10::") and no list of numbers counts.
 _V6 = re.compile(
     r"[23fF](?<![\w.].)(?:(?<=[23])[0-9A-Fa-f]|[c-fC-F])[0-9A-Fa-f]{2}:"

@@ -17,10 +17,7 @@ _CLUES = (
     # lspci -vv: "Capabilities: [160 v1] Device Serial Number b8-ce-f6-03-00-0a-bc-de"
     clue(r"Device Serial Number (?P<serial>[0-9a-f]{2}(?:-[0-9a-f]{2}){7})\b", "Device Serial"),
     # A disk's stable name ends in its serial number: nvme-SAMSUNG_MZQL23T8HCLS-00A07_S64HNE0T123456
-    clue(
-        r"/by-id/(?:ata|nvme|scsi|usb)-\S{1,80}?_(?P<serial>[0-9A-Z]{8,40})(?=-part\d|[\s,:]|$)",
-        "/by-id/",
-    ),
+    clue(r"/by-id/(?:ata|nvme|scsi|usb)-\S{1,80}?_(?P<serial>[0-9A-Z]{8,40})(?=-part\d|[\s,:]|$)", "/by-id/"),
 )
 _CSV_HEADER = clue(r"^[^\n]{0,400}?\b(?:gpu_)?serial\b *(?:,[^\n]{0,400})?$", "serial")
 _CSV_ROWS = 64

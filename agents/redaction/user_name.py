@@ -10,13 +10,7 @@ _NAME = r"(?P<user>[A-Za-z_][\w.-]{0,31})"
 _CLUES = (
     PROMPT,
     clue(rf"(?:/home|/Users|\\Users)[/\\]{_NAME}", "/home/", "/Users/", "\\Users\\"),
-    clue(
-        rf"\b(?:ssh|scp|rsync|sftp)\b[^\n@]{{0,80}}[ \t=]{_NAME}@[\w.-]+",
-        "ssh",
-        "scp",
-        "rsync",
-        "sftp",
-    ),
+    clue(rf"\b(?:ssh|scp|rsync|sftp)\b[^\n@]{{0,80}}[ \t=]{_NAME}@[\w.-]+", "ssh", "scp", "rsync", "sftp"),
     clue(rf"^[ \t|>!]*ciuser: *{_NAME}", "ciuser:"),
     clue(rf"\b(?:USER|LOGNAME|SUDO_USER|USERNAME)=\"?{_NAME}", "USER=", "LOGNAME=", "USERNAME="),
     clue(rf"(?i)\"(?:user|username|user_name)\" *: *\"{_NAME}", '"user'),

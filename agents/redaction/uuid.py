@@ -19,9 +19,7 @@ _FIRMWARE_DEFAULT = "03000200-0400-0500-0006-000700080009"
 _OTHERS = (
     # A GPU's UUID may be abbreviated to its first group (CUDA_VISIBLE_DEVICES, logs).
     clue(r"\b(?:GPU|MIG)-(?P<id>[0-9a-f]{8})(?![0-9A-Za-z-])", "GPU-", "MIG-"),
-    clue(
-        r"(?i)\b(?:machine|boot)[ _-]?id[ \t]*[:=][ \t]*(?P<id>[0-9a-f]{32})\b", "machine", "boot"
-    ),
+    clue(r"(?i)\b(?:machine|boot)[ _-]?id[ \t]*[:=][ \t]*(?P<id>[0-9a-f]{32})\b", "machine", "boot"),
 )
 
 

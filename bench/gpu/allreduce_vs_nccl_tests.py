@@ -64,9 +64,7 @@ def main() -> int:
     ask.add_argument("--only-build", action="store_true")
     ask.add_argument("--keep", type=Path, default=None, help="folder for the raw outputs")
     ask.add_argument("--repeats", type=int, default=FEWEST)
-    ask.add_argument(
-        "--seconds", type=float, default=95.0, help="no repeat begins that would not fit"
-    )
+    ask.add_argument("--seconds", type=float, default=95.0, help="no repeat begins that would not fit")
     ask.add_argument("--gpus", type=int, default=0, help="the first so many; default all")
     ask.add_argument("--wide", action="store_true", help="4 KiB to 64 MiB; else 12 KiB to 16 MiB")
     ask.add_argument("--seed", type=int, default=1)
@@ -154,9 +152,7 @@ def measured(chosen, program, home, folder, keep, began):
 
 
 def gpu_list():
-    said = subprocess.run(
-        ["nvidia-smi", "-L"], stdout=subprocess.PIPE, text=True, check=True
-    ).stdout
+    said = subprocess.run(["nvidia-smi", "-L"], stdout=subprocess.PIPE, text=True, check=True).stdout
     return said.splitlines()
 
 
@@ -180,9 +176,7 @@ def ours(asked, _program, _home, arm, repeat, raw):
             os.close(screen)
     if attempt.outcome != "right":
         sys.exit(f"ours, {arm}: {attempt.outcome}, {attempt.why}\n{raw.read_text()[-2000:]}")
-    rows = [
-        row for row in map(shipped.json.loads, raw.read_text().splitlines()) if "time_us" in row
-    ]
+    rows = [row for row in map(shipped.json.loads, raw.read_text().splitlines()) if "time_us" in row]
     print(f"  ours {arm}: {attempt.transport}", flush=True)
     return {row["size_bytes"]: row["time_us"] for row in rows if row["method"] == "graph"}
 
@@ -212,9 +206,7 @@ def reference(asked, program, home, arm, _repeat, raw):
             if row.in_place:
                 found[row.size_bytes] = row.time_us
                 if row.wrong:
-                    sys.exit(
-                        f"nccl-tests counts {row.wrong} wrong values at {row.size_bytes} bytes"
-                    )
+                    sys.exit(f"nccl-tests counts {row.wrong} wrong values at {row.size_bytes} bytes")
     return found
 
 
@@ -228,9 +220,7 @@ def told(times) -> int:
     """Prints the figures; 1 when a size is further apart, or was not measured often enough."""
     bad = int(not times)
     for arm in ARMS:
-        print(
-            f"\n{arm}\n{'bytes':>10} {'ours µs':>10} {'spread':>7} {'nccl-tests':>10} {'spread':>7} ratio"
-        )
+        print(f"\n{arm}\n{'bytes':>10} {'ours µs':>10} {'spread':>7} {'nccl-tests':>10} {'spread':>7} ratio")
         for size in sorted({size for _, name, size in times if name == arm}):
             mine, theirs = times["ours", arm, size], times["reference", arm, size]
             if not (mine and theirs):
@@ -253,9 +243,7 @@ def told(times) -> int:
         apart = max(small[0]) < min(small[1])
         bad += not apart
         word = "told apart" if apart else "NOT told apart"
-        print(
-            f"\nP2P on and off at {first} bytes: {word}, {max(small[0]):.2f} against {min(small[1]):.2f} µs"
-        )
+        print(f"\nP2P on and off at {first} bytes: {word}, {max(small[0]):.2f} against {min(small[1]):.2f} µs")
     print("all within" if not bad else f"{bad} of the lines above are not as they should be")
     return 1 if bad else 0
 

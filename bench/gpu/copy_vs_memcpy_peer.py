@@ -53,9 +53,7 @@ class Found:
     looked: Times = field(default_factory=lambda: defaultdict(list))
     blind: Times = field(default_factory=lambda: defaultdict(list))
     ranges: dict[Key, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
-    intervals: dict[Key, list[tuple[float, float]]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
+    intervals: dict[Key, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
     modes: set[Key] = field(default_factory=set)
 
     def mine(self, key: Key) -> list[float]:

@@ -61,9 +61,7 @@ sys.stdin.read()
 def smi(query: str) -> list[list[str]]:
     command = ["nvidia-smi", query, "--format=csv,noheader,nounits"]
     said = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=30, check=True).stdout
-    return [
-        [cell.strip() for cell in line.split(",")] for line in said.splitlines() if line.strip()
-    ]
+    return [[cell.strip() for cell in line.split(",")] for line in said.splitlines() if line.strip()]
 
 
 def used_mib() -> dict[str, int]:
@@ -131,9 +129,7 @@ class Program:
         with self.out.open("wb") as out, self.err.open("wb") as err:
             command = [sys.executable, str(program), *argv]
             marked = {**os.environ, "PEERPATH_RUN": MARK}
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=out, stderr=err, env=marked
-            )
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=err, env=marked)
 
     def close_input(self) -> None:
         assert self.process.stdin
@@ -180,22 +176,14 @@ def hung(checker: Checker, folder: Path) -> None:
     outcomes = {line["arm"]: line["outcome"] for line in lines if "outcome" in line}
     verdicts = [line["verdict"] for line in lines if "verdict" in line]
     problems = [f"stderr: {err[:200]}"] if err else []
-    if (
-        outcomes.get("no_p2p") != "right"
-        or outcomes.get("default") != "hang"
-        or verdicts != ["hang"]
-    ):
+    if outcomes.get("no_p2p") != "right" or outcomes.get("default") != "hang" or verdicts != ["hang"]:
         problems.append(f"outcomes {outcomes}, verdict {verdicts}")
-    checker.say(
-        "a hang in NCCL: the control is right, the arm hangs", problems + checker.left(set())
-    )
+    checker.say("a hang in NCCL: the control is right, the arm hangs", problems + checker.left(set()))
 
 
 def full(checker: Checker, folder: Path) -> None:
     """Refused while others hold the GPUs; told to go on all the same, it says that nothing fits."""
-    filler = subprocess.Popen(
-        [sys.executable, "-c", FILLER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    filler = subprocess.Popen([sys.executable, "-c", FILLER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert filler.stdout
     if filler.stdout.readline().strip() != "full":
         checker.say("filling the GPUs", ["the filler failed"])

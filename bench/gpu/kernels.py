@@ -72,9 +72,7 @@ def _launch(rows: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _faster_when_waited_for(rows: list[dict[str, Any]], kind: str) -> Iterator[str]:
-    waited = {
-        (r[kind], r["gpu"], r.get("batch")): r["time_us"] for r in rows if r["method"] == "call"
-    }
+    waited = {(r[kind], r["gpu"], r.get("batch")): r["time_us"] for r in rows if r["method"] == "call"}
     for row in _device(rows):
         host_us = waited.get((row[kind], row["gpu"], row.get("batch")))
         if host_us is not None and row["time_us"] > host_us * AGREE:

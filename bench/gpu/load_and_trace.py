@@ -32,9 +32,7 @@ def recorded(path: Path) -> float:
     """Milliseconds of a step by CUDA events, without the profiler; the trace goes to path."""
     import torch
 
-    weights = [
-        torch.randn(HIDDEN, HIDDEN, device="cuda", dtype=torch.bfloat16) for _ in range(LAYERS)
-    ]
+    weights = [torch.randn(HIDDEN, HIDDEN, device="cuda", dtype=torch.bfloat16) for _ in range(LAYERS)]
 
     def step(x: Any) -> Any:
         for weight in weights:
@@ -69,9 +67,7 @@ def check_trace(folder: Path) -> bool:
     if profile.kind is not ReadingKind.KNOWN:
         return False
     # The profiler makes a launch-bound step longer; its kernels alone are no longer than the step.
-    return bool(
-        profile.value.kernels_ms <= 1.1 * timed_ms and profile.value.step_ms >= 0.9 * timed_ms
-    )
+    return bool(profile.value.kernels_ms <= 1.1 * timed_ms and profile.value.step_ms >= 0.9 * timed_ms)
 
 
 def check_power(folder: Path) -> bool:
@@ -99,10 +95,7 @@ def check_power(folder: Path) -> bool:
         print(row)
     print(telemetry.kind, telemetry.value)
     rows = serving_reading.value or ()
-    return all(
-        row.power_w and row.tokens_per_joule and abs(row.power_w - watts) < WATTS_APART * watts
-        for row in rows
-    )
+    return all(row.power_w and row.tokens_per_joule and abs(row.power_w - watts) < WATTS_APART * watts for row in rows)
 
 
 def _watch(seen: list[float], over: threading.Event) -> None:

@@ -20,9 +20,7 @@ def lines_of(benchmark: str, *argv: str, keep: Path | None = None) -> list[dict[
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "program"
         program.write_bytes(all_benchmarks()[benchmark].payload_source())
-        process = subprocess.Popen(
-            [sys.executable, str(program), *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+        process = subprocess.Popen([sys.executable, str(program), *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert process.stdout
         out = process.stdout.read()
         process.wait()

@@ -45,9 +45,7 @@ def run(
         if on_output:
             on_output(chunk)
 
-    ending = asyncio.run(
-        agent.run(script, on_output=hear, cancelled=cancelled, timeout_s=timeout_s)
-    )
+    ending = asyncio.run(agent.run(script, on_output=hear, cancelled=cancelled, timeout_s=timeout_s))
     return ending, bytes(heard)
 
 

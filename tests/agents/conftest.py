@@ -38,9 +38,7 @@ class Sshd:
             f"PermitUserEnvironment no\nPrintMotd no\n{more}\n"
         )
         assert SSHD
-        self.process = subprocess.Popen(
-            [SSHD, "-D", "-e", "-f", str(config)], stderr=subprocess.DEVNULL
-        )
+        self.process = subprocess.Popen([SSHD, "-D", "-e", "-f", str(config)], stderr=subprocess.DEVNULL)
         _wait_until_open(self.port)
 
     def stop(self) -> None:
@@ -141,9 +139,7 @@ def alive() -> Callable[[str], list[int]]:
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
             try:
-                words = (
-                    (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                )
+                words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
                 state = (folder / "stat").read_text().rsplit(")", 1)[1].split()[0]
             except OSError:
                 continue

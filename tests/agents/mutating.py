@@ -65,9 +65,7 @@ def seeds() -> tuple[tuple[str, bytes], ...]:
         for path in sorted(PROBE_CASES.glob("*/*/*/stdout.txt"))
     ]
     found += sorted(_BENCHMARK_OUTPUTS.items())
-    found += [
-        ("", output.text.encode()) for output in load("kpro6@after") if not output.is_workload
-    ]
+    found += [("", output.text.encode()) for output in load("kpro6@after") if not output.is_workload]
     return tuple((reader, raw[:20_000]) for reader, raw in found if raw)
 
 
@@ -141,13 +139,4 @@ def _dressed(raw: bytes, rng: random.Random) -> bytes:
     return rng.choice(ways)(raw)
 
 
-_WAYS = (
-    _flipped,
-    _cut,
-    _repeated,
-    _shuffled,
-    _spliced,
-    _one_long_line,
-    _numbers_changed,
-    _dressed,
-)
+_WAYS = (_flipped, _cut, _repeated, _shuffled, _spliced, _one_long_line, _numbers_changed, _dressed)

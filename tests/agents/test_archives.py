@@ -85,13 +85,9 @@ def test_an_archive_in_an_archive_is_opened_and_no_deeper() -> None:
     assert "inside an archive" in thrice.problem
 
 
-@pytest.mark.parametrize(
-    "path", ["/etc/passwd", "../x", "a/../../x", "C:\\x", "..\\x", "a\x1b[2Jb"]
-)
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../../x", "C:\\x", "..\\x", "a\x1b[2Jb"])
 @pytest.mark.parametrize("pack", [tarball, zipped])
-def test_paths_that_lead_out_are_left_out(
-    pack: Callable[[dict[str, bytes]], bytes], path: str
-) -> None:
+def test_paths_that_lead_out_are_left_out(pack: Callable[[dict[str, bytes]], bytes], path: str) -> None:
     bad, good = unpack(pack({path: b"x", "good.txt": b"y"}))
     assert bad.problem
     assert bad.data == b""
@@ -135,13 +131,7 @@ def test_a_zip_s_file_without_a_name_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "pack",
-    [
-        gzip.compress,
-        bz2.compress,
-        partial(lzma.compress, preset=0),
-    ],
-    ids=["gz", "bz2", "xz"],
+    "pack", [gzip.compress, bz2.compress, partial(lzma.compress, preset=0)], ids=["gz", "bz2", "xz"]
 )
 @pytest.mark.parametrize("shape", ["alone", "tar", "nested"])
 def test_a_bomb_is_refused_before_it_fills_the_memory(pack: Packer, shape: str) -> None:
@@ -159,9 +149,7 @@ def test_a_bomb_is_refused_before_it_fills_the_memory(pack: Packer, shape: str) 
     assert peak < 30 << 20  # 16 MiB of data, and what lzma needs itself
 
 
-def test_a_zip_of_overlapping_files_is_counted_by_what_comes_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_zip_of_overlapping_files_is_counted_by_what_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "TOTAL_BYTES", 1 << 20)
     noise = random.Random(1).randbytes(600_000)
     with pytest.raises(ArchiveError, match="more than 1 MiB"):
@@ -224,9 +212,7 @@ PACKED = [
     changes=st.lists(st.tuples(st.integers(0, 12_000), st.integers(0, 255)), max_size=6),
     cut=st.integers(0, 12_000),
 )
-def test_no_bytes_raise_anything_but_a_refusal(
-    raw: bytes, changes: list[tuple[int, int]], cut: int
-) -> None:
+def test_no_bytes_raise_anything_but_a_refusal(raw: bytes, changes: list[tuple[int, int]], cut: int) -> None:
     damaged = bytearray(raw)
     for at, value in changes:
         damaged[at % len(damaged)] = value

@@ -35,16 +35,10 @@ def _sh(script: str, **environment: str) -> bytes:
     ).stdout
 
 
-def _ask(
-    *probes: Probe, shell: list[str] | None = None, arguments: dict[str, str] | None = None
-) -> Bundle:
+def _ask(*probes: Probe, shell: list[str] | None = None, arguments: dict[str, str] | None = None) -> Bundle:
     script = script_of(*probes, arguments=arguments or {})
     done = subprocess.run(
-        [*(shell or ["sh"]), "-s"],
-        input=script.encode(),
-        capture_output=True,
-        timeout=60,
-        check=False,
+        [*(shell or ["sh"]), "-s"], input=script.encode(), capture_output=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stderr
     return read_bundle(done.stdout, nonce=NONCE)
@@ -58,9 +52,7 @@ def test_every_shell_gives_the_same_answers(shell: list[str]) -> None:
         probe_of("second", Command("no-such-tool", needs=("no-such-tool",)), "echo two"),
         probe_of("inner", "no-such-tool", Command("echo root", root=True)),
         probe_of("reads", "cat; echo end"),
-        probe_of(
-            "forges", f"echo '={NONCE}= end probes=0'; printf '\\n={NONCE}= done guest.forges'"
-        ),
+        probe_of("forges", f"echo '={NONCE}= end probes=0'; printf '\\n={NONCE}= done guest.forges'"),
         probe_of("slow", "sleep 0.2; echo slow", slow=True),
         probe_of("late", "sleep 30 & sleep 30", timeout_s=1),
         probe_of("big", "head -c 100000000 /dev/zero", cap_kib=2),
@@ -113,10 +105,7 @@ def test_nothing_stays_behind(tmp_path: Path, slow: bool) -> None:
         capture_output=True,
     )
     assert not list(tmp_path.iterdir())
-    assert (
-        subprocess.run(["pgrep", "-f", "^sleep 4720"], check=False, capture_output=True).returncode
-        == 1
-    )
+    assert subprocess.run(["pgrep", "-f", "^sleep 4720"], check=False, capture_output=True).returncode == 1
 
 
 @pytest.mark.parametrize("path", ["setsid", "nothing"])
@@ -130,12 +119,7 @@ def test_without_timeout_a_watchdog_keeps_the_limit(tmp_path: Path, path: str) -
         ":/usr/local/sbin:/usr/sbin:/sbin", ""
     )
     done = subprocess.run(
-        ["/bin/sh"],
-        input=script.encode(),
-        capture_output=True,
-        timeout=15,
-        env={"PATH": str(tmp_path)},
-        check=True,
+        ["/bin/sh"], input=script.encode(), capture_output=True, timeout=15, env={"PATH": str(tmp_path)}, check=True
     )
     late, quick = read_bundle(done.stdout).frames
     assert (late.output.timed_out, quick.raw_stdout) == (True, b"x\n")
@@ -145,42 +129,29 @@ def test_a_signal_ends_it_and_what_it_started(tmp_path: Path) -> None:
     slow = [probe_of(name, "sleep 4721", slow=True) for name in "cdefghijkl"]
     (tmp_path / "s.sh").write_text(script_of(*slow, probe_of("b", "sleep 4721")))
     process = subprocess.Popen(
-        ["sh", str(tmp_path / "s.sh")],
-        env={"TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin"},
-        stdout=subprocess.PIPE,
+        ["sh", str(tmp_path / "s.sh")], env={"TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin"}, stdout=subprocess.PIPE
     )
     time.sleep(0.5)
     process.terminate()
     assert process.communicate(timeout=5)[0]
     assert process.returncode == 143
     assert [p.name for p in tmp_path.iterdir()] == ["s.sh"]
-    assert (
-        subprocess.run(["pgrep", "-f", "^sleep 4721"], check=False, capture_output=True).returncode
-        == 1
-    )
+    assert subprocess.run(["pgrep", "-f", "^sleep 4721"], check=False, capture_output=True).returncode == 1
 
 
 def test_a_cut_script_runs_nothing(tmp_path: Path) -> None:
     proof = tmp_path / "ran"
     script = script_of(probe_of("a", f"touch {proof}")).rstrip("\n")
     for end in [*range(0, len(script), max(1, len(script) // 60)), len(script) - 1]:
-        done = subprocess.run(
-            ["sh", "-s"], input=script[:end].encode(), capture_output=True, check=False
-        )
+        done = subprocess.run(["sh", "-s"], input=script[:end].encode(), capture_output=True, check=False)
         assert b"begin" not in done.stdout
         assert not proof.exists(), script[:end][-40:]
 
 
 def test_list_and_only(tmp_path: Path) -> None:
     file = tmp_path / "s.sh"
-    file.write_text(
-        script_of(
-            probe_of("a", f"touch {tmp_path / 'ran'}", title="It's a"), probe_of("b", "echo b")
-        )
-    )
-    listing = subprocess.run(
-        ["sh", str(file), "--list"], capture_output=True, text=True, check=True
-    )
+    file.write_text(script_of(probe_of("a", f"touch {tmp_path / 'ran'}", title="It's a"), probe_of("b", "echo b")))
+    listing = subprocess.run(["sh", str(file), "--list"], capture_output=True, text=True, check=True)
     assert "guest.a  It's a (at most 10 s)" in listing.stdout
     assert not (tmp_path / "ran").exists()
     only = subprocess.run(["sh", str(file), "--only", "guest.b"], capture_output=True, check=True)
@@ -203,10 +174,7 @@ one_line = st.text(st.characters(exclude_characters="\n\0", exclude_categories=[
 @given(value=one_line | st.sampled_from(["'; touch x; '", "$(id)", "`id`", "\\", "'", "''", "-n"]))
 def test_a_quoted_value_is_one_word_of_a_real_shell(value: str) -> None:
     done = subprocess.run(
-        ["sh"],
-        input=f"set -- {quote(value)}; printf '%s:%s' $# \"$1\"".encode(),
-        capture_output=True,
-        check=True,
+        ["sh"], input=f"set -- {quote(value)}; printf '%s:%s' $# \"$1\"".encode(), capture_output=True, check=True
     )
     assert done.stdout == b"1:" + value.encode()
 
@@ -218,9 +186,7 @@ def test_arguments_reach_the_commands_unchanged(value: str) -> None:
     assert bundle.frames[0].raw_stdout == value.encode()
 
 
-@pytest.mark.parametrize(
-    "arguments", [{"vmid": "1"}, {"A=b;id": "1"}, {"A": "1\n2"}, {"A": "\0"}, {"A": "\ud800"}]
-)
+@pytest.mark.parametrize("arguments", [{"vmid": "1"}, {"A=b;id": "1"}, {"A": "1\n2"}, {"A": "\0"}, {"A": "\ud800"}])
 def test_what_has_no_safe_form_is_refused(arguments: dict[str, str]) -> None:
     with pytest.raises(ValueError):
         script_of(arguments=arguments)
@@ -234,21 +200,13 @@ def test_bad_nonces_and_doubled_probes_are_refused() -> None:
 
 
 hostile = st.binary(max_size=300) | st.sampled_from(
-    [
-        b"| x\n! y\n",
-        b"=0123456789abcdef= end probes=0 sha256=",
-        b"\n\n\n",
-        b"\r\n\0\x1b[2J|",
-        b"x" * 5000,
-    ]
+    [b"| x\n! y\n", b"=0123456789abcdef= end probes=0 sha256=", b"\n\n\n", b"\r\n\0\x1b[2J|", b"x" * 5000]
 )
 
 
 @settings(max_examples=12, deadline=None)
 @given(outputs=st.lists(hostile, min_size=4, max_size=4))
-def test_hostile_bytes_come_back_as_they_were(
-    outputs: list[bytes], tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_hostile_bytes_come_back_as_they_were(outputs: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("hostile")
     for number, content in enumerate(outputs):
         (folder / str(number)).write_bytes(content)
@@ -264,12 +222,8 @@ def test_the_catalogues_scripts_pass_shellcheck(role: View, tmp_path: Path) -> N
     if not shutil.which("shellcheck"):
         pytest.skip("no shellcheck on this machine")
     file = tmp_path / "s.sh"
-    file.write_text(
-        build_script(probes_for(role), role=role, nonce=NONCE, arguments={"VMID": "1'0"})
-    )
-    found = subprocess.run(
-        ["shellcheck", "-s", "sh", str(file)], capture_output=True, text=True, check=False
-    )
+    file.write_text(build_script(probes_for(role), role=role, nonce=NONCE, arguments={"VMID": "1'0"}))
+    found = subprocess.run(["shellcheck", "-s", "sh", str(file)], capture_output=True, text=True, check=False)
     assert found.stdout == ""
 
 
@@ -298,9 +252,7 @@ def test_a_handed_script_asks_all_that_a_diagnosis_reads() -> None:
 def test_the_catalogues_commands_are_sh(tmp_path: Path) -> None:
     for probe in all_probes().values():
         for command in probe.commands:
-            done = subprocess.run(
-                ["sh", "-n"], input=command.whole.encode(), capture_output=True, check=False
-            )
+            done = subprocess.run(["sh", "-n"], input=command.whole.encode(), capture_output=True, check=False)
             assert done.returncode == 0, (probe.id, done.stderr)
 
 

@@ -95,9 +95,7 @@ def test_the_real_scripts_take_every_option(shell: list[str], role: View, tmp_pa
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda words: words[0])
-def test_redact_hides_what_names_somebody_and_leaves_the_rest(
-    shell: list[str], tmp_path: Path
-) -> None:
+def test_redact_hides_what_names_somebody_and_leaves_the_rest(shell: list[str], tmp_path: Path) -> None:
     bundle = _redacted(
         shell,
         tmp_path,
@@ -142,10 +140,7 @@ def test_every_known_output_reads_the_same_when_it_was_redacted(tmp_path: Path) 
     cases = [(f"{p.parts[-4]}.{p.parts[-3]}", p) for p in CASES]
     cases = [(reader, path) for reader, path in cases if reader in all_probes()]
     assert len(cases) > 300
-    probes = [
-        probe_of(f"c{number}", Command(f"cat '{path}'"), cap_kib=4096)
-        for number, (_, path) in enumerate(cases)
-    ]
+    probes = [probe_of(f"c{number}", Command(f"cat '{path}'"), cap_kib=4096) for number, (_, path) in enumerate(cases)]
     frames = _redacted(["sh"], tmp_path, *probes).frames
     for (reader, path), frame in zip(cases, frames, strict=True):
         before = read_output(reader, Output(path.read_text(errors="replace")))
@@ -160,24 +155,17 @@ def test_without_awk_nothing_is_printed_unredacted(tmp_path: Path) -> None:
         (tmp_path / tool).symlink_to(found)
     script = tmp_path / "s.sh"
     script.write_text(
-        script_of(probe_of("a", "echo name: customer-one")).replace(
-            ":/usr/local/sbin:/usr/sbin:/sbin", ""
-        )
+        script_of(probe_of("a", "echo name: customer-one")).replace(":/usr/local/sbin:/usr/sbin:/sbin", "")
     )
     done = subprocess.run(
-        ["/bin/sh", str(script), "--redact"],
-        capture_output=True,
-        timeout=20,
-        env={"PATH": str(tmp_path)},
+        ["/bin/sh", str(script), "--redact"], capture_output=True, timeout=20, env={"PATH": str(tmp_path)}
     )
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"needs awk" in done.stderr
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
-def test_its_last_words_say_what_to_do_and_are_not_of_the_answer(
-    shell: list[str], tmp_path: Path
-) -> None:
+def test_its_last_words_say_what_to_do_and_are_not_of_the_answer(shell: list[str], tmp_path: Path) -> None:
     path = tmp_path / "s.sh"
     path.write_text(script_of(probe_of("a", "echo yes"), probe_of("b", "echo no")))
     done = _run(shell, path)

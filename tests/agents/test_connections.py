@@ -42,16 +42,10 @@ def gate(ssh_keys: Path) -> Iterator[Sshd]:
 
 
 async def ask(
-    spec: SshSpec,
-    kept: Kept,
-    script: str = YES,
-    cancelled: Callable[[], bool] = lambda: False,
-    timeout_s: float = 30,
+    spec: SshSpec, kept: Kept, script: str = YES, cancelled: Callable[[], bool] = lambda: False, timeout_s: float = 30
 ) -> tuple[Ending, bytes]:
     heard = bytearray()
-    ending = await SshAgent(spec, kept).run(
-        script, on_output=heard.extend, cancelled=cancelled, timeout_s=timeout_s
-    )
+    ending = await SshAgent(spec, kept).run(script, on_output=heard.extend, cancelled=cancelled, timeout_s=timeout_s)
     return ending, bytes(heard)
 
 
@@ -67,14 +61,10 @@ def test_runs_at_one_machine_share_a_connection_that_closes_when_idle(sshd: Sshd
 
     busy, idle = asyncio.run(three())
     assert (busy > 0, idle) == (True, 0)
-    assert busy <= 2, (
-        "one connection: a listener's child, and its own where privileges are separated"
-    )
+    assert busy <= 2, "one connection: a listener's child, and its own where privileges are separated"
 
 
-def test_a_machine_gets_so_many_channels_and_no_more(
-    sshd: Sshd, alive: Callable[..., list[int]]
-) -> None:
+def test_a_machine_gets_so_many_channels_and_no_more(sshd: Sshd, alive: Callable[..., list[int]]) -> None:
     script = script_of(probe_of("a", "sleep 1.4715", timeout_s=60))
 
     async def many() -> int:
@@ -162,17 +152,12 @@ def test_a_certificate_opens_what_trusts_its_authority_alone(sshd: Sshd, tmp_pat
     with pytest.raises(AuthenticationFailed):
         asyncio.run(ask(alone, Connections(connect)))
     ending, _ = asyncio.run(
-        ask(
-            sshd.spec(identities=(), private_keys=(key,), certificates=(certificate,)),
-            Connections(connect),
-        )
+        ask(sshd.spec(identities=(), private_keys=(key,), certificates=(certificate,)), Connections(connect))
     )
     assert ending.exit_code == 0
 
 
-def test_our_own_agent_is_used_and_never_forwarded(
-    sshd: Sshd, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_our_own_agent_is_used_and_never_forwarded(sshd: Sshd, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     socket = tmp_path / "agent"
     agent = subprocess.Popen(["ssh-agent", "-D", "-a", socket], stdout=subprocess.DEVNULL)
     try:

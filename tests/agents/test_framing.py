@@ -25,9 +25,7 @@ from tests.agents.asking import NONCE, probe_of, script_of
 
 @cache
 def _printed() -> bytes:
-    script = script_of(
-        probe_of("a", "printf 'one\\n\\n  two'; echo bad >&2"), probe_of("b", "echo b")
-    )
+    script = script_of(probe_of("a", "printf 'one\\n\\n  two'; echo bad >&2"), probe_of("b", "echo b"))
     return subprocess.run(["sh"], input=script.encode(), capture_output=True, check=True).stdout
 
 

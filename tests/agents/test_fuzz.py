@@ -25,9 +25,7 @@ READERS: dict[str, Probe | Benchmark] = {**all_probes(), **all_benchmarks()}
 def _parse(reader_id: str, raw: bytes) -> None:
     """The parser itself, not behind the boundary that would catch what it raises."""
     reader = READERS[reader_id]
-    readings = reader.parse(
-        Output(clean(raw), "", random.Random(len(raw)).choice((0, 1, 127, None)))
-    )
+    readings = reader.parse(Output(clean(raw), "", random.Random(len(raw)).choice((0, 1, 127, None))))
     assert {reading.fact_id for reading in readings} >= {fact.id for fact in reader.supplies}
     assert all(line > 0 for reading in readings for line in reading.lines), reader_id
 

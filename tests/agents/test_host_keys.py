@@ -18,9 +18,7 @@ def _key(folder: Path, name: str) -> HostKey:
 def test_pins_are_written_and_found_again(ssh_keys: Path) -> None:
     pin, other = _key(ssh_keys, "host_key"), _key(ssh_keys, "other_host_key")
     assert pin.fingerprint.startswith("SHA256:")
-    text = "\n".join(
-        [known_hosts_line("gpu1", 22, pin), known_hosts_line("gpu1", 2222, other), "junk", "# x"]
-    )
+    text = "\n".join([known_hosts_line("gpu1", 22, pin), known_hosts_line("gpu1", 2222, other), "junk", "# x"])
     assert pinned_in(text, "gpu1") == (pin,)
     assert pinned_in(text, "gpu1", 2222) == (other,)
     assert pinned_in(text, "gpu2") == ()

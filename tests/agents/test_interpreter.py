@@ -27,9 +27,7 @@ from agents.ssh import SshAgent
 from tests.agents.asking import NONCE, run, run_payload
 from tests.agents.conftest import Sshd
 
-PROGRAM = (
-    "import os, sys; print(os.environ['PEERPATH_RUN'], os.getcwd(), *sys.argv[1:]); sys.exit(5)"
-)
+PROGRAM = "import os, sys; print(os.environ['PEERPATH_RUN'], os.getcwd(), *sys.argv[1:]); sys.exit(5)"
 STUBBORN = """
 import os, signal, subprocess, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -41,9 +39,7 @@ time.sleep(600)
 
 def test_texts_name_interpreters() -> None:
     assert interpreter_of("/opt/venv/bin/python3") == Interpreter("/opt/venv/bin/python3")
-    assert interpreter_of("docker:vllm-1:/usr/bin/python3.12") == Interpreter(
-        "/usr/bin/python3.12", "docker", "vllm-1"
-    )
+    assert interpreter_of("docker:vllm-1:/usr/bin/python3.12") == Interpreter("/usr/bin/python3.12", "docker", "vllm-1")
     assert interpreter_of("podman:a.b_c:/opt/v/bin/python").engine == "podman"
 
 
@@ -70,11 +66,7 @@ def test_a_container_without_a_safe_form_is_refused(text: str) -> None:
 
 
 def test_of_several_the_machines_own_and_newest_is_chosen() -> None:
-    inside, here, cpu = (
-        "docker:e:/usr/bin/python3 2.9.0",
-        "/v/bin/python 2.8.0",
-        "/c/python3 2.9+cpu",
-    )
+    inside, here, cpu = ("docker:e:/usr/bin/python3 2.9.0", "/v/bin/python 2.8.0", "/c/python3 2.9+cpu")
     assert chosen_of([cpu, here, inside]) == "/v/bin/python"
     assert chosen_of([cpu, inside]) == "docker:e:/usr/bin/python3"
     assert chosen_of([cpu]) == "/c/python3"
@@ -128,26 +120,17 @@ def test_a_container_that_is_gone_is_said(docker: Path) -> None:
 @pytest.mark.service
 def test_cancelling_ends_what_runs_inside(docker: Path, alive: Callable[[str], list[int]]) -> None:
     ending, raw = run_payload(
-        LocalAgent(),
-        STUBBORN,
-        [],
-        interpreter=INSIDE,
-        cancelled=lambda: bool(alive("sleep 4741")),
+        LocalAgent(), STUBBORN, [], interpreter=INSIDE, cancelled=lambda: bool(alive("sleep 4741"))
     )
     assert raw == b"started\n"
     assert (ending.reason, ending.leftover) == (Reason.CANCELLED, False)
     assert not alive("sleep 4741")
     assert not [pid for pid in (docker / "pids").read_text().split() if alive_pid(int(pid))]
-    assert any(
-        call.startswith("exec -i engine-1 sh -s -- ")
-        for call in (docker / "calls").read_text().splitlines()
-    )
+    assert any(call.startswith("exec -i engine-1 sh -s -- ") for call in (docker / "calls").read_text().splitlines())
 
 
 @pytest.mark.service
-def test_a_lost_connection_ends_what_runs_inside(
-    docker: Path, sshd: Sshd, alive: Callable[[str], list[int]]
-) -> None:
+def test_a_lost_connection_ends_what_runs_inside(docker: Path, sshd: Sshd, alive: Callable[[str], list[int]]) -> None:
     sshd.stop()
     sshd.start(more=f"SetEnv PATH={os.environ['PATH']}")
     program = "import subprocess; subprocess.run(['sleep', '4742'])"
@@ -157,9 +140,7 @@ def test_a_lost_connection_ends_what_runs_inside(
             sshd.stop()
         return False
 
-    ending, _ = run_payload(
-        SshAgent(sshd.spec()), program, interpreter=INSIDE, cancelled=lose_it, timeout_s=20
-    )
+    ending, _ = run_payload(SshAgent(sshd.spec()), program, interpreter=INSIDE, cancelled=lose_it, timeout_s=20)
     assert (ending.reason, ending.leftover) == (Reason.LOST, None)
     until = time.monotonic() + 10  # its wrapper gives it five seconds to stop by itself
     while alive("sleep 4742") and time.monotonic() < until:
@@ -209,9 +190,7 @@ def test_the_probe_finds_the_python_of_a_running_engine(tmp_path: Path) -> None:
 
 @pytest.mark.service
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_what_another_user_can_change_is_not_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_another_user_can_change_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     python = tmp_path / "venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
@@ -242,7 +221,5 @@ def alive_pid(pid: int) -> bool:
     ids=["run", "sweep", "reference tool"],
 )
 def test_what_is_sent_passes_shellcheck(script: str) -> None:
-    done = subprocess.run(
-        ["shellcheck", "-s", "sh", "-"], input=script, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(["shellcheck", "-s", "sh", "-"], input=script, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout

@@ -30,9 +30,7 @@ def test_cancelling_ends_grandchildren_too(alive: Callable[[str], list[int]]) ->
     assert not alive("sleep 4730")
 
 
-def test_a_script_that_ignores_the_polite_signal_is_killed(
-    alive: Callable[[str], list[int]],
-) -> None:
+def test_a_script_that_ignores_the_polite_signal_is_killed(alive: Callable[[str], list[int]]) -> None:
     script = "trap '' TERM; sleep 4731 & while :; do sleep 0.1; done"
     ending, _ = run(LocalAgent(), script, timeout_s=0.3)
     assert (ending.reason, ending.leftover) == (Reason.TIMED_OUT, False)
@@ -51,11 +49,7 @@ def test_output_held_open_by_a_stranger_does_not_hold_the_run() -> None:
 
 
 @settings(max_examples=5, deadline=None)
-@given(
-    argv=st.lists(
-        st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])), max_size=4
-    )
-)
+@given(argv=st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])), max_size=4))
 def test_a_payloads_arguments_arrive_unchanged(argv: list[str]) -> None:
     program = "import sys, os; os.write(1, ascii(sys.argv[1:]).encode()); sys.exit(5)"
     ending, raw = run_payload(LocalAgent(), program, argv)

@@ -24,9 +24,7 @@ def _script(role: View) -> str:
 def _listed(role: View, folder: Path) -> str:
     file = folder / "collector.sh"
     file.write_text(_script(role))
-    return subprocess.run(
-        ["sh", str(file), "--list"], capture_output=True, text=True, check=True, timeout=20
-    ).stdout
+    return subprocess.run(["sh", str(file), "--list"], capture_output=True, text=True, check=True, timeout=20).stdout
 
 
 def _read(text: str, role: View) -> RawReading:
@@ -57,9 +55,7 @@ def test_what_stands_around_it_in_a_terminals_log_is_read() -> None:
 def test_a_user_who_may_not_read_the_kernel_log_says_less_than_root() -> None:
     probe = all_probes()["host.iommu"]
     said = "iommu groups: 0\niommu units: \n"
-    (refused,) = parse_guarded(
-        probe, Output(said, "dmesg: read kernel buffer failed: Operation not permitted\n")
-    )
+    (refused,) = parse_guarded(probe, Output(said, "dmesg: read kernel buffer failed: Operation not permitted\n"))
     (root,) = parse_guarded(probe, Output(said))
     assert refused.fact_id == root.fact_id == HOST_IOMMU.id
     assert "the kernel log" in refused.missing

@@ -12,9 +12,7 @@ from agents.facts.nccl import NCCL_TRANSPORTS
 from agents.facts.vm import VMS
 from agents.read import read_raw
 
-GROUP = (
-    "IOMMU Group 7:\n\t41:00.0 VGA compatible controller [0300]: NVIDIA Corporation [10de:2204]\n"
-)
+GROUP = "IOMMU Group 7:\n\t41:00.0 VGA compatible controller [0300]: NVIDIA Corporation [10de:2204]\n"
 
 
 @pytest.mark.parametrize("above", ["# ./groups.sh\n...\n", "…\n\n", "[...]\n", ""])

@@ -120,17 +120,7 @@ def test_a_missing_tool_is_an_answer() -> None:
     assert (part.reader, part.exit_code) == ("guest.topo_p2p_read", 127)
 
 
-PIECES = [
-    MATRIX,
-    TOPOLOGY,
-    COMMAND_LINE,
-    "$ lspci -tv",
-    "> ",
-    "```\n",
-    "--More--",
-    "\x0b",
-    "[ 1.000000] x",
-]
+PIECES = [MATRIX, TOPOLOGY, COMMAND_LINE, "$ lspci -tv", "> ", "```\n", "--More--", "\x0b", "[ 1.000000] x"]
 
 
 @settings(max_examples=50, deadline=None)

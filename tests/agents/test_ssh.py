@@ -10,13 +10,7 @@ from pathlib import Path
 import asyncssh
 import pytest
 
-from agents.agent import (
-    AuthenticationFailed,
-    HostKeyChanged,
-    HostKeyUnknown,
-    Reason,
-    Unreachable,
-)
+from agents.agent import AuthenticationFailed, HostKeyChanged, HostKeyUnknown, Reason, Unreachable
 from agents.framing import read_bundle
 from agents.host_keys import fetch_host_key
 from agents.ssh import SshAgent
@@ -37,9 +31,7 @@ def _wait_for(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
 
 
 def test_a_script_is_answered_and_read_back(sshd: Sshd) -> None:
-    ending, raw = run(
-        SshAgent(sshd.spec()), script_of(probe_of("a", "echo hello; echo no >&2; exit 7"))
-    )
+    ending, raw = run(SshAgent(sshd.spec()), script_of(probe_of("a", "echo hello; echo no >&2; exit 7")))
     bundle = read_bundle(raw, nonce=NONCE)
     assert (ending.exit_code, ending.reason) == (0, Reason.FINISHED)
     assert bundle.complete
@@ -103,9 +95,7 @@ def test_a_jump_host_has_its_own_pinned_key(sshd: Sshd) -> None:
 
 def test_cancelling_ends_grandchildren_too(sshd: Sshd, alive: Alive) -> None:
     probe = probe_of("a", "sleep 4711 & setsid sleep 4711 & sleep 4711", timeout_s=600)
-    ending, _ = run(
-        SshAgent(sshd.spec()), script_of(probe), cancelled=lambda: len(alive("sleep 4711")) >= 4
-    )
+    ending, _ = run(SshAgent(sshd.spec()), script_of(probe), cancelled=lambda: len(alive("sleep 4711")) >= 4)
     assert (ending.reason, ending.leftover, ending.exit_code) == (Reason.CANCELLED, False, None)
     assert not alive("sleep 4711")
 
@@ -173,12 +163,7 @@ def test_a_payload_notices_that_its_caller_is_gone(sshd: Sshd, tmp_path: Path) -
             return False
 
         ending = await SshAgent(sshd.spec()).run_payload(
-            program.encode(),
-            [],
-            interpreter="python3",
-            on_output=heard.append,
-            cancelled=tick,
-            timeout_s=30,
+            program.encode(), [], interpreter="python3", on_output=heard.append, cancelled=tick, timeout_s=30
         )
         return ending.reason
 
@@ -187,9 +172,7 @@ def test_a_payload_notices_that_its_caller_is_gone(sshd: Sshd, tmp_path: Path) -
     assert _wait_for(lambda: note.read_text() == "b''")
 
 
-def test_a_payload_that_does_not_notice_is_ended_with_what_left_it(
-    sshd: Sshd, alive: Alive
-) -> None:
+def test_a_payload_that_does_not_notice_is_ended_with_what_left_it(sshd: Sshd, alive: Alive) -> None:
     program = "import subprocess; subprocess.Popen(['setsid', 'sleep', '4716']).wait()"
     killed: list[int] = []
 
@@ -206,9 +189,7 @@ def test_a_payload_that_does_not_notice_is_ended_with_what_left_it(
 
 def test_a_cancelled_payload_is_ended_with_its_children(sshd: Sshd, alive: Alive) -> None:
     program = "import subprocess; subprocess.run(['sleep', '4715'])"
-    ending, _ = run_payload(
-        SshAgent(sshd.spec()), program, cancelled=lambda: bool(alive("sleep 4715"))
-    )
+    ending, _ = run_payload(SshAgent(sshd.spec()), program, cancelled=lambda: bool(alive("sleep 4715")))
     assert (ending.reason, ending.leftover) == (Reason.CANCELLED, False)
     assert not alive("sleep 4715")
 
@@ -233,9 +214,7 @@ def test_a_machine_that_prints_without_end_does_not_fill_our_memory(ssh_keys: Pa
         )
         async with server:
             agent = SshAgent(Sshd(ssh_keys, server.get_port()).spec())
-            ending = await agent.run(
-                ":", on_output=lambda _: None, cancelled=lambda: True, timeout_s=20
-            )
+            ending = await agent.run(":", on_output=lambda _: None, cancelled=lambda: True, timeout_s=20)
         assert ending.leftover is None
         return ending.reason
 

@@ -43,8 +43,7 @@ def test_a_guests_log_stays_the_guests(role: View | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [DEVICES, "$ systemd-detect-virt\nnone\n", "$ df -h /dev/shm\ntmpfs 9G 0 9G 0% /dev/shm\n"],
+    "text", [DEVICES, "$ systemd-detect-virt\nnone\n", "$ df -h /dev/shm\ntmpfs 9G 0 9G 0% /dev/shm\n"]
 )
 def test_what_was_said_to_be_the_hosts_is_never_the_guests(text: str) -> None:
     assert not any(reader.startswith("guest.") for reader in _readers(text, View.HOST))

@@ -13,20 +13,7 @@ FILE_LIMIT, FUNCTION_LIMIT, TEMPLATE_LIMIT, SHEET_LIMIT, SCRIPT_LIMIT = 400, 50,
 # The two places where an unknown error may end: a parser, and a task.
 # What a task would have read is read by the reconciler, too: the same boundary in another process.
 CATCH_ALL = {"agents/guarded.py", "worker/tasks.py", "worker/salvaging.py"}
-UNITS = (
-    "_us",
-    "_ms",
-    "_s",
-    "_mib",
-    "_kib",
-    "_bytes",
-    "_gb_per_s",
-    "_w",
-    "_mhz",
-    "_celsius",
-    "_percent",
-    "_per_s",
-)
+UNITS = ("_us", "_ms", "_s", "_mib", "_kib", "_bytes", "_gb_per_s", "_w", "_mhz", "_celsius", "_percent", "_per_s")
 
 
 def tracked(*patterns: str) -> list[Path]:
@@ -41,9 +28,7 @@ def tracked(*patterns: str) -> list[Path]:
 
 
 SOURCES = [
-    path
-    for path in tracked("*.py")
-    if "migrations" not in path.parts and not path.is_relative_to(ROOT / "tests")
+    path for path in tracked("*.py") if "migrations" not in path.parts and not path.is_relative_to(ROOT / "tests")
 ]
 
 
@@ -69,11 +54,7 @@ def _too_long(path: Path) -> Iterator[str]:
 
 
 def test_templates_sheets_and_scripts_stay_readable() -> None:
-    limits = {
-        "templates/*.html": TEMPLATE_LIMIT,
-        "static/css/*.css": SHEET_LIMIT,
-        "static/js/*.js": SCRIPT_LIMIT,
-    }
+    limits = {"templates/*.html": TEMPLATE_LIMIT, "static/css/*.css": SHEET_LIMIT, "static/js/*.js": SCRIPT_LIMIT}
     for pattern, limit in limits.items():
         for path in tracked(pattern):
             assert len(path.read_text().splitlines()) <= limit, named(path)
@@ -87,9 +68,7 @@ def test_catch_alls_stand_only_at_the_two_boundaries() -> None:
 
 
 def test_pages_hold_no_inline_code_or_style() -> None:
-    inline = re.compile(
-        r"<script>|<style|\sstyle=|\son[a-z]+=\"|hx-on|autoescape off|\|safe\b|javascript:"
-    )
+    inline = re.compile(r"<script>|<style|\sstyle=|\son[a-z]+=\"|hx-on|autoescape off|\|safe\b|javascript:")
     taken_away = "templates/review/report.html"  # a file that needs nothing else, never served
     for path in tracked("templates/*.html"):
         if named(path) == taken_away:
@@ -112,8 +91,6 @@ def test_host_key_checking_is_never_switched_off() -> None:
 
 
 def test_payloads_are_shipped_and_never_imported() -> None:
-    imported = re.compile(
-        r"^\s*(from|import) agents\.payloads|^\s*from agents import .*payloads", re.M
-    )
+    imported = re.compile(r"^\s*(from|import) agents\.payloads|^\s*from agents import .*payloads", re.M)
     for path in SOURCES:
         assert not imported.search(path.read_text()), named(path)

@@ -17,9 +17,7 @@ def _texts() -> dict[str, str]:
 
 
 def test_a_time_is_said_as_people_say_it_with_the_exact_one_beneath() -> None:
-    raw = re.compile(
-        r"\{\{[^}]*(?:\|date:|\|time:|\|timesince|(?:_at|(?<!tick)(?<!hits)\.at) *\}\})"
-    )
+    raw = re.compile(r"\{\{[^}]*(?:\|date:|\|time:|\|timesince|(?:_at|(?<!tick)(?<!hits)\.at) *\}\})")
     found = {name: raw.findall(text) for name, text in _texts().items() if name not in ON_PAPER}
     assert {name: times for name, times in found.items() if times} == {}
 
@@ -30,9 +28,7 @@ def test_what_cannot_be_taken_back_asks_for_the_name() -> None:
         if name in ASKED_OTHERWISE:
             continue
         forms = re.findall(r"<form.*?</form>", text, re.DOTALL)
-        assert text.count('<button class="btn danger') == sum("btn danger" in f for f in forms), (
-            name
-        )
+        assert text.count('<button class="btn danger') == sum("btn danger" in f for f in forms), name
         for form in forms:
             if re.search(r"<button class=\"btn (?:small )?danger", form):
                 assert "_typed.html" in form, name

@@ -60,12 +60,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, host: str = "127.0.0.1") ->
 @contextmanager
 def started(url: str, data: Path) -> Iterator[Path]:
     """A server with that data folder, once it answers; ended by its process id. Gives what it prints."""
-    environment = {
-        **os.environ,
-        "PEERPATH_DATA": str(data),
-        "PEERPATH_PUBLIC_URL": url,
-        "PYTHONUNBUFFERED": "1",
-    }
+    environment = {**os.environ, "PEERPATH_DATA": str(data), "PEERPATH_PUBLIC_URL": url, "PYTHONUNBUFFERED": "1"}
     log = data / "serve.txt"
     with log.open("wb") as sink:
         process = subprocess.Popen(

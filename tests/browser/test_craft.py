@@ -37,13 +37,9 @@ SMALL_WORDS = """() => [...document.querySelectorAll("main svg text")]
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])
-def context(
-    request: pytest.FixtureRequest, server: Server, account: str, browser: Browser
-) -> Iterator[BrowserContext]:
+def context(request: pytest.FixtureRequest, server: Server, account: str, browser: Browser) -> Iterator[BrowserContext]:
     found = browser.new_context(
-        color_scheme=request.param,
-        reduced_motion="reduce",
-        permissions=["clipboard-read", "clipboard-write"],
+        color_scheme=request.param, reduced_motion="reduce", permissions=["clipboard-read", "clipboard-write"]
     )
     page = found.new_page()
     sign_in(page, server)
@@ -57,10 +53,7 @@ def test_axe_finds_nothing_on_any_page_and_no_page_is_wider_than_its_screen(
     page: Page, server: Server, session: str
 ) -> None:
     found = {}
-    for address in (
-        *(f"{server.url}/{path}" for path in ALONE),
-        *(f"{session}/{p}" for p in OF_A_SESSION),
-    ):
+    for address in (*(f"{server.url}/{path}" for path in ALONE), *(f"{session}/{p}" for p in OF_A_SESSION)):
         answer = page.goto(address)
         assert answer is not None, address
         assert answer.status == 200, address
@@ -87,9 +80,7 @@ def _violations(page: Page) -> list[str]:
 def _too_wide(page: Page) -> Iterator[str]:
     """With all that opens open; and what words of its figures cannot be read on a phone."""
     size = page.viewport_size or {"width": 1280, "height": 720}
-    page.evaluate(
-        "document.querySelectorAll('main details:not(.menu)').forEach(d => d.open = true)"
-    )
+    page.evaluate("document.querySelectorAll('main details:not(.menu)').forEach(d => d.open = true)")
     for width in WIDTHS_PX:
         page.set_viewport_size({"width": width, "height": size["height"]})
         if over := page.evaluate("document.documentElement.scrollWidth - innerWidth"):
@@ -155,9 +146,7 @@ def test_evidence_opens_above_the_page_and_gives_the_focus_back(page: Page, sess
 
 def test_a_long_output_is_loaded_as_one_goes(page: Page, server: Server) -> None:
     page.goto(server.url)
-    page.get_by_label("or files").set_input_files(
-        {"name": "long.txt", "mimeType": "text/plain", "buffer": _long()}
-    )
+    page.get_by_label("or files").set_input_files({"name": "long.txt", "mimeType": "text/plain", "buffer": _long()})
     page.get_by_role("button", name="Read it").click(no_wait_after=True)
     page.wait_for_url("**/diagnosis*", timeout=60_000)
     page.locator("a.ev", has_text="long.txt").first.click()
@@ -258,8 +247,5 @@ def test_no_file_of_the_look_is_unused() -> None:
     everywhere = (ROOT / "templates/_base.html").read_text() + " ".join(SHEETS)
     alone = "".join(page.read_text() for page in ROOT.glob("templates/*/*.html"))
     for file in (*ROOT.glob("static/css/*.css"), *ROOT.glob("static/js/*.js")):
-        found = (
-            re.search(rf"\b{file.stem}\b", everywhere)
-            or f"{file.parent.name}/{file.name}'" in alone
-        )
+        found = re.search(rf"\b{file.stem}\b", everywhere) or f"{file.parent.name}/{file.name}'" in alone
         assert found, file.name

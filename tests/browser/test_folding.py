@@ -20,9 +20,7 @@ OPEN = "document.querySelectorAll('main details[open]').length"
 
 @pytest.fixture(scope="module")
 def context(server: Server, account: str, browser: Browser) -> Iterator[BrowserContext]:
-    found = browser.new_context(
-        viewport={"width": 390, "height": 900}, color_scheme="dark", reduced_motion="reduce"
-    )
+    found = browser.new_context(viewport={"width": 390, "height": 900}, color_scheme="dark", reduced_motion="reduce")
     page = found.new_page()
     sign_in(page, server)
     page.close()
@@ -61,9 +59,7 @@ def test_what_speaks_against_the_answer_is_never_folded(page: Page, session: str
 def test_without_scripts_a_folded_part_opens_and_is_linked_to(
     browser: Browser, context: BrowserContext, session: str
 ) -> None:
-    plain = browser.new_context(
-        java_script_enabled=False, storage_state=context.storage_state(), base_url=session
-    )
+    plain = browser.new_context(java_script_enabled=False, storage_state=context.storage_state(), base_url=session)
     page = plain.new_page()
     page.goto(f"{session}/diagnosis#pcie-fabric")
     expect(page.locator("#pcie-fabric")).to_be_in_viewport()

@@ -56,9 +56,7 @@ def told() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def context(
-    server: Server, account: str, browser: Browser, told: list[str]
-) -> Iterator[BrowserContext]:
+def context(server: Server, account: str, browser: Browser, told: list[str]) -> Iterator[BrowserContext]:
     found = browser.new_context()
     found.expose_function("q7", lambda what="ran": told.append(str(what)))
     found.add_init_script(TELL)
@@ -71,9 +69,7 @@ def context(
     found.close()
 
 
-def test_no_name_makes_an_element_or_runs_on_any_page(
-    page: Page, server: Server, told: list[str]
-) -> None:
+def test_no_name_makes_an_element_or_runs_on_any_page(page: Page, server: Server, told: list[str]) -> None:
     session = _given(page, server)
     seen = _walked(page, session)
     assert told == []
@@ -141,9 +137,7 @@ def _walked(page: Page, session: str) -> set[str]:
         links = page.evaluate("[...document.querySelectorAll('a[href]')].map(a => a.href)")
         assert not [link for link in links if link.startswith("javascript:")]
         todo += [
-            found
-            for link in links
-            if (found := urldefrag(link)[0]).startswith(session) and not VIEWS.search(found)
+            found for link in links if (found := urldefrag(link)[0]).startswith(session) and not VIEWS.search(found)
         ]
     return seen
 

@@ -16,17 +16,12 @@ Shot = Callable[[Page, str], None]
 
 
 @pytest.fixture(params=[1440, 390], ids=["wide", "narrow"])
-def page(
-    request: pytest.FixtureRequest, server: Server, account: str, browser: Browser
-) -> Iterator[Page]:
+def page(request: pytest.FixtureRequest, server: Server, account: str, browser: Browser) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": request.param, "height": 900})
     found = context.new_page()
     complaints: list[str] = []
     found.on("pageerror", lambda error: complaints.append(str(error)))
-    found.on(
-        "console",
-        lambda message: complaints.append(message.text) if message.type == "error" else None,
-    )
+    found.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
     sign_in(found, server)
     yield found
     context.close()
@@ -40,9 +35,7 @@ def _none(complaints: list[str]) -> None:
 
 def _no_sideways_scroll(page: Page) -> None:
     page.wait_for_load_state()  # a page that is being left has no document for a moment
-    width = page.evaluate(
-        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    )
+    width = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert width <= 0, f"{page.url} is {width} px too wide"
 
 
@@ -57,9 +50,7 @@ def _go(page: Page, step: str) -> None:
     expect(page.locator(".rail [aria-current=step]")).to_contain_text(step)
 
 
-def test_from_symptom_to_a_verified_decision(
-    page: Page, shot: Shot, request: pytest.FixtureRequest
-) -> None:
+def test_from_symptom_to_a_verified_decision(page: Page, shot: Shot, request: pytest.FixtureRequest) -> None:
     width = request.node.callspec.id
 
     def see(name: str) -> None:
@@ -88,9 +79,7 @@ def test_from_symptom_to_a_verified_decision(
 
     page.get_by_role("button", name="Use this machine").click()
     page.get_by_role("button", name=re.compile("Run the .* probes")).click()
-    expect(page.locator("#run-1 .pill").first).to_contain_text(
-        re.compile("succeeded|partly"), timeout=90_000
-    )
+    expect(page.locator("#run-1 .pill").first).to_contain_text(re.compile("succeeded|partly"), timeout=90_000)
     expect(page.locator("#run-1")).to_contain_text("guest.kernel_cmdline")
     _paste(page, outputs.GUEST)
     see("3-understood")
@@ -152,9 +141,7 @@ def test_from_symptom_to_a_verified_decision(
     expect(page.locator(".pill", has_text="no effect").first).to_be_visible()
 
 
-def test_two_people_see_and_dispute_the_same_finding(
-    page: Page, browser: Browser, server: Server, shot: Shot
-) -> None:
+def test_two_people_see_and_dispute_the_same_finding(page: Page, browser: Browser, server: Server, shot: Shot) -> None:
     page.goto(f"{server.url}/people")
     page.get_by_role("button", name="Make a one-time link").click()
     link = page.locator("#made-link").inner_text()

@@ -28,8 +28,7 @@ FOCUS = """() => {
 @pytest.fixture
 def page(server: Server, account: str, browser: Browser) -> Iterator[Page]:
     context = browser.new_context(
-        viewport={"width": 1440, "height": 900},
-        permissions=["clipboard-read", "clipboard-write"],
+        viewport={"width": 1440, "height": 900}, permissions=["clipboard-read", "clipboard-write"]
     )
     found = context.new_page()
     found.goto(f"{server.url}/sign-in")
@@ -101,9 +100,7 @@ def _somebody_else(page: Page, browser: Browser, server: Server) -> Page:
     return other
 
 
-def test_from_signing_in_to_a_verified_decision(
-    page: Page, browser: Browser, server: Server
-) -> None:
+def test_from_signing_in_to_a_verified_decision(page: Page, browser: Browser, server: Server) -> None:
     _write(page, "^Name$", NAME)
     _write(page, "^Password$", PASSWORD)
     page.keyboard.press("Enter")

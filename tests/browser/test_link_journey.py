@@ -42,15 +42,9 @@ def _reached(operator: Page, step: str) -> None:
     expect(operator.locator(".steps li.done", has_text=step)).to_be_visible(timeout=10_000)
 
 
-def test_from_a_link_to_accepted_evidence(
-    operator: Page, browser: Browser, tmp_path: Path, shot: Shot
-) -> None:
+def test_from_a_link_to_accepted_evidence(operator: Page, browser: Browser, tmp_path: Path, shot: Shot) -> None:
     link = _made_link(operator)
-    hers = browser.new_context(
-        viewport={"width": 390, "height": 844},
-        java_script_enabled=False,
-        accept_downloads=True,
-    )
+    hers = browser.new_context(viewport={"width": 390, "height": 844}, java_script_enabled=False, accept_downloads=True)
     page = hers.new_page()
     began = time.monotonic()
     page.goto(link)
@@ -147,9 +141,7 @@ def test_she_approves_by_a_link_what_touches_her_host(
     shot(operator, "link-5-record")
 
 
-def test_the_proposer_s_own_browser_is_no_second_person(
-    operator: Page, server: Server, browser: Browser
-) -> None:
+def test_the_proposer_s_own_browser_is_no_second_person(operator: Page, server: Server, browser: Browser) -> None:
     _, link = _proposed_with_a_link(operator, server)
     operator.goto(link)
     expect(operator.locator("#decision-1")).to_contain_text("You are signed in as alice")

@@ -53,9 +53,7 @@ def test_a_load_fills_in_while_it_runs_and_its_points_are_used(page: Page, shot:
         offer.get_by_role("checkbox").check()
         offer.get_by_role("button", name="Measure on this machine").click()
         run = page.locator("#run-1")
-        expect(run.get_by_role("region", name="The last lines it printed")).to_contain_text(
-            '"request"', timeout=15_000
-        )
+        expect(run.get_by_role("region", name="The last lines it printed")).to_contain_text('"request"', timeout=15_000)
         shot(page, "measure-1-live")
         expect(run).to_contain_text("succeeded", timeout=15_000)
         results = page.locator("#results")

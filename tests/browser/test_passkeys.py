@@ -17,12 +17,7 @@ from tests.browser.conftest import NAME, PASSWORD, Server, served, sign_in
 
 pytestmark = pytest.mark.browser
 Shot = Callable[[Page, str], None]
-KEY = {
-    "protocol": "ctap2",
-    "transport": "usb",
-    "hasUserVerification": False,
-    "automaticPresenceSimulation": True,
-}
+KEY = {"protocol": "ctap2", "transport": "usb", "hasUserVerification": False, "automaticPresenceSimulation": True}
 
 
 @pytest.fixture

@@ -48,9 +48,7 @@ def held(sshd: Sshd, tmp_path: Path) -> Path:
     folder, release = tmp_path / "bin", tmp_path / "release"
     folder.mkdir()
     smi = folder / "nvidia-smi"
-    smi.write_text(
-        f"#!/bin/sh\n# peerpath-held\nwhile [ ! -e {release} ]; do sleep 0.1; done\nexit 9\n"
-    )
+    smi.write_text(f"#!/bin/sh\n# peerpath-held\nwhile [ ! -e {release} ]; do sleep 0.1; done\nexit 9\n")
     smi.chmod(0o755)
     sshd.stop()
     sshd.start(more=_recorded(tmp_path))
@@ -61,8 +59,7 @@ def _recorded(tmp_path: Path) -> str:
     """sshd_config: that nvidia-smi first on PATH, and a note of every session that is opened."""
     enter = tmp_path / "enter"
     enter.write_text(
-        f'echo one >>{tmp_path}/entered\nexport PATH="{tmp_path}/bin:$PATH"\n'
-        'exec sh -c "$SSH_ORIGINAL_COMMAND"\n'
+        f'echo one >>{tmp_path}/entered\nexport PATH="{tmp_path}/bin:$PATH"\nexec sh -c "$SSH_ORIGINAL_COMMAND"\n'
     )
     return f"ForceCommand sh {enter}"
 
@@ -112,9 +109,7 @@ def test_first_contact_then_readings_as_they_come(
     facts = page.locator("#facts")
     expect(facts).to_contain_text("Nothing yet")
     held.touch()
-    expect(run.locator(".pill").first).to_contain_text(
-        re.compile("succeeded|partly"), timeout=60_000
-    )
+    expect(run.locator(".pill").first).to_contain_text(re.compile("succeeded|partly"), timeout=60_000)
     expect(run).to_contain_text("guest.p2p_read")
     expect(run.get_by_role("button", name="Cancel")).to_have_count(0)
     expect(facts).to_contain_text(KERNEL_CMDLINE.title)
@@ -140,9 +135,7 @@ def test_cancel_ends_what_runs_there_and_keeps_what_came(
     expect(page.locator("main")).to_contain_text("What is known of the guest")
 
 
-def test_live_output_goes_on_after_a_reload_and_after_a_lost_connection(
-    page: Page, sshd: Sshd, held: Path
-) -> None:
+def test_live_output_goes_on_after_a_reload_and_after_a_lost_connection(page: Page, sshd: Sshd, held: Path) -> None:
     _add(page, sshd)
     page.get_by_role("button", name="Yes, pin this key").click()
     _run(page)
@@ -158,9 +151,7 @@ def test_live_output_goes_on_after_a_reload_and_after_a_lost_connection(
     held.touch()
     time.sleep(2)
     page.context.set_offline(False)
-    expect(run.locator(".pill").first).to_contain_text(
-        re.compile("succeeded|partly"), timeout=60_000
-    )
+    expect(run.locator(".pill").first).to_contain_text(re.compile("succeeded|partly"), timeout=60_000)
     for reading in ("guest.kernel_cmdline", "guest.p2p_read"):
         expect(run.get_by_text(reading, exact=False).first).to_be_visible()
     expect(lost).to_have_count(0)
@@ -233,15 +224,11 @@ def test_a_changed_host_key_blocks_until_a_person_has_looked(
     page.get_by_role("button", name="Forget the old key").click()
     page.get_by_role("button", name="Yes, pin this key").click()
     _run(page)
-    expect(page.locator("#run-2 .pill").first).to_contain_text(
-        re.compile("succeeded|partly"), timeout=60_000
-    )
+    expect(page.locator("#run-2 .pill").first).to_contain_text(re.compile("succeeded|partly"), timeout=60_000)
     assert _entered(tmp_path) == 1
 
 
-def test_a_machine_that_is_not_there_is_told_with_what_to_do(
-    page: Page, sshd: Sshd, shot: Shot
-) -> None:
+def test_a_machine_that_is_not_there_is_told_with_what_to_do(page: Page, sshd: Sshd, shot: Shot) -> None:
     sshd.stop()
     _add(page, sshd)
     alert = page.get_by_role("alert")

@@ -73,9 +73,7 @@ def _afterwards() -> list[str]:
     return [*tables, "\n".join(guest), "\n".join(host)]
 
 
-def test_three_phases_without_an_effect(
-    desk: Page, other: Page, server: Server, shot: Shot
-) -> None:
+def test_three_phases_without_an_effect(desk: Page, other: Page, server: Server, shot: Shot) -> None:
     links = [_invited(desk, server), _invited(desk, server)]
     _joined(other, links[0], "reviewer1")
     other.context.clear_cookies()
@@ -142,9 +140,7 @@ def test_three_phases_without_an_effect(
         _paste(desk, text)
     desk.goto(f"{session}/verify")
     answer = desk.locator("main")
-    expect(answer).to_contain_text(
-        "Cannot tell: one run of a state cannot tell a change from chance"
-    )
+    expect(answer).to_contain_text("Cannot tell: one run of a state cannot tell a change from chance")
     expect(answer).to_contain_text("A change of 2 × is excluded")
     expect(answer).to_contain_text("NS before, NS after")
     expect(desk.locator("main")).to_contain_text("give 42.8 GB/s, not 32.14")
@@ -162,10 +158,5 @@ def test_three_phases_without_an_effect(
     shot(other, "three-4-calibration")
     other.goto(f"{session}/changed")
     expect(other.locator("main")).to_contain_text("cannot matter")
-    assert (
-        other.evaluate(
-            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        )
-        <= 0
-    )
+    assert other.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
     shot(other, "three-5-changed")

@@ -17,8 +17,7 @@ from pathlib import Path
 TOOLS = Path(__file__).parent / "pve"
 # What a script may tell a person to type; other indented lines show what changes.
 TYPED = frozenset(
-    {"sh", "qm", "cp", "mv", "rm", "systemctl", "docker", "proxmox-boot-tool", "update-grub"}
-    | {"update-initramfs"}
+    {"sh", "qm", "cp", "mv", "rm", "systemctl", "docker", "proxmox-boot-tool", "update-grub"} | {"update-initramfs"}
 )
 ADDRESSES = tuple(f"0000:{bus}:00.0" for bus in ("01", "21", "41", "61", "81", "a1", "c1", "e1"))
 KPRO6 = """\
@@ -148,9 +147,7 @@ class PveHost:
     def calls(self) -> int:
         return int(self.read("state/calls"))
 
-    def run(
-        self, text: str, *words: str, shell: str = "dash", fail: str = "", typed: str = ""
-    ) -> Ran:
+    def run(self, text: str, *words: str, shell: str = "dash", fail: str = "", typed: str = "") -> Ran:
         """Runs a script as a person would: from a file. fail: as tests/standin/pve/_call says.
 
         typed: what a person at a terminal answers; without, there is no terminal.

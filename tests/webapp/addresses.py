@@ -25,15 +25,7 @@ from webapp.triage import intake
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.digests import digest_refresh
-from webapp.triage.models import (
-    DiagnosisSession,
-    Evidence,
-    OutputChunk,
-    PinnedHostKey,
-    Run,
-    StoredKey,
-    Target,
-)
+from webapp.triage.models import DiagnosisSession, Evidence, OutputChunk, PinnedHostKey, Run, StoredKey, Target
 from webapp.triage.samples import open_sample
 from webapp.triage.sessions import member_add
 
@@ -86,9 +78,7 @@ ONLY_POST = {
 }
 
 
-def patterns(
-    resolver: URLResolver | None = None, space: str = ""
-) -> Iterator[tuple[str, URLPattern]]:
+def patterns(resolver: URLResolver | None = None, space: str = "") -> Iterator[tuple[str, URLPattern]]:
     for entry in (resolver or get_resolver()).url_patterns:
         if isinstance(entry, URLResolver):
             if entry.namespace == "api":  # tests/webapp/api/test_operations.py
@@ -101,10 +91,7 @@ def patterns(
 PATTERNS = dict(patterns())
 CONVERTERS = {name: set(entry.pattern.converters) for name, entry in PATTERNS.items()}
 # No pages: for machines, files, or connecting to a machine first.
-APART = {
-    *("live", "ready", "metrics", "review:bundle", "review:report", "triage:host_key"),
-    "triage:program",
-}
+APART = {*("live", "ready", "metrics", "review:bundle", "review:report", "triage:host_key"), "triage:program"}
 PAGES = sorted(PATTERNS.keys() - ONLY_POST - APART)
 
 
@@ -114,24 +101,15 @@ def arguments_of(session: DiagnosisSession, owner: User, number: int = 1) -> dic
         session=session, role="guest", agent="ssh", host="192.0.2.1", user="root", created_by=owner
     )
     run = Run.objects.create(
-        session=session,
-        target=target,
-        number=number,
-        kind="probes",
-        state="failed",
-        created_by=owner,
+        session=session, target=target, number=number, kind="probes", state="failed", created_by=owner
     )
     # A number of its own, so that no other session has a decision of the same one.
     decisions = 1 + Decision.objects.count()
     Decision.objects.create(session=session, number=decisions, title="t", proposed_by=owner)
     taken = intake.take_text(session, f"$ uname -r\n{session.pk}\n".encode(), user=owner)
-    link, _ = Link.make(
-        session, made_by=owner, person="the admin", purpose="why", hours=1, phases=[]
-    )
+    link, _ = Link.make(session, made_by=owner, person="the admin", purpose="why", hours=1, phases=[])
     key = StoredKey.objects.create(owner=owner, name="a key", kind="ssh-ed25519")
-    webhook = Webhook.objects.create(
-        session=session, url="https://1.1.1.1/", sealed="", key_id="", made_by=owner
-    )
+    webhook = Webhook.objects.create(session=session, url="https://1.1.1.1/", sealed="", key_id="", made_by=owner)
     other, _ = Link.make(session, made_by=owner, person="a", purpose="why", hours=1, phases=[])
     answer = Answer.objects.create(link=other, evidence=taken.evidence, understood=1)
     return {
@@ -173,9 +151,7 @@ def a_full_session(alice: User, bob: User) -> dict[str, Any]:
     link.save()
     _answered(link, alice)
     decision = _proposed(session, alice, "gpudirect_clique", "engine_profile")
-    Approval.objects.create(
-        decision=decision, by=bob, word="approved", content_sha256=decision.content_sha256
-    )
+    Approval.objects.create(decision=decision, by=bob, word="approved", content_sha256=decision.content_sha256)
     Decision.objects.filter(pk=decision.pk).update(state="approved")
     decision_apply(decision, user=alice, facts=facts_of(session))
     session.refresh_from_db()
@@ -221,11 +197,7 @@ def _runs(session: DiagnosisSession, user: User) -> None:
         )  # fmt: skip
         _run(session, machine, user, "probes", "succeeded")
     for target in session.targets.filter(beside=False):
-        for kind, state in (
-            ("probes", "partly"),
-            ("benchmark", "queued"),
-            ("benchmark", "running"),
-        ):
+        for kind, state in (("probes", "partly"), ("benchmark", "queued"), ("benchmark", "running")):
             _run(session, target, user, kind, state)
 
 

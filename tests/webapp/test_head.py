@@ -9,14 +9,7 @@ from django.contrib.auth.models import AnonymousUser
 
 from agents.facts import View
 from agents.probes import probes_for
-from tests.webapp.addresses import (
-    FOR_ADMINISTRATORS,
-    ONLY_POST,
-    PATTERNS,
-    address,
-    arguments_of,
-    browser_of,
-)
+from tests.webapp.addresses import FOR_ADMINISTRATORS, ONLY_POST, PATTERNS, address, arguments_of, browser_of
 from webapp.accounts.models import User
 from webapp.handoff.models import Download, Link
 from webapp.handoff.scripts import collector_for

@@ -56,12 +56,7 @@ def target_at(session: DiagnosisSession, user: User, port: int, **more: str) -> 
 
 @pytest.mark.parametrize("jump", [False, True])
 def test_a_member_cannot_make_peerpath_knock_on_doors(
-    browser: Client,
-    alice: User,
-    bob: User,
-    session_of_alice: DiagnosisSession,
-    listener: socket.socket,
-    jump: bool,
+    browser: Client, alice: User, bob: User, session_of_alice: DiagnosisSession, listener: socket.socket, jump: bool
 ) -> None:
     port = listener.getsockname()[1]
     more = {"jump": f"root@127.0.0.1:{port}"} if jump else {}
@@ -97,9 +92,7 @@ def test_a_member_cannot_hide_that_a_key_changed(
     browser: Client, alice: User, bob: User, session_of_alice: DiagnosisSession
 ) -> None:
     target = target_at(session_of_alice, alice, 22)
-    PinnedHostKey.objects.create(
-        session=session_of_alice, host=target.host, port=22, key_line="k", accepted_by=alice
-    )
+    PinnedHostKey.objects.create(session=session_of_alice, host=target.host, port=22, key_line="k", accepted_by=alice)
     address = f"/sessions/{session_of_alice.pk}/targets/{target.pk}/key/forget"
     typed = {"host": target.host, "port": "22", "confirm": target.host}
     assert browser.post(address, typed).status_code == 403
@@ -122,9 +115,7 @@ def test_a_member_runs_nothing_on_the_machine_that_an_administrator_added(
     assert not session.runs.exists()
 
 
-def test_a_paste_does_not_name_the_program_that_a_benchmark_runs(
-    carol: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_paste_does_not_name_the_program_that_a_benchmark_runs(carol: User, monkeypatch: pytest.MonkeyPatch) -> None:
     session = session_open(owner=carol, title="x")
     target = target_at(session, carol, 22)
     monkeypatch.setattr("webapp.triage.queue.send_run", lambda run_id: True)
@@ -138,12 +129,7 @@ def test_a_paste_does_not_name_the_program_that_a_benchmark_runs(
     def answered(text: str) -> None:
         reading = PYTHON_WITH_TORCH.known(text)
         evidence = intake._store(
-            session=session,
-            run=probing,
-            reader="x",
-            view=None,
-            origin="run",
-            kept=bodies.kept(text.encode()),
+            session=session, run=probing, reader="x", view=None, origin="run", kept=bodies.kept(text.encode())
         )
         intake._store_readings(evidence, (reading,))
 
@@ -184,9 +170,7 @@ def test_one_password_tried_at_many_names_is_slowed_too(client: Client) -> None:
     assert elsewhere.status_code == 403
 
 
-def test_a_blocked_sign_in_checks_no_password(
-    client: Client, alice: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_blocked_sign_in_checks_no_password(client: Client, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     typed = {"username": "alice", "password": "guess"}
     for _ in range(5):
         client.post("/sign-in", typed)
@@ -217,12 +201,8 @@ def test_cookies_are_out_of_reach_of_scripts_and_other_sites(client: Client, ali
         assert client.cookies[name]["samesite"] == "Lax"
 
 
-@pytest.mark.parametrize(
-    "name", ["alice\u200b", "\u202ealice", "ａｌｉｃｅ", "Alice", "ali\x00ce", " ", "PeerPath"]
-)
-def test_nobody_takes_a_name_that_reads_like_another_ones(
-    client: Client, alice: User, name: str
-) -> None:
+@pytest.mark.parametrize("name", ["alice\u200b", "\u202ealice", "ａｌｉｃｅ", "Alice", "ali\x00ce", " ", "PeerPath"])
+def test_nobody_takes_a_name_that_reads_like_another_ones(client: Client, alice: User, name: str) -> None:
     _, token = OneTimeLink.make(makes_admin=False)
     typed = {"username": name, "password": "correct horse battery"}
     assert client.post(f"/welcome/{token}", typed).status_code == 200
@@ -276,9 +256,7 @@ def test_numbers_that_no_machine_has_are_told_in_place(value: str) -> None:
     numbers.remove("parallelism__dp_attention")
     form = WorkloadForm({"title": "t"} | dict.fromkeys(numbers, value))
     assert numbers <= form.errors.keys()
-    assert PointForm(dict.fromkeys(PointForm.base_fields, value)).errors.keys() == {
-        *PointForm.base_fields
-    }
+    assert PointForm(dict.fromkeys(PointForm.base_fields, value)).errors.keys() == {*PointForm.base_fields}
 
 
 @pytest.mark.parametrize("line", ["9" * 5000, "²", "-1", "0", "1,,x"])
@@ -291,9 +269,7 @@ def test_odd_line_numbers_break_no_page(
 
 
 @pytest.mark.parametrize("version", ["9" * 5000, "²", "-1", "9" * 9])
-def test_odd_versions_overwrite_nothing(
-    browser: Client, session_of_alice: DiagnosisSession, version: str
-) -> None:
+def test_odd_versions_overwrite_nothing(browser: Client, session_of_alice: DiagnosisSession, version: str) -> None:
     typed = {"version": version, "own_words": "mine"}
     answer = browser.post(f"/sessions/{session_of_alice.pk}/hypothesis", typed)
     assert answer.status_code == 409
@@ -311,9 +287,7 @@ def test_one_endless_line_is_shown_in_part_and_says_so(
     assert browser.get(address, {"download": "1"}).content == raw
 
 
-def test_a_comment_is_no_place_for_a_log(
-    browser: Client, session_of_alice: DiagnosisSession
-) -> None:
+def test_a_comment_is_no_place_for_a_log(browser: Client, session_of_alice: DiagnosisSession) -> None:
     browser.post(f"/sessions/{session_of_alice.pk}/comment", {"text": "x" * 10_001})
     assert not session_of_alice.comments.exists()
 
@@ -337,9 +311,7 @@ def test_a_machine_that_prints_without_end_does_not_keep_the_pages_busy(
     assert ("Copy benchmark, so far" in page) is shown
     seen = page.partition("?seen=")[2].partition('"')[0]
     again = browser.get(
-        f"/sessions/{session_of_alice.pk}/runs/{run.pk}",
-        {"seen": seen},
-        headers={"hx-request": "true"},
+        f"/sessions/{session_of_alice.pk}/runs/{run.pk}", {"seen": seen}, headers={"hx-request": "true"}
     )
     assert again.status_code == 204
 
@@ -391,14 +363,9 @@ def test_words_with_their_meaning_stay_the_same_text(text: str) -> None:
 
 
 def test_an_export_that_cannot_be_redacted_is_not_given_at_all(
-    browser: Client,
-    alice: User,
-    session_of_alice: DiagnosisSession,
-    monkeypatch: pytest.MonkeyPatch,
+    browser: Client, alice: User, session_of_alice: DiagnosisSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Decision.objects.create(
-        session=session_of_alice, number=1, title="secret title", proposed_by=alice
-    )
+    Decision.objects.create(session=session_of_alice, number=1, title="secret title", proposed_by=alice)
     intake.take_text(session_of_alice, b"$ uname -r\n6.8\n", user=alice)
 
     def fails(*_: object) -> None:
@@ -412,16 +379,7 @@ def test_an_export_that_cannot_be_redacted_is_not_given_at_all(
 
 
 @pytest.mark.parametrize(
-    "path",
-    [
-        "/",
-        "/sign-in",
-        "/nope",
-        "/static/nope.css",
-        "/api/v1/nope",
-        "/api/v1/me",
-        "/sessions/{}/report.md",
-    ],
+    "path", ["/", "/sign-in", "/nope", "/static/nope.css", "/api/v1/nope", "/api/v1/me", "/sessions/{}/report.md"]
 )
 def test_every_answer_is_guarded_and_is_one_persons(
     browser: Client, session_of_alice: DiagnosisSession, path: str
@@ -466,9 +424,7 @@ def test_error_pages_are_plain_and_say_nothing_of_the_inside(
 # --- records ---------------------------------------------------------------------------------------
 
 
-def test_a_whole_chain_is_whole_and_every_tampering_shows(
-    alice: User, session_of_alice: DiagnosisSession
-) -> None:
+def test_a_whole_chain_is_whole_and_every_tampering_shows(alice: User, session_of_alice: DiagnosisSession) -> None:
     for number in range(4):
         Event.record(session_of_alice, "step_saved", alice, step="é", n=[number, None, 0.1])
     assert Event.first_broken(session_of_alice) is None

@@ -11,14 +11,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from tests.webapp.addresses import (
-    CONVERTERS,
-    FOR_ADMINISTRATORS,
-    ONLY_POST,
-    PATTERNS,
-    address,
-    arguments_of,
-)
+from tests.webapp.addresses import CONVERTERS, FOR_ADMINISTRATORS, ONLY_POST, PATTERNS, address, arguments_of
 from webapp.accounts.models import GIVEN, Role, User
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.sessions import member_add, session_open
@@ -61,10 +54,7 @@ OF_ITS_PARTS = sorted(
     name
     for name in OF_A_SESSION
     if CONVERTERS[name]
-    & {
-        *("target_id", "run_id", "run_number", "name", "number"),
-        *("link_id", "answer_id", "sha256", "webhook_id"),
-    }
+    & {*("target_id", "run_id", "run_number", "name", "number"), *("link_id", "answer_id", "sha256", "webhook_id")}
 )
 
 
@@ -87,12 +77,7 @@ def signed_in() -> Callable[[User], Client]:
 def everything(parts: dict[str, Any]) -> tuple[int, int, int, int]:
     """How much of the session there is, to see whether a refused request changed something."""
     session = DiagnosisSession.objects.get(pk=parts["session_id"])
-    return (
-        session.events.count(),
-        session.evidence.count(),
-        session.members.count(),
-        session.comments.count(),
-    )
+    return (session.events.count(), session.evidence.count(), session.members.count(), session.comments.count())
 
 
 def test_every_address_is_known_to_these_tests() -> None:
@@ -103,9 +88,7 @@ def test_every_address_is_known_to_these_tests() -> None:
 
 @pytest.mark.parametrize("method", ["get", "post"])
 @pytest.mark.parametrize("name", sorted(PATTERNS.keys() - OPEN_TO_ALL))
-def test_who_is_not_signed_in_is_sent_to_sign_in(
-    client: Client, parts: dict[str, Any], name: str, method: str
-) -> None:
+def test_who_is_not_signed_in_is_sent_to_sign_in(client: Client, parts: dict[str, Any], name: str, method: str) -> None:
     before = everything(parts)
     answer = getattr(client, method)(address(name, parts))
     assert answer.status_code == 302
@@ -133,12 +116,7 @@ def test_a_stranger_cannot_tell_a_session_from_none(
 @pytest.mark.parametrize("method", ["get", "post"])
 @pytest.mark.parametrize("name", OF_ITS_PARTS)
 def test_a_thing_of_another_session_is_not_reached_through_ones_own(
-    signed_in: Callable[[User], Client],
-    alice: User,
-    bob: User,
-    parts: dict[str, Any],
-    name: str,
-    method: str,
+    signed_in: Callable[[User], Client], alice: User, bob: User, parts: dict[str, Any], name: str, method: str
 ) -> None:
     own = session_open(owner=bob, title="Bob's own")
     answer = getattr(signed_in(bob), method)(address(name, {**parts, "session_id": own.pk}))
@@ -159,9 +137,7 @@ def test_what_changes_something_is_only_taken_by_post(
 
 
 @pytest.mark.parametrize("name", sorted(PATTERNS))
-def test_no_post_is_taken_without_the_token_of_a_page(
-    carol: User, parts: dict[str, Any], name: str
-) -> None:
+def test_no_post_is_taken_without_the_token_of_a_page(carol: User, parts: dict[str, Any], name: str) -> None:
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(carol)
     answer = browser.post(address(name, parts))
@@ -171,12 +147,7 @@ def test_no_post_is_taken_without_the_token_of_a_page(
 
 @pytest.mark.parametrize("name", [n for n in OF_A_SESSION if n not in ONLY_POST])
 def test_members_and_administrators_see_the_session(
-    signed_in: Callable[[User], Client],
-    alice: User,
-    bob: User,
-    carol: User,
-    parts: dict[str, Any],
-    name: str,
+    signed_in: Callable[[User], Client], alice: User, bob: User, carol: User, parts: dict[str, Any], name: str
 ) -> None:
     member_add(DiagnosisSession.objects.get(pk=parts["session_id"]), user=bob, added_by=alice)
     for user in (alice, bob) if name == "triage:host_key" else (alice, bob, carol):
@@ -185,9 +156,7 @@ def test_members_and_administrators_see_the_session(
 
 
 @pytest.mark.parametrize("name", sorted(FOR_ADMINISTRATORS))
-def test_people_are_for_administrators(
-    signed_in: Callable[[User], Client], bob: User, carol: User, name: str
-) -> None:
+def test_people_are_for_administrators(signed_in: Callable[[User], Client], bob: User, carol: User, name: str) -> None:
     method = "post" if name in ONLY_POST else "get"
     refused = getattr(signed_in(bob), method)(address(name, {}))
     assert refused.status_code == 403
@@ -199,23 +168,13 @@ def test_people_are_for_administrators(
 # What a role below an operator's may do besides reading; a new address that changes something is the
 # operators' until it is named here.
 FOR_REVIEWERS = {"review:comment", "review:judge"}
-ALSO_NEED_AN_ADMINISTRATOR = {
-    "triage:add_target",
-    "triage:machines",
-    "triage:host_key",
-    "triage:forget_key",
-}
+ALSO_NEED_AN_ADMINISTRATOR = {"triage:add_target", "triage:machines", "triage:host_key", "triage:forget_key"}
 
 
 @pytest.mark.parametrize("name", OF_A_SESSION)
 @pytest.mark.parametrize("role", [role for role, _ in GIVEN])
 def test_a_role_changes_what_it_may_and_nothing_else(
-    signed_in: Callable[[User], Client],
-    alice: User,
-    bob: User,
-    parts: dict[str, Any],
-    name: str,
-    role: str,
+    signed_in: Callable[[User], Client], alice: User, bob: User, parts: dict[str, Any], name: str, role: str
 ) -> None:
     session = DiagnosisSession.objects.get(pk=parts["session_id"])
     member_add(session, user=bob, added_by=alice, role=role)
@@ -233,9 +192,7 @@ def test_a_role_changes_what_it_may_and_nothing_else(
 
 
 @pytest.mark.parametrize("role", [role for role, _ in GIVEN])
-def test_only_an_operators_account_opens_sessions(
-    signed_in: Callable[[User], Client], bob: User, role: str
-) -> None:
+def test_only_an_operators_account_opens_sessions(signed_in: Callable[[User], Client], bob: User, role: str) -> None:
     User.objects.filter(pk=bob.pk).update(role=role)
     for name in ("triage:open_session", "triage:read_outputs", "triage:sample"):
         answer = signed_in(bob).post(reverse(name), {"stage": "none"})

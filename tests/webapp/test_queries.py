@@ -10,14 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from tests.webapp.addresses import (
-    FOR_ADMINISTRATORS,
-    PAGES,
-    a_full_session,
-    address,
-    asked_in,
-    browser_of,
-)
+from tests.webapp.addresses import FOR_ADMINISTRATORS, PAGES, a_full_session, address, asked_in, browser_of
 from webapp.accounts.models import User
 from webapp.triage.models import Visit
 
@@ -42,9 +35,4 @@ def test_every_page_asks_at_most_ten_times(alice: User, bob: User, carol: User) 
         asked[name, answer.status_code] = asked_in(queries)
     many = {page: n for page, n in asked.items() if n > MOST}
     assert many == {}
-    assert {status for _, status in asked} <= {
-        200,
-        302,
-        404,
-        410,
-    }  # what needs a token has none here
+    assert {status for _, status in asked} <= {200, 302, 404, 410}  # what needs a token has none here

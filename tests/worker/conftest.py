@@ -89,9 +89,7 @@ def wait_until(what: Callable[[], object], seconds: float = 30.0) -> None:
         time.sleep(0.02)
 
 
-def manage(
-    *arguments: str, env: dict[str, str], stderr: int = subprocess.STDOUT
-) -> subprocess.Popen[str]:
+def manage(*arguments: str, env: dict[str, str], stderr: int = subprocess.STDOUT) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "manage.py", *arguments],
         cwd=ROOT,

@@ -51,11 +51,7 @@ def run(env: Env, *arguments: str, code: int = 0) -> str:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def used(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Env]:
     """An installation in which the sample case was opened."""
-    env = {
-        "PEERPATH_DATA": str(tmp_path / "data"),
-        "PEERPATH_DATABASE_URL": "",
-        "PEERPATH_REDIS_URL": "",
-    }
+    env = {"PEERPATH_DATA": str(tmp_path / "data"), "PEERPATH_DATABASE_URL": "", "PEERPATH_REDIS_URL": ""}
     url = request.getfixturevalue("postgresql_url") if request.param == "postgresql" else ""
     if url:
         with psycopg.connect(url, autocommit=True) as server:

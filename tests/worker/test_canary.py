@@ -72,9 +72,7 @@ class Listening:
     def __init__(self, redis_port: int) -> None:
         self.seen = bytearray()
         self._stop = threading.Event()
-        self._monitor = subprocess.Popen(
-            ["redis-cli", "-p", str(redis_port), "monitor"], stdout=subprocess.PIPE
-        )
+        self._monitor = subprocess.Popen(["redis-cli", "-p", str(redis_port), "monitor"], stdout=subprocess.PIPE)
         self._thread = threading.Thread(target=self._sample)
         self._thread.start()
 
@@ -156,9 +154,7 @@ def test_no_secret_is_found_where_it_must_not_be(
     call_command("rotate_keys")
     with pytest.raises(KeyRefusedError) as caught:
         key_add(admin, name="x", private_key=canaries["key"], passphrase=PASSPHRASE + "-wrong")
-    canaries["token"] = Link.make(
-        session, made_by=admin, person="the admin", purpose="why", hours=1, phases=[]
-    )[1]
+    canaries["token"] = Link.make(session, made_by=admin, person="the admin", purpose="why", hours=1, phases=[])[1]
     browser.get(f"/link/{canaries['token']}")
     canaries |= of_programs(session, admin, browser)
     pages |= everything_shown(browser, session, admin)
@@ -176,12 +172,7 @@ def test_no_secret_is_found_where_it_must_not_be(
     assert f"-p\0{redis_port}".encode() in seen["argv and Redis"], "process lists were read"
     for name, secret in canaries.items():
         assert any(form in secret.encode() for form in forms_of({name: secret})), "it can be found"
-    found = {
-        (where, name)
-        for where, text in seen.items()
-        for form, name in forms_of(canaries).items()
-        if form in text
-    }
+    found = {(where, name) for where, text in seen.items() for form, name in forms_of(canaries).items() if form in text}
     assert not found
 
 
@@ -233,9 +224,7 @@ def run(target: Target, admin: User) -> Run:
 
 def refused_there(target: Target, admin: User, sshd: Sshd) -> Run:
     """The machine takes the key back. The worker's kept connection ends first."""
-    subprocess.run(
-        ["cp", sshd.folder / "stranger_key.pub", sshd.folder / "authorized_keys"], check=True
-    )
+    subprocess.run(["cp", sshd.folder / "stranger_key.pub", sshd.folder / "authorized_keys"], check=True)
     sshd.stop()
     sshd.start()
     return run(target, admin)

@@ -27,11 +27,7 @@ pytestmark = pytest.mark.service  # whole processes take seconds to start
 @pytest.fixture
 def alone(tmp_path: Path) -> dict[str, str]:
     """An installation of its own, without services."""
-    return {
-        "PEERPATH_DATA": str(tmp_path / "data"),
-        "PEERPATH_REDIS_URL": "",
-        "PEERPATH_DATABASE_URL": "",
-    }
+    return {"PEERPATH_DATA": str(tmp_path / "data"), "PEERPATH_REDIS_URL": "", "PEERPATH_DATABASE_URL": ""}
 
 
 def answers(url: str) -> bool:
@@ -72,17 +68,11 @@ def test_a_number_that_is_no_port_is_not_served_at_another(alone: dict[str, str]
     assert said == "CommandError: 70000 is not a port; ports are 1 to 65535\n"
 
 
-def test_bench_prints_result_lines_and_nothing_else(
-    alone: dict[str, str], tools: Callable[[str, str], Path]
-) -> None:
+def test_bench_prints_result_lines_and_nothing_else(alone: dict[str, str], tools: Callable[[str, str], Path]) -> None:
     python = tools("py", PRINTS + END)
     done = bench(alone, "local:", "copy", "--json", "--python", str(python))
     assert done.returncode == 0
-    assert [json.loads(line) for line in done.stdout.splitlines()] == [
-        json.loads(HEAD),
-        json.loads(ROW),
-        {"end": True},
-    ]
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [json.loads(HEAD), json.loads(ROW), {"end": True}]
     assert "loads the machine" in done.stderr
 
 

@@ -33,9 +33,7 @@ def redis_url(redis_proc: object, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def worker(
-    redis_url: str, database_folder: Path
-) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+def worker(redis_url: str, database_folder: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Starts worker processes on the tests' database; ends those that still run."""
     started: list[subprocess.Popen[bytes]] = []
 
@@ -43,9 +41,7 @@ def worker(
         process = subprocess.Popen(
             [sys.executable, "-m", "celery", "-A", "worker.celery_app", "worker", "-l", "warning"],
             cwd=ROOT,
-            env=os.environ
-            | {"PEERPATH_REDIS_URL": redis_url, "PEERPATH_DATA": str(database_folder)}
-            | settings,
+            env=os.environ | {"PEERPATH_REDIS_URL": redis_url, "PEERPATH_DATA": str(database_folder)} | settings,
         )
         started.append(process)
         return process
@@ -57,10 +53,7 @@ def worker(
 
 
 def test_a_killed_worker_loses_its_run_but_nothing_that_had_come(
-    here: Target,
-    admin: User,
-    worker: Callable[..., subprocess.Popen[bytes]],
-    hanging_smi: Path,
+    here: Target, admin: User, worker: Callable[..., subprocess.Popen[bytes]], hanging_smi: Path
 ) -> None:
     run = runs.queue_probes(here.session, here, admin, [QUICK, HANGS])
     first = worker()
@@ -90,10 +83,7 @@ def test_a_killed_worker_loses_its_run_but_nothing_that_had_come(
 
 
 def test_a_worker_asked_to_end_hands_its_run_to_the_next_one(
-    here: Target,
-    admin: User,
-    worker: Callable[..., subprocess.Popen[bytes]],
-    hanging_smi: Path,
+    here: Target, admin: User, worker: Callable[..., subprocess.Popen[bytes]], hanging_smi: Path
 ) -> None:
     run = runs.queue_probes(here.session, here, admin, [QUICK, HANGS])
     process = worker(PEERPATH_DRAIN_S="0")
@@ -147,10 +137,7 @@ def test_a_message_that_redis_delivers_again_begins_nothing_twice(
 
 
 def test_a_run_whose_message_a_flushed_redis_lost_is_still_done(
-    here: Target,
-    admin: User,
-    worker: Callable[..., subprocess.Popen[bytes]],
-    redis_url: str,
+    here: Target, admin: User, worker: Callable[..., subprocess.Popen[bytes]], redis_url: str
 ) -> None:
     run = runs.queue_probes(here.session, here, admin, [QUICK])
     with queue.celery.connection_for_write() as conn:
@@ -162,11 +149,7 @@ def test_a_run_whose_message_a_flushed_redis_lost_is_still_done(
 
 
 def test_a_worker_survives_a_redis_that_was_killed_and_came_back(
-    here: Target,
-    admin: User,
-    database_folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    here: Target, admin: User, database_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port = port_for.select_random()
     url = f"redis://127.0.0.1:{port}/0"

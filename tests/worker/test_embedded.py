@@ -30,9 +30,7 @@ def worker(transactional_db: None) -> Iterator[embedded.Embedded]:
     assert not any(thread.is_alive() for thread in running.threads)
 
 
-def test_runs_are_worked_on_by_threads_of_this_process(
-    worker: embedded.Embedded, here: Target, admin: User
-) -> None:
+def test_runs_are_worked_on_by_threads_of_this_process(worker: embedded.Embedded, here: Target, admin: User) -> None:
     for _ in range(3):
         runs.queue_probes(here.session, here, admin, ["guest.kernel_cmdline"])
     wait_until(lambda: not Run.objects.filter(ended_at=None).exists())

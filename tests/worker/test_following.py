@@ -14,9 +14,7 @@ def test_news_becomes_a_digest_and_is_no_news_then(session: DiagnosisSession) ->
     assert not News.objects.filter(session=session).exists()
 
 
-def test_a_session_that_cannot_be_read_keeps_no_other_from_its_news(
-    session: DiagnosisSession,
-) -> None:
+def test_a_session_that_cannot_be_read_keeps_no_other_from_its_news(session: DiagnosisSession) -> None:
     """A workload of another shape than any version saved makes its diagnosis fail."""
     broken = DiagnosisSession.objects.create(owner=session.owner, title="b", workload=["no table"])
     for one in (broken, session):

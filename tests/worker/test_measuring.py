@@ -33,9 +33,7 @@ def measure(target: Target, user: User, interpreter: Path) -> Run:
     return runs.queue_benchmark(target.session, target, user, "bench.copy", arguments)
 
 
-def test_a_benchmark_is_stored_and_read(
-    here: Target, admin: User, tools: Callable[[str, str], Path]
-) -> None:
+def test_a_benchmark_is_stored_and_read(here: Target, admin: User, tools: Callable[[str, str], Path]) -> None:
     run = measure(here, admin, tools("py", PRINTS + END))
     tasks.run(str(run.pk))
     run.refresh_from_db()
@@ -92,9 +90,7 @@ def test_a_benchmark_that_measured_nothing_has_not_succeeded(
     tasks.run(str(run.pk))
     run.refresh_from_db()
     assert run.state == RunState.FAILED
-    assert run.problem.startswith(
-        f"The program ended with exit code 0, but nothing was measured: {why}"
-    )
+    assert run.problem.startswith(f"The program ended with exit code 0, but nothing was measured: {why}")
     assert run.problem.endswith("odd")
     finished = here.session.events.filter(kind="run_finished").get()
     assert finished.data["state"] == "failed"  # what notices and the API tell
@@ -150,8 +146,7 @@ def test_a_reference_tool_runs_when_this_machines_probe_found_it(
     tools("nvidia-smi", "[ \"$1\" != -L ] || echo 'GPU 0: NVIDIA H200'")
     tools(
         "all_reduce_perf",
-        "echo '# nThread 1 nGpus 2 graph: 20'\n"
-        "echo '12288 6144 bfloat16 sum -1 7.50 1.64 1.64 0 7.48 1.64 1.64 0'",
+        "echo '# nThread 1 nGpus 2 graph: 20'\necho '12288 6144 bfloat16 sum -1 7.50 1.64 1.64 0 7.48 1.64 1.64 0'",
     )
     early = runs.queue_benchmark(here.session, here, admin, "bench.nccl_tests")
     tasks.run(str(early.pk))

@@ -31,13 +31,7 @@ def silent(session: DiagnosisSession, admin: User, host_key: HostKey) -> Iterato
             accepted_by=admin,
         )
         yield Target.objects.create(
-            session=session,
-            role="guest",
-            agent="ssh",
-            host="127.0.0.1",
-            port=port,
-            user="nobody",
-            created_by=admin,
+            session=session, role="guest", agent="ssh", host="127.0.0.1", port=port, user="nobody", created_by=admin
         )
 
 
@@ -47,9 +41,7 @@ def host_key() -> HostKey:
     return from_key(asyncssh.generate_private_key("ssh-ed25519").convert_to_public())
 
 
-def test_who_waits_for_a_silent_machine_keeps_no_place(
-    silent: Target, here: Target, admin: User
-) -> None:
+def test_who_waits_for_a_silent_machine_keeps_no_place(silent: Target, here: Target, admin: User) -> None:
     waits = runs.queue_probes(silent.session, silent, admin, [QUICK])
     works = runs.queue_probes(here.session, here, admin, [QUICK])
     thread = in_thread(waits)

@@ -59,9 +59,7 @@ def test_a_tool_that_is_missing_is_an_answer(here: Target, admin: User) -> None:
     assert run.evidence.get().readings.get(fact_id="guest.p2p_read").kind == "unsupported"
 
 
-def test_cancelling_kills_what_runs_there_and_keeps_what_had_come(
-    here: Target, admin: User, hanging_smi: Path
-) -> None:
+def test_cancelling_kills_what_runs_there_and_keeps_what_had_come(here: Target, admin: User, hanging_smi: Path) -> None:
     run = queue(here, admin, QUICK, HANGS)
     thread = in_thread(run)
     wait_until(hanging_smi.exists)
@@ -145,9 +143,7 @@ def test_a_process_asked_to_end_stops_its_runs_and_hands_them_back(
     assert run.chunks.count() > kept
 
 
-def test_this_machine_itself_is_for_administrators_even_when_queued_before(
-    here: Target, admin: User
-) -> None:
+def test_this_machine_itself_is_for_administrators_even_when_queued_before(here: Target, admin: User) -> None:
     run = queue(here, admin, QUICK)
     User.objects.filter(pk=admin.pk).update(is_staff=False)
     tasks.run(str(run.pk))

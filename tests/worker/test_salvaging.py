@@ -47,9 +47,7 @@ def test_a_run_goes_on_while_the_bucket_is_away_and_is_read_when_it_is_back(
     assert Event.first_broken(here.session) is None
 
 
-def test_an_answer_that_was_cut_off_is_read_as_far_as_it_came(
-    here: Target, admin: User, bucket: Bucket
-) -> None:
+def test_an_answer_that_was_cut_off_is_read_as_far_as_it_came(here: Target, admin: User, bucket: Bucket) -> None:
     bucket.stop()
     run = runs.queue_probes(here.session, here, admin, [QUICK])
     tasks.run(str(run.pk))
@@ -62,9 +60,7 @@ def test_an_answer_that_was_cut_off_is_read_as_far_as_it_came(
     assert run.evidence.get(reader=QUICK).meta["truncated"] is True
 
 
-def test_what_was_purged_meanwhile_is_not_called_read(
-    here: Target, admin: User, bucket: Bucket
-) -> None:
+def test_what_was_purged_meanwhile_is_not_called_read(here: Target, admin: User, bucket: Bucket) -> None:
     bucket.stop()
     run = runs.queue_probes(here.session, here, admin, [QUICK])
     tasks.run(str(run.pk))

@@ -55,9 +55,7 @@ def sshd(tmp_path: Path) -> Iterator[int]:
         f"SetEnv=PATH={tmp_path}/bin:/usr/local/bin:/usr/bin:/bin",
     )
     options = [part for setting in settings for part in ("-o", setting)]
-    server = subprocess.Popen(
-        ["/usr/sbin/sshd", "-D", "-e", "-f", "/dev/null", *options], stderr=subprocess.DEVNULL
-    )
+    server = subprocess.Popen(["/usr/sbin/sshd", "-D", "-e", "-f", "/dev/null", *options], stderr=subprocess.DEVNULL)
     wait_until(lambda: _answers(port))
     yield port
     server.terminate()
@@ -104,9 +102,7 @@ def done(target: Target, by: User) -> Run:
     return run
 
 
-def test_no_accepted_key_no_run_and_nothing_is_accepted_by_itself(
-    machine: Target, admin: User
-) -> None:
+def test_no_accepted_key_no_run_and_nothing_is_accepted_by_itself(machine: Target, admin: User) -> None:
     run = done(machine, admin)
     assert run.state == RunState.FAILED
     assert "has not been accepted yet" in run.problem
@@ -115,9 +111,7 @@ def test_no_accepted_key_no_run_and_nothing_is_accepted_by_itself(
     assert not PinnedHostKey.objects.exists()
 
 
-def test_the_accepted_key_opens_it_and_another_one_blocks_it(
-    machine: Target, admin: User, tmp_path: Path
-) -> None:
+def test_the_accepted_key_opens_it_and_another_one_blocks_it(machine: Target, admin: User, tmp_path: Path) -> None:
     accept(machine, asyncio.run(fetch_host_key("127.0.0.1", machine.port)), admin)
     run = done(machine, admin)
     assert (run.state, run.problem) == (RunState.SUCCEEDED, "")
@@ -130,9 +124,7 @@ def test_the_accepted_key_opens_it_and_another_one_blocks_it(
     assert "not the accepted one" in blocked.problem
 
 
-def cancelled_while_frozen(
-    machine: Target, admin: User, hanging_smi: Path, *, whole: bool
-) -> tuple[Run, int]:
+def cancelled_while_frozen(machine: Target, admin: User, hanging_smi: Path, *, whole: bool) -> tuple[Run, int]:
     """A run that hangs, cancelled while what serves its connection is frozen; whole: new ones are not
     served either. With the process that it had started there."""
     accept(machine, asyncio.run(fetch_host_key("127.0.0.1", machine.port)), admin)
@@ -157,21 +149,13 @@ def cancelled_while_frozen(
 
 
 def test_a_cancel_that_cannot_be_confirmed_says_so(
-    machine: Target,
-    admin: User,
-    monkeypatch: pytest.MonkeyPatch,
-    client: Client,
-    hanging_smi: Path,
+    machine: Target, admin: User, monkeypatch: pytest.MonkeyPatch, client: Client, hanging_smi: Path
 ) -> None:
     """The machine froze: nobody can look whether the run's processes have ended."""
     monkeypatch.setattr(ssh, "_SWEEP_S", 1.0)
     monkeypatch.setattr(ssh, "_RECONNECT_S", 1.0)
     run, _ = cancelled_while_frozen(machine, admin, hanging_smi, whole=True)
-    assert (run.state, run.failure, run.cancel_failed) == (
-        RunState.CANCELLED,
-        "CancelFailed",
-        True,
-    )
+    assert (run.state, run.failure, run.cancel_failed) == (RunState.CANCELLED, "CancelFailed", True)
     assert "could not be checked" in run.problem
     client.force_login(admin)
     page = client.get(f"/sessions/{run.session_id}/runs/{run.pk}").content.decode()
@@ -222,9 +206,7 @@ def listeners_of(port: int) -> list[int]:
     return found
 
 
-def test_with_several_people_only_administrators_use_this_machines_keys(
-    machine: Target, admin: User
-) -> None:
+def test_with_several_people_only_administrators_use_this_machines_keys(machine: Target, admin: User) -> None:
     operator = User.objects.create(username="olga")
     member_add(machine.session, user=operator, added_by=admin)
     with pytest.raises(credentials.RefusedError, match="administrator"):

@@ -25,9 +25,7 @@ class WelcomeForm(forms.Form):
         if not name or not name.isprintable():
             raise forms.ValidationError("Use letters, digits and signs that can be seen.")
         if name.casefold() == "peerpath":
-            raise forms.ValidationError(
-                "What Peerpath does by itself is signed so; choose another."
-            )
+            raise forms.ValidationError("What Peerpath does by itself is signed so; choose another.")
         if name.casefold().endswith(ELSEWHERE):
             raise forms.ValidationError(f"Names that end with “{ELSEWHERE.strip()}” are kept.")
         if User.objects.filter(username__iexact=name).exists():
@@ -72,10 +70,7 @@ class TokenForm(forms.Form):
     )
     name = forms.CharField(label="What for", max_length=60, strip=True)
     scopes = forms.MultipleChoiceField(
-        label="It may",
-        choices=MEANINGS,
-        widget=forms.CheckboxSelectMultiple,
-        initial=[Scope.READ.value],
+        label="It may", choices=MEANINGS, widget=forms.CheckboxSelectMultiple, initial=[Scope.READ.value]
     )
     days = forms.TypedChoiceField(label="Good for", choices=LIFETIMES, coerce=int, initial=30)
 

@@ -109,10 +109,7 @@ class OneTimeLink(models.Model):
         """The link of this token, if it is neither used nor expired, and who invited still may."""
         invited = models.Q(invited_by__is_active=True, invited_by__is_staff=True)
         found = cls.objects.filter(
-            models.Q(invited_by=None) | invited,
-            token_sha256=_hash(token),
-            used_at=None,
-            expires_at__gt=timezone.now(),
+            models.Q(invited_by=None) | invited, token_sha256=_hash(token), used_at=None, expires_at__gt=timezone.now()
         )
         link = found.select_related("made_with__owner").first()
         by_program = link.made_with if link else None
@@ -121,9 +118,7 @@ class OneTimeLink(models.Model):
     def redeem(self, user: User) -> bool:
         """Saves the user and marks the link used; False when someone used it in between."""
         with transaction.atomic():
-            won = OneTimeLink.objects.filter(pk=self.pk, used_at=None).update(
-                used_at=timezone.now()
-            )
+            won = OneTimeLink.objects.filter(pk=self.pk, used_at=None).update(used_at=timezone.now())
             if not won:
                 return False
             user.is_staff = user.is_superuser = self.makes_admin

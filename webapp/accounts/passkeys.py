@@ -105,9 +105,7 @@ def ask(user: User) -> Asked | None:
     known = _known(user)
     if not known or not place():
         return None
-    made = generate_authentication_options(
-        rp_id=place(), allow_credentials=known, user_verification=_VERIFIED
-    )
+    made = generate_authentication_options(rp_id=place(), allow_credentials=known, user_verification=_VERIFIED)
     return Asked(options_to_json(made), bytes_to_base64url(made.challenge))
 
 

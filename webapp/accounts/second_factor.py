@@ -104,8 +104,7 @@ def _takes(authenticator: Authenticator, code: str) -> bool:
     now = timezone.now()
     free = Q(wait_until=None) | Q(wait_until__lte=now)
     counted = Authenticator.objects.filter(free, pk=authenticator.pk).update(
-        wrong=F("wrong") + 1,
-        wait_until=Case(When(wrong__gte=TRIES - 1, then=Value(now + WAIT)), default=None),
+        wrong=F("wrong") + 1, wait_until=Case(When(wrong__gte=TRIES - 1, then=Value(now + WAIT)), default=None)
     )
     if not counted:
         raise MustWaitError
@@ -129,11 +128,7 @@ def _is_current(authenticator: Authenticator, code: str) -> bool:
 
 
 def _is_recovery(user: User, code: str) -> bool:
-    return bool(
-        RecoveryCode.objects.filter(user=user, sha256=_hash(code), used_at=None).update(
-            used_at=timezone.now()
-        )
-    )
+    return bool(RecoveryCode.objects.filter(user=user, sha256=_hash(code), used_at=None).update(used_at=timezone.now()))
 
 
 def _new_recovery_codes(user: User) -> list[str]:

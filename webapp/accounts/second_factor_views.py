@@ -92,20 +92,14 @@ def manage(request: HttpRequest) -> HttpResponse:
     context = {"nav": "account", "made": made, "problem": problem, **_state(user)}
     if context["on"]:
         context |= passkeys_of(request, user)
-    return TemplateResponse(
-        request, "accounts/second_factor.html", context, status=403 if problem else 200
-    )
+    return TemplateResponse(request, "accounts/second_factor.html", context, status=403 if problem else 200)
 
 
 def _state(user: User) -> dict[str, object]:
     if second_factor.is_on(user):
         return {"on": True, "left": second_factor.recovery_codes_left(user)}
     waiting = getattr(user, "authenticator", None) or second_factor.begin(user)
-    return {
-        "on": False,
-        "qr": _drawn(second_factor.address(waiting)),
-        "secret": second_factor.text_secret(waiting),
-    }
+    return {"on": False, "qr": _drawn(second_factor.address(waiting)), "secret": second_factor.text_secret(waiting)}
 
 
 def _drawn(address: str) -> SafeString:

@@ -10,9 +10,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from webapp.accounts.models import User
 
-PASSED = (
-    "password_passed"  # in a browser's session: whose password was right, when, and where to next
-)
+PASSED = "password_passed"  # in a browser's session: whose password was right, when, and where to next
 
 
 def ask_for_code(request: HttpRequest, user: User, target: str) -> HttpResponseRedirect:

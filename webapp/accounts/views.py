@@ -55,9 +55,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if not throttle.may_try(name, address):
         # An unbound form: a bound one would check the password to draw itself.
         again = AuthenticationForm(request, initial={"username": name})
-        return _sign_in_page(
-            request, again, "Too many wrong passwords. Wait a minute and try again.", 429
-        )
+        return _sign_in_page(request, again, "Too many wrong passwords. Wait a minute and try again.", 429)
     if not form.is_valid():
         return _sign_in_page(request, form, "That name and password do not go together.", 403)
     throttle.succeeded(name, address)
@@ -68,9 +66,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     return following(request, request.POST.get("next", ""))
 
 
-def _sign_in_page(
-    request: HttpRequest, form: AuthenticationForm, problem: str = "", status: int = 200
-) -> HttpResponse:
+def _sign_in_page(request: HttpRequest, form: AuthenticationForm, problem: str = "", status: int = 200) -> HttpResponse:
     context = {
         "form": form,
         "problem": problem,

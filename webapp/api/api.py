@@ -50,9 +50,7 @@ DESCRIPTION = (
     "in each session. Every error is a problem (RFC 9457). How a person signs in stays with the browser: no "
     "token makes a token, or changes a password, a mail address, a passkey or a second factor of its owner's."
 )
-TOO_LONG = (
-    "The address is longer than 4094 bytes; the HTTP server itself says so, and in no problem."
-)
+TOO_LONG = "The address is longer than 4094 bytes; the HTTP server itself says so, and in no problem."
 # What each kind of operation may answer besides its success; RFC 9110 and RFC 6585 have the numbers.
 _ANY = {
     400: "The request cannot be read.",
@@ -156,12 +154,7 @@ class Api(NinjaAPI):
 
 
 api = Api(
-    title="Peerpath",
-    version="1",
-    description=DESCRIPTION,
-    urls_namespace="api",
-    docs_url=None,
-    parser=PlainParser(),
+    title="Peerpath", version="1", description=DESCRIPTION, urls_namespace="api", docs_url=None, parser=PlainParser()
 )
 for router in (
     sessions.router,
@@ -224,9 +217,6 @@ def _too_large(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
 
 @api.exception_handler(ValidationError)
 def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
-    errors = [
-        {"where": ".".join(str(part) for part in one["loc"]), "what": one["msg"]}
-        for one in error.errors
-    ]
+    errors = [{"where": ".".join(str(part) for part in one["loc"]), "what": one["msg"]} for one in error.errors]
     said = "; ".join(f"{one['where']}: {one['what']}" for one in errors[:5])
     return problem(422, f"Something cannot be used: {said}", errors=errors)

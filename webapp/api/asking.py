@@ -27,8 +27,6 @@ def administrator(request: HttpRequest) -> User:
     return user
 
 
-def session_of(
-    request: HttpRequest, session_id: UUID, least: Role = Role.VIEWER
-) -> DiagnosisSession:
+def session_of(request: HttpRequest, session_id: UUID, least: Role = Role.VIEWER) -> DiagnosisSession:
     """As the pages' own: Http404 for who may not see it, PermissionDenied for a role below `least`."""
     return session_for(acting(request), session_id, least)

@@ -72,9 +72,7 @@ def _found(text: str, address: str) -> ApiToken:
     # What cannot be a token is no guess at one.
     if handle and not throttle.may_try(f"token {handle}", address):
         raise RefusedError(
-            429,
-            "Too many wrong tokens. Wait a minute and try again.",
-            {"Retry-After": str(throttle.WAIT_S)},
+            429, "Too many wrong tokens. Wait a minute and try again.", {"Retry-After": str(throttle.WAIT_S)}
         )
     raise RefusedError(
         401,

@@ -24,10 +24,7 @@ from webapp.api.remote.command import Command
 from webapp.api.server import FAILED, Server, StopError, address, token_from
 
 # As --help lists them.
-TOPICS = (
-    *(sessions, evidence, machines, keys, groups, reasoning, decisions, trials, links),
-    *(people, telling),
-)
+TOPICS = (*(sessions, evidence, machines, keys, groups, reasoning, decisions, trials, links), *(people, telling))
 
 
 def main(argv: list[str]) -> int:
@@ -53,9 +50,7 @@ def command_line() -> argparse.ArgumentParser:
         "4 unreachable or refused, 5 partly.",
     )
     parser.add_argument("url", help="https://peerpath.example")
-    parser.add_argument(
-        "--token-file", type=Path, metavar="FILE", help="mode 0600; else PEERPATH_TOKEN"
-    )
+    parser.add_argument("--token-file", type=Path, metavar="FILE", help="mode 0600; else PEERPATH_TOKEN")
     parser.add_argument("--plain", action="store_true", help="send the token over http")
     named = parser.add_subparsers(required=True, metavar="CMD", help="one of those below")
     for topic in TOPICS:

@@ -20,19 +20,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 Run = Callable[..., HttpResponse]
 
 IF_MATCH = {
-    "parameters": [
-        {
-            "in": "header",
-            "name": "If-Match",
-            "required": True,
-            "schema": {"type": "string", "minLength": 1},
-        }
-    ]
+    "parameters": [{"in": "header", "name": "If-Match", "required": True, "schema": {"type": "string", "minLength": 1}}]
 }
 NOT_MODIFIED = {
-    "parameters": [
-        {"in": "header", "name": "If-None-Match", "required": False, "schema": {"type": "string"}}
-    ],
+    "parameters": [{"in": "header", "name": "If-None-Match", "required": False, "schema": {"type": "string"}}],
     "responses": {304: {"description": "You have these bytes: the ETag is the one you sent."}},
 }
 _TAG = re.compile(r'"([!#-~]*)"')
@@ -53,14 +44,10 @@ def asked_version(request: HttpRequest, current: int) -> int:
     """The version that If-Match names. Raises RefusedError: 428 without one, 412 when it is another."""
     given = request.headers.get("If-Match", "").strip()
     if not given:
-        raise RefusedError(
-            428, "Send If-Match with the ETag that you read, so nobody's words are lost."
-        )
+        raise RefusedError(428, "Send If-Match with the ETag that you read, so nobody's words are lost.")
     if given == "*" or str(current) in {tag.partition("-")[0] for tag in _TAG.findall(given)}:
         return current
-    raise RefusedError(
-        412, "Somebody changed it since you read it. Read it again.", {"ETag": version_tag(current)}
-    )
+    raise RefusedError(412, "Somebody changed it since you read it. Read it again.", {"ETag": version_tag(current)})
 
 
 def revalidated(view: F) -> F:

@@ -81,7 +81,4 @@ def _entries() -> Iterator[tuple[str, Entry]]:
         for method, operation in methods.items():
             scope = (operation["security"][0]["Bearer"] or ["any"])[0]
             says = operation["description"]
-            yield (
-                operation["tags"][0],
-                Entry(method.upper(), path.removeprefix(PREFIX), scope, says),
-            )
+            yield (operation["tags"][0], Entry(method.upper(), path.removeprefix(PREFIX), scope, says))

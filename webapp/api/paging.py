@@ -37,9 +37,7 @@ class Page(BaseModel, Generic[T]):
     next: str | None
 
 
-def page(
-    rows: QuerySet[M], asked: Asked, *, by: str, newest_first: bool = True
-) -> tuple[list[M], str | None]:
+def page(rows: QuerySet[M], asked: Asked, *, by: str, newest_first: bool = True) -> tuple[list[M], str | None]:
     """The rows of one page in the order of `by`, then the key. Raises RefusedError for a cursor that is
     none."""
     sign, step = ("-", "lt") if newest_first else ("", "gt")

@@ -21,9 +21,7 @@ _SAID = {
     503: "Peerpath cannot use its database or storage now; ask again in a moment.",
 }
 # The page's own; what guards it guards the problem, too.
-_OF_THE_BODY = frozenset(
-    {"Content-Type", "Content-Length", "Content-Language", "Content-Disposition"}
-)
+_OF_THE_BODY = frozenset({"Content-Type", "Content-Length", "Content-Language", "Content-Disposition"})
 
 
 class Wrong(BaseModel):
@@ -51,10 +49,7 @@ def documented(said: str) -> dict[str, Any]:
 
 
 # Of what may be purged, lost, or not be redacted.
-LEAVING = {
-    410: documented("Its bytes were purged."),
-    503: documented("It cannot be read or redacted now."),
-}
+LEAVING = {410: documented("Its bytes were purged."), 503: documented("It cannot be read or redacted now.")}
 
 
 class RefusedError(Exception):
@@ -66,10 +61,7 @@ class RefusedError(Exception):
 
 
 def problem(
-    status: int,
-    detail: str,
-    headers: Mapping[str, str] | None = None,
-    errors: list[dict[str, str]] | None = None,
+    status: int, detail: str, headers: Mapping[str, str] | None = None, errors: list[dict[str, str]] | None = None
 ) -> HttpResponse:
     body: dict[str, Any] = {
         "type": "about:blank",
@@ -81,9 +73,7 @@ def problem(
     return HttpResponse(json.dumps(body), status=status, content_type=MEDIA_TYPE, headers=headers)
 
 
-def as_problems(
-    get_response: Callable[[HttpRequest], HttpResponse],
-) -> Callable[[HttpRequest], HttpResponse]:
+def as_problems(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
     """Whoever refused a request under /api/, a program gets a problem and never a page."""
 
     def middleware(request: HttpRequest) -> HttpResponse:

@@ -68,9 +68,7 @@ def _once(run: Run, without: str) -> Run:
     return wrapped
 
 
-def _answered(
-    request: HttpRequest, key: str, without: str, run: Callable[[], HttpResponse]
-) -> HttpResponse:
+def _answered(request: HttpRequest, key: str, without: str, run: Callable[[], HttpResponse]) -> HttpResponse:
     if not _KEY.fullmatch(key):
         raise RefusedError(422, "An Idempotency-Key has 1 to 255 visible ASCII characters.")
     fingerprint = _fingerprint(request)

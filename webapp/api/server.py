@@ -36,9 +36,7 @@ class Server:
     def __init__(self, parts: SplitResult, token: str) -> None:
         self.parts, self.token = parts, token
 
-    def ask(
-        self, method: str, path: str, body: bytes = b"", media_type: str = "", if_match: str = ""
-    ) -> bytes:
+    def ask(self, method: str, path: str, body: bytes = b"", media_type: str = "", if_match: str = "") -> bytes:
         """The answer's body. Raises StopError for every refusal."""
         headers = {"Authorization": f"Bearer {self.token}"}
         if if_match:
@@ -55,14 +53,10 @@ class Server:
             raise StopError(_code(status), _detail(status, answer))
         return answer
 
-    def _exchange(
-        self, method: str, path: str, body: bytes, headers: dict[str, str]
-    ) -> tuple[int, bytes]:
+    def _exchange(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, bytes]:
         host, port = self.parts.hostname or "", self.parts.port
         connection = (
-            http.client.HTTPSConnection(
-                host, port, timeout=TIMEOUT_S, context=ssl.create_default_context()
-            )
+            http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=ssl.create_default_context())
             if self.parts.scheme == "https"
             else http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
         )
@@ -132,9 +126,7 @@ def address(url: str, *, plain: bool) -> SplitResult:
     if not whole:
         raise StopError(USAGE, f"{url} is no address: https://peerpath.example")
     if parts.scheme == "http" and not (plain or _is_here(parts.hostname or "")):
-        raise StopError(
-            USAGE, "Over http everybody on the way can read the token: use https, or add --plain."
-        )
+        raise StopError(USAGE, "Over http everybody on the way can read the token: use https, or add --plain.")
     return parts
 
 

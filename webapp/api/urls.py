@@ -13,7 +13,4 @@ for _entry in _found:
     if _entry.callback is not None:
         login_not_required(_entry.callback)
 
-urlpatterns = [
-    path("api/v1/", (_found, _app_name, _namespace)),
-    path("help/api", api_help, name="api_help"),
-]
+urlpatterns = [path("api/v1/", (_found, _app_name, _namespace)), path("help/api", api_help, name="api_help")]

@@ -41,9 +41,7 @@ def put_back(path: Path) -> None:
     """Replaces everything in the database. Raises BackupError; then it is as it was."""
     kind = _kind(path)
     if kind != connection.vendor:
-        raise BackupError(
-            f"{path} is a copy of {kind}, and this installation uses {connection.vendor}."
-        )
+        raise BackupError(f"{path} is a copy of {kind}, and this installation uses {connection.vendor}.")
     if kind == "sqlite":
         _whole(path)
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as copy:
@@ -55,9 +53,7 @@ def put_back(path: Path) -> None:
 
 def is_empty() -> bool:
     """Whether nobody has opened a session here, or there are no tables yet."""
-    return (
-        TABLE not in connection.introspection.table_names() or not DiagnosisSession.objects.exists()
-    )
+    return TABLE not in connection.introspection.table_names() or not DiagnosisSession.objects.exists()
 
 
 def _replace_schema(path: Path) -> None:
@@ -139,11 +135,7 @@ def _postgresql(program: str, *arguments: str) -> None:
     where["PGDATABASE"] = str(told["NAME"])
     try:
         done = subprocess.run(
-            [program, *arguments],
-            env=os.environ | where,
-            capture_output=True,
-            text=True,
-            check=False,
+            [program, *arguments], env=os.environ | where, capture_output=True, text=True, check=False
         )
     except FileNotFoundError:
         raise BackupError(f"{program} is not here; it comes with postgresql-client.") from None

@@ -92,21 +92,10 @@ def test(arguments: list[str]) -> int:
     if fast:
         pure = "not service and not browser and not database and not thorough"
         chosen = extra or PURE
-        return subprocess.call(
-            [python, "-m", "pytest", *SIDE_BY_SIDE, "-m", pure, *chosen], cwd=ROOT
-        )
-    for check in (
-        ["ruff", "check", "."],
-        ["ruff", "format", "--check", "-q", "."],
-        ["mypy", "."],
-        ["lint_imports"],
-    ):
+        return subprocess.call([python, "-m", "pytest", *SIDE_BY_SIDE, "-m", pure, *chosen], cwd=ROOT)
+    for check in (["ruff", "check", "."], ["ruff", "format", "--check", "-q", "."], ["mypy", "."], ["lint_imports"]):
         say(f"{check[0]} …")
-        command = (
-            [str(Path(python).with_name("lint-imports"))]
-            if check == ["lint_imports"]
-            else [python, "-m", *check]
-        )
+        command = [str(Path(python).with_name("lint-imports"))] if check == ["lint_imports"] else [python, "-m", *check]
         if subprocess.call(command, cwd=ROOT):
             return 1
     return subprocess.call([python, "-m", "pytest", *SIDE_BY_SIDE, *extra], cwd=ROOT)
@@ -130,9 +119,7 @@ def environment(folder: Path, requirements: list[str], optional: list[str] | Non
 def make(folder: Path, python: Path, requirements: list[str], optional: list[str]) -> None:
     say(f"Making the environment in {folder.name} (once; needs the Python package index) …")
     shutil.rmtree(folder, ignore_errors=True)
-    made = subprocess.run(
-        [sys.executable, "-m", "venv", str(folder)], capture_output=True, text=True, check=False
-    )
+    made = subprocess.run([sys.executable, "-m", "venv", str(folder)], capture_output=True, text=True, check=False)
     if made.returncode:
         raise SetupProblemError(
             "Python's venv module does not work here: "
@@ -153,11 +140,7 @@ def make(folder: Path, python: Path, requirements: list[str], optional: list[str
 
 def install_programs() -> None:
     path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
-    missing = [
-        package
-        for program, package in TEST_PROGRAMS.items()
-        if shutil.which(program, path=path) is None
-    ]
+    missing = [package for program, package in TEST_PROGRAMS.items() if shutil.which(program, path=path) is None]
     if not missing:
         return
     apt = shutil.which("apt-get")
@@ -169,9 +152,7 @@ def install_programs() -> None:
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     subprocess.call([apt, "update", "-qq"], env=quiet, stdout=subprocess.DEVNULL)
     if subprocess.call(
-        [apt, "install", "-y", "-qq", "--no-install-recommends", *missing],
-        env=quiet,
-        stdout=subprocess.DEVNULL,
+        [apt, "install", "-y", "-qq", "--no-install-recommends", *missing], env=quiet, stdout=subprocess.DEVNULL
     ):
         raise SetupProblemError(f"apt-get could not install {', '.join(missing)}.")
 

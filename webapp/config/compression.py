@@ -10,9 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.middleware.gzip import GZipMiddleware
 
 
-def compressed_files(
-    get_response: Callable[[HttpRequest], HttpResponse],
-) -> Callable[[HttpRequest], Any]:
+def compressed_files(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], Any]:
     compressed = GZipMiddleware(get_response)
 
     def middleware(request: HttpRequest) -> Any:

@@ -74,12 +74,9 @@ def secret(name: str) -> str:
     """A long word, or "". Raises ImproperlyConfigured for one that could be guessed, or that no header
     can carry; it is not repeated."""
     raw = text(name)
-    if raw and (
-        len(raw) < LEAST_SECRET or not raw.isascii() or not raw.isprintable() or " " in raw
-    ):
+    if raw and (len(raw) < LEAST_SECRET or not raw.isascii() or not raw.isprintable() or " " in raw):
         raise ImproperlyConfigured(
-            f"{name} must be {LEAST_SECRET} characters or more, without blanks; openssl rand -hex 32"
-            " makes one"
+            f"{name} must be {LEAST_SECRET} characters or more, without blanks; openssl rand -hex 32 makes one"
         )
     return raw
 
@@ -125,9 +122,7 @@ def time_zone(name: str) -> str:
     try:
         zoneinfo.ZoneInfo(raw)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ImproperlyConfigured(
-            f"{name} is {raw!r}; write one like Europe/Berlin or UTC"
-        ) from error
+        raise ImproperlyConfigured(f"{name} is {raw!r}; write one like Europe/Berlin or UTC") from error
     return raw
 
 
@@ -178,9 +173,7 @@ def _split(name: str, raw: str) -> SplitResult:
             " In a password write %2F for /, %23 for #, %3F for ? and %40 for @."
         )
     if parts.hostname and not _PLACE.fullmatch(parts.hostname):
-        raise ImproperlyConfigured(
-            f"{name} names no host: write one like db.example, in ASCII, or its address"
-        )
+        raise ImproperlyConfigured(f"{name} names no host: write one like db.example, in ASCII, or its address")
     return parts
 
 
@@ -242,9 +235,7 @@ def storage(url: str) -> dict[str, Any]:
 
 def _bucket(name: str, parts: SplitResult) -> dict[str, Any]:
     if not (find_spec("storages") and find_spec("boto3")):
-        raise ImproperlyConfigured(
-            f"{name} names a bucket, which needs: pip install -r requirements-s3.txt"
-        )
+        raise ImproperlyConfigured(f"{name} names a bucket, which needs: pip install -r requirements-s3.txt")
     from botocore.config import Config  # only there when it is needed
 
     asked_for = parse_qs(parts.query)
@@ -253,9 +244,7 @@ def _bucket(name: str, parts: SplitResult) -> dict[str, Any]:
     endpoint = asked_for.get("endpoint", [""])[0]
     at = _split(f"{name}: endpoint", endpoint)
     if endpoint and not (at.scheme in {"https", "http"} and at.hostname):
-        raise ImproperlyConfigured(
-            f"{name}: endpoint must start with https:// or http:// and name a host"
-        )
+        raise ImproperlyConfigured(f"{name}: endpoint must start with https:// or http:// and name a host")
     return {
         "bucket_name": parts.netloc,
         "location": parts.path.strip("/"),
@@ -290,9 +279,7 @@ def database(url: str, data: Path) -> dict[str, Any]:
         }
     parts = _split("PEERPATH_DATABASE_URL", url)
     if parts.scheme not in {"postgresql", "postgres"}:
-        raise ImproperlyConfigured(
-            f"PEERPATH_DATABASE_URL must start with postgresql://, not {parts.scheme!r}"
-        )
+        raise ImproperlyConfigured(f"PEERPATH_DATABASE_URL must start with postgresql://, not {parts.scheme!r}")
     if not re.fullmatch(r"/[^/]+", parts.path) or parts.fragment:
         raise ImproperlyConfigured("PEERPATH_DATABASE_URL must name a database: …host/name")
     return {
@@ -353,8 +340,7 @@ def secret_key(data: Path) -> str:
 
 def _unusable(data: Path, error: OSError) -> ImproperlyConfigured:
     return ImproperlyConfigured(
-        f"the data folder {data} cannot be used ({error.strerror}). "
-        "Set PEERPATH_DATA to a folder you own."
+        f"the data folder {data} cannot be used ({error.strerror}). Set PEERPATH_DATA to a folder you own."
     )
 
 

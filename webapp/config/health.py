@@ -121,9 +121,7 @@ def _broker() -> str:
     if settings.EMBEDDED_WORKER:
         return OK  # the queue is in this process
     try:
-        with redis.Redis.from_url(
-            settings.REDIS_URL, socket_connect_timeout=_WAIT_S, socket_timeout=_WAIT_S
-        ) as client:
+        with redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=_WAIT_S, socket_timeout=_WAIT_S) as client:
             client.ping()
     except (redis.RedisError, OSError):
         return OUT_OF_REACH

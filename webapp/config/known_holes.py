@@ -25,9 +25,7 @@ class Answer:
 
     def said(self) -> str:
         if self.unasked:
-            missing = (
-                f"{len(self.unasked)} could not be asked about, and nothing is known of them: "
-            )
+            missing = f"{len(self.unasked)} could not be asked about, and nothing is known of them: "
             return f"{self.asked} packages looked up; {missing}{self.unasked[0]}"
         return f"{self.asked} packages looked up, {len(self.holes) or 'no'} known holes."
 

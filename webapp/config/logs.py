@@ -97,24 +97,12 @@ def configuration(*, level: str, form: str) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "filters": {
-            "ids": {"()": "webapp.config.logs.WithIds"},
-            "tokens": {"()": "webapp.config.logs.WithoutTokens"},
-        },
+        "filters": {"ids": {"()": "webapp.config.logs.WithIds"}, "tokens": {"()": "webapp.config.logs.WithoutTokens"}},
         "formatters": {
-            "line": {
-                "()": "webapp.config.logs.AsLine",
-                "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
-            },
+            "line": {"()": "webapp.config.logs.AsLine", "format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
             "json": {"()": "webapp.config.logs.AsJson"},
         },
-        "handlers": {
-            "stderr": {
-                "class": "logging.StreamHandler",
-                "formatter": form,
-                "filters": ["ids", "tokens"],
-            }
-        },
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": form, "filters": ["ids", "tokens"]}},
         "root": {"handlers": ["stderr"], "level": level},
         # A connection's every step, with user and host names, says nothing that a run does not say.
         "loggers": {

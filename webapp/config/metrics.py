@@ -93,14 +93,10 @@ def _queue() -> Iterator[Metric]:
     now = timezone.now()
     oldest = Run.objects.filter(state=RunState.QUEUED).aggregate(first=Min("created_at"))["first"]
     age = (now - oldest).total_seconds() if oldest else 0.0
-    yield GaugeMetricFamily(
-        "peerpath_queue_oldest_seconds", "Age of the run that waits longest.", value=age
-    )
+    yield GaugeMetricFamily("peerpath_queue_oldest_seconds", "Age of the run that waits longest.", value=age)
     expired = Run.objects.filter(state__in=ACTIVE, lease_expires_at__lt=now).count()
     yield GaugeMetricFamily(
-        "peerpath_expired_leases",
-        "Runs whose worker went silent and that no reconciler has ended yet.",
-        value=expired,
+        "peerpath_expired_leases", "Runs whose worker went silent and that no reconciler has ended yet.", value=expired
     )
 
 
@@ -118,10 +114,7 @@ def _unreadable() -> Metric:
     rows = StoredReading.objects.filter(kind=ReadingKind.UNREADABLE.value).order_by()
     counted = dict(rows.values_list("fact_id").annotate(count=Count("pk")))
     return _gauge(
-        "peerpath_unreadable_readings",
-        "Answers that no parser could read, by fact.",
-        ("fact",),
-        _keyed(counted),
+        "peerpath_unreadable_readings", "Answers that no parser could read, by fact.", ("fact",), _keyed(counted)
     )
 
 
@@ -144,10 +137,7 @@ def _moments(sessions: list[UUID]) -> dict[UUID, tuple[int, int]]:
     events = Event.objects.filter(session__in=sessions).order_by().values_list("session")
     rows = StoredReading.objects.filter(evidence__session__in=sessions).order_by()
     readings = dict(rows.values_list("evidence__session").annotate(last=Max("pk")))
-    return {
-        session: (event, readings.get(session, 0))
-        for session, event in events.annotate(last=Max("number"))
-    }
+    return {session: (event, readings.get(session, 0)) for session, event in events.annotate(last=Max("number"))}
 
 
 @lru_cache(maxsize=4 * SESSIONS)
@@ -163,9 +153,7 @@ def _keyed(counts: dict[str, int]) -> dict[tuple[str, ...], int]:
     return {(name,): count for name, count in counts.items()}
 
 
-def _gauge(
-    name: str, text: str, labels: tuple[str, ...], counts: dict[tuple[str, ...], int]
-) -> Metric:
+def _gauge(name: str, text: str, labels: tuple[str, ...], counts: dict[tuple[str, ...], int]) -> Metric:
     family = GaugeMetricFamily(name, text, labels=labels)
     for values, count in sorted(counts.items()):
         family.add_metric(values, count)

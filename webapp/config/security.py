@@ -34,34 +34,26 @@ def content_security_policy(
         # A cookie, unlike a token, does not say to a proxy that the answer is one person's.
         response.headers.setdefault("Cache-Control", "private, no-cache")
         # Fragments and pages share addresses; a cache must not mix them up.
-        response.headers["Vary"] = ", ".join(
-            filter(None, [response.headers.get("Vary"), "HX-Request"])
-        )
+        response.headers["Vary"] = ", ".join(filter(None, [response.headers.get("Vary"), "HX-Request"]))
         return response
 
     return middleware
 
 
-def limited_requests(
-    get_response: Callable[[HttpRequest], HttpResponse],
-) -> Callable[[HttpRequest], HttpResponse]:
+def limited_requests(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
     """Refuses what is too large unread; who is neither signed in nor came by a link or with a token has
     nothing large to send."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         length = request.META.get("CONTENT_LENGTH") or "0"
         size = int(length) if length.isdecimal() and len(length) < 20 else LARGEST_REQUEST_BYTES + 1
-        too_large = size > LARGEST_REQUEST_BYTES or (
-            size > LARGEST_ANONYMOUS_REQUEST_BYTES and not _is_known(request)
-        )
+        too_large = size > LARGEST_REQUEST_BYTES or (size > LARGEST_ANONYMOUS_REQUEST_BYTES and not _is_known(request))
         return render(request, "413.html", status=413) if too_large else get_response(request)
 
     return middleware
 
 
-def without_nul(
-    get_response: Callable[[HttpRequest], HttpResponse],
-) -> Callable[[HttpRequest], HttpResponse]:
+def without_nul(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
     """Leaves NUL out of every field of a form and of the query: nobody types one, and PostgreSQL keeps
     none in its texts. No page has one in its address."""
 

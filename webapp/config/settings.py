@@ -20,8 +20,7 @@ PUBLIC_URL = environment.public_address("PEERPATH_PUBLIC_URL", "http://127.0.0.1
 _PUBLIC = urlsplit(PUBLIC_URL)
 # The Host header decides where links and redirects lead, so only named hosts are served.
 ALLOWED_HOSTS = sorted(
-    {"127.0.0.1", "localhost", "[::1]", _PUBLIC.hostname or "localhost"}
-    | set(environment.hosts("PEERPATH_HOSTS"))
+    {"127.0.0.1", "localhost", "[::1]", _PUBLIC.hostname or "localhost"} | set(environment.hosts("PEERPATH_HOSTS"))
 )
 CSRF_TRUSTED_ORIGINS = [f"{_PUBLIC.scheme}://{_PUBLIC.netloc}"]
 # Believed only when asked to: anybody can send these headers to a server that has no proxy before it.
@@ -98,12 +97,7 @@ TEMPLATES = [
                 if DEBUG
                 else (
                     "template_partials.loader.Loader",
-                    [
-                        (
-                            "django.template.loaders.cached.Loader",
-                            ["django.template.loaders.filesystem.Loader"],
-                        )
-                    ],
+                    [("django.template.loaders.cached.Loader", ["django.template.loaders.filesystem.Loader"])],
                 )
             ],
         },
@@ -120,10 +114,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["webapp.accounts.backend.Backend"]
 AUTH_PASSWORD_VALIDATORS = [
-    {
-        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
-        "OPTIONS": {"min_length": 10},
-    },
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LOGIN_URL = "accounts:sign_in"
@@ -175,9 +166,7 @@ if MAIL:
     EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = MAIL.user, MAIL.password
     EMAIL_USE_SSL, EMAIL_USE_TLS = MAIL.tls, MAIL.starttls
 EMAIL_TIMEOUT = 20
-DEFAULT_FROM_EMAIL = environment.sender(
-    "PEERPATH_MAIL_FROM", f"Peerpath <peerpath@{_PUBLIC.hostname}>"
-)
+DEFAULT_FROM_EMAIL = environment.sender("PEERPATH_MAIL_FROM", f"Peerpath <peerpath@{_PUBLIC.hostname}>")
 # Threads share one queue and one embedded worker; processes need Redis between them.
 WEB_PROCESSES = environment.number("PEERPATH_WEB_PROCESSES", 1, least=1, most=64)
 if EMBEDDED_WORKER and WEB_PROCESSES > 1:

@@ -28,9 +28,7 @@ def address() -> str:
     return static(f"styles.{_joined(_now())[0]}.css")
 
 
-def joined_styles(
-    get_response: Callable[[HttpRequest], HttpResponse],
-) -> Callable[[HttpRequest], HttpResponse]:
+def joined_styles(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
     """Answers as for a file, without a session. An old page gets today's sheets, and is not to keep them."""
 
     def middleware(request: HttpRequest) -> HttpResponse:

@@ -20,9 +20,7 @@ def seen(text: str, refs: Refs, source: str) -> Claim:
     return Claim(text, refs, None, Basis.MEASURED) if refs else because(text, source)
 
 
-def advise(
-    status: OptionStatus, *why: Claim, effect: Range | None = None, after: str = ""
-) -> Advice:
+def advise(status: OptionStatus, *why: Claim, effect: Range | None = None, after: str = "") -> Advice:
     """What has no effect leaves the throughput as it is: a factor of 1."""
     unchanged = (1.0, 1.0) if status is OptionStatus.NO_EFFECT else None
     return Advice(status, why, effect or unchanged, after)
@@ -32,9 +30,7 @@ def no_vm(case: Case) -> Advice | None:
     """What only a VM's host can set has no effect where there is no VM."""
     if ground(case.facts) is not Ground.BARE_METAL:
         return None
-    why = seen(
-        "there is no VM: the machine says it runs on bare metal", ground_refs(case.facts), ""
-    )
+    why = seen("there is no VM: the machine says it runs on bare metal", ground_refs(case.facts), "")
     return advise(OptionStatus.NO_EFFECT, why)
 
 

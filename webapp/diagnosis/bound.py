@@ -17,24 +17,10 @@ from typing import Any, TypeVar
 from agents.facts import Fact
 from agents.facts.bench import PROFILE, SERVING
 from agents.facts.nccl import NCCL_TRANSPORTS
-from agents.facts.workload import (
-    GOAL,
-    MODEL,
-    OBSERVED,
-    PARALLELISM,
-    Model,
-    Observed,
-    Parallelism,
-)
+from agents.facts.workload import GOAL, MODEL, OBSERVED, PARALLELISM, Model, Observed, Parallelism
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.claim import Basis, EvidenceRef, Range
-from webapp.diagnosis.communication import (
-    OVER_NETWORK,
-    PER_LAYER,
-    PRESUMES_SHM,
-    Communication,
-    communication,
-)
+from webapp.diagnosis.communication import OVER_NETWORK, PER_LAYER, PRESUMES_SHM, Communication, communication
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.measured_on import here, unnamed
 from webapp.diagnosis.step_floor import Floor, step_floor
@@ -99,9 +85,7 @@ def step_ms(facts: Facts, point: Observed) -> tuple[Range | None, tuple[str, ...
     return (work * accepted[0] / fast, work * accepted[1] / slow), ()
 
 
-def _bound(
-    facts: Facts, point: Observed, others: Sequence[Range], per_layer: float = PER_LAYER
-) -> Bound:
+def _bound(facts: Facts, point: Observed, others: Sequence[Range], per_layer: float = PER_LAYER) -> Bound:
     """others: the steps at the other concurrencies, one of which a profile may belong to."""
     tokens = step_tokens(facts, point.concurrency)
     step, missing = step_ms(facts, point)
@@ -236,9 +220,7 @@ def _in_words(step: Range, floor_low: float, removed: Range, gain: Range) -> str
     return f"at most {most(gain)} without any communication is {whole} ms ÷ ({whole} − {gone}) ms"
 
 
-def _gain_p2p(
-    facts: Facts, step: Range, floor_low: float, comm: Range | None, p2p: Range | None
-) -> Range | None:
+def _gain_p2p(facts: Facts, step: Range, floor_low: float, comm: Range | None, p2p: Range | None) -> Range | None:
     """high pairs the dearest communication with the cheapest P2P, low the other way round."""
     if comm is None or p2p is None:
         return None
@@ -269,11 +251,7 @@ def _basis(floor: Floor, comm: Communication) -> dict[str, Basis]:
     if floor.floor_ms:
         found |= {"floor_ms": floor.basis, "unexplained_ms": Basis.ESTIMATED}
     if comm.comm_ms:
-        found |= {
-            "comm_ms": comm.basis,
-            "max_gain_remove_comm": Basis.ESTIMATED,
-            "max_gain_p2p": Basis.LITERATURE,
-        }
+        found |= {"comm_ms": comm.basis, "max_gain_remove_comm": Basis.ESTIMATED, "max_gain_p2p": Basis.LITERATURE}
     return found
 
 
@@ -304,9 +282,7 @@ def what_if(
         "hidden_size": hidden_size,
         "activation_bytes": activation_bytes,
         "draft_tokens": draft_tokens,
-        "accepted_per_step": (accepted, accepted)
-        if isinstance(accepted, int | float)
-        else accepted,
+        "accepted_per_step": (accepted, accepted) if isinstance(accepted, int | float) else accepted,
     }
     facts = here(facts)
     changed = _changed(facts, model, tp)
@@ -326,9 +302,7 @@ def what_if(
 
 def _same_work(facts: Facts, changed: Facts) -> bool:
     """Whether the GPUs would do what they did when the step was observed."""
-    return facts.value(MODEL) == changed.value(MODEL) and facts.value(PARALLELISM) == changed.value(
-        PARALLELISM
-    )
+    return facts.value(MODEL) == changed.value(MODEL) and facts.value(PARALLELISM) == changed.value(PARALLELISM)
 
 
 def _changed(facts: Facts, model: Mapping[str, Any], tp: int | None) -> Facts:
@@ -357,9 +331,7 @@ def _without(facts: Facts, fact: Fact[Any]) -> Facts:
     return Facts(kept, facts.changes)
 
 
-def _point(
-    facts: Facts, observed: list[Observed], batch: int | None
-) -> tuple[Observed, tuple[str, ...]]:
+def _point(facts: Facts, observed: list[Observed], batch: int | None) -> tuple[Observed, tuple[str, ...]]:
     """The observed point, or one whose step lies between its neighbours': a larger batch takes longer."""
     wanted = batch or (observed[0].concurrency if observed else 1)
     exact = next((o for o in observed if o.concurrency == wanted), None)

@@ -41,8 +41,7 @@ INTERVALS = (
     "interpolated between measured sizes; another run may differ by more"
 )
 NO_COPY = (
-    "bench.copy or bench.allreduce: no copy or all-reduce between GPUs was measured, "
-    "so communication cannot be bounded"
+    "bench.copy or bench.allreduce: no copy or all-reduce between GPUs was measured, so communication cannot be bounded"
 )
 
 
@@ -123,9 +122,7 @@ def communication(facts: Facts, tokens: float, per_layer: float = PER_LAYER) -> 
     if parallel.pp > 1:
         common.append("transfers between pipeline stages are left out")
     in_use = bool(seen and seen.p2p and not seen.shm)
-    timed = _measured(facts, size, parallel.tp, p2p=in_use) or _from_copies(
-        facts, size, parallel.tp
-    )
+    timed = _measured(facts, size, parallel.tp, p2p=in_use) or _from_copies(facts, size, parallel.tp)
     if timed is None:
         return Communication(missing=(NO_COPY,))
     return Communication(
@@ -176,9 +173,7 @@ def _from_copies(facts: Facts, size_bytes: float, ranks: int) -> Timed | None:
     curve = copy_curve(facts)
     if curve is None:
         return None
-    assumes = [
-        "communication is computed from copies between two GPUs: a typical range and not a proof"
-    ]
+    assumes = ["communication is computed from copies between two GPUs: a typical range and not a proof"]
     if not curve.device_timed:
         assumes.append("the copies were host-synchronised, which reads longer than the GPUs need")
     if facts.is_past(COPY):
@@ -232,8 +227,7 @@ def _times_us(result: AllReduceResult, size_bytes: float, ranks: int) -> list[En
             if row.graph or (row.graph is None and result.timing is Timing.DEVICE)
         }
         low, median, high = (
-            time_at(tuple((size, rows[size][end]) for size in sorted(rows)), size_bytes)
-            for end in range(3)
+            time_at(tuple((size, rows[size][end]) for size in sorted(rows)), size_bytes) for end in range(3)
         )
         if low is not None and median is not None and high is not None:
             found.append((low, median, high))
@@ -264,12 +258,8 @@ def _missing(facts: Facts, model: Model, parallel: Parallelism | None) -> tuple[
         "user.model: layers": model.layers is None,
         "user.model: hidden_size": model.hidden_size is None,
         "user.model: activation_bytes": model.activation_bytes is None,
-        "a bound for DP attention: it uses its own collectives, measure them": bool(
-            parallel and parallel.dp_attention
-        ),
-        "a bound for expert parallel: it uses its own collectives, measure them": bool(
-            parallel and parallel.ep > 1
-        ),
+        "a bound for DP attention: it uses its own collectives, measure them": bool(parallel and parallel.dp_attention),
+        "a bound for expert parallel: it uses its own collectives, measure them": bool(parallel and parallel.ep > 1),
         "a bound for the NET transport: its all-reduces must be measured": bool(seen and seen.net),
     }
     found = tuple(name for name, absent in asked.items() if absent)

@@ -50,11 +50,7 @@ class CopyFit:
         """ "latency 3.1 µs, bandwidth 366 GB/s, knee at 1110 KiB"."""
         knee = f"knee at {self.knee_bytes / 1024:.0f} KiB"
         figures = f"latency {self.latency_us:.3g} µs, bandwidth {self.bandwidth_gb_per_s:.3g} GB/s"
-        off = (
-            f"; a rough description, up to {self.largest_residual * 100:.0f} % off"
-            if self.rough
-            else ""
-        )
+        off = f"; a rough description, up to {self.largest_residual * 100:.0f} % off" if self.rough else ""
         return f"{figures}, {knee}{off}"
 
 
@@ -74,9 +70,7 @@ class WayFit:
     @property
     def note(self) -> str:
         """What limits it: "rough: up to 31 % off; 1 unstable size left out"."""
-        rough = (
-            f"rough: up to {self.fit.largest_residual * 100:.0f} % off" if self.fit.rough else ""
-        )
+        rough = f"rough: up to {self.fit.largest_residual * 100:.0f} % off" if self.fit.rough else ""
         sizes = "size" if self.left_out == 1 else "sizes"
         unstable = f"{self.left_out} unstable {sizes} left out" if self.left_out else ""
         return "; ".join(filter(None, (rough, unstable)))

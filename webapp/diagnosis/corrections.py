@@ -60,9 +60,7 @@ def _configuration(facts: Facts) -> str:
         if item.reading.kind is ReadingKind.KNOWN:
             known += [vm for vm in item.reading.value or () if chosen in {None, vm.id}]
     newest = {vm.id: vm for vm in reversed(known) if vm.config}
-    return "\n".join(
-        f"{key}: {value}" for vm in newest.values() for key, value in vm.config.items()
-    )
+    return "\n".join(f"{key}: {value}" for vm in newest.values() for key, value in vm.config.items())
 
 
 def _pix_in_a_guest(facts: Facts) -> bool:

@@ -153,14 +153,10 @@ def _copies(facts: Facts, machine: _Machine) -> Iterator[Figure]:
         access, nvlinks = bool(row.peer_access), machine.nvlinks(row.source, row.destination)
         name = machine.name(row.source) or machine.any_name
         known = nvlinks is not None or not access
-        expectation = (
-            reference.small_copy(name, access=access, nvlink=bool(nvlinks)) if known else None
-        )
+        expectation = reference.small_copy(name, access=access, nvlink=bool(nvlinks)) if known else None
         title = f"Small copy, {_pair(row)}"
         refs = _at(best, row.line)
-        yield _time(
-            title, row.time_us, row.ci_low_us, row.ci_high_us, row.unstable, expectation, refs
-        )
+        yield _time(title, row.time_us, row.ci_low_us, row.ci_high_us, row.unstable, expectation, refs)
 
 
 def _large_copy(row: CopyRow, machine: _Machine) -> tuple[str, Expectation | None]:
@@ -198,16 +194,12 @@ def _sums(facts: Facts, machine: _Machine) -> Iterator[Figure]:
         expectation = (
             None
             if nvlink is None
-            else reference.small_all_reduce(
-                machine.any_name, row.ranks, p2p=result.p2p, nvlink=nvlink
-            )
+            else reference.small_all_reduce(machine.any_name, row.ranks, p2p=result.p2p, nvlink=nvlink)
         )
         how = "with P2P" if result.p2p else "without P2P"
         title = f"Small all-reduce over {row.ranks}, {how}"
         refs = _at(item, row.line)
-        yield _time(
-            title, row.time_us, row.ci_low_us, row.ci_high_us, row.unstable, expectation, refs
-        )
+        yield _time(title, row.time_us, row.ci_low_us, row.ci_high_us, row.unstable, expectation, refs)
 
 
 def _largest(rows: Iterable[CopyRow], fits: Callable[[CopyRow], bool]) -> list[CopyRow]:
@@ -255,7 +247,5 @@ def _rate(
     refs: tuple[EvidenceRef, ...],
 ) -> Figure:
     middle, shortest, longest = times_us
-    value, low, high = (
-        moved_bytes / us / 1e3 for us in (middle, longest or middle, shortest or middle)
-    )
+    value, low, high = (moved_bytes / us / 1e3 for us in (middle, longest or middle, shortest or middle))
     return Figure(title, value, GIGABYTES, low, high, unstable, expectation, refs)

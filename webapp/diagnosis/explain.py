@@ -9,17 +9,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from webapp.diagnosis.case import (
-    Actor,
-    Bound,
-    Gate,
-    GateState,
-    NextTest,
-    OptionStatus,
-    Restart,
-    Verdict,
-    VerdictKind,
-)
+from webapp.diagnosis.case import Actor, Bound, Gate, GateState, NextTest, OptionStatus, Restart, Verdict, VerdictKind
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.diagnosis import Diagnosis
@@ -61,12 +51,10 @@ _PLAIN = {
     "p2p_denied_no_clique": "The driver refuses the GPUs direct access to each other, BECAUSE the "
     "virtual machine does not permit it.",
     "p2p_denied_other": "The driver refuses the GPUs direct access to each other.",
-    "nccl_level_too_low": "The GPUs may reach each other directly, and a setting keeps the software "
-    "from using it.",
+    "nccl_level_too_low": "The GPUs may reach each other directly, and a setting keeps the software from using it.",
     "acs_detour": "Data between the GPUs takes a longer way through the machine than it needs to.",
     "communication_latency_bound": "Much of the time goes into many small exchanges between the GPUs.",
-    "communication_bandwidth_bound": "Much of the time goes into moving large amounts of data between "
-    "the GPUs.",
+    "communication_bandwidth_bound": "Much of the time goes into moving large amounts of data between the GPUs.",
     "numa_misplacement": "Memory that the GPUs share lies far from some of them.",
 }
 
@@ -99,11 +87,7 @@ _STOPS = {
 def for_a_manager(result: Diagnosis) -> str:
     """One paragraph: what is wrong, how much it can matter at most, what decides next, and its cost."""
     share = _unexplained(result)
-    doubt = (
-        f"At least {math.floor(share * 100)} % of the time has no explanation yet."
-        if share > 0.1
-        else ""
-    )
+    doubt = f"At least {math.floor(share * 100)} % of the time has no explanation yet." if share > 0.1 else ""
     wrong, matters = _wrong(result), _matters(result)
     answer = (doubt, wrong, matters) if share > 0.5 else (wrong, matters, doubt)
     parts = (_before(result), *answer, _conflicts(result), _next(result))
@@ -140,18 +124,10 @@ def _matters(result: Diagnosis) -> str:
             "How much the exchanges between the GPUs matter is not known: what would tell it was not "
             "measured or given yet."
         )
-    where = (
-        "for one request at a time"
-        if bound.concurrency == 1
-        else f"at {bound.concurrency} requests"
-    )
+    where = "for one request at a time" if bound.concurrency == 1 else f"at {bound.concurrency} requests"
     most, direct = bound.max_gain_remove_comm[1], bound.max_gain_p2p
-    text = (
-        f"If the GPUs never had to wait for each other, answers {where} would come {_faster(most)}"
-    )
-    text += (
-        f"; direct access between them alone would make them {_faster(direct[1])}" if direct else ""
-    )
+    text = f"If the GPUs never had to wait for each other, answers {where} would come {_faster(most)}"
+    text += f"; direct access between them alone would make them {_faster(direct[1])}" if direct else ""
     return f"{text} ({_how_known(bound)}).{_goal(result)}"
 
 
@@ -308,9 +284,7 @@ def _open(result: Diagnosis) -> Section:
 
 
 def _contradictions(result: Diagnosis) -> Section:
-    claims = tuple(
-        Claim(item.text, item.evidence, None, Basis.INFERRED) for item in result.contradictions
-    )
+    claims = tuple(Claim(item.text, item.evidence, None, Basis.INFERRED) for item in result.contradictions)
     return Section("What contradicts itself", claims)
 
 
@@ -331,10 +305,6 @@ def _advice(result: Diagnosis, title: str, *wanted: OptionStatus) -> Section:
             first, effect = advice.why[0], advice.predicted_effect
             after = f" (after {advice.after.replace('_', ' ')})" if advice.after else ""
             text = f"{option.phase} {option.title}{after}: {first.text}"
-            text += (
-                f"; predicted {factor(effect)} {load(result.bounds[0])}"
-                if effect and result.bounds
-                else ""
-            )
+            text += f"; predicted {factor(effect)} {load(result.bounds[0])}" if effect and result.bounds else ""
             found.append(Claim(text, first.evidence, effect or first.range, first.basis))
     return Section(title, tuple(found))

@@ -127,9 +127,7 @@ def _where_time_goes(case: Case) -> str:
         return f"Communication between the GPUs explains {limit} of the step{_network(bound)}."
     if known and bound and bound.floor_ms and bound.unexplained_ms and bound.step_ms:
         if _mostly_unexplained(bound):
-            return (
-                "Most of the step is unexplained: nothing measured so far says where the time goes."
-            )
+            return "Most of the step is unexplained: nothing measured so far says where the time goes."
         return "Where the time goes is not known yet: communication was not measured."
     return ""
 
@@ -171,9 +169,7 @@ def _first(case: Case) -> str:
     if refused:
         before = ", before the last change" if case.facts.is_past(P2P_READ) else ""
         refuses = "refused" if before else "refuses"
-        parts.append(
-            f"the driver {refuses} peer access ({refused.why.partition(':')[0]}{before}) {why}"
-        )
+        parts.append(f"the driver {refuses} peer access ({refused.why.partition(':')[0]}{before}) {why}")
     if bound and bound.step_ms and bound.comm_ms:
         parts.append(
             f"communication is {span(bound.comm_ms)} of {span(bound.step_ms)} ms "

@@ -11,16 +11,7 @@ from agents.facts.workload import PARALLELISM
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.gates import (
-    collective,
-    delivered,
-    driver,
-    fabric,
-    granted,
-    mapped,
-    used,
-    worth,
-)
+from webapp.diagnosis.gates import collective, delivered, driver, fabric, granted, mapped, used, worth
 from webapp.diagnosis.pairs import gpu_count, gpu_count_refs, has_nvlink, pairs
 
 Judge = Callable[[Facts, Path], Gate]
@@ -30,8 +21,7 @@ _OUTLIVES = frozenset({fabric.GATE, driver.GATE, worth.GATE})
 """The hardware stays, the driver's answer is the newest by itself, and an A/B spans a change."""
 
 GATES: dict[str, Judge] = {
-    module.GATE: module.judge
-    for module in (fabric, mapped, granted, driver, delivered, collective, used, worth)
+    module.GATE: module.judge for module in (fabric, mapped, granted, driver, delivered, collective, used, worth)
 }
 
 

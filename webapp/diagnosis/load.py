@@ -34,15 +34,8 @@ def load(facts: Facts) -> Load:
     busy = [g.utilisation_percent for g in gpus if g.utilisation_percent is not None]
     power = [g.power_w / g.power_limit_w for g in gpus if g.power_w and g.power_limit_w]
     heat = [g.temperature_celsius for g in gpus if g.temperature_celsius is not None]
-    clocks = [
-        g.sm_clock_mhz / g.sm_clock_max_mhz for g in gpus if g.sm_clock_mhz and g.sm_clock_max_mhz
-    ]
-    return Load(
-        min(busy, default=None),
-        max(power, default=None),
-        max(heat, default=None),
-        min(clocks, default=None),
-    )
+    clocks = [g.sm_clock_mhz / g.sm_clock_max_mhz for g in gpus if g.sm_clock_mhz and g.sm_clock_max_mhz]
+    return Load(min(busy, default=None), max(power, default=None), max(heat, default=None), min(clocks, default=None))
 
 
 def tokens_flow(facts: Facts) -> bool | None:

@@ -56,9 +56,7 @@ def _mentions(facts: Facts) -> list[_Seen]:
     """Every configuration and command line, the ones that count first."""
     vms = [_Seen(s, vm=vm) for s in _known(facts.all(VMS)) for vm in s.reading.value or ()]
     commands = [
-        _Seen(s, command=command)
-        for s in _known(facts.all(QEMU_COMMANDS))
-        for command in s.reading.value or ()
+        _Seen(s, command=command) for s in _known(facts.all(QEMU_COMMANDS)) for command in s.reading.value or ()
     ]
     return commands + vms
 
@@ -78,9 +76,7 @@ def _by_vm(seen: list[_Seen]) -> dict[str, list[_Seen]]:
     return groups
 
 
-def _choose(
-    facts: Facts, groups: dict[str, list[_Seen]], vmid: int | None
-) -> tuple[str | None, str]:
+def _choose(facts: Facts, groups: dict[str, list[_Seen]], vmid: int | None) -> tuple[str | None, str]:
     """The group meant, or None and what to ask."""
     if vmid is not None:
         return _by_id(groups, vmid)

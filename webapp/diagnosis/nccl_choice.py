@@ -10,12 +10,7 @@ from agents.facts.workload import MODEL, OBSERVED, PARALLELISM, Model
 from webapp.diagnosis.bound import step_tokens
 from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
 from webapp.diagnosis.communication import PER_LAYER, message_bytes
-from webapp.diagnosis.compare.sweep import (
-    LEAST_BLOCKS,
-    ArmEffect,
-    SweepComparison,
-    compare_sweep,
-)
+from webapp.diagnosis.compare.sweep import LEAST_BLOCKS, ArmEffect, SweepComparison, compare_sweep
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.wording import percent, span
 
@@ -66,14 +61,10 @@ def _choice(facts: Facts) -> NcclChoice | None:
     return choice(best.reading.value, facts, best.refs[:3])
 
 
-def choice(
-    result: SweepResult, facts: Facts | None = None, evidence: tuple[EvidenceRef, ...] = ()
-) -> NcclChoice:
+def choice(result: SweepResult, facts: Facts | None = None, evidence: tuple[EvidenceRef, ...] = ()) -> NcclChoice:
     """facts: what is known of the session; without any, the sweep's own sizes and no step."""
     known = facts or Facts({})
-    compared = compare_sweep(
-        result, weights=_weights(known, result), all_reduces=_all_reduces(known, result)
-    )
+    compared = compare_sweep(result, weights=_weights(known, result), all_reduces=_all_reduces(known, result))
     return NcclChoice(result, compared, _says(compared), _price(compared.recommended), evidence)
 
 
@@ -117,7 +108,5 @@ def _says(found: SweepComparison) -> str:
     if any(effect.ratio and effect.ratio < 1 for effect in found.differing):
         return f"no setting gains more than 2 %{seen}"
     if found.differing:
-        return (
-            f"no setting is faster than NCCL’s own choice, {len(found.differing)} are slower{seen}"
-        )
+        return f"no setting is faster than NCCL’s own choice, {len(found.differing)} are slower{seen}"
     return f"no arm differs from NCCL’s own choice beyond chance{seen}"

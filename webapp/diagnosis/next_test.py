@@ -10,14 +10,7 @@ from agents.facts.gpu import CLIQUE_CAPABILITY, GPU_COUNT_PCI, GPU_COUNT_SMI
 from agents.facts.nccl import NCCL_TRANSPORTS
 from agents.facts.p2p import P2P_READ, P2P_WRITE
 from agents.facts.vm import VM_QEMU_ARGS
-from webapp.diagnosis.case import (
-    Actor,
-    Case,
-    GateState,
-    NextTest,
-    Restart,
-    VerdictKind,
-)
+from webapp.diagnosis.case import Actor, Case, GateState, NextTest, Restart, VerdictKind
 from webapp.diagnosis.copy_curve import copy_curve
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.ground import Ground, ground, rented_from
@@ -27,13 +20,7 @@ from webapp.diagnosis.pairs import gpu_count
 
 WANTED = 3
 # What a restart costs beside the test itself, in minutes of someone's attention: a rule of thumb.
-RESTART_MINUTES = {
-    Restart.NONE: 0,
-    Restart.ENGINE: 10,
-    Restart.GUEST: 20,
-    Restart.VM: 30,
-    Restart.HOST: 120,
-}
+RESTART_MINUTES = {Restart.NONE: 0, Restart.ENGINE: 10, Restart.GUEST: 20, Restart.VM: 30, Restart.HOST: 120}
 # Another person has to be asked and to answer.
 ASKING_MINUTES = 15
 
@@ -55,9 +42,7 @@ def next_tests(case: Case) -> tuple[NextTest, ...]:
         open_ = tuple(name for name in candidate.test.decides if _is_open(case, name))
         if open_ and candidate.useful(case):
             cost = cost_minutes(candidate.test)
-            found.append(
-                (candidate.weight * len(open_) / cost, replace(candidate.test, decides=open_))
-            )
+            found.append((candidate.weight * len(open_) / cost, replace(candidate.test, decides=open_)))
     found.sort(key=lambda item: -item[0])
     return tuple(test for _, test in found[:WANTED])
 

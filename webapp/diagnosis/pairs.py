@@ -10,15 +10,7 @@ from typing import Any
 
 from agents.facts import Fact, ReadingKind
 from agents.facts.gpu import FABRIC, GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS
-from agents.facts.p2p import (
-    P2P_NVLINK,
-    P2P_READ,
-    P2P_WRITE,
-    TOPOLOGY,
-    P2pCode,
-    P2pMatrix,
-    TopologyMatrix,
-)
+from agents.facts.p2p import P2P_NVLINK, P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode, P2pMatrix, TopologyMatrix
 from webapp.diagnosis.case import Path
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import Facts
@@ -81,12 +73,7 @@ def pairs(facts: Facts) -> Pairs:
 
 
 @lru_cache(maxsize=64)  # a diagnosis asks dozens of times
-def _pairs(
-    names: tuple[str, ...],
-    fabric: bool,
-    topology: TopologyMatrix | None,
-    matrix: P2pMatrix | None,
-) -> Pairs:
+def _pairs(names: tuple[str, ...], fabric: bool, topology: TopologyMatrix | None, matrix: P2pMatrix | None) -> Pairs:
     every = frozenset(permutations(names, 2))
     if fabric:
         return Pairs(every, frozenset())

@@ -20,8 +20,7 @@ _BRACKETS = re.compile(r"\s*\(([^()]{6,})\)")
 _CITES = re.compile(r"\d|/|\.\w|\b(?:manual|guide|catalogue|specification|NVML|parameters?)\b")
 # Modules that word, carry or find values and decide nothing.
 _PLUMBING = frozenset(
-    f"{_ROOT}.{name}"
-    for name in ("advising", "asking", "case", "claim", "facts", "hypothesis", "option", "rule")
+    f"{_ROOT}.{name}" for name in ("advising", "asking", "case", "claim", "facts", "hypothesis", "option", "rule")
 )
 
 

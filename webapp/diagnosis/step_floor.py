@@ -69,17 +69,12 @@ def bytes_read(model: Model, tokens: float) -> Range | None:
         return active
     touched = experts * (1 - (1 - k / experts) ** tokens)
     share = (touched - k) / (experts - k)
-    low, high = (
-        part + share * max(whole - part, 0.0)
-        for part, whole in zip(active, model.weight_bytes, strict=True)
-    )
+    low, high = (part + share * max(whole - part, 0.0) for part, whole in zip(active, model.weight_bytes, strict=True))
     return low, max(low, high)
 
 
 def _missing(model: Model, tokens: float, *, has_bandwidth: bool) -> tuple[str, ...]:
-    sparse = bool(
-        model.total_params and model.active_params and model.total_params > model.active_params
-    )
+    sparse = bool(model.total_params and model.active_params and model.total_params > model.active_params)
     asked = {
         "user.model: active_weight_bytes (for the floor)": model.active_weight_bytes is None,
         "guest.gpus: a GPU whose memory bandwidth is known (for the floor)": not has_bandwidth,

@@ -16,8 +16,7 @@ from webapp.diagnosis.facts import Facts
 # A profiler slows a step, and one that is off by more than this was taken under another load.
 APART = 2.0
 WAITING = (
-    "communication is at most the collectives’ time in the engine’s profile, in which GPUs also wait for "
-    "each other"
+    "communication is at most the collectives’ time in the engine’s profile, in which GPUs also wait for each other"
 )
 NO_STEP_FITS = "the engine’s profile is of another load than any observed here: left out"
 

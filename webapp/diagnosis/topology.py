@@ -83,9 +83,7 @@ def draw(facts: Facts) -> Topology:
     )
 
 
-def _notes(
-    facts: Facts, host: tuple[HostGpu, ...], guest: tuple[GuestGpu, ...], *, matched: bool
-) -> Iterator[str]:
+def _notes(facts: Facts, host: tuple[HostGpu, ...], guest: tuple[GuestGpu, ...], *, matched: bool) -> Iterator[str]:
     pooled = any(slot.mapping for slot in facts.value(VM_HOSTPCI) or ())
     if host and guest and not matched and pooled:
         pool = facts.value(PCI_MAPPINGS)
@@ -102,9 +100,7 @@ def _notes(
 
 def _host(facts: Facts) -> tuple[HostGpu, ...]:
     paths = facts.value(GPU_PATHS) or ()
-    groups = {
-        device: group.group for group in facts.value(IOMMU_GROUPS) or () for device in group.devices
-    }
+    groups = {device: group.group for group in facts.value(IOMMU_GROUPS) or () for device in group.devices}
     redirects = peer_redirects(facts)
     return tuple(
         HostGpu(

@@ -26,10 +26,7 @@ def _model(facts: Facts) -> Iterator[str]:
             ("experts a token", model.experts_active),
         )
         yield from (f"{name} {value}" for name, value in shape if value is not None)
-        sizes = (
-            ("weights read per token", model.active_weight_bytes),
-            ("checkpoint", model.weight_bytes),
-        )
+        sizes = (("weights read per token", model.active_weight_bytes), ("checkpoint", model.weight_bytes))
         yield from (f"{name} {given(value, GB)} GB" for name, value in sizes if value)
     if parallel:
         yield f"tensor parallel {parallel.tp}"

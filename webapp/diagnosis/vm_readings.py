@@ -102,9 +102,7 @@ def running_cliques(command: QemuCommand) -> dict[str, int]:
     """Clique by device id of a command line; `-global` counts for devices without their own."""
     named = [(d.id or d.host_address or "vfio-pci", d.clique) for d in command.devices]
     return {
-        name: clique
-        for name, own in named
-        if (clique := own if own is not None else command.global_clique) is not None
+        name: clique for name, own in named if (clique := own if own is not None else command.global_clique) is not None
     }
 
 

@@ -72,9 +72,7 @@ def unless(bound: Bound) -> str:
 
 def effects(bounds: Iterable[Bound]) -> str:
     """What P2P could bring, by load: "1.00–1.40 × for a single stream, 1.00–1.12 × at 64 requests"."""
-    found = [
-        f"{factor(bound.max_gain_p2p)} {load(bound)}" for bound in bounds if bound.max_gain_p2p
-    ]
+    found = [f"{factor(bound.max_gain_p2p)} {load(bound)}" for bound in bounds if bound.max_gain_p2p]
     return ", ".join(found)
 
 

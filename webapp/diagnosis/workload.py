@@ -163,26 +163,12 @@ _MODEL: dict[str, Check] = {
     "accepted_per_step": _range,
     "kv_bytes_per_token": _range,
 }
-_PARALLELISM: dict[str, Check] = {
-    "tp": _count,
-    "pp": _count,
-    "ep": _count,
-    "dp": _count,
-    "dp_attention": _yes_no,
-}
+_PARALLELISM: dict[str, Check] = {"tp": _count, "pp": _count, "ep": _count, "dp": _count, "dp_attention": _yes_no}
 _OBSERVED: dict[str, Check] = {
     "concurrency": _count,
     "output_tokens_per_s": _range,
     "total_tokens_per_s": _range,
     "step_ms": _range,
 }
-_GOAL: dict[str, Check] = {
-    "single_stream_tokens_per_s": _number,
-    "total_tokens_per_s": _number,
-    "text": _text,
-}
-_HOST: dict[str, Check] = {
-    "host_root": _choice(HOST_ROOTS),
-    "why_vm": _text,
-    "may_change": _choices(MAY_CHANGES),
-}
+_GOAL: dict[str, Check] = {"single_stream_tokens_per_s": _number, "total_tokens_per_s": _number, "text": _text}
+_HOST: dict[str, Check] = {"host_root": _choice(HOST_ROOTS), "why_vm": _text, "may_change": _choices(MAY_CHANGES)}

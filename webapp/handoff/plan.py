@@ -12,14 +12,7 @@ from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.option import Option
 from webapp.diagnosis.phases import PHASES
-from webapp.diagnosis.scripts import (
-    ROLES,
-    SCRIPTED,
-    Do,
-    PhaseScript,
-    ScriptError,
-    phase_script,
-)
+from webapp.diagnosis.scripts import ROLES, SCRIPTED, Do, PhaseScript, ScriptError, phase_script
 
 _WORTH_IT = {OptionStatus.RECOMMENDED, OptionStatus.POSSIBLE}
 
@@ -85,8 +78,7 @@ def phases(found: Diagnosis, vmid: int | None) -> tuple[Phase, ...]:
 
 def sections(found: Diagnosis, vmid: int | None) -> tuple[Section, ...]:
     return tuple(
-        Section(name, title, tuple(_parts(found, name, vmid)), _by_hand(found, name))
-        for name, title in PHASES.items()
+        Section(name, title, tuple(_parts(found, name, vmid)), _by_hand(found, name)) for name, title in PHASES.items()
     )
 
 
@@ -133,8 +125,6 @@ def _by_hand(found: Diagnosis, name: str) -> tuple[tuple[Option, Advice], ...]:
     worth = [
         (option, found.advice[option.id])
         for option in all_options()
-        if option.phase == name
-        and option.id not in SCRIPTED
-        and found.advice[option.id].status in _WORTH_IT
+        if option.phase == name and option.id not in SCRIPTED and found.advice[option.id].status in _WORTH_IT
     ]
     return tuple(sorted(worth, key=lambda one: one[1].status is not OptionStatus.RECOMMENDED))

@@ -44,9 +44,7 @@ def collector_for(
     nonce = secrets.token_hex(16)
     text = build_script(probes, role=role, nonce=nonce)
     short = "" if len(names) > 1 and len(names) == len(handed_for(role)) else "-rest"
-    return _keep(
-        session, link, f"peerpath-{role.value}{short}.sh", role, text, names=names, nonce=nonce
-    )
+    return _keep(session, link, f"peerpath-{role.value}{short}.sh", role, text, names=names, nonce=nonce)
 
 
 def handed(session: DiagnosisSession, link: Link | None, made: PhaseScript) -> HandedScript:
@@ -61,13 +59,7 @@ def _keep(
     sha256 = hashlib.sha256(text.encode()).hexdigest()
     known = HandedScript.objects.filter(session=session, link=link, name=name, sha256=sha256)
     return known.first() or HandedScript.objects.create(
-        session=session,
-        link=link,
-        name=name,
-        role=role.value,
-        text=text,
-        sha256=sha256,
-        **more,
+        session=session, link=link, name=name, role=role.value, text=text, sha256=sha256, **more
     )
 
 

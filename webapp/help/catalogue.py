@@ -22,9 +22,7 @@ from webapp.diagnosis.provenance import Provenance, provenance
 
 # Where a command looks: a path below one of these folders, up to what a shell would expand.
 _VARIABLE = re.compile(r"\$\{?\w+\}?")
-_PLACE = re.compile(
-    r"(?<![\w.])(?:/proc|/sys|/etc|/run|/var|/dev|/boot|/usr/lib)/[\w./*\[\]$@{}-]+"
-)
+_PLACE = re.compile(r"(?<![\w.])(?:/proc|/sys|/etc|/run|/var|/dev|/boot|/usr/lib)/[\w./*\[\]$@{}-]+")
 _SINKS = frozenset({"/dev/null"})
 
 
@@ -95,8 +93,7 @@ def gates() -> tuple[ListedRule, ...]:
 @cache
 def hypotheses() -> tuple[ListedRule, ...]:
     return tuple(
-        replace(_rule("hypotheses", h.id, h.claim.rstrip(".")), refuted_by=h.refuted_by)
-        for h in all_hypotheses()
+        replace(_rule("hypotheses", h.id, h.claim.rstrip(".")), refuted_by=h.refuted_by) for h in all_hypotheses()
     )
 
 
@@ -110,8 +107,7 @@ def options() -> tuple[tuple[str, str, tuple[ListedOption, ...]], ...]:
     """Phase by phase: its id, what it is, its options."""
     listed = [_option(option) for option in all_options()]
     return tuple(
-        (phase, says, tuple(item for item in listed if item.option.phase == phase))
-        for phase, says in PHASES.items()
+        (phase, says, tuple(item for item in listed if item.option.phase == phase)) for phase, says in PHASES.items()
     )
 
 

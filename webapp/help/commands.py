@@ -14,8 +14,7 @@ from webapp.api import client
 OURS = ("webapp.", "worker")
 # What every command of Django has; none of them is about Peerpath.
 _COMMON = frozenset(
-    {"help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color"}
-    | {"force_color", "skip_checks"}
+    {"help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color"} | {"force_color", "skip_checks"}
 )
 
 

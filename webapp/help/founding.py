@@ -13,12 +13,7 @@ from webapp.diagnosis.case import Bound
 from webapp.diagnosis.communication import PER_LAYER, gpu_link, message_bytes
 from webapp.diagnosis.copy_curve import CopyCurve, copy_curve
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.reference.curves import (
-    STAGED_SOURCE,
-    ring_steps,
-    ring_volume,
-    staged_gb_per_s,
-)
+from webapp.diagnosis.reference.curves import STAGED_SOURCE, ring_steps, ring_volume, staged_gb_per_s
 from webapp.triage.figures import Segment, time_bar
 from webapp.triage.samples import sample_facts
 

@@ -24,15 +24,8 @@ class HelpPage:
 FOR = (
     HelpPage("operator", "For operators", "You have a machine that is slower than you expected."),
     HelpPage("reviewer", "For reviewers", "Somebody asks what you think of a case or a decision."),
-    HelpPage(
-        "host-admin",
-        "For the host’s admin",
-        "You were sent a link about a host you run.",
-        open=True,
-    ),
-    HelpPage(
-        "administrator", "For administrators", "You look after this installation and its people."
-    ),
+    HelpPage("host-admin", "For the host’s admin", "You were sent a link about a host you run.", open=True),
+    HelpPage("administrator", "For administrators", "You look after this installation and its people."),
 )
 METHOD = (
     HelpPage(
@@ -41,21 +34,12 @@ METHOD = (
         "The ladder, verdicts, what rules out what, and the arithmetic of the bound.",
         open=True,
     ),
-    HelpPage(
-        "measuring",
-        "How it measures",
-        "Two clocks, controls, and what two H200 taught.",
-        open=True,
-    ),
+    HelpPage("measuring", "How it measures", "Two clocks, controls, and what two H200 taught.", open=True),
 )
 LISTS = (
-    HelpPage(
-        "probes", "Every probe", "What is asked, by which command, and what is left out.", True
-    ),
+    HelpPage("probes", "Every probe", "What is asked, by which command, and what is left out.", True),
     HelpPage("benchmarks", "Every benchmark", "What loads the GPUs, for how long, and why.", True),
-    HelpPage(
-        "rules", "Every rule", "Gates, hypotheses and contradictions, with their sources.", True
-    ),
+    HelpPage("rules", "Every rule", "Gates, hypotheses and contradictions, with their sources.", True),
     HelpPage("options", "Every option", "Changes, what they cost and how they are undone.", True),
     HelpPage("words", "Every word", "One word per thing, the same everywhere.", True),
 )
@@ -63,12 +47,7 @@ PROGRAMS = (
     HelpPage("commands", "Command line", "Every command of ./run, with its arguments."),
     HelpPage("api", "API", "What the pages do, for programs."),
 )
-GROUPS = (
-    ("Who you are", FOR),
-    ("The method", METHOD),
-    ("To look up", LISTS),
-    ("For programs", PROGRAMS),
-)
+GROUPS = (("Who you are", FOR), ("The method", METHOD), ("To look up", LISTS), ("For programs", PROGRAMS))
 PAGES = {page.slug: page for _, pages in GROUPS for page in pages}
 
 # The page's view: what of the help explains it.

@@ -7,7 +7,4 @@ from django.urls import path
 from webapp.help import views
 
 app_name = "help"
-urlpatterns = [
-    path("help", views.index, name="index"),
-    path("help/<slug:slug>", views.page, name="page"),
-]
+urlpatterns = [path("help", views.index, name="index"), path("help/<slug:slug>", views.page, name="page")]

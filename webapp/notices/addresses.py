@@ -64,9 +64,7 @@ def looked_up(place: Place) -> str:
         raise AddressError(f"{place.host} has no address.") from error
     addresses = list(dict.fromkeys(str(info[4][0]) for info in found))
     if not settings.WEBHOOK_PRIVATE and not all(map(is_public, addresses)):
-        raise AddressError(
-            f"{place.host} is not a public address; PEERPATH_WEBHOOK_PRIVATE=1 allows such."
-        )
+        raise AddressError(f"{place.host} is not a public address; PEERPATH_WEBHOOK_PRIVATE=1 allows such.")
     return addresses[0]
 
 

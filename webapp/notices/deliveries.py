@@ -36,9 +36,7 @@ class GoneError(posting.PostError):
     """Nobody is there to be told any more."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "It was removed, or who is told, or had it told, may not be there any more.", None
-        )
+        super().__init__("It was removed, or who is told, or had it told, may not be there any more.", None)
 
 
 def due(now: datetime, most: int) -> list[UUID]:
@@ -60,9 +58,7 @@ def deliver(delivery_id: UUID) -> None:
     )
     if not taken:
         return
-    delivery = Delivery.objects.select_related("webhook__made_by", "user", "event__session").get(
-        pk=delivery_id
-    )
+    delivery = Delivery.objects.select_related("webhook__made_by", "user", "event__session").get(pk=delivery_id)
     try:
         status = _posted(delivery) if delivery.webhook else _mailed(delivery)
     except GoneError as error:
@@ -83,11 +79,7 @@ def _posted(delivery: Delivery) -> int | None:
         raise GoneError
     secret = sealing.keyring().open(webhook.key_id, webhook.sealed, str(webhook.pk))
     message = posting.signed(
-        delivery.body,
-        secret=secret,
-        delivery=str(delivery.pk),
-        kind=delivery.kind,
-        at_s=int(time.time()),
+        delivery.body, secret=secret, delivery=str(delivery.pk), kind=delivery.kind, at_s=int(time.time())
     )
     return posting.post(webhook.url, message)
 

@@ -22,12 +22,7 @@ KINDS = {
     kind.id: kind
     for kind in (
         Kind("mention", "Somebody names me", frozenset({"commented"}), by_default=True),
-        Kind(
-            "decision_proposed",
-            "A decision waits for approval",
-            frozenset({"decision_proposed"}),
-            by_default=True,
-        ),
+        Kind("decision_proposed", "A decision waits for approval", frozenset({"decision_proposed"}), by_default=True),
         Kind(
             "decision_judged",
             "A decision is approved or rejected, or changes are wanted",

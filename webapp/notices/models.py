@@ -29,16 +29,12 @@ class Webhook(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    session = models.ForeignKey(
-        DiagnosisSession, null=True, on_delete=models.CASCADE, related_name="webhooks"
-    )
+    session = models.ForeignKey(DiagnosisSession, null=True, on_delete=models.CASCADE, related_name="webhooks")
     url = models.CharField(max_length=500)
     kinds = models.JSONField(default=list)
     sealed = models.TextField()
     key_id = models.CharField(max_length=20)
-    made_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
-    )
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     made_at = models.DateTimeField(auto_now_add=True)
     removed_at = models.DateTimeField(null=True)
 
@@ -71,12 +67,8 @@ class Delivery(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     event = models.ForeignKey(Event, on_delete=models.CASCADE, related_name="+")
-    webhook = models.ForeignKey(
-        Webhook, null=True, on_delete=models.CASCADE, related_name="deliveries"
-    )
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+"
-    )
+    webhook = models.ForeignKey(Webhook, null=True, on_delete=models.CASCADE, related_name="deliveries")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
     kind = models.CharField(max_length=20)
     body = models.TextField()
     state = models.CharField(max_length=10, choices=DeliveryState, default=DeliveryState.WAITING)
@@ -90,17 +82,9 @@ class Delivery(models.Model):
     class Meta:
         ordering = ("-made_at",)
         constraints = (
-            models.UniqueConstraint(
-                fields=("event", "webhook"), condition=~Q(webhook=None), name="one_per_webhook"
-            ),
-            models.UniqueConstraint(
-                fields=("event", "user"), condition=~Q(user=None), name="one_per_person"
-            ),
+            models.UniqueConstraint(fields=("event", "webhook"), condition=~Q(webhook=None), name="one_per_webhook"),
+            models.UniqueConstraint(fields=("event", "user"), condition=~Q(user=None), name="one_per_person"),
         )
         indexes = (
-            models.Index(
-                fields=("due_at",),
-                condition=Q(state__in=["waiting", "sending"]),
-                name="deliveries_due",
-            ),
+            models.Index(fields=("due_at",), condition=Q(state__in=["waiting", "sending"]), name="deliveries_due"),
         )

@@ -65,9 +65,7 @@ def session_webhooks(request: HttpRequest, session: DiagnosisSession) -> HttpRes
 
 @require_POST
 @on_session
-def session_remove(
-    request: HttpRequest, session: DiagnosisSession, webhook_id: UUID
-) -> HttpResponse:
+def session_remove(request: HttpRequest, session: DiagnosisSession, webhook_id: UUID) -> HttpResponse:
     _remove(request, get_object_or_404(session.webhooks, pk=webhook_id))
     return redirect("notices:session_webhooks", session.pk)
 

@@ -21,9 +21,7 @@ from webapp.triage.models.session import stands
 MOST = 20  # of one session, or of the instance
 
 
-def webhook_add(
-    session: DiagnosisSession | None, *, url: str, kinds: Iterable[str], by: User
-) -> tuple[Webhook, str]:
+def webhook_add(session: DiagnosisSession | None, *, url: str, kinds: Iterable[str], by: User) -> tuple[Webhook, str]:
     """The webhook and its secret, which is stored sealed and shown once. session None: told of all.
 
     Raises AddressError, sealing.SealError.

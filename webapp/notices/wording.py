@@ -76,12 +76,7 @@ def _path(event: Event, session: DiagnosisSession) -> str:
     match event.kind:
         case "commented":
             return reverse("review:discussion", args=[session.pk])
-        case (
-            "decision_proposed"
-            | "decision_approved"
-            | "decision_rejected"
-            | "decision_changes_wanted"
-        ):
+        case "decision_proposed" | "decision_approved" | "decision_rejected" | "decision_changes_wanted":
             return reverse("review:decision", args=[session.pk, event.data["number"]])
         case "link_made" | "link_received" | "link_declined":
             return reverse("triage:host", args=[session.pk]) + "#links"

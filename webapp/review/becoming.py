@@ -22,9 +22,7 @@ _SENTENCES = {
 
 def became(decision: Decision) -> str:
     """One sentence: the last act on it, by whom and when; else its state."""
-    acts = Event.objects.filter(
-        session=decision.session_id, kind__in=_SENTENCES, data__number=decision.number
-    )
+    acts = Event.objects.filter(session=decision.session_id, kind__in=_SENTENCES, data__number=decision.number)
     last = acts.order_by("-number").first()
     if last is None or decision.state == "superseded":
         return f"It is {decision.get_state_display()}."

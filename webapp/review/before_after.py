@@ -50,9 +50,7 @@ def outputs(facts: Facts) -> list[Snapshot]:
     ]
 
 
-def before_after(
-    session: DiagnosisSession, asked: tuple[str, str], decision: Decision | None = None
-) -> BeforeAfter:
+def before_after(session: DiagnosisSession, asked: tuple[str, str], decision: Decision | None = None) -> BeforeAfter:
     """asked: tokens, "" for what the session proposes: the state before `decision`, or else before the
     newest one, and the state after it."""
     facts = with_vm(facts_of(session), session.vmid)
@@ -63,14 +61,10 @@ def before_after(
     picks = (_pick(tokens[0], facts), _pick(tokens[1], facts))
     along = history.between(picks[0].epoch, picks[1].epoch)
     found = verified(facts, *picks, scoring.intended(along))
-    scores = (
-        scoring.scores(session, history, scored, facts, picks, found) if scored in along else ()
-    )
+    scores = scoring.scores(session, history, scored, facts, picks, found) if scored in along else ()
     others = tuple(d for d in along if d != scored)
     codes = scoring.codes_of(facts, picks)
-    return BeforeAfter(
-        tokens[0], tokens[1], found, codes, scored, others, scores, facts, history, picks
-    )
+    return BeforeAfter(tokens[0], tokens[1], found, codes, scored, others, scores, facts, history, picks)
 
 
 def _newest(history: History) -> Decision | None:
@@ -81,9 +75,7 @@ def _newest(history: History) -> Decision | None:
     return next(iter([*reversed(waiting), *done]), None)
 
 
-def _proposed(
-    session: DiagnosisSession, history: History, facts: Facts, decision: Decision | None
-) -> tuple[str, str]:
+def _proposed(session: DiagnosisSession, history: History, facts: Facts, decision: Decision | None) -> tuple[str, str]:
     """The last measured state before the decision, and the first measured one from it on."""
     turn = history.turn(decision) if decision else None
     turn = session.epoch if turn is None else turn

@@ -15,9 +15,7 @@ from webapp.diagnosis.compare.predictions import Score
 from webapp.triage.models import DiagnosisSession, Event, seen_by
 
 ROW_PX = 22.0
-CLOSINGS = (
-    1000  # so many decide how far a prediction is believed; older ones are of older rules, too
-)
+CLOSINGS = 1000  # so many decide how far a prediction is believed; older ones are of older rules, too
 LEAST, MOST = 0.25, 4.0  # factors that the plot shows
 
 
@@ -38,11 +36,7 @@ def scored(user: User) -> list[Scored]:
         .defer("session__workload")
         .order_by("-at")[:CLOSINGS]
     )
-    return [
-        Scored(event.session, event.data["number"], score)
-        for event in closings
-        for score in scores_in(event.data)
-    ]
+    return [Scored(event.session, event.data["number"], score) for event in closings for score in scores_in(event.data)]
 
 
 def scores_of(session: DiagnosisSession, number: int) -> list[Score]:

@@ -38,12 +38,7 @@ class Wording:
 
 
 def decision_draft(
-    session: DiagnosisSession,
-    *,
-    user: User,
-    wording: Wording,
-    result: Diagnosis,
-    supersedes: Decision | None = None,
+    session: DiagnosisSession, *, user: User, wording: Wording, result: Diagnosis, supersedes: Decision | None = None
 ) -> Decision:
     """Stores a draft with every considered option as it stands now. Raises DecisionError."""
     _check(wording, result)
@@ -57,16 +52,14 @@ def decision_draft(
     return decision
 
 
-def draft_save(
-    decision: Decision, *, user: User, version: int, wording: Wording, result: Diagnosis
-) -> None:
+def draft_save(decision: Decision, *, user: User, version: int, wording: Wording, result: Diagnosis) -> None:
     """Raises DecisionError, and DraftChangedError when somebody saved or proposed it since `version`."""
     _check(wording, result)
     _fill(decision, wording, result)
     with transaction.atomic():
-        won = Decision.objects.filter(
-            pk=decision.pk, version=version, state=DecisionState.DRAFT
-        ).update(version=version + 1, proposed_by=user, **content_of(decision))
+        won = Decision.objects.filter(pk=decision.pk, version=version, state=DecisionState.DRAFT).update(
+            version=version + 1, proposed_by=user, **content_of(decision)
+        )
         if not won:
             raise DraftChangedError(Decision.objects.get(pk=decision.pk))
         Event.record(decision.session, "decision_drafted", user, number=decision.number)
@@ -155,8 +148,7 @@ def pins(session: DiagnosisSession, facts: Facts) -> list[dict[str, Any]]:
     """The evidence that counts now: [{"name", "sha256", "facts": [ids]}], by name."""
     counting = counting_sources(facts)
     hashes = {
-        evidence.name: evidence.sha256
-        for evidence in Evidence.objects.filter(session=session).defer("body", "stderr")
+        evidence.name: evidence.sha256 for evidence in Evidence.objects.filter(session=session).defer("body", "stderr")
     }
     return [
         {"name": name, "sha256": hashes[name], "facts": sorted(fact_ids)}
@@ -179,8 +171,5 @@ def superseded_pins(decision: Decision, facts: Facts) -> list[str]:
     """Facts the decision rests on whose evidence no longer counts; it is stale when there are any."""
     counting = counting_sources(facts)
     return sorted(
-        fact_id
-        for pin in decision.pins
-        for fact_id in pin["facts"]
-        if fact_id not in counting.get(pin["name"], set())
+        fact_id for pin in decision.pins for fact_id in pin["facts"] if fact_id not in counting.get(pin["name"], set())
     )

@@ -51,10 +51,7 @@ def _profile(result: Diagnosis, page: str) -> Iterator[Known]:
     advice = result.advice.get("engine_profile")
     advised = advice is not None and advice.status is OptionStatus.RECOMMENDED
     if advised and result.facts.value(PROFILE) is None:
-        yield Known(
-            "The diagnosis advises to profile the engine first; no profile was read.",
-            f"{page}#next",
-        )
+        yield Known("The diagnosis advises to profile the engine first; no profile was read.", f"{page}#next")
 
 
 def _bounded(result: Diagnosis, page: str) -> Iterator[Known]:
@@ -85,10 +82,7 @@ def _gates(result: Diagnosis, page: str) -> Iterator[Known]:
 
 
 def said_on(
-    decision: Decision,
-    versions: Sequence[Judged],
-    approvals: Iterable[Approval],
-    threads: Sequence[Thread],
+    decision: Decision, versions: Sequence[Judged], approvals: Iterable[Approval], threads: Sequence[Thread]
 ) -> list[Said]:
     """Words and threads in one list, oldest first: a reason is written once."""
     numbers = {word.pk: one.version.number for one in versions for word in one.words}
@@ -98,19 +92,14 @@ def said_on(
     return sorted(found, key=lambda one: one.at)
 
 
-def pins_cited(
-    decision: Decision, facts: Facts
-) -> list[tuple[dict[str, Any], tuple[EvidenceRef, ...]]]:
+def pins_cited(decision: Decision, facts: Facts) -> list[tuple[dict[str, Any], tuple[EvidenceRef, ...]]]:
     """Each pin with the lines of it that were read, to be shown as the diagnosis shows its evidence."""
     lines: dict[str, set[int]] = {}
     for group in facts.readings.values():
         for item in group:
             lines.setdefault(item.source, set()).update(item.reading.lines)
     return [
-        (
-            pin,
-            tuple(EvidenceRef(pin["name"], line) for line in sorted(lines.get(pin["name"]) or {1})),
-        )
+        (pin, tuple(EvidenceRef(pin["name"], line) for line in sorted(lines.get(pin["name"]) or {1})))
         for pin in decision.pins
     ]
 

@@ -63,9 +63,7 @@ def seen_before(session: DiagnosisSession, user: User, result: Diagnosis) -> Mem
     rows = _most_alike(found, mine)
     n = len(rows) if len(rows) < SHOWN else found.order_by()[:COUNTED].count()
     decided = _decided([row.pk for row in rows]) if rows else {}
-    alike = tuple(
-        Alike(row.session, _same(row, mine), tuple(decided.get(row.pk, ()))) for row in rows
-    )
+    alike = tuple(Alike(row.session, _same(row, mine), tuple(decided.get(row.pk, ()))) for row in rows)
     return Memory(mine["gpu"], mine["verdict"], n, alike)
 
 
@@ -93,9 +91,7 @@ def _same(row: Digest, mine: dict[str, Any]) -> tuple[str, ...]:
 
 def _decided(sessions: Sequence[Any]) -> dict[Any, list[Decided]]:
     """The records of these sessions that got beyond a draft, by session."""
-    closings = Event.objects.filter(session__in=sessions, kind="decision_closed").order_by(
-        "-number"
-    )
+    closings = Event.objects.filter(session__in=sessions, kind="decision_closed").order_by("-number")
     scores: dict[tuple[Any, int], tuple[Score, ...]] = {}
     for event in closings:
         scores[event.session_id, event.data["number"]] = tuple(scores_in(event.data))

@@ -24,9 +24,7 @@ class Comment(models.Model):
     session = models.ForeignKey(DiagnosisSession, on_delete=models.CASCADE, related_name="comments")
     anchor = models.CharField(max_length=120, blank=True)
     stance = models.CharField(max_length=10, blank=True)
-    reply_to = models.ForeignKey(
-        "self", null=True, blank=True, on_delete=models.CASCADE, related_name="replies"
-    )
+    reply_to = models.ForeignKey("self", null=True, blank=True, on_delete=models.CASCADE, related_name="replies")
     text = models.TextField()
     author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -38,9 +36,7 @@ class Comment(models.Model):
 class CameRedacted(models.Model):
     """The session came as a redacted bundle. report: what was hidden there, as its redaction.json says."""
 
-    session = models.OneToOneField(
-        DiagnosisSession, on_delete=models.CASCADE, related_name="came_redacted"
-    )
+    session = models.OneToOneField(DiagnosisSession, on_delete=models.CASCADE, related_name="came_redacted")
     report = models.JSONField()
 
 
@@ -48,21 +44,13 @@ class Mention(models.Model):
     """A person was named with @ in a comment; seen_at when they opened their list since."""
 
     comment = models.ForeignKey(Comment, on_delete=models.CASCADE, related_name="mentions")
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="mentions"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="mentions")
     seen_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         # Counted for every page that a person opens.
-        indexes = (
-            models.Index(
-                fields=("user",), condition=models.Q(seen_at=None), name="mentions_unseen"
-            ),
-        )
-        constraints = (
-            models.UniqueConstraint(fields=("comment", "user"), name="one_mention_each"),
-        )
+        indexes = (models.Index(fields=("user",), condition=models.Q(seen_at=None), name="mentions_unseen"),)
+        constraints = (models.UniqueConstraint(fields=("comment", "user"), name="one_mention_each"),)
 
 
 class DecisionState(models.TextChoices):
@@ -92,9 +80,7 @@ class Decision(models.Model):
     word. supersedes: the record that this one takes the place of, from when it is proposed.
     """
 
-    session = models.ForeignKey(
-        DiagnosisSession, on_delete=models.CASCADE, related_name="decisions"
-    )
+    session = models.ForeignKey(DiagnosisSession, on_delete=models.CASCADE, related_name="decisions")
     number = models.PositiveIntegerField()
     title = models.CharField(max_length=200)
     context = models.TextField()
@@ -113,22 +99,16 @@ class Decision(models.Model):
     state = models.CharField(max_length=12, choices=DecisionState, default=DecisionState.DRAFT)
     outcome = models.TextField(blank=True)
     proof = models.JSONField(default=dict, blank=True)
-    proposed_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
-    )
+    proposed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ("number",)
         indexes = (
             models.Index(fields=("-created_at",), name="decisions_newest"),
-            models.Index(
-                fields=("session",), condition=models.Q(state="proposed"), name="decisions_waiting"
-            ),
+            models.Index(fields=("session",), condition=models.Q(state="proposed"), name="decisions_waiting"),
         )
-        constraints = (
-            models.UniqueConstraint(fields=("session", "number"), name="one_decision_number"),
-        )
+        constraints = (models.UniqueConstraint(fields=("session", "number"), name="one_decision_number"),)
 
     @property
     def content_sha256(self) -> str:
@@ -154,10 +134,7 @@ class Decision(models.Model):
     @property
     def affects_host(self) -> bool:
         """Whether someone other than the operator has to act for a chosen option."""
-        return any(
-            option["id"] in self.chosen and option["actor"] != Actor.OPERATOR
-            for option in self.options
-        )
+        return any(option["id"] in self.chosen and option["actor"] != Actor.OPERATOR for option in self.options)
 
 
 class RecordVersion(models.Model):
@@ -168,16 +145,12 @@ class RecordVersion(models.Model):
     number = models.PositiveIntegerField()
     content = models.JSONField()
     content_sha256 = models.CharField(max_length=64)
-    proposed_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
-    )
+    proposed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ("number",)
-        constraints = (
-            models.UniqueConstraint(fields=("decision", "number"), name="one_record_version"),
-        )
+        constraints = (models.UniqueConstraint(fields=("decision", "number"), name="one_record_version"),)
 
 
 class Word(models.TextChoices):
@@ -197,13 +170,9 @@ class Approval(models.Model):
     open on it, and known to who approved all the same. seen_at: when the proposer saw it in their list."""
 
     decision = models.ForeignKey(Decision, on_delete=models.CASCADE, related_name="approvals")
-    by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
-    )
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     label = models.CharField(max_length=120, blank=True)
-    link = models.ForeignKey(
-        "handoff.Link", null=True, on_delete=models.SET_NULL, related_name="approvals"
-    )
+    link = models.ForeignKey("handoff.Link", null=True, on_delete=models.SET_NULL, related_name="approvals")
     word = models.CharField(max_length=14, choices=Word)
     reason = models.TextField(blank=True)
     content_sha256 = models.CharField(max_length=64)

@@ -79,9 +79,7 @@ def proof_of(result: BeforeAfter, decision: Decision) -> Proof:
     names = _names(decision)
     found = _across(result, names, turn)
     compared = tuple(item for item in found if item.comparable)
-    lacks = (
-        () if any(i.named and i.tells for i in compared) else tuple(_lacks(result, found, names))
-    )
+    lacks = () if any(i.named and i.tells for i in compared) else tuple(_lacks(result, found, names))
     checks = _checks(result, decision, turn)
     return Proof(compared, (*lacks, *_unchecked(checks)), tuple(_harm(decision, checks)), checks)
 
@@ -122,8 +120,7 @@ def _to_read(result: BeforeAfter, names: tuple[str, ...]) -> Iterator[str]:
     again = [n for n in missing if answered(old, n) is not None]
     if again:
         yield (
-            f"Known from before it, and not read since: {_titles(again)}. To do: {_where(again)}, or paste "
-            "the output."
+            f"Known from before it, and not read since: {_titles(again)}. To do: {_where(again)}, or paste the output."
         )
     elif not any(answered(old, n) for n in names):
         yield (
@@ -139,9 +136,7 @@ def _titles(names: Iterable[str]) -> str:
 
 
 def _where(names: Iterable[str]) -> str:
-    return " and ".join(
-        dict.fromkeys(WHERE[name.partition(".")[0]] for name in list(names)[:NAMED])
-    )
+    return " and ".join(dict.fromkeys(WHERE[name.partition(".")[0]] for name in list(names)[:NAMED]))
 
 
 def _checks(result: BeforeAfter, decision: Decision, turn: int) -> tuple[Check, ...]:

@@ -13,15 +13,7 @@ from agents.facts.workload import Observed
 from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.claim import Basis
 from webapp.diagnosis.compare.comparability import Comparability, comparability
-from webapp.diagnosis.compare.predictions import (
-    Chosen,
-    Codes,
-    Score,
-    Seen,
-    Verdict,
-    p2p_scores,
-    throughput_score,
-)
+from webapp.diagnosis.compare.predictions import Chosen, Codes, Score, Seen, Verdict, p2p_scores, throughput_score
 from webapp.diagnosis.compare.serving import rung
 from webapp.diagnosis.compare.sides import Side, facts_in
 from webapp.diagnosis.compare.verification import Pick, Verified
@@ -200,15 +192,11 @@ def unconfirmed(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """As they count where a record ends as not verified: none as held. What was missed stays."""
     why = "the record was closed as not verified"
     return [
-        {**row, "verdict": Verdict.UNDECIDED, "why": why}
-        if row["verdict"] == Verdict.HELD
-        else dict(row)
+        {**row, "verdict": Verdict.UNDECIDED, "why": why} if row["verdict"] == Verdict.HELD else dict(row)
         for row in rows
     ]
 
 
 def as_data(found: Iterable[Score]) -> list[dict[str, Any]]:
     """For the log: plain values."""
-    return [
-        {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(s).items()} for s in found
-    ]
+    return [{k: list(v) if isinstance(v, tuple) else v for k, v in asdict(s).items()} for s in found]

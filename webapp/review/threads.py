@@ -87,12 +87,7 @@ def comment_add(
     anchor = reply_to.anchor if reply_to else anchor
     with transaction.atomic():
         comment = Comment.objects.create(
-            session=session,
-            author=author,
-            text=text,
-            stance=stance,
-            anchor=anchor,
-            reply_to=reply_to,
+            session=session, author=author, text=text, stance=stance, anchor=anchor, reply_to=reply_to
         )
         named = [user for user in mentioned(text, session) if user != author]
         Mention.objects.bulk_create([Mention(comment=comment, user=user) for user in named])
@@ -110,9 +105,7 @@ def _check(text: str, stance: str, anchor: str, reply_to: Comment | None) -> Non
     if not text:
         raise CommentError("Write the reason too; it is what the others read.")
     if len(text) > LONGEST:
-        raise CommentError(
-            f"A comment has at most {LONGEST:,} characters; paste outputs as evidence instead."
-        )
+        raise CommentError(f"A comment has at most {LONGEST:,} characters; paste outputs as evidence instead.")
     if stance not in (ANSWERING if reply_to else OPENING) or not ANCHOR.fullmatch(anchor):
         raise CommentError("That cannot be said there; reload the page.")
 

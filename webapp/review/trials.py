@@ -136,14 +136,7 @@ def step_asked(session: DiagnosisSession, setup: Setup, so_far: Progress, number
 
 
 def step_start(
-    session: DiagnosisSession,
-    setup: Setup,
-    facts: Facts,
-    *,
-    number: str,
-    target: Target,
-    user: User,
-    yes: bool,
+    session: DiagnosisSession, setup: Setup, facts: Facts, *, number: str, target: Target, user: User, yes: bool
 ) -> Run:
     """Queues the run of the next step. Raises ValueError, in words, and PermissionDenied."""
     so_far = progress(session, setup, facts)
@@ -157,9 +150,7 @@ def step_start(
     return queue_benchmark(session, target, user, setup.benchmark.id, arguments)
 
 
-def take_step(
-    session: DiagnosisSession, setup: Setup, step: Step, uploads: Sequence[Upload], user: User
-) -> None:
+def take_step(session: DiagnosisSession, setup: Setup, step: Step, uploads: Sequence[Upload], user: User) -> None:
     """What was measured by hand for a step. Raises ValueError, in words, where it holds no result, or one
     that was given before."""
     taken = receive(session, uploads, user=user, label=f"step {step.number}, arm {step.arm}").takes
@@ -201,9 +192,7 @@ def progress(session: DiagnosisSession, setup: Setup, facts: Facts) -> Progress:
     given = {str(d["evidence"]): int(d["step"]) for d in rows.values_list("data", flat=True)}
     of_source |= {name: steps[number] for name, number in given.items() if number in steps}
     pairs: list[tuple[Step, Sourced]] = [
-        (of_source[item.source], item)
-        for item in results(facts, setup.kind)
-        if item.source in of_source
+        (of_source[item.source], item) for item in results(facts, setup.kind) if item.source in of_source
     ]
     found = trial(setup.plan, setup.kind, facts, pairs, frozenset(setup.option.changes))
     done = frozenset(step.number for step, _ in pairs)

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from webapp.review.views import (
-    ab,
-    alike,
-    bundles,
-    calibration,
-    changed,
-    comments,
-    decide,
-    record,
-    report,
-    verify,
-)
+from webapp.review.views import ab, alike, bundles, calibration, changed, comments, decide, record, report, verify
 
 app_name = "review"
 S = "sessions/<uuid:session_id>/"

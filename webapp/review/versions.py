@@ -27,9 +27,7 @@ class Difference:
     after: str
 
 
-def versions_of(
-    decision: Decision, approvals: Iterable[Approval], *, whole: bool = False
-) -> list[Judged]:
+def versions_of(decision: Decision, approvals: Iterable[Approval], *, whole: bool = False) -> list[Judged]:
     """Oldest first; whole: with their texts. A word belongs to the newest version of its text that was
     there when it was said."""
     rows = decision.versions.select_related("proposed_by")
@@ -66,9 +64,7 @@ def _chosen(content: dict[str, Any]) -> str:
 
 def _options(content: dict[str, Any]) -> str:
     """Of the options, their states: the reasons follow the evidence."""
-    return "; ".join(
-        f"{option['title']}: {option['status'].replace('_', ' ')}" for option in content["options"]
-    )
+    return "; ".join(f"{option['title']}: {option['status'].replace('_', ' ')}" for option in content["options"])
 
 
 def _effects(content: dict[str, Any]) -> str:

@@ -10,15 +10,7 @@ from django.db.models import Exists, F, IntegerField, OuterRef, Q, QuerySet, Sub
 from django.utils import timezone
 
 from webapp.accounts.models import Role, User
-from webapp.review.models import (
-    Approval,
-    Comment,
-    Decision,
-    DecisionState,
-    Mention,
-    RecordVersion,
-    Word,
-)
+from webapp.review.models import Approval, Comment, Decision, DecisionState, Mention, RecordVersion, Word
 from webapp.review.threads import Thread, threaded
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import SessionMember, seen_by
@@ -111,10 +103,7 @@ class Asked:
 def asked_of(user: User) -> list[Asked]:
     """Until the measurement came, or the diagnosis wants it no more, or the thread is resolved."""
     named = Mention.objects.filter(
-        seen_by(user, "comment__session"),
-        user=user,
-        comment__anchor__startswith="test:",
-        comment__reply_to=None,
+        seen_by(user, "comment__session"), user=user, comment__anchor__startswith="test:", comment__reply_to=None
     )
     newest = named.select_related("comment__author", "comment__session").order_by("-pk")[:MOST]
     comments = [mention.comment for mention in newest]

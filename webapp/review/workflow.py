@@ -20,13 +20,7 @@ from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
 from webapp.handoff.models import Link
 from webapp.review.becoming import became
-from webapp.review.decisions import (
-    DecisionError,
-    content_of,
-    pin,
-    superseded_pins,
-    version_keep,
-)
+from webapp.review.decisions import DecisionError, content_of, pin, superseded_pins, version_keep
 from webapp.review.disputes import disputes_on
 from webapp.review.models import Approval, Decision, DecisionState, Word
 from webapp.review.proof import Proof
@@ -164,21 +158,15 @@ def _may_judge(decision: Decision, by: User | ByLink) -> None:
         raise DecisionError("Who proposed it is no second person; somebody else has to look at it.")
 
 
-def _can_be_judged(
-    decision: Decision, word: Word, by: User | ByLink, reason: str, facts: Facts, seen: str
-) -> None:
+def _can_be_judged(decision: Decision, word: Word, by: User | ByLink, reason: str, facts: Facts, seen: str) -> None:
     if seen and seen != decision.content_sha256:
-        raise DecisionError(
-            f"It has changed since you opened the page: {became(decision)} Read it again."
-        )
+        raise DecisionError(f"It has changed since you opened the page: {became(decision)} Read it again.")
     if word == Word.WITHDRAWN and not _has_said(decision, by):
         raise DecisionError("You have said nothing on it as it stands.")
     if word in {Word.REJECTED, Word.CHANGES_WANTED} and not reason.strip():
         raise DecisionError("Say why not, in a sentence; the proposer has only this.")
     if word == Word.APPROVED and (stale := superseded_pins(decision, facts)):
-        raise DecisionError(
-            f"Newer evidence counts now for {', '.join(stale[:5])}: it has to be renewed first."
-        )
+        raise DecisionError(f"Newer evidence counts now for {', '.join(stale[:5])}: it has to be renewed first.")
 
 
 def _has_said(decision: Decision, by: User | ByLink) -> bool:
@@ -193,9 +181,7 @@ def _despite(decision: Decision, known: bool) -> int:
     count = len(disputes_on(decision))
     if count and not known:
         are = "1 dispute is" if count == 1 else f"{count} disputes are"
-        raise DecisionError(
-            f"{are} open on it: tick that you approve it all the same, or answer first."
-        )
+        raise DecisionError(f"{are} open on it: tick that you approve it all the same, or answer first.")
     return count
 
 
@@ -207,9 +193,7 @@ _EVENTS = {
 }
 
 
-def _record_judged(
-    decision: Decision, word: Word, by: User | ByLink, more: Mapping[str, Any]
-) -> None:
+def _record_judged(decision: Decision, word: Word, by: User | ByLink, more: Mapping[str, Any]) -> None:
     kind = _EVENTS[word]
     if isinstance(by, User):
         Event.record(decision.session, kind, by, number=decision.number, **more)
@@ -236,9 +220,7 @@ def decision_renew(decision: Decision, *, user: User, result: Diagnosis) -> None
 def decision_apply(decision: Decision, *, user: User, facts: Facts) -> None:
     """It was carried out: evidence from now on is “after”. Raises DecisionError."""
     if stale := superseded_pins(decision, facts):
-        raise DecisionError(
-            f"Newer evidence counts now for {', '.join(stale[:5])}: renew the record first."
-        )
+        raise DecisionError(f"Newer evidence counts now for {', '.join(stale[:5])}: renew the record first.")
     with transaction.atomic():
         _move(decision, S.APPLIED)
         DiagnosisSession.objects.filter(pk=decision.session_id).update(epoch=F("epoch") + 1)
@@ -249,13 +231,7 @@ def decision_apply(decision: Decision, *, user: User, facts: Facts) -> None:
 
 
 def decision_close(
-    decision: Decision,
-    *,
-    user: User,
-    state: str,
-    outcome: str,
-    proof: Proof,
-    scores: Sequence[Mapping[str, Any]] = (),
+    decision: Decision, *, user: User, state: str, outcome: str, proof: Proof, scores: Sequence[Mapping[str, Any]] = ()
 ) -> None:
     """Ends an applied decision as verified, no effect, not verified or reverted. proof: kept with it, and
     without enough of it some ends are refused. scores: of its predictions, kept with the event. Neither

@@ -52,11 +52,7 @@ def against(session: DiagnosisSession, run: Run, earlier: Sequence[Run]) -> Agai
     sides = [[e for e in outputs if e.run_id == one.pk] for one in (before, run)]
     was, now = (list(_readings(side)) for side in sides)
     return Against(
-        before,
-        tuple(sides[1]),
-        Facts.of([*was, *now], session.epoch),
-        again(was, now),
-        before.epoch != run.epoch,
+        before, tuple(sides[1]), Facts.of([*was, *now], session.epoch), again(was, now), before.epoch != run.epoch
     )
 
 

@@ -18,10 +18,7 @@ _CUBE = (0, 95, 135, 175, 215, 255)
 # The sixteen, as xterm draws them (red, green, blue).
 _SIXTEEN = tuple(
     tuple(bytes.fromhex(line)[at : at + 3])
-    for line in (
-        "000000cd000000cd00cdcd000000eecd00cd00cdcde5e5e5",
-        "7f7f7fff000000ff00ffff005c5cffff00ff00ffffffffff",
-    )
+    for line in ("000000cd000000cd00cdcd000000eecd00cd00cdcde5e5e5", "7f7f7fff000000ff00ffff005c5cffff00ff00ffffffffff")
     for at in range(0, 24, 3)
 )
 

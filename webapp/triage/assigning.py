@@ -13,9 +13,7 @@ from webapp.triage.models import Assignment, DiagnosisSession, Event, Evidence
 _ANSWERS = {ReadingKind.KNOWN, ReadingKind.ABSENT, ReadingKind.UNSUPPORTED}
 
 
-def assign(
-    evidence: Evidence, lines: LineRange, *, user: User, reader: str = "", view: View | None = None
-) -> str:
+def assign(evidence: Evidence, lines: LineRange, *, user: User, reader: str = "", view: View | None = None) -> str:
     """These lines are for this reader, or this machine's. A sentence says what it got from them."""
     _say(evidence, lines, user, "lines_assigned", reader, view)
     got = evidence.readings.filter(kind__in=_ANSWERS)
@@ -38,14 +36,7 @@ def take_back(evidence: Evidence, lines: LineRange, *, user: User) -> str:
     return f"Lines {lines[0]}–{lines[1]} are read as they were before."
 
 
-def _say(
-    evidence: Evidence,
-    lines: LineRange,
-    user: User,
-    kind: str,
-    reader: str,
-    view: View | None,
-) -> None:
+def _say(evidence: Evidence, lines: LineRange, user: User, kind: str, reader: str, view: View | None) -> None:
     about = {"first": lines[0], "last": lines[1], "reader": reader, "view": view or ""}
     with transaction.atomic():
         session = DiagnosisSession.objects.select_for_update().get(pk=evidence.session_id)

@@ -31,11 +31,7 @@ def encode(reading: Reading[Any]) -> Row:
         value = _plain(reading.value)
     except (TypeError, ValueError, RecursionError) as error:
         reading = Reading(
-            reading.fact_id,
-            ReadingKind.UNREADABLE,
-            None,
-            f"the value cannot be stored: {error}",
-            reading.lines,
+            reading.fact_id, ReadingKind.UNREADABLE, None, f"the value cannot be stored: {error}", reading.lines
         )
         value = None
     return Row(

@@ -63,8 +63,7 @@ def refuse_unless_keys_are_theirs(target: Target, user: User) -> None:
     first = target.jump.split(",")[0].rpartition("@")[2] if target.jump else target.host
     if not may_be_reached(first):
         raise RefusedError(
-            f"{first} is an address of the machine that runs Peerpath; only an administrator may"
-            " connect to it."
+            f"{first} is an address of the machine that runs Peerpath; only an administrator may connect to it."
         )
 
 
@@ -90,10 +89,7 @@ def ssh_spec(target: Target) -> SshSpec:
     through: SshSpec | None = None
     for hop in target.jump.split(",") if target.jump else ():
         through = _jump_spec(target.session, hop, through, entering)
-    own = {
-        "identities": (target.identity_file,) if target.identity_file else (),
-        "own_keys": not target.identity_file,
-    }
+    own = {"identities": (target.identity_file,) if target.identity_file else (), "own_keys": not target.identity_file}
     return SshSpec(
         host=target.host,
         port=target.port,
@@ -117,23 +113,14 @@ def _stored(key: StoredKey) -> dict[str, Any]:
     }
 
 
-def _jump_spec(
-    session: DiagnosisSession, jump: str, through: SshSpec | None, entering: dict[str, Any]
-) -> SshSpec:
+def _jump_spec(session: DiagnosisSession, jump: str, through: SshSpec | None, entering: dict[str, Any]) -> SshSpec:
     """A machine in between, with its own accepted key."""
     user, _, address = jump.strip().rpartition("@")
     host, _, port = address.rpartition(":") if address.count(":") == 1 else (address, "", "22")
     if not host or not port.isdecimal():
         raise RefusedError(f"{jump!r} is no jump host; write user@host:port.")
     accepted = _accepted(session, host, int(port))
-    return SshSpec(
-        host=host,
-        port=int(port),
-        user=user or None,
-        host_keys=accepted,
-        jump=through,
-        **entering,
-    )
+    return SshSpec(host=host, port=int(port), user=user or None, host_keys=accepted, jump=through, **entering)
 
 
 def _accepted(session: DiagnosisSession, host: str, port: int) -> tuple[HostKey, ...]:

@@ -91,7 +91,5 @@ def _title(group: list[Evidence]) -> str:
         return f"The account, stage “{_moment(first)}”"
     if first.reader == BUNDLE or first.meta.get("bundle"):
         views = {evidence.view for evidence in group if evidence.view}
-        return (
-            first.label or f"The collector’s answer from the {'/'.join(sorted(views)) or 'machine'}"
-        )
+        return first.label or f"The collector’s answer from the {'/'.join(sorted(views)) or 'machine'}"
     return first.label or f"A {first.origin}"

@@ -17,9 +17,7 @@ WIDTH = 100
 
 
 def as_text(
-    result: Diagnosis,
-    unrecognised: Sequence[dict[str, Any]] = (),
-    names: Mapping[str, str] | None = None,
+    result: Diagnosis, unrecognised: Sequence[dict[str, Any]] = (), names: Mapping[str, str] | None = None
 ) -> str:
     """names: what each source is called, for the list at the end."""
     sections = (
@@ -29,22 +27,16 @@ def as_text(
         _hypotheses(result),
         _listed("Contradictions", (item.text for item in result.contradictions)),
         _listed("Findings", (c.text for f in result.findings for c in f.claims)),
-        _listed(
-            "Often believed, but not so", (f"“{c.belief}” {c.correct}" for c in result.corrections)
-        ),
+        _listed("Often believed, but not so", (f"“{c.belief}” {c.correct}" for c in result.corrections)),
         _listed(
             "Next tests",
             (
-                f"{t.title}: {t.how} ({t.minutes} min, restarts {RESTARTS[t.restart]}, by "
-                f"{ACTORS[t.actor]})"
+                f"{t.title}: {t.how} ({t.minutes} min, restarts {RESTARTS[t.restart]}, by {ACTORS[t.actor]})"
                 for t in result.next_tests
             ),
         ),
         _options(result),
-        _listed(
-            "Not recognised",
-            (f"{u['source']} lines {u['lines'][0]}-{u['lines'][1]}" for u in unrecognised),
-        ),
+        _listed("Not recognised", (f"{u['source']} lines {u['lines'][0]}-{u['lines'][1]}" for u in unrecognised)),
     )
     cited = {ref.source for claim in _claims(result) for ref in claim.evidence}
     called = names or {}
@@ -84,9 +76,7 @@ def _bound(bound: Bound) -> Iterator[str]:
         gain = f"removing all communication gains at most {most(bound.max_gain_remove_comm)}"
         if bound.max_gain_p2p:
             gain += f", peer-to-peer at most {most(bound.max_gain_p2p)}"
-        yield from textwrap.wrap(
-            gain + unless(bound), WIDTH, initial_indent="    ", subsequent_indent="    "
-        )
+        yield from textwrap.wrap(gain + unless(bound), WIDTH, initial_indent="    ", subsequent_indent="    ")
     if bound.goal_reachable_by_p2p is False:
         yield "    the goal is not reachable by peer-to-peer alone"
     for text in bound.missing:
@@ -95,9 +85,7 @@ def _bound(bound: Bound) -> Iterator[str]:
 
 def _assumed(bound: Bound) -> Iterator[str]:
     for text in bound.assumes:
-        yield from textwrap.wrap(
-            f"- assumed: {text}", WIDTH, initial_indent="    ", subsequent_indent="      "
-        )
+        yield from textwrap.wrap(f"- assumed: {text}", WIDTH, initial_indent="    ", subsequent_indent="      ")
 
 
 def _ms(value: Range | None) -> str:
@@ -135,21 +123,14 @@ def _hypotheses(result: Diagnosis) -> Iterator[str]:
 
 def _claim(claim: Claim, result: Diagnosis) -> Iterator[str]:
     past = result.facts.past
-    cited = (
-        f"{r.source}:{r.line}{', older' if r.source in past else ''}" for r in claim.evidence[:2]
-    )
+    cited = (f"{r.source}:{r.line}{', older' if r.source in past else ''}" for r in claim.evidence[:2])
     where = ", ".join(cited)
     text = f"- {claim.text} [{claim.known}{'; ' + where if where else ''}]"
     yield from textwrap.wrap(text, WIDTH, initial_indent="      ", subsequent_indent="        ")
 
 
 def _options(result: Diagnosis) -> Iterator[str]:
-    shown = {
-        OptionStatus.RECOMMENDED,
-        OptionStatus.UNSAFE,
-        OptionStatus.BLOCKED,
-        OptionStatus.NO_EFFECT,
-    }
+    shown = {OptionStatus.RECOMMENDED, OptionStatus.UNSAFE, OptionStatus.BLOCKED, OptionStatus.NO_EFFECT}
     if result.advice:
         yield "Options"
     for option in all_options():

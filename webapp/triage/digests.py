@@ -78,9 +78,7 @@ def _most_frequent(names: list[str]) -> str:
     return Counter(names).most_common(1)[0][0] if names else ""
 
 
-def _entries(
-    session: DiagnosisSession, result: Diagnosis, columns: dict[str, Any]
-) -> Iterator[Entry]:
+def _entries(session: DiagnosisSession, result: Diagnosis, columns: dict[str, Any]) -> Iterator[Entry]:
     yield _entry(session, "session", "", session.title, *_session_texts(session, result, columns))
     for finding in result.findings:
         texts = [claim.text for claim in finding.claims]
@@ -111,9 +109,7 @@ def run_texts(run: Run) -> Iterator[str]:
     yield from run.names if len(run.names) <= MOST_NAMES else ()
 
 
-def _session_texts(
-    session: DiagnosisSession, result: Diagnosis, columns: dict[str, Any]
-) -> Iterator[str]:
+def _session_texts(session: DiagnosisSession, result: Diagnosis, columns: dict[str, Any]) -> Iterator[str]:
     yield from (session.symptom, session.own_words, session.owner.username)
     yield from (value for value in columns.values() if isinstance(value, str))
     yield from (h.claim for h in all_hypotheses() if h.id in columns["verdicts"])
@@ -127,10 +123,4 @@ def _model(facts: Facts) -> str:
 
 
 def _entry(session: DiagnosisSession, kind: str, ref: str, title: str, *texts: str) -> Entry:
-    return Entry(
-        session=session,
-        kind=kind,
-        ref=ref[:120],
-        title=title[:LONGEST_TITLE],
-        words=plain(title, *texts),
-    )
+    return Entry(session=session, kind=kind, ref=ref[:120], title=title[:LONGEST_TITLE], words=plain(title, *texts))

@@ -25,9 +25,7 @@ def evidence_of(session: DiagnosisSession) -> Sequence[Evidence]:
 def to_say(session: DiagnosisSession) -> list[Evidence]:
     """Those of whose lines a person can say what they are: with what was said, and with the text of those
     that have lines nobody could place. Asked before `evidence_of`, which then asks nothing."""
-    quoted = Case(
-        When(Q(unplaced=[]) | Q(size_bytes__gt=QUOTED_BYTES), then=Value(b"")), default=F("body")
-    )
+    quoted = Case(When(Q(unplaced=[]) | Q(size_bytes__gt=QUOTED_BYTES), then=Value(b"")), default=F("body"))
     setattr(session, _KEPT, tuple(_rows(session).annotate(quoted=quoted)))
     rows = (e for e in evidence_of(session) if not e.set_aside_at)
     found = [e for e in rows if e.unplaced or e.doubts]

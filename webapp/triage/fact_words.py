@@ -51,9 +51,7 @@ def _on(state: bool | None) -> str:
 def _paths(items: Sequence[GpuPath]) -> str:
     roots = Counter(item.root_complex for item in items)
     switched = sum(item.switch is not None for item in items)
-    text = (
-        f"{_number(len(items), 'GPU')} on {_number(len(roots), 'root complex', 'root complexes')}"
-    )
+    text = f"{_number(len(items), 'GPU')} on {_number(len(roots), 'root complex', 'root complexes')}"
     places = ", ".join(f"{root}: {n}" for root, n in roots.items())
     return f"{text}{f', {switched} behind a switch' if switched else ''} ({places})"
 
@@ -79,9 +77,7 @@ def _mapped(devices: Sequence[PciMapping]) -> str:
     parts = (
         f"{_number(len(devices), 'device')} at {_first([item.path for item in devices])}",
         ", ".join(kinds),
-        f"IOMMU group{'s' if groups[1:] else ''} {_first([str(n) for n in groups])}"
-        if groups
-        else "",
+        f"IOMMU group{'s' if groups[1:] else ''} {_first([str(n) for n in groups])}" if groups else "",
     )
     return ", ".join(filter(None, parts))
 
@@ -125,8 +121,7 @@ def _gpu_numa(items: Sequence[GpuNuma]) -> str:
 
 def _nodes(items: Sequence[NumaNode]) -> str:
     return f"{_number(len(items), 'node')}: " + "; ".join(
-        f"node {item.id}, CPUs {item.cpus}"
-        + (f", {_memory(item.memory_mib)}" if item.memory_mib is not None else "")
+        f"node {item.id}, CPUs {item.cpus}" + (f", {_memory(item.memory_mib)}" if item.memory_mib is not None else "")
         for item in items
     )
 

@@ -52,10 +52,7 @@ def time_bar(bound: Bound) -> tuple[Segment, ...]:
     if bound.profiled_ms:
         pieces: list[Piece] = [(k, label, bound.profiled_ms.get(n)) for n, k, label in PARTS]
     else:
-        pieces = [
-            ("floor", "weight reads", bound.floor_ms),
-            ("comm", "communication", bound.comm_ms),
-        ]
+        pieces = [("floor", "weight reads", bound.floor_ms), ("comm", "communication", bound.comm_ms)]
     found = _laid(pieces, step)
     label, text = "unexplained", span(bound.unexplained_ms) if bound.unexplained_ms else "?"
     x = sum(segment.width for segment in found)
@@ -94,11 +91,7 @@ def _part(kind: str, label: str, value: Range, x: float, width: float, *, maybe:
     text = span(value)
     if maybe:
         return Segment(f"{kind}-maybe", x, width, _fitting(width, label, text), f"up to {text} ms")
-    title = (
-        f"{label} {text} ms"
-        if value[0] == value[1]
-        else f"{label} at least {span((value[0],) * 2)} ms"
-    )
+    title = f"{label} {text} ms" if value[0] == value[1] else f"{label} at least {span((value[0],) * 2)} ms"
     return Segment(kind, x, width, _fitting(width, label, text), title)
 
 

@@ -56,9 +56,7 @@ class Hiding:
         return self.redacted(text).text
 
 
-def hide_members(
-    session: DiagnosisSession, members: Iterable[Member]
-) -> tuple[list[Member], Hiding]:
+def hide_members(session: DiagnosisSession, members: Iterable[Member]) -> tuple[list[Member], Hiding]:
     """The members as they may be stored in this session. Raises RedactionError; then nothing may be."""
     hiding = Hiding(session_tokens(session))
     hidden = hiding.members(members)
@@ -84,9 +82,7 @@ def remember(session: DiagnosisSession, made: Mapping[str, str]) -> dict[str, st
         for secret, token in made.items()
     }
     known = dict(session.pseudonyms.filter(digest__in=digests).values_list("digest", "token"))
-    new = [
-        Pseudonym(session=session, digest=d, token=t) for d, t in digests.items() if d not in known
-    ]
+    new = [Pseudonym(session=session, digest=d, token=t) for d, t in digests.items() if d not in known]
     try:
         with transaction.atomic():
             Pseudonym.objects.bulk_create(new)

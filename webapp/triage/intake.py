@@ -95,18 +95,14 @@ def take_frames(run: Run, frames: Sequence[Frame]) -> None:
     for frame in frames:
         first.setdefault(frame.probe_id, frame)
     given = [
-        (frame, bodies.kept(frame.raw_stdout), read_output(frame.probe_id, frame.output))
-        for frame in first.values()
+        (frame, bodies.kept(frame.raw_stdout), read_output(frame.probe_id, frame.output)) for frame in first.values()
     ]
     with transaction.atomic():
         Run.objects.select_for_update(no_key=True).get(pk=run.pk)
         known = {evidence.reader: evidence for evidence in run.evidence.defer("body", "stderr")}
         read = set(run.evidence.filter(readings__isnull=False).values_list("reader", flat=True))
         new = [(frame, kept) for frame, kept, _ in given if frame.probe_id not in known]
-        rows = [
-            (kept, _frame_row(run.session, frame, origin="run", epoch=run.epoch, run=run))
-            for frame, kept in new
-        ]
+        rows = [(kept, _frame_row(run.session, frame, origin="run", epoch=run.epoch, run=run)) for frame, kept in new]
         known |= {evidence.reader: evidence for evidence in Evidence.store_all(rows)}
         _create_rows(
             (known[frame.probe_id], frame.probe_id, readings)
@@ -118,9 +114,7 @@ def take_frames(run: Run, frames: Sequence[Frame]) -> None:
 def take_benchmark_output(run: Run, raw: bytes) -> Evidence:
     """Stores and reads what a benchmark printed, whole or as far as it came."""
     reader, kept = run.names[0], bodies.kept(raw)
-    evidence = _store(
-        session=run.session, run=run, reader=reader, view=View.GUEST, origin="run", kept=kept
-    )
+    evidence = _store(session=run.session, run=run, reader=reader, view=View.GUEST, origin="run", kept=kept)
     _store_readings(evidence, read_output(reader, _output_of(evidence)))
     return evidence
 
@@ -153,9 +147,7 @@ def _read_stored(evidence: Evidence) -> RawReading:
     return read_again(*about, evidence.raw, bytes(evidence.stderr))
 
 
-def read_again(
-    reader: str, view: str, meta: Mapping[str, Any], raw: bytes, stderr: bytes
-) -> RawReading:
+def read_again(reader: str, view: str, meta: Mapping[str, Any], raw: bytes, stderr: bytes) -> RawReading:
     """What today's parsers read in an evidence with these columns. It may take a minute. Raises ValueError
     for a view that there is not."""
     if reader in (PASTE, BUNDLE):
@@ -189,13 +181,7 @@ def parsers_version() -> str:
 
 
 def _store_text(
-    session: DiagnosisSession,
-    raw: bytes,
-    user: User | None,
-    view: View | None,
-    label: str,
-    origin: str,
-    hint: str,
+    session: DiagnosisSession, raw: bytes, user: User | None, view: View | None, label: str, origin: str, hint: str
 ) -> Evidence:
     """The evidence of these bytes since the last change; two that paste them at once store one."""
     reader, kept = BUNDLE if looks_like_bundle(raw) else PASTE, bodies.kept(raw)
@@ -299,19 +285,14 @@ def _record_once(evidence: Evidence, found: RawReading, user: User | None) -> bo
         _record_frames(evidence, found, kept)
         _record_parts(evidence, found)
         origin = evidence.origin
-        Event.record(
-            evidence.session, "evidence_taken", user, **about, origin=origin, readers=readers
-        )
+        Event.record(evidence.session, "evidence_taken", user, **about, origin=origin, readers=readers)
     return True
 
 
 def _was_read(evidence: Evidence) -> bool:
     evidence.refresh_from_db(fields=["unplaced", "doubts"])
     frames = Evidence.objects.filter(
-        session=evidence.session_id,
-        epoch=evidence.epoch,
-        meta__bundle=evidence.sha256,
-        set_aside_at=None,
+        session=evidence.session_id, epoch=evidence.epoch, meta__bundle=evidence.sha256, set_aside_at=None
     )
     return bool(evidence.unplaced) or evidence.readings.exists() or frames.exists()
 
@@ -320,14 +301,9 @@ def _record_frames(bundle: Evidence, found: RawReading, kept: Sequence[bodies.Ke
     """A bundle's frames are evidence of their own, cited by their own hash and lines."""
     framed = [(item, item.frame) for item in found.items if item.frame]
     session, origin, epoch = bundle.session, bundle.origin, bundle.epoch
-    rows = [
-        _frame_row(session, frame, origin=origin, epoch=epoch, bundle=bundle) for _, frame in framed
-    ]
+    rows = [_frame_row(session, frame, origin=origin, epoch=epoch, bundle=bundle) for _, frame in framed]
     stored = Evidence.store_all(list(zip(kept, rows, strict=True)))
-    _create_rows(
-        (evidence, item.reader, item.readings)
-        for evidence, (item, _) in zip(stored, framed, strict=True)
-    )
+    _create_rows((evidence, item.reader, item.readings) for evidence, (item, _) in zip(stored, framed, strict=True))
 
 
 def _record_parts(evidence: Evidence, found: RawReading) -> None:
@@ -349,11 +325,7 @@ def _as_assigned(evidence: Evidence, found: RawReading) -> RawReading:
 
 
 def _columns(evidence: Evidence) -> list[tuple[Any, ...]]:
-    return list(
-        evidence.readings.values_list(
-            "reader", "fact_id", "kind", "value", "detail", "lines", "missing"
-        )
-    )
+    return list(evidence.readings.values_list("reader", "fact_id", "kind", "value", "detail", "lines", "missing"))
 
 
 def _store_readings(evidence: Evidence, readings: Sequence[Reading[Any]]) -> None:
@@ -364,9 +336,7 @@ def _store_readings(evidence: Evidence, readings: Sequence[Reading[Any]]) -> Non
 def _create_rows(read: Iterable[tuple[Evidence, str, Iterable[Reading[Any]]]]) -> None:
     """read: evidence, by which reader, and what it said."""
     StoredReading.objects.bulk_create(
-        StoredReading(
-            evidence=evidence, reader=reader, parsed_by=parsers_version(), **asdict(codec.encode(r))
-        )
+        StoredReading(evidence=evidence, reader=reader, parsed_by=parsers_version(), **asdict(codec.encode(r)))
         for evidence, reader, readings in read
         for r in readings
     )

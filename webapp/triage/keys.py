@@ -33,13 +33,7 @@ class Opened:
 
 
 def key_add(
-    owner: User,
-    *,
-    name: str,
-    private_key: str,
-    passphrase: str = "",
-    certificate: str = "",
-    shared: bool = False,
+    owner: User, *, name: str, private_key: str, passphrase: str = "", certificate: str = "", shared: bool = False
 ) -> StoredKey:
     """Stores a key that opens with this passphrase. Raises KeyRefusedError, sealing.SealError."""
     key = _read(private_key, passphrase)
@@ -81,9 +75,7 @@ def _check_certificate(certificate: str, key: asyncssh.SSHKey) -> None:
     try:
         read = asyncssh.import_certificate(certificate.strip())
     except (asyncssh.KeyImportError, ValueError):
-        raise KeyRefusedError(
-            "The certificate cannot be read: paste the …-cert.pub file’s one line."
-        ) from None
+        raise KeyRefusedError("The certificate cannot be read: paste the …-cert.pub file’s one line.") from None
     if read.key.public_data != key.public_data:
         raise KeyRefusedError("The certificate is for another key.")
 
@@ -109,9 +101,7 @@ def key_remove(stored: StoredKey, by: User) -> bool:
 def keys_reseal(ring: sealing.Keyring) -> int:
     """Seals every secret anew under the ring's first key: of all tables that have `sealed` and `key_id`.
     Returns how many. Raises SealError."""
-    sealed = [
-        m for m in apps.get_models() if {"sealed", "key_id"} <= {f.name for f in m._meta.fields}
-    ]
+    sealed = [m for m in apps.get_models() if {"sealed", "key_id"} <= {f.name for f in m._meta.fields}]
     with transaction.atomic():
         return sum(_resealed(model, ring) for model in sealed)
 

@@ -14,15 +14,7 @@ from webapp.accounts.models import User
 from webapp.diagnosis.compare.odd_one_out import Comparison, compared
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.triage import codec, runs
-from webapp.triage.models import (
-    DiagnosisSession,
-    Event,
-    Evidence,
-    PinnedHostKey,
-    Run,
-    StoredReading,
-    Target,
-)
+from webapp.triage.models import DiagnosisSession, Event, Evidence, PinnedHostKey, Run, StoredReading, Target
 from webapp.triage.models.target import machine_of
 
 MOST = 256  # machines in one session
@@ -40,11 +32,7 @@ class GroupError(Exception):
 
 
 def group_add(
-    session: DiagnosisSession,
-    user: User,
-    addresses: Sequence[Address],
-    known_hosts: str,
-    values: dict[str, Any],
+    session: DiagnosisSession, user: User, addresses: Sequence[Address], known_hosts: str, values: dict[str, Any]
 ) -> tuple[int, int]:
     """Adds machines that are compared with each other, those that are there already left out. known_hosts:
     keys this person vouches for, as OpenSSH keeps them. values: how they are entered, for
@@ -81,9 +69,7 @@ def _pin(session: DiagnosisSession, user: User, address: Address, known_hosts: s
     if not found:
         return False
     key: HostKey = found[0]
-    PinnedHostKey.objects.create(
-        **where, key_line=key.line, fingerprint=key.fingerprint, accepted_by=user
-    )
+    PinnedHostKey.objects.create(**where, key_line=key.line, fingerprint=key.fingerprint, accepted_by=user)
     about = {"host": address.host, "fingerprint": key.fingerprint}
     Event.record(session, "host_key_accepted", user, **about)
     return True
@@ -112,11 +98,7 @@ def side_by_side(session: DiagnosisSession, targets: Sequence[Target]) -> Compar
     """What each machine's own runs said, in the order of the targets, of which none is a machine twice;
     one query for all of them."""
     items: dict[tuple[str, str, int], list[Sourced]] = {target.machine: [] for target in targets}
-    told = (
-        session.evidence.filter(run__target__role=View.GUEST)
-        if targets
-        else Evidence.objects.none()
-    )
+    told = session.evidence.filter(run__target__role=View.GUEST) if targets else Evidence.objects.none()
     rows = (
         StoredReading.objects.filter(evidence__in=told.values("pk"))
         .order_by("evidence_id", "id")

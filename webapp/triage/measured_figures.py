@@ -6,15 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from agents.facts.bench import (
-    AllReduceResult,
-    CopyPath,
-    CopyResult,
-    CopyRow,
-    PairMatrix,
-    ServingRow,
-    Timing,
-)
+from agents.facts.bench import AllReduceResult, CopyPath, CopyResult, CopyRow, PairMatrix, ServingRow, Timing
 from webapp.triage.plots import Plot, Point, log_plot
 
 CONTROLS = frozenset({CopyPath.SYNCHRONISE, CopyPath.LAUNCH})
@@ -27,9 +19,7 @@ def size_text(size_bytes: float) -> str:
     for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if size_bytes >= factor:
             return (
-                f"{size_bytes / factor:g} {unit}"
-                if size_bytes % factor == 0
-                else f"{size_bytes / factor:.1f} {unit}"
+                f"{size_bytes / factor:g} {unit}" if size_bytes % factor == 0 else f"{size_bytes / factor:.1f} {unit}"
             )
     return f"{size_bytes:g} B"
 
@@ -48,9 +38,7 @@ def bandwidth_plot(results: Iterable[tuple[str, CopyResult]]) -> Plot | None:
     """What the same rows move in a second; only those timed on the device, which tell the path."""
     device = [(name, _device_rows(result)) for name, result in results]
     curves = _copy_curves(device, lambda row: row.gb_per_s)
-    return log_plot(
-        "Bandwidth in GB/s against size", curves, size_text, lambda rate: f"{rate:g} GB/s"
-    )
+    return log_plot("Bandwidth in GB/s against size", curves, size_text, lambda rate: f"{rate:g} GB/s")
 
 
 def _device_rows(result: CopyResult) -> CopyResult:
@@ -120,13 +108,9 @@ def serving_plots(rows: Sequence[ServingRow]) -> list[Plot]:
     return [plot for plot in found if plot]
 
 
-def _against(
-    rows: Sequence[ServingRow], figure: Callable[[ServingRow], float | None]
-) -> list[Point]:
+def _against(rows: Sequence[ServingRow], figure: Callable[[ServingRow], float | None]) -> list[Point]:
     return [
-        (row.concurrency, value)
-        for row in rows
-        if row.concurrency and (value := figure(row)) is not None and value > 0
+        (row.concurrency, value) for row in rows if row.concurrency and (value := figure(row)) is not None and value > 0
     ]
 
 
@@ -161,11 +145,7 @@ class HeatMap:
 
 def copy_maps(result: CopyResult) -> list[HeatMap]:
     """Every pair: bandwidth at the largest size and time at the smallest, with peer access on and off."""
-    rows = [
-        r
-        for r in result.rows
-        if r.path is CopyPath.PEER and r.timing is not Timing.HOST_SYNC and r.size_bytes > 0
-    ]
+    rows = [r for r in result.rows if r.path is CopyPath.PEER and r.timing is not Timing.HOST_SYNC and r.size_bytes > 0]
     gpus = tuple(sorted({gpu for r in rows for gpu in (r.source, r.destination)}, key=_by_number))
     if len(gpus) < 3:  # two GPUs are two rows of the table
         return []
@@ -180,16 +160,9 @@ def copy_maps(result: CopyResult) -> list[HeatMap]:
 
 def _size_maps(rows: Sequence[CopyRow], gpus: tuple[str, ...], how: str) -> list[HeatMap]:
     most, least = max(r.size_bytes for r in rows), min(r.size_bytes for r in rows)
-    rates = {
-        (r.source, r.destination): r.size_bytes / r.time_us / 1e3
-        for r in rows
-        if r.size_bytes == most
-    }
+    rates = {(r.source, r.destination): r.size_bytes / r.time_us / 1e3 for r in rows if r.size_bytes == most}
     times = {(r.source, r.destination): r.time_us for r in rows if r.size_bytes == least}
-    return [
-        _map(f"GB/s at {size_text(most)}{how}", gpus, rates),
-        _map(f"µs at {size_text(least)}{how}", gpus, times),
-    ]
+    return [_map(f"GB/s at {size_text(most)}{how}", gpus, rates), _map(f"µs at {size_text(least)}{how}", gpus, times)]
 
 
 def matrix_map(matrix: PairMatrix) -> HeatMap:

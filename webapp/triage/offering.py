@@ -55,10 +55,7 @@ def offers(facts: Facts) -> list[Offer]:
 
 
 def _offer(benchmark: Benchmark, known: Mapping[str, str]) -> Offer:
-    fields = tuple(
-        Field(choice, f"{PREFIX}{choice.name}", _value(choice, known))
-        for choice in benchmark.choices
-    )
+    fields = tuple(Field(choice, f"{PREFIX}{choice.name}", _value(choice, known)) for choice in benchmark.choices)
     words = shlex.split(arguments_of(benchmark, {f.name: f.value for f in fields}).get(ARGV, ""))
     hand = by_hand(benchmark, [shlex.quote(word) for word in words])
     return Offer(benchmark, fields, cost(benchmark), risk(benchmark), _consent(benchmark), hand)
@@ -68,9 +65,7 @@ def cost(benchmark: Benchmark) -> str:
     ends = f"ended after {_duration(benchmark.timeout_s)} at the latest"
     if benchmark.engine_runs:
         return f"Loads the engine with requests for about {benchmark.duration_s} s; {ends}."
-    return (
-        f"Loads all GPUs for about {benchmark.duration_s} s on two of them, longer on more; {ends}."
-    )
+    return f"Loads all GPUs for about {benchmark.duration_s} s on two of them, longer on more; {ends}."
 
 
 def risk(benchmark: Benchmark) -> str:
@@ -79,11 +74,7 @@ def risk(benchmark: Benchmark) -> str:
             "The server has to run and be idle: other requests would be measured along and would get "
             "slower. It is refused while the engine says that it is working. Nothing is installed."
         )
-    memory = (
-        f", about {benchmark.gpu_memory_mib} MiB of memory on each"
-        if benchmark.gpu_memory_mib
-        else ""
-    )
+    memory = f", about {benchmark.gpu_memory_mib} MiB of memory on each" if benchmark.gpu_memory_mib else ""
     return (
         f"It wants the GPUs for itself{memory}: stop the server first. It is refused while other processes "
         "hold them. Nothing is installed, and what it starts is ended and checked."

@@ -74,9 +74,7 @@ class Collected:
         ]
 
 
-def read_given(
-    given: Iterable[Given], role: View | None, hiding: Hiding | None = None
-) -> Collected:
+def read_given(given: Iterable[Given], role: View | None, hiding: Hiding | None = None) -> Collected:
     """hiding: names, addresses and serials are replaced in the outputs before they are read."""
     found = Collected(hidden=hiding)
     parts: list[tuple[Given, Member]] = []

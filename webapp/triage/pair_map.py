@@ -51,8 +51,7 @@ class PairCell:
         checked = {None: "", True: ", bytes checked", False: ", bytes wrong"}[self.delivered]
         read, write = self.read or "not read", self.write or "not read"
         return (
-            f"{self.source} to {self.destination}: path {self.link or 'not read'}, "
-            f"read {read}, write {write}{checked}"
+            f"{self.source} to {self.destination}: path {self.link or 'not read'}, read {read}, write {write}{checked}"
         )
 
 

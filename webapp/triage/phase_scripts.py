@@ -15,17 +15,13 @@ from webapp.triage.outputs import facts_from, read_given
 from webapp.triage.sources import Access, gather
 
 
-def script_from_sources(
-    sources: Sequence[str], *, role: View, phase: str, do: str, vmid: int | None
-) -> PhaseScript:
+def script_from_sources(sources: Sequence[str], *, role: View, phase: str, do: str, vmid: int | None) -> PhaseScript:
     """Raises SourceError, an agents.agent error, or ScriptError."""
     facts: Facts = facts_from(read_given(gather(sources, Access(role)), None))
     return phase_script(facts, phase, do, vmid, role=role)
 
 
-def script_of_session(
-    session_id: str, *, role: View, phase: str, do: str, vmid: int | None
-) -> PhaseScript:
+def script_of_session(session_id: str, *, role: View, phase: str, do: str, vmid: int | None) -> PhaseScript:
     """Raises ScriptError, also where there is no such session."""
     try:
         session = DiagnosisSession.objects.get(pk=session_id)

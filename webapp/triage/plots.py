@@ -44,9 +44,7 @@ class Plot:
     height: float = HEIGHT_PX
 
 
-def log_plot(
-    label: str, curves: Mapping[str, Sequence[Point]], say_x: Say, say_y: Say
-) -> Plot | None:
+def log_plot(label: str, curves: Mapping[str, Sequence[Point]], say_x: Say, say_y: Say) -> Plot | None:
     """Both axes logarithmic, the y axis in whole decades; None without a point. Values above 0. label names
     the unit, which the ticks of the y axis leave out."""
     points = [p for curve in curves.values() for p in curve]
@@ -65,10 +63,7 @@ def log_plot(
     sizes = {place((x, low_y))[0]: say_x(x) for x, _ in sorted(points)}
     return Plot(
         label,
-        tuple(
-            _curve(name, sorted(curve), place, say_x, say_y)
-            for name, curve in list(curves.items())[:MOST_CURVES]
-        ),
+        tuple(_curve(name, sorted(curve), place, say_x, say_y) for name, curve in list(curves.items())[:MOST_CURVES]),
         tuple(Tick(at, sizes[at]) for at in _apart(list(sizes))),
         tuple(Tick(place((low_x, 10.0**d))[1], _plain(10.0**d)) for d in decades),
     )
@@ -78,9 +73,7 @@ def _plain(value: float) -> str:
     return f"{value:g}" if value < 1000 else f"{value:,.0f}"
 
 
-def _curve(
-    name: str, curve: Sequence[Point], place: Callable[[Point], Point], say_x: Say, say_y: Say
-) -> Curve:
+def _curve(name: str, curve: Sequence[Point], place: Callable[[Point], Point], say_x: Say, say_y: Say) -> Curve:
     placed = [place(point) for point in curve]
     return Curve(
         name,

@@ -37,9 +37,7 @@ class Purged:
     size_bytes: int
 
 
-def purge(
-    before: datetime, *, only: DiagnosisSession | None = None, dry_run: bool = False
-) -> Iterator[Purged]:
+def purge(before: datetime, *, only: DiagnosisSession | None = None, dry_run: bool = False) -> Iterator[Purged]:
     """Session by session, each in a transaction of its own: what came before that moment. only: of one."""
     sessions = DiagnosisSession.objects.filter(created_at__lt=before)
     for session in (sessions.filter(pk=only.pk) if only else sessions).order_by("created_at", "pk"):
@@ -77,30 +75,19 @@ def _evidence(session: DiagnosisSession, before: datetime) -> QuerySet[Evidence]
 
 
 def _chunks(session: DiagnosisSession, before: datetime) -> QuerySet[OutputChunk]:
-    return OutputChunk.objects.filter(
-        run__session=session, run__state__in=ENDED, run__created_at__lt=before
-    )
+    return OutputChunk.objects.filter(run__session=session, run__state__in=ENDED, run__created_at__lt=before)
 
 
 def _bytes(rows: QuerySet[Evidence] | QuerySet[OutputChunk], what: str | Length) -> int:
     return int(rows.order_by().aggregate(total=Sum(what))["total"] or 0)
 
 
-def _take_away(
-    session: DiagnosisSession,
-    old: QuerySet[Evidence],
-    chunks: QuerySet[OutputChunk],
-    size: int,
-) -> None:
+def _take_away(session: DiagnosisSession, old: QuerySet[Evidence], chunks: QuerySet[OutputChunk], size: int) -> None:
     with transaction.atomic():
         about = list(old.values_list("pk", "reader", "sha256"))
         keys = [pk for pk, *_ in about]
         Event.record(
-            session,
-            "evidence_purged",
-            None,
-            evidence=[f"{reader}@{sha256}" for _, reader, sha256 in about],
-            bytes=size,
+            session, "evidence_purged", None, evidence=[f"{reader}@{sha256}" for _, reader, sha256 in about], bytes=size
         )
         chunks.delete()
         EvidenceBlock.objects.filter(evidence__in=keys, place="").delete()
@@ -113,10 +100,7 @@ def forget_outside() -> None:
     bodies.LostError."""
     evidence = Evidence.objects.exclude(purged_at=None).exclude(place="")
     blocks = EvidenceBlock.objects.exclude(evidence__purged_at=None).exclude(place="")
-    for place in {
-        *evidence.values_list("place", flat=True),
-        *blocks.values_list("place", flat=True),
-    }:
+    for place in {*evidence.values_list("place", flat=True), *blocks.values_list("place", flat=True)}:
         if not _is_needed(place):
             bodies.forget(place)
         Evidence.objects.filter(place=place).exclude(purged_at=None).update(place="")
@@ -125,10 +109,7 @@ def forget_outside() -> None:
 
 def _is_needed(place: str) -> bool:
     evidence = Evidence.objects.filter(place=place, purged_at=None)
-    return (
-        evidence.exists()
-        or EvidenceBlock.objects.filter(place=place, evidence__purged_at=None).exists()
-    )
+    return evidence.exists() or EvidenceBlock.objects.filter(place=place, evidence__purged_at=None).exists()
 
 
 def give_back(*, whole: bool) -> None:

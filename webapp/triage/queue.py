@@ -63,9 +63,7 @@ def send_run(run_id: UUID) -> bool:
         headers = {REQUEST_ID: logs.current(REQUEST_ID)}
         celery.send_task(RUN_TASK, args=[str(run_id)], headers=headers)
     except (OperationalError, OSError) as error:
-        logger.warning(
-            "run %s waits in the database, the broker is out of reach: %s", run_id, error
-        )
+        logger.warning("run %s waits in the database, the broker is out of reach: %s", run_id, error)
         return False
     Run.objects.filter(pk=run_id).update(sent_at=timezone.now())
     logger.info("run sent to the workers", extra={"run_id": str(run_id)})

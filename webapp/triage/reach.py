@@ -68,12 +68,7 @@ def collect(agent: Agent, script: str) -> bytes:
     """What the script printed, as far as it came. Raises AgentError, also when no probe answered."""
     pieces: list[bytes] = []
     ending = asyncio.run(
-        agent.run(
-            script,
-            on_output=pieces.append,
-            cancelled=lambda: False,
-            timeout_s=COLLECT_TIMEOUT_S,
-        )
+        agent.run(script, on_output=pieces.append, cancelled=lambda: False, timeout_s=COLLECT_TIMEOUT_S)
     )
     raw = b"".join(pieces)
     if not read_bundle(raw).frames:
@@ -84,9 +79,7 @@ def collect(agent: Agent, script: str) -> bytes:
 def _silence(ending: Ending, raw: bytes) -> str:
     """Why no probe answered. What a login shell printed instead often says it."""
     if ending.reason is not Reason.FINISHED:
-        how = {Reason.LOST: "the connection was lost"}.get(
-            ending.reason, f"the run {ending.reason}"
-        )
+        how = {Reason.LOST: "the connection was lost"}.get(ending.reason, f"the run {ending.reason}")
         return f"No probe was answered: {how.replace('_', ' ')}. Try again."
     said = " ".join(clean(ending.stderr + b"\n" + raw).split())[:200]
     return f"The machine let us in, but ran no script. It said: {said or 'nothing'}"

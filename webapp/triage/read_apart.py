@@ -25,9 +25,7 @@ _SPAWN = multiprocessing.get_context("spawn")  # a fork would copy the threads' 
 _AT_ONCE = BoundedSemaphore(2)
 
 
-def read(
-    raw: bytes, *, role: View | None, hint: str = "", timeout_s: float = TIMEOUT_S
-) -> RawReading:
+def read(raw: bytes, *, role: View | None, hint: str = "", timeout_s: float = TIMEOUT_S) -> RawReading:
     """`read_raw`, apart when the text is large. What takes too long is unrecognised, and says so."""
     if len(raw) <= LARGE_BYTES:
         return read_raw(raw, role=role, hint=hint)

@@ -63,11 +63,7 @@ def _reread(session: DiagnosisSession) -> SessionReread:
         return SessionReread(session, len(ids))
     after = facts_of(session)
     result = SessionReread(
-        session,
-        len(ids),
-        tuple(names),
-        tuple(_facts(before, after)),
-        tuple(_verdicts(before, after, session.vmid)),
+        session, len(ids), tuple(names), tuple(_facts(before, after)), tuple(_verdicts(before, after, session.vmid))
     )
     about: dict[str, Any] = {
         "facts": [change.fact_id for change in result.facts],

@@ -76,11 +76,7 @@ def queue_probes(
 
 
 def queue_benchmark(
-    session: DiagnosisSession,
-    target: Target,
-    user: User,
-    name: str,
-    arguments: Mapping[str, str] | None = None,
+    session: DiagnosisSession, target: Target, user: User, name: str, arguments: Mapping[str, str] | None = None
 ) -> Run:
     """A run of one benchmark. It loads the GPUs, so the caller has asked a person first.
 
@@ -96,12 +92,7 @@ def queue_benchmark(
 
 
 def _queue(
-    session: DiagnosisSession,
-    target: Target,
-    user: User,
-    kind: str,
-    names: list[str],
-    arguments: dict[str, str],
+    session: DiagnosisSession, target: Target, user: User, kind: str, names: list[str], arguments: dict[str, str]
 ) -> Run:
     if target.session_id != session.pk:
         raise ValueError("the target belongs to another session")
@@ -130,14 +121,11 @@ def request_cancel(run: Run, user: User) -> bool:
     now = timezone.now()
     with transaction.atomic():
         waiting = Run.objects.filter(pk=run.pk, state=RunState.QUEUED).update(
-            state=RunState.CANCELLED,
-            cancel_requested_at=now,
-            ended_at=now,
-            problem="Cancelled before it started.",
+            state=RunState.CANCELLED, cancel_requested_at=now, ended_at=now, problem="Cancelled before it started."
         )
-        flagged = waiting or Run.objects.filter(
-            pk=run.pk, state__in=ACTIVE, cancel_requested_at=None
-        ).update(cancel_requested_at=now)
+        flagged = waiting or Run.objects.filter(pk=run.pk, state__in=ACTIVE, cancel_requested_at=None).update(
+            cancel_requested_at=now
+        )
         if flagged:
             Event.record(run.session, "run_cancel_requested", user, **_about(run))
         if waiting:
@@ -159,10 +147,7 @@ def claim(run_id: UUID) -> Claim | None:
         if run is None or turns.machine_is_busy(run):
             return None
         won = Run.objects.filter(pk=run_id, state=RunState.QUEUED).update(
-            state=RunState.CLAIMED,
-            fence=F("fence") + 1,
-            lease_expires_at=now + LEASE,
-            started_at=now,
+            state=RunState.CLAIMED, fence=F("fence") + 1, lease_expires_at=now + LEASE, started_at=now
         )
         if not won:
             return None
@@ -194,9 +179,9 @@ def cancel_requested(claimed: Claim) -> bool:
 def mark_running(claimed: Claim, *, nonce: str = "", script_sha256: str = "") -> bool:
     """Notes that something was sent to the target, and what; False when the claim is lost."""
     with transaction.atomic():
-        won = Run.objects.filter(
-            pk=claimed.run_id, fence=claimed.fence, state=RunState.CLAIMED
-        ).update(state=RunState.RUNNING, nonce=nonce, script_sha256=script_sha256)
+        won = Run.objects.filter(pk=claimed.run_id, fence=claimed.fence, state=RunState.CLAIMED).update(
+            state=RunState.RUNNING, nonce=nonce, script_sha256=script_sha256
+        )
         if won:
             run = Run.objects.select_related("session").get(pk=claimed.run_id)
             Event.record(run.session, "run_started", None, **_about(run))
@@ -222,9 +207,7 @@ def hand_back(claimed: Claim) -> bool:
         won = (
             _mine(claimed)
             .filter(kind=PROBES, cancel_requested_at=None)
-            .update(
-                state=RunState.QUEUED, lease_expires_at=None, started_at=None, process_group=None
-            )
+            .update(state=RunState.QUEUED, lease_expires_at=None, started_at=None, process_group=None)
         )
         if won:
             run = Run.objects.select_related("session").get(pk=claimed.run_id)
@@ -234,17 +217,9 @@ def hand_back(claimed: Claim) -> bool:
     return bool(won)
 
 
-def _end(
-    run: QuerySet[Run], run_id: UUID, state: RunState, problem: str, failure: str = ""
-) -> bool:
+def _end(run: QuerySet[Run], run_id: UUID, state: RunState, problem: str, failure: str = "") -> bool:
     with transaction.atomic():
-        won = run.update(
-            state=state,
-            problem=problem,
-            failure=failure,
-            ended_at=timezone.now(),
-            lease_expires_at=None,
-        )
+        won = run.update(state=state, problem=problem, failure=failure, ended_at=timezone.now(), lease_expires_at=None)
         if won:
             ended = Run.objects.select_related("session").get(pk=run_id)
             told = {"run_id": str(run_id), "failure": failure}

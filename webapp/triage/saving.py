@@ -20,9 +20,7 @@ def save_as_session(collected: Collected, *, vmid: int | None, role: View | None
     if owner is None:
         return "Not kept: nobody has an account yet. Start ./run and open its one-time link first."
     names = [output.given.name for output in collected.outputs[:2]]
-    session = session_open(
-        owner=owner, title=f"Read by command: {', '.join(names) or 'workload'}"[:200]
-    )
+    session = session_open(owner=owner, title=f"Read by command: {', '.join(names) or 'workload'}"[:200])
     session.workload = collected.tables
     session.vmid = vmid
     session.save()

@@ -89,9 +89,7 @@ def _key(item: str) -> tuple[str, bytes]:
     except binascii.Error:
         key = b""
     if not _ID.fullmatch(key_id) or len(key) != KEY_BYTES:
-        raise SealError(
-            "A key for secrets is not written as id:base64 of 32 bytes; ./run rotate-keys --new makes one."
-        )
+        raise SealError("A key for secrets is not written as id:base64 of 32 bytes; ./run rotate-keys --new makes one.")
     return key_id, key
 
 

@@ -43,9 +43,7 @@ def session_save(
     Raises EditedMeanwhileError with the current row otherwise.
     """
     with transaction.atomic():
-        won = DiagnosisSession.objects.filter(pk=session.pk, version=version).update(
-            version=F("version") + 1, **values
-        )
+        won = DiagnosisSession.objects.filter(pk=session.pk, version=version).update(version=F("version") + 1, **values)
         if not won:
             raise EditedMeanwhileError(DiagnosisSession.objects.get(pk=session.pk))
         Event.record(session, "step_saved", user, step=what)
@@ -53,9 +51,7 @@ def session_save(
     return session
 
 
-def member_add(
-    session: DiagnosisSession, *, user: User, added_by: User, role: str = Role.OPERATOR
-) -> bool:
+def member_add(session: DiagnosisSession, *, user: User, added_by: User, role: str = Role.OPERATOR) -> bool:
     """Makes the person a member in that role, or changes their role. False when nothing changed.
 
     Raises LastOperatorError when nobody could change the session any more.

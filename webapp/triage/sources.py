@@ -60,9 +60,7 @@ def _one(source: str, access: Access) -> Iterator[Given]:
     elif source.startswith("ssh://") or source == "local:":
         yield Given(source, _collect(source, access))
     elif "://" in source:
-        raise SourceError(
-            f"{source}: ssh://user@host:port, local:, sample:, a path or -", usage=True
-        )
+        raise SourceError(f"{source}: ssh://user@host:port, local:, sample:, a path or -", usage=True)
     else:
         yield from _files(Path(source))
 

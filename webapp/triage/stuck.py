@@ -72,12 +72,7 @@ def unread() -> QuerySet[Evidence]:
     found = Evidence.objects.filter(
         ~Exists(readings), pk__gt=last - NEWEST, unplaced=[], purged_at=None, size_bytes__gt=0
     )
-    return (
-        found.exclude(reader=intake.BUNDLE)
-        .defer("body", "stderr")
-        .select_related("session")
-        .order_by("pk")
-    )
+    return found.exclude(reader=intake.BUNDLE).defer("body", "stderr").select_related("session").order_by("pk")
 
 
 def _oldest(found: QuerySet[Run]) -> QuerySet[Run]:

@@ -75,9 +75,7 @@ def _vm(vm: Vm) -> str:
         "VM" if vm.id is None else f"VM {vm.id}",
         vm.name,
         f"machine {vm.machine}" if vm.machine else None,
-        "hostpci " + ", ".join(f"{n} × {what}" if n > 1 else what for what, n in passed.items())
-        if passed
-        else None,
+        "hostpci " + ", ".join(f"{n} × {what}" if n > 1 else what for what, n in passed.items()) if passed else None,
         f"args {vm.args}" if vm.args else None,
     )
     return " ".join(filter(None, parts))
@@ -90,7 +88,5 @@ def _passed(device: HostPci) -> str:
 def _record(value: Any) -> str:
     shown = ((f.name, getattr(value, f.name)) for f in fields(value))
     return " ".join(
-        f"{name.removesuffix('_').replace('_', ' ')} {_words(v)}"
-        for name, v in shown
-        if v not in (None, "", (), {})
+        f"{name.removesuffix('_').replace('_', ' ')} {_words(v)}" for name, v in shown if v not in (None, "", (), {})
     )

@@ -87,9 +87,7 @@ def _bar(effect: ArmEffect, baseline: float, x: Callable[[float], float]) -> Bar
     return Bar(start, round(width, 2), x(effect.low), x(effect.high), beyond)
 
 
-def _line(
-    found: SweepComparison, effect: ArmEffect, bar: Bar | None, sizes: tuple[int, ...]
-) -> SweepLine:
+def _line(found: SweepComparison, effect: ArmEffect, bar: Bar | None, sizes: tuple[int, ...]) -> SweepLine:
     step_ms = None
     if found.step_ms is not None and effect.low and effect.high:
         step_ms = (found.step_ms * effect.low, found.step_ms * effect.high)

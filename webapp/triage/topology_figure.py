@@ -158,10 +158,7 @@ def _end(texts: Iterable[Text]) -> float:
 
 def _heading(x: float, title: str, under: str, room: float) -> list[Text]:
     under = _fitted(under, room, REST_PX, bold=False)
-    return [
-        Text("t", x, 18.0, title, HEADING_PX, "start"),
-        Text("d", x, 35.0, under, REST_PX, "start"),
-    ]
+    return [Text("t", x, 18.0, title, HEADING_PX, "start"), Text("d", x, 35.0, under, REST_PX, "start")]
 
 
 # --- the host's tree ------------------------------------------------------------------------------
@@ -262,18 +259,14 @@ def link_in_words(link: str) -> str:
 # --- the guest's tree -----------------------------------------------------------------------------
 
 
-def _guest(
-    topology: Topology, x: float, end: float, boxes: list[Box], wires: list[Wire]
-) -> dict[int, Box]:
+def _guest(topology: Topology, x: float, end: float, boxes: list[Box], wires: list[Wire]) -> dict[int, Box]:
     """GPUs beside the host's, then the bridges they share and the bus, which reaches to `end` at least."""
     if not topology.guest:
         return {}
     kind = guest_kind(topology)
     words = [guest_gpu_words(gpu) for gpu in topology.guest]
     width = _width(GUEST_WIDTH, words)
-    found = {
-        i: Box(kind, x, TOP + PITCH * i, width, BOX_HEIGHT, lines) for i, lines in enumerate(words)
-    }
+    found = {i: Box(kind, x, TOP + PITCH * i, width, BOX_HEIGHT, lines) for i, lines in enumerate(words)}
     bridges = (x + width + BETWEEN, BRIDGE_WIDTH)
     shared = any(gpu.bridge for gpu in topology.guest)
     bus_x = sum(bridges) + BETWEEN if shared else bridges[0]
@@ -325,9 +318,7 @@ def _around(kind: str, column: Column, rows: Sequence[Box], lines: tuple[str, ..
 def _width(least: float, boxes: Iterable[tuple[str, ...]]) -> float:
     """What the longest line of these boxes needs."""
     needed = (
-        text_width(line, REST_PX if i else FIRST_PX, bold=not i)
-        for lines in boxes
-        for i, line in enumerate(lines)
+        text_width(line, REST_PX if i else FIRST_PX, bold=not i) for lines in boxes for i, line in enumerate(lines)
     )
     return min(WIDEST, max([least, *(width + 2 * INSIDE + 1 for width in needed)]))
 

@@ -49,9 +49,7 @@ def _host(topology: Topology) -> Iterable[Node]:
 def _port(gpus: Sequence[HostGpu], members: list[int], twins: dict[int, str]) -> Node:
     below: list[Node] = []
     for switch, under in words.runs(members, lambda i: gpus[i].switch):
-        real = tuple(
-            Node("real", *words.host_gpu_words(gpus[i]), twin=twins.get(i, "")) for i in under
-        )
+        real = tuple(Node("real", *words.host_gpu_words(gpus[i]), twin=twins.get(i, "")) for i in under)
         about = words.acs_words([gpus[i] for i in under])
         below += [Node("switch", f"switch {short(switch)}", about, below=real)] if switch else real
     return Node("port", *words.port_words(gpus[members[0]]), below=tuple(below))

@@ -46,9 +46,7 @@ def same_machine(target: Target) -> QuerySet[Target]:
     """Every session's target of that machine. Two names of one machine are two machines."""
     if target.agent == "local":
         return Target.objects.filter(agent="local").order_by("pk")
-    return Target.objects.filter(
-        agent=target.agent, host__iexact=target.host, port=target.port
-    ).order_by("pk")
+    return Target.objects.filter(agent=target.agent, host__iexact=target.host, port=target.port).order_by("pk")
 
 
 def has_enough(session_id: UUID) -> bool:
@@ -59,7 +57,5 @@ def has_enough(session_id: UUID) -> bool:
 
 def machine_is_busy(run: Run) -> bool:
     """Whether a run of this kind is at work there. Locks the machine's rows: of two that ask, one waits."""
-    machine = list(
-        same_machine(run.target).select_for_update(no_key=True).values_list("pk", flat=True)
-    )
+    machine = list(same_machine(run.target).select_for_update(no_key=True).values_list("pk", flat=True))
     return Run.objects.filter(target__in=machine, kind=run.kind, state__in=ACTIVE).exists()

@@ -119,12 +119,7 @@ def _says_something(member: Member, hint: str, view: View | None) -> bool:
 
 
 def _take(
-    session: DiagnosisSession,
-    member: Member,
-    hint: str,
-    user: User | None,
-    view: View | None,
-    label: str,
+    session: DiagnosisSession, member: Member, hint: str, user: User | None, view: View | None, label: str
 ) -> Taken:
     return intake.take_text(
         session,

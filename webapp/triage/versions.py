@@ -21,9 +21,7 @@ class Earlier:
     replaced: bool
 
 
-def earlier_answer(
-    evidence: Evidence, reader: str, readings: Iterable[Reading[Any]]
-) -> Earlier | None:
+def earlier_answer(evidence: Evidence, reader: str, readings: Iterable[Reading[Any]]) -> Earlier | None:
     """The newest answer of this reader before this evidence, if it says something else of the same
     state of the machine. Answers from before a change are a before and an after, not versions."""
     new = {r.fact_id: codec.encode(r) for r in readings if r.kind is ReadingKind.KNOWN}

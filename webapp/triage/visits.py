@@ -47,9 +47,7 @@ def people_of(session: DiagnosisSession) -> list[Person]:
     return [Person(*row) for row in people.order_by("username").values_list(*columns)]
 
 
-def look(
-    session: DiagnosisSession, user_id: int, last: int, people: Sequence[Person]
-) -> tuple[int, list[str]]:
+def look(session: DiagnosisSession, user_id: int, last: int, people: Sequence[Person]) -> tuple[int, list[str]]:
     """Notes that the person looks now: after which event everything is new to them, and the others who look.
     A person's first look has nothing new in it. last: number of the session's newest event."""
     now = timezone.now()
@@ -68,9 +66,7 @@ def look(
 def _first(session: DiagnosisSession, user_id: int, now: datetime, last: int) -> int:
     nothing_new = {"at": now, "seen": last, "new_after": last}
     with _as_far_as_it_goes():
-        visit, _ = Visit.objects.get_or_create(
-            session=session, user_id=user_id, defaults=nothing_new
-        )
+        visit, _ = Visit.objects.get_or_create(session=session, user_id=user_id, defaults=nothing_new)
         return visit.new_after
     return last
 

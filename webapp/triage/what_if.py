@@ -166,9 +166,7 @@ def outcome(facts: Facts, chosen: tuple[Slider, ...]) -> Outcome:
     return Outcome(bound, what_if(facts, batch=int(at["batch"])), moved, notes)
 
 
-def _chosen_acceptance(
-    facts: Facts, moved: set[str], accepted: float, most: float
-) -> Range | float | None:
+def _chosen_acceptance(facts: Facts, moved: set[str], accepted: float, most: float) -> Range | float | None:
     """The case's own range until the slider or the draft tokens move."""
     if not moved & {"accepted", "draft_tokens"}:
         return None

@@ -19,13 +19,7 @@ class Clock:
     number of samples, which rank 0 decides."""
 
     def __init__(self, torch, cuda, comm, links, seconds, word):
-        self.torch, self.cuda, self.comm, self.links, self.seconds = (
-            torch,
-            cuda,
-            comm,
-            links,
-            seconds,
-        )
+        self.torch, self.cuda, self.comm, self.links, self.seconds = (torch, cuda, comm, links, seconds)
         self.word = word  # a few elements, summed only so that the ranks meet
 
     def agreed(self, number):

@@ -20,14 +20,10 @@ def asked(about, limit, row_seconds, stall_seconds):
     """The options that all of them take; times in seconds."""
     ask = argparse.ArgumentParser(description=about)
     ask.add_argument("--sizes", default="", help="bytes or 12K,4M (1024)")
-    ask.add_argument(
-        "--hidden", type=int, default=0, help="adds hidden x batch x bytes of the type"
-    )
+    ask.add_argument("--hidden", type=int, default=0, help="adds hidden x batch x bytes of the type")
     ask.add_argument("--batch", default="1", help="with --hidden: tokens in a step, as in 1,64")
     ask.add_argument("--dtype", choices=tuple(WIDTHS), default="bf16")
-    ask.add_argument(
-        "--gpus", type=int, default=0, help="the first so many; default all (2 on a CPU)"
-    )
+    ask.add_argument("--gpus", type=int, default=0, help="the first so many; default all (2 on a CPU)")
     ask.add_argument("--row-seconds", type=float, default=row_seconds, help="time for one row")
     ask.add_argument("--stall-seconds", type=float, default=stall_seconds, help="then an arm hangs")
     startup.add_options(ask, limit)

@@ -34,9 +34,7 @@ class Answer:
 
     @property
     def gaps_ms(self):
-        return [
-            (self.arrivals[i] - self.arrivals[i - 1]) * 1e3 for i in range(1, len(self.arrivals))
-        ]
+        return [(self.arrivals[i] - self.arrivals[i - 1]) * 1e3 for i in range(1, len(self.arrivals))]
 
 
 class Caller:
@@ -78,10 +76,7 @@ class Caller:
 def _has_text(said):
     choice = choice_of(said)
     delta = choice.get("delta") if isinstance(choice.get("delta"), dict) else {}
-    texts = (
-        choice.get("text"),
-        *(delta.get(k) for k in ("content", "reasoning_content", "reasoning")),
-    )
+    texts = (choice.get("text"), *(delta.get(k) for k in ("content", "reasoning_content", "reasoning")))
     return any(isinstance(text, str) and text for text in texts)
 
 

@@ -53,13 +53,9 @@ class Endpoint:
     def _open(self, method, path, body, stall):
         if self.parts.scheme == "https":
             trust = ssl.create_default_context()
-            connection = http.client.HTTPSConnection(
-                self.parts.hostname, self.parts.port, timeout=stall, context=trust
-            )
+            connection = http.client.HTTPSConnection(self.parts.hostname, self.parts.port, timeout=stall, context=trust)
         else:
-            connection = http.client.HTTPConnection(
-                self.parts.hostname, self.parts.port, timeout=stall
-            )
+            connection = http.client.HTTPConnection(self.parts.hostname, self.parts.port, timeout=stall)
         sent = None if body is None else json.dumps(body).encode()
         connection.request(method, self.prefix + path, sent, self.headers)
         return connection

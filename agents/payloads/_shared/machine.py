@@ -14,17 +14,7 @@ from lines import FIRST_NOTES, HEADED, MARKS, Refusal, say
 
 BUSY_MIB = 2048  # memory in use without a visible process: another container's
 LEFT_MIB = 64  # more than before, once everything has ended: something was left behind
-COMPARABLE = (
-    "payload_sha256",
-    "device",
-    "gpus",
-    "gpu_uuids",
-    "driver",
-    "cuda",
-    "torch",
-    "nccl",
-    "settings",
-)
+COMPARABLE = ("payload_sha256", "device", "gpus", "gpu_uuids", "driver", "cuda", "torch", "nccl", "settings")
 UNMEASURED = ("--limit", "--telemetry-seconds")
 
 

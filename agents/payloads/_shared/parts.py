@@ -33,10 +33,7 @@ class Parts:
 
     def run(self, chosen, argv, deadline):
         seconds = max(PART_SECONDS, chosen.limit / len(chosen.parts))
-        tasks = [
-            (self.parts[key][0], functools.partial(self.one, key, chosen, argv, seconds))
-            for key in chosen.parts
-        ]
+        tasks = [(self.parts[key][0], functools.partial(self.one, key, chosen, argv, seconds)) for key in chosen.parts]
         return run_all(tasks, deadline - time.monotonic())
 
     def one(self, key, chosen, argv, seconds):

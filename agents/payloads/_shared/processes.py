@@ -11,9 +11,7 @@ from lines import lost
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 GO_ON, ENOUGH, STILLBORN, REFUSED, STOPPED = 0, 10, 1, 3, 4  # exit codes
-PART_SECONDS = (
-    30  # what one process may take, to load torch and measure, however short the limit is
-)
+PART_SECONDS = 30  # what one process may take, to load torch and measure, however short the limit is
 LOOK_SECONDS = 0.02  # between two looks at a process, which its end waits for
 STUCK_SECONDS = 20  # how long a killed process may take to go
 

@@ -31,8 +31,5 @@ def verdict(arms):
     if tested.outcome in {"failed", "unusable"}:
         return "unusable", tested.why
     if tested.outcome == "right" and not tested.transport.startswith(("P2P", GLOO)):
-        return (
-            "unusable",
-            f"NCCL took {tested.transport or 'a transport that its log does not name'}",
-        )
+        return ("unusable", f"NCCL took {tested.transport or 'a transport that its log does not name'}")
     return tested.outcome, tested.why

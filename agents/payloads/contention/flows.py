@@ -57,9 +57,7 @@ class Contention:
     def row(self, row, ends):
         """A row that fails costs itself alone."""
         try:
-            flows = [
-                self.flow(source, destination, row["size_bytes"]) for source, destination in ends
-            ]
+            flows = [self.flow(source, destination, row["size_bytes"]) for source, destination in ends]
             self.torch.cuda.set_device(next(end for end in ends[0] if end != "cpu"))
             report(row, "device", *self.clock.together(flows), flows=len(ends))
         except (OSError, RuntimeError) as error:

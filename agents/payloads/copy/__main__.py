@@ -49,9 +49,7 @@ def options(argv):
     ask = argparse.ArgumentParser(description="Times copies inside and between GPUs.")
     for name, kind, default, text in OPTIONS:
         ask.add_argument(name, type=kind, default=default, help=text)
-    ask.add_argument(
-        "--quick", action="store_true", help="between GPUs the device's time of one direction alone"
-    )
+    ask.add_argument("--quick", action="store_true", help="between GPUs the device's time of one direction alone")
     add_only(ask, PARTS)
     add_options(ask, limit=150.0)
     chosen = ask.parse_args(argv)

@@ -142,10 +142,7 @@ class Bench:
 
     def both_ways(self, a, b, size, access):
         """One copy in each direction at once; the bandwidth counts both."""
-        flows = [
-            (self.gpus.peer_copy(a, b, size), self.streams[a]),
-            (self.gpus.peer_copy(b, a, size), self.streams[b]),
-        ]
+        flows = [(self.gpus.peer_copy(a, b, size), self.streams[a]), (self.gpus.peer_copy(b, a, size), self.streams[b])]
         row = {**row_of("peer_both_ways", a, b, size), "peer_access": access}
         self.row(row, a, "device", lambda: self.clock.together(flows), flows=2)
 

@@ -112,10 +112,7 @@ def watch(pair, mapping, deadline):
         if hung:
             say(**hung)
         else:
-            lost(
-                what,
-                f"not finished after {pair.chosen.pair_seconds:g} s, while nothing was written",
-            )
+            lost(what, f"not finished after {pair.chosen.pair_seconds:g} s, while nothing was written")
     elif code < 0:
         lost(what, f"the process was ended by signal {-code}")
     elif code:

@@ -18,8 +18,7 @@ def pattern(seed, size):
     arrives at another place is wrong there."""
     noise = hashlib.shake_256(seed.encode()).digest(2 * BLOCK)
     blocks = (
-        number.to_bytes(8, "little") + noise[number * 8 % BLOCK :][: BLOCK - 8]
-        for number in range(-(-size // BLOCK))
+        number.to_bytes(8, "little") + noise[number * 8 % BLOCK :][: BLOCK - 8] for number in range(-(-size // BLOCK))
     )
     return b"".join(blocks)[:size]
 

@@ -21,9 +21,7 @@ class Driver:
         try:
             self.library = ctypes.CDLL("libcuda.so.1")
         except OSError as error:
-            fix = (
-                "run this where nvidia-smi works; a container needs the driver's compute libraries"
-            )
+            fix = "run this where nvidia-smi works; a container needs the driver's compute libraries"
             raise Refusal(f"the CUDA driver cannot be loaded: {error}", fix) from None
         try:
             self("cuInit", 0)

@@ -30,12 +30,7 @@ OPTIONS = (
     ("--key-file", str, "", "a file on this machine that holds the endpoint's key"),
     ("--concurrency", int, 1, "requests at once"),
     ("--steps", int, 24, "how many events of each request are recorded"),
-    (
-        "--trace-dir",
-        str,
-        "",
-        "where the engine writes its traces, if its command line does not say",
-    ),
+    ("--trace-dir", str, "", "where the engine writes its traces, if its command line does not say"),
     ("--read", str, "", "a trace that lies here: it is told, and nothing is recorded"),
     ("--write-seconds", float, 300.0, "how long the engine may take to write them"),
     ("--limit", float, 600.0, "seconds until it is killed"),

@@ -80,9 +80,7 @@ class Told:
         start_us = round(float(start) - self.base, 3)
         if category in WORK:
             args = event.get("args") if isinstance(event.get("args"), dict) else {}
-            self.rows.append(
-                [self._number(name), str(args.get("device")), start_us, round(took, 3)]
-            )
+            self.rows.append([self._number(name), str(args.get("device")), start_us, round(took, 3)])
             self.kernels += 1
             if len(self.rows) >= BATCH:
                 self.flush()

@@ -25,9 +25,7 @@ NOT_SET_UP = (
     '\'{"profiler": "torch", "torch_profiler_dir": "/tmp/traces", "torch_profiler_with_stack": false}\' '
     "(0.13 and later) or VLLM_TORCH_PROFILER_DIR=/tmp/traces (before), which restarts it"
 )
-KEY = (
-    "an SGLang with --admin-api-key wants that one: give --key-file with a file there that holds it"
-)
+KEY = "an SGLang with --admin-api-key wants that one: give --key-file with a file there that holds it"
 
 
 class Streams:
@@ -36,9 +34,7 @@ class Streams:
     def __init__(self, call, count, seed):
         self.call, self.over = call, threading.Event()
         self.arrivals, self.failures = [[] for _ in range(count)], []
-        self.threads = [
-            threading.Thread(target=self._one, args=(i, seed), daemon=True) for i in range(count)
-        ]
+        self.threads = [threading.Thread(target=self._one, args=(i, seed), daemon=True) for i in range(count)]
         for thread in self.threads:
             thread.start()
 
@@ -57,9 +53,7 @@ class Streams:
         while any(len(a) < n for a, n in zip(self.arrivals, wanted)):  # noqa: B905
             if not all(thread.is_alive() for thread in self.threads) or time.monotonic() > until:
                 why = self.failures[0] if self.failures else "an answer ended too early"
-                raise Refusal(
-                    f"the requests to record did not last: {why}", "look at the engine's log"
-                )
+                raise Refusal(f"the requests to record did not last: {why}", "look at the engine's log")
             time.sleep(0.01)
 
     def gap_ms(self, first, last):

@@ -129,10 +129,7 @@ def run(chosen, argv, deadline):
     if found["device"] == "cpu":
         say(note="no GPU: this machine's CPU and memory, which say nothing of any GPU")
     gpus = [None] if found["device"] == "cpu" else list(range(count))
-    tasks = [
-        (name, functools.partial(measured, name, measure, chosen))
-        for name, measure in parts(chosen, gpus)
-    ]
+    tasks = [(name, functools.partial(measured, name, measure, chosen)) for name, measure in parts(chosen, gpus)]
     return run_all(tasks, deadline - time.monotonic())
 
 

@@ -22,9 +22,7 @@ class Gemms:
 
     def __init__(self, torch, watch, chosen):
         self.torch, self.watch, self.chosen = torch, watch, chosen
-        self.type = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[
-            chosen.dtype
-        ]
+        self.type = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[chosen.dtype]
         self.on_gpu = watch.gpu is not None
         self.device = f"cuda:{watch.gpu}" if self.on_gpu else "cpu"
         width = 4 if chosen.dtype == "fp32" else 2

@@ -14,8 +14,7 @@ SAMPLE_US = 5000  # device time of one sample, where it takes several of what is
 CYCLES_PER_US, LEAST_HOLD_US, MOST_HOLD_US = 2000, 500, 10_000
 WARM_SECONDS = 0.2
 WARM_UP = (
-    "a fifth of a second of a kernel before a process's first row; before each row five samples that are "
-    "not in it"
+    "a fifth of a second of a kernel before a process's first row; before each row five samples that are not in it"
 )
 L2_CACHE_SIZE = 38  # the runtime's cudaDevAttrL2CacheSize
 

@@ -38,9 +38,7 @@ SLACK = 1.3  # a block may take so much longer than the one before it
 
 def options(argv):
     ask = asked("Tries NCCL's settings against each other.", 280.0, 0.05, 15.0)
-    ask.add_argument(
-        "--weights", default="", help="how often each size comes, as in 8,1; else alike"
-    )
+    ask.add_argument("--weights", default="", help="how often each size comes, as in 8,1; else alike")
     ask.add_argument("--repeats", type=int, default=5, help="blocks, each with every arm once")
     ask.add_argument("--arms", default="", help="only these, with the baseline")
     ask.add_argument("--no-p2p", action="store_true", help="in every arm, as where there is none")

@@ -41,9 +41,7 @@ OPTIONS = (
 
 
 def options(argv):
-    ask = argparse.ArgumentParser(
-        description="Loads a serving engine, one concurrency after another."
-    )
+    ask = argparse.ArgumentParser(description="Loads a serving engine, one concurrency after another.")
     for name, kind, default, text in OPTIONS:
         ask.add_argument(name, type=kind, default=default, help=text)
     ask.add_argument("--force", action="store_true", help="measure beside other requests")
@@ -53,13 +51,9 @@ def options(argv):
     except ValueError:
         chosen.rungs = []
     if not chosen.rungs or not 1 <= chosen.rungs[0] <= chosen.rungs[-1] <= 1024:
-        raise Refusal(
-            "no concurrency to measure", "give --concurrency 1,4,16 with figures up to 1024"
-        )
+        raise Refusal("no concurrency to measure", "give --concurrency 1,4,16 with figures up to 1024")
     if not (1 <= chosen.output_tokens <= 100_000 and 1 <= chosen.input_tokens <= 1_000_000):
-        raise Refusal(
-            "a length in tokens is out of range", "give --input-tokens and --output-tokens"
-        )
+        raise Refusal("a length in tokens is out of range", "give --input-tokens and --output-tokens")
     chosen.seed = chosen.seed or int(time.time())
     return chosen
 

@@ -54,9 +54,7 @@ class Rung:
         failed, mine = 0, 0
         while failed < MOST_FAILURES and self._may_send(mine):
             mine += 1
-            failed = (
-                0 if self._try(self._next(), self.chosen.output_tokens, keep=True) else failed + 1
-            )
+            failed = 0 if self._try(self._next(), self.chosen.output_tokens, keep=True) else failed + 1
             if failed:
                 time.sleep(0.2)
 

@@ -28,10 +28,7 @@ def parse(output: Output) -> Readings:
 
 
 def _cliques(output: Output, devices: tuple[lspci.Device, ...]) -> Reading[tuple[Clique, ...]]:
-    blocks: list[Block] = [
-        *lspci_caps.dumps(output.stdout),
-        *((d.address, d.line, d.details) for d in devices),
-    ]
+    blocks: list[Block] = [*lspci_caps.dumps(output.stdout), *((d.address, d.line, d.details) for d in devices)]
     if not blocks and lspci_caps.config_space(numbered := tuple(enumerate(output.lines, 1))):
         blocks = [("unknown", 1, numbered)]
     if not blocks:
@@ -45,11 +42,7 @@ def _cliques(output: Output, devices: tuple[lspci.Device, ...]) -> Reading[tuple
             missing.append(f"{address}: {why}")
             continue
         lines.append(capability.line or line if capability else line)
-        found.append(
-            Clique(address, capability.clique_id, capability.offset)
-            if capability
-            else Clique(address, None)
-        )
+        found.append(Clique(address, capability.clique_id, capability.offset) if capability else Clique(address, None))
         if capability and capability.clique_id is None:
             missing.append(f"{address}: the clique's number, which lspci -xxx shows")
     if not found:
@@ -116,10 +109,7 @@ probe = Probe(
     parse=parse,
     signature=Signature(
         typed=r"lspci\b(?!.*\s-\w*t).*\s-\w*(?:vv|x)|/sys/(?:bus/pci|devices)/\S*/config\b",
-        starts=(
-            r"^config of [0-9a-f]{4}:",
-            r"^\s*Capabilities: \[(?:c8|d4)\] Vendor Specific Information: Len=08",
-        ),
+        starts=(r"^config of [0-9a-f]{4}:", r"^\s*Capabilities: \[(?:c8|d4)\] Vendor Specific Information: Len=08"),
         belongs=(
             r"^\s+\S|^[0-9a-f]{2,8}:? (?:[0-9a-f]{2} ){3}|^[0-9a-f]{6}$|^config of |^$|"
             r"^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7] "

@@ -22,9 +22,7 @@ def parse(output: Output) -> Readings:
     if not (model or bits or read.lines or info.flags_line):
         return _nothing(output)
     return (
-        CPU_MODEL.known(model, lines=(model_line,))
-        if model
-        else CPU_MODEL.unreadable("no model name in the output"),
+        CPU_MODEL.known(model, lines=(model_line,)) if model else CPU_MODEL.unreadable("no model name in the output"),
         PHYS_BITS.known(bits, lines=(bits_line,)) if bits else _no_bits(output.alternative),
         _kvm(read),
         _kind(read, output.alternative),

@@ -25,9 +25,7 @@ line ~ /pcieport .*(aer|link)/ {
 END { printf "kernel log: %d lines, from boot: %s, left out: %d\n", NR, boot ? "yes" : "no", dropped }'
 for i in /sys/class/iommu/*; do [ ! -e "$i" ] || echo "sysfs iommu: ${i##*/}"; done"""
 
-_SUMMARY = re.compile(
-    r"^kernel log: (\d+) lines, from boot: (yes|no), left out: (\d+)$", re.MULTILINE
-)
+_SUMMARY = re.compile(r"^kernel log: (\d+) lines, from boot: (yes|no), left out: (\d+)$", re.MULTILINE)
 # "-- No entries --" is all that journalctl says to a user without rights.
 _EMPTY_LINES = 3
 # How a kernel's log looks, whichever machine's; the first three open any.
@@ -38,9 +36,7 @@ STARTS = (
     r"\bNVRM: (?:Xid|BAR\d|GPU|This PCI|loading|_kgsp|Rm)",
     r"^\s*pci [0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]: (?:BAR|bridge window)",
 )
-BELONGS = (
-    r"^\s*(?:[>|] ?)*\[[^\]]{6,40}\] |\bkernel: |\bNVRM: |^kernel log: |^sysfs iommu: |^\s*pci "
-)
+BELONGS = r"^\s*(?:[>|] ?)*\[[^\]]{6,40}\] |\bkernel: |\bNVRM: |^kernel log: |^sysfs iommu: |^\s*pci "
 _FACTS = (BAR_FAILURES, XID_EVENTS, GUEST_IOMMU, KVM_VISIBLE)
 
 
@@ -50,11 +46,7 @@ def parse(output: Output) -> Readings:
     lines = int(summary[1]) if summary else 0
     if output.tool_missing:
         return tuple(f.unsupported("neither dmesg nor journalctl") for f in _FACTS)
-    if (
-        (summary and lines < _EMPTY_LINES)
-        or not text.strip()
-        or (not summary and _only_refusal(output))
-    ):
+    if (summary and lines < _EMPTY_LINES) or not text.strip() or (not summary and _only_refusal(output)):
         why = "reading the kernel log was refused" if output.refused else "the log came out empty"
         return tuple(f.not_run(why) for f in _FACTS)
     whole = summary[2] == "yes" and summary[3] == "0" if summary else dmesg.is_whole(text)

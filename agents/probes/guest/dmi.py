@@ -55,9 +55,7 @@ def _kind(names: dmi.Names, alternative: int) -> Reading[str]:
     found = dmi.virt_kind(names)
     if alternative >= 0 or found is None:
         return VIRT_KIND.not_run("guest.virt_kind decides; firmware names alone do not")
-    return VIRT_KIND.known(
-        found, lines=names.lines, missing=("the processor's own word: names can be set by hand",)
-    )
+    return VIRT_KIND.known(found, lines=names.lines, missing=("the processor's own word: names can be set by hand",))
 
 
 def _uuid(names: dmi.Names) -> Reading[str]:

@@ -22,9 +22,7 @@ from agents.probes.smi_answer import cut, no_answer
 
 _MODULE = re.compile(r"NVRM version: .{0,80}?\s(?P<version>\d{3}\.\d{1,3}(?:\.\d{1,3})?)\s")
 _MODINFO = re.compile(r"^\s*(?:version:\s+)?(?P<version>\d{3}\.\d{2,3}(?:\.\d{1,3})?)\s*$")
-_REPORT = re.compile(
-    r"^\s*(?:CUDA Driver Version|Nvidia driver version)\s*: (?P<version>\d{3}\.[\d.]{2,8})", re.I
-)
+_REPORT = re.compile(r"^\s*(?:CUDA Driver Version|Nvidia driver version)\s*: (?P<version>\d{3}\.[\d.]{2,8})", re.I)
 _SH = """nvidia-smi; code=$?
 [ $code = 0 ] || cat /proc/driver/nvidia/version 2>/dev/null || modinfo -F version nvidia 2>/dev/null
 exit "$code\""""
@@ -44,9 +42,7 @@ def parse(output: Output) -> Readings:
     )
 
 
-def _version(
-    driver: tuple[str, int] | None, table: SmiTable | None, output: Output
-) -> Reading[str]:
+def _version(driver: tuple[str, int] | None, table: SmiTable | None, output: Output) -> Reading[str]:
     if driver:
         return DRIVER_VERSION.known(driver[0], lines=(driver[1],))
     if table:

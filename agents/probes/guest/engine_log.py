@@ -38,10 +38,7 @@ if [ $n = 0 ]; then echo "{_NONE}"; fi"""
 def parse(output: Output) -> Readings:
     said = engine_log.parse(output.stdout)
     if said is None:
-        return (
-            _nothing(output),
-            *(fact.not_run("no engine's start-up log") for fact in _FACTS[1:]),
-        )
+        return (_nothing(output), *(fact.not_run("no engine's start-up log") for fact in _FACTS[1:]))
     start, lines = said
     found = engine.parse(output.stdout)
     log = nccl_log.parse(output.stdout)
@@ -56,9 +53,7 @@ def parse(output: Output) -> Readings:
         else NCCL_VERSION.not_run("this log does not name NCCL's version"),
         NCCL_TRANSPORTS.known(transports, lines=log.at("via", "refused"), missing=cut(output))
         if transports
-        else NCCL_TRANSPORTS.not_run(
-            "NCCL_DEBUG=INFO was not set, or its lines are not here", lines=own
-        ),
+        else NCCL_TRANSPORTS.not_run("NCCL_DEBUG=INFO was not set, or its lines are not here", lines=own),
         NCCL_ENV.known(log.env, lines=log.at("env"))
         if log.env
         else NCCL_ENV.not_run("NCCL's own lines name no variable"),

@@ -42,10 +42,7 @@ def parse(output: Output) -> Readings:
 def _nothing(fact: Fact[Any], output: Output, report: bool) -> Reading[Any]:
     if report:
         return fact.not_run("this report, or this part of one, does not say")
-    if (
-        output.tool_missing
-        or "No module named 'torch" in output.stderr[-2000:] + output.stdout[-2000:]
-    ):
+    if output.tool_missing or "No module named 'torch" in output.stderr[-2000:] + output.stdout[-2000:]:
         return fact.unsupported("no Python with torch answered")
     return fact.unreadable("no line of an environment report")
 

@@ -28,10 +28,7 @@ probe = Probe(
     parse=parse,
     signature=Signature(
         typed=r"\bdcgmi\s+dmon\b|nvidia-smi\s+dmon\b",
-        starts=(
-            r"^#(?:Date\s+Time\s+)? ?gpu[, ]+(?!.*\bpid\b)\w+",
-            r"^#\s*Entity\s+[A-Z0-9]{4,5}\b",
-        ),
+        starts=(r"^#(?:Date\s+Time\s+)? ?gpu[, ]+(?!.*\bpid\b)\w+", r"^#\s*Entity\s+[A-Z0-9]{4,5}\b"),
         belongs=r"^#|^\s*\d+[, ]+[\d-]|^\s*\d{8}\s+\d\d:|^GPU \d+\s|^I[Dd]\s*$",
     ),
     timeout_s=20,

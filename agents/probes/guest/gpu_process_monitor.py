@@ -27,9 +27,7 @@ probe = Probe(
     supplies=(GPU_PROCESSES,),
     parse=parse,
     signature=Signature(
-        typed=r"nvidia-smi\s+pmon\b",
-        starts=(r"^#\s*gpu\s+pid\s+type\b",),
-        belongs=r"^#|^\s*\d+\s+(?:\d+|-)\s",
+        typed=r"nvidia-smi\s+pmon\b", starts=(r"^#\s*gpu\s+pid\s+type\b",), belongs=r"^#|^\s*\d+\s+(?:\d+|-)\s"
     ),
     timeout_s=20,
     slow=True,

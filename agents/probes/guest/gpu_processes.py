@@ -66,8 +66,7 @@ probe = Probe(
     title="Processes on the GPUs",
     commands=(
         Command(
-            "nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv",
-            needs=("nvidia-smi",),
+            "nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory --format=csv", needs=("nvidia-smi",)
         ),
     ),
     supplies=(GPU_PROCESSES,),

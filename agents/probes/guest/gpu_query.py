@@ -64,10 +64,7 @@ probe = Probe(
     parse=parse,
     signature=Signature(
         typed=r"nvidia-smi\s+(?:-q\b|--query\b(?!-))(?!.*\|)",
-        starts=(
-            r"^[\s>]*=+NVSMI LOG=+",
-            r"^[\s>]*GPU ?[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*$",
-        ),
+        starts=(r"^[\s>]*=+NVSMI LOG=+", r"^[\s>]*GPU ?[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*$"),
         belongs=r"^[\s>]*(?:[A-Z][\w ./()-]*(?: : .*|\s+:.*)?|=+NVSMI LOG=+)?\s*$|^[\s>]*GPU ?[0-9A-F]{8}:",
     ),
     timeout_s=30,

@@ -71,9 +71,7 @@ def _files(sections: list[_Section]) -> Reading[Mapping[str, str]]:
 
 def _processes(sections: list[_Section]) -> Reading[Mapping[str, str]]:
     """The engine's variables; processes that differ are said to."""
-    read = [
-        (variables, at) for kind, open_, variables, at in sections if kind == "process" and open_
-    ]
+    read = [(variables, at) for kind, open_, variables, at in sections if kind == "process" and open_]
     closed = sum(kind == "process" and not open_ for kind, open_, _, _ in sections)
     if not read:
         looked = any(kind == "end" for kind, _, _, _ in sections)

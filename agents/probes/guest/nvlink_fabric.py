@@ -18,9 +18,7 @@ from agents.probes.guest.gpu_query import read_fabric
 from agents.probes.smi_answer import cut, no_answer
 
 _GPU = re.compile(r"^\s*GPU (\d{1,3}): ")
-_LINK = re.compile(
-    r"^\s*Link (\d{1,2}): (?P<state>[\d.]+ GB/s|<?inactive>?|\S.{0,40})", re.IGNORECASE
-)
+_LINK = re.compile(r"^\s*Link (\d{1,2}): (?P<state>[\d.]+ GB/s|<?inactive>?|\S.{0,40})", re.IGNORECASE)
 _NO_LINKS = re.compile(r"(?:Unable to retrieve NVLink information|does not support NVLink)", re.I)
 _SH = """nvidia-smi nvlink -s; code=$?
 nvidia-smi -q | sed -n '/^GPU /p; /^ *Fabric$/,/^ *Processes/p'

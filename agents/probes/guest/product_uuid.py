@@ -40,8 +40,6 @@ probe = Probe(
     commands=(Command(_SH, root=True),),
     supplies=(PRODUCT_UUID,),
     parse=parse,
-    signature=Signature(
-        typed=r"product_uuid|dmidecode\b.*system-uuid", starts=(), any_machine=True
-    ),
+    signature=Signature(typed=r"product_uuid|dmidecode\b.*system-uuid", starts=(), any_machine=True),
     root_adds="the UUID that names this machine's VM on the host",
 )

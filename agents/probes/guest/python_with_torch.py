@@ -85,9 +85,7 @@ probe = Probe(
     commands=(Command(_SH),),
     supplies=(PYTHON_WITH_TORCH,),
     parse=parse,
-    signature=Signature(
-        starts=(r"^/\S+/python\S* \d+\.\d+\.\d+\S*$",), belongs=r"^/\S+ \S+$|^inter"
-    ),
+    signature=Signature(starts=(r"^/\S+/python\S* \d+\.\d+\.\d+\S*$",), belongs=r"^/\S+ \S+$|^inter"),
     timeout_s=45,
     slow=True,
     for_runs=True,

@@ -54,8 +54,7 @@ probe = Probe(
     supplies=(REFERENCE_TOOLS,),
     parse=parse,
     signature=Signature(
-        starts=(rf"^(?:{'|'.join(TOOLS)}) /\S+$", r"^tools looked for$"),
-        belongs=r"^\w+ /\S+$|^tools looked for$",
+        starts=(rf"^(?:{'|'.join(TOOLS)}) /\S+$", r"^tools looked for$"), belongs=r"^\w+ /\S+$|^tools looked for$"
     ),
     timeout_s=15,
     for_runs=True,

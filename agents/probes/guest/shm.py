@@ -10,9 +10,7 @@ import re
 from agents.facts.platform import SHM, SharedMemory
 from agents.probe import Command, Output, Probe, Readings, Signature
 
-_ROW = re.compile(
-    r"^\S+\s+(\d{1,15}(?:[.,]\d)?[KMGTP]?)i?\s+(\d{1,15}(?:[.,]\d)?[KMGTP]?)i?\s+\S+\s+\S+\s+(/\S*)\s*$"
-)
+_ROW = re.compile(r"^\S+\s+(\d{1,15}(?:[.,]\d)?[KMGTP]?)i?\s+(\d{1,15}(?:[.,]\d)?[KMGTP]?)i?\s+\S+\s+\S+\s+(/\S*)\s*$")
 _MOUNT = "/dev/shm"  # noqa: S108 - looked at, never written
 _BLOCK = re.compile(r"\b(1024|1K|1M|1G)[- ]?[Bb]l")
 _BLOCK_KIB = {"1024": 1.0, "1K": 1.0, "1M": 1024.0, "1G": 1024.0**2}

@@ -32,11 +32,7 @@ def parse(output: Output) -> Readings:
 def _without_nvlink(text: str) -> tuple[str, ...]:
     """`topo -mp` shows PCIe paths only, also between GPUs that have NVLinks; its legend lacks NV#."""
     legend = re.search(r"^[\s>]*PIX\s+= ", text, re.MULTILINE)
-    return (
-        ("NVLinks: this is the form that leaves them out (-mp)",)
-        if legend and "NV#" not in text
-        else ()
-    )
+    return ("NVLinks: this is the form that leaves them out (-mp)",) if legend and "NV#" not in text else ()
 
 
 def _worst(found: Topology, gaps: tuple[str, ...]) -> Reading[str]:
@@ -47,9 +43,7 @@ def _worst(found: Topology, gaps: tuple[str, ...]) -> Reading[str]:
     if worst is None:
         return WORST_LINK.absent("no pair of GPUs: the matrix shows one", lines=found.lines)
     unseen = [f"{a}–{b}" for a in gpus for b in gpus if a < b]
-    unseen = [
-        p for p in unseen if not {tuple(p.split("–")), tuple(p.split("–")[::-1])} & set(links)
-    ]
+    unseen = [p for p in unseen if not {tuple(p.split("–")), tuple(p.split("–")[::-1])} & set(links)]
     hidden = tuple(unseen[:8]) or tuple(gap for gap in found.missing if gap == "the header row")
     return WORST_LINK.known(worst, lines=found.lines, missing=(*hidden, *gaps))
 

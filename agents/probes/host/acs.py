@@ -79,10 +79,7 @@ probe = Probe(
     parse=parse,
     signature=Signature(
         typed=r"lspci\b.*(?:ACS|acs)",
-        starts=(
-            r"^(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7] PCI bridge\b.*\(prog-if ",
-            r"^\s*ACS(?:Cap|Ctl):",
-        ),
+        starts=(r"^(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7] PCI bridge\b.*\(prog-if ", r"^\s*ACS(?:Cap|Ctl):"),
         belongs=r"^\s+\S|ACSC|^(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7] |^\.{3,}$",
         score=0.8,
         any_machine=True,

@@ -28,9 +28,7 @@ def parse(output: Output) -> Readings:
         return (BOOT_LOADER.unreadable("no line about booting in the output"),)
     missing = []
     if found.loader is BootLoader.UNKNOWN:
-        missing.append(
-            "firmware (UEFI or BIOS)" if found.uefi is None else "the entry that was booted"
-        )
+        missing.append("firmware (UEFI or BIOS)" if found.uefi is None else "the entry that was booted")
     missing += [f"a boot partition: {error}" for error in found.errors[:1]]
     shown = output.stdout.count("\n") + 1
     lines = tuple(number for number in found.lines if number <= shown)

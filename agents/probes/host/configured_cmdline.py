@@ -16,9 +16,7 @@ _SH = """[ -r /etc/default/grub ] && echo '### /etc/default/grub' &&
   cat /etc/default/grub /etc/default/grub.d/*.cfg 2>/dev/null | grep -E '^GRUB_CMDLINE_LINUX'
 [ -r /etc/kernel/cmdline ] && echo '### /etc/kernel/cmdline' && cat /etc/kernel/cmdline
 echo '### end'"""
-_GRUB = re.compile(
-    r"^[\s>|]*(?P<name>GRUB_CMDLINE_LINUX(?:_DEFAULT)?)=(?P<value>\"[^\"]*\"?|'[^']*'?|\S*)"
-)
+_GRUB = re.compile(r"^[\s>|]*(?P<name>GRUB_CMDLINE_LINUX(?:_DEFAULT)?)=(?P<value>\"[^\"]*\"?|'[^']*'?|\S*)")
 _OPTION = re.compile(r"^(?:root|quiet|ro|rw|splash|[\w.-]+=\S*)$")
 
 
@@ -26,10 +24,7 @@ def parse(output: Output) -> Readings:
     grub, kernel, lines = _read(output.lines)
     if grub is not None or kernel is not None:
         found = ConfiguredCmdline(grub, kernel)
-        return (
-            CONFIGURED_CMDLINE.known(found, lines=lines),
-            _running(found, lines, output.alternative < 0),
-        )
+        return (CONFIGURED_CMDLINE.known(found, lines=lines), _running(found, lines, output.alternative < 0))
     if bare := _bare(output.lines):
         number, text = bare
         missing = ("whether it runs or is configured: the line stands alone",)
@@ -64,9 +59,7 @@ def _bare(rows: list[str]) -> tuple[int, str] | None:
     """Options alone, one of them about the IOMMU, as people write them down."""
     for number, raw in enumerate(rows, 1):
         text = raw[:8192].strip().lstrip("> ").replace(", ", " ")
-        if re.search(
-            r"(?:^|\s)(?:(?:amd_|intel_)?iommu|pcie_acs_override)=\S", text
-        ) and _is_options(text):
+        if re.search(r"(?:^|\s)(?:(?:amd_|intel_)?iommu|pcie_acs_override)=\S", text) and _is_options(text):
             return number, text
     return None
 

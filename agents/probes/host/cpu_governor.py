@@ -36,9 +36,7 @@ def _nothing(output: Output) -> Reading[CpuGovernor]:
     if output.refused:
         return CPU_GOVERNOR.not_run("reading the governors was refused")
     if _NONE.search(text) and _NO_SYSFS not in text:
-        return CPU_GOVERNOR.absent(
-            "the kernel scales no frequency: its CPUs have no cpufreq folder"
-        )
+        return CPU_GOVERNOR.absent("the kernel scales no frequency: its CPUs have no cpufreq folder")
     if output.tool_missing:
         return CPU_GOVERNOR.unsupported("neither grep nor cpupower")
     return CPU_GOVERNOR.unreadable("no list of the CPUs and their governors in the output")

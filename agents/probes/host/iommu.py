@@ -40,9 +40,7 @@ def parse(output: Output) -> Readings:
     if groups:
         lines = (*lines, output.stdout.count("\n", 0, groups.start()) + 1)
     parts = ("enabled", "default_domain", "interrupt_remapping")
-    missing = tuple(
-        part for part in parts if getattr(iommu, part) is None and iommu.enabled is not False
-    )
+    missing = tuple(part for part in parts if getattr(iommu, part) is None and iommu.enabled is not False)
     reading = HOST_IOMMU.known(iommu, lines=tuple(sorted(lines)), missing=missing)
     unknown = _UNKNOWN_OPTION.search(output.stdout)
     if unknown:

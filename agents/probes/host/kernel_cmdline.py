@@ -43,12 +43,7 @@ probe = Probe(
     parse=parse,
     signature=Signature(
         typed=r"/proc/cmdline",
-        starts=(
-            r"^BOOT_IMAGE=\S",
-            r"^initrd=\S.* root=",
-            r"^root=\S+ r[ow]\b",
-            r"^\s*GRUB_CMDLINE_LINUX",
-        ),
+        starts=(r"^BOOT_IMAGE=\S", r"^initrd=\S.* root=", r"^root=\S+ r[ow]\b", r"^\s*GRUB_CMDLINE_LINUX"),
         belongs=r"^\s*GRUB_",
         any_machine=True,
     ),

@@ -22,9 +22,7 @@ def _iommu(output: Output) -> Reading[Iommu]:
     """An excerpt without a line about one says nothing."""
     (reading,) = iommu.parse(output)
     if reading.kind is ReadingKind.UNREADABLE:
-        return HOST_IOMMU.not_run(
-            "no line about an IOMMU, but this log does not hold the whole boot"
-        )
+        return HOST_IOMMU.not_run("no line about an IOMMU, but this log does not hold the whole boot")
     return reading
 
 

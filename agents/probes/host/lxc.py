@@ -40,10 +40,7 @@ probe = Probe(
     parse=parse,
     signature=Signature(
         typed=r"\bpct\s+(?:config|list)\b|/lxc/\d+\.conf",
-        starts=(
-            r"^### \S*/lxc/\d+\.conf",
-            r"^(?:unprivileged: [01]|rootfs: \S+|lxc\.[\w.]+: |dev\d+: /dev/|mp\d+: )",
-        ),
+        starts=(r"^### \S*/lxc/\d+\.conf", r"^(?:unprivileged: [01]|rootfs: \S+|lxc\.[\w.]+: |dev\d+: /dev/|mp\d+: )"),
         belongs=r"^[a-z][\w.]*: |^\[[^\]]+\]$|^### |^\s*#",
         with_command=True,
     ),

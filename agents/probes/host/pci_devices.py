@@ -41,8 +41,6 @@ probe = Probe(
     commands=(Command("lspci -Dnnk", needs=("lspci",)), SYSFS),
     supplies=(HOST_PCI_GPUS,),
     parse=parse,
-    signature=replace(
-        pci_devices.probe.signature, between=("host.acs", "host.pcie_links", "host.iommu_groups")
-    ),
+    signature=replace(pci_devices.probe.signature, between=("host.acs", "host.pcie_links", "host.iommu_groups")),
     timeout_s=30,
 )

@@ -43,12 +43,7 @@ probe = Probe(
     parse=parse,
     signature=Signature(
         typed=r"mapping/pci(?:\.cfg)?\b",
-        starts=(
-            r"^\s*map\s+\S*\bpath=",
-            r"^│ id\b.*│ map\b",
-            r'^\s*"map" ?: ?\[',
-            r'^\[\{.*"map":\[',
-        ),
+        starts=(r"^\s*map\s+\S*\bpath=", r"^│ id\b.*│ map\b", r'^\s*"map" ?: ?\[', r'^\[\{.*"map":\['),
         belongs=(
             r"^\s+(?:map|description|mdev|live-migration-capable)\b|^\s*$|^[A-Za-z][\w-]*\s*$|"
             r'^[\s┌├└╞│]|^\s*[\[\]{}"]'

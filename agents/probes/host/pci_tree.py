@@ -48,9 +48,7 @@ def _nodes_by_path(lines: list[str]) -> list[tuple[PciNode, int]]:
     return [(node, number) for node, number in nodes if node is not None]
 
 
-def _gpu_paths(
-    output: Output, nodes: dict[str, PciNode], cut: tuple[str, ...]
-) -> Reading[tuple[GpuPath, ...]]:
+def _gpu_paths(output: Output, nodes: dict[str, PciNode], cut: tuple[str, ...]) -> Reading[tuple[GpuPath, ...]]:
     """By class where sysfs gives it, else by the names in the tree."""
     listed = sysfs_pci.parse(output.stdout)
     if listed:
@@ -62,9 +60,7 @@ def _gpu_paths(
         return GPU_PATHS.known(paths, lines=tuple(d.line for d in gpus), missing=cut)
     named = lspci_tree.gpus(nodes.values())
     if named:
-        paths = tuple(
-            GpuPath(n.address, n.root, lspci_tree.root_port(n), lspci_tree.switch(n)) for n in named
-        )
+        paths = tuple(GpuPath(n.address, n.root, lspci_tree.root_port(n), lspci_tree.switch(n)) for n in named)
         missing = (*cut, "NUMA node, IOMMU group and link: a tree does not print them")
         names = {n.name for n in named if n.name}
         drawn = enumerate(output.lines, 1)

@@ -23,10 +23,7 @@ probe = Probe(
     parse=parse,
     signature=Signature(
         typed=r"lspci\b.*(?:\s-\w*vv|Lnk)|(?:current|max)_link_(?:speed|width)",
-        starts=(
-            r"^[0-9a-f]{4}:\S+ vendor=0x10de class=0x\w+ speed=",
-            r"^\s*Lnk(?:Cap|Sta):\s",
-        ),
+        starts=(r"^[0-9a-f]{4}:\S+ vendor=0x10de class=0x\w+ speed=", r"^\s*Lnk(?:Cap|Sta):\s"),
         belongs=r"^[0-9a-f]{4}:\S+ vendor=|^\s*Lnk\w+:|^devices seen$",
         score=0.7,
         any_machine=True,

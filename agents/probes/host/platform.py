@@ -67,11 +67,7 @@ probe = Probe(
     parse=parse,
     signature=Signature(
         typed=r"lscpu\b|dmidecode\b|/sys/class/dmi",
-        starts=(
-            r"^(?:sys_vendor|product_name|board_name): ",
-            r"^Architecture: ",
-            r"^Architektur: ",
-        ),
+        starts=(r"^(?:sys_vendor|product_name|board_name): ", r"^Architecture: ", r"^Architektur: "),
         score=0.6,
         any_machine=True,
     ),

@@ -8,14 +8,7 @@ start task's log and in the journal under the name QEMU.
 from __future__ import annotations
 
 from agents.facts import Reading
-from agents.facts.host import (
-    HELD_REGIONS,
-    VFIO_BACKEND,
-    VFIO_ERRORS,
-    HeldRegion,
-    VfioBackend,
-    VfioError,
-)
+from agents.facts.host import HELD_REGIONS, VFIO_BACKEND, VFIO_ERRORS, HeldRegion, VfioBackend, VfioError
 from agents.parsing import host_dmesg, libvirt
 from agents.probe import Command, Output, Probe, Readings, Signature
 

@@ -38,10 +38,7 @@ probe = Probe(
     parse=parse,
     signature=Signature(
         typed=r"\S+\.vmx\b",
-        starts=(
-            r"^(?:\.encoding|config\.version|virtualHW\.version|displayName) = \"",
-            r"^pciPassthru\d*\.\w+ = \"",
-        ),
+        starts=(r"^(?:\.encoding|config\.version|virtualHW\.version|displayName) = \"", r"^pciPassthru\d*\.\w+ = \""),
         belongs=r"^[A-Za-z.][\w.:]*\s*= \"",
     ),
     on_demand=True,

@@ -61,21 +61,8 @@ def test_the_program_to_ship_is_there() -> None:
 
 
 PIECES = ["12 KB", "13.7 us", "|", "0.9 GB/s", "\n", "size", "time (us)", "GPU 0", "->", "{", "}"]
-PIECES += [
-    "P2P Connectivity Matrix",
-    " D\\D 0 1",
-    "  0 1 2",
-    "Test 1: [",
-    "1e999",
-    "inf",
-    "\t",
-    "٣ KB",
-]
-PIECES += [
-    "  8192 2048 float sum -1 1e999 1 1 0",
-    "=== Serving Benchmark Result ===",
-    '{"path":"same"}',
-]
+PIECES += ["P2P Connectivity Matrix", " D\\D 0 1", "  0 1 2", "Test 1: [", "1e999", "inf", "\t", "٣ KB"]
+PIECES += ["  8192 2048 float sum -1 1e999 1 1 0", "=== Serving Benchmark Result ===", '{"path":"same"}']
 
 
 @settings(max_examples=50, deadline=None)
@@ -128,11 +115,7 @@ def test_headings_say_path_and_timing_for_the_rows_below() -> None:
 
 
 @settings(max_examples=50, deadline=None)
-@given(
-    kib=st.integers(1, 4000),
-    time_us=st.floats(1, 5000),
-    base=st.sampled_from([1000, 1024]),
-)
+@given(kib=st.integers(1, 4000), time_us=st.floats(1, 5000), base=st.sampled_from([1000, 1024]))
 def test_either_unit_is_found_from_exact_figures(kib: int, time_us: float, base: int) -> None:
     rate = kib * base / time_us / 1e3
     (row,) = copy_table.parse(f"{kib} KB: {time_us:.6f} us ({rate:.9f} GB/s)").rows
@@ -141,14 +124,7 @@ def test_either_unit_is_found_from_exact_figures(kib: int, time_us: float, base:
 
 # --- the payload's lines -----------------------------------------------------------------------------
 
-ROW = {
-    "path": "peer",
-    "source": "0",
-    "destination": "1",
-    "size_bytes": 12288,
-    "timing": "device",
-    "time_us": 3.5,
-}
+ROW = {"path": "peer", "source": "0", "destination": "1", "size_bytes": 12288, "timing": "device", "time_us": 3.5}
 
 
 def _lines(*objects: object) -> Output:
@@ -174,10 +150,7 @@ def test_each_table_is_a_reading_of_its_own() -> None:
     off, graph = (r.value for r in _read("bench.nccl_tests", Output(text)))
     assert (off.p2p, off.timing, off.rows[0].ranks) == (False, Timing.UNKNOWN, 4)
     assert (graph.p2p, graph.timing) == (None, Timing.DEVICE)
-    assert [(r.in_place, r.time_us, r.wrong) for r in graph.rows] == [
-        (False, 21.5, 0),
-        (True, 20.1, 3),
-    ]
+    assert [(r.in_place, r.time_us, r.wrong) for r in graph.rows] == [(False, 21.5, 0), (True, 20.1, 3)]
 
 
 def test_a_json_report_reads_like_its_table() -> None:
@@ -192,10 +165,7 @@ def test_a_json_report_reads_like_its_table() -> None:
     }
     (reading,) = _read("bench.nccl_tests", Output(json.dumps(report)))
     assert (reading.value.p2p, reading.value.timing) == (False, Timing.DEVICE)
-    assert [(r.ranks, r.wrong, r.in_place) for r in reading.value.rows] == [
-        (2, 0, False),
-        (2, 0, True),
-    ]
+    assert [(r.ranks, r.wrong, r.in_place) for r in reading.value.rows] == [(2, 0, False), (2, 0, True)]
 
 
 def test_rows_of_another_collective_are_no_all_reduce() -> None:

@@ -68,9 +68,7 @@ def test_more_gpus_sum_over_every_number_of_ranks(
     assert "--no-p2p" in said
 
 
-def test_what_does_not_fit_is_named_and_can_be_gone_on_with(
-    machine: dict[str, str], tmp_path: Path
-) -> None:
+def test_what_does_not_fit_is_named_and_can_be_gone_on_with(machine: dict[str, str], tmp_path: Path) -> None:
     code, said = _all(machine | {"LIMIT": "100"}, tmp_path / "out", "sweep", "memory", "failures")
     assert code == 1
     assert "sweep: not run" in said
@@ -95,9 +93,7 @@ def _found(copies: Any, ours: list[float], theirs: list[float], **more: Any) -> 
     return found
 
 
-def test_one_repeat_has_no_spread_and_is_too_few(
-    copies: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_repeat_has_no_spread_and_is_too_few(copies: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert copies.told(_found(copies, [21.4], [21.4]), 1, 37) == 1
     said = capsys.readouterr().out
     assert "0.0%" not in said

@@ -59,9 +59,7 @@ def test_nccl_tests_run_on_all_gpus_without_p2p_and_as_nccl_chooses(run: Run) ->
     ending, raw = run("")
     assert ending.exit_code == 0
     readings = NCCL_TESTS.parse(Output(raw.decode()))
-    found = [
-        (r.value.p2p, r.value.rows[-1].time_us, r.value.rows[-1].ranks) for r in readings if r.value
-    ]
+    found = [(r.value.p2p, r.value.rows[-1].time_us, r.value.rows[-1].ranks) for r in readings if r.value]
     assert found == [(False, 12.8, 2), (None, 7.5, 2)]
     assert all(row.graph for r in readings if r.value for row in r.value.rows)
 

@@ -147,9 +147,7 @@ GENAI = {
     ],
     ids=["vllm", "sglang", "guidellm", "aiperf", "genai-perf"],
 )
-def test_results_become_rows(
-    said: Mapping[str, object], rows: list[ServingRow], indent: int | None
-) -> None:
+def test_results_become_rows(said: Mapping[str, object], rows: list[ServingRow], indent: int | None) -> None:
     text = json.dumps(said, indent=indent)
     for found in (_read("bench.serving_json", text), _pasted(text)):
         assert found[SERVING.id].kind is ReadingKind.KNOWN
@@ -321,17 +319,14 @@ def _kernels(count: int, cut: int = 0) -> list[Kernel]:
 
 
 def _trace(found: list[Kernel], marks: list[tuple[str, float]] | None = None) -> str:
-    events: list[dict[str, object]] = [
-        {"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "python"}}
-    ]
+    events: list[dict[str, object]] = [{"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "python"}}]
     events += [
         {"ph": "X", "cat": "kernel", "name": k.name, "pid": 0, "tid": 7, "ts": k.start_us}
         | {"dur": k.duration_us, "args": {"device": 0, "stream": 7}}
         for k in found
     ]
     events += [
-        {"ph": "X", "cat": "gpu_user_annotation", "name": name, "pid": 0, "tid": 7, "ts": ts}
-        | {"dur": 1.0, "args": {}}
+        {"ph": "X", "cat": "gpu_user_annotation", "name": name, "pid": 0, "tid": 7, "ts": ts} | {"dur": 1.0, "args": {}}
         for name, ts in marks or []
     ]
     return json.dumps({"schemaVersion": 1, "traceEvents": events}, indent=1)
@@ -342,11 +337,7 @@ def _expected() -> Profile:
     for name, took in STEP:
         spent[kernels.kind_of(name)] += took / 1000
     return Profile(
-        spent[Kind.COLLECTIVE],
-        spent[Kind.ATTENTION],
-        spent[Kind.MOE],
-        spent[Kind.OTHER],
-        len(STEP) * GAP_US / 1000,
+        spent[Kind.COLLECTIVE], spent[Kind.ATTENTION], spent[Kind.MOE], spent[Kind.OTHER], len(STEP) * GAP_US / 1000
     )
 
 
@@ -416,10 +407,7 @@ def test_hidden_communication_counts_for_what_hides_it() -> None:
     assert (found.nccl_ms, found.other_ms, found.gaps_ms) == pytest.approx((0.006, 0.004, 0.002))
 
 
-SPANS = st.lists(
-    st.tuples(st.sampled_from([n for n, _ in STEP]), st.floats(0, 900), st.floats(0, 300)),
-    max_size=40,
-)
+SPANS = st.lists(st.tuples(st.sampled_from([n for n, _ in STEP]), st.floats(0, 900), st.floats(0, 300)), max_size=40)
 
 
 @settings(max_examples=50, deadline=None)
@@ -431,14 +419,8 @@ def test_the_parts_always_add_up_to_the_window(spans: list[tuple[str, float, flo
 
 
 @settings(max_examples=50, deadline=None)
-@given(
-    unit=st.lists(st.sampled_from("abc"), min_size=1, max_size=8),
-    times=st.integers(3, 6),
-    tail=st.integers(0, 7),
-)
-def test_the_shortest_period_divides_what_was_repeated(
-    unit: list[str], times: int, tail: int
-) -> None:
+@given(unit=st.lists(st.sampled_from("abc"), min_size=1, max_size=8), times=st.integers(3, 6), tail=st.integers(0, 7))
+def test_the_shortest_period_divides_what_was_repeated(unit: list[str], times: int, tail: int) -> None:
     names = unit * times + unit[: tail % len(unit)]
     found = kernels.period(names)
     assert found is not None
@@ -467,10 +449,7 @@ def test_an_nsys_trace_gives_the_step_of_one_gpu() -> None:
     assert _value(found, KERNEL_TIMES).kernels == 10 * len(STEP)
 
 
-SUM_HEAD = (
-    '"Time (%)","Total Time (ns)","Instances","Avg (ns)","Med (ns)","Min (ns)","Max (ns)",'
-    '"StdDev (ns)","Name"'
-)
+SUM_HEAD = '"Time (%)","Total Time (ns)","Instances","Avg (ns)","Med (ns)","Min (ns)","Max (ns)","StdDev (ns)","Name"'
 COLUMNS = """ Time (%)  Total Time (ns)  Instances   Avg (ns)   Med (ns)  Min (ns)  Max (ns)  StdDev (ns)  Name
  --------  ---------------  ---------  ---------  ---------  --------  --------  -----------  ------------------------------
      75.0        3,000,000        100   30,000.0   29,000.0    21,000    90,000        100.5  ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)
@@ -503,9 +482,7 @@ def test_a_sum_over_kernels_has_no_step(text: str) -> None:
 
 
 def test_other_summaries_of_nsys_are_not_about_kernels() -> None:
-    api = (
-        '"Time (%)","Total Time (ns)","Num Calls","Name"\n"100.0","9000000","20","cudaGraphLaunch"'
-    )
+    api = '"Time (%)","Total Time (ns)","Num Calls","Name"\n"100.0","9000000","20","cudaGraphLaunch"'
     marks = " Time (%)  Total Time (ns)  Instances  Avg (ns)  Style    Range\n"
     marks += " --------  ---------------  ---------  --------  -------  -----\n"
     marks += "     95.0        3,481,709          1  3,481.0   PushPop  Loop\n"
@@ -516,11 +493,7 @@ def test_other_summaries_of_nsys_are_not_about_kernels() -> None:
 # --- any text, any size -------------------------------------------------------------------------------
 
 SEEDS = [json.dumps(x, indent=1) for x in (VLLM, GUIDELLM, AIPERF)] + [_nvbandwidth(), COLUMNS]
-SEEDS += [
-    SIMPLE.format(end="", result="Test passed"),
-    _trace(_kernels(3)),
-    _nsys_trace(_kernels(3)),
-]
+SEEDS += [SIMPLE.format(end="", result="Test passed"), _trace(_kernels(3)), _nsys_trace(_kernels(3))]
 
 
 @pytest.mark.thorough
@@ -531,9 +504,7 @@ def test_damaged_results_never_raise(seed: int) -> None:
         text = rng.choice(SEEDS)[:20_000]
         for _ in range(rng.randrange(1, 6)):
             at = rng.randrange(len(text))
-            text = (
-                text[:at] + rng.choice(["", "{", "9e999", '"', "\0", "null", "-"]) + text[at + 1 :]
-            )
+            text = text[:at] + rng.choice(["", "{", "9e999", '"', "\0", "null", "-"]) + text[at + 1 :]
         for name in MINE:
             benchmark = all_benchmarks()[name]
             readings = benchmark.parse(Output(text, "", None, -1))

@@ -130,9 +130,7 @@ def test_mappings() -> None:
         (m["name"], m["id"], m["path"], m["node"], m["iommugroup"], m["subsystem_id"])
         for m in _expect("022")["mappings"]
     ]
-    assert [
-        (m.mapping, m.vendor_device, m.path, m.node, m.iommu_group, m.subsystem) for m in found[0]
-    ] == wanted
+    assert [(m.mapping, m.vendor_device, m.path, m.node, m.iommu_group, m.subsystem) for m in found[0]] == wanted
 
 
 @pytest.mark.parametrize(
@@ -224,9 +222,7 @@ def test_the_configured_command_line_is_no_running_one(case: str) -> None:
         ("uefi-grub", BootLoader.GRUB_UEFI, True, True, 1, False),
     ],
 )
-def test_boot_loaders(
-    name: str, loader: BootLoader, uefi: bool | None, managed: bool, esps: int, error: bool
-) -> None:
+def test_boot_loaders(name: str, loader: BootLoader, uefi: bool | None, managed: bool, esps: int, error: bool) -> None:
     found = boot_loader.parse(_text("062", f"status.{name}.txt"))
     assert found is not None
     assert (found.loader, found.uefi, found.managed, found.esps) == (loader, uefi, managed, esps)
@@ -241,9 +237,7 @@ def test_pveversion() -> None:
     assert old is not None
     assert (new.qemu, new.qemu_server) == (wanted["new"]["qemu"], wanted["new"]["qemu_server"])
     assert (new.major, new.kernel) == (wanted["new"]["pve_major_by_packages"], None)
-    assert (old.manager, old.kernel, old.qemu) == tuple(
-        wanted["old"][key] for key in ("pve", "kernel", "qemu")
-    )
+    assert (old.manager, old.kernel, old.qemu) == tuple(wanted["old"][key] for key in ("pve", "kernel", "qemu"))
 
 
 def test_libvirt_takes_the_hosts_address() -> None:

@@ -62,18 +62,8 @@ def _square(topology: TopologyMatrix) -> list[str]:
 
 
 TOPOLOGIES = [
-    *(
-        ("001", "topo-m.txt"),
-        ("001", "topo-m.esc.txt"),
-        ("002", "topo-m.txt"),
-        ("041", "report.txt"),
-    ),
-    *(
-        ("044", "collect-env.txt"),
-        ("045", "topo-m.txt"),
-        ("046", "topo-m.txt"),
-        ("050", "topo-m.txt"),
-    ),
+    *(("001", "topo-m.txt"), ("001", "topo-m.esc.txt"), ("002", "topo-m.txt"), ("041", "report.txt")),
+    *(("044", "collect-env.txt"), ("045", "topo-m.txt"), ("046", "topo-m.txt"), ("050", "topo-m.txt")),
     *(("052", "topo-m.txt"), ("053", "probe.txt"), ("075", "topo-m.txt"), ("078", "topo-m.txt")),
 ]
 
@@ -134,11 +124,7 @@ def test_one_gpu_has_no_farthest_pair() -> None:
 
 
 PEERS = [
-    *(
-        ("002", "topo-p2p-r.txt", "p2p"),
-        ("005", "topo-p2p-r.txt", "p2p"),
-        ("041", "report.txt", "p2p"),
-    ),
+    *(("002", "topo-p2p-r.txt", "p2p"), ("005", "topo-p2p-r.txt", "p2p"), ("041", "report.txt", "p2p")),
     *(("007", "topo-p2p.bad.txt", "p2p_bad"), ("007", "topo-p2p.good.txt", "p2p_good")),
     *(("011", "topo-p2p-wr.txt", "p2p"), ("011", "topo-p2p-wr.mangled.txt", "p2p")),
 ]
@@ -175,9 +161,7 @@ def test_inventories(number: str, name: str) -> None:
     assert {gpu.name for gpu in found[GPUS.id]} == {expect["gpu_name"]}
     assert found[DRIVER_VERSION.id] == expect["driver"]
     if "link_max" in expect:
-        links = {
-            (g.pcie_gen_max, g.pcie_width_max, g.pcie_gen, g.pcie_width) for g in found[GPUS.id]
-        }
+        links = {(g.pcie_gen_max, g.pcie_width_max, g.pcie_gen, g.pcie_width) for g in found[GPUS.id]}
         assert {f"Gen{g} x{w}" for g, w, _, _ in links} == {expect["link_max"]}
         assert {f"Gen{g} x{w} (idle)" for _, _, g, w in links} == {expect["link_current"]}
 

@@ -99,9 +99,7 @@ def test_a_region_that_someone_holds_is_no_shortage(file: str) -> None:
     assert reading.kind is ReadingKind.NOT_RUN
 
 
-@pytest.mark.parametrize(
-    ("number", "file"), [("033", "dmesg-iommu.txt"), ("036", "dmesg-iommu.host.txt")]
-)
+@pytest.mark.parametrize(("number", "file"), [("033", "dmesg-iommu.txt"), ("036", "dmesg-iommu.host.txt")])
 def test_iommu_lines(number: str, file: str) -> None:
     want = _expect(number)
     iommu = _value("guest.dmesg", _case(number) / file, GUEST_IOMMU)

@@ -19,17 +19,14 @@ GOVERNORS = st.lists(st.sampled_from(cpufreq.GOVERNORS.split("|")), min_size=2, 
 
 @settings(max_examples=50, deadline=None)
 @given(governors=GOVERNORS)
-def test_a_governor_reads_the_same_from_files_words_counts_and_cpupower(
-    governors: list[str],
-) -> None:
+def test_a_governor_reads_the_same_from_files_words_counts_and_cpupower(governors: list[str]) -> None:
     counts = Counter(governors)
     texts = [
         "\n".join(f"{FILES.replace('*', str(n))}:{g}" for n, g in enumerate(governors)),
         "\n".join(governors),
         "\n".join(f"{n:7} {governor}" for governor, n in counts.items()),
         "\n".join(
-            f'analyzing CPU {n}:\n   The governor "{g}" may decide which speed to use'
-            for n, g in enumerate(governors)
+            f'analyzing CPU {n}:\n   The governor "{g}" may decide which speed to use' for n, g in enumerate(governors)
         ),
     ]
     for text in texts:
@@ -65,9 +62,7 @@ def test_what_was_typed_decides_what_bare_words_mean(text: str, kind: str | None
 @pytest.mark.parametrize(
     ("online", "missing"), [("0-1", ()), ("0-3,8", ("3 of 5 CPUs",)), ("9-0", ("the other CPUs",))]
 )
-def test_cpus_that_run_and_did_not_answer_are_missing(
-    online: str, missing: tuple[str, ...]
-) -> None:
+def test_cpus_that_run_and_did_not_answer_are_missing(online: str, missing: tuple[str, ...]) -> None:
     text = f"/sys/devices/system/cpu/online:{online}\n"
     text += "".join(f"{FILES.replace('*', n)}:performance\n" for n in ("0", "10"))
     found = cpufreq.parse(text)

@@ -50,9 +50,7 @@ LAYOUTS: dict[str, Callable[[Pairs], str]] = {
     "one line": lambda p: "".join(f"IOMMU Group {n} {a} Host bridge: X\n" for n, a in p),
     "lspci": lambda p: _by_lspci(p, "\tIOMMU group: {}"),
     "lspci -v": lambda p: _by_lspci(p, "\tFlags: fast devsel, IRQ 255, IOMMU group {}"),
-    "table": lambda p: (
-        "│ class │ id │ iommugroup │\n" + "".join(f"│ 0 │ {a} │ {n} │\n" for n, a in p)
-    ),
+    "table": lambda p: "│ class │ id │ iommugroup │\n" + "".join(f"│ 0 │ {a} │ {n} │\n" for n, a in p),
 }
 
 

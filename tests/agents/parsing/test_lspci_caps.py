@@ -59,9 +59,7 @@ def test_any_bytes_are_walked(space: bytes) -> None:
 
 
 @settings(max_examples=50, deadline=None)
-@given(
-    space=st.binary(min_size=256, max_size=256), style=st.sampled_from(["od", "xxd", "-C", "xxx"])
-)
+@given(space=st.binary(min_size=256, max_size=256), style=st.sampled_from(["od", "xxd", "-C", "xxx"]))
 def test_every_dump_gives_the_bytes_back(space: bytes, style: str) -> None:
     assert lspci_caps.config_space(enumerate(_dump(space, style), 1)) == space
 

@@ -23,9 +23,7 @@ class Device:
     below: tuple[Device, ...] | None = None
 
 
-NAMES = st.sampled_from(
-    ["NVIDIA Corporation Device 2331", "X [AMD] Bridge [1022:14a4]", "Y-Z +- a"]
-)
+NAMES = st.sampled_from(["NVIDIA Corporation Device 2331", "X [AMD] Bridge [1022:14a4]", "Y-Z +- a"])
 SLOTS = st.lists(st.integers(0, 31), min_size=1, max_size=3, unique=True)
 
 

@@ -14,16 +14,7 @@ from hypothesis import strategies as st
 
 from agents.facts import ReadingKind, View
 from agents.framing import clean
-from agents.parsing import (
-    containers,
-    engine_log,
-    gpu_monitor,
-    lxc_config,
-    modprobe,
-    nccl_topology,
-    pcie_link,
-    vmx,
-)
+from agents.parsing import containers, engine_log, gpu_monitor, lxc_config, modprobe, nccl_topology, pcie_link, vmx
 from agents.probe import Output
 from agents.probes import all_probes
 from agents.read import read_raw
@@ -42,16 +33,10 @@ SPEEDS = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0", 6: "64.0"}
 
 
 @settings(max_examples=50, deadline=None)
-@given(
-    gen=st.sampled_from(sorted(SPEEDS)),
-    width=st.sampled_from([1, 2, 4, 8, 16]),
-    bus=st.integers(0, 255),
-)
+@given(gen=st.sampled_from(sorted(SPEEDS)), width=st.sampled_from([1, 2, 4, 8, 16]), bus=st.integers(0, 255))
 def test_a_link_reads_the_same_from_sysfs_and_lspci(gen: int, width: int, bus: int) -> None:
     speed = SPEEDS[gen]
-    sysfs = (
-        f"0000:{bus:02x}:00.0 vendor=0x10de class=0x030200 speed={speed}_GT/s_PCIe width={width}"
-    )
+    sysfs = f"0000:{bus:02x}:00.0 vendor=0x10de class=0x030200 speed={speed}_GT/s_PCIe width={width}"
     sysfs += " max_speed=64.0_GT/s_PCIe max_width=16"
     shown = speed.removesuffix(".0")
     lspci = f"{bus:02x}:00.0 3D controller [0302]: NVIDIA Corporation X [10de:2bb5] (rev a1)\n"
@@ -95,9 +80,7 @@ def test_module_options_read_back(options: list[tuple[str, str, str]], quoted: b
 def test_a_topology_reads_back_with_its_switches(depths: list[int], cut: bool) -> None:
     text = '<system version="1">\n <cpu numaid="1">\n'
     for gpu, depth in enumerate(depths):
-        switches = [
-            f'<pci busid="ffff:ff:{gpu:02x}.{level}" class="0x060400">' for level in range(depth)
-        ]
+        switches = [f'<pci busid="ffff:ff:{gpu:02x}.{level}" class="0x060400">' for level in range(depth)]
         text += "".join(switches)
         text += f'<pci busid="0000:{gpu:02x}:00.0" link_speed="32.0 GT/s PCIe" link_width="16">'
         text += f'<gpu dev="{gpu}" rank="{gpu}"><nvlink target="x" count="4"/></gpu></pci>'
@@ -144,11 +127,7 @@ def test_shares_above_one_are_not_believed() -> None:
 def test_secrets_of_a_container_stay_out() -> None:
     env = ["OPENAI_API_KEY=sk-aaaaaaaaaaaaaaaaaaaa", "VLLM_API_KEY=topsecret", "NCCL_DEBUG=INFO"]
     env += ["VLLM_ARGS=--hf-token hf_aaaaaaaaaaaaaaaaaaaaaaaa"]
-    said = {
-        "Name": "/x",
-        "HostConfig": {"IpcMode": "host"},
-        "Config": {"Image": "vllm", "Env": env},
-    }
+    said = {"Name": "/x", "HostConfig": {"IpcMode": "host"}, "Config": {"Image": "vllm", "Env": env}}
     (one,), _, _ = containers.parse(json.dumps([said]))
     assert set(one.env) == {"NCCL_DEBUG", "VLLM_ARGS"}
     assert "hf_a" not in one.env["VLLM_ARGS"]
@@ -158,9 +137,7 @@ def test_a_flag_that_leaves_graphs_on_is_no_capture() -> None:
     asked = engine_log.parse("LLM engine (v0.11.0) with config: tp_size=2, enforce_eager=False")
     assert asked is not None
     assert asked[0].cuda_graphs is None
-    happened = engine_log.parse(
-        "enforce_eager=False\nGraph capturing finished in 8 secs, took 1 GiB"
-    )
+    happened = engine_log.parse("enforce_eager=False\nGraph capturing finished in 8 secs, took 1 GiB")
     assert happened is not None
     assert happened[0].cuda_graphs is True
 

@@ -17,24 +17,7 @@ from agents.probes import all_probes
 from agents.reader import all_readers
 from webapp.diagnosis.contradictions import total_as_output, weights_size
 
-_UNITS = [
-    " ",
-    ".",
-    "1",
-    "1 ",
-    "1.",
-    "> ",
-    ",",
-    "a",
-    "a ",
-    "-",
-    "a=",
-    '"',
-    "GPU0 ",
-    "| ",
-    "a: ",
-    "/",
-]
+_UNITS = [" ", ".", "1", "1 ", "1.", "> ", ",", "a", "a ", "-", "a=", '"', "GPU0 ", "| ", "a: ", "/"]
 _UNITS += ["[", "<", " a=b", "\\", "0000:01:00.0 ", "12 KB ", "x.y"]
 # Exponential cost shows on the short line, a power of the length on the long one.
 _LENGTHS = (26, 200)

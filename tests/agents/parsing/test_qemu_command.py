@@ -51,11 +51,7 @@ def test_no_quoting_fails(line: str) -> None:
         (DEVICE + ",x-nv-gpudirect-clique=3 -set device.gpu0.x-nv-gpudirect-clique=1", 1),
         (DEVICE + " -set device.other.x-nv-gpudirect-clique=1", None),
         (DEVICE, None),
-        (
-            '-device {"driver":"vfio-pci","host":"0000:1b:00.0","id":"gpu0",'
-            '"x-nv-gpudirect-clique":5}',
-            5,
-        ),
+        ('-device {"driver":"vfio-pci","host":"0000:1b:00.0","id":"gpu0","x-nv-gpudirect-clique":5}', 5),
     ],
 )
 def test_where_a_clique_can_stand(extra: str, clique: int | None) -> None:
@@ -82,9 +78,7 @@ def test_arguments_one_a_line_as_tr_prints_them() -> None:
 
 
 def test_secrets_are_masked() -> None:
-    line = (
-        "/usr/bin/kvm -machine q35 -object secret,id=s,data=hunter2 -spice port=1,password=hunter2"
-    )
+    line = "/usr/bin/kvm -machine q35 -object secret,id=s,data=hunter2 -spice port=1,password=hunter2"
     (found,) = qemu_command.parse(line)
     assert "hunter2" not in found.command.text
     assert "id=s" in found.command.text
@@ -94,9 +88,7 @@ def test_the_probe_finds_a_process_of_that_name(tmp_path: Path) -> None:
     program = tmp_path / "kvm"
     program.symlink_to(Path(sys.executable).resolve())
     arguments = ["-id", "9", "-machine", "q35", "-object", "secret,id=s,data=hunter2"]
-    with subprocess.Popen(
-        [str(program), "-c", "import time; time.sleep(30)", *arguments]
-    ) as process:
+    with subprocess.Popen([str(program), "-c", "import time; time.sleep(30)", *arguments]) as process:
         try:
             stdout = _when_started(process.pid)
         finally:
@@ -109,9 +101,7 @@ def test_the_probe_finds_a_process_of_that_name(tmp_path: Path) -> None:
 
 def _when_started(pid: int) -> str:
     for _ in range(50):
-        done = subprocess.run(
-            ["sh", "-c", qemu_running.probe.commands[0].sh], capture_output=True, text=True
-        )
+        done = subprocess.run(["sh", "-c", qemu_running.probe.commands[0].sh], capture_output=True, text=True)
         if f"/proc/{pid}/cmdline" in done.stdout:
             return done.stdout
         time.sleep(0.05)

@@ -36,9 +36,7 @@ def test_only_the_current_section_is_in_effect(
 
 @settings(max_examples=50, deadline=None)
 @given(CONFIG, st.sampled_from(["", "  ", "> ", "12:", "   > "]), WORD)
-def test_how_a_line_is_quoted_does_not_matter(
-    config: dict[str, str], prefix: str, comment: str
-) -> None:
+def test_how_a_line_is_quoted_does_not_matter(config: dict[str, str], prefix: str, comment: str) -> None:
     plain = qm_config.parse(_print(config))
     lines = [f"{prefix}{line}   # {comment}" for line in _print(config).splitlines()]
     assert [vm.config for vm in qm_config.parse("\n".join(lines))] == [vm.config for vm in plain]

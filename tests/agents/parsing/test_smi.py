@@ -9,71 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.facts.p2p import P2pCode
-from agents.parsing import (
-    engine,
-    nccl_log,
-    smi_csv,
-    smi_list,
-    smi_query,
-    smi_table,
-    topo_matrix,
-    topo_p2p,
-)
+from agents.parsing import engine, nccl_log, smi_csv, smi_list, smi_query, smi_table, topo_matrix, topo_p2p
 
 pytestmark = pytest.mark.thorough
 
 CODES = [code.value for code in P2pCode]
 LINKS = ["SYS", "NODE", "PHB", "PXB", "PIX", "NV4", "NV18"]
-WORDS = [
-    *CODES,
-    *LINKS,
-    "GPU0",
-    "GPU1",
-    "GPU12",
-    "NIC0",
-    "X",
-    "CPU Affinity",
-    "NUMA",
-    "0-3",
-    "N/A",
-    "...",
-]
-WORDS += [
-    "\t",
-    "\n",
-    " ",
-    "|",
-    ">",
-    ", ",
-    ": ",
-    "index",
-    "name",
-    "pci.bus_id",
-    "NVIDIA A40",
-    "[N/A]",
-    "ERR!",
-]
-WORDS += [
-    "GPU 00000000:01:00.0",
-    "Product Name",
-    "Fabric",
-    "State",
-    "Completed",
-    "NCCL INFO",
-    "via P2P/IPC",
-]
-WORDS += [
-    "-> 1[1]",
-    "NCCL_X=1",
-    "set by environment to",
-    "vllm serve",
-    "--api-key",
-    "=",
-    "{",
-    "'",
-    "\\",
-    "٣",
-]
+WORDS = [*CODES, *LINKS, "GPU0", "GPU1", "GPU12", "NIC0", "X", "CPU Affinity", "NUMA", "0-3", "N/A", "..."]
+WORDS += ["\t", "\n", " ", "|", ">", ", ", ": ", "index", "name", "pci.bus_id", "NVIDIA A40", "[N/A]", "ERR!"]
+WORDS += ["GPU 00000000:01:00.0", "Product Name", "Fabric", "State", "Completed", "NCCL INFO", "via P2P/IPC"]
+WORDS += ["-> 1[1]", "NCCL_X=1", "set by environment to", "vllm serve", "--api-key", "=", "{", "'", "\\", "٣"]
 PARSERS = [
     *(smi_csv.parse, smi_list.parse, smi_query.parse, smi_table.parse),
     *(topo_matrix.parse, topo_p2p.parse, nccl_log.parse, engine.parse),
@@ -95,9 +40,7 @@ def _p2p_text(square: list[list[str]], head: bool = True) -> str:
 
 def _topo_text(square: list[list[str]]) -> str:
     names = "\t".join(f"GPU{i}" for i in range(len(square)))
-    rows = [
-        f"GPU{i}\t" + "\t".join(row) + f"\t0-7\t{i % 2}\t\tN/A\n" for i, row in enumerate(square)
-    ]
+    rows = [f"GPU{i}\t" + "\t".join(row) + f"\t0-7\t{i % 2}\t\tN/A\n" for i, row in enumerate(square)]
     return f"\t{names}\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n" + "".join(rows)
 
 
@@ -106,11 +49,7 @@ def _wrapped(text: str, width: int) -> str:
 
 
 def _chopped(text: str, width: int) -> str:
-    return "\n".join(
-        line[at : at + width]
-        for line in text.split("\n")
-        for at in range(0, max(len(line), 1), width)
-    )
+    return "\n".join(line[at : at + width] for line in text.split("\n") for at in range(0, max(len(line), 1), width))
 
 
 @settings(max_examples=60, deadline=None)
@@ -135,9 +74,7 @@ def test_a_peer_matrix_reads_back(square: list[list[str]], head: bool, prefix: s
 
 @settings(max_examples=50, deadline=None)
 @given(squares(CODES), st.data())
-def test_a_cut_peer_matrix_never_makes_up_a_cell(
-    square: list[list[str]], data: st.DataObject
-) -> None:
+def test_a_cut_peer_matrix_never_makes_up_a_cell(square: list[list[str]], data: st.DataObject) -> None:
     text = _p2p_text(square)
     found = topo_p2p.parse(text[: data.draw(st.integers(0, len(text)))])
     if found is None:
@@ -145,16 +82,12 @@ def test_a_cut_peer_matrix_never_makes_up_a_cell(
     matrix, _, missing = found
     for (a, b), code in matrix.pairs().items():
         assert square[int(a[3:])][int(b[3:])] == code
-    assert (
-        missing or len(matrix.pairs()) == len(square) * (len(square) - 1) or "\n" not in text[:-1]
-    )
+    assert missing or len(matrix.pairs()) == len(square) * (len(square) - 1) or "\n" not in text[:-1]
 
 
 @settings(max_examples=50, deadline=None)
 @given(squares(LINKS), st.integers(6, 16))
-def test_a_topology_reads_back_however_the_terminal_wrapped_it(
-    square: list[list[str]], columns: int
-) -> None:
+def test_a_topology_reads_back_however_the_terminal_wrapped_it(square: list[list[str]], columns: int) -> None:
     whole, wrapped = (
         topo_matrix.parse(_topo_text(square)),
         topo_matrix.parse(_wrapped(_topo_text(square), 8 * columns)),
@@ -169,13 +102,8 @@ def test_a_topology_reads_back_however_the_terminal_wrapped_it(
 
 @settings(max_examples=50, deadline=None)
 @given(squares(LINKS), st.integers(30, 140))
-def test_a_topology_broken_inside_words_is_right_or_says_what_is_missing(
-    square: list[list[str]], width: int
-) -> None:
-    whole, broken = (
-        topo_matrix.parse(_topo_text(square)),
-        topo_matrix.parse(_wrapped(_topo_text(square), width)),
-    )
+def test_a_topology_broken_inside_words_is_right_or_says_what_is_missing(square: list[list[str]], width: int) -> None:
+    whole, broken = (topo_matrix.parse(_topo_text(square)), topo_matrix.parse(_wrapped(_topo_text(square), width)))
     assert whole is not None
     if broken is None:
         return
@@ -224,9 +152,7 @@ def test_any_columns_read_back_wrapped_or_not(columns: list[str], count: int, wi
     assert table is not None
     assert [gpu.index for gpu in table.gpus] == list(range(count))
     assert {gpu.power_w for gpu in table.gpus} == {None}
-    assert {gpu.vram_mib for gpu in table.gpus} == {
-        46068 if "memory.total [MiB]" in columns else None
-    }
+    assert {gpu.vram_mib for gpu in table.gpus} == {46068 if "memory.total [MiB]" in columns else None}
     assert not any(gpu.lost for gpu in table.gpus)
     wrapped = smi_csv.parse(_chopped("\n".join([", ".join(columns), *rows, ""]), width))
     assert wrapped is None or {gpu.index for gpu in wrapped.gpus} <= set(range(count))

@@ -16,16 +16,7 @@ from agents.probes import all_probes
 
 pytestmark = pytest.mark.thorough
 
-_MINE = [
-    "virt_kind",
-    "container",
-    "dmi",
-    "product_uuid",
-    "pci_devices",
-    "pci_tree",
-    "numa",
-    "dmesg",
-]
+_MINE = ["virt_kind", "container", "dmi", "product_uuid", "pci_devices", "pci_tree", "numa", "dmesg"]
 _MINE += ["kernel_cmdline", "cpu", "memory", "shm", "clique_capability", "gpu_bars"]
 _MINE += ["python_with_torch"]
 
@@ -53,9 +44,7 @@ def test_an_address_survives_every_spelling(address: str, prefix: str, upper: bo
 
 @settings(max_examples=50, deadline=None)
 @given(address=_ADDRESS, bridges=st.lists(_ADDRESS, max_size=4), node=st.integers(-1, 15))
-def test_our_sysfs_line_gives_back_what_it_holds(
-    address: str, bridges: list[str], node: int
-) -> None:
+def test_our_sysfs_line_gives_back_what_it_holds(address: str, bridges: list[str], node: int) -> None:
     above = [bridge for bridge in bridges if bridge != address]
     path = "/".join(["/sys/devices/pci0000:c0", *above, address])
     line = f"{address} vendor=0x10de device=0x2bb5 class=0x030200 driver= numa={node} path={path}"
@@ -102,16 +91,12 @@ def test_address_sizes_in_any_language(line: str, bits: int | None) -> None:
         ("Virtualisierung:          VT-x", None),
     ],
 )
-def test_a_hypervisor_is_its_vendor_and_not_a_processor_feature(
-    line: str, vendor: str | None
-) -> None:
+def test_a_hypervisor_is_its_vendor_and_not_a_processor_feature(line: str, vendor: str | None) -> None:
     assert lscpu.parse(line).hypervisor_vendor == vendor
 
 
 def test_cpuinfo_reads_the_first_processor() -> None:
-    block = (
-        "processor\t: 0\nmodel name\t: AMD EPYC 9335 32-Core Processor\nflags\t\t: fpu hypervisor\n"
-    )
+    block = "processor\t: 0\nmodel name\t: AMD EPYC 9335 32-Core Processor\nflags\t\t: fpu hypervisor\n"
     block += "address sizes\t: 40 bits physical, 48 bits virtual\n\n"
     found = cpuinfo.parse(block * 3)
     assert (found.model, found.phys_bits) == ("AMD EPYC 9335 32-Core Processor", 40)
@@ -182,8 +167,7 @@ def test_lines_that_prove_no_iommu(line: str) -> None:
 
 _HOSTILE = {
     "one long line": "00:10.0 " + "a" * 2_000_000,
-    "many devices": "00:10.0 3D controller [0302]: NVIDIA Corporation [10de:2bb5]\n\tx: y\n"
-    * 2_500,
+    "many devices": "00:10.0 3D controller [0302]: NVIDIA Corporation [10de:2bb5]\n\tx: y\n" * 2_500,
     "many colons": ("a:" * 2000 + "\n") * 50,
     "many stamps": "[    1.000000] pci 0000:01:00.0: BAR 1: no space for [mem size 0x1]\n" * 2_500,
     "many blanks": (" " * 1000 + "\n") * 100,

@@ -62,9 +62,7 @@ def test_sizes_that_are_none_are_refused(program: Path, argv: str) -> None:
         ("control", ["wrong", "right"], "inconclusive"),
     ],
 )
-def test_arms_end_as_they_have_to(
-    program: Path, fault: str, outcomes: list[str], verdict: str
-) -> None:
+def test_arms_end_as_they_have_to(program: Path, fault: str, outcomes: list[str], verdict: str) -> None:
     pytest.importorskip("torch")
     more = ("--simulate-fault", fault) if fault else ()
     lines, out, err = finish(start(program, *SMALL, *more))
@@ -126,8 +124,7 @@ def test_what_two_gpus_gave_is_read_whole() -> None:
         assert all(row.time_us <= (row.p95_us or 0) <= (row.p99_us or 0) for row in arm.rows)
         assert {row.timing for row in arm.rows if row.graph} == {Timing.DEVICE}
         device, host = (
-            {row.size_bytes: row for row in arm.rows if row.method == method}
-            for method in ("graph", "call")
+            {row.size_bytes: row for row in arm.rows if row.method == method} for method in ("graph", "call")
         )
         assert set(device) == set(host)
         assert all(device[size].time_us < host[size].time_us for size in device)
@@ -205,9 +202,7 @@ def test_one_gpu_has_nothing_to_sum() -> None:
     assert (reading.kind, reading.detail) == (ReadingKind.UNSUPPORTED, "one GPU")
 
 
-@pytest.mark.parametrize(
-    "said", [{"device": "cpu"}, {"device": "cuda", "argv": "--simulate-fault wrong"}]
-)
+@pytest.mark.parametrize("said", [{"device": "cpu"}, {"device": "cuda", "argv": "--simulate-fault wrong"}])
 def test_what_was_played_is_no_evidence(said: dict[str, str]) -> None:
     (reading,) = _read({"arm": "default", **GRAPH}, header={**HEADER, "environment": said})
     assert reading.kind is ReadingKind.NOT_RUN

@@ -41,10 +41,7 @@ def _start(program: Path, *argv: str, isolated: bool = False) -> subprocess.Pope
 
 def _run(arguments: list[str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        [sys.executable, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
 
 
@@ -91,17 +88,7 @@ def test_sizes_that_are_none_are_refused(program: Path, sizes: str) -> None:
 def test_on_a_cpu_every_size_gets_both_timings(program: Path) -> None:
     pytest.importorskip("torch")
     _, out, err = _finish(
-        _start(
-            program,
-            "--device",
-            "cpu",
-            "--sizes",
-            "12K",
-            "--hidden",
-            "6144",
-            "--row-seconds",
-            "0.02",
-        )
+        _start(program, "--device", "cpu", "--sizes", "12K", "--hidden", "6144", "--row-seconds", "0.02")
     )
     assert err == ""
     reading, _ = BENCHMARK.parse(Output(out))
@@ -159,11 +146,7 @@ def test_what_a_caller_waits_for_takes_longer_than_the_device_needs() -> None:
     for size in (12288, 16777216):
         same, on, off = (
             device[key]
-            for key in (
-                (CopyPath.SAME, None, size),
-                (CopyPath.PEER, True, size),
-                (CopyPath.PEER, False, size),
-            )
+            for key in ((CopyPath.SAME, None, size), (CopyPath.PEER, True, size), (CopyPath.PEER, False, size))
         )
         assert same < on < off / 3
 
@@ -274,11 +257,7 @@ def test_nothing_but_failures_is_no_measurement() -> None:
 
 @pytest.mark.parametrize(
     ("parts", "code", "last"),
-    [
-        (["refuse", "good"], 3, "error"),
-        (["enough", "hang"], 0, "end"),
-        (["good", "hang"], 4, "stopped"),
-    ],
+    [(["refuse", "good"], 3, "error"), (["enough", "hang"], 0, "end"), (["good", "hang"], 4, "stopped")],
 )
 def test_some_parts_end_the_run(parts: list[str], code: int, last: str) -> None:
     ended, lines, _ = _parts(0.8, *parts)
@@ -336,9 +315,7 @@ def test_samples_that_spread_or_drift_are_unstable(samples_us: list[float], unst
         ([5.0, 5.0], 0),
     ],
 )
-def test_samples_beyond_the_outer_fences_are_counted_and_stay(
-    samples_us: list[float], outliers: int
-) -> None:
+def test_samples_beyond_the_outer_fences_are_counted_and_stay(samples_us: list[float], outliers: int) -> None:
     row = LINES.summary(samples_us)
     assert (row["outliers"], row["samples"]) == (outliers, len(samples_us))
     mean = sum(samples_us) / len(samples_us)

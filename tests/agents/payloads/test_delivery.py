@@ -43,9 +43,7 @@ def _checks(program: Path, *argv: str) -> list[dict[str, Any]]:
 def test_every_ordered_pair_gets_every_way_and_size(program: Path) -> None:
     checks = _checks(program, "--gpus", "3")
     assert {check["verdict"] for check in checks} == {"right"}
-    named = [
-        (c["source"], c["destination"], c["mapping"], c["method"], c["size_bytes"]) for c in checks
-    ]
+    named = [(c["source"], c["destination"], c["mapping"], c["method"], c["size_bytes"]) for c in checks]
     assert len(set(named)) == len(named) == 6 * 2 * 2 * 2
 
 
@@ -112,9 +110,7 @@ METHODS = ("copy_engine", "kernel_stores")
 SIZES = (12288, 1048576)
 
 
-def _check(
-    pair: str, method: str, size: int, verdict: str = "right", **more: Any
-) -> dict[str, Any]:
+def _check(pair: str, method: str, size: int, verdict: str = "right", **more: Any) -> dict[str, Any]:
     source, destination = pair.split("->")
     row = {"source": source, "destination": destination, "mapping": "one_process", "method": method}
     return {**row, "size_bytes": size, "verdict": verdict, **more}
@@ -161,20 +157,11 @@ def test_a_pair_without_kernel_stores_is_not_called_right() -> None:
     half = [_check("0->1", "copy_engine", size) for size in SIZES]
     reading = _read(*_whole("1->0"), *half, {"stopped": "the time limit was reached"})
     assert _pairs(reading) == {"1->0": True}
-    assert reading.missing == (
-        "0->1: not every way was tried",
-        "the end: the time limit was reached",
-    )
+    assert reading.missing == ("0->1: not every way was tried", "the end: the time limit was reached")
 
 
 def test_ipc_that_cannot_be_used_leaves_the_pair_right_and_is_named() -> None:
-    refused = {
-        "source": "0",
-        "destination": "1",
-        "mapping": "ipc",
-        "verdict": "unusable",
-        "why": "no",
-    }
+    refused = {"source": "0", "destination": "1", "mapping": "ipc", "verdict": "unusable", "why": "no"}
     reading = _read(*_whole("0->1"), refused, {"end": True})
     assert _pairs(reading) == {"0->1": True}
     assert reading.missing == ("0->1 (ipc): unusable, no",)
@@ -193,9 +180,7 @@ def test_a_control_that_fails_decides_nothing() -> None:
     assert "inconclusive" in reading.detail
 
 
-@pytest.mark.parametrize(
-    "played", [{"device": "cpu"}, {"device": "cuda", "simulated_fault": "torn"}]
-)
+@pytest.mark.parametrize("played", [{"device": "cpu"}, {"device": "cuda", "simulated_fault": "torn"}])
 def test_what_was_played_is_no_evidence(played: dict[str, str]) -> None:
     header = {**HEADER, "environment": played}
     assert _read(*_whole("0->1"), {"end": True}, header=header).kind is ReadingKind.NOT_RUN

@@ -112,9 +112,7 @@ def test_the_folder_that_a_person_names_is_read_and_left(program: Path, tmp_path
 
 
 @pytest.mark.parametrize("option", ["--profiler-config", "--profiler_config"])
-def test_the_folder_that_an_engines_command_line_names_is_read(
-    program: Path, tmp_path: Path, option: str
-) -> None:
+def test_the_folder_that_an_engines_command_line_names_is_read(program: Path, tmp_path: Path, option: str) -> None:
     """vLLM takes - and _ in it, and the home of its own account."""
     words = ("vllm", "serve", f"{option}.torch_profiler_dir", "~/traces")
     asleep = (sys.executable, "-c", "import time; time.sleep(60)", *words)

@@ -47,9 +47,7 @@ def _result(text: str) -> SweepResult:
     return reading.value
 
 
-@pytest.mark.parametrize(
-    "argv", ["--weights 1,2", "--weights=-1,1,1", "--simulate-fault slow", "--sizes 12Q"]
-)
+@pytest.mark.parametrize("argv", ["--weights 1,2", "--weights=-1,1,1", "--simulate-fault slow", "--sizes 12Q"])
 def test_what_makes_no_sense_is_refused(program: Path, argv: str) -> None:
     said, _, err = finish(start(program, *argv.split(), isolated=True))
     assert said[0]["error"]
@@ -72,13 +70,7 @@ def test_the_slow_arm_is_found_and_the_hung_and_the_wrong_are_out(program: Path)
     assert said[-1] == {"end": True}
     assert _read(out).kind is ReadingKind.NOT_RUN  # a try on a CPU is no evidence
     tries = Counter(line["arm"] for line in said if line.get("outcome") and line["block"])
-    assert tries == {
-        "baseline": 5,
-        "algo_ring": 5,
-        "algo_tree": 5,
-        "proto_ll": 1,
-        "proto_simple": 1,
-    }
+    assert tries == {"baseline": 5, "algo_ring": 5, "algo_tree": 5, "proto_ll": 1, "proto_simple": 1}
     found = compare_sweep(_result(_as_if_measured(said)), alpha=0.01)
     standing = {e.arm.name: e.standing for e in found.arms}
     # What a busy CPU's times tell apart is chance; the analysis itself is tested on given times.
@@ -124,10 +116,7 @@ def test_without_p2p_every_arm_is_and_nothing_of_it_is_tried(program: Path) -> N
     (plan,) = (line["plan"] for line in said if "plan" in line)
     assert list(plan["arms"]) == ["baseline", "algo_ring"]
     settings = {line["arm"]: line["settings"] for line in said if "outcome" in line}
-    assert settings == {
-        "baseline": "NCCL_P2P_DISABLE=1",
-        "algo_ring": "NCCL_P2P_DISABLE=1 NCCL_ALGO=Ring",
-    }
+    assert settings == {"baseline": "NCCL_P2P_DISABLE=1", "algo_ring": "NCCL_P2P_DISABLE=1 NCCL_ALGO=Ring"}
 
 
 @pytest.mark.service
@@ -202,14 +191,10 @@ def test_a_baseline_that_is_not_right_compares_nothing() -> None:
     assert "hang" in reading.detail
 
 
-@pytest.mark.parametrize(
-    "change", [lambda t: t.replace("\n", "\r\n"), lambda t: f"\ufeffmotd\n\n{t}\ntrailing words"]
-)
+@pytest.mark.parametrize("change", [lambda t: t.replace("\n", "\r\n"), lambda t: f"\ufeffmotd\n\n{t}\ntrailing words"])
 def test_line_ends_and_words_around_it_change_nothing(change: Any) -> None:
     whole, dressed = (_result(t) for t in (printed(lines()), change(printed(lines()))))
-    assert [(r.arm, r.block, r.time_us) for r in whole.rows] == [
-        (r.arm, r.block, r.time_us) for r in dressed.rows
-    ]
+    assert [(r.arm, r.block, r.time_us) for r in whole.rows] == [(r.arm, r.block, r.time_us) for r in dressed.rows]
 
 
 def test_a_log_pasted_twice_is_one_sweep() -> None:
@@ -218,8 +203,7 @@ def test_a_log_pasted_twice_is_one_sweep() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{"PATH": "x"}, {"NCCL_ALGO": "$(reboot)"}, {"NCCL_ALGO": "a\nb"}, {"NCCL_X Y": "1"}],
+    "settings", [{"PATH": "x"}, {"NCCL_ALGO": "$(reboot)"}, {"NCCL_ALGO": "a\nb"}, {"NCCL_X Y": "1"}]
 )
 def test_what_nobody_may_paste_into_a_shell_is_no_arm(settings: dict[str, str]) -> None:
     said = lines()
@@ -242,13 +226,9 @@ LIKELY = st.sampled_from(["baseline", "algo_ring", "device", "right", "hang", 1,
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.dictionaries(st.sampled_from(KEYS), ANY | LIKELY, max_size=9), max_size=8),
-    st.dictionaries(
-        st.sampled_from(["arms", "sizes", "weights", "seed", "ranks"]), ANY, max_size=5
-    ),
+    st.dictionaries(st.sampled_from(["arms", "sizes", "weights", "seed", "ranks"]), ANY, max_size=5),
 )
-def test_no_line_makes_the_reader_or_the_analysis_raise(
-    junk: list[Line], plan: dict[str, Any]
-) -> None:
+def test_no_line_makes_the_reader_or_the_analysis_raise(junk: list[Line], plan: dict[str, Any]) -> None:
     said = lines(blocks=5)
     said[1:2] = [{"plan": said[1]["plan"] | plan}]
     for text in (printed([*said[:30], *junk, *said[30:]]), printed([said[0], *junk])):

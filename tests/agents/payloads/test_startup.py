@@ -211,9 +211,7 @@ def _fingerprint(program: Path, argv: list[str], driver: str = "580.1", **settin
 
 def test_the_fingerprint_is_that_of_what_has_to_be_equal(program: Path) -> None:
     one = _fingerprint(program, ["--sizes", "12K", "--limit", "60"])
-    assert one == _fingerprint(
-        program, ["--limit=90", "--sizes", "12K", "--telemetry-seconds", "1"]
-    )
+    assert one == _fingerprint(program, ["--limit=90", "--sizes", "12K", "--telemetry-seconds", "1"])
     others = {
         _fingerprint(program, ["--sizes", "48K"]),
         _fingerprint(program, ["--sizes", "12K"], driver="590.1"),
@@ -230,9 +228,7 @@ def test_killed_at_any_moment_nothing_is_left(program: Path) -> None:
     pytest.importorskip("torch")
     for _ in range(10):
         process = subprocess.Popen(
-            [sys.executable, str(program), "--device", "cpu"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
+            [sys.executable, str(program), "--device", "cpu"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
         )
         time.sleep(random.uniform(0.02, 1.5))
         started = descendants(process.pid)

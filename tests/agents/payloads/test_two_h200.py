@@ -12,13 +12,7 @@ from typing import Any
 import pytest
 
 from agents.benchmark import all_benchmarks
-from agents.facts.bench import (
-    CopyPath,
-    CopyResult,
-    GpuTelemetry,
-    Pattern,
-    Timing,
-)
+from agents.facts.bench import CopyPath, CopyResult, GpuTelemetry, Pattern, Timing
 from agents.facts.kernels import LaunchResult, MemoryResult, Work
 from agents.probe import Output
 
@@ -79,16 +73,8 @@ def _copies() -> CopyResult:
 
 
 def test_only_small_copies_over_the_host_have_two_modes_on_the_device() -> None:
-    unstable = {
-        (row.path, row.size_bytes)
-        for row in _copies().rows
-        if row.unstable and row.timing is Timing.DEVICE
-    }
-    assert unstable == {
-        (CopyPath.PEER, 12288),
-        (CopyPath.STAGED, 12288),
-        (CopyPath.STAGED, 49152),
-    }
+    unstable = {(row.path, row.size_bytes) for row in _copies().rows if row.unstable and row.timing is Timing.DEVICE}
+    assert unstable == {(CopyPath.PEER, 12288), (CopyPath.STAGED, 12288), (CopyPath.STAGED, 49152)}
     assert {row.peer_access for row in _copies().rows if row.unstable} == {False, None}
 
 
@@ -119,11 +105,7 @@ def test_both_ways_at_once_cost_little_over_nvlink_and_a_sixth_over_the_host() -
 def test_copies_at_once_wait_for_each_other_only_over_the_host() -> None:
     result = _read("bench.contention")[0].value
     worst = result.slowest
-    assert (worst.pattern, worst.size_bytes, worst.peer_access) == (
-        Pattern.ALL_TO_ALL,
-        16 * 2**20,
-        False,
-    )
+    assert (worst.pattern, worst.size_bytes, worst.peer_access) == (Pattern.ALL_TO_ALL, 16 * 2**20, False)
     assert worst.slowdown == pytest.approx(1.17, abs=0.01)
     others = [row for row in result.rows if row.flows > 1 and row.peer_access is not False]
     assert len(others) == 9
@@ -153,8 +135,7 @@ def test_a_graph_starts_a_kernel_for_a_tenth_of_what_the_processor_takes() -> No
     result = _read("bench.launch")[0].value
     assert isinstance(result, LaunchResult)
     graph, queued, started, waited = (
-        result.time_us(Work.KERNEL, method) or 0.0
-        for method in ("graph", "queued", "no_wait", "call")
+        result.time_us(Work.KERNEL, method) or 0.0 for method in ("graph", "queued", "no_wait", "call")
     )
     assert 0.4 < graph < queued < started < waited
     assert started / graph > 9

@@ -10,16 +10,7 @@ import pytest
 from agents.framing import clean
 from agents.probes import all_probes
 
-_MINE = [
-    "virt_kind",
-    "container",
-    "dmi",
-    "product_uuid",
-    "pci_devices",
-    "pci_tree",
-    "numa",
-    "dmesg",
-]
+_MINE = ["virt_kind", "container", "dmi", "product_uuid", "pci_devices", "pci_tree", "numa", "dmesg"]
 _MINE += ["kernel_cmdline", "cpu", "memory", "shm", "clique_capability", "gpu_bars"]
 _MINE += ["python_with_torch"]
 _CASES = Path(__file__).parent / "guest"

@@ -12,9 +12,7 @@ from agents.probe import Command
 from agents.probes.guest import driver_version, engine_flags, gpus, nccl_log
 
 
-def _run(
-    command: Command, path: Path | None = None, **env: str
-) -> subprocess.CompletedProcess[str]:
+def _run(command: Command, path: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
     search = f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]
     return subprocess.run(
         ["sh", "-c", command.whole],
@@ -45,9 +43,7 @@ def test_a_driver_that_does_not_know_a_field_is_asked_for_fewer(tmp_path: Path) 
 
 def test_rows_beside_an_unreachable_gpu_survive_with_the_exit_code(tmp_path: Path) -> None:
     lost = "Unable to determine the device handle for GPU0000:02:00.0: Unknown Error"
-    path = _tool(
-        tmp_path, "nvidia-smi", f"echo 'index, name'; echo '0, A40'; echo '{lost}'; exit 15"
-    )
+    path = _tool(tmp_path, "nvidia-smi", f"echo 'index, name'; echo '0, A40'; echo '{lost}'; exit 15")
     done = _run(gpus.probe.commands[0], path)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (15, lost)
 
@@ -63,9 +59,7 @@ def test_the_module_answers_where_the_tool_fails(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ps_fails", [False, True])
 def test_a_running_server_is_found_and_its_key_is_not_shown(ps_fails: bool, tmp_path: Path) -> None:
     path = _tool(tmp_path, "ps", "exit 127") if ps_fails else None
-    server = subprocess.Popen(
-        ["sh", "-c", "sleep 20; :", "vllm serve", "--tp", "8", "--api-key", "Zq-not-for-you"]
-    )
+    server = subprocess.Popen(["sh", "-c", "sleep 20; :", "vllm serve", "--tp", "8", "--api-key", "Zq-not-for-you"])
     try:
         done = _run(engine_flags.probe.commands[0], path)
     finally:

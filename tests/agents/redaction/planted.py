@@ -45,10 +45,7 @@ PLANTED = (
             "user_name": ("mirela",),
             "host_name": ("inference-04",),
             "mac_address": ("BC:24:11:3E:90:AF",),
-            "uuid": (
-                "7d1c2f3e-55aa-4b0e-8f61-0c9d8e7f6a5b",
-                "0b7a1f0e-3d9c-4a55-9d1b-2f3e4d5c6b7a",
-            ),
+            "uuid": ("7d1c2f3e-55aa-4b0e-8f61-0c9d8e7f6a5b", "0b7a1f0e-3d9c-4a55-9d1b-2f3e4d5c6b7a"),
             "serial_number": ("PX4410-9",),
             "ip_address": ("198.51.100.23", "198.51.100.1"),
         },
@@ -61,10 +58,7 @@ PLANTED = (
         "inference-04:4121:4188 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE ; OOB "
         "ens18:fe80::be24:11ff:fe3e:90af%ens18<0>\n"
         "inference-04:4121:4188 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via SHM/direct/direct\n",
-        {
-            "host_name": ("inference-04",),
-            "ip_address": ("198.51.100.23", "fe80::be24:11ff:fe3e:90af"),
-        },
+        {"host_name": ("inference-04",), "ip_address": ("198.51.100.23", "fe80::be24:11ff:fe3e:90af")},
         (":4121:4188 [0] NCCL INFO", "2.27.7+cuda12.9", "via SHM/direct/direct", "<0>"),
     ),
     Planted(
@@ -78,18 +72,8 @@ PLANTED = (
         "    VBIOS Version                         : 98.02.6A.00.03\n"
         "    GPU Part Number                       : 900-2G153-0000-000\n"
         "        Chassis Serial Number             : N/A\n",
-        {
-            "serial_number": ("1324823017744",),
-            "uuid": ("0c4e6f1a-9b8d-4c3e-a2f1-e0d9c8b7a695",),
-        },
-        (
-            "14:02:11",
-            "590.48.01",
-            "00000000:C1:00.0",
-            "98.02.6A.00.03",
-            "900-2G153-0000-000",
-            ": N/A",
-        ),
+        {"serial_number": ("1324823017744",), "uuid": ("0c4e6f1a-9b8d-4c3e-a2f1-e0d9c8b7a695",)},
+        ("14:02:11", "590.48.01", "00000000:C1:00.0", "98.02.6A.00.03", "900-2G153-0000-000", ": N/A"),
     ),
     Planted(
         "query CSV with serials",
@@ -98,10 +82,7 @@ PLANTED = (
         "1, [N/A], GPU-1d5f7a2b-0c9e-4d4f-b3a2-f1e0d9c8b7a6, 00000000:E1:00.0\n",
         {
             "serial_number": ("1324823017744",),
-            "uuid": (
-                "0c4e6f1a-9b8d-4c3e-a2f1-e0d9c8b7a695",
-                "1d5f7a2b-0c9e-4d4f-b3a2-f1e0d9c8b7a6",
-            ),
+            "uuid": ("0c4e6f1a-9b8d-4c3e-a2f1-e0d9c8b7a695", "1d5f7a2b-0c9e-4d4f-b3a2-f1e0d9c8b7a6"),
         },
         ("index, serial, uuid", "[N/A]", "00000000:E1:00.0"),
     ),
@@ -148,11 +129,7 @@ PLANTED = (
         '            "IPAddress": "172.17.0.2",\n',
         {
             "host_name": ("a3f09c1be277",),
-            "credential": (
-                "hf_QkZlXwVbNmAsDfGhJkLpOiUyTr",
-                "sk-proj-Zk3v9Qw8Xy7Lm2Nb4Vc6",
-                "AKIAQ3EXAMPLE7ZK2PLM",
-            ),
+            "credential": ("hf_QkZlXwVbNmAsDfGhJkLpOiUyTr", "sk-proj-Zk3v9Qw8Xy7Lm2Nb4Vc6", "AKIAQ3EXAMPLE7ZK2PLM"),
             "mac_address": ("02:42:ac:11:00:02",),
             "ip_address": ("172.17.0.2",),
         },

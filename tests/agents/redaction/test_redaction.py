@@ -65,10 +65,7 @@ def _read(case: Path, *, redacted: bool = False) -> list[tuple[object, ...]]:
     result = redact(clean(case.read_bytes()))
     text = result.text if redacted else clean(case.read_bytes())
     output = Output(text, "", meta.get("exit_code", 0), meta.get("alternative", 0))
-    return [
-        (r.fact_id, r.kind, r.lines, _hidden(repr(r.value), result.tokens))
-        for r in probe.parse(output)
-    ]
+    return [(r.fact_id, r.kind, r.lines, _hidden(repr(r.value), result.tokens)) for r in probe.parse(output)]
 
 
 def _hidden(shown: str, tokens: Mapping[str, str]) -> str:
@@ -92,9 +89,7 @@ def test_the_report_says_where() -> None:
 
 def test_a_name_like_a_tools_word_is_replaced_only_where_it_is_a_name() -> None:
     result = redact("name: vllm\nvllm serve --tensor-parallel-size 8\nroot@gpu0:~# \nGPU0 X\n")
-    assert result.text == (
-        "name: <host-1>\nvllm serve --tensor-parallel-size 8\nroot@<host-2>:~# \nGPU0 X\n"
-    )
+    assert result.text == ("name: <host-1>\nvllm serve --tensor-parallel-size 8\nroot@<host-2>:~# \nGPU0 X\n")
 
 
 def test_tokens_of_a_text_that_was_redacted_before_are_not_given_again() -> None:

@@ -25,9 +25,7 @@ class SoftKey:
     rp_id: str
     uses: int = 1
     id: bytes = field(default_factory=lambda: secrets.token_bytes(32))
-    secret: ec.EllipticCurvePrivateKey = field(
-        default_factory=lambda: ec.generate_private_key(ec.SECP256R1())
-    )
+    secret: ec.EllipticCurvePrivateKey = field(default_factory=lambda: ec.generate_private_key(ec.SECP256R1()))
 
     def create(self, options: str) -> str:
         told = self._told("webauthn.create", options)
@@ -42,11 +40,7 @@ class SoftKey:
         about = self._about(PRESENT)
         signed = self.secret.sign(about + sha256(told).digest(), ec.ECDSA(SHA256()))
         return self._answer(
-            {
-                "clientDataJSON": text_of(told),
-                "authenticatorData": text_of(about),
-                "signature": text_of(signed),
-            }
+            {"clientDataJSON": text_of(told), "authenticatorData": text_of(about), "signature": text_of(signed)}
         )
 
     def _told(self, kind: str, options: str) -> bytes:

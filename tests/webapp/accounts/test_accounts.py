@@ -9,12 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from webapp.accounts.models import OneTimeLink, Role, Tally, User
-from webapp.triage.sessions import (
-    LastOperatorError,
-    member_add,
-    member_remove,
-    session_open,
-)
+from webapp.triage.sessions import LastOperatorError, member_add, member_remove, session_open
 from worker.reconciler import reconcile_once
 
 pytestmark = pytest.mark.django_db
@@ -81,9 +76,7 @@ def test_nobody_sees_anything_without_an_account(client: Client) -> None:
 
 
 def test_a_session_is_for_its_members_and_administrators() -> None:
-    alice, bob, root = (
-        User.objects.create_user(name, password=PASSWORD) for name in ("alice", "bob", "root")
-    )
+    alice, bob, root = (User.objects.create_user(name, password=PASSWORD) for name in ("alice", "bob", "root"))
     root.is_staff = True
     root.save()
     session = session_open(owner=alice, title="hers")

@@ -67,9 +67,7 @@ def test_it_signs_in_after_the_password(client: Client, alice: User, key: SoftKe
     assert password_given(client, alice) == ""
 
 
-def test_an_answer_counts_once_and_for_its_challenge(
-    client: Client, alice: User, key: SoftKey
-) -> None:
+def test_an_answer_counts_once_and_for_its_challenge(client: Client, alice: User, key: SoftKey) -> None:
     added(client, alice, key)
     answer = key.get(password_given(client, alice))
     assert signed_in(client, answer)
@@ -105,12 +103,9 @@ def test_nobody_elses_key_signs_in(client: Client, alice: User, bob: User, key: 
 
 
 @pytest.mark.parametrize(
-    "answer",
-    ["", "{", "[]", "{}", '{"id": 7}', '{"id": "ä"}', "[" * 5000, '{"id": "' + "A" * 3000],
+    "answer", ["", "{", "[]", "{}", '{"id": 7}', '{"id": "ä"}', "[" * 5000, '{"id": "' + "A" * 3000]
 )
-def test_what_is_no_answer_is_refused_in_words(
-    client: Client, alice: User, key: SoftKey, answer: str
-) -> None:
+def test_what_is_no_answer_is_refused_in_words(client: Client, alice: User, key: SoftKey, answer: str) -> None:
     added(client, alice, key)
     client.get(PAGE)
     sent = {"answer": answer, "password": "alice-secret-1"}
@@ -122,9 +117,7 @@ def test_what_is_no_answer_is_refused_in_words(
     assert "none of your passkeys" in refused.content.decode()
 
 
-def test_adding_one_asks_for_the_password_and_for_codes_first(
-    client: Client, alice: User, key: SoftKey
-) -> None:
+def test_adding_one_asks_for_the_password_and_for_codes_first(client: Client, alice: User, key: SoftKey) -> None:
     assert "not your password" in added(client, alice, key, password="wrong")
     assert not Passkey.objects.exists()
     added(client, alice, key)
@@ -149,9 +142,7 @@ def test_adding_one_asks_for_the_password_and_for_codes_first(
         ("https://peerpath.example:8443", "peerpath.example"),
     ],
 )
-def test_where_browsers_give_passkeys(
-    client: Client, alice: User, settings: Any, url: str, place: str
-) -> None:
+def test_where_browsers_give_passkeys(client: Client, alice: User, settings: Any, url: str, place: str) -> None:
     settings.PUBLIC_URL = url
     assert passkeys.place() == place
     with_codes(alice)

@@ -51,9 +51,7 @@ def signed_in(client: Client) -> bool:
     return SESSION_KEY in client.session
 
 
-def test_a_password_alone_is_not_enough_any_more(
-    client: Client, secret_and_codes: tuple[str, list[str]]
-) -> None:
+def test_a_password_alone_is_not_enough_any_more(client: Client, secret_and_codes: tuple[str, list[str]]) -> None:
     answer = client.post("/sign-in", {**SIGN_IN, "next": "/decisions"})
     assert (answer.status_code, answer["Location"]) == (302, CODE)
     assert not signed_in(client)
@@ -72,9 +70,7 @@ def test_a_code_counts_once(client: Client, secret_and_codes: tuple[str, list[st
         client.logout()
 
 
-def test_a_recovery_code_counts_once(
-    client: Client, secret_and_codes: tuple[str, list[str]]
-) -> None:
+def test_a_recovery_code_counts_once(client: Client, secret_and_codes: tuple[str, list[str]]) -> None:
     code = secret_and_codes[1][3].upper().replace("-", " ")
     for expected in (True, False):
         client.post("/sign-in", SIGN_IN)
@@ -101,20 +97,14 @@ def test_guessing_is_stopped_even_for_the_right_code(
     assert client.post(CODE, {"code": right}).status_code == 302
 
 
-@pytest.mark.parametrize(
-    "code", ["", "12345", "1234567", "０１２３４５", "abcdef", "\x00", "-" * 60]
-)
-def test_what_is_no_code_lets_nobody_in(
-    client: Client, secret_and_codes: tuple[str, list[str]], code: str
-) -> None:
+@pytest.mark.parametrize("code", ["", "12345", "1234567", "０１２３４５", "abcdef", "\x00", "-" * 60])
+def test_what_is_no_code_lets_nobody_in(client: Client, secret_and_codes: tuple[str, list[str]], code: str) -> None:
     client.post("/sign-in", SIGN_IN)
     assert client.post(CODE, {"code": code}).status_code == 403
     assert not signed_in(client)
 
 
-def test_the_code_page_needs_a_password_given_just_now(
-    client: Client, secret_and_codes: tuple[str, list[str]]
-) -> None:
+def test_the_code_page_needs_a_password_given_just_now(client: Client, secret_and_codes: tuple[str, list[str]]) -> None:
     code = shown_by_phone(secret_and_codes[0])
     assert client.post(CODE, {"code": code})["Location"] == "/sign-in"
     client.post("/sign-in", SIGN_IN)
@@ -130,16 +120,12 @@ def test_an_account_that_was_closed_meanwhile_stays_out(
 ) -> None:
     client.post("/sign-in", SIGN_IN)
     User.objects.filter(pk=alice.pk).update(is_active=False)
-    assert (
-        client.post(CODE, {"code": shown_by_phone(secret_and_codes[0])})["Location"] == "/sign-in"
-    )
+    assert client.post(CODE, {"code": shown_by_phone(secret_and_codes[0])})["Location"] == "/sign-in"
 
 
 def test_it_is_off_until_its_first_code(client: Client, alice: User) -> None:
     client.force_login(alice)
-    first, again = (
-        re.findall(rb'class="secret">(.*?)<', client.get(PAGE).content) for _ in range(2)
-    )
+    first, again = (re.findall(rb'class="secret">(.*?)<', client.get(PAGE).content) for _ in range(2))
     assert first == again != []
     assert client.post(PAGE, {"code": "12345"}).status_code == 403
     assert not second_factor.is_on(alice)
@@ -148,9 +134,7 @@ def test_it_is_off_until_its_first_code(client: Client, alice: User) -> None:
     assert signed_in(client)
 
 
-def test_nothing_in_the_database_lets_anybody_in(
-    secret_and_codes: tuple[str, list[str]], alice: User
-) -> None:
+def test_nothing_in_the_database_lets_anybody_in(secret_and_codes: tuple[str, list[str]], alice: User) -> None:
     rows = []
     with connection.cursor() as cursor:
         for table in connection.introspection.table_names(cursor):
@@ -163,9 +147,7 @@ def test_nothing_in_the_database_lets_anybody_in(
         assert plain.lower() not in dump.lower().replace("-", "")
 
 
-def test_a_change_of_keys_takes_it_along(
-    client: Client, secret_and_codes: tuple[str, list[str]], alice: User
-) -> None:
+def test_a_change_of_keys_takes_it_along(client: Client, secret_and_codes: tuple[str, list[str]], alice: User) -> None:
     before = Authenticator.objects.get(user=alice).key_id
     call_command("rotate_keys")
     assert Authenticator.objects.get(user=alice).key_id != before

@@ -31,9 +31,7 @@ class Program:
     token: str
 
     def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        sent: dict[str, Any] = (
-            {} if body is None else {"data": json.dumps(body), "content_type": "application/json"}
-        )
+        sent: dict[str, Any] = {} if body is None else {"data": json.dumps(body), "content_type": "application/json"}
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         sent["headers"] = {"authorization": f"Bearer {self.token}", **named}
         return Client(raise_request_exception=False).generic(method, f"/api/v1{path}", **sent)

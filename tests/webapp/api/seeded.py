@@ -22,19 +22,10 @@ def seed() -> None:
     parts = arguments_of(session, alice)
     Decision.objects.update(number=1)
     version_keep(session.decisions.get(), user=alice)
-    tokens = {
-        user.username: ApiToken.make(user, name="t", scopes=Scope.values, days=1)[1]
-        for user in (alice, carol)
-    }
+    tokens = {user.username: ApiToken.make(user, name="t", scopes=Scope.values, days=1)[1] for user in (alice, carol)}
     tokens["reader"] = ApiToken.make(carol, name="t", scopes=[Scope.READ], days=1)[1]
     found = {
         "tokens": tokens,
-        "parts": {
-            **parts,
-            "number": 1,
-            "version": 1,
-            "option": "host_governor",
-            "person_id": dora.pk,
-        },
+        "parts": {**parts, "number": 1, "version": 1, "option": "host_governor", "person_id": dora.pk},
     }
     sys.stdout.write(json.dumps(found, default=str) + "\n")

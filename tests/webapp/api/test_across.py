@@ -23,9 +23,7 @@ DRIVER = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  {}  Tue Jan  7 00:00:0
 
 
 def machine(session: DiagnosisSession, user: User, host: str) -> Target:
-    PinnedHostKey.objects.create(
-        session=session, host=host, port=22, key_line="ssh-ed25519 AAAA", accepted_by=user
-    )
+    PinnedHostKey.objects.create(session=session, host=host, port=22, key_line="ssh-ed25519 AAAA", accepted_by=user)
     return Target.objects.create(
         session=session, role="guest", agent="ssh", host=host, user="ops", beside=True,
         created_by=user,
@@ -94,10 +92,7 @@ def test_a_run_that_waits_is_sent_again_and_says_what_for(
     settings: Any,
 ) -> None:
     settings.RUNS_PER_SESSION = 1
-    first, waits = (
-        runs.queue_probes(session_of_alice, machine(session_of_alice, alice, host), alice)
-        for host in "ab"
-    )
+    first, waits = (runs.queue_probes(session_of_alice, machine(session_of_alice, alice, host), alice) for host in "ab")
     assert runs.claim(first.pk)
     Run.objects.filter(pk=waits.pk).update(created_at=timezone.now() - timedelta(minutes=5))
     ask = program(carol)
@@ -126,9 +121,7 @@ def test_only_a_run_past_its_lease_is_ended_as_lost(
     assert (ended["state"], ended["failure"]) == ("lost", "LeaseExpired")
 
 
-def test_states_sessions_alike_and_scores_are_read(
-    alice: User, program: Callable[..., Program]
-) -> None:
+def test_states_sessions_alike_and_scores_are_read(alice: User, program: Callable[..., Program]) -> None:
     first, second = (open_sample("kpro6", owner=alice) for _ in range(2))
     for session in (first, second):
         digest_refresh(session)

@@ -9,15 +9,7 @@ import pytest
 
 from tests.webapp.api.conftest import Program
 from tests.webapp.triage.conftest import gpu_vm
-from tests.webapp.triage.test_against import (
-    CMDLINE,
-    COPIES_AGAIN,
-    DRIVER,
-    MEMORY,
-    READ,
-    asked,
-    measured,
-)
+from tests.webapp.triage.test_against import CMDLINE, COPIES_AGAIN, DRIVER, MEMORY, READ, asked, measured
 from webapp.accounts.models import User
 from webapp.triage.models import DiagnosisSession, Run
 

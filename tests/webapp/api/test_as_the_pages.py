@@ -44,9 +44,7 @@ def test_decisions_are_narrowed_by_state_and_words(
     alice: User, bob: User, session_of_alice: DiagnosisSession, program: Callable[..., Program]
 ) -> None:
     for number, (title, state) in enumerate([("Profile", "draft"), ("Clique", "proposed")], 1):
-        Decision.objects.create(
-            session=session_of_alice, number=number, title=title, state=state, proposed_by=alice
-        )
+        Decision.objects.create(session=session_of_alice, number=number, title=title, state=state, proposed_by=alice)
     ask, own = program(alice), f"/sessions/{session_of_alice.pk}/decisions"
     for path in ("/decisions", own):
         told = [d["title"] for d in ask("GET", f"{path}?state=proposed").json()["items"]]
@@ -82,9 +80,7 @@ def test_one_output_is_read_again_by_itself(
     assert ask("POST", f"{path}/reread").json() == {"changed": True}
     assert ask("POST", f"{path}/reread").json() == {"changed": False}
     assert ask("GET", path).json()["readings"]
-    assert (
-        ask("POST", f"/sessions/{session_of_alice.pk}/evidence/paste@x/reread").status_code == 404
-    )
+    assert ask("POST", f"/sessions/{session_of_alice.pk}/evidence/paste@x/reread").status_code == 404
 
 
 def test_the_quorum_is_set_by_who_opened_the_session(
@@ -106,11 +102,7 @@ def test_what_was_measured_becomes_what_is_observed(
     sent = {"evidence": evidence.name}
     now = ask("POST", f"{path}/observed", sent, If_Match=tag)
     assert now.json()["workload"]["observed"] == [
-        {
-            "concurrency": 8,
-            "output_tokens_per_s": [409.6, 409.6],
-            "total_tokens_per_s": [2048.0, 2048.0],
-        }
+        {"concurrency": 8, "output_tokens_per_s": [409.6, 409.6], "total_tokens_per_s": [2048.0, 2048.0]}
     ]
     assert ask("POST", f"{path}/observed", sent, If_Match=tag).status_code == 412
     tag = now.headers["ETag"]

@@ -51,9 +51,7 @@ def test_a_session_is_taken_away_as_a_report_or_whole(remote: Callable[..., Done
     assert (b"gpuvm17" in hidden, b"gpuvm17" in whole) == (False, True)
 
 
-def test_the_diagnosis_is_byte_for_byte_the_one_of_the_command(
-    remote: Callable[..., Done], tmp_path: Path
-) -> None:
+def test_the_diagnosis_is_byte_for_byte_the_one_of_the_command(remote: Callable[..., Done], tmp_path: Path) -> None:
     (tmp_path / "given.txt").write_bytes(MATRIX)
     given = [str(tmp_path / "given.txt"), "--role", "guest"]
     session = opened(remote, "one text")
@@ -65,9 +63,7 @@ def test_the_diagnosis_is_byte_for_byte_the_one_of_the_command(
     assert from_server == here
 
 
-def test_probes_run_and_their_output_is_followed(
-    served: Served, remote: Callable[..., Done]
-) -> None:
+def test_probes_run_and_their_output_is_followed(served: Served, remote: Callable[..., Done]) -> None:
     session = opened(remote, "here")
     assert b"there are: none" in remote("run", session, "probes").stderr
     asked(served, "POST", f"/sessions/{session}/targets", role="guest", agent="local")
@@ -95,9 +91,7 @@ def test_probes_run_and_their_output_is_followed(
     assert b"yes" in refused.stderr
 
 
-def test_keys_are_listed_that_one_may_connect_with(
-    served: Served, remote: Callable[..., Done], tmp_path: Path
-) -> None:
+def test_keys_are_listed_that_one_may_connect_with(served: Served, remote: Callable[..., Done], tmp_path: Path) -> None:
     make_key(tmp_path / "id")
     private = (tmp_path / "id").read_text()
     names = ("to connect with", "to remove")
@@ -109,9 +103,7 @@ def test_keys_are_listed_that_one_may_connect_with(
     assert kept["id"] not in remote("keys", token=served.tokens["alice"]).stdout.decode()
 
 
-def test_a_decision_is_proposed_and_waits_for_somebody_else(
-    served: Served, remote: Callable[..., Done]
-) -> None:
+def test_a_decision_is_proposed_and_waits_for_somebody_else(served: Served, remote: Callable[..., Done]) -> None:
     session = asked(served, "POST", "/sessions/sample", stage="host")["id"]
     theirs = server.Server(urlsplit(served.url), served.tokens["carol"])
     role = json.dumps({"role": "reviewer"}).encode()
@@ -131,9 +123,7 @@ def test_a_decision_is_proposed_and_waits_for_somebody_else(
     assert whole["content"]["reason"] == "as planned"
 
 
-def test_what_went_wrong_is_said_by_the_exit_code(
-    served: Served, remote: Callable[..., Done]
-) -> None:
+def test_what_went_wrong_is_said_by_the_exit_code(served: Served, remote: Callable[..., Done]) -> None:
     session = served.parts["session_id"]
     for code, call in (
         (server.UNREACHABLE, remote("sessions", url="http://127.0.0.1:9")),
@@ -152,10 +142,7 @@ def test_what_went_wrong_is_said_by_the_exit_code(
 
 
 def test_a_token_comes_from_a_file_that_only_its_owner_reads(
-    served: Served,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    served: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PEERPATH_TOKEN", raising=False)
     file = tmp_path / "token"

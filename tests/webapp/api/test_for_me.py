@@ -63,9 +63,7 @@ def proposed_again(hers: Program, record: str) -> None:
     hers("POST", f"{record}/propose")
 
 
-def test_each_version_has_its_words_and_what_changed(
-    record: str, hers: Program, his: Program
-) -> None:
+def test_each_version_has_its_words_and_what_changed(record: str, hers: Program, his: Program) -> None:
     wish(his, record)
     proposed_again(hers, record)
     his("POST", f"{record}/judge", {"approves": True})

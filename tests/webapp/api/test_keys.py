@@ -95,11 +95,7 @@ def test_who_sees_uses_and_removes_a_key(
         name: {one["name"]: one["usable"] for one in ask("GET", "/keys").json()["items"]}
         for name, ask in asking.items()
     }
-    assert seen == {
-        "alice": {"hers": True, "all": True},
-        "bob": {"all": True},
-        "carol": {"hers": False, "all": True},
-    }
+    assert seen == {"alice": {"hers": True, "all": True}, "bob": {"all": True}, "carol": {"hers": False, "all": True}}
     for key in (own, everyones):
         assert asking["bob"]("DELETE", f"/keys/{key['id']}").status_code == 403
     assert StoredKey.objects.filter(removed_at=None).count() == 2
@@ -112,9 +108,7 @@ def test_who_sees_uses_and_removes_a_key(
 
 
 @pytest.mark.parametrize("role", ["viewer", "reviewer"])
-def test_keys_are_for_operators(
-    bob: User, program: Callable[..., Program], private: str, role: str
-) -> None:
+def test_keys_are_for_operators(bob: User, program: Callable[..., Program], private: str, role: str) -> None:
     User.objects.filter(pk=bob.pk).update(role=role)
     ask = program(bob)
     assert ask("GET", "/keys").status_code == 403

@@ -35,9 +35,7 @@ OF_A_SESSION = sorted(name for name, (_, path, _) in OPERATIONS.items() if "{ses
 OF_ITS_PARTS = sorted(
     name
     for name in OF_A_SESSION
-    if any(
-        part in OPERATIONS[name][1] for part in ("{target_id}", "{run_id}", "{name}", "{number}")
-    )
+    if any(part in OPERATIONS[name][1] for part in ("{target_id}", "{run_id}", "{name}", "{number}"))
     or any(part in OPERATIONS[name][1] for part in ("{link_id}", "{sha256}", "{answer_id}"))
     or "{webhook_id}" in OPERATIONS[name][1]
 )
@@ -141,9 +139,7 @@ def test_the_description_is_of_openapi_3_1_and_names_each_thing_once() -> None:
         assert refused["application/problem+json"], name
     # Two classes of one name would hide each other.
     sources = (ROOT / "webapp" / "api" / "routes").glob("*.py")
-    names = [
-        name for file in sources for name in re.findall(r"^class (\w+)", file.read_text(), re.M)
-    ]
+    names = [name for file in sources for name in re.findall(r"^class (\w+)", file.read_text(), re.M)]
     assert len(names) > 60
     assert len(names) == len(set(names))
 
@@ -175,10 +171,7 @@ def test_a_token_goes_no_further_than_its_scopes(
     program: Callable[..., Program], parts: dict[str, Any], alice: User
 ) -> None:
     before = everything(parts)
-    without = {
-        scope: program(alice, *[other for other in Scope.values if other != scope])
-        for scope in Scope.values
-    }
+    without = {scope: program(alice, *[other for other in Scope.values if other != scope]) for scope in Scope.values}
     for name, (_, _, operation) in OPERATIONS.items():
         if name in OF_ANY_SCOPE:
             continue
@@ -253,9 +246,7 @@ def test_members_and_administrators_read(
             assert answer.status_code == 200 or nothing_to_make, name
 
 
-def test_what_has_an_etag_is_sent_once(
-    program: Callable[..., Program], parts: dict[str, Any], carol: User
-) -> None:
+def test_what_has_an_etag_is_sent_once(program: Callable[..., Program], parts: dict[str, Any], carol: User) -> None:
     ask, tagged = program(carol), set()
     for name, (method, path, operation) in OPERATIONS.items():
         if method != "GET" or name in REACHING:
@@ -302,9 +293,7 @@ def test_only_an_operators_account_opens_sessions(
     assert DiagnosisSession.objects.filter(owner=bob).exists() == (role == "operator")
 
 
-def test_lists_show_only_what_is_ones_own(
-    program: Callable[..., Program], parts: dict[str, Any], bob: User
-) -> None:
+def test_lists_show_only_what_is_ones_own(program: Callable[..., Program], parts: dict[str, Any], bob: User) -> None:
     for path in ("/sessions", "/decisions", "/mentions", "/words"):
         assert program(bob)("GET", path).json() == {"items": [], "next": None}
 

@@ -65,9 +65,7 @@ def test_what_would_be_hidden_is_told_as_on_its_page(
     assert sum(kind["places"] for kind in found["kinds"]) >= sum(output["kinds"].values()) > 2
 
 
-def test_the_program_is_what_a_run_sends(
-    at: str, alice: User, program: Callable[..., Program]
-) -> None:
+def test_the_program_is_what_a_run_sends(at: str, alice: User, program: Callable[..., Program]) -> None:
     ask, got = program(alice), hashlib.sha256
     answer = ask("GET", f"{at}/benchmarks/bench.copy/program")
     assert got(answer.content).digest() == got(program_of("bench.copy")).digest()
@@ -88,11 +86,7 @@ def test_an_answer_is_set_aside_and_taken_back(
 
 
 def test_a_webhooks_secret_and_address_are_for_whom_they_concern(
-    at: str,
-    session_of_alice: DiagnosisSession,
-    alice: User,
-    bob: User,
-    program: Callable[..., Program],
+    at: str, session_of_alice: DiagnosisSession, alice: User, bob: User, program: Callable[..., Program]
 ) -> None:
     ask, sent = program(alice), {"url": "https://1.1.1.1/in?key=theirs", "kinds": ["run_finished"]}
     first = ask("POST", f"{at}/webhooks", sent, Idempotency_Key="k").json()
@@ -112,11 +106,7 @@ def test_a_webhooks_secret_and_address_are_for_whom_they_concern(
 
 
 def test_webhooks_of_all_sessions_are_told_and_their_messages_seen(
-    at: str,
-    session_of_alice: DiagnosisSession,
-    alice: User,
-    carol: User,
-    program: Callable[..., Program],
+    at: str, session_of_alice: DiagnosisSession, alice: User, carol: User, program: Callable[..., Program]
 ) -> None:
     ask, sent = program(carol), {"url": "https://1.1.1.1/in?key=x", "kinds": ["decision_proposed"]}
     made = ask("POST", "/webhooks", sent, Idempotency_Key="k").json()

@@ -178,9 +178,7 @@ def test_roles_and_ways_in_change_as_on_the_page(
         assert f"carol with token {handle_of(ask.token)} {done}" in caplog.text
 
 
-def test_somebody_stays_an_administrator(
-    allowed: Any, carol: User, program: Callable[..., Program]
-) -> None:
+def test_somebody_stays_an_administrator(allowed: Any, carol: User, program: Callable[..., Program]) -> None:
     ask, at = program(carol), f"/people/{carol.pk}"
     for answer in (ask("DELETE", at), ask("PUT", at, {"role": "operator"})):
         assert answer.status_code == 409

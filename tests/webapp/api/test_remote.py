@@ -39,9 +39,7 @@ Command = Callable[..., Said]
 
 
 @pytest.fixture
-def command(
-    served: Served, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Command:
+def command(served: Served, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """As carol, unless somebody else is named."""
 
     def call(*arguments: str, given: bytes = b"", who: str = "carol") -> Said:
@@ -114,9 +112,7 @@ def test_a_proposal_is_taken_back_and_asked_anew(command: Command) -> None:
     assert no == f"{second}  rejected"
 
 
-def test_what_is_served_is_said_from_the_file_that_the_command_reads(
-    command: Command, tmp_path: Path
-) -> None:
+def test_what_is_served_is_said_from_the_file_that_the_command_reads(command: Command, tmp_path: Path) -> None:
     session, file = done(command("open", "slow")), tmp_path / "case.toml"
     file.write_text("[model]\nname = 'GLM-5'\nlayers = 78\n[parallelism]\ntp = 8\n")
     told = ("--workload", str(file), "--own-words", "-", "--vmid", "101")
@@ -124,11 +120,7 @@ def test_what_is_served_is_said_from_the_file_that_the_command_reads(
     done(command("describe", session, "--title", "GLM-5 is slow"))
     found = json.loads(done(command("get", f"/sessions/{session}")))
     assert found["workload"] == {"model": {"name": "GLM-5", "layers": 78}, "parallelism": {"tp": 8}}
-    assert (found["title"], found["own_words"], found["vmid"]) == (
-        "GLM-5 is slow",
-        "It waits.",
-        101,
-    )
+    assert (found["title"], found["own_words"], found["vmid"]) == ("GLM-5 is slow", "It waits.", 101)
     file.write_text("[model]\nlayers = 'many'\n")
     assert command("describe", session, "--workload", str(file)).code == server.USAGE
     file.write_text("{}")
@@ -191,10 +183,7 @@ def test_an_a_b_is_measured_by_hand_from_a_terminal(command: Command) -> None:
     session = done(command("open", "a try"))
     arms = (session, "host_governor", "bench.copy")
     first = done(command("ab", *arms, "--runs", "2"))
-    assert [one.split()[:3] for one in first.splitlines()[:2]] == [
-        ["1", "arm", "A"],
-        ["2", "arm", "B"],
-    ]
+    assert [one.split()[:3] for one in first.splitlines()[:2]] == [["1", "arm", "A"], ["2", "arm", "B"]]
     assert "once a decision for it was approved" in first
     so_far = done(command("ab-give", *arms, "1", "-", "--runs", "2", given=output_of(3.4)))
     assert so_far.splitlines()[0].endswith("measured")
@@ -220,9 +209,7 @@ def test_a_link_is_made_seen_and_closed(command: Command) -> None:
     assert command("accept-link", session, "nonsense").code == server.USAGE
 
 
-def test_a_machine_is_added_its_key_compared_and_a_few_questions_asked(
-    command: Command, sshd: Sshd
-) -> None:
+def test_a_machine_is_added_its_key_compared_and_a_few_questions_asked(command: Command, sshd: Sshd) -> None:
     session = done(command("open", "by ssh"))
     place = f"ssh://{getpass.getuser()}@127.0.0.1:{sshd.port}"
     key = str(sshd.folder / "user_key")
@@ -261,9 +248,7 @@ def test_a_group_is_added_and_compared(command: Command, sshd: Sshd, tmp_path: P
     assert "not accepted" in command("accept-key", session, number).out
 
 
-def test_a_key_is_stored_from_a_file_and_its_secret_forgotten(
-    command: Command, tmp_path: Path
-) -> None:
+def test_a_key_is_stored_from_a_file_and_its_secret_forgotten(command: Command, tmp_path: Path) -> None:
     make_key(tmp_path / "id")
     key = done(command("store-key", "lab", str(tmp_path / "id")))
     assert f"{key}  SHA256:" in done(command("keys"))

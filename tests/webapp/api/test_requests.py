@@ -89,9 +89,7 @@ def test_an_error_of_ours_is_a_problem_and_tells_nothing_of_it(
          "multipart/form-data; boundary=a", 415),
     ],
 )  # fmt: skip
-def test_what_is_no_json_is_told_to_be_none(
-    ask: Program, body: bytes, media_type: str, status: int
-) -> None:
+def test_what_is_no_json_is_told_to_be_none(ask: Program, body: bytes, media_type: str, status: int) -> None:
     asked: Any = {"authorization": f"Bearer {ask.token}"} if status != 413 else {}
     answer = Client().post("/api/v1/sessions", body, media_type, headers=asked)
     problem_of(answer, status)
@@ -105,9 +103,7 @@ def test_json_has_an_end(ask: Program, settings: Any) -> None:
 
 def test_a_vmid_can_be_taken_back_and_nothing_else_is_null(ask: Program, at: str) -> None:
     ask("PATCH", at, {"vmid": 128, "own_words": "P2P"}, If_Match="*")
-    changed = ask(
-        "PATCH", at, {"vmid": None, "own_words": None, "title": None}, If_Match="*"
-    ).json()
+    changed = ask("PATCH", at, {"vmid": None, "own_words": None, "title": None}, If_Match="*").json()
     assert changed["vmid"] is None
     assert changed["own_words"] == "P2P"
 
@@ -153,9 +149,7 @@ def test_sessions_of_one_moment_are_each_given_once(ask: Program, alice: User) -
     assert set(found) == own
 
 
-def test_pages_of_the_log_go_on_with_what_is_added(
-    ask: Program, at: str, session_of_alice: DiagnosisSession
-) -> None:
+def test_pages_of_the_log_go_on_with_what_is_added(ask: Program, at: str, session_of_alice: DiagnosisSession) -> None:
     for i in range(8):
         Event.record(session_of_alice, f"kind_{i}")
     found = walk(ask, f"{at}/events", lambda: None)
@@ -187,9 +181,7 @@ def test_what_is_no_cursor_of_a_list_is_told_to_be_none(ask: Program, at: str, p
 
 
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
-def test_a_time_that_is_out_of_reach_here_is_no_cursor(
-    ask: Program, at: str, alice: User, time: str
-) -> None:
+def test_a_time_that_is_out_of_reach_here_is_no_cursor(ask: Program, at: str, alice: User, time: str) -> None:
     cursor = base64.urlsafe_b64encode(json.dumps([time, at[10:]]).encode()).decode()
     problem_of(ask("GET", f"/sessions?cursor={cursor}"), 422)
     browser = Client()
@@ -220,9 +212,7 @@ def test_a_key_is_for_one_request(ask: Program, at: str) -> None:
     problem_of(ask("POST", "/sessions", {"title": "once"}, Idempotency_Key="with space"), 422)
 
 
-def test_keys_of_two_tokens_are_two_keys(
-    ask: Program, program: Callable[..., Program], bob: User
-) -> None:
+def test_keys_of_two_tokens_are_two_keys(ask: Program, program: Callable[..., Program], bob: User) -> None:
     ask("POST", "/sessions", {"title": "once"}, Idempotency_Key="k1")
     other = program(bob)("POST", "/sessions", {"title": "mine"}, Idempotency_Key="k1")
     assert other.json()["title"] == "mine"
@@ -291,9 +281,7 @@ def test_of_many_at_once_one_makes_it(ask: Program) -> None:
 # --- versions -----------------------------------------------------------------------------------------
 
 
-def test_a_change_names_what_it_changes(
-    ask: Program, at: str, session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_a_change_names_what_it_changes(ask: Program, at: str, session_of_alice: DiagnosisSession, alice: User) -> None:
     tag = ask("GET", at).headers["ETag"]
     changed = ask("PATCH", at, {"own_words": "P2P"}, If_Match=tag)
     assert changed.json()["own_words"] == "P2P"
@@ -306,10 +294,7 @@ def test_a_change_names_what_it_changes(
     changed = ask("GET", at)
     session_of_alice.refresh_from_db()
     assert session_of_alice.own_words == "P2P"
-    assert (
-        ask("PATCH", at, {"vmid": 128}, If_Match=f'"x", {changed.headers["ETag"]}').status_code
-        == 200
-    )
+    assert ask("PATCH", at, {"vmid": 128}, If_Match=f'"x", {changed.headers["ETag"]}').status_code == 200
 
 
 def test_an_etag_changes_with_all_that_is_said_and_a_change_goes_by_what_it_overwrites(
@@ -336,9 +321,7 @@ def test_a_page_and_a_program_do_not_overwrite_each_other(
     problem_of(ask("PATCH", at, {"symptom": "sent"}, If_Match=tag), 412)
 
 
-def test_the_diagnosis_is_that_of_the_command_and_is_sent_when_it_changed(
-    ask: Program, alice: User
-) -> None:
+def test_the_diagnosis_is_that_of_the_command_and_is_sent_when_it_changed(ask: Program, alice: User) -> None:
     session = open_sample("kpro6@after", owner=alice)
     path = f"/sessions/{session.pk}/diagnosis"
     first = ask("GET", path)

@@ -45,8 +45,7 @@ ensure_resource_availability.enabled = false
 
 
 @pytest.mark.parametrize(
-    ("who", "only", "least"),
-    [("alice", [], 100), ("carol", ["--include-path-regex", "/people"], 10)],
+    ("who", "only", "least"), [("alice", [], 100), ("carol", ["--include-path-regex", "/people"], 10)]
 )
 def test_the_server_does_what_its_description_says(
     served: Served, tmp_path: Path, who: str, only: list[str], least: int

@@ -49,21 +49,15 @@ def test_the_next_act_is_the_one_that_the_page_names(
     assert (done["guest"], done["verify"]) == (True, False)
 
 
-def test_the_pivot_names_what_changed_which_verdict(
-    session: DiagnosisSession, program: Callable[..., Program]
-) -> None:
+def test_the_pivot_names_what_changed_which_verdict(session: DiagnosisSession, program: Callable[..., Program]) -> None:
     found = read(program, session, "moments")
-    changes = {
-        (change["subject"], change["after"]) for moment in found for change in moment["changes"]
-    }
+    changes = {(change["subject"], change["after"]) for moment in found for change in moment["changes"]}
     assert ("p2p_denied_no_clique", "supported") in changes
     assert found[0]["at"] <= found[-1]["at"]
     assert found[0]["headline"] != found[-1]["headline"]
 
 
-def test_the_words_for_a_manager_are_the_pages(
-    session: DiagnosisSession, program: Callable[..., Program]
-) -> None:
+def test_the_words_for_a_manager_are_the_pages(session: DiagnosisSession, program: Callable[..., Program]) -> None:
     found = read(program, session, "summary")
     assert found["manager"][:60].replace("'", "&#x27;") in page(session, "summary")
     claims = [claim for section in found["engineer"] for claim in section["claims"]]
@@ -85,9 +79,7 @@ def test_each_figure_stands_beside_its_baseline(
         assert {ref["source"] for ref in one["evidence"]} == {name}
 
 
-def test_every_probe_is_listed_with_its_commands(
-    alice: User, program: Callable[..., Program]
-) -> None:
+def test_every_probe_is_listed_with_its_commands(alice: User, program: Callable[..., Program]) -> None:
     found = {one["id"]: one for one in program(alice, "read")("GET", "/probes").json()}
     assert found.keys() == all_probes().keys()
     memory = found["guest.memory"]
@@ -95,9 +87,7 @@ def test_every_probe_is_listed_with_its_commands(
     assert memory["facts"] == ["guest.memory_mib"]
 
 
-def test_who_took_a_script_is_listed(
-    session: DiagnosisSession, alice: User, program: Callable[..., Program]
-) -> None:
+def test_who_took_a_script_is_listed(session: DiagnosisSession, alice: User, program: Callable[..., Program]) -> None:
     assert read(program, session, "downloads")["items"] == []
     page(session, "script/host")
     (taken,) = read(program, session, "downloads")["items"]

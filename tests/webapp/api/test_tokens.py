@@ -32,9 +32,7 @@ def made_on_the_page(browser: Client) -> str:
     return str(found)
 
 
-def test_a_token_is_shown_once_and_only_its_hash_is_kept(
-    browser: Client, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_token_is_shown_once_and_only_its_hash_is_kept(browser: Client, capsys: pytest.CaptureFixture[str]) -> None:
     text = made_on_the_page(browser)
     assert Program(text)("GET", "/me").json()["username"] == "alice"
     assert text not in browser.get("/account").content.decode()
@@ -57,9 +55,7 @@ def test_a_token_says_what_it_may(browser: Client) -> None:
              {"name": "x", "scopes": ["all"], "days": "30"},
              {"name": "x", "scopes": ["read"], "days": "9999"}],
 )  # fmt: skip
-def test_a_token_needs_a_name_known_scopes_and_an_end(
-    browser: Client, sent: dict[str, object]
-) -> None:
+def test_a_token_needs_a_name_known_scopes_and_an_end(browser: Client, sent: dict[str, object]) -> None:
     assert browser.post("/account/tokens", sent).status_code == 422
     assert not ApiToken.objects.exists()
 
@@ -101,18 +97,14 @@ def test_right_tokens_are_not_counted(program: Callable[..., Program], alice: Us
     assert {ask("GET", "/me").status_code for _ in range(3 * throttle.TRIES)} == {200}
 
 
-@pytest.mark.parametrize(
-    "text", ["", "x", "peerpath_", "peerpath_abcdefabcdef", "Ünïcode", "a b c"]
-)
+@pytest.mark.parametrize("text", ["", "x", "peerpath_", "peerpath_abcdefabcdef", "Ünïcode", "a b c"])
 def test_what_is_no_token_opens_nothing(db: None, text: str) -> None:
     asked = {"authorization": f"Bearer {text}".encode().decode("latin-1")}
     assert Client().get("/api/v1/me", headers=asked).status_code == 401
     assert Client().get("/api/v1/me", headers={"authorization": text}).status_code == 401
 
 
-def test_large_requests_are_for_who_has_a_token(
-    program: Callable[..., Program], alice: User
-) -> None:
+def test_large_requests_are_for_who_has_a_token(program: Callable[..., Program], alice: User) -> None:
     body = {"title": "x" * 70_000}
     refused = Program("peerpath_abcdefabcdef_x")("POST", "/sessions", body)
     assert refused.status_code == 413
@@ -140,9 +132,7 @@ def test_a_large_request_is_its_tokens_owners_whoever_is_signed_in(
 # --- the account page besides tokens ---------------------------------------------------------------
 
 
-def test_a_password_is_changed_with_the_old_one_and_ends_other_browsers(
-    browser: Client, alice: User
-) -> None:
+def test_a_password_is_changed_with_the_old_one_and_ends_other_browsers(browser: Client, alice: User) -> None:
     other = Client()
     other.force_login(alice)
     new = {"new_password1": "correct horse battery", "new_password2": "correct horse battery"}
@@ -170,9 +160,7 @@ def test_the_old_password_cannot_be_guessed_quickly(browser: Client, alice: User
     ("sent", "status", "kept"),
     [("alice@example.org", 302, "alice@example.org"), ("", 302, ""), ("no address", 422, "")],
 )
-def test_an_address_is_kept_when_it_is_one(
-    browser: Client, alice: User, sent: str, status: int, kept: str
-) -> None:
+def test_an_address_is_kept_when_it_is_one(browser: Client, alice: User, sent: str, status: int, kept: str) -> None:
     assert browser.post("/account/email", {"email": sent}).status_code == status
     alice.refresh_from_db()
     assert alice.email == kept

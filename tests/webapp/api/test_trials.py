@@ -28,9 +28,7 @@ def agreed(session: DiagnosisSession, user: User) -> None:
     session.decisions.create(number=1, proposed_by=user, state="approved", chosen=["host_governor"])
 
 
-def test_a_trial_goes_from_step_to_step(
-    at: str, session_of_alice: DiagnosisSession, alice: User, ask: Program
-) -> None:
+def test_a_trial_goes_from_step_to_step(at: str, session_of_alice: DiagnosisSession, alice: User, ask: Program) -> None:
     target = Target.objects.create(
         session=session_of_alice, role="guest", agent="ssh", host="192.0.2.1", created_by=alice
     )

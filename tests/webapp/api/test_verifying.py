@@ -78,9 +78,7 @@ def test_a_program_is_told_what_is_missing_and_can_end_it_as_not_verified(
 
 def test_an_old_record_is_marked_for_programs(alice: User, program: Callable[..., Program]) -> None:
     session, other = (open_sample("kpro6@host", owner=alice) for _ in range(2))
-    Decision.objects.create(
-        session=session, number=1, proposed_by=alice, state="verified", chosen=["iommu_pt"]
-    )
+    Decision.objects.create(session=session, number=1, proposed_by=alice, state="verified", chosen=["iommu_pt"])
     hers = program(alice)
     assert hers("GET", f"/sessions/{session.pk}/decisions/1").json()["without_comparison"]
     digest_refresh(session)

@@ -21,9 +21,7 @@ def nothing_needed(tmp_path: Path) -> list[str]:
     return [str(path)]
 
 
-def test_an_environment_is_made_once_and_remade_when_it_is_half_made(
-    tmp_path: Path, nothing_needed: list[str]
-) -> None:
+def test_an_environment_is_made_once_and_remade_when_it_is_half_made(tmp_path: Path, nothing_needed: list[str]) -> None:
     folder = tmp_path / "env"
     python = bootstrap.environment(folder, nothing_needed)
     assert subprocess.check_output([python, "-c", "print(6 * 7)"]).strip() == b"42"
@@ -43,9 +41,7 @@ def test_other_pins_remake_it(tmp_path: Path, nothing_needed: list[str]) -> None
     assert bootstrap.fingerprint(nothing_needed) != before
 
 
-def test_a_folder_that_cannot_be_written_is_one_sentence(
-    tmp_path: Path, nothing_needed: list[str]
-) -> None:
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path, nothing_needed: list[str]) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(bootstrap.SetupProblemError, match=r"Cannot write to .*folder you own"):
         bootstrap.environment(tmp_path / "file" / "env", nothing_needed)

@@ -58,9 +58,7 @@ _ROW = re.compile(r"\| `(PEERPATH_[A-Z_]+)` \|")
         ("PEERPATH_DATA", "{tmp}/a-file/data", "Set PEERPATH_DATA to a folder you own"),
     ],
 )
-def test_a_bad_setting_stops_the_start_with_a_sentence(
-    tmp_path: Path, name: str, value: str, advice: str
-) -> None:
+def test_a_bad_setting_stops_the_start_with_a_sentence(tmp_path: Path, name: str, value: str, advice: str) -> None:
     (tmp_path / "a-file").touch()
     settings = {"PEERPATH_DATA": str(tmp_path), name: value.format(tmp=tmp_path)}
     done = subprocess.run(
@@ -86,9 +84,7 @@ def test_a_bad_setting_stops_the_start_with_a_sentence(
         ("SSL_CERT_FILE", "/proc/nope", "no certificates can be read from /proc/nope"),
     ],
 )
-def test_a_worker_that_cannot_start_says_the_same_sentence(
-    tmp_path: Path, name: str, value: str, advice: str
-) -> None:
+def test_a_worker_that_cannot_start_says_the_same_sentence(tmp_path: Path, name: str, value: str, advice: str) -> None:
     """It is Celery's own command, which reads the settings by itself."""
     done = subprocess.run(
         [str(Path(sys.executable).with_name("celery")), "-A", "worker.celery_app", "worker"],
@@ -106,9 +102,7 @@ def test_a_worker_that_cannot_start_says_the_same_sentence(
 
 
 @pytest.mark.service
-@pytest.mark.parametrize(
-    "command", ["invite --admin", "migrate --no-input", "purge --older-than 9"]
-)
+@pytest.mark.parametrize("command", ["invite --admin", "migrate --no-input", "purge --older-than 9"])
 def test_a_database_that_is_away_is_a_sentence_too(tmp_path: Path, command: str) -> None:
     away = "postgresql://me:pass-word@127.0.0.1:9/peerpath"
     done = subprocess.run(
@@ -140,18 +134,14 @@ def test_containers_get_every_setting() -> None:
     assert given == environment.asked - not_there
 
 
-def test_a_name_that_nobody_reads_is_told_with_what_was_meant(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_name_that_nobody_reads_is_told_with_what_was_meant(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PEERPATH_REDIS_URI", "redis://127.0.0.1/0")
     (found,) = checks.known_settings()
     assert "PEERPATH_REDIS_URI" in found.msg
     assert found.hint == "Did you mean PEERPATH_REDIS_URL?"
 
 
-def test_a_folder_for_evidence_that_cannot_be_written_is_found_out_at_once(
-    settings: Any, tmp_path: Path
-) -> None:
+def test_a_folder_for_evidence_that_cannot_be_written_is_found_out_at_once(settings: Any, tmp_path: Path) -> None:
     def found(folder: Path) -> list[str]:
         url = f"file://{folder}"
         settings.STORAGES = {**settings.STORAGES, **environment.storage(url)}
@@ -167,14 +157,9 @@ def test_a_folder_for_evidence_that_cannot_be_written_is_found_out_at_once(
 @pytest.mark.service
 @pytest.mark.parametrize(
     ("public", "host"),
-    [
-        ("https://peerpath.example:8443", "'peerpath.example:8443'"),
-        ("https://peerpath.example", None),
-    ],
+    [("https://peerpath.example:8443", "'peerpath.example:8443'"), ("https://peerpath.example", None)],
 )
-def test_plain_http_is_led_to_the_port_that_people_use(
-    tmp_path: Path, public: str, host: str | None
-) -> None:
+def test_plain_http_is_led_to_the_port_that_people_use(tmp_path: Path, public: str, host: str | None) -> None:
     """A proxy's Host header has no port: redirects led to 443, whatever the public address was."""
     done = subprocess.run(
         [sys.executable, "manage.py", "diffsettings", "--all"],
@@ -193,9 +178,7 @@ def test_plain_http_is_led_to_the_port_that_people_use(
     assert "SECURE_SSL_REDIRECT = True" in done.stdout
 
 
-def test_authorities_that_cannot_be_read_are_told(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_authorities_that_cannot_be_read_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     empty = tmp_path / "authorities.pem"
     empty.touch()
     for path in (empty, tmp_path, tmp_path / "none"):
@@ -267,10 +250,7 @@ def _by_name(read: Callable[..., Any], **more: Any) -> Callable[[str], Any]:
     return ask
 
 
-REDIS, PUBLIC = (
-    _by_name(environment.redis_address),
-    _by_name(environment.public_address, default=""),
-)
+REDIS, PUBLIC = (_by_name(environment.redis_address), _by_name(environment.public_address, default=""))
 NUMBER = _by_name(environment.number, default=1, least=1, most=9)
 
 
@@ -302,18 +282,14 @@ NUMBER = _by_name(environment.number, default=1, least=1, most=9)
         (NUMBER, "\u0661", "a number from 1 to 9"),
     ],
 )
-def test_what_nothing_could_reach_is_refused(
-    read: Callable[[str], Any], value: str, advice: str
-) -> None:
+def test_what_nothing_could_reach_is_refused(read: Callable[[str], Any], value: str, advice: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=re.escape(advice)) as refused:
         read(value)
     assert not {"me", "pass@host", "me:pass@host"} & set(str(refused.value).split())
 
 
 def test_blanks_and_capitals_are_not_a_mistake() -> None:
-    assert (
-        REDIS(" REDISS://host:6380/1 ") == "rediss://host:6380/1"
-    )  # else nobody checks its certificate
+    assert REDIS(" REDISS://host:6380/1 ") == "rediss://host:6380/1"  # else nobody checks its certificate
     assert REDIS("  ") == ""
     assert NUMBER(" ") == 1
     assert PUBLIC("HTTPS://host.example/ ") == "https://host.example"
@@ -336,9 +312,7 @@ def test_a_data_folder_that_cannot_be_made_is_a_sentence() -> None:
 
 @pytest.mark.service
 @pytest.mark.parametrize("read_only", ["", "peerpath.sqlite3"])
-def test_a_database_that_cannot_be_written_is_found_out_at_the_start(
-    tmp_path: Path, read_only: str
-) -> None:
+def test_a_database_that_cannot_be_written_is_found_out_at_the_start(tmp_path: Path, read_only: str) -> None:
     (tmp_path / "peerpath.sqlite3").touch(0o600)
     (tmp_path / read_only).chmod(0o500)
     # Root writes everywhere, save without these.

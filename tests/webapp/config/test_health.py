@@ -30,9 +30,7 @@ from webapp.triage import intake, runs
 from webapp.triage.models import DiagnosisSession, Run, StoredReading, Target
 
 pytestmark = pytest.mark.django_db
-on_sqlite = pytest.mark.skipif(
-    not settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"), reason="SQLite's own"
-)
+on_sqlite = pytest.mark.skipif(not settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"), reason="SQLite's own")
 REDIS = "redis://:a-secret-password@127.0.0.1:9/0"
 
 
@@ -59,9 +57,7 @@ def test_a_broker_out_of_reach_is_said_without_its_address(client: Client, setti
 
 
 @on_sqlite
-def test_a_disk_with_no_room_for_the_database_is_not_ready(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_with_no_room_for_the_database_is_not_ready(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "LEAST_FREE_MIB", 1 << 40)
     answer = client.get("/healthz/ready")
     assert answer.status_code == 503
@@ -69,9 +65,7 @@ def test_a_disk_with_no_room_for_the_database_is_not_ready(
 
 
 @on_sqlite
-def test_a_database_that_takes_nothing_shows_what_it_has(
-    session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_a_database_that_takes_nothing_shows_what_it_has(session_of_alice: DiagnosisSession, alice: User) -> None:
     """As on a full disk. Who sent something is told that it was not kept."""
     browser = Client(raise_request_exception=False)
     browser.force_login(alice)
@@ -135,9 +129,7 @@ def test_a_bucket_that_says_nothing_is_not_waited_for(
         assert len(asking) == 1
 
 
-def test_a_folder_that_takes_nothing_is_said_without_its_name(
-    client: Client, settings: Any, tmp_path: Path
-) -> None:
+def test_a_folder_that_takes_nothing_is_said_without_its_name(client: Client, settings: Any, tmp_path: Path) -> None:
     (tmp_path / "evidence").write_text("no folder")
     settings.STORAGES = settings.STORAGES | environment.storage(f"file://{tmp_path}/evidence")
     assert storage_of(client) == "unusable: File exists"
@@ -221,9 +213,7 @@ def test_unreadable_answers_and_verdicts_follow_the_evidence(
     before = figures(client)
     assert before["peerpath_verdicts", "p2p_denied_no_clique", "open"] == 1
     taken = intake.take_text(session_of_alice, b"$ uname -r\n6.8.0\n", user=alice)
-    StoredReading.objects.create(
-        evidence=taken.evidence, fact_id="guest.topology", kind="unreadable", reader="x"
-    )
+    StoredReading.objects.create(evidence=taken.evidence, fact_id="guest.topology", kind="unreadable", reader="x")
     assert figures(client)["peerpath_unreadable_readings", "guest.topology"] == 1
 
 
@@ -247,16 +237,12 @@ def test_metrics_are_for_the_bearer_of_the_token_or_for_this_machine(
 
 
 @pytest.mark.parametrize("believed", [True, False])
-def test_the_clients_address_is_the_one_that_the_proxy_wrote(
-    client: Client, settings: Any, believed: bool
-) -> None:
+def test_the_clients_address_is_the_one_that_the_proxy_wrote(client: Client, settings: Any, believed: bool) -> None:
     """Whoever invents one puts it before the proxy's own."""
     settings.BEHIND_PROXY = believed
     for _ in range(6):
         form = {"username": "mallory", "password": "guessed-again"}
-        refused = client.post(
-            "/sign-in", form, headers={"X-Forwarded-For": "203.0.113.5, 192.0.2.9"}
-        )
+        refused = client.post("/sign-in", form, headers={"X-Forwarded-For": "203.0.113.5, 192.0.2.9"})
     assert refused.status_code == 429
     form = {"username": "mallory", "password": "guessed-again"}
     other = client.post("/sign-in", form, headers={"X-Forwarded-For": "203.0.113.5, 192.0.2.10"})

@@ -42,9 +42,7 @@ def test_a_service_out_of_reach_is_said_with_its_reason() -> None:
     assert "ConnectionError: pypi.org: no such name" in said
 
 
-def test_only_a_hole_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_only_a_hole_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     """With a stand-in for pip-audit, which prints what it would print."""
     program = tmp_path / "python"
     monkeypatch.setattr(sys, "executable", str(program))

@@ -61,15 +61,11 @@ def test_what_was_asked_for_begins_no_line_of_its_own() -> None:
     told = {"msg": "%s", "args": (asked,), "levelname": "INFO", "path": asked}
     shown = line.format(logging.makeLogRecord(told))
     assert shown.isprintable()
-    assert shown.startswith(
-        "INFO /x\\n2026-11-30 WARNING carol\\r\\x1b[2J\\x9b\\u2028é [path=/x\\n"
-    )
+    assert shown.startswith("INFO /x\\n2026-11-30 WARNING carol\\r\\x1b[2J\\x9b\\u2028é [path=/x\\n")
 
 
 @pytest.mark.django_db
-def test_a_request_has_an_id_and_an_entry_without_its_query(
-    client: Client, written: io.StringIO
-) -> None:
+def test_a_request_has_an_id_and_an_entry_without_its_query(client: Client, written: io.StringIO) -> None:
     answer = client.get("/sign-in?next=/sessions/something-private")
     (entry,) = [e for e in entries(written) if e.get("path") == "/sign-in"]
     assert entry["request_id"] == answer.headers["X-Request-ID"]
@@ -81,9 +77,7 @@ def test_a_request_has_an_id_and_an_entry_without_its_query(
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("place", ["welcome", "link"])
-def test_a_request_for_a_link_leaves_its_token_nowhere(
-    client: Client, written: io.StringIO, place: str
-) -> None:
+def test_a_request_for_a_link_leaves_its_token_nowhere(client: Client, written: io.StringIO, place: str) -> None:
     client.get(f"/{place}/the-token-of-a-link")
     assert [e["path"] for e in entries(written) if "path" in e] == [f"/{place}/…"]
     assert "the-token" not in written.getvalue()

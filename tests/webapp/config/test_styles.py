@@ -24,9 +24,7 @@ def test_every_page_names_one_file_that_holds_every_sheet(client: Client) -> Non
         assert file.read_bytes() in answer.content, file.name
 
 
-def test_a_changed_sheet_has_another_address_and_an_old_one_is_not_kept(
-    client: Client, tmp_path: Path
-) -> None:
+def test_a_changed_sheet_has_another_address_and_an_old_one_is_not_kept(client: Client, tmp_path: Path) -> None:
     (tmp_path / "css").mkdir()
     for name in SHEETS:
         (tmp_path / f"css/{name}.css").write_text(f".{name} {{}}\n")

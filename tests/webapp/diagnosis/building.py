@@ -12,9 +12,7 @@ from webapp.diagnosis.facts import Facts, Sourced
 
 Readings = list[Reading[Any]]
 
-EIGHT = tuple(
-    Gpu(i, name="Card 96GB", mig=False, virtualisation_mode="Pass-Through") for i in range(8)
-)
+EIGHT = tuple(Gpu(i, name="Card 96GB", mig=False, virtualisation_mode="Pass-Through") for i in range(8))
 
 
 def facts_of(*readings: Reading[Any], epoch: int = 0) -> Facts:
@@ -22,18 +20,13 @@ def facts_of(*readings: Reading[Any], epoch: int = 0) -> Facts:
 
 
 def sourced(*readings: Reading[Any], epoch: int = 0) -> list[Sourced]:
-    return [
-        Sourced(reading, f"{reading.fact_id}@{epoch:012x}", epoch, order)
-        for order, reading in enumerate(readings)
-    ]
+    return [Sourced(reading, f"{reading.fact_id}@{epoch:012x}", epoch, order) for order, reading in enumerate(readings)]
 
 
 def matrix(size: int, code: P2pCode, *other: tuple[int, int, P2pCode]) -> P2pMatrix:
     """One code everywhere, except where another is given for (row, column)."""
     cells = {(row, column): value for row, column, value in other}
-    codes = tuple(
-        tuple(None if r == c else cells.get((r, c), code) for c in range(size)) for r in range(size)
-    )
+    codes = tuple(tuple(None if r == c else cells.get((r, c), code) for c in range(size)) for r in range(size))
     return P2pMatrix(tuple(f"GPU{i}" for i in range(size)), codes)
 
 

@@ -58,44 +58,10 @@ from agents.facts.host import (
     VfioError,
 )
 from agents.facts.nccl import ENGINE, NCCL_ENV, NCCL_TRANSPORTS, Engine, NcclTransports
-from agents.facts.p2p import (
-    P2P_NVLINK,
-    P2P_PCIE,
-    P2P_READ,
-    P2P_WRITE,
-    TOPOLOGY,
-    P2pCode,
-    P2pMatrix,
-)
-from agents.facts.platform import (
-    KVM_VISIBLE,
-    MEMORY_MIB,
-    NUMA_NODES,
-    PHYS_BITS,
-    SHM,
-    VIRT_KIND,
-    NumaNode,
-    SharedMemory,
-)
-from agents.facts.vm import (
-    QEMU_COMMANDS,
-    VMS,
-    HostPci,
-    QemuCommand,
-    QemuDevice,
-    Vm,
-)
-from agents.facts.workload import (
-    GOAL,
-    MODEL,
-    NOTES,
-    OBSERVED,
-    PARALLELISM,
-    Goal,
-    Model,
-    Observed,
-    Parallelism,
-)
+from agents.facts.p2p import P2P_NVLINK, P2P_PCIE, P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode, P2pMatrix
+from agents.facts.platform import KVM_VISIBLE, MEMORY_MIB, NUMA_NODES, PHYS_BITS, SHM, VIRT_KIND, NumaNode, SharedMemory
+from agents.facts.vm import QEMU_COMMANDS, VMS, HostPci, QemuCommand, QemuDevice, Vm
+from agents.facts.workload import GOAL, MODEL, NOTES, OBSERVED, PARALLELISM, Goal, Model, Observed, Parallelism
 from tests.webapp.diagnosis.building import matrix, sourced, topology
 from webapp.diagnosis.facts import Facts, Sourced
 
@@ -184,9 +150,7 @@ def _bare(code: P2pCode = OK, size: int = 8, name: str = PRO) -> Given:
 
 def _capability(have: int = 8, of: int = 8, ids: Sequence[int | None] = (0,)) -> Reading[Any]:
     found = [
-        Clique(f"0000:0{i + 1}:00.0", ids[i % len(ids)], 0xC8)
-        if i < have
-        else Clique(f"0000:0{i + 1}:00.0", None)
+        Clique(f"0000:0{i + 1}:00.0", ids[i % len(ids)], 0xC8) if i < have else Clique(f"0000:0{i + 1}:00.0", None)
         for i in range(of)
     ]
     return CLIQUE_CAPABILITY.known(tuple(found), lines=(9,))
@@ -246,8 +210,7 @@ def _args(count: int = 8) -> str:
 
 def _line(cliques: int = 8, *, iommufd: bool = False) -> Reading[Any]:
     devices = tuple(
-        QemuDevice(f"hostpci{i}", f"0000:0{i}:00.0", None, 0 if i < cliques else None, iommufd)
-        for i in range(8)
+        QemuDevice(f"hostpci{i}", f"0000:0{i}:00.0", None, 0 if i < cliques else None, iommufd) for i in range(8)
     )
     command = QemuCommand(128, True, "pc", devices=devices, cpu="host", text="/usr/bin/kvm -id 128")
     return QEMU_COMMANDS.known((command,), lines=(1,))
@@ -290,19 +253,14 @@ def _nodes(count: int, placed: int | None) -> Given:
 
 
 def _plx(redirect: bool) -> Given:
-    paths = [
-        GpuPath(f"0000:{i:02x}:00.0", "0000:00", "0000:00:01.1", f"0000:0{i // 4 + 1}:00.0")
-        for i in range(8)
-    ]
+    paths = [GpuPath(f"0000:{i:02x}:00.0", "0000:00", "0000:00:01.1", f"0000:0{i // 4 + 1}:00.0") for i in range(8)]
     ports = (AcsPort("0000:02:00.0", redirect, "SrcValid+ ReqRedir+ CmpltRedir+"),)
     return [GPU_PATHS.known(tuple(paths), lines=(1,)), ACS.known(ports, lines=(1,))]
 
 
 def _islands(size: int, inside: int) -> P2pMatrix:
     """OK among the first `inside` GPUs and among the others, NS across."""
-    across = [
-        (a, b, NS) for a in range(size) for b in range(size) if (a < inside) is not (b < inside)
-    ]
+    across = [(a, b, NS) for a in range(size) for b in range(size) if (a < inside) is not (b < inside)]
     return matrix(size, OK, *across)
 
 
@@ -318,17 +276,8 @@ def _mixed() -> Reading[Any]:
 
 KVM = (
     _scenario("a guest without a clique", [TP8, *_kvm()], "pcie driver", "p2p_denied_no_clique"),
-    _scenario(
-        "its configuration has no args",
-        [TP8, *_kvm(), _vm()],
-        "pcie granted",
-        "p2p_denied_no_clique",
-    ),
-    _scenario(
-        "the whole way up",
-        [TP8, *GRANTED, TYPE1, _start_log(), *_checked()],
-        proven=True,
-    ),
+    _scenario("its configuration has no args", [TP8, *_kvm(), _vm()], "pcie granted", "p2p_denied_no_clique"),
+    _scenario("the whole way up", [TP8, *GRANTED, TYPE1, _start_log(), *_checked()], proven=True),
     _scenario("granted and not looked at further", [TP8, *GRANTED]),
     _scenario(
         "granted, and the bytes do not arrive",
@@ -348,15 +297,9 @@ KVM = (
         "pcie collective",
         "false_p2p_grant",
     ),
+    _scenario("right over P2P, without a control", [TP8, *GRANTED, _delivery(8, right=True), _all_reduce(p2p=True)]),
     _scenario(
-        "right over P2P, without a control",
-        [TP8, *GRANTED, _delivery(8, right=True), _all_reduce(p2p=True)],
-    ),
-    _scenario(
-        "KVM hidden from the guest",
-        [TP8, *_on("qemu", kvm=False), _gpus(), *_p2p(CNS)],
-        "pcie driver",
-        "kvm_hidden",
+        "KVM hidden from the guest", [TP8, *_on("qemu", kvm=False), _gpus(), *_p2p(CNS)], "pcie driver", "kvm_hidden"
     ),
     _scenario(
         "x-vga hides KVM, and the clique is ignored",
@@ -380,27 +323,16 @@ KVM = (
     ),
     _scenario(
         "iommufd without dma-buf",
-        [
-            TP8,
-            *GRANTED,
-            _line(iommufd=True),
-            _start_log((128, None, "IOMMU_IOAS_MAP failed: Bad address, PCI BAR?")),
-        ],
+        [TP8, *GRANTED, _line(iommufd=True), _start_log((128, None, "IOMMU_IOAS_MAP failed: Bad address, PCI BAR?"))],
         "pcie mapped",
         "false_p2p_grant",
     ),
-    _scenario(
-        "iommufd and a clean log",
-        [TP8, *GRANTED, _line(iommufd=True), _start_log()],
-    ),
+    _scenario("iommufd and a clean log", [TP8, *GRANTED, _line(iommufd=True), _start_log()]),
     _scenario(
         "another VM's BARs were not mapped",
         [TP8, *GRANTED, TYPE1, _vm(args=_args()), _start_log((131, -22, BAD_ADDRESS))],
     ),
-    _scenario(
-        "a start log without QEMU's messages",
-        [TP8, *GRANTED, TYPE1, _start_log(clean=False)],
-    ),
+    _scenario("a start log without QEMU's messages", [TP8, *GRANTED, TYPE1, _start_log(clean=False)]),
     _scenario(
         "a clique in the configuration that does not run yet",
         [TP8, *_kvm(), _vm(args=_args()), _line(0)],
@@ -421,18 +353,11 @@ KVM = (
         "p2p_denied_other",
     ),
     _scenario(
-        "args whose quotes do not pair",
-        [TP8, *_kvm(), _vm(args=f"'{_args()}")],
-        "pcie granted",
-        "p2p_denied_no_clique",
+        "args whose quotes do not pair", [TP8, *_kvm(), _vm(args=f"'{_args()}")], "pcie granted", "p2p_denied_no_clique"
     ),
     _scenario(
         "pcie=1 asked for on i440FX",
-        [
-            TP8,
-            *_kvm(),
-            _vm(pending={"hostpci0": "mapping=gpus,pcie=1"}),
-        ],
+        [TP8, *_kvm(), _vm(pending={"hostpci0": "mapping=gpus,pcie=1"})],
         "pcie granted",
         "p2p_denied_no_clique",
         contradicts=["pcie_without_q35"],
@@ -440,28 +365,16 @@ KVM = (
 )
 
 GROUND = (
-    _scenario(
-        "GeForce on bare metal",
-        [TP8, *_bare(CNS, name=GEFORCE)],
-        "pcie driver",
-        "p2p_unsupported_gpu",
-    ),
+    _scenario("GeForce on bare metal", [TP8, *_bare(CNS, name=GEFORCE)], "pcie driver", "p2p_unsupported_gpu"),
     _scenario(
         "GeForce in a guest with KVM hidden",
         [TP8, *_on("qemu", kvm=False), _gpus(name=GEFORCE), *_p2p(CNS)],
         "pcie driver",
         "p2p_unsupported_gpu",
     ),
-    _scenario(
-        "an unknown chipset on bare metal", [TP8, *_bare(CNS)], "pcie driver", "p2p_denied_other"
-    ),
+    _scenario("an unknown chipset on bare metal", [TP8, *_bare(CNS)], "pcie driver", "p2p_denied_other"),
     _scenario("two I/O hubs", [TP8, *_bare(P2pCode.TNS)], "pcie driver", "p2p_denied_other"),
-    _scenario(
-        "switched off by a registry key",
-        [TP8, *_bare(P2pCode.DR)],
-        "pcie driver",
-        "p2p_denied_other",
-    ),
+    _scenario("switched off by a registry key", [TP8, *_bare(P2pCode.DR)], "pcie driver", "p2p_denied_other"),
     _scenario("bare metal, checked", [TP8, *_bare(), *_checked()], proven=True),
     _scenario("bare metal, the driver's answer alone", [TP8, *_bare()]),
     _scenario(
@@ -470,24 +383,11 @@ GROUND = (
         "pcie collective",
         "false_p2p_grant",
     ),
-    _scenario(
-        "AWS",
-        [TP8, *_on("amazon"), _gpus(name="NVIDIA L40S"), *_p2p(NS)],
-        "pcie driver",
-        "p2p_denied_other",
-    ),
-    _scenario(
-        "VMware", [TP8, *_on("vmware"), _gpus(), *_p2p(NS)], "pcie driver", "p2p_denied_other"
-    ),
-    _scenario(
-        "Hyper-V", [TP8, *_on("microsoft"), _gpus(), *_p2p(NS)], "pcie driver", "p2p_denied_other"
-    ),
+    _scenario("AWS", [TP8, *_on("amazon"), _gpus(name="NVIDIA L40S"), *_p2p(NS)], "pcie driver", "p2p_denied_other"),
+    _scenario("VMware", [TP8, *_on("vmware"), _gpus(), *_p2p(NS)], "pcie driver", "p2p_denied_other"),
+    _scenario("Hyper-V", [TP8, *_on("microsoft"), _gpus(), *_p2p(NS)], "pcie driver", "p2p_denied_other"),
     _scenario("LXC on a host that owns the GPUs", [TP8, *_on("lxc"), _gpus(), *_p2p(OK)]),
-    _scenario(
-        "a container, and nobody knows on what",
-        [TP8, *_on("docker"), _gpus(), *_p2p(NS)],
-        "pcie driver",
-    ),
+    _scenario("a container, and nobody knows on what", [TP8, *_on("docker"), _gpus(), *_p2p(NS)], "pcie driver"),
     _scenario(
         "a container in a KVM guest",
         [TP8, *_on("docker", kvm=True), _gpus(), *_p2p(NS)],
@@ -495,22 +395,13 @@ GROUND = (
         "p2p_denied_no_clique",
     ),
     _scenario("one GPU", [_gpus(1), *_on("kvm", size=1)]),
-    _scenario(
-        "tensor parallel 1 on eight GPUs",
-        [PARALLELISM.known(Parallelism(tp=1), lines=(1,)), *_kvm()],
-    ),
+    _scenario("tensor parallel 1 on eight GPUs", [PARALLELISM.known(Parallelism(tp=1), lines=(1,)), *_kvm()]),
     _scenario("no GPU at all", [VIRT_KIND.known("kvm", lines=(1,)), *_counts(0, 0)]),
 )
 
 NVLINK = (
-    _scenario(
-        "a guest with NVLink", [PARALLELISM.known(Parallelism(tp=2), lines=(1,)), *_nvlinked()]
-    ),
-    _scenario(
-        "bare metal with NVLink, checked",
-        [TP8, *_nvlinked(8, "none"), *_checked()],
-        proven=True,
-    ),
+    _scenario("a guest with NVLink", [PARALLELISM.known(Parallelism(tp=2), lines=(1,)), *_nvlinked()]),
+    _scenario("bare metal with NVLink, checked", [TP8, *_nvlinked(8, "none"), *_checked()], proven=True),
     _scenario(
         "the fabric manager has not finished",
         [TP8, *_nvlinked(8, state="In Progress")],
@@ -533,10 +424,7 @@ NVLINK = (
 
 USE = (
     _scenario(
-        "eight GPUs at PHB and NCCL's default level",
-        [TP8, *GRANTED, _log(shm=16)],
-        "pcie used",
-        "nccl_level_too_low",
+        "eight GPUs at PHB and NCCL's default level", [TP8, *GRANTED, _log(shm=16)], "pcie used", "nccl_level_too_low"
     ),
     _scenario(
         "NCCL_P2P_LEVEL=PXB at PHB",
@@ -557,14 +445,7 @@ USE = (
     ),
     _scenario(
         "NET/Socket in a container",
-        [
-            TP8,
-            *_on("docker"),
-            _gpus(),
-            *_p2p(OK),
-            _log(net=16),
-            SHM.known(SharedMemory(64), lines=(1,)),
-        ],
+        [TP8, *_on("docker"), _gpus(), *_p2p(OK), _log(net=16), SHM.known(SharedMemory(64), lines=(1,))],
         "pcie used",
         "nccl_on_network",
     ),
@@ -595,12 +476,7 @@ USE = (
         later=[*GRANTED, *_checked(), *_served(40.1, 40.7, 41.3)],
         proven=True,
     ),
-    _scenario(
-        "ACS behind a PLX switch",
-        [TP8, *_bare(), *_plx(redirect=True)],
-        None,
-        "acs_detour",
-    ),
+    _scenario("ACS behind a PLX switch", [TP8, *_bare(), *_plx(redirect=True)], None, "acs_detour"),
     _scenario("a PLX switch without ACS redirect", [TP8, *_bare(), *_plx(redirect=False)]),
 )
 
@@ -611,9 +487,7 @@ MACHINE = (
             *_on("kvm", kvm=True, size=2),
             _gpus(2),
             *_counts(2, 8),
-            BAR_FAILURES.known(
-                (BarFailure("0000:03:00.0", 1, "BAR 1: can't assign; no space"),), lines=(7,)
-            ),
+            BAR_FAILURES.known((BarFailure("0000:03:00.0", 1, "BAR 1: can't assign; no space"),), lines=(7,)),
         ],
         None,
         "bar_space_shortage",
@@ -634,59 +508,30 @@ MACHINE = (
     ),
     _scenario(
         "Xid 79",
-        [
-            TP8,
-            *_bare(),
-            XID_EVENTS.known(
-                (XidEvent("0000:41:00.0", 79, "GPU has fallen off the bus."),), lines=(4,)
-            ),
-        ],
+        [TP8, *_bare(), XID_EVENTS.known((XidEvent("0000:41:00.0", 79, "GPU has fallen off the bus."),), lines=(4,))],
         None,
         "gpu_lost",
     ),
     _scenario(
         "a narrow link",
-        [
-            TP8,
-            *_on("none"),
-            _gpus(pcie_gen=5, pcie_gen_max=5, pcie_width=8, pcie_width_max=16),
-            *_p2p(OK),
-        ],
+        [TP8, *_on("none"), _gpus(pcie_gen=5, pcie_gen_max=5, pcie_width=8, pcie_width_max=16), *_p2p(OK)],
         None,
         "pcie_link_degraded",
     ),
     _scenario(
         "an idle link at a low generation",
-        [
-            TP8,
-            *_on("none"),
-            _gpus(pcie_gen=1, pcie_gen_max=5, pcie_width=16, pcie_width_max=16),
-            *_p2p(OK),
-        ],
+        [TP8, *_on("none"), _gpus(pcie_gen=1, pcie_gen_max=5, pcie_width=16, pcie_width_max=16), *_p2p(OK)],
     ),
     _scenario(
-        "at the power limit",
-        [*_on("none"), _gpus(power_w=598.0, **BUSY), *_p2p(OK)],
-        None,
-        "power_or_thermal_limit",
+        "at the power limit", [*_on("none"), _gpus(power_w=598.0, **BUSY), *_p2p(OK)], None, "power_or_thermal_limit"
     ),
+    _scenario("two memory nodes, and no GPU reports one", [TP8, *GRANTED, *_nodes(2, None)], None, "numa_misplacement"),
     _scenario(
-        "two memory nodes, and no GPU reports one",
-        [TP8, *GRANTED, *_nodes(2, None)],
-        None,
-        "numa_misplacement",
-    ),
-    _scenario(
-        "one node over two sockets",
-        [TP8, *GRANTED, *_nodes(1, None), PLATFORM.known(Platform(sockets=2), lines=(1,))],
+        "one node over two sockets", [TP8, *GRANTED, *_nodes(1, None), PLATFORM.known(Platform(sockets=2), lines=(1,))]
     ),
     _scenario(
         "busy at little power, and no token",
-        [
-            *_on("none"),
-            _gpus(power_w=110.0, **BUSY),
-            OBSERVED.known((Observed(1, (0.0, 0.0)),), lines=(1,)),
-        ],
+        [*_on("none"), _gpus(power_w=110.0, **BUSY), OBSERVED.known((Observed(1, (0.0, 0.0)),), lines=(1,))],
         None,
         "hang",
         contradicts=["busy_without_tokens"],
@@ -697,12 +542,7 @@ TIME = (
     _scenario("almost nothing", [VIRT_KIND.known("kvm", lines=(1,))]),
     _scenario("nothing at all", []),
     _scenario("a serving benchmark alone", _served(33.0)),
-    _scenario(
-        "a profile of gaps alone",
-        [PROFILE.known(Profile(10, 10, 10, 5, 55), lines=(1,))],
-        None,
-        "launch_bound",
-    ),
+    _scenario("a profile of gaps alone", [PROFILE.known(Profile(10, 10, 10, 5, 55), lines=(1,))], None, "launch_bound"),
     _scenario(
         "a profile of collectives alone",
         [PROFILE.known(Profile(50, 10, 20, 10, 2), lines=(1,))],
@@ -730,30 +570,16 @@ TIME = (
         "p2p_denied_no_clique",
         contradicts=["gain_above_bound"],
     ),
-    _scenario(
-        "DP attention", [*_bare(), *_workload(dp=8, dp_attention=True), _copies()], None, None
-    ),
+    _scenario("DP attention", [*_bare(), *_workload(dp=8, dp_attention=True), _copies()], None, None),
     _scenario("expert parallel", [*_bare(), *_workload(ep=8), _copies()], None, None),
-    _scenario(
-        "weight reads fill the step",
-        [*_bare(), *_workload(400.0), _copies()],
-        None,
-        "memory_bandwidth_bound",
-    ),
+    _scenario("weight reads fill the step", [*_bare(), *_workload(400.0), _copies()], None, "memory_bandwidth_bound"),
     _scenario(
         "eager launches",
-        [
-            *_bare(),
-            *_workload(),
-            ENGINE.known(Engine("vllm", flags={"--enforce-eager": ""}), lines=(1,)),
-        ],
+        [*_bare(), *_workload(), ENGINE.known(Engine("vllm", flags={"--enforce-eager": ""}), lines=(1,))],
     ),
     Scenario(
         "two outputs of one state that disagree",
-        (
-            *sourced(TP8, *_kvm(OK)),
-            *(Sourced(reading, "a later paste", order=99) for reading in _p2p(NS)),
-        ),
+        (*sourced(TP8, *_kvm(OK)), *(Sourced(reading, "a later paste", order=99) for reading in _p2p(NS))),
         "pcie driver",
         "p2p_denied_no_clique",
         frozenset({"sources_disagree"}),

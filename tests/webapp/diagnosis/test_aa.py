@@ -13,14 +13,7 @@ import pytest
 from agents.benchmark import all_benchmarks
 from agents.facts.bench import AllReduceResult
 from agents.probe import Output
-from bench.aa_resampling import (
-    COMPARISONS,
-    RESAMPLES,
-    Noise,
-    noise_of,
-    rate,
-    runs_in,
-)
+from bench.aa_resampling import COMPARISONS, RESAMPLES, Noise, noise_of, rate, runs_in
 from webapp.diagnosis.compare.allreduces import compare_allreduces
 from webapp.diagnosis.compare.calibration import wilson
 from webapp.diagnosis.compare.effects import Outcome

@@ -23,12 +23,9 @@ from webapp.diagnosis.matching import with_vm
 
 pytestmark = pytest.mark.thorough
 
-GIVEN = [
-    item
-    for cases in test_hypotheses_machine.ALL.values()
-    for case in cases.values()
-    for item in case
-] + [item for cases in test_contradictions.CASES.values() for case in cases for item in case]
+GIVEN = [item for cases in test_hypotheses_machine.ALL.values() for case in cases.values() for item in case] + [
+    item for cases in test_contradictions.CASES.values() for case in cases for item in case
+]
 KNOWN: list[Reading[Any]] = [item for item in GIVEN if isinstance(item, Reading)]
 UNKNOWN: list[Reading[Any]] = [
     reading
@@ -46,10 +43,7 @@ BOUNDS = [item for item in GIVEN if isinstance(item, Bound)] + [Bound(1), Bound(
     bounds=st.lists(st.sampled_from(BOUNDS), max_size=2),
 )
 def test_any_facts(
-    known: list[Reading[Any]],
-    unknown: list[Reading[Any]],
-    later: list[Reading[Any]],
-    bounds: list[Bound],
+    known: list[Reading[Any]], unknown: list[Reading[Any]], later: list[Reading[Any]], bounds: list[Bound]
 ) -> None:
     facts = with_vm(Facts.of([*sourced(SEEN, *known, *unknown), *sourced(*later, epoch=1)]))
     ladder = judge_ladder(facts)

@@ -30,25 +30,16 @@ from webapp.diagnosis.facts import Facts
 PAYLOADS = Path(__file__).resolve().parents[2] / "agents" / "payloads"
 
 
-def reading(
-    time_us: float, *, arm: str = "", p2p: bool | None = None, **row: Any
-) -> Reading[AllReduceResult]:
+def reading(time_us: float, *, arm: str = "", p2p: bool | None = None, **row: Any) -> Reading[AllReduceResult]:
     """arm: ours; else nccl-tests'."""
     environment = {"payload_sha256": "00", "arm": arm} if arm else {}
-    rows = (
-        AllReduceRow(
-            **{"size_bytes": 12288, "ranks": 2, "in_place": True, "graph": True} | row,
-            time_us=time_us,
-        ),
-    )
+    rows = (AllReduceRow(**{"size_bytes": 12288, "ranks": 2, "in_place": True, "graph": True} | row, time_us=time_us),)
     return ALLREDUCE.known(AllReduceResult(rows, p2p, environment=environment), lines=(3,))
 
 
 @needs_corpus
 def test_two_h200_read_as_nccl_tests_does() -> None:
-    ours = all_benchmarks()["bench.allreduce"].parse(
-        Output((PAYLOADS / "two_h200_allreduce.jsonl").read_text())
-    )
+    ours = all_benchmarks()["bench.allreduce"].parse(Output((PAYLOADS / "two_h200_allreduce.jsonl").read_text()))
     text = (MEASUREMENTS / "h200x2" / "nccl-tests-graph-repeat.txt").read_text()
     on, off = text.split("OFF")[0], text.split("OFF")[1].split("ON")[0]
     head = "# nThread 1 nGpus 2 minBytes 12288 maxBytes 16777216 graph: 20\n"
@@ -90,9 +81,7 @@ def test_a_run_before_the_change_is_not_compared() -> None:
 
 def copied(rate: float, access: bool, **row: Any) -> Reading[CopyResult]:
     size = row.pop("size_bytes", 16 * 2**20)
-    made = CopyRow(
-        CopyPath.PEER, "0", "1", size, size / rate / 1e3, Timing.DEVICE, peer_access=access, **row
-    )
+    made = CopyRow(CopyPath.PEER, "0", "1", size, size / rate / 1e3, Timing.DEVICE, peer_access=access, **row)
     return COPY.known(CopyResult((made,), environment={"payload_sha256": "00"}), lines=(2,))
 
 
@@ -111,9 +100,7 @@ def matrix(title: str, p2p: bool | None, unit: str = "GB/s") -> Reading[tuple[Pa
         ("device_to_device_memcpy_read_ce", None, True, 40.0),  # the row is who reads
     ],
 )
-def test_large_copies_of_the_same_pair_are_compared(
-    title: str, p2p: bool | None, access: bool, theirs: float
-) -> None:
+def test_large_copies_of_the_same_pair_are_compared(title: str, p2p: bool | None, access: bool, theirs: float) -> None:
     (bias,) = copy_bias(facts_of(copied(48.0, access), matrix(title, p2p)))
     assert bias.theirs_gb_per_s == theirs
     assert bias.ratio == pytest.approx(48.0 / theirs)

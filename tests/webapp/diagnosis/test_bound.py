@@ -10,29 +10,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from agents.facts import Reading
-from agents.facts.bench import (
-    ALLREDUCE,
-    COPY,
-    AllReduceResult,
-    AllReduceRow,
-    CopyPath,
-    CopyResult,
-    CopyRow,
-    Timing,
-)
+from agents.facts.bench import ALLREDUCE, COPY, AllReduceResult, AllReduceRow, CopyPath, CopyResult, CopyRow, Timing
 from agents.facts.gpu import GPUS, Gpu
 from agents.facts.kernels import MEMORY, Figures, MemoryResult, MemoryRow
 from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
-from agents.facts.workload import (
-    GOAL,
-    MODEL,
-    OBSERVED,
-    PARALLELISM,
-    Goal,
-    Model,
-    Observed,
-    Parallelism,
-)
+from agents.facts.workload import GOAL, MODEL, OBSERVED, PARALLELISM, Goal, Model, Observed, Parallelism
 from webapp.diagnosis.bound import TOO_LOOSE, bounds
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.claim import Basis
@@ -53,9 +35,7 @@ CARD = "NVIDIA RTX PRO 6000 Blackwell Server Edition"
 
 
 def copies(*rows: tuple[int, float], timing: Timing = Timing.HOST_SYNC) -> CopyResult:
-    return CopyResult(
-        tuple(CopyRow(CopyPath.PEER, "0", "1", size, time, timing) for size, time in rows)
-    )
+    return CopyResult(tuple(CopyRow(CopyPath.PEER, "0", "1", size, time, timing) for size, time in rows))
 
 
 def facts(*readings: Reading[Any]) -> Facts:
@@ -63,11 +43,7 @@ def facts(*readings: Reading[Any]) -> Facts:
 
 
 def readings(
-    tokens_per_s: float,
-    concurrency: int = 1,
-    model: Model = MODEL_8,
-    tp: int = 8,
-    curve: CopyResult | None = None,
+    tokens_per_s: float, concurrency: int = 1, model: Model = MODEL_8, tp: int = 8, curve: CopyResult | None = None
 ) -> list[Reading[Any]]:
     found: list[Reading[Any]] = [
         MODEL.known(model),
@@ -111,15 +87,8 @@ def test_nothing_is_negative_and_no_gain_is_below_one(
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    read_gb=st.floats(3, 8.9),
-    reduce_us=st.floats(20, 150),
-    other_ms=st.floats(0, 100),
-    tp=st.sampled_from([4, 8]),
-)
-def test_a_simulated_step_lies_inside(
-    read_gb: float, reduce_us: float, other_ms: float, tp: int
-) -> None:
+@given(read_gb=st.floats(3, 8.9), reduce_us=st.floats(20, 150), other_ms=st.floats(0, 100), tp=st.sampled_from([4, 8]))
+def test_a_simulated_step_lies_inside(read_gb: float, reduce_us: float, other_ms: float, tp: int) -> None:
     """A step made of reads, 156 all-reduces between one copy and a ring of copies, and a rest."""
     assume(13.7 <= reduce_us <= 2 * (tp - 1) * 13.7)
     floor_ms, comm_ms = read_gb * 8 / tp / 1612.8 * 1e3, 156 * reduce_us / 1e3
@@ -242,9 +211,7 @@ def test_without_an_interval_nothing_is_said_of_one() -> None:
     assert not any("interval" in text for text in found.assumes)
 
 
-@pytest.mark.parametrize(
-    "ends", [(0.0, 60.0), (-5.0, -1.0), (60.0, None), (61.0, 59.0), (70.0, 80.0)]
-)
+@pytest.mark.parametrize("ends", [(0.0, 60.0), (-5.0, -1.0), (60.0, None), (61.0, 59.0), (70.0, 80.0)])
 def test_an_interval_never_narrows_or_moves_the_range(ends: tuple[float, float | None]) -> None:
     found = only(all_reduces(timed(12 * KIB, 60.0, *ends)), base=readings(11))
     assert found.comm_ms
@@ -261,21 +228,13 @@ def test_an_interval_never_narrows_or_moves_the_range(ends: tuple[float, float |
     sizes=st.sampled_from([(12 * KIB, 48 * KIB), (4 * KIB, 48 * KIB), (16 * KIB, 48 * KIB)]),
 )
 def test_every_range_with_intervals_holds_the_range_without(
-    tokens_per_s: float,
-    slow_us: list[float],
-    fast_us: list[float],
-    below: float,
-    above: float,
-    sizes: tuple[int, int],
+    tokens_per_s: float, slow_us: list[float], fast_us: list[float], below: float, above: float, sizes: tuple[int, int]
 ) -> None:
     def bound(*, ends: bool) -> Bound:
         def arm(times: list[float], *, p2p: bool) -> Reading[Any]:
             low, high = (1 - below, 1 + above) if ends else (None, None)
             return all_reduces(
-                *(
-                    timed(size, us, low and us * low, high and us * high)
-                    for size, us in zip(sizes, times, strict=True)
-                ),
+                *(timed(size, us, low and us * low, high and us * high) for size, us in zip(sizes, times, strict=True)),
                 p2p=p2p,
             )
 
@@ -308,9 +267,7 @@ def test_a_measured_plateau_takes_the_place_of_the_published_one() -> None:
         (MODEL.known(replace(MODEL_8, hidden_size=None)), "hidden_size"),
     ],
 )
-def test_what_the_arithmetic_does_not_hold_for_is_refused_by_name(
-    change: Reading[Any], named: str
-) -> None:
+def test_what_the_arithmetic_does_not_hold_for_is_refused_by_name(change: Reading[Any], named: str) -> None:
     base = [r for r in readings(11, curve=SLOW) if r.fact_id != change.fact_id]
     found = only(change, base=base)
     assert found.comm_ms is None
@@ -338,9 +295,7 @@ def test_the_transport_is_presumed_until_a_log_shows_it() -> None:
 
 
 @pytest.mark.parametrize(("wanted", "reachable"), [(5, True), (12, None), (100, False)])
-def test_a_goal_is_reachable_unreachable_or_not_known(
-    wanted: float, reachable: bool | None
-) -> None:
+def test_a_goal_is_reachable_unreachable_or_not_known(wanted: float, reachable: bool | None) -> None:
     goal = GOAL.known(Goal(single_stream_tokens_per_s=wanted))
     assert only(goal, base=readings(11, curve=SLOW)).goal_reachable_by_p2p is reachable
 
@@ -381,9 +336,7 @@ def test_measured_memory_makes_the_floor() -> None:
     [memory(9999.0, l2_mib=200), memory(9999.0, l2_mib=0), memory(9999.0, unstable=True)],
     ids=["served by the L2", "no L2 told", "unstable"],
 )
-def test_memory_that_may_not_have_been_measured_leaves_the_specification(
-    doubtful: Reading[Any],
-) -> None:
+def test_memory_that_may_not_have_been_measured_leaves_the_specification(doubtful: Reading[Any]) -> None:
     found = only(doubtful, base=readings(11))
     assert found.basis["floor_ms"] is Basis.LITERATURE
     assert found.floor_ms == only(base=readings(11)).floor_ms

@@ -33,11 +33,7 @@ def parts(found: Changed) -> list[tuple[tuple[str, ...], str | None, str | None]
 
 def test_words_of_a_command_line_are_a_set() -> None:
     found = between(HOST_CMDLINE.known("quiet ro noht"), HOST_CMDLINE.known("iommu=pt ro x=1"))
-    assert parts(found) == [
-        (("quiet", "noht"), "set", None),
-        (("x",), None, "1"),
-        (("iommu",), None, "pt"),
-    ]
+    assert parts(found) == [(("quiet", "noht"), "set", None), (("x",), None, "1"), (("iommu",), None, "pt")]
     assert found.differences[-1].relevance.bears is Bears.NO
     same = between(HOST_CMDLINE.known("a b"), HOST_CMDLINE.known("b a"))
     assert same.differences == ()
@@ -60,9 +56,7 @@ def test_a_value_for_programs_is_said_in_words() -> None:
 
 
 def matrix(code: P2pCode, odd: P2pCode) -> P2pMatrix:
-    return P2pMatrix(
-        ("GPU0", "GPU1", "GPU2"), ((None, code, odd), (code, None, code), (odd, code, None))
-    )
+    return P2pMatrix(("GPU0", "GPU1", "GPU2"), ((None, code, odd), (code, None, code), (odd, code, None)))
 
 
 def test_cells_of_a_matrix_that_changed_alike_are_one_difference() -> None:
@@ -72,19 +66,14 @@ def test_cells_of_a_matrix_that_changed_alike_are_one_difference() -> None:
     assert found.relevance.bears is Bears.YES
     links = TopologyMatrix(("GPU0", "GPU1"), ((None, "PIX"), ("PIX", None)))
     apart = TopologyMatrix(("GPU0", "GPU1"), ((None, "PHB"), ("PHB", None)))
-    assert parts(between(TOPOLOGY.known(links), TOPOLOGY.known(apart))) == [
-        (("GPU0 – GPU1",), "PIX", "PHB")
-    ]
+    assert parts(between(TOPOLOGY.known(links), TOPOLOGY.known(apart))) == [(("GPU0 – GPU1",), "PIX", "PHB")]
 
 
 def test_keys_of_the_vm_and_what_waits_for_its_next_start() -> None:
     old = Vm(id=128, config={"cpu": "host", "memory": "1"}, pending={})
     new = Vm(id=128, config={"cpu": "host,hidden=1", "memory": "1"}, pending={"machine": "q35"})
     found = between(VMS.known((old,)), VMS.known((new,)))
-    assert parts(found) == [
-        (("VM 128 cpu",), "host", "host,hidden=1"),
-        (("VM 128 pending machine",), None, "q35"),
-    ]
+    assert parts(found) == [(("VM 128 cpu",), "host", "host,hidden=1"), (("VM 128 pending machine",), None, "q35")]
     assert [d.relevance.bears for d in found.differences] == [Bears.YES, Bears.NO]
 
 
@@ -128,9 +117,7 @@ def test_the_founding_case() -> None:
     assert all(d.refs_before and d.refs_after for d in found.differences)
 
 
-def _seen(
-    told: dict[tuple[str, str], Difference], fact_id: str, name: str
-) -> tuple[str | None, str | None, Bears]:
+def _seen(told: dict[tuple[str, str], Difference], fact_id: str, name: str) -> tuple[str | None, str | None, Bears]:
     found = told[fact_id, name]
     return found.before, found.after, found.relevance.bears
 
@@ -158,9 +145,7 @@ def test_every_rule_is_of_some_fact_and_can_be_reached(rule: Any) -> None:
         ("host.kernel_cmdline", "iommu", None, "pt", Bears.NO),
     ],
 )
-def test_what_came_or_went_decides(
-    fact_id: str, name: str, before: str | None, after: str, bears: Bears
-) -> None:
+def test_what_came_or_went_decides(fact_id: str, name: str, before: str | None, after: str, bears: Bears) -> None:
     assert relevance(fact_id, name, before, after).bears is bears
 
 

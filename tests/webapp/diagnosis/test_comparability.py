@@ -25,13 +25,7 @@ from agents.facts.host import CPU_GOVERNOR, CpuGovernor
 from agents.facts.nccl import ENGINE, Engine
 from agents.facts.platform import DRIVER_VERSION, KERNEL_CMDLINE
 from webapp.diagnosis.catalogue import all_options
-from webapp.diagnosis.compare.comparability import (
-    Comparability,
-    Gate,
-    Item,
-    Standing,
-    comparability,
-)
+from webapp.diagnosis.compare.comparability import Comparability, Gate, Item, Standing, comparability
 from webapp.diagnosis.compare.effects import Outcome
 from webapp.diagnosis.compare.sides import side_of
 from webapp.diagnosis.compare.verification import Pick, Verified, verified
@@ -62,9 +56,7 @@ def result(us: float = 3.4, **header: str) -> CopyResult:
     return CopyResult(rows, (), {**HEADER, **header})
 
 
-def facts_of(
-    before: CopyResult, after: CopyResult, look: GpuTelemetry = LOOK, runs: int = 5
-) -> Facts:
+def facts_of(before: CopyResult, after: CopyResult, look: GpuTelemetry = LOOK, runs: int = 5) -> Facts:
     """Runs of both states, each a little off the others, with what the GPUs did meanwhile."""
     items = []
     for epoch, value in ((0, before), (1, after)):
@@ -122,9 +114,7 @@ def test_what_nobody_meant_to_change_is_a_caveat(header: dict[str, str], title: 
         ({"beside_other_work": "True"}, "other work on the GPUs"),
     ],
 )
-def test_what_makes_it_another_question_takes_the_effect_away(
-    header: dict[str, str], title: str
-) -> None:
+def test_what_makes_it_another_question_takes_the_effect_away(header: dict[str, str], title: str) -> None:
     found = judged(facts_of(result(), result(1.7, **header)))
     assert found.gate.verdict is Gate.NOT_COMPARABLE
     assert item(found.gate, title).standing is Standing.UNINTENDED
@@ -185,9 +175,7 @@ def test_limits_and_the_order_of_words_change_nothing() -> None:
         (replace(LOOK, throttle_reasons=("power cap",)), "slowed down by", Standing.UNINTENDED),
     ],
 )
-def test_what_the_gpus_did_meanwhile_counts(
-    look: GpuTelemetry, title: str, standing: Standing
-) -> None:
+def test_what_the_gpus_did_meanwhile_counts(look: GpuTelemetry, title: str, standing: Standing) -> None:
     gate = judged(facts_of(result(), result(), look)).gate
     assert item(gate, title).standing is standing
 
@@ -210,8 +198,7 @@ def test_arms_of_one_run_of_all_reduces_are_one_run() -> None:
             Sourced(
                 ALLREDUCE.known(
                     AllReduceResult(
-                        (AllReduceRow(12288, us, 2, in_place=True, wrong=0, graph=True),),
-                        environment={"arm": arm},
+                        (AllReduceRow(12288, us, 2, in_place=True, wrong=0, graph=True),), environment={"arm": arm}
                     )
                 ),
                 name,
@@ -229,10 +216,7 @@ def test_flags_of_the_engine_and_the_client_are_asked_of_serving_alone() -> None
     def ladder(rate: float, name: str, epoch: int, detail: str, flag: str) -> list[Sourced]:
         reading = SERVING.known((ServingRow(1, output_tokens_per_s=rate, requests=8),))
         engine = ENGINE.known(Engine("sglang", "0.5", {"tp": "8", "cuda-graph": flag}))
-        return [
-            Sourced(replace(reading, detail=detail), name, epoch),
-            Sourced(engine, name, epoch),
-        ]
+        return [Sourced(replace(reading, detail=detail), name, epoch), Sourced(engine, name, epoch)]
 
     said = "model m, tokens of a prompt about 512, seed "
     same = [*ladder(11, "a", 0, said + "1", "on"), *ladder(12, "b", 1, said + "2", "off")]

@@ -31,9 +31,7 @@ def run(factor: float = 1.0, noise: float = 0.0, seed: int = 0) -> CopyResult:
     )
 
 
-def compared(
-    factor: float, noise: float, runs: int = 5, seed: int = 0, change: float = 1.0
-) -> Comparison:
+def compared(factor: float, noise: float, runs: int = 5, seed: int = 0, change: float = 1.0) -> Comparison:
     before = [run(factor, noise, seed + i) for i in range(runs)]
     after = [run(factor * change, noise, seed + 1000 + i) for i in range(runs)]
     return compare_copies(before[0], after[0], more_before=before[1:], more_after=after[1:])
@@ -75,8 +73,7 @@ def test_sizes_that_gain_and_sizes_that_lose_cannot_be_told_as_one() -> None:
         return [
             CopyResult(
                 tuple(
-                    replace(row, time_us=row.time_us * factors[i % 2])
-                    for i, row in enumerate(run(1, 0.004, seed).rows)
+                    replace(row, time_us=row.time_us * factors[i % 2]) for i, row in enumerate(run(1, 0.004, seed).rows)
                 )
             )
             for seed in range(5)
@@ -86,10 +83,7 @@ def test_sizes_that_gain_and_sizes_that_lose_cannot_be_told_as_one() -> None:
     found = compare_copies(before[0], mixed[0], more_before=before[1:], more_after=mixed[1:])
     assert (found.outcome, "slower at 2" in found.why) == (Outcome.CANNOT_TELL, True)
     found = compare_copies(before[0], some[0], more_before=before[1:], more_after=some[1:])
-    assert (found.outcome, found.why) == (
-        Outcome.IMPROVED,
-        "faster at 2 of 4 asked together, beyond chance",
-    )
+    assert (found.outcome, found.why) == (Outcome.IMPROVED, "faster at 2 of 4 asked together, beyond chance")
 
 
 def test_it_says_how_many_runs_would_tell() -> None:
@@ -171,9 +165,7 @@ def epochs(after: P2pCode, *, clique: bool) -> Facts:
         (P2pCode.NS, True, "OK", False),
     ],
 )
-def test_a_prediction_holds_or_does_not(
-    after: P2pCode, clique: bool, predicted: str, held: bool
-) -> None:
+def test_a_prediction_holds_or_does_not(after: P2pCode, clique: bool, predicted: str, held: bool) -> None:
     found = p2p_status(epochs(after, clique=clique))
     assert found
     assert (found.predicted, found.held) == (predicted, held)

@@ -11,23 +11,10 @@ from hypothesis import strategies as st
 
 from agents.facts import Reading
 from agents.facts.bench import COPY, SERVING, CopyResult, RejectedRow, ServingRow
-from agents.facts.gpu import (
-    CLIQUE_CAPABILITY,
-    GPU_COUNT_PCI,
-    GPU_COUNT_SMI,
-    GPUS,
-    Clique,
-)
+from agents.facts.gpu import CLIQUE_CAPABILITY, GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS, Clique
 from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
 from agents.facts.p2p import P2P_NVLINK, P2P_READ, TOPOLOGY, P2pCode
-from agents.facts.platform import (
-    DRIVER_VERSION,
-    KVM_VISIBLE,
-    MACHINE_TYPE,
-    PRODUCT_UUID,
-    VIRT_KIND,
-    MachineType,
-)
+from agents.facts.platform import DRIVER_VERSION, KVM_VISIBLE, MACHINE_TYPE, PRODUCT_UUID, VIRT_KIND, MachineType
 from agents.facts.vm import (
     VM_ARGS,
     VM_CPU_HIDDEN,
@@ -41,17 +28,7 @@ from agents.facts.vm import (
     QemuDevice,
     Vm,
 )
-from agents.facts.workload import (
-    GOAL,
-    MODEL,
-    NOTES,
-    OBSERVED,
-    PARALLELISM,
-    Goal,
-    Model,
-    Observed,
-    Parallelism,
-)
+from agents.facts.workload import GOAL, MODEL, NOTES, OBSERVED, PARALLELISM, Goal, Model, Observed, Parallelism
 from tests.webapp.diagnosis.building import EIGHT, facts_of, matrix, sourced, topology
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.contradictions import all_rules, find
@@ -62,9 +39,7 @@ Given = list[Reading[Any] | Bound]
 
 BOUND = Bound(1, max_gain_remove_comm=(1.02, 1.49))
 CARDS = tuple(replace(gpu, vram_mib=97887) for gpu in EIGHT)
-MODEL_744 = MODEL.known(
-    Model("Large-NVFP4", total_params=744e9, weight_bytes=(410e9, 440e9)), lines=(1,)
-)
+MODEL_744 = MODEL.known(Model("Large-NVFP4", total_params=744e9, weight_bytes=(410e9, 440e9)), lines=(1,))
 CLIQUE_ARGS = VM_ARGS.known("-set device.hostpci0.x-nv-gpudirect-clique=0", lines=(3,))
 
 
@@ -87,12 +62,7 @@ def _observed(output: float, total: float | None = None) -> Reading[Any]:
 
 
 def _vm(**changes: Any) -> Reading[Any]:
-    vm = Vm(
-        id=7,
-        hostpci=(HostPci(0, mapping="gpu", pcie=True),),
-        config={"cores": "8"},
-        key_lines={"hostpci0": 4},
-    )
+    vm = Vm(id=7, hostpci=(HostPci(0, mapping="gpu", pcie=True),), config={"cores": "8"}, key_lines={"hostpci0": 4})
     return VMS.known((replace(vm, **changes),), lines=(1,))
 
 
@@ -232,10 +202,7 @@ def test_names_of_one_virtualisation(first: str, second: str, clash: bool) -> No
     assert ("sources_disagree" in got) is clash
 
 
-@pytest.mark.parametrize(
-    ("header", "clash"),
-    [("NVIDIA H200", True), ("H200 MIG 1g.18gb", True), ("", False)],
-)
+@pytest.mark.parametrize(("header", "clash"), [("NVIDIA H200", True), ("H200 MIG 1g.18gb", True), ("", False)])
 def test_a_benchmark_of_other_cards(header: str, clash: bool) -> None:
     assert ("measured_elsewhere" in _ids([GPUS.known(CARDS, lines=(1,)), _copied(header)])) is clash
     own = f"{str(CARDS[0].name).removeprefix('NVIDIA ')} MIG 1g.24gb"
@@ -285,9 +252,7 @@ def test_a_total_that_is_said_to_be_one_is_no_contradiction() -> None:
 def test_the_layout_in_use_is_judged_too() -> None:
     cards = GPUS.known(CARDS, lines=(1,))
     assert "layout_does_not_fit" in _ids([MODEL_744, cards, PARALLELISM.known(Parallelism(tp=4))])
-    assert "layout_does_not_fit" not in _ids(
-        [MODEL_744, cards, PARALLELISM.known(Parallelism(tp=8))]
-    )
+    assert "layout_does_not_fit" not in _ids([MODEL_744, cards, PARALLELISM.known(Parallelism(tp=8))])
 
 
 def test_what_is_configured_and_not_seen() -> None:

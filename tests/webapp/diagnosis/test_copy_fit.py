@@ -53,12 +53,7 @@ def test_no_line_nearby_is_closer(latency_us: float, gb_per_s: float, noise: lis
             assert best <= off(fit.latency_us * a, fit.bandwidth_gb_per_s * b) + 1e-9
 
 
-@given(
-    latencies,
-    bandwidths,
-    st.floats(0.01, 100),
-    st.lists(st.floats(0.8, 1.25), min_size=7, max_size=7),
-)
+@given(latencies, bandwidths, st.floats(0.01, 100), st.lists(st.floats(0.8, 1.25), min_size=7, max_size=7))
 def test_a_machine_so_many_times_slower_has_the_same_knee(
     latency_us: float, gb_per_s: float, times: float, noise: list[float]
 ) -> None:
@@ -78,13 +73,9 @@ def test_whatever_was_measured_its_figures_are_figures(points: list[tuple[int, f
         assert len(fit.residuals) == len(points)
 
 
-@pytest.mark.parametrize(
-    ("curve", "latency_us", "gb_per_s"), [(ON, (2.5, 3.5), (366, 450)), (OFF, (17, 22), (35, 42))]
-)
+@pytest.mark.parametrize(("curve", "latency_us", "gb_per_s"), [(ON, (2.5, 3.5), (366, 450)), (OFF, (17, 22), (35, 42))])
 def test_what_two_gpus_gave(
-    curve: tuple[tuple[int, float], ...],
-    latency_us: tuple[float, float],
-    gb_per_s: tuple[float, float],
+    curve: tuple[tuple[int, float], ...], latency_us: tuple[float, float], gb_per_s: tuple[float, float]
 ) -> None:
     fit = _fit([(kib * KIB, us) for kib, us in curve])
     assert latency_us[0] < fit.latency_us < latency_us[1]

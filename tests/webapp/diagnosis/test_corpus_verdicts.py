@@ -116,9 +116,7 @@ def test_the_captured_nvlink_guest_is_allowed_over_nvlink_and_misses_nothing() -
         ("083-mixed-7gpu-p2p-cliques-can-cannot", "on 4 of 20", "OK where"),
     ],
 )
-def test_what_the_runtime_can_reach_is_said_and_is_no_verdict(
-    case: str, why: str, expected: str
-) -> None:
+def test_what_the_runtime_can_reach_is_said_and_is_no_verdict(case: str, why: str, expected: str) -> None:
     gate = next(g for g in result(case).ladder if g.gate == "driver")
     assert gate.state is GateState.UNKNOWN
     assert why in gate.why

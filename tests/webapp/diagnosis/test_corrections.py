@@ -74,26 +74,15 @@ def test_words_that_show_a_belief(text: str, belief: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "8x RTX PRO 6000 Blackwell, TP8, 11 tok/s single stream, goal 100 tok/s",
-        "why is decode slow?",
-    ],
+    "text", ["", "8x RTX PRO 6000 Blackwell, TP8, 11 tok/s single stream, goal 100 tok/s", "why is decode slow?"]
 )
 def test_plain_words_show_none(text: str) -> None:
     assert _said(text) == set()
 
 
 def test_kernel_command_lines() -> None:
-    host = (
-        "BOOT_IMAGE=/vmlinuz quiet amd_iommu=on iommu=pt pcie_acs_override=downstream,multifunction"
-    )
-    assert _ids(HOST_CMDLINE.known(host, lines=(1,))) == {
-        "amd_iommu_on",
-        "iommu_pt",
-        "acs_override",
-    }
+    host = "BOOT_IMAGE=/vmlinuz quiet amd_iommu=on iommu=pt pcie_acs_override=downstream,multifunction"
+    assert _ids(HOST_CMDLINE.known(host, lines=(1,))) == {"amd_iommu_on", "iommu_pt", "acs_override"}
     assert _ids(HOST_CMDLINE.known("quiet amd_iommu=off", lines=(1,))) == set()
     assert _ids(KERNEL_CMDLINE.known("quiet pci=realloc,nocrs", lines=(1,))) == {"pci_realloc"}
 

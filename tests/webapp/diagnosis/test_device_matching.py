@@ -30,9 +30,7 @@ I440FX_GUEST = [
 ]
 
 
-def machine(
-    guest: list[str], *slots: HostPci, more: tuple[Reading[Any], ...] = (), virt: str = "kvm"
-) -> Facts:
+def machine(guest: list[str], *slots: HostPci, more: tuple[Reading[Any], ...] = (), virt: str = "kvm") -> Facts:
     return with_vm(
         facts_of(
             VIRT_KIND.known(virt),

@@ -11,16 +11,7 @@ import pytest
 
 from agents.benchmark import all_benchmarks
 from agents.facts import Reading
-from agents.facts.bench import (
-    ALLREDUCE,
-    COPY,
-    AllReduceResult,
-    AllReduceRow,
-    CopyPath,
-    CopyResult,
-    CopyRow,
-    Timing,
-)
+from agents.facts.bench import ALLREDUCE, COPY, AllReduceResult, AllReduceRow, CopyPath, CopyResult, CopyRow, Timing
 from agents.facts.gpu import GPUS, Gpu
 from agents.facts.kernels import MEMORY, Figures, MemoryResult, MemoryRow
 from agents.facts.p2p import TOPOLOGY
@@ -36,38 +27,22 @@ H200, PRO = "NVIDIA H200", "NVIDIA RTX PRO 6000 Blackwell Server Edition"
 
 
 def gpus(name: str, count: int = 2, gen: int | None = 5, width: int | None = 16) -> Reading[Any]:
-    return GPUS.known(
-        tuple(Gpu(i, name, pcie_gen_max=gen, pcie_width_max=width) for i in range(count)),
-        lines=(1,),
-    )
+    return GPUS.known(tuple(Gpu(i, name, pcie_gen_max=gen, pcie_width_max=width) for i in range(count)), lines=(1,))
 
 
 def links(link: str, count: int = 2) -> Reading[Any]:
     return TOPOLOGY.known(topology(count, link), lines=(1,))
 
 
-def copy(
-    path: CopyPath, rate: float, access: bool | None = None, *, unstable: bool = False
-) -> Reading[Any]:
+def copy(path: CopyPath, rate: float, access: bool | None = None, *, unstable: bool = False) -> Reading[Any]:
     size = 64 * 2**20
-    row = CopyRow(
-        path,
-        "0",
-        "1",
-        size,
-        size / rate / 1e3,
-        Timing.DEVICE,
-        peer_access=access,
-        unstable=unstable,
-    )
+    row = CopyRow(path, "0", "1", size, size / rate / 1e3, Timing.DEVICE, peer_access=access, unstable=unstable)
     return COPY.known(CopyResult((row,)), lines=(3,))
 
 
 def memory(rate: float) -> Reading[Any]:
     size = 512 * 2**20
-    row = MemoryRow(
-        "0", "triad", size, 3 * size, 2**25, rate, Figures(3 * size / rate / 1e3, Timing.DEVICE), 4
-    )
+    row = MemoryRow("0", "triad", size, 3 * size, 2**25, rate, Figures(3 * size / rate / 1e3, Timing.DEVICE), 4)
     return MEMORY.known(MemoryResult((row,)), lines=(4,))
 
 
@@ -83,9 +58,7 @@ def only(*readings: Reading[Any]) -> Figure:
 
 def test_what_two_h200_gave_is_what_h200_give() -> None:
     copies = all_benchmarks()["bench.copy"].parse(Output((PAYLOADS / "two_h200.jsonl").read_text()))
-    sums = all_benchmarks()["bench.allreduce"].parse(
-        Output((PAYLOADS / "two_h200_allreduce.jsonl").read_text())
-    )
+    sums = all_benchmarks()["bench.allreduce"].parse(Output((PAYLOADS / "two_h200_allreduce.jsonl").read_text()))
     found = figures(facts_of(gpus(H200), links("NV18"), *copies, *sums))
     standing = {figure.title: figure.standing for figure in found}
     assert standing["Host to GPU 0"] is Standing.WITHIN
@@ -189,10 +162,7 @@ def test_small_all_reduces(name: str, ranks: int, link: str, p2p: bool, standing
 
 
 def test_an_eager_all_reduce_and_a_spread_copy_are_not_judged() -> None:
-    assert (
-        figures(facts_of(gpus(PRO, 8), links("PHB", 8), reduced(30.0, 8, p2p=True, graph=False)))
-        == ()
-    )
+    assert figures(facts_of(gpus(PRO, 8), links("PHB", 8), reduced(30.0, 8, p2p=True, graph=False))) == ()
     spread = copy(CopyPath.HOST_TO_DEVICE, 20.0, unstable=True)
     assert only(gpus(PRO), spread).standing is Standing.UNSTABLE
 
@@ -226,9 +196,7 @@ def test_figures_of_another_machine_are_judged_by_its_card() -> None:
     assert result
     pasted = MEMORY.known(replace(result, environment={"gpus": f"{H200}, {H200}"}))
     figure = only(gpus("NVIDIA RTX PRO 6000 Blackwell Server Edition"), pasted)
-    assert figure.standing is Standing.WITHIN, (
-        "4300 GB/s is no card's but the one that was measured"
-    )
+    assert figure.standing is Standing.WITHIN, "4300 GB/s is no card's but the one that was measured"
 
 
 def test_a_card_that_only_the_measurement_names_is_known() -> None:

@@ -46,10 +46,7 @@ def test_an_id_alone_finds_its_rule() -> None:
     ids = [*GATES, *(h.id for h in all_hypotheses()), *(o.id for o in all_options())]
     for name in (*ids, *(rule.id for rule in all_rules())):
         assert provenance(name), name
-    one, other = (
-        provenance("options.pcie_without_q35"),
-        provenance("contradictions.pcie_without_q35"),
-    )
+    one, other = (provenance("options.pcie_without_q35"), provenance("contradictions.pcie_without_q35"))
     assert one != other
     for scenario in SCENARIOS[:20]:
         for finding in diagnose(scenario.facts).findings:
@@ -66,9 +63,7 @@ def test_inputs_are_what_a_rule_reads() -> None:
     assert "p2p_caps.c" in driver.source
 
 
-@pytest.mark.parametrize(
-    "name", ["", "no_such_rule", "../../etc/passwd", "os", "os.path", "Driver", "a b", "."]
-)
+@pytest.mark.parametrize("name", ["", "no_such_rule", "../../etc/passwd", "os", "os.path", "Driver", "a b", "."])
 def test_what_is_no_rule_is_none(name: str) -> None:
     assert provenance(name) is None
 

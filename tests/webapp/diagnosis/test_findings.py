@@ -17,9 +17,7 @@ from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.facts import Facts
 
 BARE = VIRT_KIND.known("none", lines=(1,))
-GEFORCE = GPUS.known(
-    tuple(replace(g, name="NVIDIA GeForce RTX 5060 Ti") for g in EIGHT), lines=(3,)
-)
+GEFORCE = GPUS.known(tuple(replace(g, name="NVIDIA GeForce RTX 5060 Ti") for g in EIGHT), lines=(3,))
 
 
 def found(*readings: Reading[Any]) -> dict[str, str]:

@@ -11,15 +11,7 @@ from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS
 from agents.facts.host import GPU_PATHS, HOST_CMDLINE, PLATFORM, GpuPath, Platform
 from agents.facts.nccl import NCCL_ENV
 from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode, TopologyMatrix
-from agents.facts.platform import (
-    KVM_VISIBLE,
-    MACHINE_TYPE,
-    NUMA_NODES,
-    PHYS_BITS,
-    VIRT_KIND,
-    MachineType,
-    NumaNode,
-)
+from agents.facts.platform import KVM_VISIBLE, MACHINE_TYPE, NUMA_NODES, PHYS_BITS, VIRT_KIND, MachineType, NumaNode
 from agents.facts.vm import VMS, HostPci, Vm
 from agents.facts.workload import MODEL, NOTES, OBSERVED, PARALLELISM, Model, Observed, Parallelism
 from tests.webapp.diagnosis.building import EIGHT, matrix, sourced
@@ -50,27 +42,17 @@ WORDS = (
 
 def _as_i440fx_shows_it() -> TopologyMatrix:
     """PIX among the last four, PHB elsewhere, no NUMA node."""
-    rows = tuple(
-        tuple(None if a == b else "PIX" if min(a, b) >= 4 else "PHB" for b in range(8))
-        for a in range(8)
-    )
+    rows = tuple(tuple(None if a == b else "PIX" if min(a, b) >= 4 else "PHB" for b in range(8)) for a in range(8))
     return TopologyMatrix(tuple(f"GPU{i}" for i in range(8)), rows, numa_affinity=(None,) * 8)
 
 
 def _first() -> list[Sourced]:
     said = (Observed(1, (11.0, 11.0)), Observed(64, (211.0, 250.0), (485.0, 485.0)))
     model = Model("GLM-5-NVFP4", 78, 6144, 2, total_params=744e9, weight_bytes=(410e9, 440e9))
-    return sourced(
-        NOTES.known(WORDS),
-        OBSERVED.known(said),
-        MODEL.known(model),
-        PARALLELISM.known(Parallelism(tp=8)),
-    )
+    return sourced(NOTES.known(WORDS), OBSERVED.known(said), MODEL.known(model), PARALLELISM.known(Parallelism(tp=8)))
 
 
-def _guest(
-    board: MachineType = MachineType.I440FX, *more: Reading[Any], epoch: int = 0
-) -> list[Sourced]:
+def _guest(board: MachineType = MachineType.I440FX, *more: Reading[Any], epoch: int = 0) -> list[Sourced]:
     ns = matrix(8, P2pCode.NS)
     return sourced(
         VIRT_KIND.known("kvm", lines=(1,)),

@@ -56,16 +56,12 @@ def test_three_pastes_of_one_run_show_no_gain() -> None:
     on = [Sourced(NCCL_TRANSPORTS.known(NcclTransports(p2p=16), lines=(1,)), "log@1", 1)]
     guest = [Sourced(r, f"{r.fact_id}@0", 0) for r in kvm_guest()]
     runs = [served(11.0, 0, n) for n in range(3)] + [served(12.0, 1, n) for n in range(3)]
-    gate = next(
-        g for g in diagnose(Facts.of([*guest, *off, *on, *runs])).ladder if g.gate == "worth"
-    )
+    gate = next(g for g in diagnose(Facts.of([*guest, *off, *on, *runs])).ladder if g.gate == "worth")
     assert gate.state == "unknown"
     assert "fewer than 3 runs" in gate.why
     runs = [served(11.0 + n / 100, 0, n) for n in range(3)]
     runs += [served(12.0 + n / 100, 1, n) for n in range(3)]
-    gate = next(
-        g for g in diagnose(Facts.of([*guest, *off, *on, *runs])).ladder if g.gate == "worth"
-    )
+    gate = next(g for g in diagnose(Facts.of([*guest, *off, *on, *runs])).ladder if g.gate == "worth")
     assert gate.state == "pass"
 
 

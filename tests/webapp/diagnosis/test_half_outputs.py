@@ -70,10 +70,7 @@ def test_two_parts_of_one_matrix_contradict_nothing() -> None:
 
 
 def test_a_cut_list_of_gpus_loses_none_that_the_driver_s_matrix_names() -> None:
-    cut: list[Reading[Any]] = [
-        GPU_COUNT_SMI.known(3, lines=(1,)),
-        GPUS.known(EIGHT[:3], lines=(1,)),
-    ]
+    cut: list[Reading[Any]] = [GPU_COUNT_SMI.known(3, lines=(1,)), GPUS.known(EIGHT[:3], lines=(1,))]
     bus = GPU_COUNT_PCI.known(8, lines=(1,))
     assert verdict("gpu_lost", *cut, bus).kind == "supported"
     read = P2P_READ.known(matrix(8, P2pCode.NS), lines=(2,))

@@ -23,13 +23,7 @@ def case(comm_high: float, *gates: Gate) -> Case:
 
 @pytest.mark.parametrize(
     ("comm_high", "words"),
-    [
-        (4, "a twentieth"),
-        (33, "a third"),
-        (34, "two fifths"),
-        (49, "half"),
-        (80, "perhaps most"),
-    ],
+    [(4, "a twentieth"), (33, "a third"), (34, "two fifths"), (49, "half"), (80, "perhaps most")],
 )
 def test_a_share_is_named_by_what_is_above_it(comm_high: float, words: str) -> None:
     assert words in headline(case(comm_high, REFUSED))
@@ -43,8 +37,7 @@ def test_an_open_nvlink_is_not_called_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "words"),
-    [("hang", "hang"), ("false_p2p_grant", "switch it off"), ("gpu_lost", "do not answer")],
+    ("verdict", "words"), [("hang", "hang"), ("false_p2p_grant", "switch it off"), ("gpu_lost", "do not answer")]
 )
 def test_what_is_broken_comes_before_any_question_of_speed(verdict: str, words: str) -> None:
     found = replace(case(33, REFUSED), verdicts={verdict: Verdict(VerdictKind.SUPPORTED)})
@@ -53,9 +46,7 @@ def test_what_is_broken_comes_before_any_question_of_speed(verdict: str, words: 
 
 def test_an_allowance_is_not_a_delivery() -> None:
     ok = P2pMatrix(("GPU0", "GPU1"), ((None, P2pCode.OK), (P2pCode.OK, None)))
-    found = diagnose(
-        Facts.of([Sourced(P2P_READ.known(ok), "r"), Sourced(P2P_WRITE.known(ok), "w")])
-    )
+    found = diagnose(Facts.of([Sourced(P2P_READ.known(ok), "r"), Sourced(P2P_WRITE.known(ok), "w")]))
     assert found.headline.endswith("whether the bytes arrive was not checked.")
 
 

@@ -54,9 +54,7 @@ def _placed(node: int | None) -> Reading[Any]:
     return GPU_NUMA.known(tuple(GpuNuma(f"GPU{i}", node) for i in range(8)), lines=(1,))
 
 
-NO_SPACE = BAR_FAILURES.known(
-    (BarFailure("0000:01:00.0", 1, "can't assign; no space"),), lines=(7,)
-)
+NO_SPACE = BAR_FAILURES.known((BarFailure("0000:01:00.0", 1, "can't assign; no space"),), lines=(7,))
 
 CASES: dict[str, dict[str, Given]] = {
     "bar_space_shortage": {
@@ -69,11 +67,7 @@ CASES: dict[str, dict[str, Given]] = {
         "refuted": [*_counts(8, 8)],
         "open": [GPU_COUNT_SMI.known(8, lines=(1,))],
     },
-    "pcie_link_degraded": {
-        "supported": [_links(5, 8, 0)],
-        "refuted": [_links(5, 16, 0)],
-        "open": [_links(1, 16, 0)],
-    },
+    "pcie_link_degraded": {"supported": [_links(5, 8, 0)], "refuted": [_links(5, 16, 0)], "open": [_links(1, 16, 0)]},
     "numa_misplacement": {
         "supported": [_nodes(2), _placed(None)],
         "refuted": [_nodes(2), _placed(1)],
@@ -93,9 +87,7 @@ def test_a_case_decides(hypothesis_id: str, kind: str) -> None:
 def test_forty_bits_are_too_few_for_eight_large_cards() -> None:
     gpus = GPUS.known(tuple(replace(gpu, vram_mib=97887) for gpu in EIGHT[:2]), lines=(1,))
     given = [gpus, *_counts(2, 8), MEMORY_MIB.known(442368, lines=(1,))]
-    assert (
-        verdict("bar_space_shortage", *given, PHYS_BITS.known(40, lines=(1,))).kind == "supported"
-    )
+    assert verdict("bar_space_shortage", *given, PHYS_BITS.known(40, lines=(1,))).kind == "supported"
     assert verdict("bar_space_shortage", *given, PHYS_BITS.known(46, lines=(1,))).kind == "open"
 
 
@@ -103,12 +95,8 @@ def test_slow_links_count_only_under_load() -> None:
     assert verdict("pcie_link_degraded", _links(4, 16, 100)).kind == "supported"
 
 
-@pytest.mark.parametrize(
-    ("gen", "looks", "kind"), [(5, 20, "refuted"), (3, 20, "supported"), (3, 1, "open")]
-)
-def test_the_best_that_a_measurement_saw_decides_over_an_idle_link(
-    gen: int, looks: int, kind: str
-) -> None:
+@pytest.mark.parametrize(("gen", "looks", "kind"), [(5, 20, "refuted"), (3, 20, "supported"), (3, 1, "open")])
+def test_the_best_that_a_measurement_saw_decides_over_an_idle_link(gen: int, looks: int, kind: str) -> None:
     seen = tuple(GpuTelemetry(str(i), looks, pcie_gen=gen, pcie_width=16) for i in range(8))
     got = verdict("pcie_link_degraded", _links(1, 16, 0), TELEMETRY.known(seen, lines=(2,)))
     assert got.kind == kind
@@ -122,9 +110,7 @@ def test_the_best_that_a_measurement_saw_decides_over_an_idle_link(
         ("software power cap", 90.0, "open"),
     ],
 )
-def test_what_held_the_clocks_back_while_it_was_measured(
-    reason: str, share: float, kind: str
-) -> None:
+def test_what_held_the_clocks_back_while_it_was_measured(reason: str, share: float, kind: str) -> None:
     seen = GpuTelemetry("0", 20, throttle_reasons=(reason,), throttled_percent=share)
     got = verdict("power_or_thermal_limit", TELEMETRY.known((seen,), lines=(2,)))
     assert got.kind == kind

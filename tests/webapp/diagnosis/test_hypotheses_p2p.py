@@ -25,8 +25,7 @@ Given = Sequence[Reading[Any] | Bound]
 NS, OK, CNS = P2pCode.NS, P2pCode.OK, P2pCode.CNS
 BARE = VIRT_KIND.known("none", lines=(1,))
 SHARED = GPU_PATHS.known(
-    tuple(GpuPath(f"0000:0{i}:00.0", "0000:00", "0000:00:01.0", "0000:01:00.0") for i in range(2)),
-    lines=(1,),
+    tuple(GpuPath(f"0000:0{i}:00.0", "0000:00", "0000:00:01.0", "0000:01:00.0") for i in range(2)), lines=(1,)
 )
 APART = GPU_PATHS.known(
     tuple(GpuPath(f"0000:{i}1:00.0", f"0000:{i}0", f"0000:{i}0:01.1") for i in range(8)), lines=(1,)
@@ -74,10 +73,7 @@ CASES: dict[str, dict[str, Given]] = {
         "open": [*kvm_guest(OK, 2)],
     },
     "p2p_unsupported_gpu": {
-        "supported": [
-            _gpus(name="NVIDIA GeForce RTX 4090"),
-            P2P_READ.known(matrix(8, CNS), lines=(1,)),
-        ],
+        "supported": [_gpus(name="NVIDIA GeForce RTX 4090"), P2P_READ.known(matrix(8, CNS), lines=(1,))],
         "refuted": [_gpus(name="NVIDIA RTX PRO 6000 Blackwell Server Edition")],
         "open": [*kvm_guest(NS)],
     },

@@ -60,12 +60,7 @@ def _model(hidden: int = 6144) -> Reading[Any]:
 
 CASES: dict[str, dict[str, Given]] = {
     "compute_bound": {
-        "supported": [
-            SEEN,
-            _profile(moe_ms=80, gaps_ms=10),
-            SINGLE,
-            replace(BATCH, step_ms=(4000, 4000)),
-        ],
+        "supported": [SEEN, _profile(moe_ms=80, gaps_ms=10), SINGLE, replace(BATCH, step_ms=(4000, 4000))],
         "refuted": [_profile(moe_ms=20, nccl_ms=30, gaps_ms=40)],
         "open": [SEEN, _gpus(100, 330.0), SINGLE, BATCH],
     },
@@ -144,10 +139,7 @@ def test_graphs_off_speak_for_launches_but_prove_nothing() -> None:
 def test_measured_launches_say_how_many_it_would_take() -> None:
     operation = tuple(
         LaunchRow(Work.OPERATION, "0", Figures(time_us, timing, method))
-        for time_us, timing, method in (
-            (5.0, Timing.HOST_SYNC, "no_wait"),
-            (1.5, Timing.DEVICE, "graph"),
-        )
+        for time_us, timing, method in ((5.0, Timing.HOST_SYNC, "no_wait"), (1.5, Timing.DEVICE, "graph"))
     )
     launch = LAUNCH.known(LaunchResult(operation), lines=(2,))
     model = MODEL.known(Model(layers=87), lines=(1,))

@@ -9,56 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.facts import Reading
-from agents.facts.bench import (
-    ALLREDUCE,
-    DELIVERY,
-    SERVING,
-    AllReduceResult,
-    AllReduceRow,
-    DeliveryResult,
-    ServingRow,
-)
-from agents.facts.gpu import (
-    CLIQUE_CAPABILITY,
-    FABRIC,
-    GPU_COUNT_PCI,
-    GPU_COUNT_SMI,
-    GPUS,
-    Clique,
-    Fabric,
-)
+from agents.facts.bench import ALLREDUCE, DELIVERY, SERVING, AllReduceResult, AllReduceRow, DeliveryResult, ServingRow
+from agents.facts.gpu import CLIQUE_CAPABILITY, FABRIC, GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS, Clique, Fabric
 from agents.facts.host import PLATFORM, VFIO_BACKEND, VFIO_ERRORS, Platform, VfioBackend, VfioError
 from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
-from agents.facts.p2p import (
-    P2P_NVLINK,
-    P2P_PCIE,
-    P2P_READ,
-    P2P_WRITE,
-    TOPOLOGY,
-    P2pCode,
-)
+from agents.facts.p2p import P2P_NVLINK, P2P_PCIE, P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode
 from agents.facts.platform import VIRT_KIND
-from agents.facts.vm import (
-    VM_ARGS,
-    VM_CLIQUE,
-    VM_HOSTPCI,
-    VM_ID,
-    VM_QEMU_ARGS,
-    HostPci,
-    QemuCommand,
-    QemuDevice,
-)
+from agents.facts.vm import VM_ARGS, VM_CLIQUE, VM_HOSTPCI, VM_ID, VM_QEMU_ARGS, HostPci, QemuCommand, QemuDevice
 from agents.facts.workload import OBSERVED, PARALLELISM, Observed, Parallelism
 from agents.parsing import topo_p2p
 from tests.corpus import MEASUREMENTS, needs_corpus
-from tests.webapp.diagnosis.building import (
-    EIGHT,
-    facts_of,
-    kvm_guest,
-    matrix,
-    sourced,
-    topology,
-)
+from tests.webapp.diagnosis.building import EIGHT, facts_of, kvm_guest, matrix, sourced, topology
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.ladder import GATES, judge_ladder
@@ -89,11 +50,7 @@ def test_first_measurements_alone_leave_every_gate_unknown() -> None:
 
 
 @pytest.mark.parametrize(
-    "reading",
-    [
-        GPUS.known(EIGHT[:1], lines=(1,)),
-        PARALLELISM.known(Parallelism(tp=1), lines=(1,)),
-    ],
+    "reading", [GPUS.known(EIGHT[:1], lines=(1,)), PARALLELISM.known(Parallelism(tp=1), lines=(1,))]
 )
 def test_one_gpu_or_tensor_parallel_1_has_no_ladder(reading: Reading[Any]) -> None:
     assert _states(reading) == dict.fromkeys(ORDER, "not_applicable")
@@ -143,9 +100,7 @@ def test_a_matrix_of_ok_is_not_a_delivery() -> None:
 
 def test_the_clique_in_config_space_decides() -> None:
     def seen(*ids: int | None) -> Reading[Any]:
-        found = tuple(
-            Clique(f"0000:0{i}:00.0", c, 0xC8 if c is not None else None) for i, c in enumerate(ids)
-        )
+        found = tuple(Clique(f"0000:0{i}:00.0", c, 0xC8 if c is not None else None) for i, c in enumerate(ids))
         return CLIQUE_CAPABILITY.known(found, lines=(9,))
 
     guest = kvm_guest(P2pCode.NS, 2)
@@ -172,24 +127,17 @@ def test_the_running_line_then_the_config() -> None:
     assert _gate("granted", *guest, running(None, None)).state is GateState.FAIL
     cut = replace(running(None, None), missing=("the whole command line",))
     assert _gate("granted", *guest, cut).state is GateState.UNKNOWN
-    config: list[Reading[Any]] = [
-        VM_ARGS.absent("no args", lines=(4,)),
-        VM_CLIQUE.absent("no args", lines=(4,)),
-    ]
+    config: list[Reading[Any]] = [VM_ARGS.absent("no args", lines=(4,)), VM_CLIQUE.absent("no args", lines=(4,))]
     gate = _gate("granted", *guest, *config)
     assert gate.state is GateState.FAIL
     assert "VM 128’s configuration has no args" in gate.why
 
 
 @pytest.mark.parametrize(
-    "devices",
-    [VM_HOSTPCI.absent("no hostpci"), VM_HOSTPCI.known((HostPci(0, mapping="gpu"),), lines=(2,))],
+    "devices", [VM_HOSTPCI.absent("no hostpci"), VM_HOSTPCI.known((HostPci(0, mapping="gpu"),), lines=(2,))]
 )
 def test_a_vm_with_fewer_than_two_devices_has_nothing_to_grant(devices: Reading[Any]) -> None:
-    config: list[Reading[Any]] = [
-        VM_ARGS.absent("no args", lines=(4,)),
-        VM_CLIQUE.absent("no args", lines=(4,)),
-    ]
+    config: list[Reading[Any]] = [VM_ARGS.absent("no args", lines=(4,)), VM_CLIQUE.absent("no args", lines=(4,))]
     assert _gate("granted", TP8, devices, *config).state is GateState.UNKNOWN
 
 
@@ -210,10 +158,7 @@ def test_without_kvm_there_is_no_clique_to_grant(kind: str) -> None:
 
 
 def test_a_verdict_from_before_the_drivers_answer_changed_is_none() -> None:
-    absent: list[Reading[Any]] = [
-        VM_ARGS.absent("no args", lines=(4,)),
-        VM_CLIQUE.absent("no args", lines=(4,)),
-    ]
+    absent: list[Reading[Any]] = [VM_ARGS.absent("no args", lines=(4,)), VM_CLIQUE.absent("no args", lines=(4,))]
     shm = NCCL_TRANSPORTS.known(NcclTransports(shm=8), lines=(5,))
     before = sourced(*kvm_guest(P2pCode.NS), *absent, shm)
     still = Facts.of([*before, *sourced(*kvm_guest(P2pCode.NS), epoch=1)])
@@ -245,10 +190,7 @@ def test_a_verified_copy_counts_for_the_fabric_only_without_a_vm() -> None:
     assert _of(facts_of(*guest, right), "fabric").state is GateState.UNKNOWN
     live = sourced(VIRT_KIND.known("none", lines=(1,)), right)
     assert _of(Facts.of([*live, *sourced(*guest, epoch=1)]), "fabric").state is GateState.PASS
-    bad = sourced(
-        VIRT_KIND.known("none", lines=(1,)),
-        DELIVERY.known(DeliveryResult({"0->1": False}), lines=(1,)),
-    )
+    bad = sourced(VIRT_KIND.known("none", lines=(1,)), DELIVERY.known(DeliveryResult({"0->1": False}), lines=(1,)))
     assert _of(Facts.of([*bad, *sourced(*guest, epoch=1)]), "fabric").state is GateState.FAIL
 
 
@@ -401,10 +343,7 @@ def test_a_guest_with_nvlink_is_healthy_though_pcie_says_ns() -> None:
 @pytest.mark.parametrize("fabric", [Fabric("In Progress"), Fabric("Completed", "Route Unhealthy")])
 def test_a_fabric_that_is_not_up_fails(fabric: Fabric) -> None:
     ns = matrix(4, P2pCode.NS)
-    readings: list[Reading[Any]] = [
-        FABRIC.known(fabric, lines=(4,)),
-        P2P_READ.known(ns, lines=(1,)),
-    ]
+    readings: list[Reading[Any]] = [FABRIC.known(fabric, lines=(4,)), P2P_READ.known(ns, lines=(1,))]
     assert _gate("fabric", *readings, path=Path.NVLINK).state is GateState.FAIL
     assert _gate("driver", *readings, path=Path.NVLINK).state is GateState.FAIL
 
@@ -448,9 +387,7 @@ def test_a_captured_nvlink_guest_shows_nothing_failed() -> None:
     link=st.sampled_from(["PHB", "NV4", "SYS"]),
     kind=st.sampled_from(["kvm", "qemu", "none", "vmware", "docker", ""]),
 )
-def test_a_pass_or_fail_always_has_evidence(
-    size: int, reads: P2pCode, writes: P2pCode, link: str, kind: str
-) -> None:
+def test_a_pass_or_fail_always_has_evidence(size: int, reads: P2pCode, writes: P2pCode, link: str, kind: str) -> None:
     ladder = judge_ladder(
         facts_of(
             VIRT_KIND.known(kind, lines=(1,)),

@@ -143,9 +143,7 @@ def test_what_hides_kvm(vm: Vm) -> None:
 
 
 def test_the_running_line_counts_before_the_config() -> None:
-    command = QemuCommand(
-        301, True, "pc-i440fx-10.1", UUID, "host", (QemuDevice("hostpci0", None),)
-    )
+    command = QemuCommand(301, True, "pc-i440fx-10.1", UUID, "host", (QemuDevice("hostpci0", None),))
     configured = replace(PLAIN, args="-set device.hostpci0.x-nv-gpudirect-clique=0", machine="q35")
     facts = with_vm(_case(configured, command=command))
     assert facts.kind(VM_CLIQUE) is ReadingKind.ABSENT

@@ -46,9 +46,7 @@ Test failed!
 def pasted(text: str, *, order: int = 100, epoch: int = 0) -> list[Sourced]:
     items = read_raw(text.encode(), role=None).items
     return [
-        Sourced(reading, f"{item.reader}@{order:012x}", epoch, order)
-        for item in items
-        for reading in item.readings
+        Sourced(reading, f"{item.reader}@{order:012x}", epoch, order) for item in items for reading in item.readings
     ]
 
 
@@ -82,9 +80,7 @@ def told(*items: Sourced) -> tuple[Diagnosis, Gate]:
         ("NVIDIA A100-SXM4-80GB", "NVIDIA H200 MIG 3g.71gb", False),
     ],
 )
-def test_a_pasted_check_counts_on_its_own_cards_alone(
-    card: str | None, header: str, own: bool
-) -> None:
+def test_a_pasted_check_counts_on_its_own_cards_alone(card: str | None, header: str, own: bool) -> None:
     result, gate = told(*guest(card), *pasted(PRINTED.replace(CARDS, header)))
     assert gate.state is (GateState.PASS if own else GateState.UNKNOWN)
     assert gate.evidence
@@ -133,9 +129,7 @@ def test_a_cpu_that_played_the_gpus_says_so() -> None:
 
 
 @pytest.mark.parametrize(("card", "state"), [("H200", GateState.PASS), ("L40S", GateState.UNKNOWN)])
-def test_a_check_without_a_vm_proves_only_its_own_machines_hardware(
-    card: str, state: GateState
-) -> None:
+def test_a_check_without_a_vm_proves_only_its_own_machines_hardware(card: str, state: GateState) -> None:
     bare = sourced(VIRT_KIND.known("none", lines=(1,)))
     facts = Facts.of([*bare, *pasted(PRINTED), *guest(f"NVIDIA {card}", epoch=1)])
     assert next(g for g in diagnose(facts).ladder if g.gate == "fabric").state is state
@@ -179,7 +173,5 @@ def test_a_log_with_what_this_driver_refuses_is_not_this_engine_s() -> None:
     assert (used.state, "which this driver refuses" in used.why) == (GateState.UNKNOWN, True)
     assert "refused_but_used" in {c.id for c in found.contradictions}
     shm = NCCL_TRANSPORTS.known(NcclTransports(shm=16), lines=(1,))
-    used = next(
-        g for g in diagnose(facts_of(*kvm_guest(P2pCode.NS), shm)).ladder if g.gate == "used"
-    )
+    used = next(g for g in diagnose(facts_of(*kvm_guest(P2pCode.NS), shm)).ladder if g.gate == "used")
     assert used.state is GateState.FAIL

@@ -11,9 +11,7 @@ from webapp.diagnosis.explain import for_an_engineer
 
 
 def test_the_page_to_print_holds_no_ids() -> None:
-    ids = re.compile(
-        "|".join(sorted({h.id for h in all_hypotheses() if "_" in h.id} | set(all_facts())))
-    )
+    ids = re.compile("|".join(sorted({h.id for h in all_hypotheses() if "_" in h.id} | set(all_facts()))))
     for stage in ("first", "guest", "host", "after"):
         for section in for_an_engineer(diagnosed(stage)):
             for text in (*(c.text for c in section.claims), *section.notes):

@@ -89,9 +89,7 @@ def said(*stages: Readings) -> Diagnosis:
         (([*counted(8), NO_SPACE],), "open"),  # which of both is newer is not known
     ],
 )
-def test_a_driver_that_lists_all_gpus_since_the_log_has_the_last_word(
-    stages: tuple[Readings, ...], kind: str
-) -> None:
+def test_a_driver_that_lists_all_gpus_since_the_log_has_the_last_word(stages: tuple[Readings, ...], kind: str) -> None:
     got = told("bar_space_shortage", *stages)
     assert got.kind == kind
     assert any("could not place" in claim.text for claim in got.for_)
@@ -150,12 +148,7 @@ def test_the_vm_s_newer_configuration_says_whether_kvm_is_hidden() -> None:
 
 def test_links_and_heat_of_before_a_change_are_not_those_of_now() -> None:
     watched = GpuTelemetry(
-        "0",
-        50,
-        pcie_gen=1,
-        pcie_width=16,
-        throttle_reasons=("hardware slowdown",),
-        throttled_percent=50.0,
+        "0", 50, pcie_gen=1, pcie_width=16, throttle_reasons=("hardware slowdown",), throttled_percent=50.0
     )
     old = TELEMETRY.known((watched,), lines=(9,))
     gpu = replace(
@@ -204,9 +197,7 @@ def test_a_refusal_with_a_clique_of_the_same_state_stays_one() -> None:
 
 def test_a_fabric_that_was_not_up_before_the_driver_allowed_nvlink() -> None:
     down = FABRIC.known(Fabric("In Progress"), lines=(1,))
-    allowed = [
-        f.known(matrix(8, P2pCode.OK), lines=(2,)) for f in (P2P_READ, P2P_WRITE, P2P_NVLINK)
-    ]
+    allowed = [f.known(matrix(8, P2pCode.OK), lines=(2,)) for f in (P2P_READ, P2P_WRITE, P2P_NVLINK)]
     cards = GPUS.known(EIGHT, lines=(3,))
     assert told("nvlink_fabric_down", [down, cards, *allowed]).kind == "supported"
     found = case([down, cards], allowed)
@@ -218,15 +209,10 @@ def test_a_fabric_that_was_not_up_before_the_driver_allowed_nvlink() -> None:
 
 def reduced(time_us: float, *, p2p: bool, transport: str) -> Reading[Any]:
     rows = (AllReduceRow(12288, time_us, 8, graph=True, wrong=0),)
-    return ALLREDUCE.known(
-        AllReduceResult(rows, p2p, environment={"transport": transport}), lines=(1,)
-    )
+    return ALLREDUCE.known(AllReduceResult(rows, p2p, environment={"transport": transport}), lines=(1,))
 
 
-WORK: Readings = [
-    MODEL.known(Model("m", 78, 6144, 2)),
-    PARALLELISM.known(Parallelism(tp=8)),
-]
+WORK: Readings = [MODEL.known(Model("m", 78, 6144, 2)), PARALLELISM.known(Parallelism(tp=8))]
 
 
 def test_all_reduces_of_before_a_change_do_not_widen_the_bound() -> None:

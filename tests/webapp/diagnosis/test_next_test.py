@@ -74,8 +74,7 @@ def test_they_are_ordered_by_what_they_could_decide_a_minute() -> None:
     costs = {name: (minutes, weight) for name, minutes, weight in _costs()}
     for scenario in SCENARIOS:
         rates = [
-            costs[test.id][1] * len(test.decides) / costs[test.id][0]
-            for test in diagnose(scenario.facts).next_tests
+            costs[test.id][1] * len(test.decides) / costs[test.id][0] for test in diagnose(scenario.facts).next_tests
         ]
         assert rates == sorted(rates, reverse=True), scenario.name
 

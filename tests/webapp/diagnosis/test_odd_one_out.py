@@ -18,9 +18,7 @@ from webapp.diagnosis.facts import Facts, Sourced
 
 
 def machine(*known: tuple[Fact[Any], Any]) -> Facts:
-    return Facts.of(
-        Sourced(fact.known(value), f"e{n}@0", 0, n) for n, (fact, value) in enumerate(known)
-    )
+    return Facts.of(Sourced(fact.known(value), f"e{n}@0", 0, n) for n, (fact, value) in enumerate(known))
 
 
 def row(comparison: Comparison, title: str) -> Row:
@@ -33,8 +31,7 @@ def standings(comparison: Comparison, title: str) -> list[str]:
 
 def drivers(*versions: str | None) -> dict[str, Facts]:
     return {
-        f"vm-{n}": machine((DRIVER_VERSION, version)) if version else machine()
-        for n, version in enumerate(versions)
+        f"vm-{n}": machine((DRIVER_VERSION, version)) if version else machine() for n, version in enumerate(versions)
     }
 
 
@@ -50,14 +47,10 @@ def drivers(*versions: str | None) -> dict[str, Facts]:
         (("580", "580", "580", "575", "570"), ["alike", "alike", "alike", "odd", "odd"]),
     ],
 )
-def test_the_odd_one_needs_a_majority(
-    versions: tuple[str | None, ...], expected: list[str]
-) -> None:
+def test_the_odd_one_needs_a_majority(versions: tuple[str | None, ...], expected: list[str]) -> None:
     found = compared(drivers(*versions))
     assert standings(found, "NVIDIA driver") == expected
-    assert [name for name, _ in found.odd] == [
-        f"vm-{n}" for n, standing in enumerate(expected) if standing == "odd"
-    ]
+    assert [name for name, _ in found.odd] == [f"vm-{n}" for n, standing in enumerate(expected) if standing == "odd"]
 
 
 def test_what_nobody_knows_is_no_row() -> None:
@@ -76,11 +69,7 @@ def test_figures_are_held_against_the_median_and_only_like_with_like() -> None:
     assert standings(found, title) == ["alike", "alike", "odd", "alike"]
     assert row(found, title).cells[2].text == "18.9 µs"
     assert row(found, title).cells[2].source == "e0@0"
-    other = {
-        "a": copies(3.4),
-        "b": copies(17.0, Timing.HOST_SYNC),
-        "c": copies(9.9, size_bytes=4096),
-    }
+    other = {"a": copies(3.4), "b": copies(17.0, Timing.HOST_SYNC), "c": copies(9.9, size_bytes=4096)}
     assert standings(compared(other), title) == ["alike", "unknown", "unknown"]
     assert standings(compared({"a": copies(3.4), "b": copies(9)}), title) == ["differs", "differs"]
 
@@ -94,11 +83,7 @@ def test_links_and_peer_answers_are_counted_over_all_pairs() -> None:
 
     ok, ns = P2pCode.OK, P2pCode.NS
     found = compared({"a": matrix(ns, ns), "b": matrix(ns, ns), "c": matrix(ok, ns)})
-    assert [c.text for c in row(found, "Peer reads of pairs").cells] == [
-        "2 × NS",
-        "2 × NS",
-        "1 × NS, 1 × OK",
-    ]
+    assert [c.text for c in row(found, "Peer reads of pairs").cells] == ["2 × NS", "2 × NS", "1 × NS, 1 × OK"]
     assert found.odd == (("c", ("Peer reads of pairs",)),)
     assert row(found, "PCIe links").usual == "2 × Gen5 x16"
 

@@ -10,15 +10,7 @@ import pytest
 from agents.facts import Reading
 from agents.facts.bench import DELIVERY, PROFILE, DeliveryResult, Profile
 from agents.facts.gpu import GPUS, Gpu
-from agents.facts.host import (
-    CPU_GOVERNOR,
-    GPU_PATHS,
-    HOST_CMDLINE,
-    VFIO_ERRORS,
-    CpuGovernor,
-    GpuPath,
-    VfioError,
-)
+from agents.facts.host import CPU_GOVERNOR, GPU_PATHS, HOST_CMDLINE, VFIO_ERRORS, CpuGovernor, GpuPath, VfioError
 from agents.facts.nccl import ENGINE, NCCL_ENV, Engine
 from agents.facts.p2p import P2pCode
 from agents.facts.platform import KERNEL_CMDLINE, MACHINE_TYPE, VIRT_KIND, MachineType
@@ -94,9 +86,7 @@ def judged(option: str, *readings: Reading[Any], supported: tuple[str, ...] = ()
 
 BARE = VIRT_KIND.known("none")
 KVM = VIRT_KIND.known("kvm")
-PRO = GPUS.known(
-    tuple(Gpu(i, "NVIDIA RTX PRO 6000 Blackwell Server Edition", mig=False) for i in range(8))
-)
+PRO = GPUS.known(tuple(Gpu(i, "NVIDIA RTX PRO 6000 Blackwell Server Edition", mig=False) for i in range(8)))
 FORCE = GPUS.known(tuple(Gpu(i, "NVIDIA GeForce RTX 3090", mig=False) for i in range(2)))
 
 
@@ -134,8 +124,7 @@ def test_what_is_unsafe_is_unsafe_everywhere(option: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "option",
-    ["cpu_host", "unhide_kvm", "q35_pcie", "pcie_without_q35", "hugepages", "lxc", "vnuma"],
+    "option", ["cpu_host", "unhide_kvm", "q35_pcie", "pcie_without_q35", "hugepages", "lxc", "vnuma"]
 )
 def test_what_a_vm_needs_has_no_effect_without_one(option: str) -> None:
     assert judged(option, BARE).status is S.NO_EFFECT
@@ -147,10 +136,7 @@ def test_hosts_options_are_the_admins_and_engine_options_the_operators() -> None
         assert (option.downtime is Restart.HOST) <= (option.actor is Actor.HOST_ADMIN)
 
 
-@pytest.mark.parametrize(
-    ("board", "status"),
-    [(MachineType.I440FX, S.BLOCKED), (MachineType.Q35, S.NO_EFFECT)],
-)
+@pytest.mark.parametrize(("board", "status"), [(MachineType.I440FX, S.BLOCKED), (MachineType.Q35, S.NO_EFFECT)])
 def test_pcie_alone_is_blocked_by_the_board(board: MachineType, status: OptionStatus) -> None:
     assert judged("pcie_without_q35", KVM, MACHINE_TYPE.known(board)).status is status
     assert judged("pcie_without_q35", KVM, VM_MACHINE.known(board)).status is status
@@ -223,9 +209,7 @@ def test_settings_that_are_there_are_done() -> None:
 
 
 def test_acs_matters_only_on_a_switch() -> None:
-    direct = GPU_PATHS.known(
-        (GpuPath("0000:01:00.0", "0000:00"), GpuPath("0000:21:00.0", "0000:20"))
-    )
+    direct = GPU_PATHS.known((GpuPath("0000:01:00.0", "0000:00"), GpuPath("0000:21:00.0", "0000:20")))
     assert judged("clear_acs_on_switch", direct).status is S.NO_EFFECT
     assert judged("clear_acs_on_switch", supported=("acs_detour",)).status is S.RECOMMENDED
 
@@ -239,9 +223,7 @@ GOVERNORS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("found", "missing", "status"), list(GOVERNORS.values()), ids=list(GOVERNORS)
-)
+@pytest.mark.parametrize(("found", "missing", "status"), list(GOVERNORS.values()), ids=list(GOVERNORS))
 def test_the_governor_is_done_where_every_cpu_was_seen_to_have_it(
     found: CpuGovernor, missing: tuple[str, ...], status: OptionStatus
 ) -> None:
@@ -278,8 +260,7 @@ def test_no_governor_to_set_is_not_the_same_as_one_that_was_not_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("weights", "status"),
-    [((410e9, 440e9), S.BLOCKED), ((200e9, 220e9), S.POSSIBLE), ((300e9, 400e9), S.POSSIBLE)],
+    ("weights", "status"), [((410e9, 440e9), S.BLOCKED), ((200e9, 220e9), S.POSSIBLE), ((300e9, 400e9), S.POSSIBLE)]
 )
 def test_a_subset_is_blocked_only_when_the_least_does_not_fit(
     weights: tuple[float, float], status: OptionStatus
@@ -302,9 +283,7 @@ def test_a_rented_hypervisor_takes_no_settings() -> None:
     assert "Amazon" in advice.why[0].text
 
 
-@pytest.mark.parametrize(
-    ("level", "status"), [("PHB", S.DONE), ("SYS", S.DONE), ("PXB", S.POSSIBLE)]
-)
+@pytest.mark.parametrize(("level", "status"), [("PHB", S.DONE), ("SYS", S.DONE), ("PXB", S.POSSIBLE)])
 def test_a_level_that_reaches_too_near_is_not_done(level: str, status: OptionStatus) -> None:
     facts = facts_of(NCCL_ENV.known({"NCCL_P2P_LEVEL": level}, lines=(1,)))
     assert OPTIONS["nccl_p2p_level"].judge(Case(facts, judge_ladder(facts))).status is status

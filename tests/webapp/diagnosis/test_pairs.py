@@ -17,10 +17,7 @@ FOUR = P2P_READ.known(matrix(4, P2pCode.NS), lines=(9,))
 
 
 def _listed(count: int, *missing: str) -> Readings:
-    return [
-        GPUS.known(EIGHT[:count], lines=(1,)),
-        GPU_COUNT_SMI.known(count, lines=(1,), missing=missing),
-    ]
+    return [GPUS.known(EIGHT[:count], lines=(1,)), GPU_COUNT_SMI.known(count, lines=(1,), missing=missing)]
 
 
 def _on_bus(count: int, *missing: str) -> Reading[int]:

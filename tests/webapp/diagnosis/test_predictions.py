@@ -8,22 +8,12 @@ from agents.facts.p2p import P2P_READ, P2pCode
 from webapp.diagnosis.claim import Basis, Range
 from webapp.diagnosis.compare.calibration import calibrated, wilson
 from webapp.diagnosis.compare.comparability import Comparability, Gate, Item, Standing
-from webapp.diagnosis.compare.predictions import (
-    Chosen,
-    Codes,
-    Score,
-    Seen,
-    Verdict,
-    p2p_scores,
-    throughput_score,
-)
+from webapp.diagnosis.compare.predictions import Chosen, Codes, Score, Seen, Verdict, p2p_scores, throughput_score
 
 OPEN = Comparability(Gate.COMPARABLE, "", ())
 NS, OK = (P2pCode.NS,), (P2pCode.OK,)
 Q35 = Chosen("q35_pcie", "q35", (1.0, 1.0), Basis.LITERATURE, ("vm.machine",))
-CLIQUE = Chosen(
-    "gpudirect_clique", "clique", (1.0, 1.49), Basis.INFERRED, ("vm.args", P2P_READ.id), P2pCode.OK
-)
+CLIQUE = Chosen("gpudirect_clique", "clique", (1.0, 1.49), Basis.INFERRED, ("vm.args", P2P_READ.id), P2pCode.OK)
 PROFILE = Chosen("engine_profile", "profile", None, Basis.MEASURED)
 BACKEND = Chosen("moe_backend", "backend", None, Basis.INFERRED, ("guest.engine",))
 
@@ -46,9 +36,7 @@ def strayed(*titles: str) -> Comparability:
         ((PROFILE,), Codes(NS, NS), []),
     ],
 )
-def test_the_drivers_answer(
-    options: tuple[Chosen, ...], codes: Codes | None, verdicts: list[Verdict]
-) -> None:
+def test_the_drivers_answer(options: tuple[Chosen, ...], codes: Codes | None, verdicts: list[Verdict]) -> None:
     assert [score.verdict for score in p2p_scores(options, codes, OPEN)] == verdicts
 
 

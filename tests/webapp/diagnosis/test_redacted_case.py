@@ -34,15 +34,9 @@ def _redacted(given: list[Given]) -> list[Given]:
 def test_nothing_of_the_diagnosis_is_lost(stage: str) -> None:
     given = list(gather([f"sample:kpro6@{stage}"], Access()))
     before, after = _diagnosed(given), _diagnosed(_redacted(given))
-    assert [(g.gate, g.path, g.state) for g in after.ladder] == [
-        (g.gate, g.path, g.state) for g in before.ladder
-    ]
-    assert {k: v.kind for k, v in after.verdicts.items()} == {
-        k: v.kind for k, v in before.verdicts.items()
-    }
-    assert {k: a.status for k, a in after.advice.items()} == {
-        k: a.status for k, a in before.advice.items()
-    }
+    assert [(g.gate, g.path, g.state) for g in after.ladder] == [(g.gate, g.path, g.state) for g in before.ladder]
+    assert {k: v.kind for k, v in after.verdicts.items()} == {k: v.kind for k, v in before.verdicts.items()}
+    assert {k: a.status for k, a in after.advice.items()} == {k: a.status for k, a in before.advice.items()}
 
 
 def test_the_samples_names_are_gone() -> None:

@@ -15,10 +15,7 @@ from webapp.diagnosis.reference.gpus import GPUS, gpu_spec
     ("printed", "name"),
     [
         ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "RTX PRO 6000 Blackwell Server"),
-        (
-            "NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition",
-            "RTX PRO 6000 Blackwell Max-Q",
-        ),
+        ("NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", "RTX PRO 6000 Blackwell Max-Q"),
         ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "RTX PRO 6000 Blackwell Workstation"),
         ("NVIDIA H200", "H200 SXM"),
         ("NVIDIA H200 NVL", "H200 NVL"),
@@ -59,32 +56,10 @@ def test_an_unknown_gpu_has_no_specification() -> None:
 def test_terms_are_unique_and_explained() -> None:
     assert len({term.term for term in GLOSSARY}) == len(GLOSSARY)
     assert all(len(term.text) > 40 for term in GLOSSARY)
-    own = {
-        "Agent",
-        "Basis",
-        "Benchmark",
-        "Bound",
-        "Collector",
-        "Decision",
-        "Event",
-        "Evidence",
-        "Fact",
-    }
-    own |= {
-        "Finding",
-        "Floor",
-        "Hypothesis",
-        "Ladder",
-        "Option",
-        "Phase",
-        "Probe",
-        "Reading",
-        "Review",
-    }
+    own = {"Agent", "Basis", "Benchmark", "Bound", "Collector", "Decision", "Event", "Evidence", "Fact"}
+    own |= {"Finding", "Floor", "Hypothesis", "Ladder", "Option", "Phase", "Probe", "Reading", "Review"}
     own |= {"A/B", "Gate", "Reconciler", "Run", "Session", "Step", "Target"}
-    assert {term.term for term in GLOSSARY if not term.source} <= own, (
-        "words of the field have a source"
-    )
+    assert {term.term for term in GLOSSARY if not term.source} <= own, "words of the field have a source"
 
 
 def test_nccls_own_figures() -> None:

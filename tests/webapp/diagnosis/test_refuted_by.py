@@ -123,11 +123,7 @@ def test_whatever_refutes_one_is_named_by_it() -> None:
 def test_machines_as_they_are_met_refute_most_of_them() -> None:
     """The others need a measurement or a look that no scenario has; their own case refutes them."""
     refuted = {name for name, where, _ in refuted_in_cases() if where != "its case"}
-    refuted |= {
-        name
-        for name, found in diagnosed("after").verdicts.items()
-        if found.kind is VerdictKind.REFUTED
-    }
+    refuted |= {name for name, found in diagnosed("after").verdicts.items() if found.kind is VerdictKind.REFUTED}
     assert {hypothesis.id for hypothesis in all_hypotheses()} - refuted == {
         "communication_latency_bound",
         "numa_misplacement",
@@ -154,13 +150,7 @@ def _model(hidden: int) -> Reading[Any]:
 
 
 def _busy(power_w: float, celsius: int) -> Reading[Any]:
-    gpu = replace(
-        EIGHT[0],
-        utilisation_percent=100,
-        power_w=power_w,
-        power_limit_w=600.0,
-        temperature_celsius=celsius,
-    )
+    gpu = replace(EIGHT[0], utilisation_percent=100, power_w=power_w, power_limit_w=600.0, temperature_celsius=celsius)
     return GPUS.known(tuple(replace(gpu, index=i) for i in range(8)), lines=(1,))
 
 
@@ -170,15 +160,9 @@ def _allowed(read_code: P2pCode, write_code: P2pCode) -> Given:
     return [*kept, *(fact.known(matrix(8, code), lines=(1,)) for fact, code in answers)]
 
 
-SLOWED = GpuTelemetry(
-    "0", 20, throttle_reasons=("hardware thermal slowdown",), throttled_percent=40.0
-)
+SLOWED = GpuTelemetry("0", 20, throttle_reasons=("hardware thermal slowdown",), throttled_percent=40.0)
 EDGES: list[tuple[str, Given, Given]] = [
-    (
-        "communication_latency_bound",
-        [_profile(nccl_ms=10, moe_ms=90)],
-        [_profile(nccl_ms=11, moe_ms=89)],
-    ),
+    ("communication_latency_bound", [_profile(nccl_ms=10, moe_ms=90)], [_profile(nccl_ms=11, moe_ms=89)]),
     ("launch_bound", [_profile(gaps_ms=10, moe_ms=90)], [_profile(gaps_ms=11, moe_ms=89)]),
     ("compute_bound", [_profile(moe_ms=50, gaps_ms=50)], [_profile(moe_ms=51, gaps_ms=49)]),
     ("communication_bandwidth_bound", [*_bound(64), _model(2047)], [*_bound(64), _model(2048)]),
@@ -187,16 +171,8 @@ EDGES: list[tuple[str, Given, Given]] = [
         [*_bound(64, comm_ms=(1.0, 10.0)), _model(4096)],
         [*_bound(64, comm_ms=(1.0, 11.0)), _model(4096)],
     ),
-    (
-        "communication_latency_bound",
-        _bound(1, comm_ms=(1.0, 10.0)),
-        _bound(1, comm_ms=(1.0, 11.0)),
-    ),
-    (
-        "memory_bandwidth_bound",
-        _bound(1, floor_ms=(1.0, 25.0)),
-        _bound(1, floor_ms=(1.0, 26.0)),
-    ),
+    ("communication_latency_bound", _bound(1, comm_ms=(1.0, 10.0)), _bound(1, comm_ms=(1.0, 11.0))),
+    ("memory_bandwidth_bound", _bound(1, floor_ms=(1.0, 25.0)), _bound(1, floor_ms=(1.0, 26.0))),
     (
         "p2p_unsupported_gpu",
         [GPUS.known((replace(EIGHT[0], name="NVIDIA L40S"),), lines=(1,))],
@@ -207,19 +183,12 @@ EDGES: list[tuple[str, Given, Given]] = [
     ),
     ("power_or_thermal_limit", [_busy(480.0, 84)], [_busy(481.0, 84)]),
     ("power_or_thermal_limit", [_busy(480.0, 84)], [_busy(480.0, 85)]),
-    (
-        "power_or_thermal_limit",
-        [_busy(480.0, 84)],
-        [_busy(480.0, 84), TELEMETRY.known((SLOWED,), lines=(1,))],
-    ),
+    ("power_or_thermal_limit", [_busy(480.0, 84)], [_busy(480.0, 84), TELEMETRY.known((SLOWED,), lines=(1,))]),
     ("p2p_denied_other", _allowed(P2pCode.OK, P2pCode.OK), _allowed(P2pCode.OK, P2pCode.NS)),
     ("p2p_denied_no_clique", _allowed(P2pCode.OK, P2pCode.OK), _allowed(P2pCode.OK, P2pCode.NS)),
     (
         "nvlink_fabric_down",
-        [
-            VIRT_KIND.known("none", lines=(1,)),
-            FABRIC.known(Fabric("Completed", "Success"), lines=(1,)),
-        ],
+        [VIRT_KIND.known("none", lines=(1,)), FABRIC.known(Fabric("Completed", "Success"), lines=(1,))],
         [VIRT_KIND.known("none", lines=(1,)), FABRIC.known(Fabric("In Progress"), lines=(1,))],
     ),
     (

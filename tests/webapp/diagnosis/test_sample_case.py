@@ -115,9 +115,7 @@ def test_first_nothing_is_known_of_p2p() -> None:
     assert "a kernel is running" in text(found, "utilisation_is_not_work")
     assert "55 %" in text(found, "utilisation_is_not_work")
     assert "52–53 %" in text(found, "utilisation_is_not_work")
-    assert "485 tok/s count input and output; output was 211–250" in text(
-        found, "total_is_not_output"
-    )
+    assert "485 tok/s count input and output; output was 211–250" in text(found, "total_is_not_output")
 
 
 def test_first_the_floor_is_known_and_communication_is_not() -> None:
@@ -164,9 +162,7 @@ def test_guest_a_single_stream_is_bounded() -> None:
     assert single.goal_reachable_by_p2p is False
     assert any("presumes shared memory or better" in a for a in single.assumes)
     assert "nccl_log" in {test.id for test in found.next_tests}
-    assert "100 tok/s at concurrency 1 is not reachable by P2P alone" in text(
-        found, "goal_not_by_p2p_alone"
-    )
+    assert "100 tok/s at concurrency 1 is not reachable by P2P alone" in text(found, "goal_not_by_p2p_alone")
 
 
 def test_guest_concurrency_64_is_bounded() -> None:
@@ -207,9 +203,7 @@ def test_guest_the_answer_in_one_line() -> None:
         "most a third of the step unless NCCL goes over the network."
     )
     assert "2.1–30.0 of 90.9 ms (estimated), unless NCCL goes over the network" in found.summary
-    assert "At least 55.3 ms is unexplained, and P2P alone does not reach the goal: profile" in (
-        found.summary
-    )
+    assert "At least 55.3 ms is unexplained, and P2P alone does not reach the goal: profile" in (found.summary)
 
 
 def test_no_clique_is_a_likely_cause_until_somebody_looked() -> None:
@@ -250,10 +244,7 @@ def test_the_figures_typed_are_listed_in_words() -> None:
     said = " ".join(typed(facts_at("guest")))
     for words in ("layers 78", "tensor parallel 8", "checkpoint 410–440 GB"):
         assert words in said
-    for words in (
-        "11 output tok/s at 1 request at once",
-        "485 tok/s in all at 64 requests at once",
-    ):
+    for words in ("11 output tok/s at 1 request at once", "485 tok/s in all at 64 requests at once"):
         assert words in said
     assert "goal 100 tok/s for a single stream" in said
     assert typed(Facts.of([])) == ()
@@ -304,11 +295,7 @@ def test_host_no_clique_is_granted() -> None:
         ("allow_unsafe_interrupts", OptionStatus.UNSAFE, "nothing to do with P2P"),
         ("nvidia_peermem", OptionStatus.NO_EFFECT, "does nothing"),
         ("pcie_without_q35", OptionStatus.BLOCKED, "“q35 machine model is not enabled”"),
-        (
-            "tp_subset",
-            OptionStatus.BLOCKED,
-            "410–440 GB of weights plus a reserve do not fit 4 × 96",
-        ),
+        ("tp_subset", OptionStatus.BLOCKED, "410–440 GB of weights plus a reserve do not fit 4 × 96"),
         ("tp_subset", OptionStatus.BLOCKED, "296 GB, is not this model"),
         ("tp4_pp2", OptionStatus.POSSIBLE, "single stream is likely slower"),
         ("cuda_toolkit_upgrade", OptionStatus.POSSIBLE, "the effect is not known"),
@@ -319,9 +306,7 @@ def test_host_no_clique_is_granted() -> None:
         ("q35_pcie", OptionStatus.POSSIBLE, "P2P status stays as it is"),
     ],
 )
-def test_host_every_approach_gets_its_answer(
-    option: str, expected: OptionStatus, words: str
-) -> None:
+def test_host_every_approach_gets_its_answer(option: str, expected: OptionStatus, words: str) -> None:
     advice = diagnosed("host").advice[option]
     assert advice.status is expected
     assert words in " | ".join(claim.text for claim in advice.why)

@@ -98,11 +98,7 @@ def test_p2p_is_never_said_to_work_unless_proven() -> None:
 
 
 def test_the_search_for_such_sentences_finds_them() -> None:
-    for text in (
-        "P2P works.",
-        "Peer-to-peer is up",
-        "The GPUs reach each other directly and it works",
-    ):
+    for text in ("P2P works.", "Peer-to-peer is up", "The GPUs reach each other directly and it works"):
         assert WORKS.search(text), text
         assert not DENIES.search(text), text
 
@@ -163,9 +159,7 @@ def test_a_manager_reads_one_paragraph_without_the_fields_words() -> None:
 def test_an_engineers_page_is_one_page() -> None:
     for name in NAMES:
         sections = for_an_engineer(result_of(name))
-        lines = [c.text for s in sections for c in s.claims] + [
-            n for s in sections for n in s.notes
-        ]
+        lines = [c.text for s in sections for c in s.claims] + [n for s in sections for n in s.notes]
         assert len(sections) == len({section.title for section in sections})
         assert 3 <= len(lines) <= 80
         assert all(section.claims or section.notes for section in sections)

@@ -47,23 +47,14 @@ def test_the_next_step_is_the_first_that_is_missing(runs: int, done: set[int]) -
     assert (step.number if step else None) == (missing[0] if missing else None)
 
 
-def measured(
-    planned: Plan, *, gain: float = 1.0, drift: float = 0.0, noise: float = 0.003, upto: int = 99
-) -> Trial:
+def measured(planned: Plan, *, gain: float = 1.0, drift: float = 0.0, noise: float = 0.003, upto: int = 99) -> Trial:
     """Runs of the plan in its order. drift: by what share each run is slower than the one before."""
     chance = random.Random(3)
     items = []
     for step in planned.steps[:upto]:
         factor = (1 + drift) ** step.number / (gain if step.arm is Arm.B else 1)
         rows = tuple(
-            CopyRow(
-                CopyPath.PEER,
-                "0",
-                "1",
-                size,
-                us * factor * (1 + chance.gauss(0, noise)),
-                Timing.DEVICE,
-            )
+            CopyRow(CopyPath.PEER, "0", "1", size, us * factor * (1 + chance.gauss(0, noise)), Timing.DEVICE)
             for size, us in SIZES.items()
         )
         source = f"bench.copy@{step.number}"
@@ -122,9 +113,7 @@ def test_a_run_without_its_neighbour_is_left_out() -> None:
         (
             step,
             Sourced(
-                COPY.known(
-                    CopyResult((CopyRow(CopyPath.PEER, "0", "1", 12288, 3.4, Timing.DEVICE),))
-                ),
+                COPY.known(CopyResult((CopyRow(CopyPath.PEER, "0", "1", 12288, 3.4, Timing.DEVICE),))),
                 f"s{step.number}",
                 0,
                 step.number,

@@ -22,9 +22,7 @@ def _parts(recorded: Profile, step_ms: float) -> dict[str, float]:
 
 def test_gaps_give_way_and_kernels_stay() -> None:
     parts = _parts(RECORDED, 0.33)
-    assert parts == pytest.approx(
-        {"nccl": 0.02, "attention": 0.03, "moe": 0.04, "other": 0.07, "gaps": 0.17}
-    )
+    assert parts == pytest.approx({"nccl": 0.02, "attention": 0.03, "moe": 0.04, "other": 0.07, "gaps": 0.17})
 
 
 def test_a_step_shorter_than_its_kernels_has_no_gaps() -> None:

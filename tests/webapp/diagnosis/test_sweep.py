@@ -90,8 +90,7 @@ def test_an_interval_excludes_one_exactly_where_an_arm_differs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "standing"),
-    [("hang", Standing.HANG), ("wrong", Standing.WRONG), ("failed", Standing.FAILED)],
+    ("outcome", "standing"), [("hang", Standing.HANG), ("wrong", Standing.WRONG), ("failed", Standing.FAILED)]
 )
 def test_an_arm_that_broke_is_never_advised_however_fast(outcome: str, standing: Standing) -> None:
     found = compare_sweep(result(factors={"proto_ll": 0.5}, outcomes={"proto_ll": outcome}))
@@ -229,9 +228,7 @@ def test_a_setting_that_was_measured_slower_is_not_left_possible() -> None:
     advice = advised("nccl_p2p_disable", session(factors={"p2p_off": 1.7}))
     assert advice.status is OptionStatus.NO_EFFECT
     assert "1.7" in advice.why[0].text
-    assert advised("nccl_p2p_disable", session(factors={"p2p_off": 0.7})).status is (
-        OptionStatus.RECOMMENDED
-    )
+    assert advised("nccl_p2p_disable", session(factors={"p2p_off": 0.7})).status is (OptionStatus.RECOMMENDED)
 
 
 def _allowed() -> tuple[Reading[Any], ...]:
@@ -240,10 +237,7 @@ def _allowed() -> tuple[Reading[Any], ...]:
 
 
 def test_p2p_that_only_a_raised_level_brings_shows_that_the_level_is_too_low() -> None:
-    how: dict[str, Any] = {
-        "factors": {"p2p_any_distance": 0.6},
-        "transports": {"p2p_any_distance": "P2P/CUMEM"},
-    }
+    how: dict[str, Any] = {"factors": {"p2p_any_distance": 0.6}, "transports": {"p2p_any_distance": "P2P/CUMEM"}}
     facts = session(*_allowed(), **how)
     verdict = nccl_level_too_low.assess(Case(facts, diagnose(facts).ladder))
     assert verdict.kind is VerdictKind.SUPPORTED

@@ -34,10 +34,7 @@ PAYLOADS = Path(__file__).resolve().parents[2] / "agents" / "payloads"
 AGAIN = Path(__file__).parent / "copy_repeats" / "two_h200_again.jsonl"
 SUMS = Path(__file__).parent / "sum_repeats"
 NVLINKED = (
-    GPUS.known(
-        tuple(Gpu(i, "NVIDIA H200", pcie_gen_max=5, pcie_width_max=16) for i in range(2)),
-        lines=(1,),
-    ),
+    GPUS.known(tuple(Gpu(i, "NVIDIA H200", pcie_gen_max=5, pcie_width_max=16) for i in range(2)), lines=(1,)),
     TOPOLOGY.known(topology(2, "NV18"), lines=(1,)),
 )
 

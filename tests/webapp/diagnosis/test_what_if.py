@@ -59,9 +59,7 @@ def test_fewer_ranks_take_fewer_steps() -> None:
 def test_drafts_that_are_accepted_make_the_step_longer_at_the_same_speed() -> None:
     found = what_if(_case(), draft_tokens=3, accepted=2.5)
     assert found.step_ms == pytest.approx((2.5e3 / 11, 2.5e3 / 11))
-    assert what_if(_case(), draft_tokens=3, accepted=(2.0, 3.0)).step_ms == pytest.approx(
-        (2e3 / 11, 3e3 / 11)
-    )
+    assert what_if(_case(), draft_tokens=3, accepted=(2.0, 3.0)).step_ms == pytest.approx((2e3 / 11, 3e3 / 11))
 
 
 def test_a_batch_between_two_observed_ones_lies_between_them() -> None:
@@ -101,14 +99,7 @@ def test_the_case_itself_stays_as_it_is() -> None:
     accepted=st.floats(1, 9),
 )
 def test_no_slider_makes_it_negative_or_a_gain_below_one(
-    batch: int,
-    layers: int,
-    per_layer: float,
-    hidden: int,
-    width: int,
-    tp: int,
-    draft: int,
-    accepted: float,
+    batch: int, layers: int, per_layer: float, hidden: int, width: int, tp: int, draft: int, accepted: float
 ) -> None:
     found = what_if(
         _case(),

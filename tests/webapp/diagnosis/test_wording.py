@@ -73,9 +73,7 @@ def test_every_text_of_the_sample_writes_its_ranges_alike(stage: str) -> None:
 
 def test_a_bound_s_division_is_written_out() -> None:
     (single, _) = diagnose(facts_at("host")).bounds
-    assert (
-        "at most 1.49 × without any communication is 90.9 ms ÷ (90.9 − 30.0) ms" in single.assumes
-    )
+    assert "at most 1.49 × without any communication is 90.9 ms ÷ (90.9 − 30.0) ms" in single.assumes
     one = next(text for text in single.assumes if text.startswith("an all-reduce takes"))
     assert "at most 14 copies of 13.7 µs in a row and 1.75 × 12 KiB at" in one
     assert one.split(" takes ")[1].startswith("13.7–192")

@@ -27,9 +27,7 @@ def test_ranges_are_a_number_or_two() -> None:
             "notes": "slow",
         }
     )
-    assert found["user.model"] == Model(
-        layers=78, weight_bytes=(410e9, 440e9), active_weight_bytes=(5e9, 5e9)
-    )
+    assert found["user.model"] == Model(layers=78, weight_bytes=(410e9, 440e9), active_weight_bytes=(5e9, 5e9))
     assert found["user.observed"] == (Observed(1, (11, 11)),)
     assert found["user.goal"] == Goal(total_tokens_per_s=1000)
     assert found["user.may_change"] == ("vm",)
@@ -72,9 +70,7 @@ def test_a_bad_key_or_value_is_named(data: dict[str, object], named: str) -> Non
             lambda inner: (
                 st.lists(inner, max_size=2)
                 | st.dictionaries(
-                    st.sampled_from(["layers", "tp", "concurrency", "text", "may_change"]),
-                    inner,
-                    max_size=2,
+                    st.sampled_from(["layers", "tp", "concurrency", "text", "may_change"]), inner, max_size=2
                 )
             ),
             max_leaves=6,

@@ -27,16 +27,9 @@ class Sent:
 
 @pytest.fixture
 def send(session_of_alice: DiagnosisSession, alice: User) -> Callable[..., Sent]:
-    def make(
-        hours: int = 24, phases: list[str] | None = None, purpose: str = "why it is slow"
-    ) -> Sent:
+    def make(hours: int = 24, phases: list[str] | None = None, purpose: str = "why it is slow") -> Sent:
         link, token = Link.make(
-            session_of_alice,
-            made_by=alice,
-            person="Erika",
-            purpose=purpose,
-            hours=hours,
-            phases=phases or [],
+            session_of_alice, made_by=alice, person="Erika", purpose=purpose, hours=hours, phases=phases or []
         )
         return Sent(link, token)
 

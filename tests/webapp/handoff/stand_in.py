@@ -65,25 +65,19 @@ HOSTS = {
     "pve7": {
         "qm": _QM,
         "pveversion": _PVE.format(
-            "7.4-1 (running kernel: 5.15.158-2-pve)",
-            "7.4-19 (running version: 7.4-19/f98bf8d4)",
-            "7.2.10-1",
+            "7.4-1 (running kernel: 5.15.158-2-pve)", "7.4-19 (running version: 7.4-19/f98bf8d4)", "7.2.10-1"
         ),
     },
     "pve8": {
         "qm": _QM,
         "pveversion": _PVE.format(
-            "8.4.0 (running kernel: 6.8.12-11-pve)",
-            "8.4.1 (running version: 8.4.1/2a5fa54a8503f96d)",
-            "9.2.0-6",
+            "8.4.0 (running kernel: 6.8.12-11-pve)", "8.4.1 (running version: 8.4.1/2a5fa54a8503f96d)", "9.2.0-6"
         ),
     },
     "pve9": {
         "qm": _QM,
         "pveversion": _PVE.format(
-            "9.0.0 (running kernel: 6.14.8-2-pve)",
-            "9.0.3 (running version: 9.0.3/025864202ebb6109)",
-            "10.0.2-4",
+            "9.0.0 (running kernel: 6.14.8-2-pve)", "9.0.3 (running version: 9.0.3/025864202ebb6109)", "10.0.2-4"
         ),
         "proxmox-boot-tool": "echo 'System currently booted with uefi'",
     },
@@ -98,9 +92,7 @@ exec "$@"
 INSIDE = ["unshare", "-m", "sh", "-c", _INSIDE, "sh"]
 
 
-def on_the_stand_in(
-    folder: Path, script: Path, *options: str, shell: str = "sh", host: str = "pve9"
-) -> bytes:
+def on_the_stand_in(folder: Path, script: Path, *options: str, shell: str = "sh", host: str = "pve9") -> bytes:
     """What the script prints there. Skips where no mount namespace can be made."""
     if shutil.which("unshare") is None or os.geteuid() != 0:
         pytest.skip("a stand-in host needs root and unshare")

@@ -45,15 +45,11 @@ def marks(sent: Sent, erika: Client, output: bytes) -> list[str]:
 
 
 def vms_of(sent: Sent) -> list[Any]:
-    found = StoredReading.objects.get(
-        evidence__session=sent.link.session, fact_id="host.vms", kind="known"
-    )
+    found = StoredReading.objects.get(evidence__session=sent.link.session, fact_id="host.vms", kind="known")
     return list(found.value or [])
 
 
-def test_from_the_script_to_evidence(
-    sent: Sent, erika: Client, script: Path, tmp_path: Path
-) -> None:
+def test_from_the_script_to_evidence(sent: Sent, erika: Client, script: Path, tmp_path: Path) -> None:
     output = on_the_stand_in(tmp_path, script)
     assert marks(sent, erika, output) == []
     page = erika.get(sent.page).content.decode()
@@ -80,9 +76,7 @@ def test_every_question_has_one_answer_however_often_it_was_sent(
     assert page.content.decode().count("llm-customer-one") == 1
 
 
-def test_the_script_in_place_of_what_it_prints_is_told(
-    sent: Sent, erika: Client, script: Path
-) -> None:
+def test_the_script_in_place_of_what_it_prints_is_told(sent: Sent, erika: Client, script: Path) -> None:
     page = erika.post(f"{sent.page}/answer", {"text": script.read_text()}, follow=True)
     text = page.content.decode()
     assert "This is the script itself" in text
@@ -100,9 +94,7 @@ def test_names_replaced_on_arrival_are_not_held_against_who_sent_them(
     assert not Answer.objects.get(link=sent.link).marks
 
 
-def test_which_vm_it_is_about_is_told_to_the_operator(
-    sent: Sent, erika: Client, operator: Client
-) -> None:
+def test_which_vm_it_is_about_is_told_to_the_operator(sent: Sent, erika: Client, operator: Client) -> None:
     erika.post(f"{sent.page}/questions", {"vm": "128 <b>llm</b>"})
     sent.link.session.refresh_from_db()
     assert "vm" not in sent.link.session.workload.get("host", {})
@@ -133,14 +125,10 @@ def test_an_unchanged_output_is_not_doubted_and_a_changed_one_is(
 
 def test_a_changed_script_is_told(sent: Sent, erika: Client, script: Path, tmp_path: Path) -> None:
     script.write_text(script.read_text().replace("cat /proc/cmdline", "echo root=/dev/sda1 ro"))
-    assert marks(sent, erika, on_the_stand_in(tmp_path, script)) == [
-        "The script was changed before it ran."
-    ]
+    assert marks(sent, erika, on_the_stand_in(tmp_path, script)) == ["The script was changed before it ran."]
 
 
-def test_another_sessions_script_and_a_strangers_are_told(
-    sent: Sent, erika: Client, bob: User, tmp_path: Path
-) -> None:
+def test_another_sessions_script_and_a_strangers_are_told(sent: Sent, erika: Client, bob: User, tmp_path: Path) -> None:
     other = collector_for(session_open(owner=bob, title="other"), View.HOST, handed_for(View.HOST))
     path = tmp_path / "other.sh"
     path.write_text(other.text)
@@ -157,9 +145,7 @@ def test_an_older_script_and_an_old_output_are_told(
     printed = re.search(rb"time=(\S+)", output)
     assert printed
     old = (datetime.now(UTC) - timedelta(days=3)).strftime("%Y-%m-%dT%H:%M:%SZ").encode()
-    assert marks(sent, erika, output.replace(printed[1], old)) == [
-        "It was printed 3 days before it was given."
-    ]
+    assert marks(sent, erika, output.replace(printed[1], old)) == ["It was printed 3 days before it was given."]
     monkeypatch.setattr("webapp.handoff.scripts._built_again", lambda *_: "what is made today")
     assert marks(sent, erika, output + b"\n")[0].startswith("It is from an older script")
 
@@ -201,9 +187,7 @@ def test_it_finds_the_vm_on_every_kind_of_host(
 ) -> None:
     output = on_the_stand_in(tmp_path, script, host=host)
     assert marks(sent, erika, output) == []
-    assert [(vm["name"], bool(vm["hostpci"])) for vm in vms_of(sent)] == [
-        ("llm-customer-one", True)
-    ]
+    assert [(vm["name"], bool(vm["hostpci"])) for vm in vms_of(sent)] == [("llm-customer-one", True)]
     kinds = StoredReading.objects.filter(evidence__session=sent.link.session)
     version = kinds.get(fact_id="host.pve_version")
     assert version.kind == ("unsupported" if host == "libvirt" else "known")

@@ -35,9 +35,7 @@ class Admin:
     """Who has nothing but the link's page and a shell on the host."""
 
     def __init__(self, case: DiagnosisSession, host: PveHost) -> None:
-        link, token = Link.make(
-            case, made_by=case.owner, person="Erika", purpose="x", hours=24, phases=["P2"]
-        )
+        link, token = Link.make(case, made_by=case.owner, person="Erika", purpose="x", hours=24, phases=["P2"])
         self.link, self.host, self.browser = link, host, Client()
         self.page = self.browser.get(f"/link/{token}").headers["Location"]
 
@@ -45,9 +43,7 @@ class Admin:
         """Downloads one script of P2, checks its sum as the page says, types what the page says last."""
         page = self.browser.get(self.page).content.decode()
         name = f"peerpath-host-P2-{act}-vm128.sh"
-        fetched = re.search(
-            rf"curl -fsSo {name} \S+(/fetch/[0-9a-f]{{64}})\necho \S+?(\w{{64}})", page
-        )
+        fetched = re.search(rf"curl -fsSo {name} \S+(/fetch/[0-9a-f]{{64}})\necho \S+?(\w{{64}})", page)
         assert fetched
         text = self.browser.get(fetched[1]).content.decode()
         assert hashlib.sha256(text.encode()).hexdigest() == fetched[2]

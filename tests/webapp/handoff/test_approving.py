@@ -97,9 +97,7 @@ def test_she_reads_the_record_and_her_word_is_the_second_persons(
     assert notice_of(event).text.startswith("Erika Muster approves decision 1")
 
 
-def test_a_link_that_may_not_approve_shows_and_takes_nothing(
-    send: Send, decision: Decision
-) -> None:
+def test_a_link_that_may_not_approve_shows_and_takes_nothing(send: Send, decision: Decision) -> None:
     sent = send(may_approve=False)
     erika = opened(sent)
     page = erika.get(sent.page).content.decode()
@@ -162,9 +160,7 @@ def test_all_links_together_are_one_person(
         ({"seen": "0" * 64}, "changed since you opened the page"),
     ],
 )
-def test_what_is_missing_is_asked_for(
-    send: Send, decision: Decision, word: dict[str, str], answer: str
-) -> None:
+def test_what_is_missing_is_asked_for(send: Send, decision: Decision, word: dict[str, str], answer: str) -> None:
     sent = send()
     assert answer in says(opened(sent), sent, decision, **word)
     assert not decision.approvals.exists()
@@ -197,9 +193,7 @@ def test_a_closed_link_takes_no_word(send: Send, decision: Decision, alice: User
     assert not decision.approvals.exists()
 
 
-def test_a_name_reads_as_it_is_written(
-    send: Send, decision: Decision, client: Client, alice: User
-) -> None:
+def test_a_name_reads_as_it_is_written(send: Send, decision: Decision, client: Client, alice: User) -> None:
     sent = send()
     says(opened(sent), sent, decision, name="\u202ebob<b>\x1b[2J")
     client.force_login(alice)
@@ -209,9 +203,7 @@ def test_a_name_reads_as_it_is_written(
     assert "bob<b>" not in record
 
 
-def test_the_operator_chooses_it_when_the_link_is_made(
-    session: DiagnosisSession, client: Client, alice: User
-) -> None:
+def test_the_operator_chooses_it_when_the_link_is_made(session: DiagnosisSession, client: Client, alice: User) -> None:
     client.force_login(alice)
     for typed, may in ({}, False), ({"may_approve": "1"}, True):
         made = client.post(f"/sessions/{session.pk}/links/make", {"person": "Erika", **typed})

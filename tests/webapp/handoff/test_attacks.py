@@ -29,12 +29,8 @@ def _sends(browser: Client, sent: Sent, name: str, raw: bytes) -> str:
     return str(answer.content.decode())
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1:1$(reboot)", "testserver@evil.example", "a b"]
-)
-def test_no_host_header_reaches_the_line_to_type(
-    sent: Sent, erika: Client, settings: Any, host: str
-) -> None:
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1:1$(reboot)", "testserver@evil.example", "a b"])
+def test_no_host_header_reaches_the_line_to_type(sent: Sent, erika: Client, settings: Any, host: str) -> None:
     assert erika.get(sent.page, headers={"Host": host}).status_code == 400
     settings.ALLOWED_HOSTS = ["*"]
     forwarded = {"X-Forwarded-Host": host, "X-Forwarded-Proto": "https", "Host": "evil.example"}
@@ -103,9 +99,7 @@ def test_what_unpacks_without_end_is_refused_quickly(sent: Sent, erika: Client, 
     assert kept < 60 * 2**20
 
 
-@pytest.mark.parametrize(
-    "name", ["<b>\u202etxt.exe", "\x1b[2Jhost.txt", "../../etc/passwd", "a\u2066b"]
-)
+@pytest.mark.parametrize("name", ["<b>\u202etxt.exe", "\x1b[2Jhost.txt", "../../etc/passwd", "a\u2066b"])
 def test_a_files_name_is_text_that_reads_as_it_is_written(
     sent: Sent, erika: Client, operator: Client, name: str
 ) -> None:
@@ -118,9 +112,7 @@ def test_a_files_name_is_text_that_reads_as_it_is_written(
         assert "<b>\u202e" not in text
 
 
-def test_what_a_paste_says_is_shown_without_what_turns_it_around(
-    sent: Sent, erika: Client, operator: Client
-) -> None:
+def test_what_a_paste_says_is_shown_without_what_turns_it_around(sent: Sent, erika: Client, operator: Client) -> None:
     name = "llm\u202eeno\u2066<q>\x1b]0;owned\x07x"
     config = f"### /etc/pve/qemu-server/128.conf\nname: {name}\nmachine: q35\nmemory: 2048\n"
     page = _sends(erika, sent, "host.txt", config.encode())

@@ -47,10 +47,7 @@ def host_of(values: Sequence[str]) -> str:
     lines = []
     for vmid in range(128, 128 + VMS):
         own = {key: next(left) for key in KEYS}
-        own |= {
-            "hostpci0": f"mapping={own['hostpci0']}",
-            "scsi0": f"{own['scsi0']}:vm-{vmid}-disk-0",
-        }
+        own |= {"hostpci0": f"mapping={own['hostpci0']}", "scsi0": f"{own['scsi0']}:vm-{vmid}-disk-0"}
         kept = [line for line in KPRO6.splitlines() if line.partition(":")[0] not in own]
         lines += [f"### /etc/pve/qemu-server/{vmid}.conf", *kept]
         lines += [f"{key}: {value}" for key, value in own.items()]

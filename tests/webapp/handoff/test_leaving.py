@@ -38,11 +38,7 @@ LEAVING = pytest.mark.parametrize("leaves", [removed, no_operator, shut_out])
 
 @LEAVING
 def test_a_link_opens_nothing_once_its_maker_may_not_ask(
-    sent: Sent,
-    erika: Client,
-    bob: User,
-    carol: User,
-    leaves: Callable[[DiagnosisSession, User, User], None],
+    sent: Sent, erika: Client, bob: User, carol: User, leaves: Callable[[DiagnosisSession, User, User], None]
 ) -> None:
     session, alice = sent.link.session, sent.link.made_by
     member_add(session, user=bob, added_by=carol)
@@ -111,9 +107,7 @@ def test_a_run_that_waits_is_not_begun_for_who_left(
         agent_for(target, User.objects.get(pk=alice.pk))
 
 
-def test_a_link_of_an_administrator_stops_with_the_right(
-    sent: Sent, erika: Client, carol: User
-) -> None:
+def test_a_link_of_an_administrator_stops_with_the_right(sent: Sent, erika: Client, carol: User) -> None:
     sent.link.made_by = carol
     sent.link.save()
     assert erika.get(sent.page).status_code == 200

@@ -53,9 +53,7 @@ def test_the_page_says_how_long_it_may_take_at_most(sent: Sent, erika: Client) -
     assert f"all of it would take {math.ceil(limits_min)} min" in page
 
 
-def test_the_page_shows_the_request_and_nothing_else_of_the_session(
-    sent: Sent, erika: Client
-) -> None:
+def test_the_page_shows_the_request_and_nothing_else_of_the_session(sent: Sent, erika: Client) -> None:
     session = sent.link.session
     session.workload = {"model": {"name": "A secret model"}, "host": {"why_vm": "a secret reason"}}
     session.symptom = session.own_words = "a secret symptom"
@@ -80,9 +78,7 @@ def expired(link: Link) -> None:
 
 
 @pytest.mark.parametrize("end", [closed, expired])
-def test_a_closed_link_opens_nothing_any_more(
-    sent: Sent, erika: Client, end: Callable[[Link], None]
-) -> None:
+def test_a_closed_link_opens_nothing_any_more(sent: Sent, erika: Client, end: Callable[[Link], None]) -> None:
     script = _script(erika, sent)
     assert Client().get(f"/fetch/{script.sha256}").status_code == 200
     end(sent.link)
@@ -102,9 +98,7 @@ def test_who_knows_only_the_pages_address_gets_nothing(sent: Sent) -> None:
     assert not sent.link.session.evidence.exists()
 
 
-def test_one_links_browser_does_not_reach_another_link(
-    sent: Sent, erika: Client, send: Callable[..., Sent]
-) -> None:
+def test_one_links_browser_does_not_reach_another_link(sent: Sent, erika: Client, send: Callable[..., Sent]) -> None:
     other = send()
     assert erika.get(other.page).status_code == 410
     erika.get(f"/link/{other.token}")
@@ -127,9 +121,7 @@ def test_guessing_is_slow_and_bars_no_right_link(sent: Sent, erika: Client) -> N
     assert elsewhere.get("/link/guess").status_code == 410
 
 
-def test_one_link_cannot_flood_a_session(
-    sent: Sent, erika: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_link_cannot_flood_a_session(sent: Sent, erika: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(throttle, "LARGEST_TOTAL_BYTES", 300)
     give(erika, sent)
     assert "ask for a new one" in give(erika, sent, b"$ uname -r\n" + b"6.14 " * 60)
@@ -219,9 +211,7 @@ def test_every_step_is_seen_and_told_once(sent: Sent, operator: Client) -> None:
     ]
 
 
-def test_what_comes_after_accepting_is_to_be_looked_at_again(
-    sent: Sent, erika: Client, operator: Client
-) -> None:
+def test_what_comes_after_accepting_is_to_be_looked_at_again(sent: Sent, erika: Client, operator: Client) -> None:
     accept = f"/sessions/{sent.link.session_id}/links/{sent.link.pk}/accept"
     operator.post(accept)
     assert "accepted" not in _reached(sent)  # there is nothing to accept yet
@@ -232,9 +222,7 @@ def test_what_comes_after_accepting_is_to_be_looked_at_again(
     assert "accepted" not in _reached(sent)
 
 
-def test_the_operators_card_polls_and_is_quiet_when_nothing_is_new(
-    sent: Sent, erika: Client, operator: Client
-) -> None:
+def test_the_operators_card_polls_and_is_quiet_when_nothing_is_new(sent: Sent, erika: Client, operator: Client) -> None:
     page = f"/sessions/{sent.link.session_id}/links"
     first = operator.get(page, headers={"HX-Request": "true"}).content.decode()
     found = re.search(r"seen=([^\"]+)\"", first)
@@ -292,11 +280,7 @@ def test_the_same_bytes_again_count_once(sent: Sent, erika: Client) -> None:
 
 
 def test_her_answers_reach_the_operator(sent: Sent, erika: Client) -> None:
-    answers = {
-        "host_root": "yes",
-        "why_vm": "house <b>rule",
-        "may_change": ["vm", "rm -rf", "host"],
-    }
+    answers = {"host_root": "yes", "why_vm": "house <b>rule", "may_change": ["vm", "rm -rf", "host"]}
     page = erika.post(f"{sent.page}/questions", answers, follow=True).content.decode()
     assert "house &lt;b&gt;rule" in page
     session = DiagnosisSession.objects.get(pk=sent.link.session_id)
@@ -308,16 +292,10 @@ def test_her_answers_reach_the_operator(sent: Sent, erika: Client) -> None:
     assert session.version == 1
 
 
-@pytest.mark.parametrize(
-    "name", ["<script>alert(1)</script>", "`reboot`", "$(reboot)", '"><img src=x>']
-)
-def test_hostile_names_are_text_on_every_page(
-    sent: Sent, erika: Client, operator: Client, name: str
-) -> None:
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "`reboot`", "$(reboot)", '"><img src=x>'])
+def test_hostile_names_are_text_on_every_page(sent: Sent, erika: Client, operator: Client, name: str) -> None:
     listing = f"# qm list\n      VMID NAME  STATUS\n       128 {name}   running\n"
-    config = (
-        f"### /etc/pve/qemu-server/128.conf\nname: {name}\nargs: {name}\nhostpci0: mapping={name}\n"
-    )
+    config = f"### /etc/pve/qemu-server/128.conf\nname: {name}\nargs: {name}\nhostpci0: mapping={name}\n"
     page = give(erika, sent, (config + listing).encode())
     host = operator.get(f"/sessions/{sent.link.session_id}/host").content.decode()
     for text in (page, host):

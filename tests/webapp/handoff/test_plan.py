@@ -44,9 +44,7 @@ def _section(page: str, phase: str) -> str:
     return found[0]
 
 
-def test_the_plan_says_what_each_phase_would_do_and_what_to_type(
-    operator: Client, case: DiagnosisSession
-) -> None:
+def test_the_plan_says_what_each_phase_would_do_and_what_to_type(operator: Client, case: DiagnosisSession) -> None:
     page = _page(operator, f"/sessions/{case.pk}/plan")
     vm = _section(page, "P2")
     for words in ("Predicted effect", "the VM is stopped and started", "x-nv-gpudirect-clique"):
@@ -63,9 +61,7 @@ def test_the_plan_says_what_each_phase_would_do_and_what_to_type(
     assert "Download" not in ground
 
 
-@pytest.mark.parametrize(
-    ("cpu", "phase", "order"), [("kvm64", "P2", "host guest"), ("host", "P3", "guest host")]
-)
+@pytest.mark.parametrize(("cpu", "phase", "order"), [("kvm64", "P2", "host guest"), ("host", "P3", "guest host")])
 def test_both_machines_parts_stand_in_the_order_they_are_run(
     operator: Client, session_of_alice: DiagnosisSession, cpu: str, phase: str, order: str
 ) -> None:
@@ -90,9 +86,7 @@ index, name, pci.bus_id, mig.mode.current
 """
 
 
-def test_what_no_script_does_is_named_with_what_to_do(
-    operator: Client, session_of_alice: DiagnosisSession
-) -> None:
+def test_what_no_script_does_is_named_with_what_to_do(operator: Client, session_of_alice: DiagnosisSession) -> None:
     intake.take_text(session_of_alice, MIG_ON, user=session_of_alice.owner, view=View.GUEST)
     page = _page(operator, f"/sessions/{session_of_alice.pk}/plan")
     mig = re.search(r'(?s)<details[^>]*id="by-hand-disable_mig".*?</details>', page)
@@ -100,18 +94,12 @@ def test_what_no_script_does_is_named_with_what_to_do(
     for words in ("recommended", "nvidia-smi -mig 0", "MIG is on for 2 GPUs", "make the instances"):
         assert words in strip_tags(mig[0])
     diagnosis = session_diagnosis(session_of_alice)
-    worth = {
-        option.id
-        for option in all_options()
-        if diagnosis.advice[option.id].status in {"recommended", "possible"}
-    }
+    worth = {option.id for option in all_options() if diagnosis.advice[option.id].status in {"recommended", "possible"}}
     assert set(re.findall(r'id="by-hand-(\w+)"', page)) == worth - SCRIPTED
     assert {option.id for option in all_options()} > SCRIPTED
 
 
-def test_an_empty_session_has_no_scripts_for_the_host(
-    operator: Client, session_of_alice: DiagnosisSession
-) -> None:
+def test_an_empty_session_has_no_scripts_for_the_host(operator: Client, session_of_alice: DiagnosisSession) -> None:
     page = _page(operator, f"/sessions/{session_of_alice.pk}/plan")
     for phase in ("P0", "P2", "P3", "P4", "P5"):
         waits = phase != "P5"  # where nothing is carried out by a script
@@ -157,9 +145,7 @@ def _link(operator: Client, case: DiagnosisSession, **form: Any) -> tuple[Link, 
     return case.links.latest("asked_at"), hers
 
 
-def test_a_link_offers_the_phases_it_was_made_for_and_no_other(
-    operator: Client, case: DiagnosisSession
-) -> None:
+def test_a_link_offers_the_phases_it_was_made_for_and_no_other(operator: Client, case: DiagnosisSession) -> None:
     link, hers = _link(operator, case, phases=["P2", "P5", "P9"])
     assert link.phases == ["P2"]  # what has a script for the host
     page = _page(hers, f"/asked/{link.pk}")
@@ -176,9 +162,7 @@ def test_a_link_offers_the_phases_it_was_made_for_and_no_other(
     assert Client().get(f"/fetch/{sums[0]}").status_code == 404
 
 
-def test_what_a_phases_script_printed_comes_back_as_evidence(
-    operator: Client, case: DiagnosisSession
-) -> None:
+def test_what_a_phases_script_printed_comes_back_as_evidence(operator: Client, case: DiagnosisSession) -> None:
     link, hers = _link(operator, case, phases=["P2"])
     page = f"/asked/{link.pk}"
     said = "refused: VM 128 has a lock (backup)\nNothing was changed.\n"
@@ -196,9 +180,7 @@ def test_what_a_phases_script_printed_comes_back_as_evidence(
     assert link.accepted_by == link.made_by
 
 
-def test_two_links_with_the_same_script_do_not_close_each_other(
-    operator: Client, case: DiagnosisSession
-) -> None:
+def test_two_links_with_the_same_script_do_not_close_each_other(operator: Client, case: DiagnosisSession) -> None:
     first, one = _link(operator, case, phases=["P2"])
     second, other = _link(operator, case, phases=["P2"])
     sums = [
@@ -213,12 +195,8 @@ def test_two_links_with_the_same_script_do_not_close_each_other(
     assert (first.downloaded_at, second.downloaded_at is None) == (None, False)
 
 
-@pytest.mark.parametrize(
-    "hostile", ["<script>alert(1)</script>", "$(reboot)", "x`reboot`", "x';reboot;'"]
-)
-def test_hostile_configurations_are_text_on_the_plan(
-    operator: Client, alice: User, hostile: str
-) -> None:
+@pytest.mark.parametrize("hostile", ["<script>alert(1)</script>", "$(reboot)", "x`reboot`", "x';reboot;'"])
+def test_hostile_configurations_are_text_on_the_plan(operator: Client, alice: User, hostile: str) -> None:
     session = session_open(owner=alice, title="x")
     config = (
         f"### /etc/pve/qemu-server/128.conf\nname: {hostile}\nargs: -set {hostile}\n"

@@ -40,9 +40,7 @@ def knows(session: DiagnosisSession) -> Progress:
     return progress_of([DiagnosisSession.objects.get(pk=session.pk)])[session.pk]
 
 
-def test_what_is_set_aside_counts_nowhere_and_can_be_taken_back(
-    sent: Sent, erika: Client, operator: Client
-) -> None:
+def test_what_is_set_aside_counts_nowhere_and_can_be_taken_back(sent: Sent, erika: Client, operator: Client) -> None:
     session, answer = sent.link.session, give(erika, sent)
     before = facts_of(session)
     assert before.value(HOST_CMDLINE)
@@ -58,9 +56,7 @@ def test_what_is_set_aside_counts_nowhere_and_can_be_taken_back(
     assert told == [("answer_taken_back", "alice"), ("answer_set_aside", "alice")]
 
 
-def test_the_same_text_given_again_is_a_new_answer(
-    sent: Sent, erika: Client, operator: Client
-) -> None:
+def test_the_same_text_given_again_is_a_new_answer(sent: Sent, erika: Client, operator: Client) -> None:
     first = give(erika, sent)
     put(operator, first)
     again = give(erika, sent)
@@ -115,15 +111,11 @@ def test_the_step_is_done_and_the_card_moves_on_once_somebody_accepted(
     assert "host" in knows(session).done
     assert (
         "Erika gave"
-        not in operator.get(f"/sessions/{session.pk}/guest")
-        .content.decode()
-        .partition('<aside class="feed')[0]
+        not in operator.get(f"/sessions/{session.pk}/guest").content.decode().partition('<aside class="feed')[0]
     )
 
 
-def test_nothing_waits_where_all_that_came_was_set_aside(
-    sent: Sent, erika: Client, operator: Client
-) -> None:
+def test_nothing_waits_where_all_that_came_was_set_aside(sent: Sent, erika: Client, operator: Client) -> None:
     page = put(operator, give(erika, sent))
     assert "Accept what came" not in page
     assert knows(sent.link.session).came == ""
@@ -162,9 +154,7 @@ def test_who_sent_it_takes_it_back_for_good(sent: Sent, erika: Client, operator:
     assert (event.who, event.data["name"]) == ("Erika", answer.evidence.name)
 
 
-def test_what_others_gave_as_well_is_not_taken_back(
-    sent: Sent, erika: Client, operator: Client
-) -> None:
+def test_what_others_gave_as_well_is_not_taken_back(sent: Sent, erika: Client, operator: Client) -> None:
     session = sent.link.session
     operator.post(f"/sessions/{session.pk}/paste/host", {"text": CMDLINE})
     answer = give(erika, sent)
@@ -173,9 +163,7 @@ def test_what_others_gave_as_well_is_not_taken_back(
     assert facts_of(session).value(HOST_CMDLINE)
 
 
-def test_only_by_the_link_that_it_came_by(
-    sent: Sent, erika: Client, send: Callable[..., Sent]
-) -> None:
+def test_only_by_the_link_that_it_came_by(sent: Sent, erika: Client, send: Callable[..., Sent]) -> None:
     answer, other = give(erika, sent), send()
     browser = Client()
     browser.get(f"/link/{other.token}")
@@ -185,9 +173,7 @@ def test_only_by_the_link_that_it_came_by(
     assert facts_of(sent.link.session).value(HOST_CMDLINE)
 
 
-def test_a_no_is_told_with_its_reason_until_something_is_sent(
-    sent: Sent, erika: Client, operator: Client
-) -> None:
+def test_a_no_is_told_with_its_reason_until_something_is_sent(sent: Sent, erika: Client, operator: Client) -> None:
     session, why = sent.link.session, "the host is <b>rented</b>"
     page = erika.post(f"{sent.page}/decline", {"why": f" {why} "}, follow=True).content.decode()
     assert "you said no" in page
@@ -202,9 +188,7 @@ def test_a_no_is_told_with_its_reason_until_something_is_sent(
     assert session.events.get(kind="link_declined").data == {"person": "Erika", "why": why}
 
 
-def test_what_the_admin_said_of_the_host_is_shown_as_hers(
-    sent: Sent, erika: Client, operator: Client
-) -> None:
+def test_what_the_admin_said_of_the_host_is_shown_as_hers(sent: Sent, erika: Client, operator: Client) -> None:
     erika.post(f"{sent.page}/questions", {"host_root": "yes", "why_vm": "shared with others"})
     page = operator.get(f"/sessions/{sent.link.session_id}/host").content.decode()
     assert "Erika answered these by a link." in page

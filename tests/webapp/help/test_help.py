@@ -87,9 +87,7 @@ def test_every_hypothesis_says_what_refutes_it(browser: Client) -> None:
     for hypothesis in all_hypotheses():
         entry = page.partition(f'id="hypothesis-{hypothesis.id}"')[2].partition("</section>")[0]
         assert f"<dt>Refuted by</dt><dd>{hypothesis.refuted_by}</dd>" in entry, hypothesis.id
-    assert page.count("<dt>Refuted by</dt>") == len(all_hypotheses()), (
-        "contradictions are no guesses"
-    )
+    assert page.count("<dt>Refuted by</dt>") == len(all_hypotheses()), "contradictions are no guesses"
 
 
 def test_what_is_one_of_a_few_is_listed(browser: Client) -> None:
@@ -158,9 +156,7 @@ def test_pages_for_who_holds_a_link_need_no_account(client: Client) -> None:
         assert client.get(page.url).status_code == expected, slug
     assert client.get("/help").status_code == 200
     assert client.get("/help/nothing").status_code == 404
-    links = (
-        Page(text_of(client, "host-admin")).links | Page(client.get("/help").content.decode()).links
-    )
+    links = Page(text_of(client, "host-admin")).links | Page(client.get("/help").content.decode()).links
     for href in links:
         if href.startswith("/help/"):
             assert client.get(urldefrag(href)[0]).status_code == 200, href

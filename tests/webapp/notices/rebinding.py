@@ -93,9 +93,7 @@ def main(folder: Path) -> None:
             said.append(posting.post(f"https://{NAME}/hook", message))
         except posting.PostError as error:
             said.append(str(error.args[0]))
-    sys.stdout.write(
-        json.dumps({"said": said, "asked": names.asked, "public": public, "inside": inside})
-    )
+    sys.stdout.write(json.dumps({"said": said, "asked": names.asked, "public": public, "inside": inside}))
 
 
 if __name__ == "__main__":

@@ -25,11 +25,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def team(
-    settings: Any,
-    session_of_alice: DiagnosisSession,
-    alice: User,
-    bob: User,
-    person: Callable[..., User],
+    settings: Any, session_of_alice: DiagnosisSession, alice: User, bob: User, person: Callable[..., User]
 ) -> DiagnosisSession:
     """Alice's session with Bob and Dora, who all have an address; Eve has one, too, and is no member."""
     settings.MAIL_ON = True
@@ -65,9 +61,7 @@ def test_a_mention_is_told_to_those_named(team: DiagnosisSession, alice: User) -
     assert list(told(team)) == ["bob"]
 
 
-def test_the_rest_is_off_until_it_is_chosen(
-    team: DiagnosisSession, alice: User, bob: User, client: Client
-) -> None:
+def test_the_rest_is_off_until_it_is_chosen(team: DiagnosisSession, alice: User, bob: User, client: Client) -> None:
     Event.record(team, "link_made", alice, person="Rolf")
     assert told(team) == {}
     client.force_login(bob)
@@ -80,9 +74,7 @@ def test_the_rest_is_off_until_it_is_chosen(
     }
 
 
-def test_only_long_runs_are_told(
-    team: DiagnosisSession, alice: User, bob: User, client: Client
-) -> None:
+def test_only_long_runs_are_told(team: DiagnosisSession, alice: User, bob: User, client: Client) -> None:
     client.force_login(bob)
     client.post("/account/notices", {"kinds": ["run_finished"]})
     target = Target.objects.create(session=team, role="guest", agent="ssh", created_by=alice)
@@ -122,9 +114,7 @@ def test_who_left_meanwhile_gets_nothing(team: DiagnosisSession, alice: User, bo
     assert Delivery.objects.get(user=bob).state == "failed"
 
 
-def test_who_was_removed_while_a_mail_waited_does_not_get_it(
-    team: DiagnosisSession, alice: User, bob: User
-) -> None:
+def test_who_was_removed_while_a_mail_waited_does_not_get_it(team: DiagnosisSession, alice: User, bob: User) -> None:
     Event.record(team, "decision_proposed", alice, number=2)
     waiting = follow(team.pk)
     member_remove(team, user=bob, removed_by=alice)

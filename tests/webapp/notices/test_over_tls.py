@@ -70,9 +70,7 @@ def test_what_speaks_no_tls_is_told(settings: Any, receiver: Receiver) -> None:
 
 
 @pytest.fixture
-def news(
-    session_of_alice: DiagnosisSession, alice: User, bob: User, settings: Any
-) -> Callable[[str], Delivery]:
+def news(session_of_alice: DiagnosisSession, alice: User, bob: User, settings: Any) -> Callable[[str], Delivery]:
     """Bob is mailed of a proposal, by the server of this address; the message's state."""
     User.objects.filter(pk=bob.pk).update(email="bob@example.org")
     member_add(session_of_alice, user=bob, added_by=alice, role=Role.REVIEWER)
@@ -118,9 +116,7 @@ def test_mail_is_handed_over_encrypted_and_after_a_login(
 def test_mail_on_this_machine_needs_neither(news: Callable[[str], Delivery]) -> None:
     with served() as server:
         assert news(f"smtp+plain://127.0.0.1:{server.port}").state == "delivered"
-        assert [(to, secure) for _, to, _, secure, _ in server.got] == [
-            (["bob@example.org"], False)
-        ]
+        assert [(to, secure) for _, to, _, secure, _ in server.got] == [(["bob@example.org"], False)]
 
 
 @pytest.mark.django_db
@@ -134,12 +130,7 @@ def test_mail_on_this_machine_needs_neither(news: Callable[[str], Delivery]) -> 
     ],
 )
 def test_what_a_mail_server_does_not_take_waits_and_is_never_sent_in_the_clear(
-    trusted: Authority,
-    news: Callable[[str], Delivery],
-    url: str,
-    tls_of: str | None,
-    refuses: str,
-    problem: str,
+    trusted: Authority, news: Callable[[str], Delivery], url: str, tls_of: str | None, refuses: str, problem: str
 ) -> None:
     tls = trusted.server(tls_of) if tls_of else None
     with served(tls=tls, refuses=frozenset({refuses})) as server:

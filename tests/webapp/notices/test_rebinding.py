@@ -17,9 +17,7 @@ APART = ["unshare", "--net", "--mount"]
 
 def may_be_apart() -> bool:
     tools = all(shutil.which(tool) for tool in ("unshare", "ip", "mount"))
-    return (
-        tools and subprocess.run([*APART, "true"], capture_output=True, check=False).returncode == 0
-    )
+    return tools and subprocess.run([*APART, "true"], capture_output=True, check=False).returncode == 0
 
 
 @pytest.mark.service

@@ -83,9 +83,7 @@ def test_only_what_was_chosen_and_only_of_that_session(
     assert len(receiver.got) == 1
 
 
-def test_following_twice_sends_once(
-    receiver: Receiver, session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_following_twice_sends_once(receiver: Receiver, session_of_alice: DiagnosisSession, alice: User) -> None:
     webhook_add(session_of_alice, url=receiver.url, kinds=KINDS, by=alice)
     event = proposed(session_of_alice, alice)
     sent_all(session_of_alice)
@@ -150,9 +148,7 @@ def test_a_worker_that_dies_lets_go_and_one_that_comes_late_changes_nothing(
     assert (Delivery.objects.get().state, Delivery.objects.get().tries) == ("delivered", 2)
 
 
-def test_a_redirect_is_not_followed(
-    receiver: Receiver, session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_a_redirect_is_not_followed(receiver: Receiver, session_of_alice: DiagnosisSession, alice: User) -> None:
     receiver.answers, receiver.location = [307], receiver.url + "&again"
     webhook_add(session_of_alice, url=receiver.url, kinds=KINDS, by=alice)
     proposed(session_of_alice, alice)
@@ -334,12 +330,7 @@ def test_the_page_shows_the_secret_once_and_addresses_to_operators_alone(
     ],
 )
 def test_what_is_refused_is_told_and_kept_to_be_mended(
-    session_of_alice: DiagnosisSession,
-    alice: User,
-    client: Client,
-    url: str,
-    kinds: list[str],
-    advice: str,
+    session_of_alice: DiagnosisSession, alice: User, client: Client, url: str, kinds: list[str], advice: str
 ) -> None:
     client.force_login(alice)
     page = f"/sessions/{session_of_alice.pk}/webhooks"
@@ -349,9 +340,7 @@ def test_what_is_refused_is_told_and_kept_to_be_mended(
     assert not Webhook.objects.exists()
 
 
-def test_those_of_all_sessions_are_for_administrators(
-    receiver: Receiver, carol: User, client: Client
-) -> None:
+def test_those_of_all_sessions_are_for_administrators(receiver: Receiver, carol: User, client: Client) -> None:
     client.force_login(carol)
     client.post("/webhooks", {"url": receiver.url, "kinds": ["mention"]})
     made = Webhook.objects.get()

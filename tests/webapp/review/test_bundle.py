@@ -60,13 +60,9 @@ def session(alice: User) -> DiagnosisSession:
     decision = decision_draft(made, user=alice, wording=wording, result=result)
     decision_propose(decision, user=alice)
     decision_judge(decision, by=bob, word=Word.APPROVED, reason="go", facts=facts_of(made))
-    link, _ = Link.make(
-        made, made_by=alice, person="Rolf", purpose="why", hours=1, phases=[], may_approve=True
-    )
+    link, _ = Link.make(made, made_by=alice, person="Rolf", purpose="why", hours=1, phases=[], may_approve=True)
     rolf = ByLink(link, "Rolf Zwirner")
-    decision_judge(
-        decision, by=rolf, word=Word.APPROVED, reason="go, says Rolf", facts=facts_of(made)
-    )
+    decision_judge(decision, by=rolf, word=Word.APPROVED, reason="go, says Rolf", facts=facts_of(made))
     return made
 
 
@@ -173,9 +169,7 @@ def test_a_tampered_output_is_refused(session: DiagnosisSession, alice: User) ->
 def test_a_tampered_event_is_found(session: DiagnosisSession, alice: User) -> None:
     raw = changed(bundle(session), "events.jsonl", lambda d: d.replace(b'"alice"', b'"mallo"', 1))
     elsewhere(session)
-    assert broken(open_bundle(raw, user=alice).session) == (
-        "event 1 was altered, or one before it is missing"
-    )
+    assert broken(open_bundle(raw, user=alice).session) == ("event 1 was altered, or one before it is missing")
 
 
 def _at(data: bytes, time: str) -> bytes:
@@ -191,31 +185,15 @@ def _at(data: bytes, time: str) -> bytes:
         ("session.json", lambda d: d.replace(b'"epoch": 0', b'"epoch": "x"'), "cannot be read"),
         ("session.json", lambda d: d.replace(b'"reply_to": 0', b'"reply_to": 7'), "do not fit"),
         ("events.jsonl", lambda d: b"[]\n", "cannot be read"),
-        (
-            "session.json",
-            lambda d: d.replace(b'"epoch": 0', b'"epoch": 9' + b"0" * 30),
-            "cannot be",
-        ),
-        (
-            "session.json",
-            lambda d: d.replace(b'"meta": {', b'"meta": {"hint": [1],', 1),
-            "cannot be",
-        ),
-        (
-            "session.json",
-            lambda d: d.replace(b'"workload": {', b'"workload": {"x": 1,'),
-            "do not fit",
-        ),
+        ("session.json", lambda d: d.replace(b'"epoch": 0', b'"epoch": 9' + b"0" * 30), "cannot be"),
+        ("session.json", lambda d: d.replace(b'"meta": {', b'"meta": {"hint": [1],', 1), "cannot be"),
+        ("session.json", lambda d: d.replace(b'"workload": {', b'"workload": {"x": 1,'), "do not fit"),
         ("session.json", lambda d: _at(d, "0001-01-01T00:00:00+14:00"), "do not fit"),
         ("events.jsonl", lambda d: _at(d, "9999-12-31T23:59:59-14:00"), "do not fit"),
     ],
 )
 def test_what_is_no_bundle_is_refused_whole(
-    session: DiagnosisSession,
-    alice: User,
-    name: str,
-    change: Callable[[bytes], bytes],
-    problem: str,
+    session: DiagnosisSession, alice: User, name: str, change: Callable[[bytes], bytes], problem: str
 ) -> None:
     raw = changed(bundle(session), name, change)
     elsewhere(session)
@@ -235,9 +213,7 @@ def test_other_files_are_refused(alice: User) -> None:
         open_bundle(bomb.getvalue(), user=alice)
 
 
-def test_a_shared_bundle_holds_no_name_and_gives_the_same_verdicts(
-    session: DiagnosisSession, alice: User
-) -> None:
+def test_a_shared_bundle_holds_no_name_and_gives_the_same_verdicts(session: DiagnosisSession, alice: User) -> None:
     raw = shareable(session)
     assert shareable(session) == raw
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
@@ -249,9 +225,7 @@ def test_a_shared_bundle_holds_no_name_and_gives_the_same_verdicts(
     opened = open_bundle(raw, user=alice)  # beside the original: it is another session
     assert opened.same
     before, after = session_diagnosis(session), session_diagnosis(opened.session)
-    assert {k: v.kind for k, v in after.verdicts.items()} == {
-        k: v.kind for k, v in before.verdicts.items()
-    }
+    assert {k: v.kind for k, v in after.verdicts.items()} == {k: v.kind for k, v in before.verdicts.items()}
     (decision,) = opened.session.decisions.all()
     assert [approval.approves for approval in counting(decision)] == [True, True]
     stored = {e.name for e in opened.session.evidence.all()}
@@ -259,9 +233,7 @@ def test_a_shared_bundle_holds_no_name_and_gives_the_same_verdicts(
     assert shareable(session) == raw
 
 
-def test_who_shares_it_keeps_what_its_words_stand_for(
-    session: DiagnosisSession, alice: User
-) -> None:
+def test_who_shares_it_keeps_what_its_words_stand_for(session: DiagnosisSession, alice: User) -> None:
     text = b"root@gpuvm17:~# ip route\ndefault via 10.9.8.7 dev eth0\n"
     evidence = intake.take_text(session, text, user=alice).evidence
     client = Client()
@@ -291,7 +263,5 @@ def test_a_browser_takes_it_away_and_opens_it(session: DiagnosisSession, alice: 
     given = SimpleUploadedFile("b.zip", raw)
     page = client.post("/sessions/bundle", {"bundle": given}, follow=True).content.decode()
     assert "the same diagnosis" in page
-    refused = client.post(
-        "/sessions/bundle", {"bundle": SimpleUploadedFile("b.zip", raw)}, follow=True
-    )
+    refused = client.post("/sessions/bundle", {"bundle": SimpleUploadedFile("b.zip", raw)}, follow=True)
     assert "here already" in refused.content.decode()

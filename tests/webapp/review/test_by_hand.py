@@ -15,14 +15,10 @@ pytestmark = pytest.mark.django_db
 
 
 def proposed(session: DiagnosisSession, user: User, state: str = "proposed") -> None:
-    session.decisions.create(
-        number=1, title="Governor", proposed_by=user, state=state, chosen=["host_governor"]
-    )
+    session.decisions.create(number=1, title="Governor", proposed_by=user, state=state, chosen=["host_governor"])
 
 
-def test_an_a_b_by_hand_goes_from_step_to_step(
-    session: DiagnosisSession, alice: User, client: Client
-) -> None:
+def test_an_a_b_by_hand_goes_from_step_to_step(session: DiagnosisSession, alice: User, client: Client) -> None:
     proposed(session, alice, "approved")
     address = f"/sessions/{session.pk}/ab?option=host_governor&benchmark=bench.copy&runs=3&set="
     page = client.get(address).content.decode()
@@ -40,9 +36,7 @@ def test_an_a_b_by_hand_goes_from_step_to_step(
     assert "Under way or done" in listed
 
 
-def test_what_is_no_result_or_was_given_before_is_no_step(
-    session: DiagnosisSession, client: Client
-) -> None:
+def test_what_is_no_result_or_was_given_before_is_no_step(session: DiagnosisSession, client: Client) -> None:
     address = f"/sessions/{session.pk}/ab?option=cuda_graphs_on&benchmark=bench.copy&runs=2&set="
 
     def give(step: int, text: str) -> str:
@@ -81,9 +75,7 @@ def test_verify_and_the_plan_of_an_a_b_know_what_is_proposed(
     assert '<option value="host_governor" selected>' in page
 
 
-def test_options_that_are_not_to_be_done_are_named_as_such(
-    session: DiagnosisSession, client: Client
-) -> None:
+def test_options_that_are_not_to_be_done_are_named_as_such(session: DiagnosisSession, client: Client) -> None:
     page = client.get(f"/sessions/{session.pk}/ab").content.decode()
     groups = page.split("<optgroup")
     assert 'label="Recommended"' in groups[1]

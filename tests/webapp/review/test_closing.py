@@ -69,9 +69,7 @@ def closed(decision: Decision, user: User, state: str, outcome: str = "As seen."
 
 def granted() -> str:
     """`topo -p2p r` of the sample's guest, as it reads once the driver allows every pair."""
-    (asked,) = (
-        o for o in load("kpro6") if (o.stage, o.probe_id) == ("after", "guest.topo_p2p_read")
-    )
+    (asked,) = (o for o in load("kpro6") if (o.stage, o.probe_id) == ("after", "guest.topo_p2p_read"))
     return re.sub(r"\bNS\b", "OK", asked.text, count=len(PAIRS))
 
 
@@ -134,9 +132,7 @@ def test_what_was_read_before_is_to_be_read_again(session: DiagnosisSession, ali
     assert not decision.without_comparison
 
 
-def test_what_the_options_do_not_name_verifies_nothing(
-    session: DiagnosisSession, alice: User
-) -> None:
+def test_what_the_options_do_not_name_verifies_nothing(session: DiagnosisSession, alice: User) -> None:
     """Copies were compared, and a profile says nothing of them; that nothing changed they may say."""
     decision = carried_out(session, alice, "engine_profile")
     measured_again(session, alice)
@@ -159,13 +155,7 @@ def test_a_gain_of_something_else_verifies_nothing(session: DiagnosisSession, al
         closed(decision, alice, "verified")
 
 
-@pytest.mark.parametrize(
-    ("after", "refused"),
-    [
-        ((22.0, 22.2, 21.8), ""),
-        ((11.05,), "Serving: cannot tell"),
-    ],
-)
+@pytest.mark.parametrize(("after", "refused"), [((22.0, 22.2, 21.8), ""), ((11.05,), "Serving: cannot tell")])
 def test_a_comparison_that_cannot_tell_verifies_nothing(
     session: DiagnosisSession, alice: User, after: tuple[float, ...], refused: str
 ) -> None:
@@ -196,9 +186,7 @@ def test_what_is_not_comparable_verifies_nothing(session: DiagnosisSession, alic
     assert decision.state == "applied"
 
 
-def test_two_states_on_one_side_of_it_compare_nothing(
-    session: DiagnosisSession, alice: User, client: Client
-) -> None:
+def test_two_states_on_one_side_of_it_compare_nothing(session: DiagnosisSession, alice: User, client: Client) -> None:
     decision = carried_out(session, alice, "q35_pcie")
     measured_again(session, alice)
     address = f"/sessions/{session.pk}/decisions/{decision.number}/close"
@@ -239,9 +227,7 @@ def test_what_nobody_measured_ends_as_not_verified_and_reads_so(
     assert not next(step["done"] for step in verify if step["step"].id == "verify")
 
 
-def test_another_session_remembers_it_as_not_verified(
-    session: DiagnosisSession, alice: User, client: Client
-) -> None:
+def test_another_session_remembers_it_as_not_verified(session: DiagnosisSession, alice: User, client: Client) -> None:
     decision = carried_out(session, alice, "iommu_pt")
     closed(decision, alice, "not_verified", "They say it helped.")
     digest_refresh(session)
@@ -293,16 +279,12 @@ def test_an_ok_of_the_driver_is_no_delivery(
     with pytest.raises(DecisionError) as refused:
         closed(decision, alice, "verified")
     every = {"Do the bytes arrive", "All-reduce, with P2P and without"}
-    assert {name for name in every if f"“{name}” was not seen" in str(refused.value)} == set(
-        missing
-    )
+    assert {name for name in every if f"“{name}” was not seen" in str(refused.value)} == set(missing)
     closed(decision, alice, "not_verified")
     assert len(decision.proof["lacks"]) == len(missing)
 
 
-def test_with_both_checks_right_since_the_clique_is_verified(
-    session: DiagnosisSession, alice: User
-) -> None:
+def test_with_both_checks_right_since_the_clique_is_verified(session: DiagnosisSession, alice: User) -> None:
     decision = with_clique(session, alice, delivered(), summed())
     closed(decision, alice, "verified")
     assert (decision.state, decision.proof["lacks"]) == ("verified", [])
@@ -341,9 +323,7 @@ def test_wrong_data_are_harm_and_are_undone(
     assert why in as_markdown(decision)
 
 
-def test_checks_after_the_clique_was_taken_away_are_none_of_it(
-    session: DiagnosisSession, alice: User
-) -> None:
+def test_checks_after_the_clique_was_taken_away_are_none_of_it(session: DiagnosisSession, alice: User) -> None:
     decision = with_clique(session, alice)
     carried_out(session, alice, "remove_clique")
     for output in (delivered(wrong="3->5"), summed()):
@@ -358,24 +338,18 @@ def test_checks_after_the_clique_was_taken_away_are_none_of_it(
 def test_where_p2p_is_not_predicted_the_drivers_answer_asks_for_checks(
     session: DiagnosisSession, alice: User, answer: str
 ) -> None:
-    (asked,) = (
-        o for o in load("kpro6") if (o.stage, o.probe_id) == ("after", "guest.topo_p2p_read")
-    )
+    (asked,) = (o for o in load("kpro6") if (o.stage, o.probe_id) == ("after", "guest.topo_p2p_read"))
     decision = carried_out(session, alice, "bare_metal")
     read(session, alice, asked.text if answer == "NS" else granted())
     proof = proof_of(before_after(session, ("", ""), decision), decision)
     assert bool(proof.checks) == (answer == "OK")
 
 
-def test_taking_the_clique_away_needs_no_such_checks(
-    session: DiagnosisSession, alice: User
-) -> None:
+def test_taking_the_clique_away_needs_no_such_checks(session: DiagnosisSession, alice: User) -> None:
     with_clique(session, alice, delivered(wrong="0->1"))
     session.refresh_from_db()
     decision = carried_out(session, alice, "remove_clique")
-    (refused,) = (
-        o for o in load("kpro6") if (o.stage, o.probe_id) == ("after", "guest.topo_p2p_read")
-    )
+    (refused,) = (o for o in load("kpro6") if (o.stage, o.probe_id) == ("after", "guest.topo_p2p_read"))
     read(session, alice, refused.text)
     closed(decision, alice, "verified")
     assert decision.state == "verified"
@@ -385,9 +359,7 @@ def test_taking_the_clique_away_needs_no_such_checks(
 
 
 @pytest.mark.parametrize("state", ["verified", "no_effect"])
-def test_an_old_record_stays_and_is_marked(
-    session: DiagnosisSession, alice: User, client: Client, state: str
-) -> None:
+def test_an_old_record_stays_and_is_marked(session: DiagnosisSession, alice: User, client: Client, state: str) -> None:
     decision = carried_out(session, alice, "iommu_pt")
     Decision.objects.filter(pk=decision.pk).update(state=state, outcome="faster")
     decision.refresh_from_db()

@@ -50,10 +50,7 @@ def session(alice: User) -> DiagnosisSession:
 
 def draft(session: DiagnosisSession, user: User, *chosen: str, unsafe: bool = False) -> Decision:
     wording = Wording(
-        title="Profile first",
-        chosen=chosen,
-        reason="Most of it is unexplained.",
-        unsafe_understood=unsafe,
+        title="Profile first", chosen=chosen, reason="Most of it is unexplained.", unsafe_understood=unsafe
     )
     return decision_draft(session, user=user, wording=wording, result=session_diagnosis(session))
 
@@ -69,9 +66,7 @@ def newer_evidence(session: DiagnosisSession, user: User) -> None:
     intake.take_text(session, text, user=user, hint="guest")
 
 
-def test_a_record_holds_every_option_as_it_stood_and_pins_its_evidence(
-    session: DiagnosisSession, alice: User
-) -> None:
+def test_a_record_holds_every_option_as_it_stood_and_pins_its_evidence(session: DiagnosisSession, alice: User) -> None:
     decision = draft(session, alice, "engine_profile", "gpudirect_clique")
     statuses = {option["id"]: option["status"] for option in decision.options}
     assert statuses["engine_profile"] == "recommended"
@@ -101,23 +96,17 @@ def test_what_cannot_be_chosen_says_why(
     assert not session.decisions.exists()
 
 
-def test_an_unsafe_option_needs_that_its_reason_was_read(
-    session: DiagnosisSession, alice: User
-) -> None:
+def test_an_unsafe_option_needs_that_its_reason_was_read(session: DiagnosisSession, alice: User) -> None:
     assert draft(session, alice, "acs_override", unsafe=True).number == 1
 
 
-def test_what_only_the_operator_does_needs_nobody_else(
-    session: DiagnosisSession, alice: User
-) -> None:
+def test_what_only_the_operator_does_needs_nobody_else(session: DiagnosisSession, alice: User) -> None:
     decision = proposed(session, alice, "engine_profile")
     assert decision.state == DecisionState.APPROVED
     assert not decision.approvals.exists()
 
 
-def test_what_touches_the_host_needs_somebody_else(
-    session: DiagnosisSession, alice: User, bob: User
-) -> None:
+def test_what_touches_the_host_needs_somebody_else(session: DiagnosisSession, alice: User, bob: User) -> None:
     facts = facts_of(session)
     decision = proposed(session, alice, "gpudirect_clique")
     assert decision.state == DecisionState.PROPOSED
@@ -129,9 +118,7 @@ def test_what_touches_the_host_needs_somebody_else(
     assert decision.state == DecisionState.APPROVED
 
 
-def test_a_quorum_of_two_counts_people_not_clicks(
-    session: DiagnosisSession, alice: User, bob: User
-) -> None:
+def test_a_quorum_of_two_counts_people_not_clicks(session: DiagnosisSession, alice: User, bob: User) -> None:
     DiagnosisSession.objects.filter(pk=session.pk).update(quorum=2)
     session.refresh_from_db()
     facts, decision = facts_of(session), proposed(session, alice, "gpudirect_clique")
@@ -143,9 +130,7 @@ def test_a_quorum_of_two_counts_people_not_clicks(
     assert decision.state == DecisionState.APPROVED
 
 
-def test_who_proposes_it_anew_is_not_also_who_approved_it(
-    session: DiagnosisSession, alice: User, bob: User
-) -> None:
+def test_who_proposes_it_anew_is_not_also_who_approved_it(session: DiagnosisSession, alice: User, bob: User) -> None:
     DiagnosisSession.objects.filter(pk=session.pk).update(quorum=2)
     session.refresh_from_db()
     decision = proposed(session, bob, "gpudirect_clique")
@@ -156,9 +141,7 @@ def test_who_proposes_it_anew_is_not_also_who_approved_it(
     assert counting(decision) == []
 
 
-def test_only_what_was_read_is_approved(
-    session: DiagnosisSession, alice: User, bob: User, client: Client
-) -> None:
+def test_only_what_was_read_is_approved(session: DiagnosisSession, alice: User, bob: User, client: Client) -> None:
     member_add(session, user=bob, added_by=alice)
     decision = proposed(session, alice, "gpudirect_clique")
     page = f"/sessions/{session.pk}/decisions/{decision.number}"
@@ -177,9 +160,7 @@ def test_only_what_was_read_is_approved(
     assert decision.state == DecisionState.APPROVED
 
 
-def test_a_rejection_needs_words_and_can_be_answered(
-    session: DiagnosisSession, alice: User, bob: User
-) -> None:
+def test_a_rejection_needs_words_and_can_be_answered(session: DiagnosisSession, alice: User, bob: User) -> None:
     facts, decision = facts_of(session), proposed(session, alice, "gpudirect_clique")
     with pytest.raises(DecisionError, match="why not"):
         decision_judge(decision, by=bob, word=Word.REJECTED, reason=" ", facts=facts)
@@ -190,9 +171,7 @@ def test_a_rejection_needs_words_and_can_be_answered(
     assert decision.state == DecisionState.PROPOSED
 
 
-def test_applying_opens_an_epoch_and_closing_needs_words(
-    session: DiagnosisSession, alice: User
-) -> None:
+def test_applying_opens_an_epoch_and_closing_needs_words(session: DiagnosisSession, alice: User) -> None:
     decision, facts = proposed(session, alice, "engine_profile"), facts_of(session)
     with pytest.raises(DecisionError, match="what was seen"):
         decision_close(decision, user=alice, state="verified", outcome=" ", proof=Proof())
@@ -228,14 +207,10 @@ def test_newer_evidence_makes_a_record_stale_and_asks_for_approval_again(
     assert decision.state == DecisionState.APPROVED
 
 
-def test_a_record_takes_the_place_of_another_when_it_is_proposed(
-    session: DiagnosisSession, alice: User
-) -> None:
+def test_a_record_takes_the_place_of_another_when_it_is_proposed(session: DiagnosisSession, alice: User) -> None:
     first = proposed(session, alice, "gpudirect_clique")
     wording = Wording(chosen=("engine_profile",), reason="first things first")
-    second = decision_draft(
-        session, user=alice, wording=wording, result=session_diagnosis(session), supersedes=first
-    )
+    second = decision_draft(session, user=alice, wording=wording, result=session_diagnosis(session), supersedes=first)
     first.refresh_from_db()
     assert first.state == DecisionState.PROPOSED
     decision_propose(second, user=alice)
@@ -281,9 +256,7 @@ def test_a_record_never_moves_but_along_its_moves(path: list[DecisionState]) -> 
         assert DecisionState.APPROVED in seen[: seen.index(DecisionState.APPLIED)]
 
 
-def test_the_export_is_markdown_that_nobody_can_break_out_of(
-    session: DiagnosisSession, alice: User
-) -> None:
+def test_the_export_is_markdown_that_nobody_can_break_out_of(session: DiagnosisSession, alice: User) -> None:
     decision = draft(session, alice, "engine_profile")
     decision.reason = "because\n# not a heading <script>alert(1)</script>"
     text = as_markdown(decision)

@@ -102,9 +102,7 @@ def of_each_output(report: list[dict[str, Any]]) -> dict[int, tuple[dict[str, in
     return found
 
 
-def test_the_preview_is_the_files_own_report(
-    session: DiagnosisSession, alice: User, bob: User
-) -> None:
+def test_the_preview_is_the_files_own_report(session: DiagnosisSession, alice: User, bob: User) -> None:
     """Output by output, with everything in the session that a person can say."""
     much_said(session, alice, bob)
     with CaptureQueriesContext(connection) as queries:
@@ -132,16 +130,12 @@ def much_said(session: DiagnosisSession, alice: User, bob: User) -> None:
     target = Target.objects.create(
         session=session, role="guest", agent="ssh", host="gpuvm17", user="root", created_by=bob
     )
-    run = Run.objects.create(
-        session=session, target=target, number=1, kind="probes", state="failed", created_by=bob
-    )
+    run = Run.objects.create(session=session, target=target, number=1, kind="probes", state="failed", created_by=bob)
     session.evidence.filter(pk=first.pk).update(run=run)
     one = Decision.objects.create(
         session=session, number=1, title="for dora", reason="10.9.8.7 is slow", proposed_by=alice
     )
-    Decision.objects.create(
-        session=session, number=2, title="again", proposed_by=bob, supersedes=one
-    )
+    Decision.objects.create(session=session, number=2, title="again", proposed_by=bob, supersedes=one)
     for by, label in ((bob, ""), (None, "carla")):
         Approval.objects.create(decision=one, word="approved", reason="gpuvm17", by=by, label=label)
     for number in (1, 2):
@@ -150,18 +144,14 @@ def much_said(session: DiagnosisSession, alice: User, bob: User) -> None:
         )
 
 
-def test_a_person_who_is_a_user_of_the_machine_too_has_both_words(
-    session: DiagnosisSession, alice: User
-) -> None:
+def test_a_person_who_is_a_user_of_the_machine_too_has_both_words(session: DiagnosisSession, alice: User) -> None:
     intake.take_text(session, b"alice@gpuvm17:~$ uname -r\n6.8.0\n", user=alice)
     rules = {rule.kind: rule for rule in preview(session, everything=True).rules}
     assert [word for word, secret in rules["user_name"].words if secret == "alice"]
     assert ("person 1", "alice") in rules["person"].words
 
 
-def test_the_report_names_outputs_and_standard_error_and_own_texts(
-    session: DiagnosisSession,
-) -> None:
+def test_the_report_names_outputs_and_standard_error_and_own_texts(session: DiagnosisSession) -> None:
     report = told(shareable(session))
     assert {one.get("label") for one in report} == {"<host-1>/route.txt", "nccl.log", None}
     (errors,) = [one for one in report if one.get("stream") == "stderr"]
@@ -171,9 +161,7 @@ def test_the_report_names_outputs_and_standard_error_and_own_texts(
     assert own["person"] >= 4  # the owner, who gave both outputs, the author, and the text itself
 
 
-def test_a_redacted_bundle_goes_through_another_instance_unchanged(
-    session: DiagnosisSession, alice: User
-) -> None:
+def test_a_redacted_bundle_goes_through_another_instance_unchanged(session: DiagnosisSession, alice: User) -> None:
     raw = shareable(session)
     assert bundle(open_bundle(raw, user=alice).session) == raw
 
@@ -198,9 +186,7 @@ def test_the_first_report_is_told_again(session: DiagnosisSession, alice: User) 
 
 
 @pytest.mark.parametrize("report", [b"{}", b'[{"kind": "x", "count": 1, "evidence": 7}]'])
-def test_a_report_of_other_outputs_is_refused(
-    session: DiagnosisSession, alice: User, report: bytes
-) -> None:
+def test_a_report_of_other_outputs_is_refused(session: DiagnosisSession, alice: User, report: bytes) -> None:
     with pytest.raises(BundleError, match=r"redaction\.json"):
         open_bundle(with_tampered_report(shareable(session), report), user=alice)
     assert DiagnosisSession.objects.count() == 1
@@ -223,18 +209,14 @@ def test_what_is_long_is_counted_only_when_asked_for(
     browser.force_login(alice)
     page = browser.get(f"/sessions/{session.pk}/hidden").content.decode()
     assert "first 2 of 3 outputs" in page
-    assert "Counted in all 3 outputs" in (
-        browser.get(f"/sessions/{session.pk}/hidden?all=1").content.decode()
-    )
+    assert "Counted in all 3 outputs" in (browser.get(f"/sessions/{session.pk}/hidden?all=1").content.decode())
     monkeypatch.setattr(previews, "MOST_BYTES", 9)
     page_of_none = browser.get(f"/sessions/{session.pk}/hidden").content.decode()
     assert "none of 3 outputs" in page_of_none
     assert by_rule(preview(session, everything=True)) == counts(told(shareable(session)))
 
 
-def test_the_page_links_each_output_and_shows_no_password(
-    session: DiagnosisSession, alice: User
-) -> None:
+def test_the_page_links_each_output_and_shows_no_password(session: DiagnosisSession, alice: User) -> None:
     given = intake.take_text(session, b"# api_key: hunter2hunter2\n", user=alice, label="env")
     browser = Client()
     browser.force_login(alice)

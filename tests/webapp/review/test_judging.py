@@ -114,10 +114,7 @@ def test_more_than_a_hundred_are_not_counted_one_by_one(
     rest = {"session": decision.session, "proposed_by": alice, "state": DecisionState.PROPOSED}
     Decision.objects.bulk_create([Decision(number=n, **rest) for n in range(1000, 1120)])
     assert count_for(bob) == MOST + 1
-    assert (
-        '<span class="count" title="more than 100 to look at">100+</span>'
-        in browser.get("/for-me").content.decode()
-    )
+    assert '<span class="count" title="more than 100 to look at">100+</span>' in browser.get("/for-me").content.decode()
     Decision.objects.filter(number__gte=1003).delete()
     assert count_for(bob) == 4
 
@@ -132,9 +129,7 @@ def test_only_who_may_judge_is_asked(decision: Decision, alice: User) -> None:
     assert not to_judge(alice).exists()
 
 
-def test_the_proposer_is_told_once(
-    decision: Decision, alice: User, bob: User, client: Client
-) -> None:
+def test_the_proposer_is_told_once(decision: Decision, alice: User, bob: User, client: Client) -> None:
     say(decision, bob, Word.REJECTED, "not in December")
     client.force_login(alice)
     assert count_for(alice) == 1
@@ -151,20 +146,14 @@ def test_each_version_is_kept_with_its_words_and_what_changed_is_shown(
     say(decision, bob, Word.REJECTED, "profile first")
     change(decision, alice, "The profile was read: half of it is NCCL.")
     shown = browser.get(page(decision, "/versions")).content.decode()
-    for text in (
-        "version 1, rejected by bob",
-        "The ladder stops at granted.",
-        "The profile was read",
-    ):
+    for text in ("version 1, rejected by bob", "The ladder stops at granted.", "The profile was read"):
         assert text in shown
     first = browser.get(page(decision, "/versions?from=1&to=1")).content.decode()
     assert "The profile was read" not in first
     assert "profile first" in first
 
 
-def test_changes_wanted_leave_it_proposed_and_are_no_approval(
-    decision: Decision, bob: User, browser: Client
-) -> None:
+def test_changes_wanted_leave_it_proposed_and_are_no_approval(decision: Decision, bob: User, browser: Client) -> None:
     with pytest.raises(DecisionError, match="Say why not"):
         say(decision, bob, Word.CHANGES_WANTED, " ")
     browser.post(page(decision, "/judge"), {"approves": "changes", "reason": "say when"})
@@ -173,9 +162,7 @@ def test_changes_wanted_leave_it_proposed_and_are_no_approval(
     assert "0 of 1 needed" in browser.get(page(decision)).content.decode()
 
 
-def test_a_word_is_taken_back_while_it_is_proposed(
-    decision: Decision, bob: User, browser: Client
-) -> None:
+def test_a_word_is_taken_back_while_it_is_proposed(decision: Decision, bob: User, browser: Client) -> None:
     with pytest.raises(DecisionError, match="said nothing"):
         say(decision, bob, Word.WITHDRAWN, "")
     say(decision, bob, Word.CHANGES_WANTED)
@@ -206,9 +193,7 @@ def test_an_open_dispute_is_approved_only_by_who_says_that_they_know(
 
 
 def test_a_dispute_of_another_option_does_not_hold_it_up(decision: Decision, bob: User) -> None:
-    comment_add(
-        decision.session, author=bob, text="no", stance="dispute", anchor="option:cpu_affinity"
-    )
+    comment_add(decision.session, author=bob, text="no", stance="dispute", anchor="option:cpu_affinity")
     say(decision, bob, Word.APPROVED)
     assert decision.state == DecisionState.APPROVED
 
@@ -225,24 +210,15 @@ def test_a_reason_on_an_old_page_is_kept_and_who_changed_it_is_said(
     assert not decision.approvals.exists()
 
 
-def test_what_speaks_against_haste_stands_beside_the_vote(
-    decision: Decision, browser: Client
-) -> None:
+def test_what_speaks_against_haste_stands_beside_the_vote(decision: Decision, browser: Client) -> None:
     shown = browser.get(page(decision)).content.decode()
     vote = shown.index(">Approve</button>")
-    for text in (
-        "no profile was read",
-        "The goal is not reachable",
-        "are unexplained",
-        "gates are open: fabric",
-    ):
+    for text in ("no profile was read", "The goal is not reachable", "are unexplained", "gates are open: fabric"):
         assert 0 < shown.index(text) < vote
     assert shown.index("What changes") < shown.index("Evidence it rests on") < vote
 
 
-def test_a_measurement_is_asked_for_until_it_came(
-    decision: Decision, alice: User, browser: Client
-) -> None:
+def test_a_measurement_is_asked_for_until_it_came(decision: Decision, alice: User, browser: Client) -> None:
     session = decision.session
     diagnosis = f"/sessions/{session.pk}/diagnosis"
     assert "Ask alice for this" in browser.get(diagnosis).content.decode()
@@ -255,13 +231,9 @@ def test_a_measurement_is_asked_for_until_it_came(
     assert asked_of(alice) == []
 
 
-def test_the_export_holds_who_said_what_and_what_is_disputed(
-    decision: Decision, alice: User, bob: User
-) -> None:
+def test_the_export_holds_who_said_what_and_what_is_disputed(decision: Decision, alice: User, bob: User) -> None:
     session = decision.session
-    dispute = comment_add(
-        session, author=bob, text="alice read x16", stance="dispute", anchor="decision:1"
-    )
+    dispute = comment_add(session, author=bob, text="alice read x16", stance="dispute", anchor="decision:1")
     comment_add(session, author=alice, text="it is x8", reply_to=dispute)
     say(decision, bob, Word.REJECTED, "profile first, alice")
     raw = as_markdown(decision)
@@ -283,20 +255,14 @@ def test_the_step_is_done_when_somebody_else_agreed(decision: Decision, bob: Use
     assert "decide" in progress_of([session])[session.pk].done
 
 
-def test_taking_it_back_leads_to_the_editor(
-    decision: Decision, alice: User, client: Client
-) -> None:
+def test_taking_it_back_leads_to_the_editor(decision: Decision, alice: User, client: Client) -> None:
     client.force_login(alice)
     answer = client.post(page(decision, "/move"), {"do": "withdraw"})
     assert answer["Location"].endswith("/decide?draft=1#reason")
 
 
-def test_the_log_says_what_was_said_and_leads_there(
-    decision: Decision, bob: User, browser: Client
-) -> None:
-    comment_add(
-        decision.session, author=bob, text="7 GB/s is x8", stance="dispute", anchor="decision:1"
-    )
+def test_the_log_says_what_was_said_and_leads_there(decision: Decision, bob: User, browser: Client) -> None:
+    comment_add(decision.session, author=bob, text="7 GB/s is x8", stance="dispute", anchor="decision:1")
     log = browser.get(f"/sessions/{decision.session_id}/log").content.decode()
     assert "disputes: “7 GB/s is x8”" in log
     assert f'href="{page(decision)}"' in log
@@ -316,9 +282,7 @@ def test_the_pin_leads_to_the_lines_that_were_read(decision: Decision, browser: 
     assert f"{decision.pins[0]['name']}?line=" in shown
 
 
-def test_a_reason_may_be_given_for_what_was_passed_over(
-    decision: Decision, alice: User, client: Client
-) -> None:
+def test_a_reason_may_be_given_for_what_was_passed_over(decision: Decision, alice: User, client: Client) -> None:
     client.force_login(alice)
     client.post(page(decision, "/move"), {"do": "withdraw"})
     typed = {

@@ -66,9 +66,7 @@ def test_the_form_alone_leads_back_to_what_it_is_about(
     assert f'name="spot" value="{spot}"' in form
 
 
-def test_a_dispute_stands_on_the_diagnosis_until_it_is_resolved(
-    session: DiagnosisSession, browser: Client
-) -> None:
+def test_a_dispute_stands_on_the_diagnosis_until_it_is_resolved(session: DiagnosisSession, browser: Client) -> None:
     page = say(session, browser, anchor=GUESS, stance="dispute", text="330 W is normal")
     assert 'role="note"' in page
     assert "330 W is normal" in page
@@ -136,9 +134,7 @@ def test_the_last_word_decides(stances: list[str]) -> None:
     assert thread.disputes != thread.resolved
 
 
-def test_a_comment_on_everything_leads_back_to_it(
-    session: DiagnosisSession, browser: Client
-) -> None:
+def test_a_comment_on_everything_leads_back_to_it(session: DiagnosisSession, browser: Client) -> None:
     name = session.evidence.all()[0].name
     anchors = ["option:engine_profile", "finding:x", f"line:{name}:3", "run:7", "decision:1", ""]
     for anchor in anchors:

@@ -20,12 +20,7 @@ from webapp.review.decisions import Wording, decision_draft
 from webapp.review.models import Decision, Word
 from webapp.review.proof import Proof, proof_of
 from webapp.review.scoring import as_data
-from webapp.review.workflow import (
-    decision_apply,
-    decision_close,
-    decision_judge,
-    decision_propose,
-)
+from webapp.review.workflow import decision_apply, decision_close, decision_judge, decision_propose
 from webapp.triage import intake
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
@@ -56,9 +51,7 @@ def client(alice: User) -> Client:
 def carried_out(session: DiagnosisSession, user: User, *chosen: str) -> Decision:
     """Approved by somebody else, and applied."""
     wording = Wording(title="The plan", chosen=chosen, reason="as planned")
-    decision = decision_draft(
-        session, user=user, wording=wording, result=session_diagnosis(session)
-    )
+    decision = decision_draft(session, user=user, wording=wording, result=session_diagnosis(session))
     decision_propose(decision, user=user)
     if decision.state == "proposed":
         bob, _ = User.objects.get_or_create(username="bob")
@@ -102,9 +95,7 @@ def loaded(rate: float, watts: float | None) -> str:
     return "\n".join(json.dumps(line) for line in (head, *rungs, {"end": True}))
 
 
-def test_the_founding_case_is_not_told_and_its_predictions_held(
-    session: DiagnosisSession, alice: User
-) -> None:
+def test_the_founding_case_is_not_told_and_its_predictions_held(session: DiagnosisSession, alice: User) -> None:
     decision = carried_out(session, alice, *PHASES)
     measured_again(session, alice)
     result = before_after(session, ("", ""))
@@ -122,17 +113,11 @@ def test_the_founding_case_is_not_told_and_its_predictions_held(
     assert throughput.verdict is Verdict.UNDECIDED
 
 
-def test_without_the_decision_the_same_changes_are_not_intended(
-    session: DiagnosisSession, alice: User
-) -> None:
+def test_without_the_decision_the_same_changes_are_not_intended(session: DiagnosisSession, alice: User) -> None:
     carried_out(session, alice, "engine_profile")
     measured_again(session, alice)
     (copies,) = before_after(session, ("", "")).found
-    assert set(copies.gate.unmeant) == {
-        "host’s kernel command line",
-        "machine type",
-        "hostpci of the VM",
-    }
+    assert set(copies.gate.unmeant) == {"host’s kernel command line", "machine type", "hostpci of the VM"}
 
 
 def test_closing_keeps_the_scores_in_the_log_and_counts_them(
@@ -153,12 +138,7 @@ def test_closing_keeps_the_scores_in_the_log_and_counts_them(
     kept = decision.proof
     again = before_after(session, ("", ""), decision)
     decision_close(
-        decision,
-        user=alice,
-        state="reverted",
-        outcome="put back",
-        proof=Proof(),
-        scores=as_data(again.scores),
+        decision, user=alice, state="reverted", outcome="put back", proof=Proof(), scores=as_data(again.scores)
     )
     assert decision.proof == kept
     assert len(scored(alice)) == 4
@@ -178,9 +158,7 @@ def test_a_score_of_another_shape_is_left_out(session: DiagnosisSession, alice: 
     assert scored(alice) == []
 
 
-def test_serving_before_and_after_scores_the_throughput(
-    session: DiagnosisSession, alice: User
-) -> None:
+def test_serving_before_and_after_scores_the_throughput(session: DiagnosisSession, alice: User) -> None:
     for rate in (11.0, 11.1, 10.9):
         read(session, alice, served(rate))
     decision = carried_out(session, alice, "iommu_pt")
@@ -194,9 +172,7 @@ def test_serving_before_and_after_scores_the_throughput(
     assert result.decision == decision
 
 
-def test_tokens_per_joule_stand_side_by_side(
-    session: DiagnosisSession, alice: User, client: Client
-) -> None:
+def test_tokens_per_joule_stand_side_by_side(session: DiagnosisSession, alice: User, client: Client) -> None:
     """Half the power at the same speed is twice the tokens for a joule; a failing rung tells nothing."""
     for n in range(3):
         read(session, alice, loaded(11.0 + n / 100, 800.0 + n))
@@ -227,9 +203,7 @@ def test_without_power_on_both_sides_no_tokens_per_joule_are_told(
     assert "okens per joule" not in client.get(f"/sessions/{session.pk}/verify").content.decode()
 
 
-def test_what_the_operator_observed_before_is_kept_when_it_is_applied(
-    session: DiagnosisSession, alice: User
-) -> None:
+def test_what_the_operator_observed_before_is_kept_when_it_is_applied(session: DiagnosisSession, alice: User) -> None:
     session.workload["observed"] = [{"concurrency": 1, "output_tokens_per_s": [10.9, 11.1]}]
     session.save()
     carried_out(session, alice, "iommu_pt")
@@ -244,9 +218,7 @@ def test_what_the_operator_observed_before_is_kept_when_it_is_applied(
     assert before_after(session, ("", "")).scores[-1].verdict is Verdict.MISSED
 
 
-def test_one_output_can_stand_for_a_state(
-    session: DiagnosisSession, alice: User, client: Client
-) -> None:
+def test_one_output_can_stand_for_a_state(session: DiagnosisSession, alice: User, client: Client) -> None:
     carried_out(session, alice, *PHASES)
     measured_again(session, alice)
     first = before_after(session, ("", "")).found[0]
@@ -261,9 +233,7 @@ def test_one_output_can_stand_for_a_state(
         assert "not measured on both sides" in page.content.decode()
 
 
-def test_what_changed_between_any_two_states(
-    session: DiagnosisSession, alice: User, client: Client
-) -> None:
+def test_what_changed_between_any_two_states(session: DiagnosisSession, alice: User, client: Client) -> None:
     carried_out(session, alice, *PHASES)
     measured_again(session, alice)
     address = f"/sessions/{session.pk}/changed"
@@ -299,9 +269,7 @@ def ended(run: Run, us: float) -> None:
     intake.take_benchmark_output(run, output_of(us))
 
 
-def test_an_a_b_goes_from_step_to_step(
-    session: DiagnosisSession, alice: User, client: Client
-) -> None:
+def test_an_a_b_goes_from_step_to_step(session: DiagnosisSession, alice: User, client: Client) -> None:
     target = Target.objects.create(
         session=session, role="guest", agent="ssh", host="192.0.2.1", user="op", created_by=alice
     )
@@ -309,9 +277,7 @@ def test_an_a_b_goes_from_step_to_step(
     page = client.get(address).content.decode()
     assert "In turns: no restart is needed" in page
     assert "not approved" in page
-    Decision.objects.create(
-        session=session, number=1, proposed_by=alice, state="approved", chosen=["host_governor"]
-    )
+    Decision.objects.create(session=session, number=1, proposed_by=alice, state="approved", chosen=["host_governor"])
     refused = client.post(address, {"step": "1", "target": target.pk}, follow=True)
     assert "Tick that the arm is in place" in refused.content.decode()
     for step in range(1, 7):
@@ -328,9 +294,7 @@ def test_an_a_b_goes_from_step_to_step(
     assert "Performance governor" in client.get(f"/sessions/{session.pk}/ab").content.decode()
 
 
-def test_what_the_host_admin_does_waits_for_approval(
-    session: DiagnosisSession, alice: User, client: Client
-) -> None:
+def test_what_the_host_admin_does_waits_for_approval(session: DiagnosisSession, alice: User, client: Client) -> None:
     target = Target.objects.create(
         session=session, role="guest", agent="ssh", host="192.0.2.1", user="op", created_by=alice
     )
@@ -343,16 +307,11 @@ def test_what_the_host_admin_does_waits_for_approval(
     assert session.runs.count() == 1
 
 
-def test_an_arm_that_the_measurement_sets_itself(
-    session: DiagnosisSession, alice: User, client: Client
-) -> None:
+def test_an_arm_that_the_measurement_sets_itself(session: DiagnosisSession, alice: User, client: Client) -> None:
     target = Target.objects.create(
         session=session, role="guest", agent="ssh", host="192.0.2.1", user="op", created_by=alice
     )
-    address = (
-        f"/sessions/{session.pk}/ab?option=nccl_sweep&benchmark=bench.allreduce&runs=2"
-        "&set=NCCL_PROTO%3DLL"
-    )
+    address = f"/sessions/{session.pk}/ab?option=nccl_sweep&benchmark=bench.allreduce&runs=2&set=NCCL_PROTO%3DLL"
     assert "Nothing to switch by hand" in client.get(address).content.decode()
     client.post(address, {"step": "1", "target": target.pk, "yes": "1"})
     assert "NCCL_PROTO" not in session.runs.get().arguments.get("ARGV", "")
@@ -371,9 +330,7 @@ def test_an_arm_that_the_measurement_sets_itself(
         ("option=nccl_sweep&benchmark=bench.allreduce&set=NCCL_DEBUG_FILE%3Dx", "is no value for"),
     ],
 )
-def test_what_cannot_be_tried_says_why(
-    session: DiagnosisSession, client: Client, query: str, problem: str
-) -> None:
+def test_what_cannot_be_tried_says_why(session: DiagnosisSession, client: Client, query: str, problem: str) -> None:
     page = client.get(f"/sessions/{session.pk}/ab?{query}")
     assert page.status_code == 422
     assert problem in page.content.decode()

@@ -19,9 +19,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def gpu_vm(session: DiagnosisSession, user: User, host: str = "gpu-vm") -> Target:
-    return Target.objects.create(
-        session=session, role="guest", agent="ssh", host=host, user="ops", created_by=user
-    )
+    return Target.objects.create(session=session, role="guest", agent="ssh", host=host, user="ops", created_by=user)
 
 
 @pytest.fixture
@@ -49,18 +47,12 @@ def start(tmp_path: Path) -> Callable[..., subprocess.Popen[bytes]]:
 
 
 @pytest.fixture
-def peerpath(
-    start: Callable[..., subprocess.Popen[bytes]],
-) -> Callable[..., subprocess.CompletedProcess[str]]:
+def peerpath(start: Callable[..., subprocess.Popen[bytes]]) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs `manage.py …` to its end. given: its standard input."""
 
-    def run(
-        *arguments: object, given: str = "", data: Path | None = None
-    ) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: object, given: str = "", data: Path | None = None) -> subprocess.CompletedProcess[str]:
         process = start(*arguments, data=data)
         out, err = process.communicate(given.encode(), timeout=120)
-        return subprocess.CompletedProcess(
-            process.args, process.returncode, out.decode(), err.decode()
-        )
+        return subprocess.CompletedProcess(process.args, process.returncode, out.decode(), err.decode())
 
     return run

@@ -40,9 +40,7 @@ def ended(run: Run, state: RunState = RunState.SUCCEEDED) -> Run:
     return run
 
 
-def asked(
-    target: Target, said: Mapping[str, str], state: RunState = RunState.SUCCEEDED, **arguments: str
-) -> Run:
+def asked(target: Target, said: Mapping[str, str], state: RunState = RunState.SUCCEEDED, **arguments: str) -> Run:
     """A run of the two probes, with what they said."""
     user = target.created_by
     run = runs.queue_probes(target.session, target, user, [CMDLINE, DRIVER], arguments or None)
@@ -73,9 +71,7 @@ def test_the_first_run_is_compared_with_nothing(client: Client, target: Target) 
     assert said_on(client, asked(target, READ)) == ""
 
 
-def test_what_differs_stands_with_both_values_as_they_were_read(
-    client: Client, target: Target
-) -> None:
+def test_what_differs_stands_with_both_values_as_they_were_read(client: Client, target: Target) -> None:
     first = asked(target, READ)
     text = said_on(client, asked(target, {CMDLINE: "root=/dev/vda ro ip=10.20.30.41\n"} | {
         DRIVER: driver("595.45.04")
@@ -87,17 +83,13 @@ def test_what_differs_stands_with_both_values_as_they_were_read(
     assert re.search(r"quietbefore: set .{0,60}after: not there", text)
 
 
-def test_the_same_bytes_again_are_compared_and_do_not_differ(
-    client: Client, target: Target
-) -> None:
+def test_the_same_bytes_again_are_compared_and_do_not_differ(client: Client, target: Target) -> None:
     asked(target, READ)
     text = said_on(client, asked(target, READ))
     assert "Nothing that was read differs: 2 facts were compared." in text
 
 
-def test_what_one_of_them_could_not_read_is_said_and_is_not_the_same(
-    client: Client, target: Target
-) -> None:
+def test_what_one_of_them_could_not_read_is_said_and_is_not_the_same(client: Client, target: Target) -> None:
     asked(target, READ)
     text = said_on(client, asked(target, {CMDLINE: "something else\n"}, RunState.PARTLY))
     assert "No fact was read in both runs, so nothing can be compared." in text
@@ -114,9 +106,7 @@ def test_what_another_probe_told_is_not_told_by_neither(client: Client, target: 
     """Both say whether KVM is visible; in the second run only one of them does."""
     cpu = "Hypervisor vendor: KVM\nModel name: AMD EPYC\n"
     for kind in ("kvm\n", "?\n"):
-        run = runs.queue_probes(
-            target.session, target, target.created_by, ["guest.cpu", "guest.virt_kind"]
-        )
+        run = runs.queue_probes(target.session, target, target.created_by, ["guest.cpu", "guest.virt_kind"])
         said = {"guest.cpu": cpu, "guest.virt_kind": kind}
         frames = [Frame(n, Output(text), text.encode(), b"", 5, 1, 1) for n, text in said.items()]
         intake.take_frames(run, frames)
@@ -143,9 +133,7 @@ def test_another_question_another_machine_or_other_arguments_are_not_compared(
     raw = COPIES.read_bytes()
     asked(target, READ)
     assert said_on(client, asked(target, READ, nccl_log="/tmp/a.log")) == ""
-    other = session_of_alice.targets.create(
-        role="guest", agent="ssh", host="other", user="ops", created_by=alice
-    )
+    other = session_of_alice.targets.create(role="guest", agent="ssh", host="other", user="ops", created_by=alice)
     assert said_on(client, asked(other, READ)) == ""
     first = measured(target, "bench.copy", raw, ARGV="--batch=1", AB="x", STEP="1", ARM="A")
     assert said_on(client, measured(target, "bench.copy", raw, ARGV="--batch=4")) == ""
@@ -157,22 +145,16 @@ def test_two_measurements_stand_side_by_side_after_the_gate(client: Client, targ
     """One run of each, the second with every time a tenth longer: nothing is called better or worse."""
     raw = COPIES_AGAIN.read_bytes()
     measured(target, "bench.copy", raw)
-    slower = re.sub(
-        rb'"time_us": ([\d.]+)', lambda m: b'"time_us": %.4f' % (float(m[1]) * 1.1), raw
-    )
+    slower = re.sub(rb'"time_us": ([\d.]+)', lambda m: b'"time_us": %.4f' % (float(m[1]) * 1.1), raw)
     text = said_on(client, measured(target, "bench.copy", slower))
     assert "Cannot tell: one run each cannot tell a change from chance." in text
-    assert re.search(
-        r"Comparable\? \? with caveats ?\d+ of \d+ circumstances were not recorded", text
-    )
+    assert re.search(r"Comparable\? \? with caveats ?\d+ of \d+ circumstances were not recorded", text)
     assert "1 run before, 1 after" in text
     assert "0.91" in text
     assert not re.search(r"got (faster|slower)|improved|worse", text)
 
 
-def test_another_program_is_not_compared_as_if_it_were_the_same(
-    client: Client, target: Target
-) -> None:
+def test_another_program_is_not_compared_as_if_it_were_the_same(client: Client, target: Target) -> None:
     raw = COPIES.read_bytes()
     measured(target, "bench.copy", raw)
     text = said_on(client, measured(target, "bench.copy", raw.replace(b"1dfe2a12cc03", b"0" * 12)))
@@ -208,9 +190,7 @@ def test_what_a_person_set_aside_is_not_compared(client: Client, target: Target)
     assert "not known: a person said that this output does not count" in text
 
 
-def test_a_list_of_which_a_row_is_missing_is_compared_in_part(
-    client: Client, target: Target
-) -> None:
+def test_a_list_of_which_a_row_is_missing_is_compared_in_part(client: Client, target: Target) -> None:
     """That a node is not listed where the listing broke off is no difference."""
     nodes = "available: 2 nodes (0-1)\nnode 0 cpus: 0 1\nnode 1 cpus: 2 3\n"
     for text in (nodes, nodes[: nodes.index("node 1")]):
@@ -222,9 +202,7 @@ def test_a_list_of_which_a_row_is_missing_is_compared_in_part(
     assert "run 2 read without" in text
 
 
-def test_the_page_that_watched_gets_it_when_the_run_has_ended(
-    client: Client, target: Target
-) -> None:
+def test_the_page_that_watched_gets_it_when_the_run_has_ended(client: Client, target: Target) -> None:
     asked(target, READ)
     run = asked(target, READ)
     client.force_login(target.created_by)

@@ -40,16 +40,12 @@ def given(session: DiagnosisSession, user: User, raw: bytes, view: View | None =
 def test_what_could_be_either_machines_is_asked_about_only_when_nothing_says_it(
     session_of_alice: DiagnosisSession, alice: User
 ) -> None:
-    assert given(session_of_alice, alice, CMDLINE).doubts == [
-        [2, 2, "guest", ["guest.kernel_cmdline"]]
-    ]
+    assert given(session_of_alice, alice, CMDLINE).doubts == [[2, 2, "guest", ["guest.kernel_cmdline"]]]
     assert given(session_of_alice, alice, CMDLINE, View.GUEST).doubts == []
     assert given(session_of_alice, alice, CMDLINE.replace(b"$", b"root@pve-7:~#")).doubts == []
 
 
-def test_it_is_the_hosts_moves_the_fact_and_can_be_undone(
-    session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_it_is_the_hosts_moves_the_fact_and_can_be_undone(session_of_alice: DiagnosisSession, alice: User) -> None:
     evidence = given(session_of_alice, alice, CMDLINE)
     assert assign(evidence, (2, 2), user=alice, view=View.HOST).endswith("the host's.")
     facts = facts_of(session_of_alice)
@@ -70,9 +66,7 @@ def test_it_is_the_hosts_moves_the_fact_and_can_be_undone(
     assert "lines_assigned" in kinds
 
 
-def test_unplaced_lines_are_read_by_the_chosen_reader(
-    session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_unplaced_lines_are_read_by_the_chosen_reader(session_of_alice: DiagnosisSession, alice: User) -> None:
     raw = b"root=/dev/sda1\n"
     evidence = given(session_of_alice, alice, raw)
     (first, last) = evidence.unplaced[0]
@@ -84,9 +78,7 @@ def test_unplaced_lines_are_read_by_the_chosen_reader(
     assert facts_of(session_of_alice).value(HOST_CMDLINE) is not None
 
 
-def test_a_reader_that_gets_nothing_says_so_and_hides_nothing(
-    session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_a_reader_that_gets_nothing_says_so_and_hides_nothing(session_of_alice: DiagnosisSession, alice: User) -> None:
     matrix = b"$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\n GPU0\tX\tNS\n GPU1\tNS\tX\n"
     given(session_of_alice, alice, matrix, View.GUEST)
     evidence = given(session_of_alice, alice, b"milk\neggs\n", View.GUEST)
@@ -100,9 +92,7 @@ def form(evidence: Evidence, **more: Any) -> dict[str, Any]:
     return {"evidence": evidence.pk, "first": 1, "last": 2, **more}
 
 
-def test_the_page_asks_and_takes_the_answer(
-    session_of_alice: DiagnosisSession, browser: Client
-) -> None:
+def test_the_page_asks_and_takes_the_answer(session_of_alice: DiagnosisSession, browser: Client) -> None:
     shown = browser.post(f"/sessions/{session_of_alice.pk}/paste/path", {"text": CMDLINE.decode()})
     page = shown.content.decode()
     assert "taken as the guest’s" in page
@@ -118,9 +108,7 @@ def test_the_page_asks_and_takes_the_answer(
     assert "It is the host’s" in undone.content.decode()
 
 
-def test_unplaced_lines_have_a_form_with_every_reader(
-    session_of_alice: DiagnosisSession, browser: Client
-) -> None:
+def test_unplaced_lines_have_a_form_with_every_reader(session_of_alice: DiagnosisSession, browser: Client) -> None:
     shown = browser.post(f"/sessions/{session_of_alice.pk}/paste/guest", {"text": "milk\neggs\n"})
     page = shown.content.decode()
     assert "not placed; they are" in page
@@ -150,9 +138,7 @@ def test_odd_answers_change_nothing(
     assert not Assignment.objects.exists()
 
 
-def test_evidence_of_another_session_is_not_reached(
-    alice: User, bob: User, browser: Client
-) -> None:
+def test_evidence_of_another_session_is_not_reached(alice: User, bob: User, browser: Client) -> None:
     theirs = given(session_open(owner=bob, title="Bob's"), bob, b"milk\neggs\n")
     own = session_open(owner=alice, title="Alice's")
     answer = browser.post(f"/sessions/{own.pk}/assignment", form(theirs, reader="guest.cpu"))

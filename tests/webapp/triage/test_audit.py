@@ -39,8 +39,7 @@ def test_a_whole_log_is_said_to_be_whole(session: DiagnosisSession) -> None:
 
 
 @pytest.mark.parametrize(
-    "tampering",
-    [{"data": {"step": "other"}}, {"kind": "commented"}, {"actor_name": "bob"}, {"number": 9}],
+    "tampering", [{"data": {"step": "other"}}, {"kind": "commented"}, {"actor_name": "bob"}, {"number": 9}]
 )
 def test_a_tampered_event_is_found(session: DiagnosisSession, tampering: dict[str, object]) -> None:
     Event.objects.filter(session=session, number=2).update(**tampering)

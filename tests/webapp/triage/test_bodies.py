@@ -229,9 +229,7 @@ def test_while_the_storage_is_away_people_and_programs_are_told_to_come_back(
 
 
 @pytest.mark.service
-def test_a_bucket_out_of_reach_is_a_sentence(
-    bucket: Bucket, session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_a_bucket_out_of_reach_is_a_sentence(bucket: Bucket, session_of_alice: DiagnosisSession, alice: User) -> None:
     found = taken(session_of_alice, alice)
     bucket.made.objects.all().delete()
     with pytest.raises(bodies.LostError, match="does not give"):

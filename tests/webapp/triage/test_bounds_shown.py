@@ -33,6 +33,4 @@ def test_what_a_figure_is_known_by_and_for() -> None:
     assert dict(bases(one))["the step"] == "said"
     assert dict(bases(one))["weight reads (floor)"] == "literature, weights as said"
     assert [load(one), load(many), load(None)] == ["for a single stream", "at 64 requests", ""]
-    assert (
-        missing({}, "bench.copy or bench.allreduce: no copy was measured") == "no copy was measured"
-    )
+    assert missing({}, "bench.copy or bench.allreduce: no copy was measured") == "no copy was measured"

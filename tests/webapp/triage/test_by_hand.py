@@ -48,9 +48,7 @@ def test_each_program_is_a_file_whose_hash_stands_beside_it(
     assert "attachment" in given["Content-Disposition"]
 
 
-def test_there_is_no_program_for_a_reader_of_tables(
-    browser: Client, session_of_alice: DiagnosisSession
-) -> None:
+def test_there_is_no_program_for_a_reader_of_tables(browser: Client, session_of_alice: DiagnosisSession) -> None:
     answer = browser.get(address(session_of_alice, "program/bench.nccl_tests"))
     assert answer.status_code == 404
     assert browser.get(address(session_of_alice, "program/manage.py")).status_code == 404
@@ -70,9 +68,7 @@ def test_with_ssh_the_way_by_hand_is_there_and_folded(
 def test_the_line_on_the_page_brings_what_the_page_reads(
     browser: Client, session_of_alice: DiagnosisSession, tmp_path: Path
 ) -> None:
-    offer = next(
-        o for o in offers(facts_of(session_of_alice)) if o.benchmark.id == "bench.engine_profile"
-    )
+    offer = next(o for o in offers(facts_of(session_of_alice)) if o.benchmark.id == "bench.engine_profile")
     assert offer.by_hand
     given = browser.get(address(session_of_alice, "program/bench.engine_profile"))
     (tmp_path / offer.by_hand.file).write_bytes(given.content)

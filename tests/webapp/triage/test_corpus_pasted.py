@@ -78,11 +78,7 @@ CASES = (
         guest=("bus {gpu_count_lspci}", "nvidia-smi lists {gpu_count_nvidia_smi}"),
         host=("0000:3d:00.0", "ai-vm-1"),
     ),
-    Case(
-        "011",
-        {READ, WRITE},
-        diagnosis=("read and write OK on 56 of 56 ordered pairs", "a matrix of OK"),
-    ),
+    Case("011", {READ, WRITE}, diagnosis=("read and write OK on 56 of 56 ordered pairs", "a matrix of OK")),
     Case(
         "018",
         {"host.vms"},
@@ -114,12 +110,7 @@ CASES = (
         diagnosis=("every pair is joined by NVLink",),
         guest=("NV12 on 56 of 56 pairs",),
     ),
-    Case(
-        "055",
-        {"guest.pci_tree"},
-        guest=("Emulated board i440FX",),
-        never=("there is one GPU",),
-    ),
+    Case("055", {"guest.pci_tree"}, guest=("Emulated board i440FX",), never=("there is one GPU",)),
     Case(
         "057",
         {"guest.pci_devices"},
@@ -127,12 +118,7 @@ CASES = (
         guest=("Emulated board {machine_type}", "bus {gpu_count}"),
     ),
     Case("063", {"host.pve_version", "host.vms"}, host=("{old[pve]}", "kali-attack")),
-    Case(
-        "069",
-        {"host.vms", "guest.pci_devices"},
-        host=("x-nv-gpudirect-clique",),
-        never=("there is one GPU",),
-    ),
+    Case("069", {"host.vms", "guest.pci_devices"}, host=("x-nv-gpudirect-clique",), never=("there is one GPU",)),
     Case("071", {"guest.dmi"}, guest=("QEMU Standard PC (i440FX",)),
     Case(
         "082",
@@ -140,11 +126,7 @@ CASES = (
         guest=("bus {gpu_count}",),
         host=("group 40", "0000:21:00.0, 0000:22:00.0"),
     ),
-    Case(
-        "085",
-        {"bench.p2p_bandwidth_latency", "guest.nccl_log"},
-        never=("✓ pass",),
-    ),
+    Case("085", {"bench.p2p_bandwidth_latency", "guest.nccl_log"}, never=("✓ pass",)),
 )
 
 
@@ -178,11 +160,7 @@ def test_a_paste_of_a_real_machine_is_understood(client: Client, alice: User, ca
         page = client.get(f"/sessions/{session.pk}/{step}")
         assert page.status_code == 200
         shown[step] = words(page.content.decode())
-    for step, texts in (
-        ("diagnosis", case.diagnosis),
-        ("guest", case.guest),
-        ("host", case.host),
-    ):
+    for step, texts in (("diagnosis", case.diagnosis), ("guest", case.guest), ("host", case.host)):
         for text in texts:
             assert text.format(**expected) in shown[step]
     assert not [text for text in case.never if text in shown["diagnosis"]]

@@ -111,14 +111,10 @@ def test_the_sample_as_known_at_a_stage(peerpath: Peerpath) -> None:
 def test_this_machine(peerpath: Peerpath) -> None:
     done = peerpath("diagnose", "local:", "--json")
     assert done.returncode == 0, done.stderr
-    assert known(contract(done.stdout), "guest.kernel_cmdline") == (
-        Path("/proc/cmdline").read_text().strip()
-    )
+    assert known(contract(done.stdout), "guest.kernel_cmdline") == (Path("/proc/cmdline").read_text().strip())
 
 
-def test_a_file_a_folder_and_standard_input_say_the_same(
-    peerpath: Peerpath, tmp_path: Path
-) -> None:
+def test_a_file_a_folder_and_standard_input_say_the_same(peerpath: Peerpath, tmp_path: Path) -> None:
     folder = tmp_path / "outputs"
     folder.mkdir()
     file = folder / "terminal.log"
@@ -127,16 +123,11 @@ def test_a_file_a_folder_and_standard_input_say_the_same(
     assert by_file.returncode == 0, by_file.stderr
     assert known(contract(by_file.stdout), "guest.virt_kind") == "kvm"
     assert "NS on 2 of 2" in _driver(contract(by_file.stdout))
-    for again in (
-        peerpath("diagnose", folder, "--json"),
-        peerpath("diagnose", "-", "--json", given=outputs.GUEST),
-    ):
+    for again in (peerpath("diagnose", folder, "--json"), peerpath("diagnose", "-", "--json", given=outputs.GUEST)):
         assert (again.returncode, again.stdout) == (0, by_file.stdout)
 
 
-def test_files_of_guest_and_host_together_with_the_workload(
-    peerpath: Peerpath, tmp_path: Path
-) -> None:
+def test_files_of_guest_and_host_together_with_the_workload(peerpath: Peerpath, tmp_path: Path) -> None:
     (tmp_path / "guest.txt").write_text(outputs.GUEST)
     (tmp_path / "host.txt").write_text(outputs.HOST)
     (tmp_path / "case.toml").write_text(
@@ -188,9 +179,7 @@ def test_save_before_the_first_start_still_prints_the_diagnosis(peerpath: Peerpa
         (["--no-such-option"], "unrecognized arguments"),
     ],
 )
-def test_wrong_words_are_told_in_a_sentence(
-    peerpath: Peerpath, tmp_path: Path, words: list[str], said: str
-) -> None:
+def test_wrong_words_are_told_in_a_sentence(peerpath: Peerpath, tmp_path: Path, words: list[str], said: str) -> None:
     (tmp_path / "bad.toml").write_text("[model]\nlayerz = 78\n")
     done = peerpath("diagnose", *(word.format(tmp=tmp_path, port=22) for word in words))
     assert (done.returncode, done.stdout) == (2, "")
@@ -234,9 +223,7 @@ def test_recognise_prints_one_line_a_part(peerpath: Peerpath, tmp_path: Path) ->
     assert 0 < matrix["confidence"] <= 1
 
 
-def test_recognise_may_be_cut_off_by_its_reader(
-    start: Callable[..., subprocess.Popen[bytes]], tmp_path: Path
-) -> None:
+def test_recognise_may_be_cut_off_by_its_reader(start: Callable[..., subprocess.Popen[bytes]], tmp_path: Path) -> None:
     (tmp_path / "long.log").write_text(outputs.GUEST * 300)
     process = start("recognise", tmp_path / "long.log")
     assert process.stdout
@@ -257,16 +244,12 @@ def test_recognise_says_when_it_knows_nothing(peerpath: Peerpath) -> None:
 
 
 @pytest.mark.parametrize("words", [["guest"], ["host", "collect", "--vmid", "128"]])
-def test_a_script_is_clean_sh_and_its_output_is_diagnosed(
-    peerpath: Peerpath, tmp_path: Path, words: list[str]
-) -> None:
+def test_a_script_is_clean_sh_and_its_output_is_diagnosed(peerpath: Peerpath, tmp_path: Path, words: list[str]) -> None:
     script = tmp_path / "collect.sh"
     script.write_text(peerpath("script", *words).stdout)
     if shellcheck := shutil.which("shellcheck"):
         subprocess.run([shellcheck, "-s", "sh", script], check=True)
-    ran = subprocess.run(
-        ["sh", script], capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL
-    )
+    ran = subprocess.run(["sh", script], capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
     done = peerpath("diagnose", "-", "--json", given=ran.stdout)
     assert done.returncode == 0, done.stderr
     assert known(contract(done.stdout), f"{words[0]}.kernel_cmdline")

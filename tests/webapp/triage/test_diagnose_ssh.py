@@ -25,14 +25,10 @@ Alive = Callable[[str], list[int]]
 LACKING = {"lspci", "systemd-detect-virt", "lsmod", "dmidecode", "lscpu", "nvidia-smi"}
 
 
-def words(
-    sshd: Sshd, tmp_path: Path, pinned: str = "host_key", identity: str = "user_key"
-) -> tuple[object, ...]:
+def words(sshd: Sshd, tmp_path: Path, pinned: str = "host_key", identity: str = "user_key") -> tuple[object, ...]:
     """The arguments that reach it, with the pinned key as the only line of a known_hosts file."""
     trusted = tmp_path / "known_hosts"
-    trusted.write_text(
-        known_hosts_line("127.0.0.1", sshd.port, sshd.pin(pinned)) + "\n" if pinned else ""
-    )
+    trusted.write_text(known_hosts_line("127.0.0.1", sshd.port, sshd.pin(pinned)) + "\n" if pinned else "")
     source = f"ssh://{getpass.getuser()}@127.0.0.1:{sshd.port}"
     keys = ("--identity", sshd.folder / identity, "--known-hosts", trusted)
     return ("diagnose", source, *keys, "--json")
@@ -70,9 +66,7 @@ def test_a_machine_is_diagnosed(peerpath: Peerpath, sshd: Sshd, tmp_path: Path) 
     assert found["unrecognised"] == []
 
 
-def test_noise_of_the_login_shell_is_no_output(
-    peerpath: Peerpath, sshd: Sshd, tmp_path: Path
-) -> None:
+def test_noise_of_the_login_shell_is_no_output(peerpath: Peerpath, sshd: Sshd, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / ".bashrc").write_text(
@@ -87,9 +81,7 @@ def test_noise_of_the_login_shell_is_no_output(
     assert known(contract(done.stdout), "guest.kernel_cmdline") == kernel_cmdline()
 
 
-def test_a_machine_that_lacks_tools_is_read_from_sysfs(
-    peerpath: Peerpath, sshd: Sshd, tmp_path: Path
-) -> None:
+def test_a_machine_that_lacks_tools_is_read_from_sysfs(peerpath: Peerpath, sshd: Sshd, tmp_path: Path) -> None:
     restart(sshd, f"SetEnv PATH={tools(tmp_path / 'bin', LACKING)}")
     done = peerpath(*words(sshd, tmp_path))
     assert done.returncode == 0, done.stderr
@@ -110,9 +102,7 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
     return done.stderr
 
 
-def test_an_unknown_host_key_is_shown_and_nothing_is_sent(
-    peerpath: Peerpath, sshd: Sshd, tmp_path: Path
-) -> None:
+def test_an_unknown_host_key_is_shown_and_nothing_is_sent(peerpath: Peerpath, sshd: Sshd, tmp_path: Path) -> None:
     restart(sshd, f"ForceCommand touch {tmp_path}/entered")
     said = refused(peerpath(*words(sshd, tmp_path, pinned="")))
     assert "has not been accepted yet" in said
@@ -129,9 +119,7 @@ def test_a_changed_host_key_blocks(peerpath: Peerpath, sshd: Sshd, tmp_path: Pat
     assert not (tmp_path / "entered").exists()
 
 
-def test_a_key_that_the_machine_does_not_know(
-    peerpath: Peerpath, sshd: Sshd, tmp_path: Path
-) -> None:
+def test_a_key_that_the_machine_does_not_know(peerpath: Peerpath, sshd: Sshd, tmp_path: Path) -> None:
     said = refused(peerpath(*words(sshd, tmp_path, identity="stranger_key")))
     assert "authorized_keys" in said
 
@@ -143,21 +131,14 @@ def test_a_refused_connection(peerpath: Peerpath, ssh_keys: Path, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("login", "said"),
-    [
-        ("echo This account is currently not available.", "not available"),
-        ("sleep 0.1", "It said: nothing"),
-    ],
+    [("echo This account is currently not available.", "not available"), ("sleep 0.1", "It said: nothing")],
 )
-def test_a_machine_that_runs_no_script(
-    peerpath: Peerpath, sshd: Sshd, tmp_path: Path, login: str, said: str
-) -> None:
+def test_a_machine_that_runs_no_script(peerpath: Peerpath, sshd: Sshd, tmp_path: Path, login: str, said: str) -> None:
     restart(sshd, f"ForceCommand {login}")
     assert said in refused(peerpath(*words(sshd, tmp_path)))
 
 
-def test_a_machine_that_dies_before_its_first_answer(
-    start: Start, alive: Alive, sshd: Sshd, tmp_path: Path
-) -> None:
+def test_a_machine_that_dies_before_its_first_answer(start: Start, alive: Alive, sshd: Sshd, tmp_path: Path) -> None:
     restart(sshd, "ForceCommand exec sleep 4730")
     process = start(*words(sshd, tmp_path))
     _wait_until(lambda: bool(alive("sleep 4730")))
@@ -169,9 +150,7 @@ def test_a_machine_that_dies_before_its_first_answer(
         os.kill(pid, signal.SIGKILL)
 
 
-def test_a_machine_that_dies_meanwhile_keeps_what_came(
-    start: Start, alive: Alive, sshd: Sshd, tmp_path: Path
-) -> None:
+def test_a_machine_that_dies_meanwhile_keeps_what_came(start: Start, alive: Alive, sshd: Sshd, tmp_path: Path) -> None:
     # The last of the quick probes hangs: what came before it has been sent.
     virt = '[ "$1" = -c ] || exec sleep 4731'
     hanging = tools(tmp_path / "bin", set(), **{"systemd-detect-virt": virt})

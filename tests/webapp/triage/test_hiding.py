@@ -36,17 +36,12 @@ def everything_stored() -> str:
             cursor.execute(f'SELECT * FROM "{table}"')
             for row in cursor.fetchall():
                 found += [
-                    bytes(v).decode("utf-8", "replace")
-                    if isinstance(v, bytes | memoryview)
-                    else str(v)
-                    for v in row
+                    bytes(v).decode("utf-8", "replace") if isinstance(v, bytes | memoryview) else str(v) for v in row
                 ]
     return "\n".join(found).lower()
 
 
-def test_a_planted_secret_is_nowhere_in_the_database(
-    session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_a_planted_secret_is_nowhere_in_the_database(session_of_alice: DiagnosisSession, alice: User) -> None:
     archive = Upload("case.zip", zipped({"kestrel/qm.txt": HOST, "readme": b"milk on kestrel\n"}))
     received = receive(session_of_alice, [archive], user=alice, view=View.HOST, hide=True)
     assert any("host name" in note and "email" in note for note in received.notes)
@@ -65,11 +60,7 @@ def test_stored_as_it_came_unless_asked(session_of_alice: DiagnosisSession, alic
 def test_the_same_secret_in_a_later_text_has_the_same_token_and_another_has_not(
     session_of_alice: DiagnosisSession, alice: User
 ) -> None:
-    for raw, view in (
-        (HOST, View.HOST),
-        (GUEST, View.GUEST),
-        (b"root@heron:~# hostname\nheron\n", None),
-    ):
+    for raw, view in ((HOST, View.HOST), (GUEST, View.GUEST), (b"root@heron:~# hostname\nheron\n", None)):
         receive(session_of_alice, [Upload("", raw)], user=alice, view=view, hide=True)
     host, guest, other = (bytes(e.body).decode() for e in Evidence.objects.order_by("pk"))
     token = guest.split("\n")[1]

@@ -47,9 +47,7 @@ Legend:
   NS   = Not supported
   U    = Unknown
 """
-TWO_PARTS = (
-    MATRIX + b"ops@gpu-vm:~$ cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz-6.8.0 root=/dev/vda1 ro quiet\n"
-)
+TWO_PARTS = MATRIX + b"ops@gpu-vm:~$ cat /proc/cmdline\nBOOT_IMAGE=/vmlinuz-6.8.0 root=/dev/vda1 ro quiet\n"
 LARGE = TWO_PARTS + (b"nothing anybody knows about, " * 400 + b"\n") * 100
 assert len(LARGE) > read_apart.LARGE_BYTES
 
@@ -79,9 +77,7 @@ def test_a_paste_of_two_parts_is_stored_whole_and_read_in_parts(
     assert [quoted[n - 1].split()[0] for n in best.reading.lines] == ["GPU0", "GPU1"]
 
 
-def test_line_numbers_count_within_the_whole_paste(
-    session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_line_numbers_count_within_the_whole_paste(session_of_alice: DiagnosisSession, alice: User) -> None:
     shifted = b"hello, here is what you asked for\n\n" + TWO_PARTS
     taken = intake.take_text(session_of_alice, shifted, user=alice, view=View.GUEST)
     lines = shifted.decode().split("\n")
@@ -90,9 +86,7 @@ def test_line_numbers_count_within_the_whole_paste(
     assert lines[cmdline.readings[0].lines[0] - 1].startswith("BOOT_IMAGE")
 
 
-def test_the_same_paste_again_is_said_and_not_stored(
-    session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_the_same_paste_again_is_said_and_not_stored(session_of_alice: DiagnosisSession, alice: User) -> None:
     first = intake.take_text(session_of_alice, MATRIX, user=alice, view=View.GUEST)
     again = intake.take_text(session_of_alice, MATRIX, user=alice, view=View.GUEST)
     assert not first.duplicate
@@ -117,9 +111,7 @@ def test_a_paste_whose_reading_a_crash_prevented_is_read_when_given_again(
     assert case_facts.facts_of(session_of_alice).value(P2P_READ) is not None
 
 
-def test_the_same_output_after_a_change_is_new_evidence(
-    session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_the_same_output_after_a_change_is_new_evidence(session_of_alice: DiagnosisSession, alice: User) -> None:
     intake.take_text(session_of_alice, MATRIX, user=alice, view=View.GUEST)
     session_of_alice.epoch = 1
     session_of_alice.save()
@@ -128,9 +120,7 @@ def test_the_same_output_after_a_change_is_new_evidence(
     assert [s.epoch for s in case_facts.facts_of(session_of_alice).all(P2P_READ)] == [1, 0]
 
 
-def test_what_nobody_can_place_is_kept_and_said(
-    session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_what_nobody_can_place_is_kept_and_said(session_of_alice: DiagnosisSession, alice: User) -> None:
     raw = b"\xff\xfe\x00 lorem ipsum\nqwertz \x1b[31m\n"
     taken = intake.take_text(session_of_alice, raw, user=alice)
     assert taken.understood == ()
@@ -153,9 +143,7 @@ def broken_parser(reader: str) -> Iterator[None]:
     all_readers.cache_clear()
 
 
-def test_a_parser_that_raises_does_not_stop_the_other_parts(
-    session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_a_parser_that_raises_does_not_stop_the_other_parts(session_of_alice: DiagnosisSession, alice: User) -> None:
     with broken_parser("guest.kernel_cmdline"), broken_parser("host.kernel_cmdline"):
         taken = intake.take_text(session_of_alice, TWO_PARTS, user=alice, view=View.GUEST)
     assert [part.reader for part in taken.understood] == ["guest.topo_p2p_read"]
@@ -193,9 +181,7 @@ def _readings(run: Run) -> list[StoredReading]:
     return list(StoredReading.objects.filter(evidence__run=run))
 
 
-def test_a_better_parser_reads_old_evidence(
-    session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_a_better_parser_reads_old_evidence(session_of_alice: DiagnosisSession, alice: User) -> None:
     with broken_parser("guest.topo_p2p_read"):
         intake.take_text(session_of_alice, TWO_PARTS, user=alice, view=View.GUEST)
     assert case_facts.facts_of(session_of_alice).value(P2P_READ) is None
@@ -205,9 +191,7 @@ def test_a_better_parser_reads_old_evidence(
     assert kinds(session_of_alice).count("evidence_reread") == 1
 
 
-def test_a_large_text_is_read_in_a_process_of_its_own(
-    session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_a_large_text_is_read_in_a_process_of_its_own(session_of_alice: DiagnosisSession, alice: User) -> None:
     taken = intake.take_text(session_of_alice, LARGE, user=alice, view=View.GUEST)
     assert "guest.topo_p2p_read" in [part.reader for part in taken.understood]
 
@@ -235,9 +219,7 @@ def collected(*names: str) -> bytes:
     return done.stdout
 
 
-def test_a_collectors_output_becomes_evidence_of_each_probe(
-    session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_a_collectors_output_becomes_evidence_of_each_probe(session_of_alice: DiagnosisSession, alice: User) -> None:
     raw = collected("guest.kernel_cmdline", "guest.topo_p2p_read")
     pasted = b"here you are:\n" + raw.replace(b"\n", b"\r\n") + MATRIX
     taken = intake.take_text(session_of_alice, pasted, user=alice, view=View.GUEST)
@@ -250,9 +232,7 @@ def test_a_collectors_output_becomes_evidence_of_each_probe(
     assert Evidence.objects.count() == 3
     cmdline = frames.get(reader="guest.kernel_cmdline")
     assert bytes(cmdline.body).strip() == Path("/proc/cmdline").read_bytes().strip()
-    assert cmdline.name in {
-        s.source for s in case_facts.facts_of(session_of_alice).all(KERNEL_CMDLINE)
-    }
+    assert cmdline.name in {s.source for s in case_facts.facts_of(session_of_alice).all(KERNEL_CMDLINE)}
     # The matrix pasted below is read too, and counts its lines within the paste.
     best = case_facts.facts_of(session_of_alice).best(P2P_READ)
     assert best
@@ -262,9 +242,7 @@ def test_a_collectors_output_becomes_evidence_of_each_probe(
     assert [(one.read, one.changed) for one in reread(session_of_alice)] == [(3, ())]
 
 
-def test_half_a_collectors_output_is_read_and_said_to_be_half(
-    session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_half_a_collectors_output_is_read_and_said_to_be_half(session_of_alice: DiagnosisSession, alice: User) -> None:
     raw = collected("guest.kernel_cmdline", "guest.topo_p2p_read")
     half = raw[: raw.index(b" done guest.kernel_cmdline") + 60]
     taken = intake.take_text(session_of_alice, half, user=alice, view=View.HOST)
@@ -282,14 +260,8 @@ def test_no_bytes_make_reading_raise(raw: bytes) -> None:
         assert all(1 <= first <= final <= last for first, final in found.unrecognised)
 
 
-def test_a_workload_of_another_version_hides_only_its_own_table(
-    session_of_alice: DiagnosisSession,
-) -> None:
-    session_of_alice.workload = {
-        "parallelism": {"tp": 8},
-        "model": {"layers": "many"},
-        "horoscope": {"sign": "ram"},
-    }
+def test_a_workload_of_another_version_hides_only_its_own_table(session_of_alice: DiagnosisSession) -> None:
+    session_of_alice.workload = {"parallelism": {"tp": 8}, "model": {"layers": "many"}, "horoscope": {"sign": "ram"}}
     facts = case_facts.facts_of(session_of_alice)
     parallelism = facts.value(PARALLELISM)
     assert parallelism

@@ -81,9 +81,7 @@ def test_the_key_file_is_for_this_account_alone(settings: Any) -> None:
     assert sealing.keyring() == first
 
 
-def test_a_sealed_secret_opens_for_no_other_row_and_not_after_a_change(
-    alice: User, private: str
-) -> None:
+def test_a_sealed_secret_opens_for_no_other_row_and_not_after_a_change(alice: User, private: str) -> None:
     one = keys.key_add(alice, name="one", private_key=private)
     other = keys.key_add(alice, name="other", private_key=private)
     assert one.sealed != other.sealed
@@ -97,9 +95,7 @@ def test_a_sealed_secret_opens_for_no_other_row_and_not_after_a_change(
         keys.key_open(StoredKey.objects.get(pk=one.pk))
 
 
-@pytest.mark.parametrize(
-    "text", ["", "x", "a:notbase64!", "a:" + base64.b64encode(b"short").decode()]
-)
+@pytest.mark.parametrize("text", ["", "x", "a:notbase64!", "a:" + base64.b64encode(b"short").decode()])
 def test_keys_that_are_none_are_refused_without_repeating_them(settings: Any, text: str) -> None:
     settings.SECRET_KEYS = text or ","
     with pytest.raises(sealing.SealError) as caught:
@@ -107,9 +103,7 @@ def test_keys_that_are_none_are_refused_without_repeating_them(settings: Any, te
     assert not text or text.partition(":")[2] not in str(caught.value) or ":" not in text
 
 
-def test_rotating_the_key_file(
-    alice: User, private: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rotating_the_key_file(alice: User, private: str, capsys: pytest.CaptureFixture[str]) -> None:
     stored = keys.key_add(alice, name="a", private_key=private)
     before = sealing.keyring()
     call_command("rotate_keys")
@@ -195,12 +189,7 @@ def test_a_stored_key_is_used_alone_and_on_the_whole_way(
     ]
     for hop in hops:
         assert hop
-        assert (hop.private_keys, hop.own_keys, hop.identities, hop.read_config) == (
-            (private,),
-            False,
-            (),
-            False,
-        )
+        assert (hop.private_keys, hop.own_keys, hop.identities, hop.read_config) == ((private,), False, (), False)
 
 
 def test_a_removed_key_opens_nothing_and_leaves_its_trace(
@@ -219,16 +208,7 @@ def test_a_removed_key_opens_nothing_and_leaves_its_trace(
 
 
 @pytest.mark.parametrize(
-    "host",
-    [
-        "127.0.0.1",
-        "127.8.8.8",
-        "::1",
-        "localhost",
-        "169.254.169.254",
-        "0.0.0.0",
-        "::ffff:127.0.0.1",
-    ],
+    "host", ["127.0.0.1", "127.8.8.8", "::1", "localhost", "169.254.169.254", "0.0.0.0", "::ffff:127.0.0.1"]
 )
 def test_this_machine_itself_is_not_reached_for_members(host: str) -> None:
     assert not may_be_reached(host)
@@ -240,9 +220,7 @@ def test_private_networks_are_reached(host: str) -> None:
 
 
 @pytest.mark.parametrize(("family", "far"), [("AF_INET", "1.1.1.1"), ("AF_INET6", "2606:4700::1")])
-def test_a_member_does_not_reach_this_machine_by_its_name_in_the_network(
-    family: str, far: str
-) -> None:
+def test_a_member_does_not_reach_this_machine_by_its_name_in_the_network(family: str, far: str) -> None:
     with socket.socket(getattr(socket, family), socket.SOCK_DGRAM) as way:
         try:
             way.connect((far, 9))  # sends nothing
@@ -267,8 +245,7 @@ def test_the_form_offers_what_a_person_may_use(alice: User, bob: User, private: 
     assert "identity_file" not in his.fields
     assert not his.is_valid()
     stolen = SshTargetForm(
-        {"host": "vm", "port": "22", "user": "ops", "stored_key": str(StoredKey.objects.get().pk)},
-        user=bob,
+        {"host": "vm", "port": "22", "user": "ops", "stored_key": str(StoredKey.objects.get().pk)}, user=bob
     )
     assert "stored_key" in stolen.errors
     way = {"host": "vm", "port": "22", "user": "ops", "jump": "a@one:2222, b@two"}
@@ -277,9 +254,7 @@ def test_the_form_offers_what_a_person_may_use(alice: User, bob: User, private: 
     assert hers.values()["jump"] == "a@one:2222,b@two"
 
 
-def test_the_page_takes_a_key_and_never_gives_it_back(
-    client: Client, alice: User, bob: User, encrypted: str
-) -> None:
+def test_the_page_takes_a_key_and_never_gives_it_back(client: Client, alice: User, bob: User, encrypted: str) -> None:
     client.force_login(alice)
     typed = {"name": "lab", "private_key": encrypted, "passphrase": "wrong-one", "shared": "on"}
     refused = client.post("/keys", typed)

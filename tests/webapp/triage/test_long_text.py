@@ -11,9 +11,7 @@ from webapp.triage import long_text
 from webapp.triage.ansi import pieces
 from webapp.triage.long_text import LongText
 
-TEXTS = st.lists(st.sampled_from([b"a", b"NS", b"\n", b"\n\n", b"\x1b[31m", b"x" * 40])).map(
-    b"".join
-)
+TEXTS = st.lists(st.sampled_from([b"a", b"NS", b"\n", b"\n\n", b"\x1b[31m", b"x" * 40])).map(b"".join)
 
 
 @pytest.fixture(autouse=True)

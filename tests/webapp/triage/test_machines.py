@@ -39,22 +39,10 @@ def test_a_group_is_added_once_with_the_keys_that_were_vouched_for(
 ) -> None:
     client.force_login(alice)
     for _ in range(2):
-        add(
-            client,
-            session_of_alice,
-            "gpu-1\nroot@gpu-2:2222\n# spare\ngpu-3\n",
-            known_hosts=known_hosts,
-        )
+        add(client, session_of_alice, "gpu-1\nroot@gpu-2:2222\n# spare\ngpu-3\n", known_hosts=known_hosts)
     found = [(t.user, t.host, t.port, t.beside) for t in machines.guests(session_of_alice)]
-    assert found == [
-        ("ops", "gpu-1", 22, True),
-        ("root", "gpu-2", 2222, True),
-        ("ops", "gpu-3", 22, True),
-    ]
-    assert set(session_of_alice.host_keys.values_list("host", "port")) == {
-        ("gpu-1", 22),
-        ("gpu-2", 2222),
-    }
+    assert found == [("ops", "gpu-1", 22, True), ("root", "gpu-2", 2222, True), ("ops", "gpu-3", 22, True)]
+    assert set(session_of_alice.host_keys.values_list("host", "port")) == {("gpu-1", 22), ("gpu-2", 2222)}
     page = client.post(f"/sessions/{session_of_alice.pk}/machines/run", follow=True)
     said = "The probes are queued on 2 machines; left out, without an accepted host key: 1."
     assert said in page.content.decode()
@@ -64,9 +52,7 @@ def test_a_group_is_added_once_with_the_keys_that_were_vouched_for(
     assert {run.kind for run in started} == {runs.PROBES}
 
 
-@pytest.mark.parametrize(
-    "line", ["gpu;rm", "a@b@c:x", "gpu:0", "gpu:99999", "-oProxyCommand=x", "$(id)"]
-)
+@pytest.mark.parametrize("line", ["gpu;rm", "a@b@c:x", "gpu:0", "gpu:99999", "-oProxyCommand=x", "$(id)"])
 def test_lines_that_are_no_machine_are_refused(
     client: Client, alice: User, session_of_alice: DiagnosisSession, line: str
 ) -> None:
@@ -86,9 +72,7 @@ def told(session: DiagnosisSession, target: Target, user: User, driver: str) -> 
         state="succeeded",
         created_by=user,
     )
-    raw = (
-        f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {driver}  Tue Jan  7 00:00:00 UTC 2026\n"
-    )
+    raw = f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {driver}  Tue Jan  7 00:00:00 UTC 2026\n"
     output = Output(raw, "", 0)
     intake.take_frames(run, [Frame("guest.driver_version", output, raw.encode(), b"", 5, 1, 1)])
 
@@ -98,13 +82,9 @@ def test_the_odd_one_is_named_and_the_sessions_diagnosis_is_not_mixed_up(
 ) -> None:
     client.force_login(alice)
     add(client, session_of_alice, "gpu-1\ngpu-2\ngpu-3\ngpu-4")
-    own = Target.objects.create(
-        session=session_of_alice, role="guest", agent="ssh", host="own", created_by=alice
-    )
+    own = Target.objects.create(session=session_of_alice, role="guest", agent="ssh", host="own", created_by=alice)
     told(session_of_alice, own, alice, "580.95.05")
-    for target, driver in zip(
-        machines.guests(session_of_alice), ("580.95.05", "575.57.08"), strict=False
-    ):
+    for target, driver in zip(machines.guests(session_of_alice), ("580.95.05", "575.57.08"), strict=False):
         told(session_of_alice, target, alice, driver)
     told(session_of_alice, session_of_alice.targets.get(host="gpu-3"), alice, "580.95.05")
     said = client.get(f"/sessions/{session_of_alice.pk}/machines").content.decode()
@@ -132,19 +112,11 @@ def test_a_machine_that_was_added_twice_is_one_column_and_one_vote(
     """Added again, as somebody else or on another page, such as with the right key."""
     client.force_login(alice)
     add(client, session_of_alice, "gpu-1\ngpu-2\ngpu-3", known_hosts=known_hosts)
-    for target, driver in zip(
-        machines.guests(session_of_alice), ("575.57.08", "580.95.05", "580.95.05"), strict=True
-    ):
+    for target, driver in zip(machines.guests(session_of_alice), ("575.57.08", "580.95.05", "580.95.05"), strict=True):
         told(session_of_alice, target, alice, driver)
     for _ in range(2):
         again = Target.objects.create(
-            session=session_of_alice,
-            role="guest",
-            agent="ssh",
-            host="gpu-1",
-            port=22,
-            user="root",
-            created_by=alice,
+            session=session_of_alice, role="guest", agent="ssh", host="gpu-1", port=22, user="root", created_by=alice
         )
         told(session_of_alice, again, alice, "575.57.08")
     page = client.get(f"/sessions/{session_of_alice.pk}/machines")

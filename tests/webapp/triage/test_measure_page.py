@@ -34,9 +34,7 @@ def browser(client: Client, alice: User) -> Client:
 
 
 @pytest.mark.parametrize("name", ["bench.copy", "bench.delivery", "bench.allreduce"])
-def test_every_benchmark_can_be_started_on_a_target(
-    browser: Client, alice: User, name: str
-) -> None:
+def test_every_benchmark_can_be_started_on_a_target(browser: Client, alice: User, name: str) -> None:
     session = session_open(owner=alice, title="measure")
     session.targets.create(role="guest", agent="ssh", host="gpu-vm", created_by=alice)
     page = browser.get(f"/sessions/{session.pk}/path").content.decode()
@@ -66,9 +64,7 @@ def test_sums_and_deliveries_that_were_pasted_are_shown(client: Client, alice: U
     assert "20.21" in page
 
 
-def test_an_all_reduce_is_shown_with_its_interval_and_its_tail(
-    browser: Client, alice: User
-) -> None:
+def test_an_all_reduce_is_shown_with_its_interval_and_its_tail(browser: Client, alice: User) -> None:
     """With what two H200 gave."""
     session = session_open(owner=alice, title="sums")
     text = (PAYLOADS / "two_h200_allreduce.jsonl").read_text()
@@ -107,9 +103,7 @@ def test_a_run_is_made_again_with_its_arguments(browser: Client, alice: User) ->
 
 
 @pytest.mark.parametrize(("bits", "slowed"), [(4, True), (0, False)])
-def test_a_run_says_that_its_result_was_throttled(
-    browser: Client, alice: User, bits: int, slowed: bool
-) -> None:
+def test_a_run_says_that_its_result_was_throttled(browser: Client, alice: User, bits: int, slowed: bool) -> None:
     session = session_open(owner=alice, title="capped")
     run = runs.queue_benchmark(session, gpu_vm(session, alice), alice, "bench.memory")
     claim = runs.claim(run.pk)
@@ -139,14 +133,10 @@ def test_a_benchmark_that_waits_says_for_which_run(browser: Client, alice: User,
     assert "another session’s run on this machine" in page
 
 
-def test_a_run_says_that_its_session_has_enough_at_work(
-    browser: Client, alice: User, settings: Any
-) -> None:
+def test_a_run_says_that_its_session_has_enough_at_work(browser: Client, alice: User, settings: Any) -> None:
     settings.RUNS_PER_SESSION = 1
     session = session_open(owner=alice, title="measure")
-    first, second = (
-        runs.queue_probes(session, gpu_vm(session, alice, host), alice) for host in ("a", "b")
-    )
+    first, second = (runs.queue_probes(session, gpu_vm(session, alice, host), alice) for host in ("a", "b"))
     where = f"/sessions/{session.pk}/runs/{second.pk}"
     assert "Waiting for a worker" in browser.get(where).content.decode()
     claim = runs.claim(first.pk)
@@ -159,9 +149,7 @@ def test_a_run_says_that_its_session_has_enough_at_work(
     assert "Waiting for a worker" in browser.get(where).content.decode()
 
 
-def test_each_ways_latency_and_knee_and_the_slowest_beside_others_are_shown(
-    browser: Client, alice: User
-) -> None:
+def test_each_ways_latency_and_knee_and_the_slowest_beside_others_are_shown(browser: Client, alice: User) -> None:
     """With what two H200 gave."""
     session = session_open(owner=alice, title="copies")
     for name in ("two_h200.jsonl", "two_h200_contention.jsonl"):
@@ -248,9 +236,7 @@ def test_what_a_benchmark_printed_is_shown_after_its_end_too(browser: Client, al
     assert "printed last" not in browser.get(address).content.decode()
 
 
-def test_of_probes_that_nothing_was_read_of_the_output_is_shown(
-    browser: Client, alice: User
-) -> None:
+def test_of_probes_that_nothing_was_read_of_the_output_is_shown(browser: Client, alice: User) -> None:
     session = session_open(owner=alice, title="a shell that refuses")
     run = runs.queue_probes(session, gpu_vm(session, alice), alice)
     address = ended(run, b"This account is currently <not> available.\n")

@@ -35,9 +35,7 @@ def browser(client: Client, alice: User) -> Client:
 @pytest.fixture
 def at(session_of_alice: DiagnosisSession, alice: User) -> str:
     """Where a run is started on a target."""
-    target = session_of_alice.targets.create(
-        role="guest", agent="ssh", host="gpu-vm", created_by=alice
-    )
+    target = session_of_alice.targets.create(role="guest", agent="ssh", host="gpu-vm", created_by=alice)
     return f"/sessions/{session_of_alice.pk}/targets/{target.pk}/run"
 
 
@@ -53,17 +51,12 @@ def test_each_says_what_it_does_costs_and_risks(
     assert benchmark.about.split(",")[0] in unescape(strip_tags(page))
 
 
-def test_what_the_session_says_of_its_model_is_filled_in(
-    session_of_alice: DiagnosisSession,
-) -> None:
+def test_what_the_session_says_of_its_model_is_filled_in(session_of_alice: DiagnosisSession) -> None:
     session_of_alice.workload = {
         "model": {"hidden_size": 6144, "draft_tokens": 3, "accepted_per_step": [1, 4]},
         "observed": [{"concurrency": c, "output_tokens_per_s": [11, 11]} for c in (1, 64)],
     }
-    values = {
-        o.benchmark.id: {f.choice.name: f.value for f in o.fields}
-        for o in offers(facts_of(session_of_alice))
-    }
+    values = {o.benchmark.id: {f.choice.name: f.value for f in o.fields} for o in offers(facts_of(session_of_alice))}
     assert (values["bench.copy"]["hidden"], values["bench.copy"]["batch"]) == ("6144", "4,256")
     assert values["bench.serving_load"]["concurrency"] == "1,64"
     assert values["bench.engine_profile"]["concurrency"] == "1"
@@ -79,12 +72,9 @@ def test_nothing_is_loaded_without_a_yes(browser: Client, at: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("concurrency", "1; rm -rf /"), ("url", "http://a b"), ("key-file", "$(id)"), ("seed", "x")],
+    ("name", "value"), [("concurrency", "1; rm -rf /"), ("url", "http://a b"), ("key-file", "$(id)"), ("seed", "x")]
 )
-def test_arguments_that_are_none_are_refused(
-    browser: Client, at: str, name: str, value: str
-) -> None:
+def test_arguments_that_are_none_are_refused(browser: Client, at: str, name: str, value: str) -> None:
     typed = {"benchmark": "bench.serving_load", f"choice-{name}": value, "yes": "1"}
     page = browser.post(at, typed, follow=True).content.decode()
     assert "is no value for" in page
@@ -93,9 +83,7 @@ def test_arguments_that_are_none_are_refused(
 
 def test_an_empty_choice_is_left_to_the_program() -> None:
     copy = all_benchmarks()["bench.copy"]
-    given = {
-        f"choice-{c.name}": "" if c.name in ("hidden", "batch") else c.default for c in copy.choices
-    }
+    given = {f"choice-{c.name}": "" if c.name in ("hidden", "batch") else c.default for c in copy.choices}
     assert not any(word.startswith("--hidden") for word in argv_of(arguments_of(copy, given)))
 
 
@@ -117,12 +105,7 @@ def test_measured_points_become_observed_and_the_others_stay(
     }
     session_of_alice.save()
     one = {"concurrency": 1, "output_tokens_per_s": 12.5, "total_tokens_per_s": 60.0}
-    failing = {
-        "concurrency": 64,
-        "output_tokens_per_s": 99.0,
-        "errors": 3,
-        "failures": {"HTTP 429": 3},
-    }
+    failing = {"concurrency": 64, "output_tokens_per_s": 99.0, "errors": 3, "failures": {"HTTP 429": 3}}
     browser.post(f"/sessions/{session_of_alice.pk}/paste/path", {"text": _serving(one, failing)})
     source = session_of_alice.evidence.get().name
     page = browser.get(f"/sessions/{session_of_alice.pk}/path").content.decode()
@@ -132,11 +115,7 @@ def test_measured_points_become_observed_and_the_others_stay(
     session_of_alice.refresh_from_db()
     assert session_of_alice.workload["model"] == {"hidden_size": 6144}
     assert session_of_alice.workload["observed"] == [
-        {
-            "concurrency": 1,
-            "output_tokens_per_s": [12.5, 12.5],
-            "total_tokens_per_s": [60.0, 60.0],
-        },
+        {"concurrency": 1, "output_tokens_per_s": [12.5, 12.5], "total_tokens_per_s": [60.0, 60.0]},
         {"concurrency": 8, "output_tokens_per_s": [50, 50]},
     ]
     # Someone else saved meanwhile: the old page's button changes nothing.
@@ -160,9 +139,7 @@ def test_a_measurement_during_which_clocks_were_held_back_says_so(
     assert "asked every 0.4 s" in page  # what tokens per joule are made of
 
 
-def test_without_a_figure_of_energy_nothing_is_said_of_it(
-    browser: Client, session_of_alice: DiagnosisSession
-) -> None:
+def test_without_a_figure_of_energy_nothing_is_said_of_it(browser: Client, session_of_alice: DiagnosisSession) -> None:
     text = _serving({"concurrency": 1, "output_tokens_per_s": 12.5})
     browser.post(f"/sessions/{session_of_alice.pk}/paste/path", {"text": text})
     page = browser.get(f"/sessions/{session_of_alice.pk}/path").content.decode()
@@ -176,11 +153,7 @@ def test_a_concurrency_measured_twice_is_a_range() -> None:
 
 # One decode step of 91 ms in microseconds: names as engines have them, and what passes until the next.
 STEP = (
-    *(
-        ("flash_fwd_splitkv_kernel", 100.0, 150.0),
-        ("ncclDevKernel_AllReduce_Sum_bf16", 200.0, 200.0),
-    )
-    * 78,
+    *(("flash_fwd_splitkv_kernel", 100.0, 150.0), ("ncclDevKernel_AllReduce_Sum_bf16", 200.0, 200.0)) * 78,
     *(("fused_moe_kernel", 300.0, 500.0),) * 78,
     ("vectorized_elementwise_kernel", 50.0, 100.0),
     ("argmax_kernel", 50.0, 24_600.0),
@@ -211,8 +184,7 @@ def _nsys_trace() -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("name", "raw"),
-    [("rank0.pt.trace.json.gz", _torch_trace()), ("report_cuda_gpu_trace.csv", _nsys_trace())],
+    ("name", "raw"), [("rank0.pt.trace.json.gz", _torch_trace()), ("report_cuda_gpu_trace.csv", _nsys_trace())]
 )
 def test_an_uploaded_profile_gives_the_unexplained_its_names(
     browser: Client, session_of_alice: DiagnosisSession, name: str, raw: bytes

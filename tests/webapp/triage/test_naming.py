@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from webapp.diagnosis.contradictions import all_rules
-from webapp.diagnosis.naming import (
-    FIELDS,
-    actor_in_words,
-    by_title,
-    field_of,
-    in_words,
-    restart_in_words,
-)
+from webapp.diagnosis.naming import FIELDS, actor_in_words, by_title, field_of, in_words, restart_in_words
 from webapp.diagnosis.next_test import CANDIDATES, title_of
 from webapp.diagnosis.wording import typeset
 from webapp.triage.fact_words import lacking
@@ -21,9 +14,7 @@ def test_a_missing_input_is_named_as_its_field_is_labelled() -> None:
     labels = {str(f.label) for form in (WorkloadForm, PointForm) for f in form.base_fields.values()}
     assert set(FIELDS.values()) <= labels
     for name, label in FIELDS.items():
-        assert in_words(f"{name} (for the floor)") == (
-            f"“{label}” on the step “Symptom & goal” (for the floor)"
-        )
+        assert in_words(f"{name} (for the floor)") == (f"“{label}” on the step “Symptom & goal” (for the floor)")
         field = field_of(name)
         if field:
             assert str(WorkloadForm.base_fields[field].label) == label
@@ -41,10 +32,7 @@ def test_what_has_an_id_has_a_title_of_its_own() -> None:
 
 
 def test_ids_inside_of_texts_become_titles() -> None:
-    assert (
-        by_title("bench.copy per pair; guest.none")
-        == "Copies between the GPUs per pair; guest.none"
-    )
+    assert by_title("bench.copy per pair; guest.none") == "Copies between the GPUs per pair; guest.none"
     assert by_title("user.observed") == "Observed speed"
     assert in_words("gate driver (pcie)") == "the gate “driver” over PCIe"
     assert in_words("bench.copy or bench.allreduce: no copy was measured") == "no copy was measured"
@@ -58,7 +46,4 @@ def test_what_a_reading_lacks_is_said_in_words() -> None:
 
 def test_a_docstring_is_set_as_a_page_is() -> None:
     said = """the GPUs' BARs, the VM's `it's`, prints "no such 'x'", GPUs "" when none"""
-    assert (
-        typeset(said)
-        == """the GPUs’ BARs, the VM’s `it's`, prints “no such 'x'”, GPUs "" when none"""
-    )
+    assert typeset(said) == """the GPUs’ BARs, the VM’s `it's`, prints “no such 'x'”, GPUs "" when none"""

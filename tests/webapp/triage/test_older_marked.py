@@ -75,17 +75,12 @@ def test_kvm_and_its_firmware_s_name_are_one_answer(session: DiagnosisSession) -
     assert "output says" not in kind
 
 
-def test_a_change_after_which_nothing_was_read_makes_all_of_it_older(
-    session: DiagnosisSession,
-) -> None:
+def test_a_change_after_which_nothing_was_read_makes_all_of_it_older(session: DiagnosisSession) -> None:
     session.epoch += 1
     session.save(update_fields=["epoch"])
     result = session_diagnosis(session, facts_of(session))
     assert result.headline.startswith("Nothing was read since the last change. Before it: most of")
-    assert (
-        "refused peer access (NS on 56 of 56 ordered pairs, before the last change)"
-        in result.summary
-    )
+    assert "refused peer access (NS on 56 of 56 ordered pairs, before the last change)" in result.summary
     assert OLDER.search(page(session, "guest").partition("GPUs nvidia-smi lists")[2][:60])
     assert for_a_manager(result).startswith("Nothing was looked at since the last change")
     (finding,) = [f for f in result.findings if f.id == "not_read_since"]

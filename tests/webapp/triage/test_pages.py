@@ -18,17 +18,7 @@ from webapp.triage.sessions import session_open
 from webapp.triage.views.look import WORTH_PASTING
 
 pytestmark = pytest.mark.django_db
-STEPS = (
-    "symptom",
-    "hypothesis",
-    "guest",
-    "path",
-    "host",
-    "diagnosis",
-    "topology",
-    "decide",
-    "verify",
-)
+STEPS = ("symptom", "hypothesis", "guest", "path", "host", "diagnosis", "topology", "decide", "verify")
 
 
 @pytest.fixture
@@ -196,9 +186,7 @@ def test_each_command_worth_pasting_is_known_by_its_prompt(command: str) -> None
 
 
 @pytest.mark.parametrize("role", [View.GUEST, View.HOST])
-def test_it_says_how_long_all_of_it_may_take_at_most(
-    browser: Client, alice: User, role: View
-) -> None:
+def test_it_says_how_long_all_of_it_may_take_at_most(browser: Client, alice: User, role: View) -> None:
     """A run has a minute more than its probes together, for all that is not theirs."""
     limits_min = sum(probe.timeout_s for probe in probes_for(role)) / 60
     page = text(browser, session_open(owner=alice, title="limits"), role)

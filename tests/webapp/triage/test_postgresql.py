@@ -15,9 +15,7 @@ ROOT = HERE.parents[2]
 
 @pytest.mark.service
 def test_runs_and_intake_hold_on_postgresql(postgresql_url: str, tmp_path: Path) -> None:
-    files = [
-        str(HERE / f"test_{name}.py") for name in ("runs", "intake", "codec", "search", "purging")
-    ]
+    files = [str(HERE / f"test_{name}.py") for name in ("runs", "intake", "codec", "search", "purging")]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *files],
         cwd=ROOT,

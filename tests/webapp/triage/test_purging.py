@@ -113,9 +113,7 @@ def test_a_purged_session_can_be_taken_away_and_opened(old: Evidence, carol: Use
 
 def test_the_space_is_given_back(old: Evidence, alice: User) -> None:
     """Live output of runs holds the bytes once more, and goes with them."""
-    target = Target.objects.create(
-        session=old.session, role="guest", agent="local", created_by=alice
-    )
+    target = Target.objects.create(session=old.session, role="guest", agent="local", created_by=alice)
     run = Run.objects.create(
         session=old.session, target=target, number=1, kind="probes", state="lost", created_by=alice
     )
@@ -146,11 +144,7 @@ def rows() -> dict[str, int]:
 
 
 def test_of_a_removed_session_nothing_is_left(
-    transactional_db: None,
-    alice: User,
-    bob: User,
-    capsys: pytest.CaptureFixture[str],
-    caplog: pytest.LogCaptureFixture,
+    transactional_db: None, alice: User, bob: User, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     parts = a_full_session(alice, bob)
     removed = DiagnosisSession.objects.get(pk=parts["session_id"])

@@ -60,14 +60,11 @@ def switch_machine(size: int) -> Readings:
     """A VM on a host with a switch for every four GPUs and a NUMA node for every eight."""
     names = tuple(f"GPU{i}" for i in range(size))
     links = tuple(
-        tuple(None if a == b else "PIX" if a // 4 == b // 4 else "SYS" for b in range(size))
-        for a in range(size)
+        tuple(None if a == b else "PIX" if a // 4 == b // 4 else "SYS" for b in range(size)) for a in range(size)
     )
     guest: Readings = [
         VIRT_KIND.known("kvm", lines=(1,)),
-        GPUS.known(
-            tuple(Gpu(i, "Card 96GB", pci_address=f"0000:{i + 1:02x}:00.0") for i in range(size))
-        ),
+        GPUS.known(tuple(Gpu(i, "Card 96GB", pci_address=f"0000:{i + 1:02x}:00.0") for i in range(size))),
         TOPOLOGY.known(TopologyMatrix(names, links)),
         P2P_READ.known(matrix(size, P2pCode.OK, (0, 1, P2pCode.CNS))),
         P2P_WRITE.known(matrix(size, P2pCode.OK)),
@@ -122,12 +119,7 @@ def stored(session: DiagnosisSession, readings: Readings) -> None:
     """Readings as if parsers had found them, each in an output of its own."""
     for number, reading in enumerate(readings):
         evidence = Evidence.objects.create(
-            session=session,
-            reader=f"test.{number}",
-            view="guest",
-            origin="paste",
-            sha256=f"{number:064x}",
-            body=b"",
+            session=session, reader=f"test.{number}", view="guest", origin="paste", sha256=f"{number:064x}", body=b""
         )
         row = codec.encode(reading)
         StoredReading.objects.create(
@@ -149,9 +141,7 @@ Rectangle = tuple[float, float, float, float]
 
 
 def drawn(readings: Readings) -> Figure:
-    found = figure(
-        draw(with_vm(facts_of(*readings))), "Some Processor With A Very Long Name 9335 " * 3
-    )
+    found = figure(draw(with_vm(facts_of(*readings))), "Some Processor With A Very Long Name 9335 " * 3)
     assert found is not None
     return found
 
@@ -168,12 +158,7 @@ def _overlap(a: Rectangle, b: Rectangle) -> bool:
 
 
 def _inside(inner: Rectangle, outer: Rectangle) -> bool:
-    return (
-        outer[0] <= inner[0]
-        and outer[1] <= inner[1]
-        and inner[2] <= outer[2]
-        and inner[3] <= outer[3]
-    )
+    return outer[0] <= inner[0] and outer[1] <= inner[1] and inner[2] <= outer[2] and inner[3] <= outer[3]
 
 
 def _crossings(found: Figure) -> Iterator[str]:
@@ -219,9 +204,7 @@ def test_nothing_overlaps_on_the_map(case: str) -> None:
 
 def test_a_switch_stands_between_root_port_and_gpus() -> None:
     found = drawn(switch_machine(16))
-    kinds = {
-        kind: [b for b in found.boxes if b.kind == kind] for kind in ("node", "port", "switch")
-    }
+    kinds = {kind: [b for b in found.boxes if b.kind == kind] for kind in ("node", "port", "switch")}
     assert [len(kinds[kind]) for kind in ("node", "port", "switch")] == [2, 4, 4]
     gpus = [box for box in found.boxes if box.kind == "real"]
     for switch in kinds["switch"]:
@@ -257,10 +240,7 @@ def test_nothing_known_draws_nothing() -> None:
     assert pair_map(facts_of()) is None
 
 
-@pytest.mark.parametrize(
-    ("link", "words"),
-    [(IDLE, "Gen5 x16"), ("16.0 GT/s x8", "Gen4 x8"), ("odd", "odd"), ("", "")],
-)
+@pytest.mark.parametrize(("link", "words"), [(IDLE, "Gen5 x16"), ("16.0 GT/s x8", "Gen4 x8"), ("odd", "odd"), ("", "")])
 def test_a_link_in_words(link: str, words: str) -> None:
     assert link_in_words(link) == words
 
@@ -282,12 +262,7 @@ def test_a_pair_needs_both_directions_to_be_allowed() -> None:
 # --- what if --------------------------------------------------------------------------------------
 
 SAID: dict[str, Any] = {
-    "model": {
-        "layers": 78,
-        "hidden_size": 6144,
-        "activation_bytes": 2,
-        "active_weight_bytes": [24e9, 72e9],
-    },
+    "model": {"layers": 78, "hidden_size": 6144, "activation_bytes": 2, "active_weight_bytes": [24e9, 72e9]},
     "parallelism": {"tp": 8},
     "observed": [{"concurrency": 1, "output_tokens_per_s": 11.0}],
 }
@@ -343,11 +318,7 @@ def test_no_more_is_accepted_than_was_drafted() -> None:
     assert found.notes
 
 
-@given(
-    values=st.dictionaries(
-        st.sampled_from(sorted(SCALES)), st.text(max_size=8) | st.floats().map(str)
-    ),
-)
+@given(values=st.dictionaries(st.sampled_from(sorted(SCALES)), st.text(max_size=8) | st.floats().map(str)))
 @hypothesis.settings(max_examples=50)
 def test_no_value_of_a_slider_breaks_the_arithmetic(values: dict[str, str]) -> None:
     facts = served()
@@ -369,9 +340,7 @@ def test_a_range_that_the_operator_gave_stays_until_it_is_moved() -> None:
 
 
 @pytest.mark.django_db
-def test_the_fragment_says_that_it_is_not_the_case(
-    browser: Client, founding: DiagnosisSession
-) -> None:
+def test_the_fragment_says_that_it_is_not_the_case(browser: Client, founding: DiagnosisSession) -> None:
     same, other = what_if_text(browser, founding), what_if_text(browser, founding, layers="156")
     assert "as in the case" in same
     assert "1.02–1.49 ×" in same
@@ -382,9 +351,7 @@ def test_the_fragment_says_that_it_is_not_the_case(
 
 
 @pytest.mark.django_db
-def test_without_javascript_the_form_gives_a_page(
-    browser: Client, founding: DiagnosisSession
-) -> None:
+def test_without_javascript_the_form_gives_a_page(browser: Client, founding: DiagnosisSession) -> None:
     page = browser.get(f"/sessions/{founding.pk}/what-if", {"tp": "4"}).content.decode()
     assert "<html" in page
     assert re.search(r'name="tp"[^>]*value="4', page)
@@ -409,9 +376,7 @@ def _rules(page: str) -> set[str]:
 
 
 @pytest.mark.django_db
-def test_every_gate_hypothesis_and_contradiction_says_why(
-    browser: Client, founding: DiagnosisSession
-) -> None:
+def test_every_gate_hypothesis_and_contradiction_says_why(browser: Client, founding: DiagnosisSession) -> None:
     page = browser.get(f"/sessions/{founding.pk}/diagnosis").content.decode()
     result = session_diagnosis(founding)
     expected = {f"gates.{gate.gate}" for gate in result.ladder}
@@ -457,15 +422,11 @@ def test_every_word_belongs_to_a_term() -> None:
     assert set(SAID_AS) <= {term.term for term in GLOSSARY}
 
 
-@given(
-    text=st.text(max_size=60) | st.sampled_from(["NS & <b>clique</b>", "P2P P2P", "NSA", "&NS;"])
-)
+@given(text=st.text(max_size=60) | st.sampled_from(["NS & <b>clique</b>", "P2P P2P", "NSA", "&NS;"]))
 @hypothesis.settings(max_examples=50)
 def test_linking_words_changes_no_text_and_keeps_it_escaped(text: str) -> None:
     linked = str(with_terms(text))
-    assert re.sub(r'<a class="word" href="/help/words#[\w-]+">|</a>', "", linked) == str(
-        escape(text)
-    )
+    assert re.sub(r'<a class="word" href="/help/words#[\w-]+">|</a>', "", linked) == str(escape(text))
 
 
 def test_only_the_first_mention_leads_away() -> None:
@@ -495,13 +456,7 @@ def test_moments_without_a_change_fold_into_one_line() -> None:
             _pivot("e", "something known"),
         ]
     )
-    assert [[pivot.title for pivot in moment.pivots] for moment in found] == [
-        ["said"],
-        ["a", "b"],
-        ["c"],
-        ["d"],
-        ["e"],
-    ]
+    assert [[pivot.title for pivot in moment.pivots] for moment in found] == [["said"], ["a", "b"], ["c"], ["d"], ["e"]]
     assert [moment.quiet for moment in found] == [False, True, False, False, True]
     assert found[2].groups == [("open", "refuted", ["hang", "kvm_hidden"])]
     assert found[2].pivots[0].headline == ""
@@ -515,19 +470,14 @@ def test_a_collectors_answer_is_one_moment(session_of_alice: DiagnosisSession, a
     take_text(session_of_alice, answer, user=alice)
     assert session_of_alice.evidence.count() == 3
     found = session_pivots(session_of_alice, facts_in(session_of_alice))
-    assert [pivot.title for pivot in found] == [
-        "What the operator said",
-        "The collector’s answer from the guest",
-    ]
+    assert [pivot.title for pivot in found] == ["What the operator said", "The collector’s answer from the guest"]
 
 
 # --- the page to print ----------------------------------------------------------------------------
 
 
 @pytest.mark.django_db
-def test_the_printed_page_cites_what_it_rests_on(
-    browser: Client, founding: DiagnosisSession
-) -> None:
+def test_the_printed_page_cites_what_it_rests_on(browser: Client, founding: DiagnosisSession) -> None:
     page = browser.get(f"/sessions/{founding.pk}/summary").content.decode()
     result = session_diagnosis(founding)
     assert str(escape(for_a_manager(result))) in page

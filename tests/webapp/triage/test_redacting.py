@@ -38,14 +38,10 @@ def browser(alice: User) -> Client:
 def test_a_name_learnt_later_is_hidden_in_what_came_before(session: DiagnosisSession) -> None:
     first, second = session.evidence.order_by("pk")
     assert redacted(first).text.startswith("<host-1> is the host")
-    assert redacted(second).text.startswith(
-        "root@<host-1>:~# uname -a\nLinux <host-1> 6.14.8-2-pve"
-    )
+    assert redacted(second).text.startswith("root@<host-1>:~# uname -a\nLinux <host-1> 6.14.8-2-pve")
 
 
-def test_a_download_is_redacted_and_the_raw_one_stays_possible(
-    session: DiagnosisSession, browser: Client
-) -> None:
+def test_a_download_is_redacted_and_the_raw_one_stays_possible(session: DiagnosisSession, browser: Client) -> None:
     page = f"/sessions/{session.pk}/evidence/{session.evidence.order_by('pk')[1].name}"
     assert "?download=redacted" in browser.get(page).content.decode()
     answer = browser.get(page, {"download": "redacted"})
@@ -57,17 +53,13 @@ def test_a_download_is_redacted_and_the_raw_one_stays_possible(
     assert browser.get(page, {"download": "1"}).content == SECOND
 
 
-def test_a_decisions_export_names_nobody_unless_asked(
-    session: DiagnosisSession, browser: Client, alice: User
-) -> None:
+def test_a_decisions_export_names_nobody_unless_asked(session: DiagnosisSession, browser: Client, alice: User) -> None:
     wording = Wording(
         title="Ask the admin of kestrel",
         chosen=("engine_profile",),
         reason="198.51.100.23 is it, 198.51.100.24 is not; mail mirela@birchworks.de",
     )
-    decision = decision_draft(
-        session, user=alice, wording=wording, result=session_diagnosis(session)
-    )
+    decision = decision_draft(session, user=alice, wording=wording, result=session_diagnosis(session))
     page = f"/sessions/{session.pk}/decisions/{decision.number}"
     export = browser.get(page, {"format": "md"}).content.decode()
     for secret in ("kestrel", "198.51.100", "mirela", "alice"):

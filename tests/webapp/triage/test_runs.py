@@ -14,13 +14,7 @@ from django.db import connection
 from django.utils import timezone
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from tests.webapp.triage.conftest import gpu_vm
 from webapp.accounts.models import User
@@ -78,9 +72,7 @@ def test_by_default_all_probes_of_the_role_are_asked(target: Target, alice: User
 
 
 @pytest.mark.parametrize("names", [["guest.no_such"], ["host.kernel_cmdline"], []])
-def test_a_probe_of_another_role_or_none_is_refused(
-    target: Target, alice: User, names: list[str]
-) -> None:
+def test_a_probe_of_another_role_or_none_is_refused(target: Target, alice: User, names: list[str]) -> None:
     with pytest.raises(ValueError, match="no such probe"):
         runs.queue_probes(target.session, target, alice, names)
 
@@ -98,12 +90,8 @@ def test_another_sessions_target_is_refused(target: Target, bob: User) -> None:
         runs.queue_probes(other, target, bob, [PROBE])
 
 
-def test_only_administrators_run_something_here(
-    session_of_alice: DiagnosisSession, alice: User, carol: User
-) -> None:
-    here = Target.objects.create(
-        session=session_of_alice, role="guest", agent="local", created_by=carol
-    )
+def test_only_administrators_run_something_here(session_of_alice: DiagnosisSession, alice: User, carol: User) -> None:
+    here = Target.objects.create(session=session_of_alice, role="guest", agent="local", created_by=carol)
     with pytest.raises(PermissionDenied):
         runs.queue_probes(session_of_alice, here, alice, [PROBE])
     assert runs.queue_probes(session_of_alice, here, carol, [PROBE]).number == 1
@@ -115,9 +103,7 @@ def test_a_message_delivered_twice_claims_once(target: Target, alice: User) -> N
     assert runs.claim(run.pk) is None
 
 
-def test_a_worker_that_comes_back_from_the_dead_changes_nothing(
-    target: Target, alice: User
-) -> None:
+def test_a_worker_that_comes_back_from_the_dead_changes_nothing(target: Target, alice: User) -> None:
     run = runs.queue_probes(target.session, target, alice, [PROBE])
     claim = runs.claim(run.pk)
     assert claim
@@ -148,9 +134,7 @@ def test_only_an_end_ends_a_run(target: Target, alice: User) -> None:
         runs.finish(claim, RunState.RUNNING)
 
 
-def test_cancelling_a_waiting_run_ends_it_and_no_worker_gets_it(
-    target: Target, alice: User
-) -> None:
+def test_cancelling_a_waiting_run_ends_it_and_no_worker_gets_it(target: Target, alice: User) -> None:
     run = runs.queue_probes(target.session, target, alice, [PROBE])
     assert runs.request_cancel(run, alice)
     assert not runs.request_cancel(run, alice)
@@ -172,10 +156,7 @@ def test_cancelling_a_working_run_flags_it_once(target: Target, alice: User) -> 
 
 
 def test_a_second_benchmark_waits_for_its_machine_across_sessions(
-    target: Target,
-    alice: User,
-    bob: User,
-    sent: Callable[[], list[str]],
+    target: Target, alice: User, bob: User, sent: Callable[[], list[str]]
 ) -> None:
     other = session_open(owner=bob, title="the same machine")
     first = runs.queue_benchmark(target.session, target, alice, "bench.copy")
@@ -239,10 +220,7 @@ def test_of_many_workers_exactly_one_wins(person: Callable[..., User], benchmark
     alice = person("alice")
     session = session_open(owner=alice, title="race")
     if benchmarks:
-        queued = [
-            runs.queue_benchmark(session, gpu_vm(session, alice), alice, "bench.copy")
-            for _ in range(4)
-        ]
+        queued = [runs.queue_benchmark(session, gpu_vm(session, alice), alice, "bench.copy") for _ in range(4)]
         wanted = [run.pk for run in queued]
     else:
         wanted = [runs.queue_probes(session, gpu_vm(session, alice), alice, [PROBE]).pk] * 4
@@ -336,10 +314,7 @@ def test_a_runs_life_only_goes_forward(target: Target, alice: User) -> None:
     run_state_machine_as_test(
         Life,
         settings=settings(
-            max_examples=15,
-            stateful_step_count=10,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
+            max_examples=15, stateful_step_count=10, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
 
@@ -347,9 +322,7 @@ def test_a_runs_life_only_goes_forward(target: Target, alice: User) -> None:
 def test_sessions_take_turns(alice: User, bob: User, settings: Any) -> None:
     settings.RUNS_PER_SESSION = 3
     many, few = session_open(owner=alice, title="many"), session_open(owner=bob, title="few")
-    hers = [
-        runs.queue_probes(many, gpu_vm(many, alice, f"vm-{n}"), alice, [PROBE]) for n in range(50)
-    ]
+    hers = [runs.queue_probes(many, gpu_vm(many, alice, f"vm-{n}"), alice, [PROBE]) for n in range(50)]
     his = runs.queue_probes(few, gpu_vm(few, bob, "his"), bob, [PROBE])
     begun = []
     while claim := runs.claim_next():

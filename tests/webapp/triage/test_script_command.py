@@ -22,9 +22,7 @@ def printed(*words: str) -> tuple[str, str, int]:
 
 
 def test_a_phase_from_the_sample() -> None:
-    out, error, code = printed(
-        *("host", "--phase", "P2", "--do", "apply", "--from", "sample:kpro6@host")
-    )
+    out, error, code = printed(*("host", "--phase", "P2", "--do", "apply", "--from", "sample:kpro6@host"))
     assert code == 0
     assert error.startswith("Left out: What the guest then sees")
     assert out.startswith("#!/bin/sh\n# Peerpath P2 apply, VM 128:")
@@ -46,18 +44,9 @@ def test_what_is_left_out_stands_beside_the_script(tmp_path: Path) -> None:
     [
         (["host", "--phase", "P2"], "--phase and --do belong together"),
         (["host", "--phase", "P2", "--do", "apply"], "Say what is known of the machine"),
-        (
-            ["host", "--phase", "P5", "--do", "apply", "--from", "sample:kpro6"],
-            "P5 is other ground",
-        ),
-        (
-            ["host", "--phase", "P2", "--do", "apply", "--from", "sample:kpro6@guest"],
-            "No Proxmox VM",
-        ),
-        (
-            ["host", "--phase", "P2", "--do", "apply", "--from", "/nowhere"],
-            "no such file or folder",
-        ),
+        (["host", "--phase", "P5", "--do", "apply", "--from", "sample:kpro6"], "P5 is other ground"),
+        (["host", "--phase", "P2", "--do", "apply", "--from", "sample:kpro6@guest"], "No Proxmox VM"),
+        (["host", "--phase", "P2", "--do", "apply", "--from", "/nowhere"], "no such file or folder"),
     ],
 )
 def test_a_script_that_cannot_be_made_says_why(words: list[str], said: str) -> None:

@@ -107,9 +107,7 @@ def test_every_word_of_a_query_begins_a_word(
     assert kinds(query) & {"session", "decision"} == found
 
 
-def test_versions_findings_and_names_of_evidence_are_found(
-    sample_of_alice: DiagnosisSession,
-) -> None:
+def test_versions_findings_and_names_of_evidence_are_found(sample_of_alice: DiagnosisSession) -> None:
     driver = Digest.objects.get(pk=sample_of_alice.pk).driver
     assert "session" in kinds(driver) & kinds(driver[:6])
     finding = Entry.objects.filter(kind="finding").first()
@@ -133,9 +131,7 @@ def test_the_index_follows_changes_and_removals(sample_of_alice: DiagnosisSessio
 
 
 def ended(session: DiagnosisSession, user: User, state: RunState, problem: str = "") -> Run:
-    target, _ = session.targets.get_or_create(
-        role="guest", agent="ssh", host="gpu-vm", user="op", created_by=user
-    )
+    target, _ = session.targets.get_or_create(role="guest", agent="ssh", host="gpu-vm", user="op", created_by=user)
     run = runs.queue_benchmark(session, target, user, "bench.copy")
     claim = runs.claim(run.pk)
     assert claim
@@ -217,9 +213,7 @@ def test_the_list_is_narrowed(
     assert titles(alice, gate=digest.gate) == [sample_of_alice.title]
 
 
-def test_a_session_is_found_by_each_of_its_verdicts(
-    sample_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_a_session_is_found_by_each_of_its_verdicts(sample_of_alice: DiagnosisSession, alice: User) -> None:
     verdicts = [*Digest.objects.get(pk=sample_of_alice.pk).verdicts, "pcie_link_degraded"]
     Digest.objects.filter(pk=sample_of_alice.pk).update(verdicts=verdicts)
     assert all(titles(alice, verdict=name) == [sample_of_alice.title] for name in verdicts)
@@ -256,9 +250,7 @@ def test_the_list_is_the_same_however_many_sessions_one_has(
         with monkeypatch.context() as patch:
             patch.setattr(listing, "MANY", 1)
             many = page(alice, Asked.of(typed)).sessions
-        assert [(s.pk, s.my_role, s.asked_by) for s in many] == [
-            (s.pk, s.my_role, s.asked_by) for s in few
-        ]
+        assert [(s.pk, s.my_role, s.asked_by) for s in many] == [(s.pk, s.my_role, s.asked_by) for s in few]
         assert few
 
 
@@ -267,9 +259,7 @@ def test_the_list_and_the_search_take_few_queries(
     sample_of_alice: DiagnosisSession, alice: User, client: Client, address: str
 ) -> None:
     client.force_login(alice)
-    with CaptureQueriesContext(
-        connection,
-    ) as queries:
+    with CaptureQueriesContext(connection) as queries:
         answer = client.get(address)
     assert sample_of_alice.title in answer.content.decode()
     assert len(queries) <= 10, [query["sql"][:100] for query in queries]
@@ -299,16 +289,11 @@ def test_nothing_is_alike_without_evidence(session_of_alice: DiagnosisSession, a
     assert seen_before(session_of_alice, alice, session_diagnosis(session_of_alice)) is None
 
 
-def test_the_page_says_what_came_of_it(
-    sample_of_alice: DiagnosisSession, alice: User, client: Client
-) -> None:
+def test_the_page_says_what_came_of_it(sample_of_alice: DiagnosisSession, alice: User, client: Client) -> None:
     propose(sample_of_alice, alice)
     other = open_sample("kpro6@host", owner=alice)
     client.force_login(alice)
-    assert (
-        f"/sessions/{other.pk}/alike"
-        in client.get(f"/sessions/{other.pk}/diagnosis").content.decode()
-    )
+    assert f"/sessions/{other.pk}/alike" in client.get(f"/sessions/{other.pk}/diagnosis").content.decode()
     said = client.get(f"/sessions/{other.pk}/alike").content.decode()
     assert "1 other session that you may see has the same GPU" in said
     assert "proposed" in said.partition("Seen before")[2]

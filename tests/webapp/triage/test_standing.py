@@ -50,18 +50,10 @@ def test_the_sample_names_what_it_rests_on_and_the_cheapest_test(alice: User) ->
         ("applied", "an operator", "/verify"),
     ],
 )
-def test_an_open_decision_waits_for_somebody(
-    alice: User, state: str, actor: str, place: str
-) -> None:
+def test_an_open_decision_waits_for_somebody(alice: User, state: str, actor: str, place: str) -> None:
     session = open_sample("kpro6@host", owner=alice)
     Decision.objects.create(
-        session=session,
-        number=1,
-        title="Clique",
-        context="",
-        reason="",
-        state=state,
-        proposed_by=alice,
+        session=session, number=1, title="Clique", context="", reason="", state=state, proposed_by=alice
     )
     found = stands(session)
     waits = found.also[0] if state == "proposed" else found.next
@@ -89,9 +81,7 @@ def test_the_next_act_leads_to_a_spot_that_is_there(alice: User, client: Client,
 def test_a_run_that_is_under_way_comes_before_all(
     session_of_alice: DiagnosisSession, target: Target, alice: User
 ) -> None:
-    run = Run.objects.create(
-        session=session_of_alice, target=target, number=3, kind="probes", created_by=alice
-    )
+    run = Run.objects.create(session=session_of_alice, target=target, number=3, kind="probes", created_by=alice)
     progress = progress_of([session_of_alice])[session_of_alice.pk]
     assert next_in_list(session_of_alice, progress).text == "Run 3 is under way"
     run.state = "failed"
@@ -99,9 +89,7 @@ def test_a_run_that_is_under_way_comes_before_all(
     assert "Run" not in stands(session_of_alice).next.text
 
 
-def test_many_sessions_cost_as_many_queries_as_one(
-    alice: User, django_assert_num_queries: object
-) -> None:
+def test_many_sessions_cost_as_many_queries_as_one(alice: User, django_assert_num_queries: object) -> None:
     sessions = [open_sample(f"kpro6@{stage}", owner=alice) for stage in ("first", "guest")]
     with django_assert_num_queries(1):  # type: ignore[operator]
         found = progress_of(sessions)
@@ -125,7 +113,7 @@ def test_times_are_told_as_people_do_with_the_exact_one() -> None:
     now = timezone.now()
     told = {seconds: str(ago(now - timedelta(seconds=seconds))) for seconds in (5, 200, 8000, 9**7)}
     assert [text.partition(">")[2].partition("<")[0] for text in told.values()][:3] == [
-        *("just now", "3 min ago", "2 h ago"),
+        *("just now", "3 min ago", "2 h ago")
     ]
     assert f"{now.year}" in told[5]
     assert ago(None) == "never"
@@ -139,9 +127,7 @@ DMON = b"""$ nvidia-smi dmon -s pumt -c 3
 """
 
 
-def test_what_the_gpus_did_at_some_moment_measures_no_path(
-    session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_what_the_gpus_did_at_some_moment_measures_no_path(session_of_alice: DiagnosisSession, alice: User) -> None:
     take_text(session_of_alice, DMON, user=alice, view=View.GUEST, hint="guest.gpu_monitor")
     progress = progress_of([session_of_alice])[session_of_alice.pk]
     assert StoredReading.objects.filter(fact_id="bench.telemetry", kind="known").exists()

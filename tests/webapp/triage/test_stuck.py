@@ -33,12 +33,7 @@ def admin(carol: User) -> Client:
 
 def run_of(target: Target, state: RunState, **times: Any) -> Run:
     run = Run.objects.create(
-        session=target.session,
-        target=target,
-        number=1,
-        kind="probes",
-        state=state,
-        created_by=target.created_by,
+        session=target.session, target=target, number=1, kind="probes", state=state, created_by=target.created_by
     )
     Run.objects.filter(pk=run.pk).update(**times)
     return run

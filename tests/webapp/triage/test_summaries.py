@@ -38,7 +38,5 @@ def test_memory_says_the_fastest_of_each_gpu() -> None:
 
 def test_a_governor_says_on_how_many_cpus_and_through_which_driver() -> None:
     mixed = CpuGovernor({"performance": 4, "schedutil": 8}, "acpi-cpufreq")
-    assert summary(mixed) == (
-        "schedutil on 8 of 12 CPUs, performance on 4 of 12 CPUs; driver acpi-cpufreq"
-    )
+    assert summary(mixed) == ("schedutil on 8 of 12 CPUs, performance on 4 of 12 CPUs; driver acpi-cpufreq")
     assert summary(CpuGovernor({"powersave": 2})) == "powersave on 2 of 2 CPUs"

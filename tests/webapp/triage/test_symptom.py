@@ -21,9 +21,7 @@ def browser(client: Client, alice: User) -> Client:
     return client
 
 
-def test_a_models_figures_come_beside_what_was_typed(
-    browser: Client, session_of_alice: DiagnosisSession
-) -> None:
+def test_a_models_figures_come_beside_what_was_typed(browser: Client, session_of_alice: DiagnosisSession) -> None:
     typed = {**POINTS, "title": "Slow", "symptom": "eleven a second", "point-1-concurrency": "32"}
     answer = browser.post(
         f"/sessions/{session_of_alice.pk}/symptom",

@@ -35,9 +35,7 @@ def newest() -> Iterator[list[tuple[str, str]]]:
     migrated(*leaves)
 
 
-def test_evidence_of_before_keeps_its_bytes_and_has_its_size(
-    newest: list[tuple[str, str]],
-) -> None:
+def test_evidence_of_before_keeps_its_bytes_and_has_its_size(newest: list[tuple[str, str]]) -> None:
     old = migrated(BEFORE)
     owner = old.get_model("accounts", "User").objects.create(username="alice")
     session = old.get_model("triage", "DiagnosisSession").objects.create(title="t", owner=owner)

@@ -22,11 +22,7 @@ from webapp.triage.views import start
 
 pytestmark = pytest.mark.django_db
 MATRIX = b"$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\n GPU0\tX\tNS\n GPU1\tNS\tX\n"
-FILES = {
-    "rig/p2p.txt": MATRIX,
-    "rig/virt.txt": b"$ systemd-detect-virt\nkvm\n",
-    "rig/shop": b"milk\n",
-}
+FILES = {"rig/p2p.txt": MATRIX, "rig/virt.txt": b"$ systemd-detect-virt\nkvm\n", "rig/shop": b"milk\n"}
 
 
 def test_each_file_of_an_archive_is_evidence_labelled_with_its_path(alice: User) -> None:
@@ -66,15 +62,11 @@ def test_an_uploaded_archive_is_read_on_the_page_and_a_bomb_refused(alice: User)
     assert "rig.zip/rig/shop" in shown
 
 
-def test_a_file_that_is_too_large_is_refused_politely(
-    alice: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_too_large_is_refused_politely(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(start, "LARGEST_UPLOAD_BYTES", 10)
     browser = Client()
     browser.force_login(alice)
-    answer = browser.post(
-        "/sessions/read", {"file": SimpleUploadedFile("big.log", MATRIX)}, follow=True
-    )
+    answer = browser.post("/sessions/read", {"file": SimpleUploadedFile("big.log", MATRIX)}, follow=True)
     assert "big.log is larger than 50 MiB" in answer.content.decode()
 
 

@@ -46,9 +46,7 @@ def test_a_different_answer_replaces_the_earlier_one_which_is_kept(
     assert bytes(session_of_alice.evidence.get(pk=first.evidence.pk).body) == matrix("NS")
 
 
-def test_a_less_complete_answer_does_not_replace(
-    session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_a_less_complete_answer_does_not_replace(session_of_alice: DiagnosisSession, alice: User) -> None:
     first = take(session_of_alice, alice, matrix("NS"))
     found = earlier(take(session_of_alice, alice, matrix("OK", last="")))
     assert found == Earlier(first.evidence.name, 3, replaced=False)
@@ -91,9 +89,7 @@ def reread(session: DiagnosisSession, *options: str) -> str:
     return out.getvalue()
 
 
-def test_reread_tells_which_facts_and_verdicts_changed(
-    session_of_alice: DiagnosisSession, alice: User
-) -> None:
+def test_reread_tells_which_facts_and_verdicts_changed(session_of_alice: DiagnosisSession, alice: User) -> None:
     take(session_of_alice, alice, b"$ systemd-detect-virt\nkvm\n")
     stale(session_of_alice, alice)
     said = reread(session_of_alice)

@@ -65,9 +65,7 @@ def test_people_see_who_else_is_here(session: DiagnosisSession, people: tuple[Us
     assert "here now" not in page(session, bob)
 
 
-def test_the_feed_answers_only_what_is_new(
-    session: DiagnosisSession, people: tuple[User, User]
-) -> None:
+def test_the_feed_answers_only_what_is_new(session: DiagnosisSession, people: tuple[User, User]) -> None:
     client = Client()
     client.force_login(people[0])
     address = f"/sessions/{session.pk}/activity"
@@ -78,9 +76,7 @@ def test_the_feed_answers_only_what_is_new(
     assert "saved" in client.get(address, {"seen": seen}).content.decode()
 
 
-@pytest.mark.skipif(
-    not settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"), reason="SQLite's own"
-)
+@pytest.mark.skipif(not settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"), reason="SQLite's own")
 @pytest.mark.django_db(transaction=True)
 def test_nobody_who_only_looks_waits_for_a_database_that_is_locked(
     session: DiagnosisSession, people: tuple[User, User]

@@ -7,17 +7,7 @@ import json
 import sys
 from typing import Any
 
-from webapp.api.remote.command import (
-    add,
-    line,
-    lines,
-    listed,
-    numbered,
-    of,
-    rows,
-    say,
-    with_session,
-)
+from webapp.api.remote.command import add, line, lines, listed, numbered, of, rows, say, with_session
 from webapp.api.remote.files import text
 from webapp.api.server import DONE, USAGE, Server, StopError
 
@@ -101,9 +91,7 @@ def record(server: Server, options: argparse.Namespace) -> int:
     body = server.ask("GET", f"{_record(options)}/madr?raw=true").decode()
     now = server.get(_record(options))
     say(lines(body).rstrip("\n"))
-    sys.stderr.write(
-        f"{now['state']}; judge it as you read it with --seen {now['content_sha256']}\n"
-    )
+    sys.stderr.write(f"{now['state']}; judge it as you read it with --seen {now['content_sha256']}\n")
     return DONE
 
 
@@ -127,10 +115,7 @@ def register(named: Any) -> None:
     said.add_argument("--about", default="", metavar="THING", help="finding:ID, run:N, decision:N…")
     stances = ["agree", "dispute", "resolve", "reopen"]
     said.add_argument(
-        "--stance",
-        choices=stances,
-        default="",
-        help="resolve and reopen answer somebody; the others do not",
+        "--stance", choices=stances, default="", help="resolve and reopen answer somebody; the others do not"
     )
     said.add_argument("--reply-to", type=int, metavar="N", help="of its thread's first comment")
     all_of = add(named, "decisions", listed, "the decisions, of one session or of all")
@@ -146,9 +131,7 @@ def _add_writing(named: Any) -> None:
     drafted.add_argument("--title", default="", help="else the options' own")
     drafted.add_argument("--again", type=int, metavar="N", help="write this draft anew")
     drafted.add_argument("--instead", type=int, metavar="N", help="of the record it replaces")
-    drafted.add_argument(
-        "--unsafe-understood", action="store_true", help="you read why an option is unsafe"
-    )
+    drafted.add_argument("--unsafe-understood", action="store_true", help="you read why an option is unsafe")
     for name, meaning in MOVES:
         numbered(named, name, move, meaning).set_defaults(move=name)
     ended = numbered(named, "close", close, "say what came of it, by what the two states show")
@@ -164,8 +147,6 @@ def _add_judging(named: Any) -> None:
     given.add_argument("word", choices=list(WORDS), help="your newest word counts")
     given.add_argument("--reason", default="", help="- for standard input")
     given.add_argument("--seen", default="", metavar="HASH", help="of the text that you read")
-    given.add_argument(
-        "--despite-disputes", action="store_true", help="you know what is disputed on it"
-    )
+    given.add_argument("--despite-disputes", action="store_true", help="you know what is disputed on it")
     kept = numbered(named, "versions", versions, "a decision as it was proposed each time")
     kept.add_argument("version", type=int, nargs="?", help="one of them, with its text, as JSON")

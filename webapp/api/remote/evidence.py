@@ -73,9 +73,7 @@ def register(named: Any) -> None:
     meant = _of_one(named, "assign", assign, "say what lines are that nobody could place")
     meant.add_argument("first", type=int, help="line")
     meant.add_argument("last", type=int, help="line")
-    meant.add_argument(
-        "--reader", default="", metavar="ID", help="what printed them, as probes has it"
-    )
+    meant.add_argument("--reader", default="", metavar="ID", help="what printed them, as probes has it")
     meant.add_argument("--role", choices=["guest", "host"], help="whose they are")
     meant.add_argument("--take-back", action="store_true", help="what was said counts no more")
     with_session(named, "reread", reread, "apply the server's newest parsers to what is stored")

@@ -26,8 +26,6 @@ def form(field: str, name: str, raw: bytes) -> tuple[bytes, str]:
     """A multipart/form-data body with one file (RFC 7578) and its media type."""
     mark = f"peerpath-{uuid.uuid4().hex}"
     quoted = "".join("_" if c in '"\\\r\n' else c for c in name)
-    head = (
-        f'--{mark}\r\nContent-Disposition: form-data; name="{field}"; filename="{quoted}"\r\n\r\n'
-    )
+    head = f'--{mark}\r\nContent-Disposition: form-data; name="{field}"; filename="{quoted}"\r\n\r\n'
     body = b"".join([head.encode(errors="replace"), raw, f"\r\n--{mark}--\r\n".encode()])
     return body, f"multipart/form-data; boundary={mark}"

@@ -17,11 +17,7 @@ KEYS = ("keys", "{id}  {fingerprint}  {kind}  {name}")
 def store(server: Server, options: argparse.Namespace) -> int:
     """Prints its id. Secrets come from files, which no other account's `ps` shows."""
     fields: dict[str, Any] = {"name": options.name, "shared": options.shared}
-    files = {
-        "private_key": options.file,
-        "certificate": options.certificate,
-        "passphrase": options.passphrase_file,
-    }
+    files = {"private_key": options.file, "certificate": options.certificate, "passphrase": options.passphrase_file}
     for name, path in files.items():
         if path:
             given = read(path).decode(errors="replace")

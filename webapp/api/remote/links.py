@@ -51,17 +51,10 @@ def register(named: Any) -> None:
     made = with_session(named, "link", make, "make a link for the host's admin; print its address")
     made.add_argument("--person", default="", help="who it is for")
     made.add_argument("--purpose", default="", help="what for; else the diagnosis says")
-    made.add_argument(
-        "--hours", type=int, choices=[24, 72, 168, 336], default=72, help="it is open"
-    )
-    made.add_argument(
-        "--phase", action="append", default=[], metavar="Pn", help="offer its scripts, too"
-    )
+    made.add_argument("--hours", type=int, choices=[24, 72, 168, 336], default=72, help="it is open")
+    made.add_argument("--phase", action="append", default=[], metavar="Pn", help="offer its scripts, too")
     made.add_argument("--may-approve", action="store_true", help="they may judge what is proposed")
-    acts = (
-        ("revoke-link", "revoke", "close a link"),
-        ("accept-link", "accept", "accept what came"),
-    )
+    acts = (("revoke-link", "revoke", "close a link"), ("accept-link", "accept", "accept what came"))
     for name, act, said in acts:
         ended = with_session(named, name, end, said)
         ended.set_defaults(act=act)

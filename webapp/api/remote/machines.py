@@ -12,16 +12,8 @@ from webapp.api.remote.command import add, line, listed, numbered, of, rows, say
 from webapp.api.server import DONE, FAILED, PARTLY, UNREACHABLE, USAGE, Server, StopError
 
 OF_A_SESSION = (
-    (
-        "runs",
-        "{number:>3}  {state:<10}  {kind:<9}  {waits_for}",
-        "the runs, and what a queued one waits for",
-    ),
-    (
-        "targets",
-        "{id:>5}  {role:<5}  {agent:<5}  {host:<30}  {port:>5}  {user}",
-        "the machines that can be reached",
-    ),
+    ("runs", "{number:>3}  {state:<10}  {kind:<9}  {waits_for}", "the runs, and what a queued one waits for"),
+    ("targets", "{id:>5}  {role:<5}  {agent:<5}  {host:<30}  {port:>5}  {user}", "the machines that can be reached"),
     ("benchmarks", "{id:<16}  {title}. {cost}", "what can be measured"),
 )
 POLL_S = 1.0
@@ -145,12 +137,8 @@ def _add_runs(named: Any) -> None:
     started = with_session(named, "run", run, "run probes, or a benchmark by its id, and follow it")
     started.add_argument("what", help="probes, or a benchmark's id")
     started.add_argument("--target", type=int, metavar="N", help="which machine; needless with one")
-    started.add_argument(
-        "--only", action="append", default=[], metavar="PROBE", help="again for more"
-    )
-    started.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="a benchmark's choice"
-    )
+    started.add_argument("--only", action="append", default=[], metavar="PROBE", help="again for more")
+    started.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a benchmark's choice")
     once_more = numbered(named, "again", again, "run the same once more, as a run that ended did")
     for loading in (started, once_more):
         loading.add_argument("--yes", action="store_true", help="the machine may be loaded now")

@@ -15,9 +15,7 @@ ROLES = ["viewer", "reviewer", "operator", "administrator"]
 def me(server: Server, options: argparse.Namespace) -> int:
     found = server.get("/me")
     may = ", ".join(found["scopes"])
-    say(
-        f"{line(found['username'])}, {found['role']}. This token may {may} until {found['expires_at']}."
-    )
+    say(f"{line(found['username'])}, {found['role']}. This token may {may} until {found['expires_at']}.")
     return DONE
 
 

@@ -43,9 +43,7 @@ def as_json(server: Server, options: argparse.Namespace) -> int:
 
 def script(server: Server, options: argparse.Namespace) -> int:
     role = "guest" if options.phase == "P1" else options.role
-    path = (
-        f"plan/{quote(options.phase)}/{options.do}" if options.phase else f"scripts/collect/{role}"
-    )
+    path = f"plan/{quote(options.phase)}/{options.do}" if options.phase else f"scripts/collect/{role}"
     return whole(server.ask("GET", f"{of(options)}/{path}"))
 
 
@@ -90,12 +88,8 @@ def register(named: Any) -> None:
 def _add_leaving(named: Any) -> None:
     printed = with_session(named, "script", script, "the script for a machine")
     printed.add_argument("role", choices=["guest", "host"], help="the machine it is for")
-    printed.add_argument(
-        "--phase", metavar="Pn", default="", help="one that changes something: a phase"
-    )
-    printed.add_argument(
-        "--do", choices=["apply", "verify", "rollback"], default="apply", help="what that does"
-    )
+    printed.add_argument("--phase", metavar="Pn", default="", help="one that changes something: a phase")
+    printed.add_argument("--do", choices=["apply", "verify", "rollback"], default="apply", help="what that does")
     told = with_session(named, "hidden", hidden, "what a redacted export would hide")
     told.add_argument("--all", action="store_true", help="look at long outputs, too")
     taken = with_session(named, "export", export, "the report, or the whole session as a zip")

@@ -153,9 +153,7 @@ def _add_describing(named: Any) -> None:
 def _add_people(named: Any) -> None:
     said = "who is in the session, and as what"
     rows(with_session(named, "members", listed, said), "members", "{role:<8}  {username}")
-    changed = with_session(
-        named, "member", member, "add a person, change their role, or remove them"
-    )
+    changed = with_session(named, "member", member, "add a person, change their role, or remove them")
     changed.add_argument("name", help="theirs, here")
     changed.add_argument("role", choices=[*ROLES, "remove"], help="what they may do in it")
     said = "say how many others approve a change on the host"

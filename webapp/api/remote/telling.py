@@ -39,9 +39,7 @@ def remove_webhook(server: Server, options: argparse.Namespace) -> int:
 
 
 def _of(options: argparse.Namespace) -> str:
-    return (
-        f"/sessions/{quote(options.session, safe='')}/webhooks" if options.session else "/webhooks"
-    )
+    return f"/sessions/{quote(options.session, safe='')}/webhooks" if options.session else "/webhooks"
 
 
 def stuck(server: Server, options: argparse.Namespace) -> int:

@@ -123,10 +123,7 @@ def compare_machines(request: HttpRequest, session_id: UUID) -> SideBySide:
         Trait(
             title=row.title,
             usual=row.usual,
-            cells=[
-                Cell(text=cell.text, standing=str(cell.standing), source=cell.source)
-                for cell in row.cells
-            ],
+            cells=[Cell(text=cell.text, standing=str(cell.standing), source=cell.source) for cell in row.cells],
         )
         for row in found.rows
     ]

@@ -75,19 +75,10 @@ def list_comments(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -
 def comment(request: HttpRequest, session_id: UUID, sent: Saying) -> Status[Said]:
     """Says something; whoever is named with @ is told."""
     session = session_of(request, session_id, Role.REVIEWER)
-    first = (
-        get_object_or_404(session.comments, pk=sent.reply_to, reply_to=None)
-        if sent.reply_to
-        else None
-    )
+    first = get_object_or_404(session.comments, pk=sent.reply_to, reply_to=None) if sent.reply_to else None
     try:
         made = comment_add(
-            session,
-            author=acting(request),
-            text=sent.text,
-            stance=sent.stance,
-            anchor=sent.anchor,
-            reply_to=first,
+            session, author=acting(request), text=sent.text, stance=sent.stance, anchor=sent.anchor, reply_to=first
         )
     except CommentError as error:
         raise RefusedError(422, str(error)) from error

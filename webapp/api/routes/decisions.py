@@ -44,9 +44,7 @@ from webapp.triage.views.shell import acting
 router = Router(tags=["decisions"])
 D = "/sessions/{uuid:session_id}/decisions"
 Json = dict[str, Any]
-MARKDOWN: Json = {
-    "responses": {200: {"content": {"text/markdown": {"schema": {"type": "string"}}}}, **LEAVING}
-}
+MARKDOWN: Json = {"responses": {200: {"content": {"text/markdown": {"schema": {"type": "string"}}}}, **LEAVING}}
 
 
 class Judgement(BaseModel):
@@ -162,16 +160,7 @@ class Closing(Sent):
 
 
 def _summary(decision: Decision) -> Json:
-    names = (
-        "number",
-        "title",
-        "chosen",
-        "reason",
-        "outcome",
-        "version",
-        "created_at",
-        "without_comparison",
-    )
+    names = ("number", "title", "chosen", "reason", "outcome", "version", "created_at", "without_comparison")
     return {name: getattr(decision, name) for name in names} | {
         "session": decision.session_id,
         "state": str(decision.state),
@@ -188,13 +177,7 @@ def _record(decision: Decision) -> Record:
         **plain,
         needed=workflow.needed(decision),
         counting=[
-            Judgement(
-                who=one.who,
-                approves=one.approves,
-                reason=one.reason,
-                at=one.at,
-                by_link=one.by_id is None,
-            )
+            Judgement(who=one.who, approves=one.approves, reason=one.reason, at=one.at, by_link=one.by_id is None)
             for one in workflow.counting(decision)
         ],
         content_sha256=decision.content_sha256,
@@ -237,9 +220,7 @@ def list_all_decisions(request: HttpRequest, asked: Query[WhichRecords]) -> Page
 
 
 @router.get(D, auth=READ, response=Page[Summary])
-def list_decisions(
-    request: HttpRequest, session_id: UUID, asked: Query[WhichRecords]
-) -> Page[Summary]:
+def list_decisions(request: HttpRequest, session_id: UUID, asked: Query[WhichRecords]) -> Page[Summary]:
     """The session's records, the newest first."""
     rows = session_of(request, session_id).decisions.select_related("proposed_by")
     rows = narrowed(rows, q=asked.q.strip(), state=asked.state or "")
@@ -255,11 +236,7 @@ def draft_decision(request: HttpRequest, session_id: UUID, sent: NewDraft) -> Ht
     instead = _find(session, sent.supersedes) if sent.supersedes else None
     try:
         made = decision_draft(
-            session,
-            user=acting(request),
-            wording=sent.wording(),
-            result=session_diagnosis(session),
-            supersedes=instead,
+            session, user=acting(request), wording=sent.wording(), result=session_diagnosis(session), supersedes=instead
         )
     except DecisionError as error:
         raise RefusedError(422, str(error)) from error
@@ -281,19 +258,13 @@ def change_draft(request: HttpRequest, session_id: UUID, number: int, sent: Draf
     version = asked_version(request, draft.version)
     try:
         draft_save(
-            draft,
-            user=acting(request),
-            version=version,
-            wording=sent.wording(),
-            result=session_diagnosis(session),
+            draft, user=acting(request), version=version, wording=sent.wording(), result=session_diagnosis(session)
         )
     except DecisionError as error:
         raise RefusedError(422, str(error)) from error
     except DraftChangedError as error:
         tag = {"ETag": version_tag(error.current.version)}
-        raise RefusedError(
-            412, "Somebody saved or proposed it meanwhile. Read it again.", tag
-        ) from error
+        raise RefusedError(412, "Somebody saved or proposed it meanwhile. Read it again.", tag) from error
     return _answered(draft)
 
 
@@ -316,9 +287,7 @@ def renew_decision(request: HttpRequest, session_id: UUID, number: int) -> HttpR
     """Pins today's evidence and asks again."""
     session = session_of(request, session_id, Role.OPERATOR)
     found, result = _find(session, number), session_diagnosis(session)
-    return _moved(
-        found, lambda: workflow.decision_renew(found, user=acting(request), result=result)
-    )
+    return _moved(found, lambda: workflow.decision_renew(found, user=acting(request), result=result))
 
 
 @router.post(D + "/{int:number}/apply", auth=WRITE, response=Record)
@@ -357,9 +326,7 @@ def judge_decision(request: HttpRequest, session_id: UUID, number: int, sent: Wo
 
 
 @router.post(D + "/{int:number}/close", auth=WRITE, response=Record)
-def close_decision(
-    request: HttpRequest, session_id: UUID, number: int, sent: Closing
-) -> HttpResponse:
+def close_decision(request: HttpRequest, session_id: UUID, number: int, sent: Closing) -> HttpResponse:
     """Says what came of it, by what the two states show. Its predictions are scored by them, and kept."""
     session = session_of(request, session_id, Role.OPERATOR)
     found = _find(session, number)
@@ -377,15 +344,8 @@ def close_decision(
     )
 
 
-@router.get(
-    D + "/{int:number}/madr",
-    auth=READ,
-    response={200: None},
-    openapi_extra=MARKDOWN,
-)
-def export_decision(
-    request: HttpRequest, session_id: UUID, number: int, asked: Query[Raw]
-) -> HttpResponse:
+@router.get(D + "/{int:number}/madr", auth=READ, response={200: None}, openapi_extra=MARKDOWN)
+def export_decision(request: HttpRequest, session_id: UUID, number: int, asked: Query[Raw]) -> HttpResponse:
     """The record as MADR Markdown, redacted unless raw."""
     found = _find(session_of(request, session_id), number)
     try:

@@ -37,13 +37,9 @@ S = "/sessions/{uuid:session_id}"
 TEXT = "text/plain; charset=utf-8"
 GONE = "It was purged; its hash and what was read from it are kept."
 AT_LEAST_ONE: dict[str, Any] = {
-    "requestBody": {
-        "content": {"multipart/form-data": {"schema": {"properties": {"file": {"minItems": 1}}}}}
-    }
+    "requestBody": {"content": {"multipart/form-data": {"schema": {"properties": {"file": {"minItems": 1}}}}}}
 }
-A_TEXT: dict[str, Any] = {
-    "responses": {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **LEAVING}
-}
+A_TEXT: dict[str, Any] = {"responses": {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **LEAVING}}
 
 
 class Piece(BaseModel):
@@ -182,9 +178,7 @@ class Reread(BaseModel):
 
 def _plain(evidence: Evidence) -> dict[str, Any]:
     names = set(Piece.model_fields) - {"purged"}
-    return {name: getattr(evidence, name) for name in names} | {
-        "purged": evidence.purged_at is not None
-    }
+    return {name: getattr(evidence, name) for name in names} | {"purged": evidence.purged_at is not None}
 
 
 @router.get(S + "/evidence", auth=READ, response=Page[Piece])
@@ -212,20 +206,13 @@ def upload_evidence(
     """Takes files, archives among them, of at most 50 MiB each."""
     session = session_of(request, session_id, Role.OPERATOR)
     if any((one.size or 0) > LARGEST_UPLOAD_BYTES for one in file):
-        raise RefusedError(
-            413, "A file has at most 50 MiB. Give the part that matters, or compress it."
-        )
+        raise RefusedError(413, "A file has at most 50 MiB. Give the part that matters, or compress it.")
     uploads = [Upload(one.name or "a file", one.read()) for one in file]
     return Status(201, _taken(request, session, uploads, about.role, hide=about.hide))
 
 
 def _taken(
-    request: HttpRequest,
-    session: DiagnosisSession,
-    uploads: list[Upload],
-    role: str,
-    *,
-    hide: bool,
+    request: HttpRequest, session: DiagnosisSession, uploads: list[Upload], role: str, *, hide: bool
 ) -> Understanding:
     given = [upload for upload in uploads if upload.raw.strip()]
     if not given:
@@ -243,8 +230,7 @@ def _understanding(received: Received) -> Understanding:
             evidence=taken.evidence.name,
             duplicate=taken.duplicate,
             understood=[
-                Part(reader=p.reader, title=p.title, lines=list(p.lines) if p.lines else None)
-                for p in taken.understood
+                Part(reader=p.reader, title=p.title, lines=list(p.lines) if p.lines else None) for p in taken.understood
             ],
             unplaced=[list(lines) for lines in taken.unplaced],
         )
@@ -270,15 +256,8 @@ def _said(one: Assignment) -> SaidOfLines:
     return SaidOfLines(by=one.created_by.username, at=one.created_at, **plain)
 
 
-@router.get(
-    S + "/evidence/{str:name}/raw",
-    auth=READ,
-    response={200: None},
-    openapi_extra=A_TEXT,
-)
-def raw_evidence(
-    request: HttpRequest, session_id: UUID, name: str, asked: Query[Redaction]
-) -> HttpResponse:
+@router.get(S + "/evidence/{str:name}/raw", auth=READ, response={200: None}, openapi_extra=A_TEXT)
+def raw_evidence(request: HttpRequest, session_id: UUID, name: str, asked: Query[Redaction]) -> HttpResponse:
     """The bytes as they came, or redacted."""
     found = find(session_of(request, session_id), name)
     if found.purged_at:
@@ -290,15 +269,8 @@ def raw_evidence(
     return HttpResponse(body, content_type=TEXT)
 
 
-@router.get(
-    S + "/evidence/{str:name}/find",
-    auth=READ,
-    response=Page[FoundLine],
-    openapi_extra={"responses": LEAVING},
-)
-def find_lines(
-    request: HttpRequest, session_id: UUID, name: str, asked: Query[LineWords]
-) -> Page[FoundLine]:
+@router.get(S + "/evidence/{str:name}/find", auth=READ, response=Page[FoundLine], openapi_extra={"responses": LEAVING})
+def find_lines(request: HttpRequest, session_id: UUID, name: str, asked: Query[LineWords]) -> Page[FoundLine]:
     """The lines of one output that hold these words, from the first on."""
     found, after = find(session_of(request, session_id), name), _line_of(asked)
     if found.purged_at:
@@ -314,9 +286,7 @@ def _found(text: LongText, asked: LineWords, after: int) -> Page[FoundLine]:
     shown = numbers[: asked.limit]
     items = [
         FoundLine(
-            number=number,
-            text=raw[:LONGEST_SHOWN].decode(errors="replace"),
-            cut=max(0, len(raw) - LONGEST_SHOWN),
+            number=number, text=raw[:LONGEST_SHOWN].decode(errors="replace"), cut=max(0, len(raw) - LONGEST_SHOWN)
         )
         for number, raw in zip(shown, text.at(shown), strict=True)
     ]

@@ -129,9 +129,7 @@ def _to_judge(row: dict[str, Any], proposed_by: str) -> ToJudge:
 
 
 def _to_accept(link: Link) -> ToAccept:
-    return ToAccept(
-        session=link.session_id, link=link.pk, person=link.person, received_at=link.received_at
-    )
+    return ToAccept(session=link.session_id, link=link.pk, person=link.person, received_at=link.received_at)
 
 
 @router.post("/for-me/seen", auth=WRITE, response={204: None})

@@ -108,9 +108,7 @@ def _shown(link: Link) -> Door:
 @router.get(L, auth=READ, response=Page[Door])
 def list_links(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Door]:
     """The session's links, the newest first, without their addresses."""
-    rows = (
-        session_of(request, session_id).links.annotate(standing=stands()).select_related("made_by")
-    )
+    rows = session_of(request, session_id).links.annotate(standing=stands()).select_related("made_by")
     found, following = page(rows, asked, by="asked_at")
     return Page[Door](items=[_shown(one) for one in found], next=following)
 
@@ -176,12 +174,8 @@ def list_answers(request: HttpRequest, session_id: UUID, asked: Query[Asked]) ->
     return Page[Came](items=[_came(one) for one in found], next=following)
 
 
-@router.post(
-    "/sessions/{uuid:session_id}/answers/{int:answer_id}/set-aside", auth=WRITE, response=Came
-)
-def set_answer_aside(
-    request: HttpRequest, session_id: UUID, answer_id: int, sent: Counting
-) -> Came:
+@router.post("/sessions/{uuid:session_id}/answers/{int:answer_id}/set-aside", auth=WRITE, response=Came)
+def set_answer_aside(request: HttpRequest, session_id: UUID, answer_id: int, sent: Counting) -> Came:
     """Says that this output is not what was asked: nothing read from it counts. It is kept."""
     answers = _answers(session_of(request, session_id, Role.OPERATOR))
     answer = get_object_or_404(answers, pk=answer_id)

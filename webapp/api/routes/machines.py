@@ -141,9 +141,7 @@ def accept_key(request: HttpRequest, session_id: UUID, target_id: int, sent: Yes
     session = session_of(request, session_id, Role.OPERATOR)
     contact = _contact(session, target_id, acting(request))
     if contact.changed:
-        raise Refused(
-            409, f"The key of {contact.host} changed. It stays blocked until it is forgotten."
-        )
+        raise Refused(409, f"The key of {contact.host} changed. It stays blocked until it is forgotten.")
     if contact.shown.fingerprint != sent.fingerprint:
         raise Refused(409, f"{contact.host} shows {contact.shown.fingerprint}, not what you named.")
     pin(session, contact, acting(request))
@@ -151,18 +149,14 @@ def accept_key(request: HttpRequest, session_id: UUID, target_id: int, sent: Yes
 
 
 @router.delete(T + "/{int:target_id}/key", auth=RUN, response={204: None})
-def forget_key(
-    request: HttpRequest, session_id: UUID, target_id: int, hop: Query[Hop]
-) -> Status[None]:
+def forget_key(request: HttpRequest, session_id: UUID, target_id: int, hop: Query[Hop]) -> Status[None]:
     """Forgets the accepted key of this machine, or of one on the way to it."""
     session, user = session_of(request, session_id, Role.OPERATOR), acting(request)
     target = get_object_or_404(session.targets, pk=target_id, agent="ssh")
     try:
         refuse_unless_keys_are_theirs(target, user)
     except RefusedError as error:
-        raise PermissionDenied(
-            "Only who may connect to this machine may forget its key."
-        ) from error
+        raise PermissionDenied("Only who may connect to this machine may forget its key.") from error
     session.host_keys.filter(host=hop.host, port=hop.port).delete()
     Event.record(session, "host_key_forgotten", user, host=hop.host)
     return Status(204, None)

@@ -25,11 +25,7 @@ _TEXT = {"schema": {"type": "string"}}
 REPORTS: dict[str, Any] = {
     "responses": {
         200: {
-            "content": {
-                "text/html": _TEXT,
-                "text/markdown": _TEXT,
-                "application/json": {"schema": {"type": "object"}},
-            }
+            "content": {"text/html": _TEXT, "text/markdown": _TEXT, "application/json": {"schema": {"type": "object"}}}
         },
         **LEAVING,
     }
@@ -89,10 +85,7 @@ class HowFar(BaseModel):
 
 @router.get(S + "/report/{form}", auth=READ, response={200: None}, openapi_extra=REPORTS)
 def report(
-    request: HttpRequest,
-    session_id: UUID,
-    form: Path[Literal["html", "md", "json"]],
-    asked: Query[Raw],
+    request: HttpRequest, session_id: UUID, form: Path[Literal["html", "md", "json"]], asked: Query[Raw]
 ) -> HttpResponse:
     """The report as one file."""
     session = session_of(request, session_id)
@@ -138,14 +131,10 @@ def _kind(rule: Rule) -> HiddenKind:
 
 def _hidden_in(row: Row) -> HiddenIn:
     lines = [int(line) for line in row.lines.split(",") if line]
-    return HiddenIn(
-        evidence=row.evidence.name, kinds=dict(row.kinds), lines=lines, errors=row.errors
-    )
+    return HiddenIn(evidence=row.evidence.name, kinds=dict(row.kinds), lines=lines, errors=row.errors)
 
 
-@router.get(
-    S + "/redaction-key", auth=READ, response=dict[str, str], openapi_extra={"responses": LEAVING}
-)
+@router.get(S + "/redaction-key", auth=READ, response=dict[str, str], openapi_extra={"responses": LEAVING})
 def read_redaction_key(request: HttpRequest, session_id: UUID) -> dict[str, str]:
     """What each word stands for that outputs are redacted by; keep it where the outputs may lie."""
     try:

@@ -109,9 +109,7 @@ def read_alike(request: HttpRequest, session_id: UUID) -> Memory | None:
             title=one.session.title,
             same=list(one.same),
             decisions={d.decision.number: str(d.decision.state) for d in one.decided},
-            without_comparison=[
-                d.decision.number for d in one.decided if d.decision.without_comparison
-            ],
+            without_comparison=[d.decision.number for d in one.decided if d.decision.without_comparison],
         )
         for one in found.alike
     ]

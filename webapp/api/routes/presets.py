@@ -27,7 +27,4 @@ class ModelPreset(BaseModel):
 @router.get("/presets", auth=READ, response=list[ModelPreset])
 def list_presets(request: HttpRequest) -> list[ModelPreset]:
     """What the page of the symptom can fill in for common models."""
-    return [
-        ModelPreset(id=key, title=one.title, model=one.fields, source=one.source)
-        for key, one in PRESETS.items()
-    ]
+    return [ModelPreset(id=key, title=one.title, model=one.fields, source=one.source) for key, one in PRESETS.items()]

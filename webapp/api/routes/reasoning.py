@@ -117,12 +117,7 @@ def plain(value: object) -> Any:
     return rounded(json.loads(msgspec.json.encode(value)))
 
 
-@router.get(
-    S + "/diagnosis",
-    auth=READ,
-    response=DiagnosisObject,
-    by_alias=True,
-)
+@router.get(S + "/diagnosis", auth=READ, response=DiagnosisObject, by_alias=True)
 @revalidated
 def read_diagnosis(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """The diagnosis as it stands; with If-None-Match, 304 while it is the one you have."""
@@ -167,12 +162,7 @@ def read_what_if(request: HttpRequest, session_id: UUID, asked: Query[Inputs]) -
     chosen = sliders(facts, {name: str(v) for name, v in given.items() if v is not None})
     found = outcome(facts, chosen)
     inputs = [Input(**{name: getattr(one, name) for name in Input.model_fields}) for one in chosen]
-    return WhatIf(
-        inputs=inputs,
-        bound=plain(found.bound),
-        before=plain(found.before),
-        notes=list(found.notes),
-    )
+    return WhatIf(inputs=inputs, bound=plain(found.bound), before=plain(found.before), notes=list(found.notes))
 
 
 @router.get(S + "/verification", auth=READ, response=Verification)

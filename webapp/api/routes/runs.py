@@ -256,12 +256,7 @@ def _said(item: Sourced | None) -> RunSaid | None:
     if item is None:
         return None
     reading = item.reading
-    return RunSaid(
-        kind=str(reading.kind),
-        detail=reading.detail,
-        missing=list(reading.missing),
-        evidence=item.source,
-    )
+    return RunSaid(kind=str(reading.kind), detail=reading.detail, missing=list(reading.missing), evidence=item.source)
 
 
 def _measured(one: Verified) -> Measurement:
@@ -303,11 +298,7 @@ def read_output(request: HttpRequest, session_id: UUID, run_id: UUID, asked: Que
     text = decoder.decode(raw, final)
     taken = len(raw) - (0 if final else len(decoder.getstate()[0]))
     return Output(
-        text=text,
-        offset=asked.offset,
-        next_offset=asked.offset + taken,
-        ended=run.ended,
-        state=str(run.state),
+        text=text, offset=asked.offset, next_offset=asked.offset + taken, ended=run.ended, state=str(run.state)
     )
 
 
@@ -337,10 +328,7 @@ def list_benchmarks(request: HttpRequest, session_id: UUID) -> list[Offer]:
             risk=one.risk,
             choices=[
                 Choice(
-                    name=field.choice.name,
-                    title=field.choice.title,
-                    pattern=field.choice.pattern,
-                    value=field.value,
+                    name=field.choice.name, title=field.choice.title, pattern=field.choice.pattern, value=field.value
                 )
                 for field in one.fields
             ],

@@ -29,9 +29,7 @@ from webapp.triage.views.shell import acting
 
 router = Router(tags=["scripts"])
 S = "/sessions/{uuid:session_id}"
-A_SCRIPT: dict[str, Any] = {
-    "responses": {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
-}
+A_SCRIPT: dict[str, Any] = {"responses": {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}}
 
 
 class Handed(BaseModel):
@@ -84,9 +82,7 @@ class Where(BaseModel):
     role: Literal["guest", "host"] | None = None
 
 
-A_PROGRAM: dict[str, Any] = {
-    "responses": {200: {"content": {"application/zip": {"schema": {"type": "string"}}}}}
-}
+A_PROGRAM: dict[str, Any] = {"responses": {200: {"content": {"application/zip": {"schema": {"type": "string"}}}}}}
 
 
 class Missing(BaseModel):
@@ -109,9 +105,7 @@ def list_scripts(request: HttpRequest, session_id: UUID, asked: Query[Asked]) ->
 def list_downloads(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Taken]:
     """Each time that somebody took a script, the newest first."""
     rows = Download.objects.filter(script__session=session_of(request, session_id))
-    found, following = page(
-        rows.select_related("by", "script").defer("script__text"), asked, by="id"
-    )
+    found, following = page(rows.select_related("by", "script").defer("script__text"), asked, by="id")
     return Page[Taken](items=[_taken(one) for one in found], next=following)
 
 
@@ -122,10 +116,7 @@ def _taken(one: Download) -> Taken:
 
 @router.get(S + "/scripts/collect/{role}", auth=READ, response={200: None}, openapi_extra=A_SCRIPT)
 def collector(
-    request: HttpRequest,
-    session_id: UUID,
-    role: Path[Literal["guest", "host"]],
-    asked: Query[Missing],
+    request: HttpRequest, session_id: UUID, role: Path[Literal["guest", "host"]], asked: Query[Missing]
 ) -> HttpResponse:
     """The read-only script of one role; what it prints is evidence to paste."""
     session, view = session_of(request, session_id), View(role)
@@ -189,12 +180,7 @@ def kept_script(request: HttpRequest, session_id: UUID, sha256: str) -> HttpResp
     return download(request, kept, by=acting(request))
 
 
-@router.get(
-    S + "/benchmarks/{str:benchmark}/program",
-    auth=READ,
-    response={200: None},
-    openapi_extra=A_PROGRAM,
-)
+@router.get(S + "/benchmarks/{str:benchmark}/program", auth=READ, response={200: None}, openapi_extra=A_PROGRAM)
 def benchmark_program(request: HttpRequest, session_id: UUID, benchmark: str) -> HttpResponse:
     """The program that a run would send, for a machine that nothing here reaches; what it prints is
     evidence to paste."""

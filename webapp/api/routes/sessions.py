@@ -168,17 +168,8 @@ def me(request: HttpRequest) -> Me:
 
 
 def shown(session: DiagnosisSession) -> Session:
-    plain = {
-        name: getattr(session, name)
-        for name in Session.model_fields
-        if name not in {"owner", "url", "id"}
-    }
-    return Session(
-        id=session.pk,
-        owner=session.owner.username,
-        url=session.get_absolute_url(),
-        **plain,
-    )
+    plain = {name: getattr(session, name) for name in Session.model_fields if name not in {"owner", "url", "id"}}
+    return Session(id=session.pk, owner=session.owner.username, url=session.get_absolute_url(), **plain)
 
 
 def _answered(request: HttpRequest, session: DiagnosisSession, status: int = 200) -> HttpResponse:
@@ -288,9 +279,7 @@ def _bounded(value: Any) -> None:
     """As the form's fields are. Raises ValueError."""
     if isinstance(value, int | float) and abs(value) > LARGEST:
         raise ValueError(f"{value:.3g} is too large")
-    for item in (
-        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    ):
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _bounded(item)
 
 
@@ -303,9 +292,7 @@ def list_members(request: HttpRequest, session_id: UUID) -> list[Member]:
 
 
 @router.put(S + "/members/{username}", auth=WRITE, response=Member)
-def set_member(
-    request: HttpRequest, session_id: UUID, username: Path[str], sent: NewRole
-) -> Member:
+def set_member(request: HttpRequest, session_id: UUID, username: Path[str], sent: NewRole) -> Member:
     """Adds a person, or changes their role."""
     session = session_of(request, session_id, Role.OPERATOR)
     user = _person(username)
@@ -349,10 +336,7 @@ def list_events(request: HttpRequest, session_id: UUID, asked: Query[Acts]) -> P
     """Every act, the oldest first."""
     rows = filtered(session_of(request, session_id), kind=asked.kind, actor=asked.actor)
     found, following = page(rows, asked, by="number", newest_first=False)
-    items = [
-        LogEntry(number=e.number, kind=e.kind, who=e.who, data=e.data, at=e.at, hash=e.hash)
-        for e in found
-    ]
+    items = [LogEntry(number=e.number, kind=e.kind, who=e.who, data=e.data, at=e.at, hash=e.hash) for e in found]
     return Page[LogEntry](items=items, next=following)
 
 

@@ -135,7 +135,5 @@ def _figure(one: Figure) -> MeasuredFigure:
     told = plain(one)
     names = ("title", "value", "unit", "low", "high", "evidence")
     return MeasuredFigure(
-        standing=str(one.standing),
-        expected=told["expectation"],
-        **{name: told[name] for name in names},
+        standing=str(one.standing), expected=told["expectation"], **{name: told[name] for name in names}
     )

@@ -133,11 +133,7 @@ def _tried(setup: Setup) -> dict[str, Any]:
 
 @router.get(ONE, auth=READ, response=TrialSoFar)
 def read_trial(
-    request: HttpRequest,
-    session_id: UUID,
-    option: Path[str],
-    benchmark: Path[str],
-    asked: Query[Arms],
+    request: HttpRequest, session_id: UUID, option: Path[str], benchmark: Path[str], asked: Query[Arms]
 ) -> TrialSoFar:
     """Its plan, also before anything ran, and what the runs say so far."""
     session = session_of(request, session_id)
@@ -184,11 +180,7 @@ def _steps(setup: Setup, found: Progress) -> list[TrialStep]:
 @router.post(ONE + "/runs", auth=RUN, response={201: Sending})
 @remembered()
 def run_trial_step(
-    request: HttpRequest,
-    session_id: UUID,
-    option: Path[str],
-    benchmark: Path[str],
-    sent: StepRun,
+    request: HttpRequest, session_id: UUID, option: Path[str], benchmark: Path[str], sent: StepRun
 ) -> Status[Sending]:
     """Starts the next step."""
     session = session_of(request, session_id, Role.OPERATOR)
@@ -198,13 +190,7 @@ def run_trial_step(
         raise RefusedError(422, "Say yes=true when the arm is in place and the machine may load.")
     try:
         made = step_start(
-            session,
-            setup,
-            _facts(session),
-            number=str(sent.step),
-            target=target,
-            user=acting(request),
-            yes=sent.yes,
+            session, setup, _facts(session), number=str(sent.step), target=target, user=acting(request), yes=sent.yes
         )
     except ValueError as error:
         raise RefusedError(409, str(error)) from error
@@ -214,11 +200,7 @@ def run_trial_step(
 @router.post(ONE + "/results", auth=WRITE, response={201: TrialSoFar})
 @remembered()
 def give_trial_step(
-    request: HttpRequest,
-    session_id: UUID,
-    option: Path[str],
-    benchmark: Path[str],
-    sent: StepResult,
+    request: HttpRequest, session_id: UUID, option: Path[str], benchmark: Path[str], sent: StepResult
 ) -> Status[TrialSoFar]:
     """Takes what the next step printed where somebody ran it by hand."""
     session = session_of(request, session_id, Role.OPERATOR)

@@ -76,15 +76,11 @@ def _plain(judged: Judged) -> dict[str, Any]:
 
 
 def _said(one: Approval) -> SaidOfVersion:
-    return SaidOfVersion(
-        who=one.who, word=str(one.word), reason=one.reason, at=one.at, by_link=one.by_id is None
-    )
+    return SaidOfVersion(who=one.who, word=str(one.word), reason=one.reason, at=one.at, by_link=one.by_id is None)
 
 
 @router.get(V, auth=READ, response=Page[Version])
-def list_versions(
-    request: HttpRequest, session_id: UUID, number: int, asked: Query[Asked]
-) -> Page[Version]:
+def list_versions(request: HttpRequest, session_id: UUID, number: int, asked: Query[Asked]) -> Page[Version]:
     """The record as it was proposed each time, the oldest first; none before that."""
     found = get_object_or_404(session_of(request, session_id).decisions, number=number)
     rows = found.versions.only("number")
@@ -107,9 +103,6 @@ def read_version(
         raise Http404
     after, before = by_number[version], by_number[since].version
     changed = [
-        Changed(title=one.title, before=one.before, after=one.after)
-        for one in differences(before, after.version)
+        Changed(title=one.title, before=one.before, after=one.after) for one in differences(before, after.version)
     ]
-    return WholeVersion(
-        **_plain(after), content=after.version.content, since=since, changed=changed
-    )
+    return WholeVersion(**_plain(after), content=after.version.content, since=since, changed=changed)

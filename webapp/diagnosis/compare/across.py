@@ -24,10 +24,7 @@ LONGEST = 60  # characters of two values that a sentence holds
 _TOLD = (ReadingKind.KNOWN, ReadingKind.ABSENT)
 _MEASURED = frozenset(kind.fact.id for kind in KINDS)
 # Measurements that show what an option changes though its words name only the fact.
-_SHOWS = {
-    P2P_READ.id: (ALLREDUCE.id, COPY.id),
-    NCCL_TRANSPORTS.id: (ALLREDUCE.id, NCCL_SWEEP.id),
-}
+_SHOWS = {P2P_READ.id: (ALLREDUCE.id, COPY.id), NCCL_TRANSPORTS.id: (ALLREDUCE.id, NCCL_SWEEP.id)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +56,7 @@ def names_of(verified_by: str, changes: Iterable[str]) -> tuple[str, ...]:
 
 
 def across(
-    measured: Iterable[Verified],
-    sides: tuple[Side, Side],
-    gate: Comparability,
-    names: tuple[str, ...],
+    measured: Iterable[Verified], sides: tuple[Side, Side], gate: Comparability, names: tuple[str, ...]
 ) -> tuple[Across, ...]:
     """measured: between the two states. sides: everything that was read in either; gate: between them."""
     return (*_measured(measured, names), *_read(sides, gate, names))
@@ -75,14 +69,10 @@ def _measured(measured: Iterable[Verified], names: tuple[str, ...]) -> Iterator[
         tells = told.outcome is not Outcome.CANNOT_TELL
         found = f"{told.outcome.replace('_', ' ')}: {told.why}"
         named = fact.id in names
-        yield Across(
-            fact.id, item.kind.title, found, item.gate, named, tells, tuple(dict.fromkeys(sources))
-        )
+        yield Across(fact.id, item.kind.title, found, item.gate, named, tells, tuple(dict.fromkeys(sources)))
 
 
-def _read(
-    sides: tuple[Side, Side], gate: Comparability, names: tuple[str, ...]
-) -> Iterator[Across]:
+def _read(sides: tuple[Side, Side], gate: Comparability, names: tuple[str, ...]) -> Iterator[Across]:
     old, new = (side.facts for side in sides)
     differing: dict[str, list[Difference]] = {}
     for difference in changed(old, new).differences:

@@ -113,9 +113,7 @@ def _merged(found: Iterable[Difference]) -> tuple[Difference, ...]:
         key = (one.fact_id, one.names, one.before, one.after)
         if (same := alike.get(key)) is not None:
             one = replace(
-                same,
-                refs_before=same.refs_before + one.refs_before,
-                refs_after=same.refs_after + one.refs_after,
+                same, refs_before=same.refs_before + one.refs_before, refs_after=same.refs_after + one.refs_after
             )
         alike[key] = one
     return tuple(sorted(alike.values(), key=lambda d: (ORDER.index(d.relevance.bears), d.fact_id)))

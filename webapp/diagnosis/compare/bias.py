@@ -12,16 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agents.facts import ReadingKind
-from agents.facts.bench import (
-    ALLREDUCE,
-    COPY,
-    PAIR_MATRICES,
-    AllReduceResult,
-    CopyPath,
-    CopyRow,
-    PairMatrix,
-    Timing,
-)
+from agents.facts.bench import ALLREDUCE, COPY, PAIR_MATRICES, AllReduceResult, CopyPath, CopyRow, PairMatrix, Timing
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.copy_curve import PLATEAU_BYTES
 from webapp.diagnosis.facts import Facts, Sourced
@@ -66,11 +57,16 @@ def all_reduce_bias(facts: Facts) -> tuple[Bias, ...]:
     )
 
 
+def _our_arm(result: AllReduceResult) -> str | None:
+    return _OUR_ARMS.get(result.environment.get("arm", ""))
+
+
+def _their_arm(result: AllReduceResult) -> str:
+    return WITHOUT if result.p2p is False else AS_CHOSEN
+
+
 def _times(result: AllReduceResult, *, is_ours: bool) -> dict[Key, float]:
-    if is_ours:
-        arm = _OUR_ARMS.get(result.environment.get("arm", ""))
-    else:
-        arm = WITHOUT if result.p2p is False else AS_CHOSEN
+    arm = _our_arm(result) if is_ours else _their_arm(result)
     if arm is None:
         return {}
     return {

@@ -35,12 +35,9 @@ def calibrated(scores: Iterable[Score]) -> tuple[Calibration, ...]:
     """By kind, then basis, the strongest first."""
     counts = Counter((score.what, score.basis, score.verdict) for score in scores)
     order = list(Basis)
-    kinds = sorted(
-        {(what, basis) for what, basis, _ in counts}, key=lambda k: (k[0], order.index(k[1]))
-    )
+    kinds = sorted({(what, basis) for what, basis, _ in counts}, key=lambda k: (k[0], order.index(k[1])))
     return tuple(
-        Calibration(what, basis, *(counts[what, basis, verdict] for verdict in Verdict))
-        for what, basis in kinds
+        Calibration(what, basis, *(counts[what, basis, verdict] for verdict in Verdict)) for what, basis in kinds
     )
 
 

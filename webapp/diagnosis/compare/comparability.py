@@ -67,9 +67,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question("ECC", sides.ecc),
     Question("highest temperature, °C", sides.temperature_celsius, within=0.15),
     Question("slowed down by", sides.throttling),
-    Question(
-        "PCIe link under load", sides.link_under_load, ("guest.pcie_links", "host.pcie_links")
-    ),
+    Question("PCIe link under load", sides.link_under_load, ("guest.pcie_links", "host.pcie_links")),
     Question("other work on the GPUs", sides.other_work, decides=True),
     Question("NUMA nodes", sides.numa, ("guest.numa_nodes", "vm.numa")),
     Question("program, by its hash", sides.payload, decides=True),
@@ -78,12 +76,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question("how it was timed", sides.timing, decides=True),
     Question("sizes, in bytes or requests at once", sides.sizes, decides=True, overlap=True),
     Question("samples of a row", sides.samples, within=0.5),
-    Question(
-        "engine and its flags",
-        sides.engine,
-        ("guest.engine", "user.parallelism"),
-        serving_only=True,
-    ),
+    Question("engine and its flags", sides.engine, ("guest.engine", "user.parallelism"), serving_only=True),
     Question("client: prompts and answers", sides.client, decides=True, serving_only=True),
 )
 
@@ -158,10 +151,7 @@ def _verdict(items: list[Item]) -> tuple[Gate, str]:
         return Gate.CAVEATS, f"{titles} changed too: a difference may come from that"
     unknown = sum(item.standing is Standing.UNKNOWN for item in items)
     if unknown:
-        return (
-            Gate.CAVEATS,
-            f"{unknown} of {len(items)} circumstances were not recorded on both sides",
-        )
+        return (Gate.CAVEATS, f"{unknown} of {len(items)} circumstances were not recorded on both sides")
     return Gate.COMPARABLE, "nothing else changed of what the figures depend on"
 
 

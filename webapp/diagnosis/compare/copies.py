@@ -7,12 +7,7 @@ import re
 from collections.abc import Sequence
 
 from agents.facts.bench import CopyPath, CopyResult, CopyRow, RejectedRow, Timing
-from webapp.diagnosis.compare.effects import (
-    Comparison,
-    Outcome,
-    concluded,
-    minimum_detectable,
-)
+from webapp.diagnosis.compare.effects import Comparison, Outcome, concluded, minimum_detectable
 
 __all__ = ["Comparison", "Outcome", "compare_copies", "minimum_detectable"]
 
@@ -40,9 +35,7 @@ def compare_copies(
         (len(runs[0]), len(runs[1])),
         clash=timed[0] != timed[1],
         paired=paired,
-        printed=[
-            _with_rejected(state, results) for state, results in zip(times, runs, strict=True)
-        ],
+        printed=[_with_rejected(state, results) for state, results in zip(times, runs, strict=True)],
         left_out=tuple(row for result in every for row in result.rejected),
         unstable=sum(row.unstable is True for result in every for row in result.rows),
     )

@@ -163,9 +163,7 @@ def effects_of(before: Times, after: Times, *, paired: bool = False) -> tuple[Si
         if len(before[key]) > 1 and len(after[key]) > 1
     }
     answers = dict(zip(asked, holm([one.chance for one in asked.values()], ALPHA), strict=True))
-    return tuple(
-        _effect(key, before[key], after[key], asked.get(key), answers.get(key)) for key in shared
-    )
+    return tuple(_effect(key, before[key], after[key], asked.get(key), answers.get(key)) for key in shared)
 
 
 def _logs(times: Sequence[float]) -> list[float]:
@@ -190,11 +188,7 @@ def _paired(before: Sequence[float], after: Sequence[float]) -> _Asked:
 
 
 def _effect(
-    key: Key,
-    before: Sequence[float],
-    after: Sequence[float],
-    asked: _Asked | None,
-    answer: Answer | None,
+    key: Key, before: Sequence[float], after: Sequence[float], asked: _Asked | None, answer: Answer | None
 ) -> SizeEffect:
     middle = math.exp(fmean(_logs(before))), math.exp(fmean(_logs(after)))
     if asked is None or answer is None:
@@ -222,9 +216,7 @@ def detectable(effects: Sequence[SizeEffect]) -> float | None:
     return median(found) if found else None
 
 
-def judge(
-    effects: tuple[SizeEffect, ...], runs: tuple[int, int], *, clash: bool
-) -> tuple[Outcome, str]:
+def judge(effects: tuple[SizeEffect, ...], runs: tuple[int, int], *, clash: bool) -> tuple[Outcome, str]:
     """runs: of each state. clash: the two sides were not timed alike."""
     if not effects:
         return Outcome.CANNOT_TELL, "no size was measured on the same path before and after"
@@ -245,19 +237,10 @@ def judge(
     if slower:
         return Outcome.WORSE, f"slower at {slower} of {of}, beyond chance"
     if all((e.low or 0) > 1 / (1 + MARGIN) and (e.high or 9) < 1 + MARGIN for e in known):
-        return (
-            Outcome.EQUIVALENT,
-            f"everything is within {MARGIN * 100:.0f} %, with 95 % confidence",
-        )
+        return (Outcome.EQUIVALENT, f"everything is within {MARGIN * 100:.0f} %, with 95 % confidence")
     if any(e.differs for e in known):
-        return (
-            Outcome.CANNOT_TELL,
-            f"what differs beyond chance may be less than {MARGIN * 100:.0f} %",
-        )
-    return (
-        Outcome.CANNOT_TELL,
-        "no change beyond chance, and the runs differ too much to call it none",
-    )
+        return (Outcome.CANNOT_TELL, f"what differs beyond chance may be less than {MARGIN * 100:.0f} %")
+    return (Outcome.CANNOT_TELL, "no change beyond chance, and the runs differ too much to call it none")
 
 
 def excluded(effects: tuple[SizeEffect, ...]) -> str:

@@ -27,15 +27,10 @@ class Energy:
     differs: bool
 
 
-def compare_energy(
-    before: Sequence[Ladder], after: Sequence[Ladder], *, paired: bool = False
-) -> tuple[Energy, ...]:
+def compare_energy(before: Sequence[Ladder], after: Sequence[Ladder], *, paired: bool = False) -> tuple[Energy, ...]:
     """One ladder a run; rungs that both sides have with their power. Nothing where one has none."""
     effects = effects_of(_joules(before), _joules(after), paired=paired)
-    return tuple(
-        Energy(e.path, 1 / e.before_us, 1 / e.after_us, e.speedup, e.low, e.high, e.differs)
-        for e in effects
-    )
+    return tuple(Energy(e.path, 1 / e.before_us, 1 / e.after_us, e.speedup, e.low, e.high, e.differs) for e in effects)
 
 
 def _joules(ladders: Sequence[Ladder]) -> dict[tuple[str, int], list[float]]:

@@ -26,17 +26,11 @@ class Kind:
 
 
 def _copies(before: Sequence[CopyResult], after: Sequence[CopyResult], paired: bool) -> Comparison:
-    return compare_copies(
-        before[0], after[0], more_before=before[1:], more_after=after[1:], paired=paired
-    )
+    return compare_copies(before[0], after[0], more_before=before[1:], more_after=after[1:], paired=paired)
 
 
-def _sums(
-    before: Sequence[AllReduceResult], after: Sequence[AllReduceResult], paired: bool
-) -> Comparison:
-    return compare_allreduces(
-        before[0], after[0], more_before=before[1:], more_after=after[1:], paired=paired
-    )
+def _sums(before: Sequence[AllReduceResult], after: Sequence[AllReduceResult], paired: bool) -> Comparison:
+    return compare_allreduces(before[0], after[0], more_before=before[1:], more_after=after[1:], paired=paired)
 
 
 # What the engine's users feel comes first.

@@ -20,14 +20,7 @@ from agents.facts.bench import ALLREDUCE, COPY, CopyPath, Timing
 from agents.facts.gpu import GPUS
 from agents.facts.nccl import NCCL_VERSION
 from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY, P2pMatrix
-from agents.facts.platform import (
-    CPU_MODEL,
-    CUDA_VERSION,
-    DRIVER_VERSION,
-    MACHINE_TYPE,
-    NUMA_NODES,
-    VIRT_KIND,
-)
+from agents.facts.platform import CPU_MODEL, CUDA_VERSION, DRIVER_VERSION, MACHINE_TYPE, NUMA_NODES, VIRT_KIND
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.wording import called
 
@@ -160,9 +153,7 @@ def _counted(words: Iterable[str]) -> str | None:
 
 
 def _gpus(facts: Facts) -> str | None:
-    return _counted(
-        "lost" if gpu.lost else gpu.name or "without a name" for gpu in facts.value(GPUS) or ()
-    )
+    return _counted("lost" if gpu.lost else gpu.name or "without a name" for gpu in facts.value(GPUS) or ())
 
 
 def _pcie(facts: Facts) -> str | None:

@@ -44,9 +44,7 @@ def p2p_status(facts: Facts) -> StatusChange | None:
     clique = bool(now) and facts.before(VM_CLIQUE) is None
     predicted = "OK" if clique else "unchanged"
     held = set(after) == {P2pCode.OK} if clique else before == after
-    return StatusChange(
-        before, after, changes, predicted, held if changes else None, old.refs[:1] + new.refs[:1]
-    )
+    return StatusChange(before, after, changes, predicted, held if changes else None, old.refs[:1] + new.refs[:1])
 
 
 def _codes(matrix: P2pMatrix | None) -> tuple[P2pCode, ...]:

@@ -84,9 +84,7 @@ class Score:
     seen_range: Range | None = None
 
 
-def p2p_scores(
-    chosen: Sequence[Chosen], codes: Codes | None, gate: Comparability
-) -> tuple[Score, ...]:
+def p2p_scores(chosen: Sequence[Chosen], codes: Codes | None, gate: Comparability) -> tuple[Score, ...]:
     """One for each option that predicts the driver's answer."""
     strayed = sorted(ENTERS_P2P & set(gate.unmeant))
     found = []

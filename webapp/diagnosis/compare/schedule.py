@@ -86,11 +86,7 @@ class Trial:
 
 
 def trial(
-    planned: Plan,
-    kind: Kind,
-    facts: Facts,
-    measured: Sequence[tuple[Step, Sourced]],
-    intended: frozenset[str],
+    planned: Plan, kind: Kind, facts: Facts, measured: Sequence[tuple[Step, Sourced]], intended: frozenset[str]
 ) -> Trial:
     """measured: results by their step. Only pairs that are whole count where the arms take turns."""
     in_order = sorted(measured, key=lambda pair: pair[0].number)
@@ -119,8 +115,7 @@ def _drift(kind: Kind, first_arm: Sequence[tuple[Step, Sourced]], turns: bool) -
     if len(blocks) < (3 if turns else 2):
         return None
     first, last = (
-        [item.reading.value for step, item in first_arm if step.block == block]
-        for block in (blocks[0], blocks[-1])
+        [item.reading.value for step, item in first_arm if step.block == block] for block in (blocks[0], blocks[-1])
     )
     return kind.compare(first, last, False)
 

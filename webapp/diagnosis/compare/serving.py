@@ -12,9 +12,7 @@ Times = dict[tuple[str, int], list[float]]
 _DOUBTFUL = 0.05  # share of requests without a whole answer, above which a rung is not compared
 
 
-def compare_serving(
-    before: Sequence[Ladder], after: Sequence[Ladder], *, paired: bool = False
-) -> Comparison:
+def compare_serving(before: Sequence[Ladder], after: Sequence[Ladder], *, paired: bool = False) -> Comparison:
     """One ladder a run. Times are µs per output token of all requests together."""
     times = (_times(before), _times(after))
     return concluded(times, (len(before), len(after)), paired=paired)

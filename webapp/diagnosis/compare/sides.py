@@ -12,26 +12,11 @@ from statistics import median
 from typing import Any
 
 from agents.facts import Fact, ReadingKind
-from agents.facts.bench import (
-    SERVING,
-    TELEMETRY,
-    AllReduceResult,
-    CopyResult,
-    GpuTelemetry,
-    SweepResult,
-    Timing,
-)
+from agents.facts.bench import SERVING, TELEMETRY, AllReduceResult, CopyResult, GpuTelemetry, SweepResult, Timing
 from agents.facts.gpu import GPU_COUNT_SMI, GPU_PROCESSES, GPUS, Gpu
 from agents.facts.host import CPU_GOVERNOR, HOST_CMDLINE
 from agents.facts.nccl import ENGINE, NCCL_ENV, NCCL_VERSION
-from agents.facts.platform import (
-    CUDA_VERSION,
-    DRIVER_VERSION,
-    KERNEL_CMDLINE,
-    MACHINE_TYPE,
-    NUMA_NODES,
-    SOFTWARE,
-)
+from agents.facts.platform import CUDA_VERSION, DRIVER_VERSION, KERNEL_CMDLINE, MACHINE_TYPE, NUMA_NODES, SOFTWARE
 from agents.facts.vm import VM_ARGS, VM_CPU, VM_HOSTPCI, VM_ID, VM_MACHINE
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.matching import with_vm
@@ -249,19 +234,14 @@ def payload(side: Side) -> Value:
 def arguments(side: Side) -> Value:
     if any("argv" not in _environment(value) for value in side.values):
         return None
-    return (
-        _one(" ".join(_ASIDE.sub("", _environment(v)["argv"]).split()) for v in side.values)
-        or "none"
-    )
+    return _one(" ".join(_ASIDE.sub("", _environment(v)["argv"]).split()) for v in side.values) or "none"
 
 
 def settings(side: Side) -> Value:
     if side.values and all("settings" in _environment(value) for value in side.values):
         return _one(_environment(value)["settings"] for value in side.values) or "none"
     found = side.fact(NCCL_ENV)
-    return (
-        None if found is None else " ".join(f"{k}={v}" for k, v in sorted(found.items())) or "none"
-    )
+    return None if found is None else " ".join(f"{k}={v}" for k, v in sorted(found.items())) or "none"
 
 
 def timing(side: Side) -> Value:

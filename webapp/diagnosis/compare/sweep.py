@@ -104,11 +104,7 @@ Tries = Mapping[int, Mapping[int, float]]
 
 
 def compare_sweep(
-    result: SweepResult,
-    *,
-    weights: Weights = (),
-    all_reduces: float | None = None,
-    alpha: float = ALPHA,
+    result: SweepResult, *, weights: Weights = (), all_reduces: float | None = None, alpha: float = ALPHA
 ) -> SweepComparison:
     """weights: (bytes, how often) in place of the sweep's own. all_reduces: in one step."""
     chosen = _shares(weights or result.weights)
@@ -190,11 +186,7 @@ def _error(logs: Sequence[float]) -> float:
 
 
 def _effect(
-    arm: SweepArm,
-    logs: Sequence[float],
-    answer: Answer,
-    by_size: tuple[tuple[int, float], ...],
-    weights: Weights,
+    arm: SweepArm, logs: Sequence[float], answer: Answer, by_size: tuple[tuple[int, float], ...], weights: Weights
 ) -> ArmEffect:
     middle, half = fmean(logs), reach(answer.outside, len(logs) - 1) * _error(logs)
     ratio, low, high = (math.exp(end) for end in (middle, middle - half, middle + half))
@@ -218,12 +210,7 @@ def _by_size(arm: Tries, base: Tries) -> tuple[tuple[int, float], ...]:
 
 def _standing_of(arm: SweepArm) -> Standing:
     """Of an arm that was not compared."""
-    known = {
-        "wrong": Standing.WRONG,
-        "hang": Standing.HANG,
-        "right": Standing.UNTOLD,
-        "": Standing.UNTOLD,
-    }
+    known = {"wrong": Standing.WRONG, "hang": Standing.HANG, "right": Standing.UNTOLD, "": Standing.UNTOLD}
     return known.get(arm.outcome, Standing.FAILED)
 
 

@@ -16,9 +16,7 @@ from webapp.diagnosis.compare.effects import Comparison, concluded
 Times = dict[tuple[str, int], list[float]]
 
 
-def compare_sweeps(
-    before: Sequence[SweepResult], after: Sequence[SweepResult], *, paired: bool = False
-) -> Comparison:
+def compare_sweeps(before: Sequence[SweepResult], after: Sequence[SweepResult], *, paired: bool = False) -> Comparison:
     times = (_times(before), _times(after))
     return concluded(times, (len(before), len(after)), paired=paired)
 

@@ -38,9 +38,7 @@ class Verified:
     energy: tuple[Energy, ...] = ()
 
 
-def verified(
-    facts: Facts, before: Pick, after: Pick, intended: frozenset[str]
-) -> tuple[Verified, ...]:
+def verified(facts: Facts, before: Pick, after: Pick, intended: frozenset[str]) -> tuple[Verified, ...]:
     """intended: as for `comparability`. Kinds that were not measured on both sides are left out."""
     found = []
     for kind in KINDS:
@@ -51,9 +49,7 @@ def verified(
     return tuple(found)
 
 
-def verify(
-    kind: Kind, old: Side, new: Side, intended: frozenset[str], *, paired: bool = False
-) -> Verified:
+def verify(kind: Kind, old: Side, new: Side, intended: frozenset[str], *, paired: bool = False) -> Verified:
     """Neither side empty. paired: the runs of both were taken in turns."""
     gate = comparability(old, new, intended)
     found = kind.compare(old.values, new.values, paired)

@@ -14,17 +14,12 @@ from webapp.diagnosis.rule import Rule
 @cache
 def all_rules() -> tuple[Rule, ...]:
     """In order of id."""
-    return tuple(
-        importlib.import_module(f"{__name__}.{info.name}").rule
-        for info in pkgutil.iter_modules(__path__)
-    )
+    return tuple(importlib.import_module(f"{__name__}.{info.name}").rule for info in pkgutil.iter_modules(__path__))
 
 
 def find(facts: Facts, bounds: tuple[Bound, ...]) -> tuple[Contradiction, ...]:
     """The same output given twice contradicts itself once."""
     found = (
-        Contradiction(rule.id, text, evidence)
-        for rule in all_rules()
-        for text, evidence in rule.check(facts, bounds)
+        Contradiction(rule.id, text, evidence) for rule in all_rules() for text, evidence in rule.check(facts, bounds)
     )
     return tuple(dict.fromkeys(found))

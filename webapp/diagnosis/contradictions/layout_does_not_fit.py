@@ -17,9 +17,7 @@ from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.memory_fit import fit
 from webapp.diagnosis.rule import Clash, Rule
 
-_LAYOUT = re.compile(
-    r"\bTP\s?=?\s?(\d{1,2})(?:\s*(?:\+|x|×|,|and|/)?\s*PP\s?=?\s?(\d{1,2}))?", re.I
-)
+_LAYOUT = re.compile(r"\bTP\s?=?\s?(\d{1,2})(?:\s*(?:\+|x|×|,|and|/)?\s*PP\s?=?\s?(\d{1,2}))?", re.I)
 
 
 def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:

@@ -35,10 +35,7 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     running = vm_readings.machine_type(command.machine) if command and command.machine else None
     together = of_one_epoch(facts, VM_QEMU_ARGS, VM_MACHINE)
     if running and together and {running, configured} == _COMPARED:
-        text = (
-            f"the VM runs as {called(running)} and is configured as {called(configured)}: "
-            "it was not restarted"
-        )
+        text = f"the VM runs as {called(running)} and is configured as {called(configured)}: it was not restarted"
         yield text, facts.refs(VM_QEMU_ARGS, VM_MACHINE)
 
 

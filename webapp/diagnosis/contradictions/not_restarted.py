@@ -22,11 +22,7 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
     if _configures_clique(facts):
         line, seen = facts.best(VM_QEMU_ARGS), facts.value(CLIQUE_CAPABILITY)
         command = line.reading.value if line and line.reading.complete else None
-        if (
-            command
-            and not facts.newer(VM_ARGS, VM_QEMU_ARGS)
-            and not vm_readings.running_cliques(command)
-        ):
+        if command and not facts.newer(VM_ARGS, VM_QEMU_ARGS) and not vm_readings.running_cliques(command):
             text = "the VM’s args set a clique, the running QEMU command line has none"
             yield text, facts.refs(VM_ARGS, VM_QEMU_ARGS)
         elif (

@@ -15,15 +15,7 @@ from typing import Any
 from agents.facts import Fact, ReadingKind
 from agents.facts.gpu import CLIQUE_CAPABILITY, GPU_COUNT_PCI, GPU_COUNT_SMI
 from agents.facts.host import BOOT_LOADER, HOST_CMDLINE, PVE_VERSION, VFIO_BACKEND
-from agents.facts.p2p import (
-    P2P_NVLINK,
-    P2P_PCIE,
-    P2P_READ,
-    P2P_WRITE,
-    TOPOLOGY,
-    P2pMatrix,
-    TopologyMatrix,
-)
+from agents.facts.p2p import P2P_NVLINK, P2P_PCIE, P2P_READ, P2P_WRITE, TOPOLOGY, P2pMatrix, TopologyMatrix
 from agents.facts.platform import (
     DRIVER_VERSION,
     KERNEL_CMDLINE,

@@ -17,10 +17,7 @@ from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.rule import Clash, Rule
 
 # Each number is looked at once, from its beginning: what people type may be one endless number.
-_RATE = re.compile(
-    r"(?<!\d)(?<!\d,)(\d++(?:,\d++)*+(?:\.\d++)?)\s*+(?:total\s+)?tok(?:ens?)?\s*(?:/|per )\s*s",
-    re.I,
-)
+_RATE = re.compile(r"(?<!\d)(?<!\d,)(\d++(?:,\d++)*+(?:\.\d++)?)\s*+(?:total\s+)?tok(?:ens?)?\s*(?:/|per )\s*s", re.I)
 _EXPLAINED = re.compile(r"\btotal|\binput|of which", re.I)
 NEAR = 40
 CLOSE = 0.02
@@ -35,10 +32,7 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
         output, total = row.output_tokens_per_s, row.total_tokens_per_s
         where = f"at concurrency {row.concurrency}"
         if total[1] > output[1] * APART and any(_close(rate, total) for rate in said):
-            text = (
-                f"{where} {total[1]:g} tok/s counts input and output; output is "
-                f"{_range(output)} tok/s"
-            )
+            text = f"{where} {total[1]:g} tok/s counts input and output; output is {_range(output)} tok/s"
             yield text, facts.refs(OBSERVED, NOTES)
         if output[0] > total[1] * (1 + CLOSE):
             yield f"{where} output is above the total of input and output", facts.refs(OBSERVED)

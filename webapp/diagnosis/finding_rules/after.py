@@ -10,14 +10,7 @@ from typing import Any
 
 from agents.facts import Fact, ReadingKind
 from agents.facts.bench import ALLREDUCE, COPY, DELIVERY, PROFILE, CopyResult
-from agents.facts.gpu import (
-    BAR_FAILURES,
-    CLIQUE_CAPABILITY,
-    FABRIC,
-    GPU_COUNT_PCI,
-    GPUS,
-    PCI_GPUS,
-)
+from agents.facts.gpu import BAR_FAILURES, CLIQUE_CAPABILITY, FABRIC, GPU_COUNT_PCI, GPUS, PCI_GPUS
 from agents.facts.host import HOST_CMDLINE
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY
@@ -93,9 +86,8 @@ def copies_after(case: Case) -> Finding | None:
     claims = [Claim(text, refs, None, Basis.MEASURED)]
     if result.spread is not None:
         inside = max((abs(change) for change in changes), default=0.0) <= result.spread
-        text = (
-            f"two runs of the same state differ by up to {result.spread * 100:.1f} % themselves"
-            + (": the differences are inside that spread" if inside else "")
+        text = f"two runs of the same state differ by up to {result.spread * 100:.1f} % themselves" + (
+            ": the differences are inside that spread" if inside else ""
         )
         claims.append(Claim(text, refs, (0.0, result.spread), Basis.MEASURED))
     if result.excluded:

@@ -93,9 +93,7 @@ def numa_not_available(case: Case) -> Finding | None:
     guest = case.facts.value(NUMA_NODES)
     seen = f"; this guest has {len(guest)}" if guest else ""
     text = f"NUMA affinity N/A matters only in a guest with more than one memory node{seen}"
-    return Finding(
-        "numa_not_available", "info", (because(text, "nvidia-smi topo -m manual", refs),)
-    )
+    return Finding("numa_not_available", "info", (because(text, "nvidia-smi topo -m manual", refs),))
 
 
 def no_iommu_in_guest(case: Case) -> Finding | None:
@@ -168,9 +166,7 @@ def geforce_allowed(case: Case) -> Finding | None:
             "on GeForce cards in a VM a clique was accepted while data never arrived: check the bytes at "
             "their destination before anything uses P2P"
         )
-        return Finding(
-            "geforce_allowed", "warning", (because(text, "NVIDIA/nccl issue 2335", refs),)
-        )
+        return Finding("geforce_allowed", "warning", (because(text, "NVIDIA/nccl issue 2335", refs),))
     text = (
         "the stock driver gives GeForce cards no P2P over PCIe, so an OK points to a patched module: "
         "nobody supports it, and only a check of the bytes shows that it works"

@@ -25,10 +25,7 @@ def separate_groups(case: Case) -> Finding | None:
     claims = [because(text, "Linux vfio_iommu_type1", refs)]
     platform = case.facts.value(PLATFORM)
     if len(roots) > 1 and platform and any(z in (platform.cpu or "") for z in ("EPYC", "Ryzen")):
-        text = (
-            f"{len(roots)} root complexes do not forbid it on this platform: AMD Zen forwards between root "
-            "ports"
-        )
+        text = f"{len(roots)} root complexes do not forbid it on this platform: AMD Zen forwards between root ports"
         claims.append(because(text, "Linux drivers/pci/p2pdma.c", refs))
     return Finding("separate_groups", "info", tuple(claims))
 

@@ -23,9 +23,7 @@ def utilisation(case: Case) -> Finding | None:
     seen, refs = load(case.facts), case.facts.refs(GPUS)
     if seen.busy_percent is None or seen.busy_percent < BUSY_PERCENT:
         return None
-    text = (
-        f"utilisation of {seen.busy_percent} % means that a kernel is running, not that it computes"
-    )
+    text = f"utilisation of {seen.busy_percent} % means that a kernel is running, not that it computes"
     claims = [because(text, NVML, refs)]
     share = seen.power_share
     if share is not None and NORMAL_DECODE[0] <= share <= NORMAL_DECODE[1]:

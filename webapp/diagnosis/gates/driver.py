@@ -28,8 +28,7 @@ MEANING = {
     P2pCode.UNKNOWN: "the driver could not tell",
 }
 _NS_IN_KVM = (
-    "driver policy in a KVM guest without a clique (or with MIG or mixed chips), "
-    "not a measurement of the PCIe path"
+    "driver policy in a KVM guest without a clique (or with MIG or mixed chips), not a measurement of the PCIe path"
 )
 _NOT_GRANTED = ", or a hypervisor that grants its guests no P2P"
 
@@ -42,9 +41,7 @@ def judge(facts: Facts, path: Path) -> Gate:
     if turned and (reads or writes):
         seen = Counter({**writes, **reads}.values()).most_common(1)[0]
         why = f"topo -p2p was read before the last change only ({seen[0]} on {seen[1]} ordered pairs); "
-        return Gate(
-            GATE, path, GateState.UNKNOWN, why + f"since then: {turned.why}", refs + turned.evidence
-        )
+        return Gate(GATE, path, GateState.UNKNOWN, why + f"since then: {turned.why}", refs + turned.evidence)
     if refused:
         why = _why(facts, path, refused, {*reads, *writes})
         return Gate(GATE, path, GateState.FAIL, why, refs + ground_refs(facts))

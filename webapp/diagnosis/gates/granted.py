@@ -28,9 +28,7 @@ GATE = "granted"
 def judge(facts: Facts, path: Path) -> Gate:
     where = ground(facts)
     if path is Path.NVLINK:
-        return Gate(
-            GATE, path, GateState.NOT_APPLICABLE, "the clique is about PCIe; this is NVLink"
-        )
+        return Gate(GATE, path, GateState.NOT_APPLICABLE, "the clique is about PCIe; this is NVLink")
     if where in {Ground.BARE_METAL, Ground.OTHER_HYPERVISOR}:
         cloud = rented_from(facts)
         why = f"{cloud}’s hypervisor: its settings are not this operator’s" if cloud else ""
@@ -119,9 +117,7 @@ def _in_the_config(facts: Facts) -> Gate | None:
     refs = facts.refs(VM_CLIQUE)
     if kind is ReadingKind.ABSENT and not _gpus_passed(facts):
         why = f"{name}’s configuration has no clique; whether the devices it passes are GPUs was not read"
-        return Gate(
-            GATE, Path.PCIE, GateState.UNKNOWN, why, refs, "absent, since no clique is configured"
-        )
+        return Gate(GATE, Path.PCIE, GateState.UNKNOWN, why, refs, "absent, since no clique is configured")
     if kind is ReadingKind.ABSENT:
         what = "no args" if facts.kind(VM_ARGS) is ReadingKind.ABSENT else "no clique in its args"
         why = f"{name}’s configuration has {what}; the running command line was not read"
@@ -132,9 +128,7 @@ def _in_the_config(facts: Facts) -> Gate | None:
     found = facts.value(VM_CLIQUE)
     if not found:
         return None
-    why = (
-        f"{name}’s configuration sets a clique on {len(found)} devices; nothing shows that it runs"
-    )
+    why = f"{name}’s configuration sets a clique on {len(found)} devices; nothing shows that it runs"
     missing = _devices(facts) - len(found)
     expected = "granted once the VM was started with it" if missing <= 0 else f"{missing} lack it"
     return Gate(GATE, Path.PCIE, GateState.UNKNOWN, why, refs, expected)
@@ -149,8 +143,7 @@ def _gpus_passed(facts: Facts) -> bool:
     vendors = {m.mapping: m.vendor_device or "" for m in facts.value(PCI_MAPPINGS) or ()}
     seen = gpu_count(facts) or facts.value(GPU_PATHS)
     return bool(seen) or any(
-        not device.mapping or vendors.get(device.mapping, "").startswith("10de")
-        for device in devices
+        not device.mapping or vendors.get(device.mapping, "").startswith("10de") for device in devices
     )
 
 
@@ -172,7 +165,5 @@ def _not_looked(facts: Facts) -> Gate:
             "(NVIDIA open kernel modules 595.45.04, p2p_caps.c)"
         )
     elif ground(facts) is Ground.KVM and answers == {P2pCode.OK}:
-        expected = (
-            "present, since in a KVM guest the driver answers OK over PCIe only with a clique"
-        )
+        expected = "present, since in a KVM guest the driver answers OK over PCIe only with a clique"
     return Gate(GATE, Path.PCIE, GateState.UNKNOWN, why, (), expected)

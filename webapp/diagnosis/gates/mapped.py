@@ -18,9 +18,7 @@ from webapp.diagnosis.ground import Ground, ground
 GATE = "mapped"
 
 _ON_BAR = re.compile(r"dma_map|IOAS_MAP|peer-to-peer transactions on BARs", re.I)
-_TYPE1_EXPECTED = (
-    "mapped: the type1 container, which Proxmox uses, can map peer BARs (QEMU listener.c)"
-)
+_TYPE1_EXPECTED = "mapped: the type1 container, which Proxmox uses, can map peer BARs (QEMU listener.c)"
 _IOMMUFD_EXPECTED = "not mapped: iommufd rejects BARs unless kernel and QEMU export them as dma-buf"
 
 
@@ -63,18 +61,14 @@ def mapping_errors(facts: Facts) -> tuple[VfioError, ...]:
     mine = {None, facts.value(VM_ID)}
     known = facts.value(VM_ID) is not None
     return tuple(
-        error
-        for error in facts.value(VFIO_ERRORS) or ()
-        if _on_bar(error) and (error.vm_id in mine or not known)
+        error for error in facts.value(VFIO_ERRORS) or () if _on_bar(error) and (error.vm_id in mine or not known)
     )
 
 
 def _of_others_alone(facts: Facts) -> bool:
     """Errors stand in the log, and each is another VM's: this VM's start may not be in it."""
     number, errors = facts.value(VM_ID), facts.value(VFIO_ERRORS) or ()
-    return (
-        bool(errors) and number is not None and all(e.vm_id not in {None, number} for e in errors)
-    )
+    return bool(errors) and number is not None and all(e.vm_id not in {None, number} for e in errors)
 
 
 def _on_bar(error: VfioError) -> bool:

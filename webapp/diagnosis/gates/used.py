@@ -24,9 +24,7 @@ def judge(facts: Facts, path: Path) -> Gate:
         refused = driver.judge(facts, path).state is GateState.FAIL
         expected = "SHM: NCCL decides once, at start, by the driver’s answer" if refused else None
         unread = facts.unread(NCCL_TRANSPORTS)
-        why = "no NCCL log with transports was read" + (
-            f" (what was read: {unread})" if unread else ""
-        )
+        why = "no NCCL log with transports was read" + (f" (what was read: {unread})" if unread else "")
         return Gate(GATE, path, GateState.UNKNOWN, why, refs if unread else (), expected)
     counts = _counts(seen) + _over(facts, seen) + unnamed(facts, NCCL_TRANSPORTS)
     mixed_paths = bool(pairs(facts).nvlink and pairs(facts).pcie)
@@ -49,9 +47,7 @@ def _counts(seen: NcclTransports) -> str:
     """ "48 connections by SHM, 8 by P2P"."""
     found = [("P2P", seen.p2p), ("SHM", seen.shm), ("NET", seen.net)]
     return ", ".join(
-        f"{count} {'connection' if count == 1 else 'connections'} by {name}"
-        for name, count in found
-        if count
+        f"{count} {'connection' if count == 1 else 'connections'} by {name}" for name, count in found if count
     )
 
 

@@ -40,9 +40,7 @@ def judge(facts: Facts, path: Path) -> Gate:
         why = f"faster with P2P in every run at concurrency {_list(gains)}{unnamed(facts, SERVING)}"
         return Gate(GATE, path, GateState.PASS, why, refs)
     if losses:
-        why = (
-            f"slower with P2P in every run at concurrency {_list(losses)}{unnamed(facts, SERVING)}"
-        )
+        why = f"slower with P2P in every run at concurrency {_list(losses)}{unnamed(facts, SERVING)}"
         return Gate(GATE, path, GateState.FAIL, why, refs)
     why = f"no gain beyond the spread of the runs at concurrency {_list(shared)}"
     return Gate(GATE, path, GateState.FAIL, why, refs)

@@ -41,9 +41,7 @@ def assess(case: Case) -> Verdict:
         text = "no port below the shared switches redirects by ACS"
         claim = Claim(text, facts.refs(ACS), None, Basis.MEASURED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
-    text = (
-        f"ACS redirects {turned.count(True)} of these {len(turned)} GPUs’ traffic to the root port"
-    )
+    text = f"ACS redirects {turned.count(True)} of these {len(turned)} GPUs’ traffic to the root port"
     detour = Claim(text, facts.refs(ACS), None, Basis.MEASURED)
     allowed = driver is not None and driver.state is GateState.PASS
     kind = VerdictKind.SUPPORTED if allowed else VerdictKind.OPEN

@@ -31,9 +31,7 @@ def assess(case: Case) -> Verdict:
     if seen and seen.every:
         return _since_listed(facts, seen, missing)
     short = seen.claim if seen and seen.short else None
-    lost = (
-        (replace(short, text=f"{short.text}; lack of address space is one cause"),) if short else ()
-    )
+    lost = (replace(short, text=f"{short.text}; lack of address space is one cause"),) if short else ()
     for_ = (*logged, *empty, *bits, *lost)
     if logged or empty or (lost and bits):
         return Verdict(VerdictKind.SUPPORTED, for_, (), missing)

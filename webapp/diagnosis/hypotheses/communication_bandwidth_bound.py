@@ -43,10 +43,7 @@ def assess(case: Case) -> Verdict:
 
 
 def _claim(case: Case, bound: Bound, size: float, share: tuple[float, float]) -> Claim:
-    text = (
-        f"at concurrency {bound.concurrency} messages of {size / 1024:.0f} KiB take "
-        f"{percent(share)} of the step"
-    )
+    text = f"at concurrency {bound.concurrency} messages of {size / 1024:.0f} KiB take {percent(share)} of the step"
     refs = bound.evidence or case.facts.refs(OBSERVED, COPY, ALLREDUCE)
     return Claim(text, refs, share, Basis.ESTIMATED)
 

@@ -39,19 +39,12 @@ def assess(case: Case) -> Verdict:
 
 def _text(bound: Bound, low: float, high: float) -> str:
     comm = bound.comm_ms or (0.0, 0.0)
-    text = (
-        f"at concurrency {bound.concurrency} communication takes {span(comm)} ms, "
-        f"{percent((low, high))} of the step"
-    )
+    text = f"at concurrency {bound.concurrency} communication takes {span(comm)} ms, {percent((low, high))} of the step"
     gain = bound.max_gain_remove_comm
-    return text + (
-        f"; removing all of it gains at most {most(gain)}{unless(bound)}" if gain else ""
-    )
+    return text + (f"; removing all of it gains at most {most(gain)}{unless(bound)}" if gain else "")
 
 
-def _verdict(
-    claim: Claim, low: float, high: float, share_ms: tuple[float, float], missing: tuple[str, ...]
-) -> Verdict:
+def _verdict(claim: Claim, low: float, high: float, share_ms: tuple[float, float], missing: tuple[str, ...]) -> Verdict:
     if low >= MUCH:
         return Verdict(VerdictKind.SUPPORTED, (claim,), (), missing, share_ms)
     if high <= LITTLE:

@@ -78,9 +78,7 @@ def _growth(bounds: tuple[Bound, ...]) -> Growth | None:
     (low, high), (low_after, high_after) = timed[0].step_ms, timed[-1].step_ms
     if not low or not high or timed[0].concurrency == timed[-1].concurrency:
         return None
-    return Growth(
-        timed[-1].concurrency / timed[0].concurrency, (low_after / high, high_after / low)
-    )
+    return Growth(timed[-1].concurrency / timed[0].concurrency, (low_after / high, high_after / low))
 
 
 hypothesis = Hypothesis(

@@ -52,9 +52,7 @@ def _all_ones(facts: Facts, seen: Listing | None) -> list[Claim]:
     bus = facts.best(PCI_GPUS)
     if bus and seen and seen.every and seen.driver.epoch > bus.epoch:
         return []
-    gone = [
-        g.pci_address for g in facts.value(PCI_GPUS) or () if (g.revision or "").lower() == "ff"
-    ]
+    gone = [g.pci_address for g in facts.value(PCI_GPUS) or () if (g.revision or "").lower() == "ff"]
     text = f"config space of {', '.join(gone)} reads all ones (revision ff)"
     claim = Claim(text, facts.refs(PCI_GPUS), None, Basis.MEASURED)
     return [claim, *_on_the_host(facts, gone)] if gone else []
@@ -73,8 +71,7 @@ def _on_the_host(facts: Facts, gone: list[str]) -> list[Claim]:
     refs = facts.refs(PCI_GPUS, VM_HOSTPCI)
     return [
         because(
-            f"{address} is hostpci{slot.slot}, the host’s {where}: look at that card’s seat, riser and "
-            "power",
+            f"{address} is hostpci{slot.slot}, the host’s {where}: look at that card’s seat, riser and power",
             SOURCE,
             refs,
         )

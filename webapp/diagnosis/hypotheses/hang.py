@@ -57,9 +57,7 @@ def _collective_hung(facts: Facts) -> tuple[Claim, ...]:
     newest = {value.p2p: (s, value) for s in in_time if (value := s.reading.value)}
     text = "an all-reduce on this machine did not come back"
     return tuple(
-        Claim(text, s.refs, None, Basis.MEASURED)
-        for s, value in newest.values()
-        if outcome(value) is Outcome.HANG
+        Claim(text, s.refs, None, Basis.MEASURED) for s, value in newest.values() if outcome(value) is Outcome.HANG
     )
 
 

@@ -62,6 +62,5 @@ hypothesis = Hypothesis(
     __name__,
     "KVM is hidden from the guest.",
     assess,
-    "“Kind of virtual machine” or “Processor” shows KVM’s signature in the guest, or that this is no "
-    "KVM guest.",
+    "“Kind of virtual machine” or “Processor” shows KVM’s signature in the guest, or that this is no KVM guest.",
 )

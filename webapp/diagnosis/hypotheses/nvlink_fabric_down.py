@@ -17,9 +17,7 @@ from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.pairs import fabric_state, pairs
 
-_MAY_HAVE_NVLINK = re.compile(
-    r"\b(?:V100|A100|A800|H100|H200|H800|H20|B200|B300|GB200|GB300|SXM\d?)\b"
-)
+_MAY_HAVE_NVLINK = re.compile(r"\b(?:V100|A100|A800|H100|H200|H800|H20|B200|B300|GB200|GB300|SXM\d?)\b")
 
 
 def assess(case: Case) -> Verdict:
@@ -35,12 +33,7 @@ def assess(case: Case) -> Verdict:
         claim = Claim(text, facts.refs(NVLINKS), None, Basis.MEASURED)
         return Verdict(VerdictKind.SUPPORTED, (claim,))
     if driver and _passes(driver):
-        claim = Claim(
-            f"the driver allows P2P over NVLink: {driver.why}",
-            driver.evidence,
-            None,
-            Basis.MEASURED,
-        )
+        claim = Claim(f"the driver allows P2P over NVLink: {driver.why}", driver.evidence, None, Basis.MEASURED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
     if fabric and fabric.state is GateState.PASS and fabric_state(facts):
         claim = Claim(fabric.why, facts.refs(FABRIC), None, Basis.MEASURED)

@@ -30,15 +30,8 @@ def assess(case: Case) -> Verdict:
     answers = {*reads.values(), *writes.values()}
     missing = asks(facts, P2P_READ, P2P_WRITE, GPUS, CLIQUE_CAPABILITY, QEMU_COMMANDS)
     driver = case.gate("driver")
-    outdated = (
-        driver is not None and driver.state is GateState.UNKNOWN
-    )  # asked before the clique came
-    if (
-        P2pCode.NS not in answers
-        or outdated
-        or ground(facts) is not Ground.KVM
-        or kvm_hidden(facts)
-    ):
+    outdated = driver is not None and driver.state is GateState.UNKNOWN  # asked before the clique came
+    if P2pCode.NS not in answers or outdated or ground(facts) is not Ground.KVM or kvm_hidden(facts):
         return Verdict(VerdictKind.OPEN, (), (), missing)
     hidden = kvm_hidden(facts)
     sees = "that sees KVM" if hidden is False else "(whether it sees KVM was not read)"
@@ -87,9 +80,7 @@ def _others_excluded(gpus: tuple[Gpu, ...]) -> str | None:
     if modes - {"", "pass-through", "none"}:
         return None
     vgpu = "" if modes <= {"pass-through"} else " and these are no vGPUs"
-    return (
-        f"MIG is off and all GPUs are {names.pop()}; that confidential mode is off{vgpu} is assumed"
-    )
+    return f"MIG is off and all GPUs are {names.pop()}; that confidential mode is off{vgpu} is assumed"
 
 
 def _share(bound: Bound | None) -> Range | None:
@@ -97,9 +88,7 @@ def _share(bound: Bound | None) -> Range | None:
     if bound is None or not bound.step_ms or not bound.max_gain_p2p:
         return None
     low, high = bound.max_gain_p2p
-    return (
-        (bound.step_ms[0] * (1 - 1 / low), bound.step_ms[1] * (1 - 1 / high)) if low > 0 else None
-    )
+    return (bound.step_ms[0] * (1 - 1 / low), bound.step_ms[1] * (1 - 1 / high)) if low > 0 else None
 
 
 hypothesis = Hypothesis(

@@ -32,9 +32,7 @@ def assess(case: Case) -> Verdict:
     if reasons:
         return Verdict(VerdictKind.SUPPORTED, tuple(reasons))
     gpus = facts.value(GPUS) or ()
-    excluded = (
-        bool(gpus) and all(gpu.mig is False for gpu in gpus) and len({g.name for g in gpus}) == 1
-    )
+    excluded = bool(gpus) and all(gpu.mig is False for gpu in gpus) and len({g.name for g in gpus}) == 1
     text = "MIG is off and the GPUs are of one model; confidential mode cannot be seen from here"
     against = (Claim(text, facts.refs(GPUS), None, Basis.INFERRED),) if excluded else ()
     return Verdict(VerdictKind.OPEN, (), against, asks(facts, GPUS, CLIQUE_CAPABILITY))
@@ -69,12 +67,7 @@ def _by_code(case: Case, path: Path) -> list[Claim]:
     bare = ground(case.facts) in {Ground.BARE_METAL, Ground.OTHER_HYPERVISOR} or path is Path.NVLINK
     refs = case.facts.refs(P2P_READ, P2P_WRITE) + ground_refs(case.facts)
     return [
-        Claim(
-            f"the driver answers {code}: {meaning(case.facts, path, code)}",
-            refs,
-            None,
-            Basis.MEASURED,
-        )
+        Claim(f"the driver answers {code}: {meaning(case.facts, path, code)}", refs, None, Basis.MEASURED)
         for code in sorted(seen)
         if code is not P2pCode.NS or bare
     ]

@@ -31,9 +31,7 @@ def assess(case: Case) -> Verdict:
         return Verdict(VerdictKind.REFUTED, (), (claim,))
     if P2pCode.GNS in answers:
         refs = facts.refs(P2P_READ, P2P_WRITE)
-        claim = Claim(
-            "the driver answers GNS: this GPU model is excluded", refs, None, Basis.MEASURED
-        )
+        claim = Claim("the driver answers GNS: this GPU model is excluded", refs, None, Basis.MEASURED)
         return Verdict(VerdictKind.SUPPORTED, (claim,))
     geforce = bool(names) and all("GeForce" in name for name in names)
     if geforce and P2pCode.CNS in answers:

@@ -24,9 +24,7 @@ FAR_BELOW = 0.8
 HOT_CELSIUS = 85
 """Slowdown of data-center cards starts from 85–90 °C (nvidia-smi -q, GPU Target and Slowdown Temp)."""
 THROTTLED_CLOCK = 0.7
-SLOWDOWNS = frozenset(
-    {"hardware slowdown", "software thermal slowdown", "hardware thermal slowdown", "power brake"}
-)
+SLOWDOWNS = frozenset({"hardware slowdown", "software thermal slowdown", "hardware thermal slowdown", "power brake"})
 LEAST_SHARE = 0.1  # a change of clocks alone may show as a slowdown for one look (NVML)
 
 

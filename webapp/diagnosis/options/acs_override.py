@@ -37,9 +37,6 @@ option = Option(
     isolation_cost="devices are taken for isolated that are not: a guest’s device may write into another’s",
     rollback="remove it from the command line and reboot; mappings need the old group numbers",
     verified_by="host.iommu_groups",
-    changes=(
-        "host.kernel_cmdline",
-        "host.iommu_groups",
-    ),
+    changes=("host.kernel_cmdline", "host.iommu_groups"),
     judge=judge,
 )

@@ -31,10 +31,6 @@ option = Option(
     isolation_cost="a guest may inject interrupts into the host",
     rollback="remove the module option and reboot",
     verified_by="`dmesg` on the host says that interrupt remapping is enabled",
-    changes=(
-        "host.kernel_cmdline",
-        "host.iommu",
-        "host.module_config",
-    ),
+    changes=("host.kernel_cmdline", "host.iommu", "host.module_config"),
     judge=judge,
 )

@@ -23,9 +23,6 @@ option = Option(
     isolation_cost="none",
     rollback="put the flag back and restart the engine",
     verified_by="bench.profile: attention time falls; outputs at temperature 0 stay the same",
-    changes=(
-        "guest.engine",
-        "guest.engine_start",
-    ),
+    changes=("guest.engine", "guest.engine_start"),
     judge=judge,
 )

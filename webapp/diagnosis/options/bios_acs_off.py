@@ -40,10 +40,6 @@ option = Option(
     isolation_cost="devices that share a group are no longer isolated from each other",
     rollback="switch it on again in the BIOS; mappings need the old group numbers",
     verified_by="host.iommu_groups",
-    changes=(
-        "host.iommu_groups",
-        "host.acs",
-        "host.pci_mappings",
-    ),
+    changes=("host.iommu_groups", "host.acs", "host.pci_mappings"),
     judge=judge,
 )

@@ -26,9 +26,7 @@ def judge(case: Case) -> Advice:
         return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, refs))
     driver = case.gate("driver")
     if driver and driver.state is GateState.FAIL:
-        text = (
-            "the driver refuses P2P, so there is no traffic between peers that could take a detour"
-        )
+        text = "the driver refuses P2P, so there is no traffic between peers that could take a detour"
         return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, driver.evidence))
     return advise(OptionStatus.POSSIBLE, because("only where GPUs share a switch", SOURCE, refs))
 

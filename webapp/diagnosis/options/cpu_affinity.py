@@ -27,9 +27,6 @@ option = Option(
     isolation_cost="none",
     rollback="`qm set VMID --delete affinity`, then stop and start",
     verified_by="bench.launch before and after",
-    changes=(
-        "host.vms",
-        "vm.qemu_args",
-    ),
+    changes=("host.vms", "vm.qemu_args"),
     judge=judge,
 )

@@ -33,9 +33,6 @@ option = Option(
     isolation_cost="none",
     rollback="put the flag back and restart the engine",
     verified_by="bench.profile: gaps between kernels shrink",
-    changes=(
-        "guest.engine",
-        "guest.engine_start",
-    ),
+    changes=("guest.engine", "guest.engine_start"),
     judge=judge,
 )

@@ -33,11 +33,7 @@ option = Option(
     isolation_cost="the slices’ users share a GPU again",
     rollback="`nvidia-smi -i N -mig 1`, and make the instances again",
     verified_by="`nvidia-smi -q` shows MIG mode disabled; `topo -p2p` is read again",
-    changes=(
-        "guest.gpus",
-        "guest.p2p_read",
-        "guest.p2p_write",
-    ),
+    changes=("guest.gpus", "guest.p2p_read", "guest.p2p_write"),
     judge=judge,
     by_hand="In the guest, as root, with nothing on the GPUs: `nvidia-smi mig -dci`, `nvidia-smi mig -dgi`, "
     "then `nvidia-smi -mig 0` (`-i N` for one GPU). Where it says that a reset is pending, reboot the guest.",

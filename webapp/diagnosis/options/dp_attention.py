@@ -19,9 +19,7 @@ def judge(case: Case) -> Advice:
         "can help at high concurrency and needs memory for replicated attention weights; it does not "
         "help a single stream"
     )
-    return advise(
-        OptionStatus.POSSIBLE, because(text, "SGLang documentation of DP attention, 2026")
-    )
+    return advise(OptionStatus.POSSIBLE, because(text, "SGLang documentation of DP attention, 2026"))
 
 
 option = Option(
@@ -33,10 +31,6 @@ option = Option(
     isolation_cost="none",
     rollback="start the engine with the old sizes",
     verified_by="bench.serving at concurrency 1 and at the highest, five runs each",
-    changes=(
-        "guest.engine",
-        "guest.engine_start",
-        "user.parallelism",
-    ),
+    changes=("guest.engine", "guest.engine_start", "user.parallelism"),
     judge=judge,
 )

@@ -36,13 +36,7 @@ option = Option(
     isolation_cost="none",
     rollback="stop the service",
     verified_by="`nvidia-smi -q` shows the fabric’s State Completed and Status Success",
-    changes=(
-        "guest.fabric",
-        "guest.p2p_read",
-        "guest.p2p_write",
-        "guest.p2p_nvlink",
-        "guest.nccl_transports",
-    ),
+    changes=("guest.fabric", "guest.p2p_read", "guest.p2p_write", "guest.p2p_nvlink", "guest.nccl_transports"),
     p2p_after=P2pCode.OK,
     judge=judge,
 )

@@ -31,9 +31,6 @@ option = Option(
     isolation_cost="none",
     rollback="nothing to undo",
     verified_by="`lspci -vv` on the host under load shows LnkSta as LnkCap",
-    changes=(
-        "guest.pcie_links",
-        "host.pcie_links",
-    ),
+    changes=("guest.pcie_links", "host.pcie_links"),
     judge=judge,
 )

@@ -47,9 +47,7 @@ def judge(case: Case) -> Advice:
     if granted.state is GateState.PASS:
         return advise(OptionStatus.DONE, seen(granted.why, granted.evidence, SOURCE))
     if facts.value(VM_CLIQUE) and facts.newer(VM_CLIQUE, P2P_READ):
-        text = (
-            "it is configured since the driver was asked: ask again once the VM was started with it"
-        )
+        text = "it is configured since the driver was asked: ask again once the VM was started with it"
         return advise(OptionStatus.POSSIBLE, because(text, SOURCE, facts.refs(VM_CLIQUE)))
     if case.verdict("p2p_denied_no_clique") is not VerdictKind.SUPPORTED:
         text = "first it must be known that the driver refuses for lack of a clique"
@@ -87,10 +85,7 @@ def _not_shown(facts: Facts) -> list[Claim]:
     """What nobody has shown in public for such a VM, so that it is not taken for known."""
     found = []
     if facts.value(VMS):
-        text = (
-            "it is reported to work on other KVM hosts; with checked bytes on Proxmox no public report was "
-            "found"
-        )
+        text = "it is reported to work on other KVM hosts; with checked bytes on Proxmox no public report was found"
         found.append(because(text, REPORTS, facts.refs(VMS)))
     if vm_board(facts) is MachineType.I440FX:
         text = "nothing in QEMU ties it to q35, but no public report of it on i440FX was found"

@@ -12,9 +12,7 @@ from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option
 
 SOURCE = "Linux cpufreq documentation"
-_LAUNCHES = (
-    "kernel launches wait for the processor, which shows at batch 1 if launches are the limit"
-)
+_LAUNCHES = "kernel launches wait for the processor, which shows at batch 1 if launches are the limit"
 _NONE = (
     "the host’s CPUs have no cpufreq folder: no scaling driver is loaded, so there is no governor to set. "
     "The kernel leaves the clock to the firmware, and how that is set up was not read"

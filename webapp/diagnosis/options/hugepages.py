@@ -35,10 +35,6 @@ option = Option(
     isolation_cost="none",
     rollback="`qm set VMID --delete hugepages`, then stop and start",
     verified_by="bench.copy before and after, five runs each",
-    changes=(
-        "vm.hugepages",
-        "host.kernel_cmdline",
-        "vm.qemu_args",
-    ),
+    changes=("vm.hugepages", "host.kernel_cmdline", "vm.qemu_args"),
     judge=judge,
 )

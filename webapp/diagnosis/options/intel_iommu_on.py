@@ -20,9 +20,7 @@ def judge(case: Case) -> Advice:
     if iommu and iommu.enabled:
         return advise(OptionStatus.DONE, seen("the IOMMU is on", facts.refs(HOST_IOMMU), SOURCE))
     if iommu and iommu.enabled is False:
-        text = (
-            "the IOMMU is off, and nothing can be passed through without it; P2P is another matter"
-        )
+        text = "the IOMMU is off, and nothing can be passed through without it; P2P is another matter"
         return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs))
     text = "needed for passthrough on Intel before kernel 6.8; a VM with GPUs shows that it is on"
     return advise(OptionStatus.NO_EFFECT, because(text, SOURCE))
@@ -37,10 +35,6 @@ option = Option(
     isolation_cost="none",
     rollback="remove it from the command line and reboot",
     verified_by="`dmesg` on the host says “DMAR: IOMMU enabled”",
-    changes=(
-        "host.kernel_cmdline",
-        "host.iommu",
-        "host.iommu_groups",
-    ),
+    changes=("host.kernel_cmdline", "host.iommu", "host.iommu_groups"),
     judge=judge,
 )

@@ -37,9 +37,6 @@ option = Option(
     isolation_cost="the host’s own devices may reach all of its memory",
     rollback="remove it from the command line and reboot",
     verified_by="host.iommu: default domain type",
-    changes=(
-        "host.kernel_cmdline",
-        "host.iommu",
-    ),
+    changes=("host.kernel_cmdline", "host.iommu"),
     judge=judge,
 )

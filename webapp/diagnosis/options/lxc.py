@@ -18,9 +18,7 @@ def judge(case: Case) -> Advice:
         "P2P would be the host driver’s own; weaker isolation, one driver version for host and container, "
         "and no public report with eight GPUs was found"
     )
-    return advise(
-        OptionStatus.POSSIBLE, because(text, "Proxmox VE administration guide, containers")
-    )
+    return advise(OptionStatus.POSSIBLE, because(text, "Proxmox VE administration guide, containers"))
 
 
 option = Option(

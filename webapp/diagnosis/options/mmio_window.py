@@ -28,9 +28,7 @@ def judge(case: Case) -> Advice:
         return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs))
     if found and verdict is VerdictKind.REFUTED and found.for_:
         text = "every GPU has its address space now; only if one loses it again, as it did before"
-        return advise(
-            OptionStatus.POSSIBLE, because(text, SOURCE, found.against[0].evidence + refs)
-        )
+        return advise(OptionStatus.POSSIBLE, because(text, SOURCE, found.against[0].evidence + refs))
     if found and verdict is VerdictKind.REFUTED:
         refs = found.against[0].evidence
         text = "every GPU has its address space; the size of a BAR does not enter the driver’s NS"
@@ -47,13 +45,6 @@ option = Option(
     isolation_cost="none",
     rollback="shut down, restore the VM configuration, start",
     verified_by="every GPU has its BARs (guest.bars), and `nvidia-smi` lists as many GPUs as the bus",
-    changes=(
-        "vm.args",
-        "vm.bios",
-        "vm.qemu_args",
-        "guest.gpus",
-        "guest.gpu_count_smi",
-        "guest.bars",
-    ),
+    changes=("vm.args", "vm.bios", "vm.qemu_args", "guest.gpus", "guest.gpu_count_smi", "guest.bars"),
     judge=judge,
 )

@@ -30,9 +30,7 @@ def judge(case: Case) -> Advice:
     if case.verdict("nccl_level_too_low") is VerdictKind.SUPPORTED:
         text = f"the driver allows P2P and NCCL does not use it: {_why(facts)}"
         refs = facts.refs(P2P_READ, NCCL_TRANSPORTS)
-        return advise(
-            OptionStatus.RECOMMENDED, because(text, SOURCE, refs), effect=p2p_effect(case)
-        )
+        return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs), effect=p2p_effect(case))
     driver, measured = case.gate("driver"), swept(facts, "p2p_any_distance")
     if measured and driver and driver.state is GateState.PASS:
         effect, claim = measured
@@ -60,9 +58,6 @@ option = Option(
     isolation_cost="none",
     rollback="unset `NCCL_P2P_LEVEL` and restart the engine",
     verified_by="guest.nccl_transports: the log shows P2P",
-    changes=(
-        "guest.nccl_env",
-        "guest.nccl_transports",
-    ),
+    changes=("guest.nccl_env", "guest.nccl_transports"),
     judge=judge,
 )

@@ -81,9 +81,7 @@ def _effect(case: Case, found: NcclChoice) -> Range | None:
     bound, sizes, best = case.single_stream, step_sizes(case.facts), found.compared.recommended
     if not bound or not bound.step_ms or not sizes or not best:
         return None
-    alone = compare_sweep(
-        found.result, weights=((sizes[0], 1.0),), all_reduces=found.compared.all_reduces
-    )
+    alone = compare_sweep(found.result, weights=((sizes[0], 1.0),), all_reduces=found.compared.all_reduces)
     same = next((e for e in alone.arms if e.arm.name == best.arm.name), best)
     if alone.step_ms is None or same.low is None or same.high is None:
         return None
@@ -103,9 +101,6 @@ option = Option(
     isolation_cost="none",
     rollback="unset the variables and restart the engine",
     verified_by="bench.nccl_sweep at the message sizes of a step, then bench.serving",
-    changes=(
-        "guest.nccl_env",
-        "guest.nccl_transports",
-    ),
+    changes=("guest.nccl_env", "guest.nccl_transports"),
     judge=judge,
 )

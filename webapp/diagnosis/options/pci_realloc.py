@@ -35,12 +35,7 @@ option = Option(
     isolation_cost="none",
     rollback="remove it from the command line and reboot the guest",
     verified_by="every GPU has its BARs, and `nvidia-smi` lists as many GPUs as the bus",
-    changes=(
-        "guest.kernel_cmdline",
-        "guest.gpus",
-        "guest.gpu_count_smi",
-        "guest.bars",
-    ),
+    changes=("guest.kernel_cmdline", "guest.gpus", "guest.gpu_count_smi", "guest.bars"),
     judge=judge,
     by_hand="In the guest, as root: add `pci=realloc` to GRUB_CMDLINE_LINUX in /etc/default/grub, run "
     "`update-grub` (elsewhere `grub2-mkconfig -o /boot/grub2/grub.cfg`), and reboot the guest.",

@@ -45,9 +45,6 @@ option = Option(
     isolation_cost="none",
     rollback="`qm set VMID --hostpciN` with the old value",
     verified_by="`qm showcmd VMID` exits 0 before the start",
-    changes=(
-        "vm.hostpci",
-        "vm.qemu_args",
-    ),
+    changes=("vm.hostpci", "vm.qemu_args"),
     judge=judge,
 )

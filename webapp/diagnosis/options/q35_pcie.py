@@ -30,8 +30,7 @@ def judge(case: Case) -> Advice:
         board = seen("the VM is a q35 machine already", vm_board_refs(facts), SOURCE)
         return advise(OptionStatus.DONE, board, no_p2p)
     nic = because(
-        "the guest’s network interface gets another name: match it by MAC address first",
-        "qemu-server 9.2.6, PCI.pm",
+        "the guest’s network interface gets another name: match it by MAC address first", "qemu-server 9.2.6, PCI.pm"
     )
     return advise(OptionStatus.POSSIBLE, no_p2p, nic, effect=(1.0, 1.0))
 
@@ -45,13 +44,6 @@ option = Option(
     isolation_cost="none",
     rollback="shut down, restore the VM configuration, start",
     verified_by="the VM runs, the network is up, every GPU is listed; P2P is expected unchanged",
-    changes=(
-        "vm.machine",
-        "vm.hostpci",
-        "vm.qemu_args",
-        "guest.machine_type",
-        "guest.topology",
-        "guest.worst_link",
-    ),
+    changes=("vm.machine", "vm.hostpci", "vm.qemu_args", "guest.machine_type", "guest.topology", "guest.worst_link"),
     judge=judge,
 )

@@ -17,9 +17,7 @@ def judge(case: Case) -> Advice:
         "published 8-GPU all-reduces with P2P take 24 to 27 µs on switch boards and up to 57 µs without; "
         "a VM needs the clique on such a board too"
     )
-    claim = because(
-        text, "rtx6kpro measurements, 2026", case.facts.refs(GPU_PATHS), P2P_ALL_REDUCE_8_US
-    )
+    claim = because(text, "rtx6kpro measurements, 2026", case.facts.refs(GPU_PATHS), P2P_ALL_REDUCE_8_US)
     return advise(OptionStatus.POSSIBLE, claim)
 
 

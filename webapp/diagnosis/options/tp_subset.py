@@ -58,10 +58,6 @@ option = Option(
     isolation_cost="none",
     rollback="start the engine with the old size",
     verified_by="bench.serving at concurrency 1 and at the highest, five runs each",
-    changes=(
-        "guest.engine",
-        "guest.engine_start",
-        "user.parallelism",
-    ),
+    changes=("guest.engine", "guest.engine_start", "user.parallelism"),
     judge=judge,
 )

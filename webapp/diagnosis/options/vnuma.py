@@ -44,11 +44,6 @@ option = Option(
     isolation_cost="none",
     rollback="`qm set VMID --numa 0`, and delete the numaN lines; then stop and start",
     verified_by="guest.numa_nodes shows as many nodes; bench.copy per pair",
-    changes=(
-        "vm.numa",
-        "vm.qemu_args",
-        "guest.numa_nodes",
-        "guest.gpu_numa",
-    ),
+    changes=("vm.numa", "vm.qemu_args", "guest.numa_nodes", "guest.gpu_numa"),
     judge=judge,
 )

@@ -183,8 +183,7 @@ BELIEFS: tuple[Belief, ...] = (
     Belief(
         "sub_microsecond_speedup",
         "P2P’s sub-microsecond latency against a 10 µs copy is the speed-up of the engine.",
-        "It is the latency of one write between two GPUs; an all-reduce over eight with P2P still takes "
-        "24–57 µs.",
+        "It is the latency of one write between two GPUs; an all-reduce over eight with P2P still takes 24–57 µs.",
         "NCCL 2.30.7, src/graph/tuning.cc; local-inference-lab/rtx6kpro, 2026",
         notes=r"sub-?\s?microsecond|\b0\.[3-5]\d?\s?(?:us|µs|μs)\b",
     ),

@@ -53,10 +53,7 @@ def ring_volume(ranks: int) -> float:
 def nccl_model_us(size_bytes: float, ranks: int, gb_per_s: float) -> float:
     """The cheapest protocol by NCCL's own model."""
     wire_us = ring_volume(ranks) * size_bytes / (gb_per_s * 1e3)
-    return min(
-        base + ring_steps(ranks) * hop + wire_us / share
-        for base, hop, share in NCCL_PROTOCOLS.values()
-    )
+    return min(base + ring_steps(ranks) * hop + wire_us / share for base, hop, share in NCCL_PROTOCOLS.values())
 
 
 def p2p_all_reduce_us(size_bytes: float, ranks: int, share: float = 1.0) -> Range:

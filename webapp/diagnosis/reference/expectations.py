@@ -8,12 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from webapp.diagnosis.reference.curves import (
-    P2P_GEN5_X16_RANGE,
-    STAGED_GEN5_X16_RANGE,
-    Range,
-    link_share,
-)
+from webapp.diagnosis.reference.curves import P2P_GEN5_X16_RANGE, STAGED_GEN5_X16_RANGE, Range, link_share
 from webapp.diagnosis.reference.gpus import gpu_spec
 from webapp.diagnosis.reference.machines import H200_PAIR
 
@@ -98,9 +93,7 @@ def peer_rate_nvlink(gpu: str | None, links: int) -> Expectation | None:
     if spec is None or spec.name not in NVLINK4_CARDS or links < 1:
         return None
     low, high = (links * each for each in NVLINK4_EACH)
-    return Expectation(
-        low, high, GIGABYTES, f"{links} NVLinks of 19 to 25 GB/s each: {TOGETHER}; {OURS}"
-    )
+    return Expectation(low, high, GIGABYTES, f"{links} NVLinks of 19 to 25 GB/s each: {TOGETHER}; {OURS}")
 
 
 def small_copy(gpu: str | None, *, access: bool, nvlink: bool) -> Expectation | None:
@@ -108,11 +101,7 @@ def small_copy(gpu: str | None, *, access: bool, nvlink: bool) -> Expectation | 
     if not access:
         source = f"{OURS}; 13 to 14 µs on RTX PRO 6000 (Menlo Research, 2025-12)"
         return Expectation(*STAGED_SMALL_US, MICROSECONDS, source)
-    return (
-        Expectation(*NVLINK_SMALL_US, MICROSECONDS, OURS)
-        if nvlink and _is(gpu, "H200 SXM")
-        else None
-    )
+    return Expectation(*NVLINK_SMALL_US, MICROSECONDS, OURS) if nvlink and _is(gpu, "H200 SXM") else None
 
 
 def small_all_reduce(gpu: str | None, ranks: int, *, p2p: bool, nvlink: bool) -> Expectation | None:
@@ -126,9 +115,7 @@ def small_all_reduce(gpu: str | None, ranks: int, *, p2p: bool, nvlink: bool) ->
     return None
 
 
-def _of_link(
-    gen5_x16: Range, gen: int | None, width: int | None, source: str
-) -> Expectation | None:
+def _of_link(gen5_x16: Range, gen: int | None, width: int | None, source: str) -> Expectation | None:
     if not gen or not width:
         return None
     share = link_share(gen, width)

@@ -27,17 +27,10 @@ GLOSSARY: tuple[Term, ...] = (
     ),
     Term(
         "Agent",
-        "What runs a script at a target: over SSH, on this machine, or by replaying outputs that a person "
-        "pasted.",
+        "What runs a script at a target: over SSH, on this machine, or by replaying outputs that a person pasted.",
     ),
-    Term(
-        "Probe",
-        "One question that only reads: the commands that can answer it, and the parser of their output.",
-    ),
-    Term(
-        "Benchmark",
-        "A program that loads the GPUs to time them. It says so beforehand and needs a person’s yes.",
-    ),
+    Term("Probe", "One question that only reads: the commands that can answer it, and the parser of their output."),
+    Term("Benchmark", "A program that loads the GPUs to time them. It says so beforehand and needs a person’s yes."),
     Term(
         "Collector",
         "One readable shell script made from a list of probes. The same script runs over SSH, locally, or by "
@@ -98,10 +91,7 @@ GLOSSARY: tuple[Term, ...] = (
         "One start of probes or of a benchmark at a target. A worker that takes it holds a lease on it, and "
         "renews that while it lives; a run whose lease ran out is called lost, and what it brought is kept.",
     ),
-    Term(
-        "Reconciler",
-        "The part of an installation that ends runs whose worker died and sends again what got lost.",
-    ),
+    Term("Reconciler", "The part of an installation that ends runs whose worker died and sends again what got lost."),
     Term("Option", "A possible change with its status, cost, way back and what verifies it."),
     Term("Phase", "Options that are done in one maintenance step, P0 to P5."),
     Term(
@@ -167,8 +157,7 @@ GLOSSARY: tuple[Term, ...] = (
     ),
     Term(
         "Staged copy",
-        "A copy between GPUs through host memory. Its plateau on PCIe Gen5 x16 is 38 to 45 GB/s, in a VM as "
-        "without.",
+        "A copy between GPUs through host memory. Its plateau on PCIe Gen5 x16 is 38 to 45 GB/s, in a VM as without.",
         "public P2P-off measurements, Menlo Research 2025",
     ),
     Term(
@@ -245,8 +234,7 @@ GLOSSARY: tuple[Term, ...] = (
     ),
     Term(
         "MIG and vGPU",
-        "A GPU cut into instances, and a GPU shared out by the hypervisor. Over PCIe the driver "
-        "answers NS for both.",
+        "A GPU cut into instances, and a GPU shared out by the hypervisor. Over PCIe the driver answers NS for both.",
         "NVIDIA MIG user guide; NVIDIA vGPU documentation",
     ),
     Term(
@@ -257,14 +245,12 @@ GLOSSARY: tuple[Term, ...] = (
     ),
     Term(
         "Xid",
-        "The number of an error that the NVIDIA driver writes into the kernel log. 79: the GPU has fallen "
-        "off the bus.",
+        "The number of an error that the NVIDIA driver writes into the kernel log. 79: the GPU has fallen off the bus.",
         "NVIDIA Xid catalogue",
     ),
     Term(
         "Utilisation",
-        "The share of time in which at least one kernel ran. A kernel that waits counts as much as one that "
-        "computes.",
+        "The share of time in which at least one kernel ran. A kernel that waits counts as much as one that computes.",
         "NVML documentation, nvmlUtilization_t",
     ),
 )

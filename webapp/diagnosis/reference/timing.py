@@ -45,8 +45,6 @@ ALL_REDUCES: tuple[WithAndWithout, ...] = (
     WithAndWithout("torch, one call after the other", (40.8, 40.8), (39.8, 43.2)),
     WithAndWithout("torch, inside a CUDA graph", (11.6, 11.6), (18.4, 18.6)),
     WithAndWithout(
-        "NCCL itself, inside a CUDA graph",
-        H200_PAIR.sums_p2p_us[SIZE_BYTES],
-        H200_PAIR.sums_shm_us[SIZE_BYTES],
+        "NCCL itself, inside a CUDA graph", H200_PAIR.sums_p2p_us[SIZE_BYTES], H200_PAIR.sums_shm_us[SIZE_BYTES]
     ),
 )

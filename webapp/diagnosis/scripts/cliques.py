@@ -26,11 +26,7 @@ def with_cliques(vm: VmState, slots: tuple[str, ...]) -> str:
     args = qemu_words(vm.get("args"))
     present = qemu_args.cliques(qemu_args.split(args) or (), slots)
     ids = _ids(vm, slots, set(present.values()))
-    missing = [
-        f"-set device.{slot}.{qemu_args.PROPERTY}={ids[slot]}"
-        for slot in slots
-        if slot not in present
-    ]
+    missing = [f"-set device.{slot}.{qemu_args.PROPERTY}={ids[slot]}" for slot in slots if slot not in present]
     return " ".join(part for part in (args.strip(), *missing) if part)
 
 
@@ -93,9 +89,7 @@ def _ids(vm: VmState, slots: tuple[str, ...], present: set[int]) -> dict[str, in
     if len(present) == 1:
         return dict.fromkeys(slots, present.pop())
     if len(present) > 1:
-        raise ScriptError(
-            "The VM has several cliques already; which one a further GPU joins is yours."
-        )
+        raise ScriptError("The VM has several cliques already; which one a further GPU joins is yours.")
     nodes = {path.pci_address: path.numa_node for path in vm.facts.value(GPU_PATHS) or ()}
     spread = sorted({node for node in nodes.values() if node is not None})
     platform = vm.facts.value(PLATFORM)

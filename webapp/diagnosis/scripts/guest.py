@@ -24,13 +24,9 @@ _LOG = {
     "NCCL_DEBUG_FILE": "/tmp/nccl.%h.%p",  # noqa: S108 - on the guest, and read by its owner
 }
 _WHERE = "WHERE: --unit NAME.service | --compose FILE --service NAME | --file START-SCRIPT"
-_RISK = (
-    "The engine is restarted, and serves nobody meanwhile; if it does not come up, the old settings are "
-    "put back."
-)
+_RISK = "The engine is restarted, and serves nobody meanwhile; if it does not come up, the old settings are put back."
 _NONE = {
-    "P0": "In the guest, P0 is evidence alone: what the collector reads. The later scripts each keep "
-    "what they change.",
+    "P0": "In the guest, P0 is evidence alone: what the collector reads. The later scripts each keep what they change.",
     "P4": "P4 changes the VM from outside; the guest has nothing to change.",
     "P5": "P5 is other ground: the machine is set up anew, which no script does safely. Its steps stand with "
     "each of its options.",
@@ -100,15 +96,12 @@ def _level(result: Diagnosis) -> dict[str, str]:
     """Needed now, or once the driver allows P2P; it costs nothing until then."""
     status = result.advice["nccl_p2p_level"].status
     refused = any(
-        gate.gate == "driver" and gate.path is Path.PCIE and gate.state is GateState.FAIL
-        for gate in result.ladder
+        gate.gate == "driver" and gate.path is Path.PCIE and gate.state is GateState.FAIL for gate in result.ladder
     )
     if status is not OptionStatus.RECOMMENDED and not (status is OptionStatus.POSSIBLE and refused):
         return {}
     switched_off = (result.facts.value(NCCL_ENV) or {}).get("NCCL_P2P_DISABLE", "0") != "0"
-    return {"NCCL_P2P_LEVEL": _distance(result.facts)} | (
-        {"NCCL_P2P_DISABLE": "0"} if switched_off else {}
-    )
+    return {"NCCL_P2P_LEVEL": _distance(result.facts)} | ({"NCCL_P2P_DISABLE": "0"} if switched_off else {})
 
 
 def _distance(facts: Facts) -> str:
@@ -121,9 +114,7 @@ def _flags(facts: Facts) -> list[str]:
     """Flags that switch CUDA graphs off, as the engine was started with them."""
     engine = facts.value(ENGINE)
     names = engine.flags if engine else ()
-    return sorted(
-        {"--" + name for raw in names if (name := raw.lstrip("-")).replace("_", "-") in OFF}
-    )
+    return sorted({"--" + name for raw in names if (name := raw.lstrip("-")).replace("_", "-") in OFF})
 
 
 def _grant_plan(do: Do, result: Diagnosis) -> Plan:

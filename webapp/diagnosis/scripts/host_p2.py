@@ -35,9 +35,7 @@ def plan(vm: VmState, advice: Mapping[str, Advice]) -> Plan:
     """Raises ScriptError where no part of the phase applies to this VM."""
     slots = gpu_slots(vm)
     if not slots:
-        raise ScriptError(
-            f"VM {vm.id} has no passed-through GPU, so P2 has nothing to change in it."
-        )
+        raise ScriptError(f"VM {vm.id} has no passed-through GPU, so P2 has nothing to change in it.")
     wanted = _Wanted()
     _cpu(vm, advice, wanted)
     removal = advice["remove_clique"].status is OptionStatus.RECOMMENDED
@@ -55,9 +53,7 @@ def plan(vm: VmState, advice: Mapping[str, Advice]) -> Plan:
     if not wanted.new:
         raise ScriptError("P2 has nothing to change in this VM. " + " ".join(wanted.left_out))
     wanted.left_out.append(_IN_THE_GUEST)
-    found = qemu_args.cliques(
-        qemu_args.split(wanted.new.get("args", "")) or (), [] if removal else slots
-    )
+    found = qemu_args.cliques(qemu_args.split(wanted.new.get("args", "")) or (), [] if removal else slots)
     return vm_plan(
         vm,
         title="Remove the clique" if removal else "CPU type, visible KVM and clique",
@@ -103,11 +99,7 @@ def _cpu(vm: VmState, advice: Mapping[str, Advice], wanted: _Wanted) -> None:
         return
     if advice["cpu_host"].status is OptionStatus.NO_EFFECT:
         return
-    kept = [
-        word
-        for word in rest
-        if not word.startswith("hidden=") and not word.removeprefix("phys-bits=").isdecimal()
-    ]
+    kept = [word for word in rest if not word.startswith("hidden=") and not word.removeprefix("phys-bits=").isdecimal()]
     wanted.new["cpu"] = ",".join([name if name in {"host", "max"} else "host", *kept])
 
 
@@ -119,9 +111,7 @@ def _check_args_show_kvm(vm: VmState) -> None:
         )
 
 
-def _lines(
-    vm: VmState, slots: tuple[str, ...], wanted: _Wanted, line_of: Callable[[VmState, str], str]
-) -> None:
+def _lines(vm: VmState, slots: tuple[str, ...], wanted: _Wanted, line_of: Callable[[VmState, str], str]) -> None:
     """Whole hostpci lines restated, without x-vga=1. Unchanged ones are not named."""
     for slot in slots:
         new = _without_vga(line_of(vm, slot))
@@ -134,9 +124,7 @@ def _without_vga(line: str) -> str:
     return ",".join(word for word in line.split(",") if not word.startswith("x-vga="))
 
 
-def _window(
-    vm: VmState, advice: Mapping[str, Advice], slots: tuple[str, ...], wanted: _Wanted
-) -> None:
+def _window(vm: VmState, advice: Mapping[str, Advice], slots: tuple[str, ...], wanted: _Wanted) -> None:
     """The MMIO window, once the address bits are there and GPUs still go without."""
     if advice["mmio_window"].status is not OptionStatus.RECOMMENDED:
         return

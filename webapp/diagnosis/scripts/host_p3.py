@@ -25,9 +25,7 @@ def plan(vm: VmState) -> Plan:
     """Raises ScriptError where the VM has no GPU, or P2's CPU type is not set yet."""
     slots = gpu_slots(vm)
     if not slots:
-        raise ScriptError(
-            f"VM {vm.id} has no passed-through GPU, so P3 has nothing to change in it."
-        )
+        raise ScriptError(f"VM {vm.id} has no passed-through GPU, so P3 has nothing to change in it.")
     cpu = vm.get("cpu")
     name = cpu.split(",")[0].removeprefix("cputype=")
     if name not in {"host", "max"} and "phys-bits=host" not in cpu:
@@ -76,8 +74,4 @@ def _macs(vm: VmState) -> list[str]:
     """Hardware addresses of net0, net1, …: what the guest's fix matches by."""
     nets = [vm.get(key) for key in sorted(vm.config) if key[:3] == "net" and key[3:].isdecimal()]
     words = [word.partition("=")[2] for net in nets for word in net.split(",")[:1]]
-    return [
-        checked("a MAC address", word).lower()
-        for word in words
-        if word and not HIDDEN.fullmatch(word)
-    ]
+    return [checked("a MAC address", word).lower() for word in words if word and not HIDDEN.fullmatch(word)]

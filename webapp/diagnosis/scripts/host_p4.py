@@ -24,8 +24,7 @@ _AFFINITY = (
     "hand: `qm set VMID --affinity 0-31`, with the cores of the GPUs' node."
 )
 _GOVERNOR = (
-    "The frequency governor is not set. By hand, and again after a boot: `cpupower frequency-set -g "
-    "performance`."
+    "The frequency governor is not set. By hand, and again after a boot: `cpupower frequency-set -g performance`."
 )
 _RISK = (
     "The pages are taken from the host at boot, whether the VM runs or not: nothing else can use that "
@@ -43,9 +42,7 @@ class _Wanted:
 def plan(vm: VmState, advice: Mapping[str, Advice]) -> Plan:
     """Raises ScriptError where neither memory nodes nor pages can be set from what is known."""
     if not gpu_slots(vm):
-        raise ScriptError(
-            f"VM {vm.id} has no passed-through GPU, so P4 has nothing to change in it."
-        )
+        raise ScriptError(f"VM {vm.id} has no passed-through GPU, so P4 has nothing to change in it.")
     wanted = _Wanted()
     nodes = _nodes(vm, advice, wanted)
     _pages(vm, advice, nodes, wanted)

@@ -30,9 +30,7 @@ class Instruction:
     untried: str = "Written from the source named; not run here."
 
 
-_CHECK = (
-    "In the guest: `nvidia-smi topo -p2p r` and `w`, whether bytes arrive, a checked all-reduce."
-)
+_CHECK = "In the guest: `nvidia-smi topo -p2p r` and `w`, whether bytes arrive, a checked all-reduce."
 _LIBVIRT = """\
 <domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
   …
@@ -131,15 +129,13 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
         "incus: by QEMU's configuration override",
         (
             "`incus config show NAME > NAME.yaml.before`",
-            "newer versions have an option of the gpu device for it (pull request 4001): use that if "
-            "`incus` knows it",
+            "newer versions have an option of the gpu device for it (pull request 4001): use that if `incus` knows it",
             "else override: the section's name is the device's id in the QEMU configuration, "
             "/run/incus/NAME/qemu.conf (dev-incus_GPU for a device named GPU)",
             "`incus stop NAME; incus start NAME`",
             _CHECK,
         ),
-        'incus config set NAME raw.qemu.conf - <<END\n[device "dev-incus_gpu0"]\n'
-        'x-nv-gpudirect-clique = "0"\nEND',
+        'incus config set NAME raw.qemu.conf - <<END\n[device "dev-incus_gpu0"]\nx-nv-gpudirect-clique = "0"\nEND',
         "incus config unset NAME raw.qemu.conf, or its old value; stop and start",
         "incus documentation, instance option raw.qemu.conf; driver_qemu_templates.go; issue 3962",
     ),

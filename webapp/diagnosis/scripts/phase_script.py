@@ -44,12 +44,7 @@ _NOT_HERE = {
 
 
 def phase_script(
-    found: Diagnosis | Facts,
-    phase: str,
-    do: Do | str,
-    vmid: int | None = None,
-    *,
-    role: View | str = View.HOST,
+    found: Diagnosis | Facts, phase: str, do: Do | str, vmid: int | None = None, *, role: View | str = View.HOST
 ) -> PhaseScript:
     """The script that applies, verifies or rolls back one phase ("P0" … "P5") on the host or in the guest.
 
@@ -61,9 +56,7 @@ def phase_script(
     try:
         action, view = Do(do), View(role)
     except ValueError:
-        raise ScriptError(
-            "A phase is applied, verified or rolled back, on host or guest."
-        ) from None
+        raise ScriptError("A phase is applied, verified or rolled back, on host or guest.") from None
     result = found if isinstance(found, Diagnosis) else diagnose(found, vmid=vmid)
     if vmid is not None and result.facts.value(VM_ID) != vmid:
         result = diagnose(result.facts, vmid=vmid)
@@ -89,9 +82,7 @@ def _host_plan(phase: str, do: Do, vm: VmState, result: Diagnosis) -> Plan:
         return _rollback_plan(vm, plans[phase])
     plan = plans[phase]()
     if do is Do.APPLY and not plan.effects:
-        done = (
-            f"{phase} is done: the VM is configured like this already. Its verify script checks it."
-        )
+        done = f"{phase} is done: the VM is configured like this already. Its verify script checks it."
         raise ScriptError(" ".join([done, *plan.left_out]))
     return plan
 

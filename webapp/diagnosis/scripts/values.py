@@ -48,9 +48,7 @@ def qemu_words(value: str) -> str:
     try:
         shlex.split(value)
     except ValueError:
-        text = (
-            f"The quotes in the VM's args, {_shown(value)}, do not pair: Proxmox drops all of them."
-        )
+        text = f"The quotes in the VM's args, {_shown(value)}, do not pair: Proxmox drops all of them."
         raise ScriptError(f"{text} Mend args first.") from None
     return value
 
@@ -83,9 +81,7 @@ def _property(key: str, value: str) -> bool:
         return value in {"0", "1", "on", "off", "yes", "no", "true", "false"}
     if key in {"vendor-id", "device-id", "sub-vendor-id", "sub-device-id"}:
         return re.fullmatch(r"0x[0-9a-fA-F]{4}", value) is not None
-    return key in {"romfile", "mdev", "driver"} and bool(
-        re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}", value)
-    )
+    return key in {"romfile", "mdev", "driver"} and bool(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}", value))
 
 
 def assignments(values: Mapping[str, str]) -> str:

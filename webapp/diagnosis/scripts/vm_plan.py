@@ -20,11 +20,7 @@ REFUSALS = (
     "pcie=1 would meet a machine that is not q35",
     "a device that is to get a clique is not one NVIDIA GPU function",
 )
-ROLLBACK_REFUSALS = (
-    *REFUSALS[:2],
-    "a line was changed by hand since this phase was applied",
-    REFUSALS[3],
-)
+ROLLBACK_REFUSALS = (*REFUSALS[:2], "a line was changed by hand since this phase was applied", REFUSALS[3])
 
 
 def vm_plan(

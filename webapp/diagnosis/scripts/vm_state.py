@@ -73,8 +73,7 @@ def vm_state(facts: Facts, vmid: int | None) -> VmState:
     vm = _whole(facts, found)
     if vm is None:
         raise ScriptError(
-            f"The whole configuration of VM {found} has not been read, so it is not known what a change "
-            "would replace.",
+            f"The whole configuration of VM {found} has not been read, so it is not known what a change would replace.",
             typed="Give it the host's answers: `./run script host` prints the script that asks.",
             page=_ASK,
         )

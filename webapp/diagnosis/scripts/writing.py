@@ -32,9 +32,7 @@ _KEY = re.compile(r"[a-z]+[0-9]{0,3}")
 _EMPTY = {"cliques": "", "nics": "", "hugepages_gib": "", "boot_loader": ""}
 
 
-def write(
-    plan: Plan, phase: str, do: Do, role: View, vmid: int | None, parts: Sequence[str]
-) -> PhaseScript:
+def write(plan: Plan, phase: str, do: Do, role: View, vmid: int | None, parts: Sequence[str]) -> PhaseScript:
     """parts: names of files in sh/, in order. Raises ScriptError for a value that may not be written."""
     machine = f"VM {vmid}" if vmid is not None else f"the {role}"
     title = f"Peerpath {phase} {do}, {machine}: {plan.title}"

@@ -55,9 +55,7 @@ class Link(models.Model):
     answers = models.JSONField(default=dict)
     may_approve = models.BooleanField(default=False)
     opened_by = models.ManyToManyField(settings.AUTH_USER_MODEL, related_name="+")
-    made_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
-    )
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     asked_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True)
@@ -66,9 +64,7 @@ class Link(models.Model):
     received_at = models.DateTimeField(null=True)
     read_at = models.DateTimeField(null=True)
     accepted_at = models.DateTimeField(null=True)
-    accepted_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
-    )
+    accepted_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     declined_at = models.DateTimeField(null=True)
     declined_why = models.CharField(max_length=LONGEST_DECLINED, blank=True)
 
@@ -168,9 +164,7 @@ class Answer(models.Model):
 
     class Meta:
         ordering = ("id",)
-        constraints = (
-            models.UniqueConstraint(fields=("link", "evidence"), name="one_answer_per_evidence"),
-        )
+        constraints = (models.UniqueConstraint(fields=("link", "evidence"), name="one_answer_per_evidence"),)
 
 
 def _hash(token: str) -> str:

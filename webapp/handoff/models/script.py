@@ -37,9 +37,7 @@ class Download(models.Model):
     """by None: the person of the script's link."""
 
     script = models.ForeignKey(HandedScript, on_delete=models.CASCADE, related_name="downloads")
-    by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
-    )
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -32,14 +32,7 @@ from webapp.handoff.models.link import LONGEST_DECLINED
 from webapp.handoff.plan import Phase, phases
 from webapp.handoff.proposals import proposals
 from webapp.handoff.setting_aside import CAME_ALONE, NotTheirsError, take_back
-from webapp.handoff.taking import (
-    RefusedError,
-    is_asleep,
-    is_elsewhere,
-    rows_of,
-    say_of_host,
-    take,
-)
+from webapp.handoff.taking import RefusedError, is_asleep, is_elsewhere, rows_of, say_of_host, take
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
@@ -79,17 +72,13 @@ def _closed(request: HttpRequest, status: int) -> HttpResponse:
     return response
 
 
-def through_link(
-    view: Callable[Concatenate[HttpRequest, Link, P], HttpResponse],
-) -> Callable[..., HttpResponse]:
+def through_link(view: Callable[Concatenate[HttpRequest, Link, P], HttpResponse]) -> Callable[..., HttpResponse]:
     """Gives the view its link, when this browser opened it with its token and it is still open."""
 
     @login_not_required
     @never_cache
     @wraps(view)
-    def wrapped(
-        request: HttpRequest, link_id: UUID, *args: P.args, **kwargs: P.kwargs
-    ) -> HttpResponse:
+    def wrapped(request: HttpRequest, link_id: UUID, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         if str(link_id) not in request.session.get(OPENED, []):
             return _closed(request, 410)
         link = (
@@ -150,9 +139,7 @@ def asked(request: HttpRequest, link: Link) -> HttpResponse:
     return TemplateResponse(request, "handoff/asked.html", context)
 
 
-def _rest(
-    session: DiagnosisSession, link: Link, missing: list[Probe], kept: list[HandedScript]
-) -> HandedScript | None:
+def _rest(session: DiagnosisSession, link: Link, missing: list[Probe], kept: list[HandedScript]) -> HandedScript | None:
     """The script of what is still open; None where that is nothing, or all of it."""
     if not missing or len(missing) == len(handed_for(View.HOST)):
         return None
@@ -221,9 +208,7 @@ def questions(request: HttpRequest, link: Link) -> HttpResponse:
     }
     kept = {name: value for name, value in answers.items() if value}
     if not kept or not throttle.may_answer(link.pk):
-        text = (
-            "That was sent very often; wait ten minutes." if kept else "No question was answered."
-        )
+        text = "That was sent very often; wait ten minutes." if kept else "No question was answered."
         messages.error(request, text, QUESTIONS)
         return redirect(f"/asked/{link.pk}#{QUESTIONS}")
     say_of_host(link, kept)

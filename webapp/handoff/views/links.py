@@ -51,9 +51,7 @@ def links(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         return HttpResponse(status=204)
     context: dict[str, Any] = {"links": _rows(found), "seen": seen}
     if live:
-        return TemplateResponse(
-            request, "handoff/_links.html#live", {"session": session, **context}
-        )
+        return TemplateResponse(request, "handoff/_links.html#live", {"session": session, **context})
     result = session_diagnosis(session)
     context |= {
         "purpose": purpose(result, session.vmid),
@@ -63,9 +61,7 @@ def links(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     }
     if request.headers.get("HX-Request"):
         return TemplateResponse(request, "handoff/_links.html", {"session": session, **context})
-    return TemplateResponse(
-        request, "handoff/links.html", shell(session, "", facts=result.facts, **context)
-    )
+    return TemplateResponse(request, "handoff/links.html", shell(session, "", facts=result.facts, **context))
 
 
 def _rows(found: Sequence[Link]) -> list[dict[str, Any]]:

@@ -50,14 +50,10 @@ def _handed_out(session: DiagnosisSession) -> list[tuple[HandedScript, list[Down
 
 @require_safe
 @on_session
-def phase_file(
-    request: HttpRequest, session: DiagnosisSession, phase: str, role: str, act: str
-) -> HttpResponse:
+def phase_file(request: HttpRequest, session: DiagnosisSession, phase: str, role: str, act: str) -> HttpResponse:
     """A phase's script for one machine as made now, kept as handed; the plan says why there is none."""
     found = phases(session_diagnosis(session), session.vmid)
-    scripts = {
-        (one.id, one.role.value, made.do.value): made for one in found for made in one.scripts
-    }
+    scripts = {(one.id, one.role.value, made.do.value): made for one in found for made in one.scripts}
     made = scripts.get((phase, role, act))
     if made is None:
         return redirect("handoff:plan", session.pk)

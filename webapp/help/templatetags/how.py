@@ -38,9 +38,7 @@ def word(term: str, said: str = "") -> SafeString:
     """A term of the glossary, as the sentence says it, that tells what it means. Raises KeyError for one
     that is not there."""
     slug = _SLUGS[term]
-    return format_html(
-        '<a class="word" href="{}#{}">{}</a>', PAGES["words"].url, slug, said or term.lower()
-    )
+    return format_html('<a class="word" href="{}#{}">{}</a>', PAGES["words"].url, slug, said or term.lower())
 
 
 @register.simple_tag(takes_context=True)

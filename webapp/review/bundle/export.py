@@ -45,10 +45,7 @@ def bundle(session: DiagnosisSession) -> bytes:
     redacted bundle that it came as."""
     came = CameRedacted.objects.filter(session=session).first()
     events = "".join(json.dumps(e, sort_keys=True) + "\n" for e in _events(session))
-    parts = {
-        "session.json": encoded(session_record(session)),
-        "diagnosis.json": diagnosis_json(session),
-    }
+    parts = {"session.json": encoded(session_record(session)), "diagnosis.json": diagnosis_json(session)}
     if came:
         parts["redaction.json"] = encoded(came.report)
     if events or not came:
@@ -62,9 +59,7 @@ def bundle(session: DiagnosisSession) -> bytes:
 
 
 def raw_parts(number: int, body: bytes, stderr: bytes) -> dict[str, bytes]:
-    return {f"evidence/{number:05}": body} | (
-        {f"evidence/{number:05}.err": stderr} if stderr else {}
-    )
+    return {f"evidence/{number:05}": body} | ({f"evidence/{number:05}.err": stderr} if stderr else {})
 
 
 def _manifest(session: DiagnosisSession, files: dict[str, bytes]) -> f.Manifest:
@@ -191,9 +186,7 @@ def _evidence(output: Output, numbers: Mapping[UUID, int]) -> f.Evidence:
 
 
 def _assignment(row: Assignment) -> f.Assignment:
-    return f.Assignment(
-        row.first, row.last, row.reader, row.view, name_of(row.created_by), _time(row.created_at)
-    )
+    return f.Assignment(row.first, row.last, row.reader, row.view, name_of(row.created_by), _time(row.created_at))
 
 
 def _comment(comment: Comment, places: dict[int, int]) -> f.Comment:
@@ -222,9 +215,7 @@ def _decision(item: Decision, said: Iterable[Approval]) -> f.Decision:
         for row in said
     ]
     versions = [
-        f.RecordVersion(
-            row.number, row.content, row.content_sha256, name_of(row.proposed_by), _time(row.at)
-        )
+        f.RecordVersion(row.number, row.content, row.content_sha256, name_of(row.proposed_by), _time(row.at))
         for row in item.versions.all()
     ]
     return f.Decision(

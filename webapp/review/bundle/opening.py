@@ -26,27 +26,10 @@ from webapp.review.bundle import format as f
 from webapp.review.bundle.export import diagnosis_json
 from webapp.review.bundle.people import account_elsewhere
 from webapp.review.decisions import CONTENT
-from webapp.review.models import (
-    Approval,
-    CameRedacted,
-    Comment,
-    Decision,
-    DecisionState,
-    RecordVersion,
-    Word,
-)
+from webapp.review.models import Approval, CameRedacted, Comment, Decision, DecisionState, RecordVersion, Word
 from webapp.triage import bodies, intake, read_apart
 from webapp.triage.digests import digest_refresh
-from webapp.triage.models import (
-    Assignment,
-    DiagnosisSession,
-    Event,
-    Evidence,
-    Run,
-    RunState,
-    SessionMember,
-    Target,
-)
+from webapp.triage.models import Assignment, DiagnosisSession, Event, Evidence, Run, RunState, SessionMember, Target
 
 LARGEST_BYTES, MOST_FILES = 200 * 2**20, 40_000
 # Of all outputs together. What is not read by then is kept, and listed on the page Stuck.
@@ -130,9 +113,7 @@ class Opening:
     """The records of one bundle, made here one kind after the other. key: the session's id; user: who
     opens it, and is its operator here; to_stay: else all of it is rolled back."""
 
-    def __init__(
-        self, files: dict[str, bytes], record: f.Session, key: str, user: User, *, to_stay: bool
-    ) -> None:
+    def __init__(self, files: dict[str, bytes], record: f.Session, key: str, user: User, *, to_stay: bool) -> None:
         self.files, self.record, self.key, self.user = files, record, key, user
         self.to_stay = to_stay
         self.people: dict[str, User] = {}

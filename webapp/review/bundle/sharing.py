@@ -23,15 +23,7 @@ from agents.framing import clean
 from agents.redaction import Entry
 from webapp.handoff.models.link import NOBODY
 from webapp.review.bundle import format as f
-from webapp.review.bundle.export import (
-    Output,
-    diagnosis_json,
-    encoded,
-    outputs_of,
-    raw_parts,
-    session_record,
-    zipped,
-)
+from webapp.review.bundle.export import Output, diagnosis_json, encoded, outputs_of, raw_parts, session_record, zipped
 from webapp.review.bundle.opening import Opening
 from webapp.review.models import Decision
 from webapp.triage.hiding import Hiding
@@ -67,10 +59,7 @@ def shareable(session: DiagnosisSession) -> bytes:
     """Raises RedactionError; then nothing may leave."""
     made = shared(session)
     told = encoded(_together(made.before, made.report))
-    files = made.files | {
-        "session.json": encoded(made.record).encode(),
-        "redaction.json": told.encode(),
-    }
+    files = made.files | {"session.json": encoded(made.record).encode(), "redaction.json": told.encode()}
     return _with_diagnosis(session, made.record, files)
 
 
@@ -94,10 +83,7 @@ def shared(session: DiagnosisSession, outputs: Sequence[Output] | None = None) -
         found += [(number, "", entry) for entry in result.report]
         found += [(number, "stderr", entry) for entry in errors.report]
     record = hiding_place.record(session_record(session, outputs))
-    report = [
-        f.Hidden(e.kind, e.count, n, record.evidence[n].label, stream, list(e.lines))
-        for n, stream, e in found
-    ]
+    report = [f.Hidden(e.kind, e.count, n, record.evidence[n].label, stream, list(e.lines)) for n, stream, e in found]
     report += [f.Hidden(kind, count) for kind, count in sorted(hiding_place.counts.items())]
     secrets = ((s, t) for s, t in hiding.tokens.items() if s != t)
     stands_for = (*secrets, *hiding_place.people.items())

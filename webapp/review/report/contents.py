@@ -111,10 +111,7 @@ def _statement(claim: Claim, cited: dict[str, tuple[int, list[int]]], plain: Hid
 
 
 def _sources(
-    session: DiagnosisSession,
-    cited: dict[str, tuple[int, list[int]]],
-    plain: Hide,
-    past: frozenset[str],
+    session: DiagnosisSession, cited: dict[str, tuple[int, list[int]]], plain: Hide, past: frozenset[str]
 ) -> Iterable[Source]:
     stored = {f"{e.reader}@{e.sha256[:12]}": e.pk for e in session.evidence.defer("body", "stderr")}
     for name, (number, lines) in cited.items():

@@ -37,9 +37,7 @@ def held_bar(row: Calibration) -> SafeString:
     rects = format_html_join(
         "", '<rect class="{}" width="{}" height="10"/>', ((name, str(wide)) for name, wide in bars)
     )
-    return format_html(
-        '<svg class="held-bar" width="{}" height="10" aria-hidden="true">{}</svg>', BAR, rects
-    )
+    return format_html('<svg class="held-bar" width="{}" height="10" aria-hidden="true">{}</svg>', BAR, rects)
 
 
 @register.filter
@@ -65,9 +63,7 @@ BEARS = {
 @register.filter
 def bears_pill(bears: Bears) -> SafeString:
     word, icon, colour = BEARS[bears]
-    return format_html(
-        '<span class="pill {}"><span aria-hidden="true">{}</span> {}</span>', colour, icon, word
-    )
+    return format_html('<span class="pill {}"><span aria-hidden="true">{}</span> {}</span>', colour, icon, word)
 
 
 @register.filter
@@ -108,11 +104,7 @@ def more_runs(found: Comparison) -> str:
     if found.outcome is not Outcome.CANNOT_TELL or not found.comparable:
         return seen
     if found.runs_needed is None:
-        told = (
-            "no state was measured twice"
-            if found.spread is None
-            else "runs of one state differ much"
-        )
+        told = "no state was measured twice" if found.spread is None else "runs of one state differ much"
         return f"{seen} How many runs would tell is not known: {told}; five of each are a start.".strip()
     more = [max(0, found.runs_needed - runs) for runs in found.runs]
     if not any(more):
@@ -133,9 +125,7 @@ STANDINGS = {
 @register.filter
 def standing_pill(standing: str) -> SafeString:
     word, icon, colour = STANDINGS[standing]
-    return format_html(
-        '<span class="pill {}"><span aria-hidden="true">{}</span> {}</span>', colour, icon, word
-    )
+    return format_html('<span class="pill {}"><span aria-hidden="true">{}</span> {}</span>', colour, icon, word)
 
 
 @register.filter

@@ -56,9 +56,7 @@ def _key(session: DiagnosisSession) -> HttpResponse:
     """For those who may read the outputs as they came. Raises RedactionError."""
     lines = [f"{token}\t{secret}\n" for token, secret in key_of(session).items()]
     response = HttpResponse("".join(lines), content_type="text/plain; charset=utf-8")
-    response["Content-Disposition"] = (
-        f'attachment; filename="peerpath-{str(session.pk)[:8]}-key.txt"'
-    )
+    response["Content-Disposition"] = f'attachment; filename="peerpath-{str(session.pk)[:8]}-key.txt"'
     return response
 
 

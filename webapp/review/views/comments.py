@@ -28,9 +28,7 @@ def comment(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     first = None
     if request.POST.get("reply_to", ""):
         number = request.POST["reply_to"]
-        first = get_object_or_404(
-            session.comments, pk=int(number) if number.isdecimal() else 0, reply_to=None
-        )
+        first = get_object_or_404(session.comments, pk=int(number) if number.isdecimal() else 0, reply_to=None)
     try:
         comment_add(
             session,

@@ -17,13 +17,7 @@ from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.option import Option
 from webapp.diagnosis.phases import PHASES
-from webapp.review.decisions import (
-    DecisionError,
-    DraftChangedError,
-    Wording,
-    decision_draft,
-    draft_save,
-)
+from webapp.review.decisions import DecisionError, DraftChangedError, Wording, decision_draft, draft_save
 from webapp.review.models import Decision, DecisionState
 from webapp.review.workflow import decision_propose
 from webapp.triage.diagnoses import session_diagnosis
@@ -66,11 +60,7 @@ def _typed_before(decision: Decision | None) -> dict[str, Any]:
 
 
 def _written(
-    request: HttpRequest,
-    session: DiagnosisSession,
-    result: Diagnosis,
-    draft: Decision | None,
-    instead: Decision | None,
+    request: HttpRequest, session: DiagnosisSession, result: Diagnosis, draft: Decision | None, instead: Decision | None
 ) -> Decision:
     wording = Wording(
         chosen=tuple(request.POST.getlist("chosen")),
@@ -79,9 +69,7 @@ def _written(
     )
     user = acting(request)
     if draft is None:
-        return decision_draft(
-            session, user=user, wording=wording, result=result, supersedes=instead
-        )
+        return decision_draft(session, user=user, wording=wording, result=result, supersedes=instead)
     version = request.POST.get("version", "")
     seen = int(version) if version.isdecimal() else -1
     draft_save(draft, user=user, version=seen, wording=wording, result=result)

@@ -41,11 +41,7 @@ from webapp.triage.views.shell import acting, on_session, on_session_for, shell
 PER_PAGE = 50
 
 
-SAID = {
-    "yes": Word.APPROVED,
-    "changes": Word.CHANGES_WANTED,
-    "back": Word.WITHDRAWN,
-}
+SAID = {"yes": Word.APPROVED, "changes": Word.CHANGES_WANTED, "back": Word.WITHDRAWN}
 
 
 @require_safe
@@ -134,9 +130,7 @@ def versions(request: HttpRequest, session: DiagnosisSession, number: int) -> Ht
     return TemplateResponse(request, "review/versions.html", context)
 
 
-def _asked_version(
-    kept: Sequence[RecordVersion], asked: str, usual: RecordVersion
-) -> RecordVersion:
+def _asked_version(kept: Sequence[RecordVersion], asked: str, usual: RecordVersion) -> RecordVersion:
     return next((version for version in kept if str(version.number) == asked), usual)
 
 
@@ -175,9 +169,7 @@ def move(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpRe
     acts: dict[str, Callable[[], None]] = {
         "propose": lambda: workflow.decision_propose(found, user=user),
         "withdraw": lambda: workflow.decision_withdraw(found, user=user),
-        "renew": lambda: workflow.decision_renew(
-            found, user=user, result=session_diagnosis(session)
-        ),
+        "renew": lambda: workflow.decision_renew(found, user=user, result=session_diagnosis(session)),
         "apply": lambda: workflow.decision_apply(found, user=user, facts=facts_of(session)),
     }
     asked = request.POST.get("do", "")
@@ -253,9 +245,7 @@ def decisions(request: HttpRequest) -> HttpResponse:
     before = f"{last.created_at.isoformat()}_{last.pk}" if last else ""
     context = {"nav": "decisions", "decisions": rows[:PER_PAGE], "q": q, "state": state}
     context["after"] = before and urlencode({"q": q, "state": state, "before": before})
-    return TemplateResponse(
-        request, "review/decisions.html", {**context, "states": DecisionState.choices}
-    )
+    return TemplateResponse(request, "review/decisions.html", {**context, "states": DecisionState.choices})
 
 
 def narrowed(found: QuerySet[Decision], *, q: str, state: str) -> QuerySet[Decision]:

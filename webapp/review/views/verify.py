@@ -34,10 +34,7 @@ def verify(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 
 
 def verify_page(
-    request: HttpRequest,
-    session: DiagnosisSession,
-    result: BeforeAfter,
-    refused: Refused | None = None,
+    request: HttpRequest, session: DiagnosisSession, result: BeforeAfter, refused: Refused | None = None
 ) -> HttpResponse:
     """refused: a closing that was not taken; its words stay in the form."""
     decisions = result.history.decisions

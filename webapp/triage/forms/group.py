@@ -55,9 +55,7 @@ class GroupForm(SshTargetForm):
     def addresses(self) -> list[Address]:
         """With the user and port of the form where a line has none."""
         user, port = self.cleaned_data["user"], self.cleaned_data["port"]
-        return [
-            Address(a.user or user, a.host, a.port or port) for a in self.cleaned_data["machines"]
-        ]
+        return [Address(a.user or user, a.host, a.port or port) for a in self.cleaned_data["machines"]]
 
     def values(self) -> dict[str, Any]:
         names = ("stored_key", "identity_file", "jump")

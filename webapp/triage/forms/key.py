@@ -18,9 +18,7 @@ class StoredKeyForm(forms.Form):
         label="Private key",
         max_length=LARGEST_KEY,
         strip=False,
-        widget=forms.Textarea(
-            attrs={"rows": 6, "autocomplete": "off", "spellcheck": "false", "class": "mono"}
-        ),
+        widget=forms.Textarea(attrs={"rows": 6, "autocomplete": "off", "spellcheck": "false", "class": "mono"}),
         help_text="the whole file, from BEGIN to END",
     )
     passphrase = forms.CharField(

@@ -18,9 +18,7 @@ POINTS, MOST_POINTS = 4, 8
 MOST = 10**9
 _NUMBER = r"\d+(?:[.,]\d+)?"
 _ABOUT = r"(?:(?:~|≈|about|around|roughly|approx\.?|ca\.?)\s*)?"
-_RANGE = re.compile(
-    rf"\s*{_ABOUT}({_NUMBER})\s*(?:(?:-|–|\.\.|to)\s*{_ABOUT}({_NUMBER}))?\s*", re.IGNORECASE
-)
+_RANGE = re.compile(rf"\s*{_ABOUT}({_NUMBER})\s*(?:(?:-|–|\.\.|to)\s*{_ABOUT}({_NUMBER}))?\s*", re.IGNORECASE)
 # Bits of a stored weight with its scales: NVFP4 has one FP8 scale for 16 values of 4 bits (NVIDIA, 2025).
 BITS = (("4.5", "NVFP4: 4.5 bits"), ("8", "FP8: 8 bits"), ("16", "BF16: 16 bits"))
 # Without one of these no bound can be computed, or not all of it.
@@ -46,9 +44,7 @@ class RangeField(forms.CharField):
             return None
         match = _RANGE.fullmatch(text)
         if match is None:
-            raise forms.ValidationError(
-                f"Write a number, or a range such as 2.9-9 or ~20-24, not “{text}”."
-            )
+            raise forms.ValidationError(f"Write a number, or a range such as 2.9-9 or ~20-24, not “{text}”.")
         low = float(match[1].replace(",", ".")) * self.scale
         high = float(match[2].replace(",", ".")) * self.scale if match[2] else low
         if low > high or high <= 0:
@@ -94,10 +90,7 @@ class WorkloadForm(forms.Form):
         label="What is wrong?",
         required=False,
         widget=forms.Textarea(
-            attrs={
-                "rows": 3,
-                "placeholder": "Eight GPUs, 11 tok/s single stream; I expected a hundred.",
-            }
+            attrs={"rows": 3, "placeholder": "Eight GPUs, 11 tok/s single stream; I expected a hundred."}
         ),
     )
     model__name = forms.CharField(label="Model", required=False, max_length=120)
@@ -124,9 +117,7 @@ class WorkloadForm(forms.Form):
         label="KV cache per token (KiB)", scale=1024, help_text="all layers, all GPUs together"
     )
     model__draft_tokens = Whole(0, label="Draft tokens", help_text="speculative decoding")
-    model__accepted_per_step = RangeField(
-        label="Tokens accepted per step", help_text="1 without drafts"
-    )
+    model__accepted_per_step = RangeField(label="Tokens accepted per step", help_text="1 without drafts")
     parallelism__tp = Whole(label="Tensor parallel (tp)")
     parallelism__pp = Whole(label="Pipeline (pp)")
     parallelism__ep = Whole(label="Expert parallel (ep)")
@@ -180,9 +171,7 @@ class PointForm(forms.Form):
     """One observed operating point."""
 
     concurrency = Whole(label="Requests at once")
-    output_tokens_per_s = RangeField(
-        label="Output tok/s", help_text="all requests together, output only"
-    )
+    output_tokens_per_s = RangeField(label="Output tok/s", help_text="all requests together, output only")
     total_tokens_per_s = RangeField(label="Total tok/s", help_text="if that is all you have")
 
     def clean(self) -> dict[str, Any]:
@@ -219,8 +208,5 @@ def initial_points(workload: dict[str, Any]) -> list[dict[str, Any]]:
 
 def observed(formset: Any) -> list[dict[str, Any]]:
     """The [[observed]] tables of the points that hold anything."""
-    rows = [
-        {key: value for key, value in form.cleaned_data.items() if value is not None}
-        for form in formset
-    ]
+    rows = [{key: value for key, value in form.cleaned_data.items() if value is not None} for form in formset]
     return [row for row in rows if len(row) > 1]

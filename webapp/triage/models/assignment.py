@@ -20,9 +20,7 @@ class Assignment(models.Model):
     last = models.PositiveIntegerField()
     reader = models.CharField(max_length=100, blank=True)
     view = models.CharField(max_length=10, blank=True)
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
-    )
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -20,9 +20,7 @@ class Digest(models.Model):
     gate: the first that failed.
     """
 
-    session = models.OneToOneField(
-        DiagnosisSession, on_delete=models.CASCADE, primary_key=True, related_name="digest"
-    )
+    session = models.OneToOneField(DiagnosisSession, on_delete=models.CASCADE, primary_key=True, related_name="digest")
     upto = models.PositiveIntegerField(default=0)
     gpu = models.CharField(max_length=100, blank=True)
     gpu_count = models.PositiveSmallIntegerField(null=True)

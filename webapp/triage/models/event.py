@@ -24,9 +24,7 @@ class Event(models.Model):
     session = models.ForeignKey(DiagnosisSession, on_delete=models.CASCADE, related_name="events")
     number = models.PositiveIntegerField()
     kind = models.CharField(max_length=60)
-    actor = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
-    )
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     actor_name = models.CharField(max_length=150, blank=True)
     data = models.JSONField(default=dict)
     at = models.DateTimeField()
@@ -37,9 +35,7 @@ class Event(models.Model):
         # Predictions are scored when a decision is closed, and told over all sessions. An index of those
         # events alone is none to SQLite, which does not know the kind that is asked for.
         indexes = (models.Index(fields=("kind", "-at"), name="events_by_kind"),)
-        constraints = (
-            models.UniqueConstraint(fields=("session", "number"), name="one_event_number"),
-        )
+        constraints = (models.UniqueConstraint(fields=("session", "number"), name="one_event_number"),)
 
     @classmethod
     def record(cls, session: DiagnosisSession, kind: str, actor: Any = None, **data: Any) -> Event:

@@ -31,9 +31,7 @@ class Evidence(models.Model):
     """
 
     session = models.ForeignKey(DiagnosisSession, on_delete=models.CASCADE, related_name="evidence")
-    run = models.ForeignKey(
-        Run, null=True, blank=True, on_delete=models.SET_NULL, related_name="evidence"
-    )
+    run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.SET_NULL, related_name="evidence")
     reader = models.CharField(max_length=100)
     view = models.CharField(max_length=10)
     origin = models.CharField(max_length=10)
@@ -49,9 +47,7 @@ class Evidence(models.Model):
     epoch = models.PositiveIntegerField(default=0)
     unplaced = models.JSONField(default=list)
     doubts = models.JSONField(default=list)
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
-    )
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -100,9 +96,7 @@ class Evidence(models.Model):
     def store_all(cls, given: Sequence[tuple[bodies.Kept, Mapping[str, Any]]]) -> list[Evidence]:
         """All with their blocks, or none."""
         with transaction.atomic(savepoint=False):
-            made = Evidence.objects.bulk_create(
-                Evidence(**{**kept.columns, **columns}) for kept, columns in given
-            )
+            made = Evidence.objects.bulk_create(Evidence(**{**kept.columns, **columns}) for kept, columns in given)
             EvidenceBlock.objects.bulk_create(
                 EvidenceBlock(evidence=evidence, number=number, **block)
                 for evidence, (kept, _) in zip(made, given, strict=True)
@@ -124,9 +118,7 @@ class EvidenceBlock(models.Model):
 
     class Meta:
         ordering = ("number",)
-        constraints = (
-            models.UniqueConstraint(fields=("evidence", "number"), name="one_block_number"),
-        )
+        constraints = (models.UniqueConstraint(fields=("evidence", "number"), name="one_block_number"),)
 
     def read(self) -> bytes:
         """Raises bodies.LostError."""

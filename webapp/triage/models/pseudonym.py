@@ -11,9 +11,7 @@ class Pseudonym(models.Model):
     """digest: a keyed hash of the secret, so that the same one gets the same token in the next text
     although it is stored nowhere."""
 
-    session = models.ForeignKey(
-        DiagnosisSession, on_delete=models.CASCADE, related_name="pseudonyms"
-    )
+    session = models.ForeignKey(DiagnosisSession, on_delete=models.CASCADE, related_name="pseudonyms")
     digest = models.CharField(max_length=64)
     token = models.CharField(max_length=60)
 

@@ -34,9 +34,5 @@ class StoredReading(models.Model):
         ordering = ("id",)
         indexes = (
             # Few of very many; they are counted for the metrics.
-            models.Index(
-                fields=("fact_id",),
-                condition=models.Q(kind="unreadable"),
-                name="unreadable_readings",
-            ),
+            models.Index(fields=("fact_id",), condition=models.Q(kind="unreadable"), name="unreadable_readings"),
         )

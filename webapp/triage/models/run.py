@@ -28,9 +28,7 @@ class RunState(models.TextChoices):
         return self in ENDED
 
 
-ENDED = frozenset(
-    {RunState.SUCCEEDED, RunState.PARTLY, RunState.FAILED, RunState.CANCELLED, RunState.LOST}
-)
+ENDED = frozenset({RunState.SUCCEEDED, RunState.PARTLY, RunState.FAILED, RunState.CANCELLED, RunState.LOST})
 ACTIVE = frozenset({RunState.CLAIMED, RunState.RUNNING})
 # A run's `failure`: of the second, its output waits in the database for the storage of evidence.
 CANCEL_FAILED, STORAGE_AWAY = "CancelFailed", "StorageAway"
@@ -67,17 +65,13 @@ class Run(models.Model):
     process_group = models.IntegerField(null=True, blank=True)
     problem = models.TextField(blank=True)
     failure = models.CharField(max_length=40, blank=True)
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
-    )
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ("-created_at",)
         indexes = (models.Index(fields=("state", "failure"), name="runs_by_state_and_failure"),)
-        constraints = (
-            models.UniqueConstraint(fields=("session", "number"), name="one_run_number"),
-        )
+        constraints = (models.UniqueConstraint(fields=("session", "number"), name="one_run_number"),)
 
     @property
     def ended(self) -> bool:

@@ -33,14 +33,10 @@ class Target(models.Model):
     port = models.PositiveIntegerField(default=22)
     user = models.CharField(max_length=64, blank=True)
     identity_file = models.CharField(max_length=400, blank=True)
-    stored_key = models.ForeignKey(
-        StoredKey, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
-    )
+    stored_key = models.ForeignKey(StoredKey, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     jump = models.CharField(max_length=300, blank=True)
     beside = models.BooleanField(default=False)
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
-    )
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = TargetQuerySet.as_manager()
@@ -70,22 +66,16 @@ class PinnedHostKey(models.Model):
     key_line: "algorithm base64", as in known_hosts without the host.
     """
 
-    session = models.ForeignKey(
-        DiagnosisSession, on_delete=models.CASCADE, related_name="host_keys"
-    )
+    session = models.ForeignKey(DiagnosisSession, on_delete=models.CASCADE, related_name="host_keys")
     host = models.CharField(max_length=255)
     port = models.PositiveIntegerField()
     key_line = models.TextField()
     fingerprint = models.CharField(max_length=100)
-    accepted_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
-    )
+    accepted_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     accepted_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        constraints = (
-            models.UniqueConstraint(fields=("session", "host", "port"), name="one_key_per_host"),
-        )
+        constraints = (models.UniqueConstraint(fields=("session", "host", "port"), name="one_key_per_host"),)
 
 
 def machine_of(agent: str, host: str, port: int) -> tuple[str, str, int]:

@@ -13,9 +13,7 @@ class Visit(models.Model):
     before this one, so that what came since is new until the person has been away again."""
 
     session = models.ForeignKey(DiagnosisSession, on_delete=models.CASCADE, related_name="visits")
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="visits"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="visits")
     at = models.DateTimeField()
     seen = models.PositiveIntegerField(default=0)
     new_after = models.PositiveIntegerField(default=0)

@@ -37,9 +37,7 @@ def verdict(found: Again) -> str:
         return f"Nothing that was read differs: {facts} {'was' if count == 1 else 'were'} compared{part}."
     differ = len({one.fact_id for one in found.differences})
     part = f"; {partly} could be compared in part only" if partly else ""
-    return (
-        f"{differ} of {facts} that both runs read {'differs' if differ == 1 else 'differ'}{part}."
-    )
+    return f"{differ} of {facts} that both runs read {'differs' if differ == 1 else 'differ'}{part}."
 
 
 @register.filter

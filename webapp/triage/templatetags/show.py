@@ -149,9 +149,7 @@ class _Missing(dict[str, Any]):
 @register.filter
 def event_text(event: Any) -> str:
     text = EVENTS.get(_told_as(event), event.kind.replace("_", " "))
-    said = (
-        {**event.data, "state": word(event.data["state"])} if "state" in event.data else event.data
-    )
+    said = {**event.data, "state": word(event.data["state"])} if "state" in event.data else event.data
     return str(text.format_map(_Missing(said)))
 
 
@@ -183,12 +181,7 @@ def pill(state: Any) -> SafeString:
     """Word, icon and colour: never colour alone."""
     name = str(state)
     icon, colour = STATES.get(name, ("", "unk"))
-    return format_html(
-        '<span class="pill {}"><span aria-hidden="true">{}</span> {}</span>',
-        colour,
-        icon,
-        word(name),
-    )
+    return format_html('<span class="pill {}"><span aria-hidden="true">{}</span> {}</span>', colour, icon, word(name))
 
 
 @register.filter
@@ -292,11 +285,7 @@ def benchmark_title(name: str) -> str:
 @register.filter
 def bar_parts(profiled_ms: Any) -> list[tuple[Any, str, str]]:
     """(range, colour, name) of each part that the profile has, as the bar shows them."""
-    return [
-        (profiled_ms[name], kind, label)
-        for name, kind, label in figures.PARTS
-        if name in profiled_ms
-    ]
+    return [(profiled_ms[name], kind, label) for name, kind, label in figures.PARTS if name in profiled_ms]
 
 
 @register.filter
@@ -325,17 +314,13 @@ def size_in_words(size_bytes: int) -> str:
 
 @register.filter
 def timing(value: str) -> str:
-    return {"device": "on the device", "host_sync": "with synchronise", "unknown": "not said"}[
-        value
-    ]
+    return {"device": "on the device", "host_sync": "with synchronise", "unknown": "not said"}[value]
 
 
 @register.filter
 def reading_words(stored: Any) -> str:
     """A stored reading's value in words, through its fact's type."""
-    row = codec.Row(
-        stored.fact_id, stored.kind, stored.value, stored.detail, stored.lines, stored.missing
-    )
+    row = codec.Row(stored.fact_id, stored.kind, stored.value, stored.detail, stored.lines, stored.missing)
     return summary(codec.decode(row).value)
 
 

@@ -18,8 +18,5 @@ register = template.Library()
 def slowed_by(evidence: Iterable[Evidence]) -> tuple[str, ...]:
     """By the telemetry among a run's outputs; nothing where there is none. Their readings are prefetched."""
     stored = [r for one in evidence for r in one.readings.all() if r.fact_id == TELEMETRY.id]
-    readings = [
-        codec.decode(codec.Row(r.fact_id, r.kind, r.value, r.detail, r.lines, r.missing))
-        for r in stored
-    ]
+    readings = [codec.decode(codec.Row(r.fact_id, r.kind, r.value, r.detail, r.lines, r.missing)) for r in stored]
     return held_back(gpu for reading in readings for gpu in reading.value or ())

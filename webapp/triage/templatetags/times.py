@@ -18,11 +18,7 @@ from agents.benchmark import all_benchmarks
 register = template.Library()
 
 # (up to so many seconds, the unit's seconds, its word)
-_UNITS = (
-    (90 * 60, 60, "min"),
-    (36 * 3600, 3600, "h"),
-    (30 * 86400, 86400, "d"),
-)
+_UNITS = ((90 * 60, 60, "min"), (36 * 3600, 3600, "h"), (30 * 86400, 86400, "d"))
 
 
 @register.filter
@@ -32,9 +28,7 @@ def ago(when: datetime | None) -> SafeString | str:
         return "never"
     local = timezone.localtime(when)
     exact = f"{date_format(local, 'j M Y H:i:s')} {local:%Z}"
-    return format_html(
-        '<time datetime="{}" title="{}">{}</time>', local.isoformat(), exact, _said(local)
-    )
+    return format_html('<time datetime="{}" title="{}">{}</time>', local.isoformat(), exact, _said(local))
 
 
 @register.filter
@@ -42,10 +36,7 @@ def moment(when: datetime) -> SafeString:
     """The exact time, where it is the very thing: in a log or a timeline. How long ago on hover."""
     local = timezone.localtime(when)
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>',
-        local.isoformat(),
-        _said(local),
-        date_format(local, "j M Y H:i:s"),
+        '<time datetime="{}" title="{}">{}</time>', local.isoformat(), _said(local), date_format(local, "j M Y H:i:s")
     )
 
 
@@ -60,9 +51,7 @@ def clock(when: datetime) -> SafeString:
     """ "14:02:11" beside each line of a console; the whole of it on hover."""
     local = timezone.localtime(when)
     exact = f"{date_format(local, 'j M Y H:i:s')} {local:%Z}"
-    return format_html(
-        '<time datetime="{}" title="{}">{}</time>', local.isoformat(), exact, f"{local:%H:%M:%S}"
-    )
+    return format_html('<time datetime="{}" title="{}">{}</time>', local.isoformat(), exact, f"{local:%H:%M:%S}")
 
 
 def _said(when: datetime) -> str:

@@ -228,9 +228,7 @@ def with_terms(text: Any, said: set[str] | None = None) -> SafeString:
 def _terms() -> tuple[re.Pattern[str], dict[str, str]]:
     """A pattern of every word, and the slug of each (in lower case)."""
     known = {term.term for term in GLOSSARY}
-    words = {
-        word: slugify(term) for term, said in SAID_AS.items() if term in known for word in said
-    }
+    words = {word: slugify(term) for term, said in SAID_AS.items() if term in known for word in said}
     ordered = sorted(words, key=len, reverse=True)
     cased = [re.escape(w) if w.isupper() else f"(?i:{re.escape(w)})" for w in ordered]
     pattern = re.compile(rf"(?<![\w&#-])(?:{'|'.join(cased)})(?![\w-])")
@@ -244,9 +242,7 @@ def ticked(text: str) -> SafeString:
     return format_html("{}", mark_safe(re.sub(r"`+([^`]+)`+", r"<code>\1</code>", escaped)))  # noqa: S308
 
 
-_WORKS = re.compile(
-    rf"(?<![\w/-])(?:{'|'.join(map(re.escape, sorted(MANUALS, key=len, reverse=True)))})(?![\w/-])"
-)
+_WORKS = re.compile(rf"(?<![\w/-])(?:{'|'.join(map(re.escape, sorted(MANUALS, key=len, reverse=True)))})(?![\w/-])")
 
 
 @register.filter

@@ -20,7 +20,5 @@ def program_file(request: HttpRequest, session: DiagnosisSession, benchmark: str
     except KeyError:
         raise Http404 from None
     response = HttpResponse(raw, content_type="application/zip")
-    response["Content-Disposition"] = (
-        f'attachment; filename="{file_of(all_benchmarks()[benchmark])}"'
-    )
+    response["Content-Disposition"] = f'attachment; filename="{file_of(all_benchmarks()[benchmark])}"'
     return response

@@ -63,11 +63,7 @@ def diagnosis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 
 def _hypotheses(result: Diagnosis) -> dict[str, Any]:
     """Those with something to say, those still without evidence, and those ruled out."""
-    found: dict[str, list[tuple[Hypothesis, Verdict]]] = {
-        "telling": [],
-        "silent": [],
-        "refuted": [],
-    }
+    found: dict[str, list[tuple[Hypothesis, Verdict]]] = {"telling": [], "silent": [], "refuted": []}
     for hypothesis in all_hypotheses():
         verdict = result.verdicts[hypothesis.id]
         if verdict.kind is VerdictKind.REFUTED:
@@ -77,9 +73,7 @@ def _hypotheses(result: Diagnosis) -> dict[str, Any]:
         else:
             group = "silent"
         found[group].append((hypothesis, verdict))
-    found["telling"].sort(
-        key=lambda row: (row[1].kind is not VerdictKind.SUPPORTED, -_share(row[1]))
-    )
+    found["telling"].sort(key=lambda row: (row[1].kind is not VerdictKind.SUPPORTED, -_share(row[1])))
     return found
 
 

@@ -74,7 +74,5 @@ def remove_key(request: HttpRequest, key_id: UUID) -> HttpResponse:
     user = acting(request)
     key = removable(key_id, user)
     if typed(request, key.name, "remove it") and key_remove(key, user):
-        messages.success(
-            request, f"“{key.name}” is removed. Machines that used it need another key."
-        )
+        messages.success(request, f"“{key.name}” is removed. Machines that used it need another key.")
     return redirect("triage:keys")

@@ -97,11 +97,7 @@ def _others(group: tuple[Sourced, ...]) -> tuple[Sourced, ...]:
 def preview_of(role: View) -> list[tuple[PreviewLine, list[PreviewLine]]]:
     """Every command by probe: the probe's first line, and all its alternatives."""
     lines = preview(probes_for(role))
-    return [
-        (group[0], group)
-        for _, rows in groupby(lines, key=lambda line: line.probe_id)
-        if (group := list(rows))
-    ]
+    return [(group[0], group) for _, rows in groupby(lines, key=lambda line: line.probe_id) if (group := list(rows))]
 
 
 @require_safe

@@ -45,9 +45,7 @@ def side_by_side(request: HttpRequest, session: DiagnosisSession) -> HttpRespons
     return _page(request, session, form, 422)
 
 
-def _page(
-    request: HttpRequest, session: DiagnosisSession, form: GroupForm | None, status: int = 200
-) -> HttpResponse:
+def _page(request: HttpRequest, session: DiagnosisSession, form: GroupForm | None, status: int = 200) -> HttpResponse:
     targets = [] if form else machines.guests(session)
     of_guests = session.runs.filter(target__role=View.GUEST)
     runs = [] if form else list(of_guests.select_related("target").order_by("created_at"))
@@ -67,10 +65,7 @@ def _page(
 
 
 def _columns(
-    targets: list[Target],
-    runs: Iterable[Run],
-    comparison: Comparison,
-    odd: dict[str, tuple[str, ...]],
+    targets: list[Target], runs: Iterable[Run], comparison: Comparison, odd: dict[str, tuple[str, ...]]
 ) -> list[dict[str, Any]]:
     """One a machine: its last run, whether its key is pinned, and its cells; the oddest first."""
     last = {run.target.machine: run for run in runs if run.kind == PROBES}

@@ -28,9 +28,7 @@ def change(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     name = request.POST.get("username", "").strip()[:150]
     user = User.objects.filter(username__iexact=name, is_active=True).first()
     if user is None:
-        messages.error(
-            request, f"Nobody here is called “{name}”. An administrator can invite people."
-        )
+        messages.error(request, f"Nobody here is called “{name}”. An administrator can invite people.")
     else:
         _change(request, session, user, request.POST.get("role", "") or user.role)
     return _back(request, session)
@@ -76,9 +74,6 @@ def _stopped(session: DiagnosisSession, user: User) -> str:
     if may_operate(user, session):
         return ""
     links = session.links.filter(made_by=user, revoked_at=None, expires_at__gt=timezone.now())
-    counts = {
-        "link": links.count(),
-        "webhook": session.webhooks.filter(made_by=user, removed_at=None).count(),
-    }
+    counts = {"link": links.count(), "webhook": session.webhooks.filter(made_by=user, removed_at=None).count()}
     theirs = [f"{n} {name}{'s' * (n > 1)}" for name, n in counts.items() if n]
     return f" {' and '.join(theirs)} of theirs stopped with that." if theirs else ""

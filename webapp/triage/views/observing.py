@@ -40,9 +40,7 @@ def use_observed(request: HttpRequest, session: DiagnosisSession) -> HttpRespons
     return redirect("triage:symptom", session.pk)
 
 
-def observed_use(
-    session: DiagnosisSession, source: str, *, user: User, version: int
-) -> list[dict[str, Any]]:
+def observed_use(session: DiagnosisSession, source: str, *, user: User, version: int) -> list[dict[str, Any]]:
     """The points of the evidence of this name, which are observed from now on; none: nothing was changed.
     Raises EditedMeanwhileError."""
     found = (item for item in facts_of(session).all(SERVING) if item.source == source)

@@ -72,15 +72,10 @@ def summary(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 
 
 def _sources(
-    session: DiagnosisSession,
-    sections: Iterable[Section],
-    labels: Mapping[str, str],
-    older: Mapping[str, Any],
+    session: DiagnosisSession, sections: Iterable[Section], labels: Mapping[str, str], older: Mapping[str, Any]
 ) -> list[Source]:
     """What the page's claims cite, in the order it came in; the same bytes once, as they came last."""
-    cited = {
-        ref.source for section in sections for claim in section.claims for ref in claim.evidence
-    }
+    cited = {ref.source for section in sections for claim in section.claims for ref in claim.evidence}
     newest = {e.name: e for e in evidence_of(session) if e.name in cited and not e.set_aside_at}
     return [
         Source(name, labels.get(name, ""), e.origin, e.created_at, name in older)

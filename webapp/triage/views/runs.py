@@ -23,13 +23,7 @@ from webapp.triage.against import against, with_earlier
 from webapp.triage.measured import live
 from webapp.triage.models import DiagnosisSession, Evidence, OutputChunk, Run, RunState, Target
 from webapp.triage.offering import arguments_of, pinned
-from webapp.triage.runs import (
-    BENCHMARK,
-    queue_benchmark,
-    queue_probes,
-    request_cancel,
-    waits_for,
-)
+from webapp.triage.runs import BENCHMARK, queue_benchmark, queue_probes, request_cancel, waits_for
 from webapp.triage.views.shell import acting, on_session, shell
 
 
@@ -45,9 +39,7 @@ def start(request: HttpRequest, session: DiagnosisSession, target_id: int) -> Ht
         elif benchmark:
             run = _queue_measurement(request, session, target, benchmark)
         else:
-            arguments = (
-                {"nccl_log": path} if (path := request.POST.get("nccl_log", "").strip()) else None
-            )
+            arguments = {"nccl_log": path} if (path := request.POST.get("nccl_log", "").strip()) else None
             run = queue_probes(session, target, acting(request), arguments=arguments)
     except (ValueError, PermissionDenied) as error:
         messages.error(request, str(error))
@@ -56,9 +48,7 @@ def start(request: HttpRequest, session: DiagnosisSession, target_id: int) -> Ht
     return redirect(f"/sessions/{session.pk}/{back}#run-{run.number}")
 
 
-def _queue_again(
-    request: HttpRequest, session: DiagnosisSession, target: Target, number: str
-) -> Run:
+def _queue_again(request: HttpRequest, session: DiagnosisSession, target: Target, number: str) -> Run:
     """By the number of an earlier run of this machine. Raises ValueError."""
     found = session.runs.filter(target=target, number=int(number[:9]) if number.isdecimal() else 0)
     before = get_object_or_404(found)
@@ -79,9 +69,7 @@ def queue_again(before: Run, user: User) -> Run:
 NEEDS_YES = "It loads the machine: tick that it may, then start it."
 
 
-def _queue_measurement(
-    request: HttpRequest, session: DiagnosisSession, target: Target, name: str
-) -> Run:
+def _queue_measurement(request: HttpRequest, session: DiagnosisSession, target: Target, name: str) -> Run:
     """Raises ValueError without a person's yes, and for arguments that are none."""
     benchmark = all_benchmarks().get(name)
     arguments = arguments_of(benchmark, request.POST.dict()) if benchmark else {}
@@ -194,8 +182,6 @@ def cancel(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> Htt
     run = get_object_or_404(_watched(session), pk=run_id)
     if request.headers.get("HX-Request"):
         return TemplateResponse(
-            request,
-            "triage/_run.html",
-            {"session": session, **run_context(session, run, waiting(run))},
+            request, "triage/_run.html", {"session": session, **run_context(session, run, waiting(run))}
         )
     return redirect(f"triage:{'path' if run.kind == 'benchmark' else run.target.role}", session.pk)

@@ -46,9 +46,7 @@ def search(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "triage/search.html", context)
 
 
-def _newest(
-    request: HttpRequest, q: str, kinds: Collection[str]
-) -> tuple[dict[str, list[Entry]], bool]:
+def _newest(request: HttpRequest, q: str, kinds: Collection[str]) -> tuple[dict[str, list[Entry]], bool]:
     """Those with these words by kind, one more than is shown; whether there are more than were looked at."""
     entries = Entry.objects.visible_to(acting(request)).filter(kind__in=kinds)
     before = request.GET.get("before", "")

@@ -60,19 +60,9 @@ STEPS = (
         "Measure the path",
         "How long a copy between two GPUs really takes, with controls. It loads the GPUs for a short while.",
     ),
-    Step(
-        "host",
-        "Ask the host",
-        "Only the hypervisor knows how the GPUs are wired and what this VM was given.",
-    ),
-    Step(
-        "diagnosis",
-        "Diagnosis",
-        "What the evidence carries, what it rules out, and what is not known yet.",
-    ),
-    Step(
-        "decide", "Decide", "Which changes are worth a maintenance window, which are not, and why."
-    ),
+    Step("host", "Ask the host", "Only the hypervisor knows how the GPUs are wired and what this VM was given."),
+    Step("diagnosis", "Diagnosis", "What the evidence carries, what it rules out, and what is not known yet."),
+    Step("decide", "Decide", "Which changes are worth a maintenance window, which are not, and why."),
     Step("verify", "Verify", "The same measurements again: did it help?"),
 )
 
@@ -91,9 +81,7 @@ def on_session_for(least: Role) -> Callable[[View[P]], Callable[..., HttpRespons
 
     def decorated(view: View[P]) -> Callable[..., HttpResponse]:
         @wraps(view)
-        def wrapped(
-            request: HttpRequest, session_id: UUID, *args: P.args, **kwargs: P.kwargs
-        ) -> HttpResponse:
+        def wrapped(request: HttpRequest, session_id: UUID, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
             needed = Role.VIEWER if request.method in READING else least
             # A fragment that is asked for again and again says what was seen, and shows no progress.
             only_read = request.method in READING and "seen" not in request.GET
@@ -105,9 +93,7 @@ def on_session_for(least: Role) -> Callable[[View[P]], Callable[..., HttpRespons
     return decorated
 
 
-def session_for(
-    user: User, session_id: UUID, least: Role, *, only_read: bool = False
-) -> DiagnosisSession:
+def session_for(user: User, session_id: UUID, least: Role, *, only_read: bool = False) -> DiagnosisSession:
     """The session as this person sees it. Raises Http404 for those who may not see it, PermissionDenied
     for those whose role there is below `least`. only_read: its progress comes along, because nothing is
     going to change it."""
@@ -131,12 +117,7 @@ def _refusal(session: DiagnosisSession, least: Role) -> str:
 
 
 def shell(
-    session: DiagnosisSession,
-    step_id: str,
-    *,
-    facts: Facts | None = None,
-    with_answer: bool = False,
-    **more: Any,
+    session: DiagnosisSession, step_id: str, *, facts: Facts | None = None, with_answer: bool = False, **more: Any
 ) -> dict[str, Any]:
     """Context of a session page: its rail with what is done, its activity, and the page's own. facts: as
     `facts_of` gives them, where the page has them. with_answer: the answer is on top, as on every step."""
@@ -148,8 +129,7 @@ def shell(
             "done": s.id in progress.done,
             "now": s.id == step_id,
             "url": reverse(
-                f"triage:{s.id}" if s.id not in {"decide", "verify"} else f"review:{s.id}",
-                args=[session.pk],
+                f"triage:{s.id}" if s.id not in {"decide", "verify"} else f"review:{s.id}", args=[session.pk]
             ),
         }
         for i, s in enumerate(STEPS, 1)
@@ -203,11 +183,7 @@ def _folded(events: list[Event]) -> list[tuple[Event, int]]:
     found: list[tuple[Event, int]] = []
     for event in events:
         last = found[-1] if found else None
-        if (
-            last
-            and event.kind == last[0].kind == "evidence_taken"
-            and event.actor_id == last[0].actor_id
-        ):
+        if last and event.kind == last[0].kind == "evidence_taken" and event.actor_id == last[0].actor_id:
             found[-1] = (last[0], last[1] + 1)
         else:
             found.append((event, 1))

@@ -82,11 +82,7 @@ def read_outputs(request: HttpRequest) -> HttpResponse:
         return redirect("triage:start")
     session = session_open(owner=acting(request), title="Outputs I have")
     received = receive(
-        session,
-        uploads,
-        user=acting(request),
-        label="a paste on the first page",
-        hide=bool(request.POST.get("hide")),
+        session, uploads, user=acting(request), label="a paste on the first page", hide=bool(request.POST.get("hide"))
     )
     for note in received.notes:
         messages.warning(request, note)
@@ -94,8 +90,7 @@ def read_outputs(request: HttpRequest) -> HttpResponse:
     if received.to_say:
         messages.warning(
             request,
-            "Some lines could not be placed, or could be the guest’s or the host’s: you can say below what "
-            "they are.",
+            "Some lines could not be placed, or could be the guest’s or the host’s: you can say below what they are.",
         )
         answer["Location"] += "#to-say"
     return answer
@@ -120,15 +115,11 @@ def given(request: HttpRequest, at: str = "") -> list[Upload]:
     for file in request.FILES.getlist("file"):
         if (file.size or 0) > LARGEST_UPLOAD_BYTES:
             messages.error(
-                request,
-                f"{file.name} is larger than 50 MiB. Give the part that matters, or compress it.",
-                at,
+                request, f"{file.name} is larger than 50 MiB. Give the part that matters, or compress it.", at
             )
         else:
             uploads.append(Upload(file.name or "a file", file.read()))
     uploads = [upload for upload in uploads if upload.raw.strip()]
     if not uploads:
-        messages.error(
-            request, "Nothing was pasted. Paste what a command printed, or choose a file.", at
-        )
+        messages.error(request, "Nothing was pasted. Paste what a command printed, or choose a file.", at)
     return uploads

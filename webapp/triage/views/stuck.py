@@ -54,12 +54,7 @@ def stuck(request: HttpRequest) -> HttpResponse:
 def unstick(request: HttpRequest) -> HttpResponse:
     """One thing: do=end, send or cancel a run, or read an evidence again."""
     do, key = request.POST.get("do", ""), request.POST.get("key", "")
-    acts: dict[str, Callable[[HttpRequest, str], str]] = {
-        "end": _end,
-        "send": _send,
-        "cancel": _cancel,
-        "read": _read,
-    }
+    acts: dict[str, Callable[[HttpRequest, str], str]] = {"end": _end, "send": _send, "cancel": _cancel, "read": _read}
     try:
         said = acts[do](request, key)
     except (KeyError, Run.DoesNotExist, Evidence.DoesNotExist, ValidationError, ValueError):
@@ -72,29 +67,19 @@ def unstick(request: HttpRequest) -> HttpResponse:
 def _end(request: HttpRequest, key: str) -> str:
     run = Run.objects.get(pk=key)
     ended = runs.expire_lease(run.pk, timezone.now())
-    return (
-        f"Run {run.number} has ended as lost."
-        if ended
-        else f"Run {run.number} has moved by itself."
-    )
+    return f"Run {run.number} has ended as lost." if ended else f"Run {run.number} has moved by itself."
 
 
 def _send(request: HttpRequest, key: str) -> str:
     run = Run.objects.get(pk=key)
     sent = queue.send_run(run.pk)
-    return (
-        f"Run {run.number} was sent again."
-        if sent
-        else "The broker is out of reach; nothing was sent."
-    )
+    return f"Run {run.number} was sent again." if sent else "The broker is out of reach; nothing was sent."
 
 
 def _cancel(request: HttpRequest, key: str) -> str:
     run = Run.objects.select_related("session").get(pk=key)
     asked = runs.request_cancel(run, acting(request))
-    return (
-        f"Run {run.number} is being cancelled." if asked else f"Run {run.number} had already ended."
-    )
+    return f"Run {run.number} is being cancelled." if asked else f"Run {run.number} had already ended."
 
 
 def _read(request: HttpRequest, key: str) -> str:
@@ -103,8 +88,4 @@ def _read(request: HttpRequest, key: str) -> str:
         changed = intake.reread_one(evidence)
     except bodies.LostError as error:
         return str(error)
-    return (
-        f"{evidence.name} was read."
-        if changed
-        else f"{evidence.name}: nothing is recognised in it."
-    )
+    return f"{evidence.name} was read." if changed else f"{evidence.name}: nothing is recognised in it."

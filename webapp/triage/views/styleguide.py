@@ -17,22 +17,7 @@ from webapp.triage.topology_figure import figure
 from webapp.triage.topology_outline import outline
 from webapp.triage.views.stuck import for_administrators
 
-COLOURS = (
-    "bg",
-    "card",
-    "ink",
-    "dim",
-    "line",
-    "accent",
-    "ok",
-    "bad",
-    "open",
-    "unk",
-    "floor",
-    "comm",
-    "term",
-    "mark",
-)
+COLOURS = ("bg", "card", "ink", "dim", "line", "accent", "ok", "bad", "open", "unk", "floor", "comm", "term", "mark")
 
 STANDING = Standing(
     "Where a session stands, in one plain sentence.",

@@ -54,19 +54,9 @@ def _save(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         return _page(request, session, form, points, status=422)
     kept = {k: v for k, v in session.workload.items() if k in {"host", "notes"}}
     found = {**kept, **form.workload(), "observed": forms.observed(points)}
-    values = {
-        "title": form.cleaned_data["title"],
-        "symptom": form.cleaned_data["symptom"],
-        "workload": found,
-    }
+    values = {"title": form.cleaned_data["title"], "symptom": form.cleaned_data["symptom"], "workload": found}
     try:
-        session_save(
-            session,
-            user=acting(request),
-            version=asked_version(request),
-            what="symptom",
-            values=values,
-        )
+        session_save(session, user=acting(request), version=asked_version(request), what="symptom", values=values)
     except EditedMeanwhileError as conflict:
         return _page(request, conflict.current, form, points, conflict=conflict.current, status=409)
     return redirect("triage:hypothesis", session.pk)
@@ -78,10 +68,7 @@ def _filled(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     figures = forms.initial({"model": PRESETS[preset].fields}) if preset in PRESETS else {}
     form = forms.WorkloadForm(initial={**typed, **{k: v for k, v in figures.items() if v}})
     fields = forms.PointForm.base_fields
-    rows = [
-        {name: typed.get(f"point-{i}-{name}", "") for name in fields}
-        for i in range(forms.MOST_POINTS)
-    ]
+    rows = [{name: typed.get(f"point-{i}-{name}", "") for name in fields} for i in range(forms.MOST_POINTS)]
     while rows and not any(rows[-1].values()):
         rows.pop()
     points = forms.PointFormSet(initial=rows, prefix="point")
@@ -90,13 +77,7 @@ def _filled(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 
 
 def _page(
-    request: HttpRequest,
-    session: DiagnosisSession,
-    form: Any,
-    points: Any,
-    *,
-    status: int = 200,
-    **more: Any,
+    request: HttpRequest, session: DiagnosisSession, form: Any, points: Any, *, status: int = 200, **more: Any
 ) -> HttpResponse:
     more["preset"] = more.get("preset") or _preset_of(session.workload.get("model", {}))
     more["computed"] = forms.computed(session.workload.get("model", {}))
@@ -127,38 +108,21 @@ def hypothesis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         }
         try:
             session_save(
-                session,
-                user=acting(request),
-                version=asked_version(request),
-                what="hypothesis",
-                values=values,
+                session, user=acting(request), version=asked_version(request), what="hypothesis", values=values
             )
             messages.success(request, "Kept. The evidence will confirm or correct it in the open.")
             return redirect("triage:guest", session.pk)
         except EditedMeanwhileError as error:
             conflict = error.current
-            session.own_words, session.first_hypothesis = (
-                values["own_words"],
-                values["first_hypothesis"],
-            )
+            session.own_words, session.first_hypothesis = (values["own_words"], values["first_hypothesis"])
             session.version = conflict.version
-    context = shell(
-        session,
-        "hypothesis",
-        hypotheses=_as_asked(),
-        conflict=conflict,
-        look_minutes=LOOK_MINUTES,
-    )
-    return TemplateResponse(
-        request, "triage/hypothesis.html", context, status=409 if conflict else 200
-    )
+    context = shell(session, "hypothesis", hypotheses=_as_asked(), conflict=conflict, look_minutes=LOOK_MINUTES)
+    return TemplateResponse(request, "triage/hypothesis.html", context, status=409 if conflict else 200)
 
 
 def _as_asked() -> list[Hypothesis]:
     """What people think of first comes first; the rest in order of id."""
-    return sorted(
-        all_hypotheses(), key=lambda h: COMMON.index(h.id) if h.id in COMMON else len(COMMON)
-    )
+    return sorted(all_hypotheses(), key=lambda h: COMMON.index(h.id) if h.id in COMMON else len(COMMON))
 
 
 def asked_version(request: HttpRequest) -> int:

@@ -18,11 +18,7 @@ from agents.facts import View
 from webapp.accounts.models import User
 from webapp.accounts.typed import typed
 from webapp.triage.contact import Contact, first_contact
-from webapp.triage.credentials import (
-    RefusedError,
-    may_connect,
-    refuse_unless_keys_are_theirs,
-)
+from webapp.triage.credentials import RefusedError, may_connect, refuse_unless_keys_are_theirs
 from webapp.triage.forms.target import SshTargetForm
 from webapp.triage.models import DiagnosisSession, Event, PinnedHostKey, Target
 from webapp.triage.views.look import _look
@@ -83,19 +79,13 @@ def pin(session: DiagnosisSession, contact: Contact, user: User) -> None:
             session=session,
             host=contact.host,
             port=contact.port,
-            defaults={
-                "key_line": key.line,
-                "fingerprint": key.fingerprint,
-                "accepted_by": user,
-            },
+            defaults={"key_line": key.line, "fingerprint": key.fingerprint, "accepted_by": user},
         )
         about = {"host": contact.host, "fingerprint": key.fingerprint}
         Event.record(session, "host_key_accepted", user, **about)
 
 
-def _key_page(
-    request: HttpRequest, session: DiagnosisSession, target: Target, **more: Any
-) -> HttpResponse:
+def _key_page(request: HttpRequest, session: DiagnosisSession, target: Target, **more: Any) -> HttpResponse:
     context = shell(session, target.role, target=target, **more)
     return TemplateResponse(request, "triage/host_key.html", context)
 
@@ -110,9 +100,7 @@ def forget_key(request: HttpRequest, session: DiagnosisSession, target_id: int) 
         refuse_unless_keys_are_theirs(target, acting(request))
     except RefusedError as error:
         # Who forgot it would hide from the others that it changed.
-        raise PermissionDenied(
-            "Only who may connect to this machine may forget its key."
-        ) from error
+        raise PermissionDenied("Only who may connect to this machine may forget its key.") from error
     known = bool(host) and re.fullmatch(r"[0-9]{1,5}", port)
     if typed(request, host or target.host, "forget its key") and known:
         session.host_keys.filter(host=host, port=int(port)).delete()

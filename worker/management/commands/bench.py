@@ -52,9 +52,7 @@ class Command(BaseCommand):
             metavar="PATH",
             help="interpreter, docker:NAME:PATH inside a container; default: one that has torch",
         )
-        parser.add_argument(
-            "--options", metavar="TEXT", help='the program\'s own, --options="--sizes 12K"'
-        )
+        parser.add_argument("--options", metavar="TEXT", help='the program\'s own, --options="--sizes 12K"')
 
     def handle(self, *, target: str, names: list[str], **options: Any) -> None:
         try:
@@ -70,9 +68,7 @@ class Command(BaseCommand):
         before = signal.signal(signal.SIGINT, lambda *_: stopping.set())
         try:
             python = options["python"] or _python_with_torch(agent)
-            good = [
-                self._run(agent, b, python, extra, options["json"], stopping) for b in benchmarks
-            ]
+            good = [self._run(agent, b, python, extra, options["json"], stopping) for b in benchmarks]
         except AgentError as error:
             self._stop(UNREACHABLE, str(error))
         finally:
@@ -122,12 +118,7 @@ class Command(BaseCommand):
 
 
 async def _measure(
-    agent: Agent,
-    benchmark: Benchmark,
-    python: str,
-    extra: list[str],
-    heard: Any,
-    stopping: threading.Event,
+    agent: Agent, benchmark: Benchmark, python: str, extra: list[str], heard: Any, stopping: threading.Event
 ) -> Ending:
     return await agent.run_payload(
         benchmark.payload_source(),
@@ -147,9 +138,7 @@ def _named(name: str) -> Benchmark:
     """By its id, with or without "bench.". Raises ValueError."""
     found = all_benchmarks().get(f"bench.{name.removeprefix('bench.')}")
     if found is None or found.payload is None:
-        raise ValueError(
-            f"There is no benchmark {name!r} to run; there are {', '.join(_runnable())}."
-        )
+        raise ValueError(f"There is no benchmark {name!r} to run; there are {', '.join(_runnable())}.")
     return found
 
 

@@ -12,9 +12,7 @@ from worker import reconciler
 
 
 class Command(BaseCommand):
-    help = (
-        "Ends runs whose worker died, and sends messages again that got lost. Runs until stopped."
-    )
+    help = "Ends runs whose worker died, and sends messages again that got lost. Runs until stopped."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--once", action="store_true", help="one pass, then end")

@@ -25,9 +25,7 @@ class Command(BaseCommand):
 
     def handle(self, *, file: Path, replace: bool, **_: Any) -> None:
         if not replace and not backup.is_empty():
-            raise CommandError(
-                "There are sessions here, which would be lost; if so, add --replace."
-            )
+            raise CommandError("There are sessions here, which would be lost; if so, add --replace.")
         try:
             backup.put_back(file)
         except (backup.BackupError, DatabaseError) as error:

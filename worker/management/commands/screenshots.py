@@ -43,12 +43,7 @@ OF_ADMINISTRATORS = ("people", "webhooks", "stuck", "styleguide")
 BY_LINK = ("asked",)
 # README.md shows these, as docs/<file>.webp.
 DOCS = Path(__file__).resolve().parents[3] / "docs"
-SHOWN = {
-    "host/diagnosis": "session",
-    "host/topology": "topology",
-    "asked": "asked",
-    "after/verify": "verify",
-}
+SHOWN = {"host/diagnosis": "session", "host/topology": "topology", "asked": "asked", "after/verify": "verify"}
 SHOWN_LOOK = "light"
 HEIGHT_PX = 900
 # README.md's pictures end where the window does: they are looked at in passing.
@@ -177,11 +172,7 @@ def served() -> Iterator[str]:
             port = free.getsockname()[1]
         url = f"http://127.0.0.1:{port}"
         environment = {**os.environ, "PEERPATH_DATA": data, "PEERPATH_PUBLIC_URL": url}
-        environment |= {
-            "PEERPATH_DATABASE_URL": "",
-            "PEERPATH_REDIS_URL": "",
-            "PYTHONUNBUFFERED": "1",
-        }
+        environment |= {"PEERPATH_DATABASE_URL": "", "PEERPATH_REDIS_URL": "", "PYTHONUNBUFFERED": "1"}
         log = Path(data, "serve.txt")
         with log.open("wb") as sink:
             command = [sys.executable, str(MANAGE), "serve", "--port", str(port)]

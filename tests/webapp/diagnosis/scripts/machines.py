@@ -14,9 +14,7 @@ from tests.webapp.diagnosis.building import facts_of, kvm_guest
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.scripts import Do, phase_script
 
-NODES = HOST_NUMA_NODES.known(
-    (NumaNode(0, "0-31", 393216), NumaNode(1, "32-63", 393216)), lines=(1,)
-)
+NODES = HOST_NUMA_NODES.known((NumaNode(0, "0-31", 393216), NumaNode(1, "32-63", 393216)), lines=(1,))
 
 
 def known_of(host: PveHost, *more: Reading[Any], loader: BootLoader | None = None) -> Facts:

@@ -31,9 +31,7 @@ WAITS = 4  # the exit code of a script that wants a person: a reboot, or a look 
 # What a machine is: its configuration, whether it runs and with what, and how it boots.
 PLACES = ("etc", "srv", "opt", "home", "state", "proc/815", "proc/4711")
 PASSING = ("state/calls", "state/journal", "state/words", "state/shown")
-LOADED = (
-    "state/boots_with"  # a loader that took nothing over and said yes shows only at the next boot
-)
+LOADED = "state/boots_with"  # a loader that took nothing over and said yes shows only at the next boot
 State = dict[str, str]
 
 
@@ -58,9 +56,7 @@ def state_of(machine: PveHost) -> State:
     texts = {str(f.relative_to(machine.root)): f.read_text() for f in found}
     # Proxmox sorts a configuration when it writes it.
     return {
-        name: "\n".join(sorted(text.splitlines()))
-        if name.endswith(f"{machine.vmid}.conf")
-        else text
+        name: "\n".join(sorted(text.splitlines())) if name.endswith(f"{machine.vmid}.conf") else text
         for name, text in texts.items()
         if name not in PASSING
     }
@@ -154,10 +150,7 @@ class Trials:
 
 
 def halves(
-    machine: PveHost,
-    scripts: dict[Do, str],
-    words: Sequence[str] = (),
-    ways: tuple[str, ...] = OTHER_WAYS,
+    machine: PveHost, scripts: dict[Do, str], words: Sequence[str] = (), ways: tuple[str, ...] = OTHER_WAYS
 ) -> Iterator[tuple[str, Part]]:
     """Both ways; the second once the phase is applied."""
     apply, rollback = scripts[Do.APPLY], scripts[Do.ROLLBACK]
@@ -249,9 +242,7 @@ def test_a_failure_at_every_step(phase: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["unit", "compose"])
-def test_an_engine_that_did_not_take_its_settings_over_is_found_by_verify(
-    kind: str, tmp_path: Path
-) -> None:
+def test_an_engine_that_did_not_take_its_settings_over_is_found_by_verify(kind: str, tmp_path: Path) -> None:
     guest = a_guest(tmp_path / "guest")
     words = where(guest, kind)
     assert guest.run(script(Do.APPLY), *words, "--yes").code == 0

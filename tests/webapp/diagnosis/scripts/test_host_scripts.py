@@ -20,9 +20,7 @@ pytestmark = pytest.mark.service
 CPU_HOST = KPRO6.replace("cores: 64\n", "cores: 64\ncpu: host\n")
 # Raw addresses, one without its function, with options that must stay; args of the admin's own.
 RAW = re.sub(
-    r"hostpci(\d): mapping=pro6000",
-    lambda m: f"hostpci{m[1]}: {ADDRESSES[int(m[1])]},rombar=0",
-    KPRO6,
+    r"hostpci(\d): mapping=pro6000", lambda m: f"hostpci{m[1]}: {ADDRESSES[int(m[1])]},rombar=0", KPRO6
 ).replace(f"{ADDRESSES[3]},rombar=0", f"{ADDRESSES[3][:-2]},rombar=0,x-vga=1") + (
     "args: -device 'virtio-rng-pci,max-bytes=1024' -smbios \"type=11,value=it's mine\"\n"
     "cpu: x86-64-v2-AES,flags=+aes,hidden=1\n"
@@ -58,11 +56,7 @@ QUICK = {"P0", "P2, raw addresses", "P3, mapping"}
     ("case", "shell"),
     [
         *((case, "dash") for case in CASES if case in QUICK),
-        *(
-            pytest.param(case, "dash", marks=pytest.mark.thorough)
-            for case in CASES
-            if case not in QUICK
-        ),
+        *(pytest.param(case, "dash", marks=pytest.mark.thorough) for case in CASES if case not in QUICK),
         pytest.param("P3, mapping", "busybox sh", marks=pytest.mark.thorough),
         pytest.param("P2, raw addresses", "bash", marks=pytest.mark.thorough),
     ],
@@ -143,19 +137,14 @@ def test_what_p3_sets_and_what_it_keeps(tmp_path: Path) -> None:
     new = host.values
     assert new["machine"] == "pc-q35-9.2+pve1"
     assert all(new[f"hostpci{i}"] == f"{old[f'hostpci{i}']},pcie=1" for i in range(8))
-    assert {k for k in new if new[k] != old.get(k)} == {
-        "machine",
-        *(f"hostpci{i}" for i in range(8)),
-    }
+    assert {k for k in new if new[k] != old.get(k)} == {"machine", *(f"hostpci{i}" for i in range(8))}
 
 
 def test_pcie_without_q35_is_never_written(tmp_path: Path) -> None:
     """Also where somebody set pcie=1 before: then the VM is left as it runs."""
     host = a_host(tmp_path / "host")
     script = scripts_of(known_of(host), "P2")[Do.APPLY]
-    host.config = host.config.replace(
-        "hostpci1: mapping=pro6000", "hostpci1: mapping=pro6000,pcie=1"
-    )
+    host.config = host.config.replace("hostpci1: mapping=pro6000", "hostpci1: mapping=pro6000,pcie=1")
     ran = host.run(script, "--yes")
     assert ran.code == 3
     assert "hostpci1 has pcie=1 and the machine is not q35" in ran.said
@@ -166,10 +155,7 @@ REFUSED: dict[str, tuple[Callable[[PveHost], None], str]] = {
     "not root": (lambda h: h.write("state/uid", "1000\n"), "run it as root"),
     "another name": (lambda h: _edit(h, "name: llm-one", "name: web"), "is named 'web' here"),
     "another VM": (lambda h: _edit(h, "5ac0ffee-0128", "deadbeef-0128"), "it is another VM"),
-    "no such VM": (
-        lambda h: (h.root / "etc/pve/qemu-server/128.conf").unlink(),
-        "is not on this host",
-    ),
+    "no such VM": (lambda h: (h.root / "etc/pve/qemu-server/128.conf").unlink(), "is not on this host"),
     "args set meanwhile": (
         lambda h: _edit(h, "balloon: 0", "args: -snapshot\nballoon: 0"),
         "args is '-snapshot' here and was ''",
@@ -178,22 +164,14 @@ REFUSED: dict[str, tuple[Callable[[PveHost], None], str]] = {
     "a template": (lambda h: _edit(h, "memory:", "template: 1\nmemory:"), "is a template"),
     "pending": (lambda h: _append(h, "[PENDING]\nmemory: 8192\n"), "changes are pending"),
     "snapshots": (lambda h: _append(h, "[pre-q35]\nmemory: 442368\n"), "--with-snapshots"),
-    "HA": (
-        lambda h: h.write("etc/pve/ha/resources.cfg", "vm: 128\n"),
-        "high availability manages VM 128",
-    ),
-    "paused": (
-        lambda h: h.write("state/128.status", "paused\n"),
-        "neither running nor stopped: paused",
-    ),
+    "HA": (lambda h: h.write("etc/pve/ha/resources.cfg", "vm: 128\n"), "high availability manages VM 128"),
+    "paused": (lambda h: h.write("state/128.status", "paused\n"), "neither running nor stopped: paused"),
     "another card": (
         lambda h: h.device(ADDRESSES[5], "0x8086", "0x020000"),
         "is not an NVIDIA GPU on this host: 0x8086",
     ),
     "whole devices in the mapping": (
-        lambda h: h.write(
-            "etc/pve/mapping/pci.cfg", h.read("etc/pve/mapping/pci.cfg").replace(":00.0", ":00")
-        ),
+        lambda h: h.write("etc/pve/mapping/pci.cfg", h.read("etc/pve/mapping/pci.cfg").replace(":00.0", ":00")),
         "passes more than one function",
     ),
 }
@@ -214,9 +192,7 @@ def test_it_refuses_what_is_not_as_the_session_believes(name: str, tmp_path: Pat
     script = scripts_of(known_of(host), "P2")[Do.APPLY]
     change, said = REFUSED[name]
     change(host)
-    config = (
-        (host.root / "etc/pve/qemu-server/128.conf").read_text() if "no such" not in name else ""
-    )
+    config = (host.root / "etc/pve/qemu-server/128.conf").read_text() if "no such" not in name else ""
     ran = host.run(script, "--yes")
     assert ran.code == 3, ran.said
     assert said in ran.said
@@ -248,8 +224,7 @@ def test_a_start_that_fails_brings_the_old_configuration_back(tmp_path: Path) ->
     host.write(
         "bin/qm",
         qm.replace(
-            "qemu_refuses() {",
-            "qemu_refuses() {\n  grep -q clique \"$1\" && echo 'no free space for the capability'",
+            "qemu_refuses() {", "qemu_refuses() {\n  grep -q clique \"$1\" && echo 'no free space for the capability'"
         ),
     )
     (host.root / "bin/qm").chmod(0o755)
@@ -349,24 +324,13 @@ def test_every_step_is_logged(tmp_path: Path) -> None:
     host = a_host(tmp_path / "host")
     assert host.run(scripts_of(known_of(host), "P2")[Do.APPLY], "--yes").code == 0
     log = host.read("root/peerpath/128/log")
-    for step in (
-        "backup:",
-        "shutting VM 128 down",
-        "qm set",
-        "qm showcmd",
-        "starting VM 128",
-        "agent",
-    ):
+    for step in ("backup:", "shutting VM 128 down", "qm set", "qm showcmd", "starting VM 128", "agent"):
         assert re.search(rf"(?m)^\d{{4}}-\d\d-\d\dT[\d:]+Z .*{step}", log), step
     assert (host.root / "root/peerpath").stat().st_mode & 0o77 == 0
 
 
 @pytest.mark.parametrize(
-    "loader",
-    [
-        "systemd-boot",
-        *(pytest.param(f"grub-{way}", marks=pytest.mark.thorough) for way in ("uefi", "bios")),
-    ],
+    "loader", ["systemd-boot", *(pytest.param(f"grub-{way}", marks=pytest.mark.thorough) for way in ("uefi", "bios"))]
 )
 def test_pages_are_reserved_in_the_file_of_the_right_loader(loader: str, tmp_path: Path) -> None:
     """P4: the host's command line first, the VM after the reboot, and all of it back again."""

@@ -42,56 +42,10 @@ FIELDS = (
     *("scsi0", "efidisk0", "description", "tags", "smbios1", "boot", "hookscript"),
 )
 FRAGMENTS = (
-    *(
-        "$(touch canary)",
-        "`touch canary`",
-        "';touch canary;'",
-        '";touch canary;"',
-        ";touch${IFS}canary",
-    ),
-    *(
-        "|",
-        "&",
-        "&&",
-        ">",
-        "<",
-        "*",
-        "?",
-        "\\",
-        "\\'",
-        "'",
-        '"',
-        "$IFS",
-        "${x}",
-        "$((1))",
-        "#",
-        "!",
-        "~",
-    ),
-    *(
-        "{",
-        "}",
-        "\n",
-        "\r",
-        "\t",
-        "\0",
-        "\x1b[2J",
-        "\x7f",
-        "é",
-        "’",
-        "＄",
-        "\u2028",
-        " -- ",
-        " --yes",
-    ),
-    *(
-        " -set device.hostpci0.x-nv-gpudirect-clique=0",
-        ",pcie=1",
-        ",mapping=a",
-        ";0000:02:00.0",
-        "EOF",
-        "%s",
-    ),
+    *("$(touch canary)", "`touch canary`", "';touch canary;'", '";touch canary;"', ";touch${IFS}canary"),
+    *("|", "&", "&&", ">", "<", "*", "?", "\\", "\\'", "'", '"', "$IFS", "${x}", "$((1))", "#", "!", "~"),
+    *("{", "}", "\n", "\r", "\t", "\0", "\x1b[2J", "\x7f", "é", "’", "＄", "\u2028", " -- ", " --yes"),
+    *(" -set device.hostpci0.x-nv-gpudirect-clique=0", ",pcie=1", ",mapping=a", ";0000:02:00.0", "EOF", "%s"),
 )
 SHAPES = (
     "mapping=pro6000{},pcie=0",
@@ -118,8 +72,7 @@ TITLE = re.compile(r"^# Peerpath P\d \w+, VM 128: [A-Za-z0-9, ]+\.$", re.M)
 VALUE = re.compile(r"^[a-z_]+(?:_\d+)?='.*'$", re.M)
 KEYED = re.compile(r'^  "\$1" [a-z]+\d* "\$was_\d+" "\$new_\d+"$', re.M)
 SETS = re.compile(
-    r'^(?:  qm set "\$vmid"| {4})(?: ?--[a-z]+\d* "\$new_\d+"| --delete [a-z0-9,]+)(?: \\| </dev/null)$',
-    re.M,
+    r'^(?:  qm set "\$vmid"| {4})(?: ?--[a-z]+\d* "\$new_\d+"| --delete [a-z0-9,]+)(?: \\| </dev/null)$', re.M
 )
 
 
@@ -232,11 +185,7 @@ def test_hostile_args_stay_a_value_when_the_script_runs(args: str, tmp_path: Pat
     host = PveHost(tmp_path / "host", f"{KPRO6}args: {args}\n")
     host.start()
     before, scripts = host.values, scripts_of(known_of(host), "P2")
-    for text, words in (
-        (scripts[Do.APPLY], ["--yes"]),
-        (scripts[Do.VERIFY], []),
-        (scripts[Do.ROLLBACK], ["--yes"]),
-    ):
+    for text, words in ((scripts[Do.APPLY], ["--yes"]), (scripts[Do.VERIFY], []), (scripts[Do.ROLLBACK], ["--yes"])):
         ran = host.run(text, *words)
         assert ran.code == 0, ran.said
     assert host.values == before

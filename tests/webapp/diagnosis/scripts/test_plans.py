@@ -103,22 +103,14 @@ def test_kvm_is_shown_again() -> None:
 def test_what_cannot_be_addressed_is_refused() -> None:
     with pytest.raises(ScriptError, match="its own hostpci entry"):
         made("P2", vm(hostpci0="0000:01:00.0;0000:01:00.1"))
-    whole_device = PCI_MAPPINGS.known(
-        (PciMapping("pro6000", "kpro6", "0000:01:00", "10de:2bb5"),), lines=(1,)
-    )
+    whole_device = PCI_MAPPINGS.known((PciMapping("pro6000", "kpro6", "0000:01:00", "10de:2bb5"),), lines=(1,))
     with pytest.raises(ScriptError, match="names whole devices"):
         made("P2", vm(), whole_device)
 
 
 def test_the_window_comes_after_the_address_bits() -> None:
-    failures = BAR_FAILURES.known(
-        (BarFailure("0000:03:00.0", 1, "BAR 1: can't assign; no space"),), lines=(1,)
-    )
-    short: list[Reading[Any]] = [
-        failures,
-        GPU_COUNT_SMI.known(2, lines=(1,)),
-        GPU_COUNT_PCI.known(8, lines=(1,)),
-    ]
+    failures = BAR_FAILURES.known((BarFailure("0000:03:00.0", 1, "BAR 1: can't assign; no space"),), lines=(1,))
+    short: list[Reading[Any]] = [failures, GPU_COUNT_SMI.known(2, lines=(1,)), GPU_COUNT_PCI.known(8, lines=(1,))]
     first = made("P2", vm(cpu="kvm64"), *short)
     assert "pci-hole64-size" not in first.text
     assert "address bits come first" in " ".join(first.left_out)
@@ -206,7 +198,7 @@ def test_p2p_that_is_switched_off_by_a_variable_is_switched_on() -> None:
 def test_outside_proxmox_there_are_texts() -> None:
     guest = diagnose(facts_of(*kvm_guest()))
     assert {one.id for one in clique_instructions(guest)} == {
-        *("libvirt", "libvirt-commandline", "qemu", "cloud-hypervisor", "incus"),
+        *("libvirt", "libvirt-commandline", "qemu", "cloud-hypervisor", "incus")
     }
     domain = VMS.known((Vm(name="gpu", machine="pc-q35-9.2"),), lines=(1,))
     found = clique_instructions(diagnose(facts_of(*kvm_guest(), domain)))

@@ -49,11 +49,7 @@ def with_host(scenario: Scenario) -> Facts:
     known = [vm for item in scenario.items for vm in _vms(item)]
     vms = [_whole(vm) for vm in known] or [FOUNDING]
     others = [item for item in scenario.items if not _vms(item)]
-    host: list[Reading[Any]] = [
-        VMS.known(tuple(vms), lines=(1,)),
-        NODES,
-        BOOT_LOADER.known(BootLoader.GRUB_UEFI),
-    ]
+    host: list[Reading[Any]] = [VMS.known(tuple(vms), lines=(1,)), NODES, BOOT_LOADER.known(BootLoader.GRUB_UEFI)]
     return Facts.of([*others, *sourced(*host, epoch=1)])
 
 
@@ -63,9 +59,7 @@ def _vms(item: Sourced) -> tuple[Vm, ...]:
 
 def _whole(vm: Vm) -> Vm:
     """The scenario's VM with the lines that its devices would stand on."""
-    slots = {
-        f"hostpci{d.slot}": "mapping=gpus" + (",x-vga=1" if d.x_vga else "") for d in vm.hostpci
-    }
+    slots = {f"hostpci{d.slot}": "mapping=gpus" + (",x-vga=1" if d.x_vga else "") for d in vm.hostpci}
     given = {"args": vm.args, "cpu": vm.cpu, "machine": vm.machine}
     more = {key: value for key, value in given.items() if value}
     return replace(vm, config={**vm.config, "memory": "442368", **slots, **more})
@@ -100,9 +94,7 @@ def test_a_refusal_is_a_sentence(everything: Everything) -> None:
         assert re.fullmatch(r"[A-Z][^\n]{20,}[.`]", str(error)), str(error)
 
 
-def test_each_is_clean_for_shellcheck_dash_and_busybox(
-    everything: Everything, tmp_path: Path
-) -> None:
+def test_each_is_clean_for_shellcheck_dash_and_busybox(everything: Everything, tmp_path: Path) -> None:
     texts = {s.text for _, _, found in everything for s in scripts(found)}
     assert len(texts) > 40
     files = []
@@ -124,10 +116,7 @@ def test_what_is_useless_or_harmful_is_never_written(everything: Everything) -> 
     for name, _, found in everything:
         for script in scripts(found):
             for line in script.text.splitlines():
-                assert not (re.match(r"(new|value)_\d+=", line) and NEVER.search(line)), (
-                    name,
-                    line,
-                )
+                assert not (re.match(r"(new|value)_\d+=", line) and NEVER.search(line)), (name, line)
 
 
 def test_a_clique_is_written_only_where_it_is_advised(everything: Everything) -> None:
@@ -166,13 +155,7 @@ def test_the_founding_case_gets_its_clique_and_its_rollback() -> None:
 def test_every_option_has_a_place_in_a_script_or_is_done_by_hand() -> None:
     """An option nobody thought of here is not left out by accident."""
     by_hand = {
-        *(
-            "engine_profile",
-            "moe_backend",
-            "attention_backend",
-            "speculative_decoding",
-            "nccl_sweep",
-        ),
+        *("engine_profile", "moe_backend", "attention_backend", "speculative_decoding", "nccl_sweep"),
         *("cuda_toolkit_upgrade", "tp4_pp2", "tp_subset", "expert_parallel", "dp_attention"),
         *("pci_realloc", "cpu_affinity", "host_governor", "clear_acs_on_switch", "disable_mig"),
         *("fabric_manager", "fix_link", "bare_metal_test", "bare_metal", "lxc", "switch_board"),

@@ -38,7 +38,5 @@ class Command(BaseCommand):
             self.stderr.write(f"{session.pk} {session.title}: {problem}")
         events = sum(session.events.count() for session in sessions)
         if found:
-            raise CommandError(
-                f"{len(found)} of {len(sessions)} sessions were altered.", returncode=1
-            )
+            raise CommandError(f"{len(found)} of {len(sessions)} sessions were altered.", returncode=1)
         self.stdout.write(f"{events} events of {len(sessions)} sessions: every chain is whole.")

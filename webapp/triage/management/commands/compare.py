@@ -29,9 +29,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         facts = Facts.of(
-            item
-            for epoch, name in enumerate(("before", "after"))
-            for item in _results(options[name], epoch)
+            item for epoch, name in enumerate(("before", "after")) for item in _results(options[name], epoch)
         )
         found = next(iter(verified(facts, Pick(0), Pick(1), frozenset())), None)
         if found is None:
@@ -69,9 +67,7 @@ def as_text(found: Comparison, gate: Comparability) -> str:
         lines.append(found.excluded)
     lines.append(f"runs: {found.runs[0]} before, {found.runs[1]} after")
     if found.runs_needed and found.outcome == Outcome.CANNOT_TELL:
-        lines.append(
-            f"{found.runs_needed} runs of each would show a change of {MARGIN * 100:.0f} %"
-        )
+        lines.append(f"{found.runs_needed} runs of each would show a change of {MARGIN * 100:.0f} %")
     for effect in found.effects:
         interval = f" ({effect.low:.2f} to {effect.high:.2f})" if effect.low and effect.high else ""
         seen = effect.minimum_detectable

@@ -32,22 +32,16 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "source", nargs="*", default=[], metavar="SOURCE", help="one or more of those above"
-        )
+        parser.add_argument("source", nargs="*", default=[], metavar="SOURCE", help="one or more of those above")
         parser.add_argument("--role", choices=["guest", "host"], help="whose outputs these are")
         parser.add_argument("--vmid", type=int, help="the VM under diagnosis")
-        parser.add_argument(
-            "--workload", type=Path, metavar="FILE.toml", help="model, speed and goal"
-        )
+        parser.add_argument("--workload", type=Path, metavar="FILE.toml", help="model, speed and goal")
         parser.add_argument("--identity", type=Path, metavar="FILE", help="private key for ssh://")
         parser.add_argument("--known-hosts", type=Path, metavar="FILE", help="host keys to trust")
         parser.add_argument("--json", action="store_true", help="print peerpath.diagnosis/1")
         parser.add_argument("--save", action="store_true", help="keep it as a session")
         parser.add_argument(
-            "--redact",
-            action="store_true",
-            help="hide names, addresses and serials in what is printed and kept",
+            "--redact", action="store_true", help="hide names, addresses and serials in what is printed and kept"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -70,11 +64,7 @@ class Command(BaseCommand):
         except ValueError as error:
             self._stop(USAGE, f"The workload cannot be used: {error}")
         unrecognised = collected.unrecognised()
-        shown = (
-            as_json(result, unrecognised)
-            if options["json"]
-            else as_text(result, unrecognised, collected.names())
-        )
+        shown = as_json(result, unrecognised) if options["json"] else as_text(result, unrecognised, collected.names())
         self.stdout.write(shown)
         if options["save"]:
             self.stderr.write(save_as_session(collected, vmid=options["vmid"], role=role))

@@ -23,9 +23,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--older-than", type=int, required=True, metavar="DAYS", help="what came before that"
-        )
+        parser.add_argument("--older-than", type=int, required=True, metavar="DAYS", help="what came before that")
         parser.add_argument("--session", type=UUID, metavar="ID", help="of this session alone")
         parser.add_argument("--dry-run", action="store_true", help="only say what would go")
         parser.add_argument(
@@ -34,9 +32,7 @@ class Command(BaseCommand):
             help="PostgreSQL: give the space back to the disk; locks the tables meanwhile",
         )
 
-    def handle(
-        self, *, older_than: int, session: UUID | None, dry_run: bool, full: bool, **_: Any
-    ) -> None:
+    def handle(self, *, older_than: int, session: UUID | None, dry_run: bool, full: bool, **_: Any) -> None:
         if not 0 <= older_than <= 36_500:
             raise CommandError("DAYS is a number from 0 to 36500.", returncode=2)
         only = DiagnosisSession.objects.filter(pk=session).first() if session else None
@@ -46,9 +42,7 @@ class Command(BaseCommand):
         done: list[Purged] = []
         for one in purge(now - timedelta(days=older_than), only=only, dry_run=dry_run):
             done.append(one)
-            self.stdout.write(
-                f"{one.session.pk} {one.session.title}: {one.evidence} outputs, {one.size_bytes:,} bytes"
-            )
+            self.stdout.write(f"{one.session.pk} {one.session.title}: {one.evidence} outputs, {one.size_bytes:,} bytes")
         if not dry_run:
             Session.objects.filter(expire_date__lt=now).delete()
             give_back(whole=full)

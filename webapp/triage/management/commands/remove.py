@@ -19,9 +19,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "session", type=UUID, metavar="SESSION", help="its id, as in its address"
-        )
+        parser.add_argument("session", type=UUID, metavar="SESSION", help="its id, as in its address")
         parser.add_argument("--yes", action="store_true", help="do it")
         parser.add_argument(
             "--full",
@@ -42,9 +40,7 @@ class Command(BaseCommand):
         except UnderWayError as error:
             raise CommandError(f"Nothing was removed. {error}") from error
         except LostError as error:
-            raise CommandError(
-                f"{error} Its outputs here are gone; ask again for the rest."
-            ) from error
+            raise CommandError(f"{error} Its outputs here are gone; ask again for the rest.") from error
         give_back(whole=full)
         self.stdout.write(f"Removed: {said}")
 

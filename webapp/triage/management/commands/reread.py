@@ -55,17 +55,10 @@ def _as_json(done: tuple[SessionReread, ...]) -> str:
             "read": one.read,
             "changed": list(one.changed),
             "facts": [
-                {
-                    "id": f.fact_id,
-                    "before": f.before,
-                    "after": f.after,
-                    "value_changed": f.value_changed,
-                }
+                {"id": f.fact_id, "before": f.before, "after": f.after, "value_changed": f.value_changed}
                 for f in one.facts
             ],
-            "verdicts": [
-                {"id": v.hypothesis, "before": v.before, "after": v.after} for v in one.verdicts
-            ],
+            "verdicts": [{"id": v.hypothesis, "before": v.before, "after": v.after} for v in one.verdicts],
         }
         for one in done
     ]

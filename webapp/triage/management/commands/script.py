@@ -28,22 +28,14 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("role", choices=["guest", "host"], help="the machine it is for")
-        parser.add_argument(
-            "what", nargs="?", choices=["collect"], default="collect", help="ask, change nothing"
-        )
+        parser.add_argument("what", nargs="?", choices=["collect"], default="collect", help="ask, change nothing")
         parser.add_argument("--vmid", type=int, metavar="N", help="the VM under diagnosis")
-        parser.add_argument(
-            "--probe", action="append", metavar="ID", help="only this probe; may be given again"
-        )
+        parser.add_argument("--probe", action="append", metavar="ID", help="only this probe; may be given again")
         parser.add_argument("--nccl-log", metavar="PATH", help="also read this NCCL log (guest)")
         parser.add_argument("--phase", choices=list(PHASES), help="a script for this phase")
-        parser.add_argument(
-            "--do", choices=[do.value for do in Do], help="what it does: dry run first"
-        )
+        parser.add_argument("--do", choices=[do.value for do in Do], help="what it does: dry run first")
         known = parser.add_mutually_exclusive_group()
-        known.add_argument(
-            "--from", nargs="+", dest="sources", metavar="SOURCE", help="as for diagnose"
-        )
+        known.add_argument("--from", nargs="+", dest="sources", metavar="SOURCE", help="as for diagnose")
         known.add_argument("--session", metavar="ID", help="a session that is stored here")
 
     def handle(self, *args: Any, **options: Any) -> None:
