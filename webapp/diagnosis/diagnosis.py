@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from webapp.diagnosis import contradictions, corrections
+from webapp.diagnosis.answer import headline, summary
 from webapp.diagnosis.bound import bounds
 from webapp.diagnosis.case import (
     Advice,
@@ -22,7 +23,6 @@ from webapp.diagnosis.case import (
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.findings import findings
-from webapp.diagnosis.headline import headline, summary
 from webapp.diagnosis.ladder import judge_ladder
 from webapp.diagnosis.layouts import layouts
 from webapp.diagnosis.matching import with_vm

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from agents.facts.gpu import FABRIC
 from agents.facts.p2p import P2P_NVLINK, P2P_READ, TOPOLOGY
 from agents.facts.workload import PARALLELISM
 from webapp.diagnosis.case import Gate, GateState, Path
+from webapp.diagnosis.catalogue import all_rungs
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.gates import collective, delivered, driver, fabric, granted, mapped, used, worth
 from webapp.diagnosis.pairs import gpu_count, gpu_count_refs, has_nvlink, pairs
-
-Judge = Callable[[Facts, Path], Gate]
+from webapp.diagnosis.rung import Rung
 
 _JUDGED = frozenset({GateState.PASS, GateState.FAIL})
-_OUTLIVES = frozenset({fabric.GATE, driver.GATE, worth.GATE})
-"""The hardware stays, the driver's answer is the newest by itself, and an A/B spans a change."""
-
-GATES: dict[str, Judge] = {
-    module.GATE: module.judge for module in (fabric, mapped, granted, driver, delivered, collective, used, worth)
-}
 
 
 def judge_ladder(facts: Facts) -> tuple[Gate, ...]:
@@ -34,14 +26,14 @@ def judge_ladder(facts: Facts) -> tuple[Gate, ...]:
 def _on_path(facts: Facts, path: Path) -> list[Gate]:
     reason, refs = _not_applicable(facts, path)
     if reason:
-        return [Gate(name, path, GateState.NOT_APPLICABLE, reason, refs) for name in GATES]
-    return [_unless_stale(facts, judge(facts, path)) for judge in GATES.values()]
+        return [Gate(rung.id, path, GateState.NOT_APPLICABLE, reason, refs) for rung in all_rungs()]
+    return [_unless_stale(facts, rung, rung.judge(facts, path)) for rung in all_rungs()]
 
 
-def _unless_stale(facts: Facts, gate: Gate) -> Gate:
+def _unless_stale(facts: Facts, rung: Rung, gate: Gate) -> Gate:
     """A verdict from before a change that turned the driver's answer is none any more."""
     now = facts.best(P2P_READ)
-    if gate.gate in _OUTLIVES or gate.state not in _JUDGED or now is None:
+    if rung.outlives_changes or gate.state not in _JUDGED or now is None:
         return gate
     epochs = {s.source: s.epoch for found in facts.readings.values() for s in found}
     taken = max((epochs.get(ref.source, now.epoch) for ref in gate.evidence), default=now.epoch)

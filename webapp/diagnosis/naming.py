@@ -4,14 +4,12 @@ restarts, and the fields of the first step."""
 from __future__ import annotations
 
 import re
-from functools import cache
 
 from agents.benchmark import all_benchmarks
 from agents.facts import all_facts
 from agents.probes import all_probes
 from webapp.diagnosis.case import Actor, Path, Restart
-from webapp.diagnosis.catalogue import all_hypotheses
-from webapp.diagnosis.ladder import GATES
+from webapp.diagnosis.catalogue import all_hypotheses, all_rungs, listed
 
 # Labels of the first step's form, by fact and field; a test holds them to the form's own.
 FIELDS = {
@@ -85,7 +83,7 @@ def field_of(name: str) -> str:
     return field[1].removeprefix("user.").replace(": ", "__")
 
 
-@cache
+@listed
 def _titles() -> dict[str, str]:
     found = {fact.id: fact.title for fact in all_facts().values()}
     found |= {probe.id: probe.title for probe in all_probes().values()}
@@ -93,4 +91,4 @@ def _titles() -> dict[str, str]:
     found |= {h.id: h.claim.rstrip(".") for h in all_hypotheses()}
     # Its title is a question, which a list of what to do cannot hold.
     found["bench.delivery"] = "a check of the bytes by the GPU that receives them"
-    return found | {gate: f"the gate “{gate}”" for gate in GATES}
+    return found | {rung.id: f"the gate “{rung.id}”" for rung in all_rungs()}

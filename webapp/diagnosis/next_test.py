@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from agents.facts.bench import ALLREDUCE, COPY, DELIVERY, PROFILE, Timing
 from agents.facts.gpu import CLIQUE_CAPABILITY, GPU_COUNT_PCI, GPU_COUNT_SMI
@@ -11,10 +12,12 @@ from agents.facts.nccl import NCCL_TRANSPORTS
 from agents.facts.p2p import P2P_READ, P2P_WRITE
 from agents.facts.vm import VM_QEMU_ARGS
 from webapp.diagnosis.case import Actor, Case, GateState, NextTest, Restart, VerdictKind
+from webapp.diagnosis.catalogue import all_hypotheses, all_rungs
 from webapp.diagnosis.copy_curve import copy_curve
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.ground import Ground, ground, rented_from
 from webapp.diagnosis.hypotheses.hang import SPINNING_POWER
+from webapp.diagnosis.hypothesis import Severity
 from webapp.diagnosis.load import load
 from webapp.diagnosis.pairs import gpu_count
 
@@ -25,32 +28,64 @@ RESTART_MINUTES = {Restart.NONE: 0, Restart.ENGINE: 10, Restart.GUEST: 20, Resta
 ASKING_MINUTES = 15
 
 
+class Place(StrEnum):
+    """Where a test is made, or its output given. diagnosis: nowhere by itself; its line says how."""
+
+    MEASUREMENTS = "measurements"
+    GUEST = "guest"
+    HOST = "host"
+    TRIAL = "trial"
+    DIAGNOSIS = "diagnosis"
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """weight: how much a verdict of this test is worth against a gate's (1). useful: whether it is
-    still open and can be done."""
+    """useful: whether it is still open and can be done. plain: what it does, for somebody who does not know
+    the field's words, after "should". weight: how much a verdict of this test is worth against a gate's (1).
+    benchmark: the id of the one that it runs, which is among the measurements; "" for none."""
 
     test: NextTest
     useful: Callable[[Case], bool]
+    plain: str
     weight: float = 1.0
+    place: Place = Place.DIAGNOSIS
+    benchmark: str = ""
 
 
 def next_tests(case: Case) -> tuple[NextTest, ...]:
     """At most three, the one that could decide most a minute first; `decides` holds what is open."""
-    found: list[tuple[float, NextTest]] = []
+    rated: list[tuple[float, NextTest]] = []
     for candidate in CANDIDATES:
-        open_ = tuple(name for name in candidate.test.decides if _is_open(case, name))
+        open_ = tuple(name for name in _could_decide(candidate.test.id) if _is_open(case, name))
         if open_ and candidate.useful(case):
             cost = cost_minutes(candidate.test)
-            found.append((candidate.weight * len(open_) / cost, replace(candidate.test, decides=open_)))
-    found.sort(key=lambda item: -item[0])
-    return tuple(test for _, test in found[:WANTED])
+            rated.append((candidate.weight * len(open_) / cost, replace(candidate.test, decides=open_)))
+    rated.sort(key=lambda item: -item[0])
+    return tuple(test for _, test in rated[:WANTED])
+
+
+def _could_decide(test_id: str) -> tuple[str, ...]:
+    """Ids of gates from the foot of the ladder, then of hypotheses by rank."""
+    gates = (rung.id for rung in all_rungs() if test_id in rung.decided_by)
+    ranked = sorted(all_hypotheses(), key=lambda hypothesis: hypothesis.rank)
+    return (*gates, *(hypothesis.id for hypothesis in ranked if test_id in hypothesis.decided_by))
+
+
+def candidate_of(test_id: str) -> Candidate | None:
+    """None for one that is not proposed any more."""
+    return next((candidate for candidate in CANDIDATES if candidate.test.id == test_id), None)
 
 
 def title_of(test_id: str) -> str:
     """What people read in place of its id; the id of one that is not proposed any more."""
-    titles = {candidate.test.id: candidate.test.title for candidate in CANDIDATES}
-    return titles.get(test_id, test_id)
+    candidate = candidate_of(test_id)
+    return candidate.test.title if candidate else test_id
+
+
+def plain_of(test: NextTest) -> str:
+    """What it does in plain words, after "should"."""
+    candidate = candidate_of(test.id)
+    return candidate.plain if candidate else test.how
 
 
 def cost_minutes(test: NextTest) -> int:
@@ -93,7 +128,7 @@ def _several_gpus(case: Case) -> bool:
 
 def _serving(case: Case) -> bool:
     """An engine that hangs, loses data or misses GPUs has no step that is worth a profile."""
-    broken = ("hang", "false_p2p_grant", "gpu_lost")
+    broken = (h.id for h in all_hypotheses() if h.severity is Severity.BROKEN)
     runs = not any(case.verdict(name) is VerdictKind.SUPPORTED for name in broken)
     return runs and gpu_count(case.facts) != 0
 
@@ -135,15 +170,9 @@ def _allowed_but_unchecked(case: Case) -> bool:
 
 
 def _test(
-    name: str,
-    title: str,
-    decides: str,
-    minutes: int,
-    how: str,
-    restart: Restart = Restart.NONE,
-    actor: Actor = Actor.OPERATOR,
+    name: str, title: str, minutes: int, how: str, restart: Restart = Restart.NONE, actor: Actor = Actor.OPERATOR
 ) -> NextTest:
-    return NextTest(name, title, tuple(decides.split()), minutes, restart, actor, how)
+    return NextTest(name, title, (), minutes, restart, actor, how)
 
 
 CANDIDATES = (
@@ -151,8 +180,6 @@ CANDIDATES = (
         _test(
             "engine_profile",
             "Profile the engine",
-            "launch_bound compute_bound memory_bandwidth_bound communication_latency_bound "
-            "communication_bandwidth_bound",
             10,
             "Record about 20 decode steps while the engine runs and is otherwise idle: the profile sends its "
             "own requests and takes about a minute, "
@@ -161,137 +188,153 @@ CANDIDATES = (
         _no_profile,
         # It splits the whole step, where the others settle one part.
         weight=2.0,
+        plain="record where the serving software spends its time",
+        place=Place.MEASUREMENTS,
+        benchmark="bench.engine_profile",
     ),
     Candidate(
         _test(
             "p2p_matrix",
             "Ask the driver about peer access",
-            "driver p2p_denied_no_clique p2p_denied_other",
             5,
             "`nvidia-smi topo -p2p r` and `topo -p2p w`, with `systemd-detect-virt` and `nvidia-smi -q`",
         ),
         lambda case: _several_gpus(case) and _not_read(case.facts) and not _refused(case),
+        plain="ask the driver whether the GPUs may reach each other",
+        place=Place.GUEST,
     ),
     Candidate(
         _test(
             "copy_sweep",
             "Time copies between two GPUs",
-            "communication_latency_bound communication_bandwidth_bound",
             10,
             "Time copies between two GPUs from 12 KiB to 64 MiB, device-timed, with the controls",
         ),
         _no_copies,
+        plain="time copies between two GPUs",
+        place=Place.MEASUREMENTS,
+        benchmark="bench.copy",
     ),
     Candidate(
         _test(
             "nccl_log",
             "Read NCCL’s log",
-            "used nccl_on_network communication_latency_bound",
             5,
             "Start the engine once with `NCCL_DEBUG=INFO` and keep the log",
             Restart.ENGINE,
         ),
         lambda case: _several_gpus(case) and case.facts.value(NCCL_TRANSPORTS) is None,
+        plain="read from the software’s own log how the GPUs talk to each other",
+        place=Place.GUEST,
     ),
     Candidate(
         _test(
             "clique_capability",
             "Look for the clique in the guest",
-            "granted",
             5,
             "`sudo lspci -vv` of the GPUs in the guest: is there a capability at [c8] or [d4]?",
         ),
         lambda case: _in_kvm(case) and case.facts.value(CLIQUE_CAPABILITY) is None,
+        plain="look in the virtual machine whether direct access is permitted",
+        place=Place.GUEST,
     ),
     Candidate(
         _test(
             "all_reduce_graph",
             "Time all-reduces in a CUDA graph",
-            "communication_latency_bound communication_bandwidth_bound",
             15,
             "`all_reduce_perf -g N -b 4K -e 1M -f 2 -G 20` for all N GPUs, while the engine is stopped",
             Restart.ENGINE,
         ),
         _no_device_timing,
+        plain="time the exchanges between all the GPUs",
+        place=Place.MEASUREMENTS,
+        benchmark="bench.allreduce",
     ),
     Candidate(
         _test(
             "running_qemu_line",
             "Read the running QEMU command line",
-            "granted mapped",
             5,
             "The running QEMU command line (`/proc/PID/cmdline`) and the log of the VM’s last start",
             actor=Actor.HOST_ADMIN,
         ),
         _vm_line_unread,
+        plain="look on the host how the virtual machine was started",
+        place=Place.HOST,
     ),
     Candidate(
         _test(
             "delivery_check",
             "Check that the bytes arrive",
-            "delivered collective false_p2p_grant",
             10,
             "Write a pattern to each GPU and read it back there; then `all_reduce_perf -g N -c 1`",
             Restart.ENGINE,
         ),
         _allowed_but_unchecked,
         weight=2.0,
+        plain="check that data sent from one GPU to another arrives",
+        place=Place.MEASUREMENTS,
+        benchmark="bench.delivery",
     ),
     Candidate(
         _test(
             "a_b",
             "Measure the workload with and without P2P",
-            "worth",
             30,
             "Three runs of the workload each with P2P and with `NCCL_P2P_DISABLE=1`, in turn",
             Restart.ENGINE,
         ),
         lambda case: _in_use(case) and _serving(case),
+        plain="measure the speed several times with and without direct access",
+        place=Place.TRIAL,
     ),
     Candidate(
         _test(
             "stack_dump",
             "See where the engine stands still",
-            "hang used collective",
             5,
             "`py-spy dump` of every rank’s process, and the NCCL log of the run that stands still",
         ),
         _may_hang,
         weight=2.0,
+        plain="record where the software stands still",
     ),
     Candidate(
         _test(
             "gpu_count",
             "Count the GPUs",
-            "gpu_lost bar_space_shortage",
             5,
             "`lspci -d 10de:` and `nvidia-smi -L` beside each other, with the kernel log of the boot",
         ),
         _counts_unread,
         # Nothing points to it: it only closes a question.
         weight=0.2,
+        plain="count the GPUs that the machine has and the driver uses",
+        place=Place.GUEST,
     ),
     Candidate(
         _test(
             "telemetry",
             "Watch power, clocks and links",
-            "power_or_thermal_limit pcie_link_degraded",
             5,
             "Watch power, clocks and links for a minute under the usual load (`nvidia-smi dmon`)",
         ),
         _serving,
         weight=0.2,
+        plain="watch power, clocks and connections of the GPUs under load",
+        place=Place.GUEST,
     ),
     Candidate(
         _test(
             "bare_metal_test",
             "Test the hardware without its VM",
-            "fabric",
             60,
             "Boot once from a live medium: `topo -p2p`, and one copy checked by its destination",
             Restart.HOST,
             Actor.HOST_ADMIN,
         ),
         _own_host,
+        plain="start the machine once without its virtual machine and test the hardware",
     ),
 )

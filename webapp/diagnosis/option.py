@@ -17,6 +17,7 @@ class Option:
     changes: ids of the facts that are meant to differ once it is carried out. p2p_after: what the driver
     then answers; None: as before, or not predicted where "guest.p2p_read" is among `changes`.
     by_hand: what to type where no script does it, code in backticks.
+    scripted: the script of its phase carries it out; every other option is done by hand.
     """
 
     module: str
@@ -31,6 +32,7 @@ class Option:
     changes: tuple[str, ...] = ()
     p2p_after: P2pCode | None = None
     by_hand: str = ""
+    scripted: bool = False
 
     @property
     def id(self) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from webapp.diagnosis.answer import headline
 from webapp.diagnosis.diagnosis import judge
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.headline import headline
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.option import Option
 from webapp.diagnosis.phases import PHASES
-from webapp.diagnosis.scripts import ROLES, SCRIPTED, Do, PhaseScript, ScriptError, phase_script
+from webapp.diagnosis.scripts import ROLES, Do, PhaseScript, ScriptError, phase_script
 
 _WORTH_IT = {OptionStatus.RECOMMENDED, OptionStatus.POSSIBLE}
 
@@ -115,7 +115,7 @@ def _phase(found: Diagnosis, name: str, vmid: int | None, role: View) -> Phase:
 def _gives_up(found: Diagnosis, name: str) -> Iterator[str]:
     """A script carries out what is recommended."""
     for option in all_options():
-        scripted = option.phase == name and option.id in SCRIPTED
+        scripted = option.phase == name and option.scripted
         advised = found.advice[option.id].status is OptionStatus.RECOMMENDED
         if scripted and advised and option.isolation_cost != "none":
             yield option.isolation_cost
@@ -125,6 +125,6 @@ def _by_hand(found: Diagnosis, name: str) -> tuple[tuple[Option, Advice], ...]:
     worth = [
         (option, found.advice[option.id])
         for option in all_options()
-        if option.phase == name and option.id not in SCRIPTED and found.advice[option.id].status in _WORTH_IT
+        if option.phase == name and not option.scripted and found.advice[option.id].status in _WORTH_IT
     ]
     return tuple(sorted(worth, key=lambda one: one[1].status is not OptionStatus.RECOMMENDED))

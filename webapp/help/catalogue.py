@@ -13,9 +13,8 @@ from agents.collector import PreviewLine, preview
 from agents.facts import View, all_facts
 from agents.probe import Probe
 from agents.probes import all_probes
-from webapp.diagnosis.catalogue import all_hypotheses, all_options
+from webapp.diagnosis.catalogue import all_hypotheses, all_options, all_rungs, listed
 from webapp.diagnosis.contradictions import all_rules
-from webapp.diagnosis.ladder import GATES
 from webapp.diagnosis.option import Option
 from webapp.diagnosis.phases import PHASES
 from webapp.diagnosis.provenance import Provenance, provenance
@@ -85,24 +84,24 @@ def benchmarks() -> tuple[ListedBenchmark, ...]:
     return tuple(sorted(found, key=lambda listed: not listed.benchmark.can_run))
 
 
-@cache
+@listed
 def gates() -> tuple[ListedRule, ...]:
-    return tuple(_rule("gates", gate, gate) for gate in GATES)
+    return tuple(_rule("gates", rung.id, rung.id) for rung in all_rungs())
 
 
-@cache
+@listed
 def hypotheses() -> tuple[ListedRule, ...]:
     return tuple(
         replace(_rule("hypotheses", h.id, h.claim.rstrip(".")), refuted_by=h.refuted_by) for h in all_hypotheses()
     )
 
 
-@cache
+@listed
 def contradictions() -> tuple[ListedRule, ...]:
     return tuple(_rule("contradictions", rule.id, rule.title) for rule in all_rules())
 
 
-@cache
+@listed
 def options() -> tuple[tuple[str, str, tuple[ListedOption, ...]], ...]:
     """Phase by phase: its id, what it is, its options."""
     listed = [_option(option) for option in all_options()]

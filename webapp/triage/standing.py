@@ -11,6 +11,7 @@ from agents.facts.bench import PROFILE
 from webapp.diagnosis.case import Actor, NextTest, Restart
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.naming import ACTORS, RESTARTS
+from webapp.diagnosis.next_test import Place, candidate_of
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.progress import Progress
 
@@ -124,27 +125,23 @@ def _decided(session: DiagnosisSession, progress: Progress) -> Next | None:
     return Next(text.format(number=number), actor, url)
 
 
-# Where a test is made or its output given: the page and the spot on it.
-PLACES = {
-    "engine_profile": ("triage:path", "bench.engine_profile"),
-    "copy_sweep": ("triage:path", "bench.copy"),
-    "all_reduce_graph": ("triage:path", "bench.allreduce"),
-    "delivery_check": ("triage:path", "bench.delivery"),
-    "p2p_matrix": ("triage:guest", "look"),
-    "clique_capability": ("triage:guest", "look"),
-    "gpu_count": ("triage:guest", "look"),
-    "nccl_log": ("triage:guest", "look"),
-    "telemetry": ("triage:guest", "look"),
-    "running_qemu_line": ("triage:host", "links"),
-    "a_b": ("review:ab", "plan"),
+# The page of a place, and the spot on it.
+_SPOTS = {
+    Place.MEASUREMENTS: ("triage:path", ""),
+    Place.GUEST: ("triage:guest", "look"),
+    Place.HOST: ("triage:host", "links"),
+    Place.TRIAL: ("review:ab", "plan"),
+    Place.DIAGNOSIS: ("triage:diagnosis", "next"),
 }
 
 
 def place_of(session: DiagnosisSession, test: str) -> str:
     """Where it is made, or its output given; the diagnosis, which says how, for what has no form."""
-    page, spot = PLACES.get(test, ("triage:diagnosis", "next"))
-    opened = f"?measure={spot}" if spot.startswith("bench.") else ""
-    return f"{reverse(page, args=[session.pk])}{opened}#{spot}"
+    candidate = candidate_of(test)
+    page, spot = _SPOTS[candidate.place if candidate else Place.DIAGNOSIS]
+    benchmark = candidate.benchmark if candidate else ""
+    opened = f"?measure={benchmark}" if benchmark else ""
+    return f"{reverse(page, args=[session.pk])}{opened}#{benchmark or spot}"
 
 
 def _test(session: DiagnosisSession, tests: tuple[NextTest, ...]) -> Next:
@@ -158,7 +155,8 @@ def _test(session: DiagnosisSession, tests: tuple[NextTest, ...]) -> Next:
 
 def takes(test: NextTest) -> str:
     """Somebody's minutes, and how long the program itself runs, as its own card says."""
-    benchmark = all_benchmarks().get(PLACES.get(test.id, ("", ""))[1])
+    candidate = candidate_of(test.id)
+    benchmark = all_benchmarks().get(candidate.benchmark) if candidate else None
     if benchmark is None:
         return f"{test.minutes} min"
     return f"{test.minutes} min with preparing, about {benchmark.duration_s} s of it running"

@@ -20,10 +20,10 @@ from tests.webapp.diagnosis.test_scenarios import (
     claims_of,
     texts_of,
 )
+from webapp.diagnosis.answer import top_verdict
 from webapp.diagnosis.case import GateState
 from webapp.diagnosis.claim import Basis
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose
-from webapp.diagnosis.ranking import top_verdict
 
 pytestmark = [needs_corpus, pytest.mark.thorough]
 
@@ -76,7 +76,8 @@ def test_the_first_failing_gate_and_the_top_verdict(case: str) -> None:
     found = result(case)
     gate, verdict, words = EXPECTED[case]
     failed = next((g.gate for g in found.ladder if g.state is GateState.FAIL), "")
-    assert (failed, top_verdict(found.verdicts) or "") == (gate, verdict)
+    top = top_verdict(found.verdicts)
+    assert (failed, top.id if top else "") == (gate, verdict)
     assert words in found.headline
 
 

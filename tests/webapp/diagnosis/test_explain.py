@@ -10,11 +10,11 @@ import pytest
 from agents.facts import all_facts
 from tests.webapp.diagnosis.sample_facts import diagnosed
 from tests.webapp.diagnosis.scenarios import SCENARIOS
-from webapp.diagnosis.catalogue import all_hypotheses, all_options
+from webapp.diagnosis.catalogue import all_hypotheses, all_options, all_rungs
 from webapp.diagnosis.contradictions import all_rules
 from webapp.diagnosis.diagnosis import diagnose
-from webapp.diagnosis.explain import for_an_engineer, provenance
-from webapp.diagnosis.ladder import GATES
+from webapp.diagnosis.provenance import provenance
+from webapp.diagnosis.sections import for_an_engineer
 
 pytestmark = pytest.mark.thorough
 
@@ -43,7 +43,7 @@ def test_a_rule_says_what_it_is_and_where_it_comes_from(name: str) -> None:
 
 
 def test_an_id_alone_finds_its_rule() -> None:
-    ids = [*GATES, *(h.id for h in all_hypotheses()), *(o.id for o in all_options())]
+    ids = [*(rung.id for rung in all_rungs()), *(h.id for h in all_hypotheses()), *(o.id for o in all_options())]
     for name in (*ids, *(rule.id for rule in all_rules())):
         assert provenance(name), name
     one, other = (provenance("options.pcie_without_q35"), provenance("contradictions.pcie_without_q35"))

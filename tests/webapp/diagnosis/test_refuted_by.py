@@ -28,11 +28,10 @@ from tests.webapp.diagnosis.sample_facts import diagnosed
 from tests.webapp.diagnosis.scenarios import SCENARIOS
 from tests.webapp.diagnosis.test_hypotheses_machine import ALL
 from webapp.diagnosis.case import Bound, Verdict, VerdictKind
-from webapp.diagnosis.catalogue import all_hypotheses
+from webapp.diagnosis.catalogue import all_hypotheses, all_rungs
 from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.ladder import GATES
 from webapp.diagnosis.provenance import provenance
 
 QUOTED = re.compile(r"“([^”]+)”")
@@ -60,7 +59,7 @@ def named(hypothesis: Hypothesis) -> set[str]:
 def read(hypothesis: Hypothesis) -> set[str]:
     """Ids of the facts its rule goes by, with those of the gates and of the bound that it asks."""
     code = inspect.getsource(importlib.import_module(hypothesis.module))
-    rules = [f"hypotheses.{hypothesis.id}", *(f"gates.{g}" for g in GATES if f'"{g}"' in code)]
+    rules = [f"hypotheses.{hypothesis.id}", *(f"gates.{rung.id}" for rung in all_rungs() if f'"{rung.id}"' in code)]
     if "case.bounds" in code or "case.single_stream" in code:
         rules += ["bound", "communication", "step_floor"]
     return {fact for rule in rules if (found := provenance(rule)) for fact in found.inputs}

@@ -14,8 +14,9 @@ import pytest
 from tests.webapp.diagnosis.sample_facts import facts_at
 from tests.webapp.diagnosis.scenarios import SCENARIOS
 from webapp.diagnosis.diagnosis import diagnose
-from webapp.diagnosis.explain import for_a_manager, for_an_engineer
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.plain_words import for_a_manager
+from webapp.diagnosis.sections import for_an_engineer
 from webapp.triage.diagnosis_json import as_json
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -20,8 +20,9 @@ from tests.webapp.diagnosis.sample_facts import case_at, diagnosed, facts_at
 from webapp.diagnosis.case import Actor, Bound, GateState, OptionStatus, Restart, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose
-from webapp.diagnosis.explain import for_a_manager, for_an_engineer
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.plain_words import for_a_manager
+from webapp.diagnosis.sections import for_an_engineer
 from webapp.diagnosis.typed import typed
 
 FOLDER = Path(agents.samples.__file__).parent / "kpro6"

@@ -10,7 +10,8 @@ import pytest
 from agents.facts import all_facts
 from tests.webapp.diagnosis.sample_facts import facts_at
 from webapp.diagnosis.diagnosis import diagnose
-from webapp.diagnosis.explain import for_a_manager, for_an_engineer
+from webapp.diagnosis.plain_words import for_a_manager
+from webapp.diagnosis.sections import for_an_engineer
 from webapp.diagnosis.wording import called, given, percent, span
 from webapp.triage.diagnosis_text import as_text
 from webapp.triage.templatetags import show

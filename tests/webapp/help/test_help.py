@@ -21,10 +21,9 @@ from agents.probes import all_probes
 from tests.corpus import MEASUREMENTS
 from webapp.accounts.models import User
 from webapp.diagnosis.case import OptionStatus
-from webapp.diagnosis.catalogue import all_hypotheses, all_options
+from webapp.diagnosis.catalogue import all_hypotheses, all_options, all_rungs
 from webapp.diagnosis.claim import Basis
 from webapp.diagnosis.contradictions import all_rules
-from webapp.diagnosis.ladder import GATES
 from webapp.diagnosis.reference.glossary import GLOSSARY
 from webapp.diagnosis.reference.manuals import MANUALS
 from webapp.diagnosis.reference.timing import ALL_REDUCES, COPIES, SIZE_BYTES
@@ -73,7 +72,7 @@ def test_everything_there_is_has_its_place(browser: Client) -> None:
         "options": {option.id for option in all_options()},
         "rules": {f"hypothesis-{h.id}" for h in all_hypotheses()}
         | {f"contradiction-{rule.id}" for rule in all_rules()},
-        "reasoning": {f"gate-{gate}" for gate in GATES},
+        "reasoning": {f"gate-{rung.id}" for rung in all_rungs()},
         "commands": {command.name.replace(" ", "-") for command in commands()},
     }
     for slug, ids in expected.items():

@@ -10,7 +10,7 @@ from django.utils.html import strip_tags
 
 from webapp.accounts.models import User
 from webapp.diagnosis.catalogue import all_hypotheses
-from webapp.diagnosis.explain import for_a_manager
+from webapp.diagnosis.plain_words import for_a_manager
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession

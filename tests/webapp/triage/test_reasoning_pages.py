@@ -29,11 +29,12 @@ from agents.probes import all_probes
 from tests.webapp.diagnosis.building import facts_of, kvm_guest, matrix
 from webapp.accounts.models import User
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
-from webapp.diagnosis.explain import for_a_manager, for_an_engineer
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.matching import with_vm
 from webapp.diagnosis.pivot import Change, Pivot
+from webapp.diagnosis.plain_words import for_a_manager
 from webapp.diagnosis.reference.glossary import GLOSSARY
+from webapp.diagnosis.sections import for_an_engineer
 from webapp.diagnosis.topology import draw
 from webapp.diagnosis.workload import read_workload
 from webapp.triage import codec

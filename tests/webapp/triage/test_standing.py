@@ -10,13 +10,14 @@ from django.utils import timezone
 
 from agents.facts import View
 from webapp.accounts.models import User
+from webapp.diagnosis.next_test import CANDIDATES, Place
 from webapp.review.models import Decision
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.intake import take_text
 from webapp.triage.models import DiagnosisSession, Run, StoredReading, Target
 from webapp.triage.progress import progress_of
 from webapp.triage.samples import open_sample
-from webapp.triage.standing import PLACES, Standing, next_in_list, place_of, standing
+from webapp.triage.standing import Standing, next_in_list, place_of, standing
 from webapp.triage.templatetags.times import ago
 
 pytestmark = pytest.mark.django_db
@@ -69,11 +70,13 @@ def test_a_proposal_that_waits_keeps_nobody_from_measuring(alice: User) -> None:
     assert stands(session).next == before
 
 
-@pytest.mark.parametrize("page", ["path", "guest", "host"])
-def test_the_next_act_leads_to_a_spot_that_is_there(alice: User, client: Client, page: str) -> None:
+@pytest.mark.parametrize("page", [Place.MEASUREMENTS, Place.GUEST, Place.HOST])
+def test_the_next_act_leads_to_a_spot_that_is_there(alice: User, client: Client, page: Place) -> None:
     client.force_login(alice)
     session = open_sample("kpro6@host", owner=alice)
-    for test in (name for name, (where, _) in PLACES.items() if where == f"triage:{page}"):
+    tests = [candidate.test.id for candidate in CANDIDATES if candidate.place is page]
+    assert tests
+    for test in tests:
         address, _, spot = place_of(session, test).partition("#")
         assert f'id="{spot}"' in client.get(address).content.decode()
 

@@ -15,7 +15,8 @@ from webapp.api.asking import session_of
 from webapp.api.auth import READ
 from webapp.api.routes.reasoning import plain
 from webapp.diagnosis.expected import Figure, figures
-from webapp.diagnosis.explain import for_a_manager, for_an_engineer
+from webapp.diagnosis.plain_words import for_a_manager
+from webapp.diagnosis.sections import for_an_engineer
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis, session_pivots
 from webapp.triage.progress import progress_of

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from functools import cache
-
 from webapp.diagnosis.case import Bound, Contradiction
+from webapp.diagnosis.catalogue import declarations, listed
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.rule import Rule
 
 
-@cache
+@listed
 def all_rules() -> tuple[Rule, ...]:
     """In order of id."""
-    return tuple(importlib.import_module(f"{__name__}.{info.name}").rule for info in pkgutil.iter_modules(__path__))
+    return declarations(__name__, "rule")
 
 
 def find(facts: Facts, bounds: tuple[Bound, ...]) -> tuple[Contradiction, ...]:

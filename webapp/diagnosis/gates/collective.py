@@ -15,6 +15,7 @@ from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.gates import driver
+from webapp.diagnosis.rung import Rung
 
 GATE = "collective"
 
@@ -82,3 +83,6 @@ def _newest_arms(facts: Facts) -> list[Sourced]:
     known = [s for s in facts.all(ALLREDUCE) if s.reading.kind is ReadingKind.KNOWN]
     newest = max((s.epoch for s in known), default=0)
     return [s for s in known if s.epoch == newest]
+
+
+rung = Rung(GATE, judge, place=6, decided_by=("delivery_check", "stack_dump"))

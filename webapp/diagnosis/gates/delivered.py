@@ -14,6 +14,7 @@ from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates import driver
 from webapp.diagnosis.pairs import Pair, pairs
+from webapp.diagnosis.rung import Rung
 
 GATE = "delivered"
 
@@ -63,3 +64,6 @@ def _on_path(facts: Facts, path: Path) -> dict[Pair, bool]:
         if len(numbers) == 2:
             found[(f"GPU{numbers[0]}", f"GPU{numbers[1]}")] = right
     return {pair: right for pair, right in found.items() if pair in wanted or not wanted}
+
+
+rung = Rung(GATE, judge, place=5, decided_by=("delivery_check",))

@@ -16,6 +16,7 @@ from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates import granted
 from webapp.diagnosis.ground import Ground, ground, ground_refs, kvm_hidden
 from webapp.diagnosis.pairs import Pair, codes, pairs
+from webapp.diagnosis.rung import Rung
 
 GATE = "driver"
 
@@ -118,3 +119,12 @@ def _expected(facts: Facts, path: Path) -> str | None:
     if path is Path.PCIE and ground(facts) is Ground.KVM:
         return "NS on every pair unless the VM’s GPUs carry a clique (p2p_caps.c)"
     return None
+
+
+rung = Rung(
+    GATE,
+    judge,
+    place=4,
+    outlives_changes=True,  # the driver’s answer is the newest by itself
+    decided_by=("p2p_matrix",),
+)

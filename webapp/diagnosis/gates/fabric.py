@@ -17,6 +17,7 @@ from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.gates import driver
 from webapp.diagnosis.pairs import fabric_state, pairs
+from webapp.diagnosis.rung import Rung
 
 GATE = "fabric"
 
@@ -85,3 +86,13 @@ def _expected(facts: Facts) -> str:
             "separate IOMMU groups do not forbid it inside one VM"
         )
     return "not known for this platform; a verified copy from a live medium without a VM decides"
+
+
+rung = Rung(
+    GATE,
+    judge,
+    place=1,
+    headline="Without a VM, copies between the GPUs did not arrive.",
+    outlives_changes=True,  # the hardware stays
+    decided_by=("bare_metal_test",),
+)

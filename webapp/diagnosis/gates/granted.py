@@ -21,6 +21,7 @@ from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.ground import Ground, ground, rented_from
 from webapp.diagnosis.pairs import codes, gpu_count
+from webapp.diagnosis.rung import Rung
 
 GATE = "granted"
 
@@ -167,3 +168,12 @@ def _not_looked(facts: Facts) -> Gate:
     elif ground(facts) is Ground.KVM and answers == {P2pCode.OK}:
         expected = "present, since in a KVM guest the driver answers OK over PCIe only with a clique"
     return Gate(GATE, Path.PCIE, GateState.UNKNOWN, why, (), expected)
+
+
+rung = Rung(
+    GATE,
+    judge,
+    place=3,
+    headline="Nothing grants the VM’s GPUs peer-to-peer; what their driver says was not read.",
+    decided_by=("clique_capability", "running_qemu_line"),
+)

@@ -14,6 +14,7 @@ from agents.facts.vm import VM_ID, VM_QEMU_ARGS
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.ground import Ground, ground
+from webapp.diagnosis.rung import Rung
 
 GATE = "mapped"
 
@@ -83,3 +84,12 @@ def _backend(facts: Facts) -> VfioBackend | None:
         return VfioBackend.IOMMUFD if used else VfioBackend.TYPE1
     told = facts.best(VFIO_BACKEND)
     return facts.value(VFIO_BACKEND) if told and told.reading.complete else None
+
+
+rung = Rung(
+    GATE,
+    judge,
+    place=2,
+    headline="At its start the VM could not map its GPUs’ memory for each other.",
+    decided_by=("running_qemu_line",),
+)

@@ -13,6 +13,7 @@ from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates import driver
 from webapp.diagnosis.measured_on import unnamed
 from webapp.diagnosis.pairs import gpu_count, pairs
+from webapp.diagnosis.rung import Rung
 
 GATE = "used"
 
@@ -55,3 +56,12 @@ def _over(facts: Facts, seen: NcclTransports) -> str:
     """The log does not name the path, so without the topology a P2P connection may be NVLink's."""
     unknown = facts.value(TOPOLOGY) is None and facts.value(P2P_NVLINK) is None
     return "; over PCIe or NVLink, the topology was not read" if seen.p2p and unknown else ""
+
+
+rung = Rung(
+    GATE,
+    judge,
+    place=7,
+    headline="The engine’s log shows connections that are not peer-to-peer.",
+    decided_by=("nccl_log", "stack_dump"),
+)

@@ -16,6 +16,7 @@ from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.given_twice import once
 from webapp.diagnosis.measured_on import unnamed
+from webapp.diagnosis.rung import Rung
 
 GATE = "worth"
 RUNS = 3
@@ -74,3 +75,12 @@ def _refs(facts: Facts) -> tuple[EvidenceRef, ...]:
 
 def _list(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers))
+
+
+rung = Rung(
+    GATE,
+    judge,
+    place=8,
+    outlives_changes=True,  # an A/B spans a change
+    decided_by=("a_b",),
+)

@@ -54,4 +54,7 @@ hypothesis = Hypothesis(
     assess,
     "“PCI tree of the host” shows no two GPUs below one switch, “ACS on the bridges” no redirect "
     "below it, or “Peer reads the driver allows” a refusal.",
+    rank=620,
+    plain="Data between the GPUs takes a longer way through the machine than it needs to.",
+    headline="Traffic between GPUs of one switch takes a detour over the root port.",
 )

@@ -104,4 +104,9 @@ hypothesis = Hypothesis(
     assess,
     "“GPUs the driver lists” has every GPU of “PCI devices” by now, or no region went without an "
     "address in “Kernel log” or “GPU address regions”.",
+    rank=710,
+    plain="The machine does not give every GPU the address space that it needs.",
+    headline="Some of a device’s memory got no address space: GPUs may be missing.",
+    decided_by=("gpu_count",),
+    causes=("gpu_lost",),
 )

@@ -64,4 +64,8 @@ hypothesis = Hypothesis(
     assess,
     f"The largest message (“Model”) is below {LARGE_BYTES // 1024} KiB, or “All-reduce, with P2P and "
     f"without” or “Copies between the GPUs” bounds messages to {LITTLE * 100:.0f} % of the step.",
+    rank=640,
+    plain="Much of the time goes into moving large amounts of data between the GPUs.",
+    decided_by=("engine_profile", "copy_sweep", "all_reduce_graph"),
+    first_guess=4,
 )

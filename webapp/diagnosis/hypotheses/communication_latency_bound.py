@@ -58,4 +58,8 @@ hypothesis = Hypothesis(
     assess,
     f"“The engine’s own profile of a step” shows collectives in at most {LITTLE * 100:.0f} % of it; "
     "without one, “All-reduce, with P2P and without” or “Copies between the GPUs” bounds them to that.",
+    rank=630,
+    plain="Much of the time goes into many small exchanges between the GPUs.",
+    decided_by=("engine_profile", "copy_sweep", "nccl_log", "all_reduce_graph"),
+    first_guess=3,
 )

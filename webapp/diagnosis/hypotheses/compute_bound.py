@@ -87,4 +87,8 @@ hypothesis = Hypothesis(
     assess,
     "“The engine’s own profile of a step” shows attention, expert and other kernels in at most half "
     "of it; no utilisation and no power does.",
+    rank=430,
+    plain="Most of the time goes into the GPUs’ own arithmetic.",
+    decided_by=("engine_profile",),
+    first_guess=1,
 )

@@ -12,7 +12,7 @@ from agents.facts.p2p import P2P_READ
 from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Gate, GateState, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
-from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.hypothesis import Hypothesis, Severity
 
 
 def assess(case: Case) -> Verdict:
@@ -58,4 +58,10 @@ hypothesis = Hypothesis(
     assess,
     "“Do the bytes arrive” is right on every pair and “All-reduce, with P2P and without” both ways; or "
     "“Peer reads the driver allows” is a refusal, so nothing was promised.",
+    rank=110,
+    plain="Direct access between the GPUs is switched on and cannot be relied on; it should be switched off "
+    "before anything else.",
+    headline="Peer-to-peer is granted and cannot be relied on: switch it off first.",
+    severity=Severity.BROKEN,
+    decided_by=("delivery_check",),
 )

@@ -14,7 +14,7 @@ from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.device_matching import host_device
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gpus_listed import Listing, listing
-from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.hypothesis import Hypothesis, Severity
 
 FALLEN_OFF = 79
 SOURCE = "qemu-server, PCI.pm, address map"
@@ -85,4 +85,9 @@ hypothesis = Hypothesis(
     assess,
     "“GPUs the driver lists” has every GPU of “PCI devices” within reach, and “Kernel log” no "
     f"Xid {FALLEN_OFF} since the last change.",
+    rank=130,
+    plain="At least one GPU that should be there does not answer.",
+    headline="GPUs that should be there do not answer: that comes before any question of speed.",
+    severity=Severity.BROKEN,
+    decided_by=("gpu_count",),
 )

@@ -13,7 +13,7 @@ from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates.collective import Outcome, outcome
-from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.hypothesis import Hypothesis, Severity
 from webapp.diagnosis.load import load, tokens_flow
 
 SPINNING_POWER = 0.25
@@ -67,4 +67,9 @@ hypothesis = Hypothesis(
     assess,
     "Tokens come out (“Observed speed” or “Load on the serving engine”), and nothing hung in "
     "“All-reduce, with P2P and without”.",
+    rank=120,
+    plain="The GPUs wait for each other and nothing comes back.",
+    headline="The GPUs wait for each other and nothing comes back: this is a hang.",
+    severity=Severity.BROKEN,
+    decided_by=("stack_dump",),
 )

@@ -63,4 +63,7 @@ hypothesis = Hypothesis(
     "KVM is hidden from the guest.",
     assess,
     "“Kind of virtual machine” or “Processor” shows KVM’s signature in the guest, or that this is no KVM guest.",
+    rank=520,
+    plain="A setting hides from the GPUs’ driver that it runs in a virtual machine.",
+    headline="KVM is hidden from the guest, so its driver would ignore a clique.",
 )

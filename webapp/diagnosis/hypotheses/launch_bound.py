@@ -91,4 +91,8 @@ hypothesis = Hypothesis(
     assess,
     f"“The engine’s own profile of a step” shows gaps between kernels in at most {LITTLE * 100:.0f} % "
     "of it; “Launches and small products” alone cannot.",
+    rank=410,
+    plain="The GPUs spend much of their time waiting for the processor to give them work.",
+    decided_by=("engine_profile",),
+    first_guess=5,
 )

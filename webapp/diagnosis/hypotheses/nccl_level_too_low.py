@@ -99,4 +99,7 @@ hypothesis = Hypothesis(
     assess,
     "“NCCL log” shows nothing but P2P, or a level that reaches every pair of “Topology matrix”; or "
     "“Peer reads the driver allows” is a refusal, or no pair goes over PCIe.",
+    rank=610,
+    plain="The GPUs may reach each other directly, and a setting keeps the software from using it.",
+    headline="The driver allows peer-to-peer, and NCCL does not use it.",
 )

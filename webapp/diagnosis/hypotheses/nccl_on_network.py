@@ -12,7 +12,7 @@ from agents.facts.platform import SHM
 from webapp.diagnosis.asking import asks, tells
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
-from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.hypothesis import Hypothesis, Severity
 from webapp.diagnosis.pairs import gpu_count, gpu_count_refs
 
 SMALL_MIB = 64
@@ -61,4 +61,9 @@ hypothesis = Hypothesis(
     "NCCL uses the network inside the machine.",
     assess,
     "“NCCL log” shows connections by P2P or SHM and none by NET.",
+    rank=220,
+    plain="The GPUs of one machine talk to each other over the network, by a wrong setting.",
+    headline="The GPUs of one machine talk over the network: the engine’s setup is wrong.",
+    severity=Severity.SETUP,
+    decided_by=("nccl_log",),
 )

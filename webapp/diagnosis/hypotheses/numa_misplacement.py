@@ -61,4 +61,6 @@ hypothesis = Hypothesis(
     assess,
     "Every GPU reports one of several nodes (“NUMA nodes”), or there is one node on bare metal or on "
     "a host with one socket (“Host platform”).",
+    rank=650,
+    plain="Memory that the GPUs share lies far from some of them.",
 )

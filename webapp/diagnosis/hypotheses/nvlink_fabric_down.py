@@ -14,7 +14,7 @@ from agents.facts.p2p import P2P_NVLINK, P2P_READ, TOPOLOGY
 from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Gate, GateState, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
-from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.hypothesis import Hypothesis, Severity
 from webapp.diagnosis.pairs import fabric_state, pairs
 
 _MAY_HAVE_NVLINK = re.compile(r"\b(?:V100|A100|A800|H100|H200|H800|H20|B200|B300|GB200|GB300|SXM\d?)\b")
@@ -58,4 +58,8 @@ hypothesis = Hypothesis(
     assess,
     "“Peer reads the driver allows” and writes are OK over NVLink, “NVLinks and NVSwitch fabric” says "
     "Completed, or “Topology matrix” lists no NVLink on models without one.",
+    rank=210,
+    plain="The direct links between the GPUs are there but not set up.",
+    headline="The NVLink fabric is not up, so the GPUs cannot reach each other over it.",
+    severity=Severity.SETUP,
 )

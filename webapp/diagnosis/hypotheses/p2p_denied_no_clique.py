@@ -17,6 +17,7 @@ from webapp.diagnosis.claim import Basis, Claim, Range
 from webapp.diagnosis.ground import Ground, ground, ground_refs, kvm_hidden, rented_from
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.pairs import codes
+from webapp.diagnosis.wording import why_no_clique
 
 _NAME = "The driver refuses P2P because the VM grants no GPUDirect clique."
 
@@ -91,10 +92,19 @@ def _share(bound: Bound | None) -> Range | None:
     return (bound.step_ms[0] * (1 - 1 / low), bound.step_ms[1] * (1 - 1 / high)) if low > 0 else None
 
 
+def _plain(case: Case) -> str:
+    why = why_no_clique(case.ladder)
+    return f"The driver refuses the GPUs direct access to each other, {why} the virtual machine does not permit it."
+
+
 hypothesis = Hypothesis(
     __name__,
     _NAME,
     assess,
     "“Peer reads the driver allows” and writes are OK or no pair goes over PCIe, “GPUDirect clique” is on "
     "every GPU, “Kind of virtual machine” is no KVM, or “GPUs the driver lists” shows MIG on.",
+    rank=530,
+    plain=_plain,
+    decided_by=("p2p_matrix",),
+    first_guess=6,
 )

@@ -78,4 +78,7 @@ hypothesis = Hypothesis(
     "The driver refuses P2P for another reason.",
     assess,
     "“Peer reads the driver allows” and writes are OK on every pair.",
+    rank=540,
+    plain="The driver refuses the GPUs direct access to each other.",
+    decided_by=("p2p_matrix",),
 )

@@ -51,4 +51,6 @@ hypothesis = Hypothesis(
     assess,
     "“Peer reads the driver allows” and writes are OK on every pair; or none is GNS, and “GPUs the "
     "driver lists” has only models that do it elsewhere.",
+    rank=510,
+    plain="These GPUs are not allowed direct access to each other by their maker.",
 )

@@ -73,4 +73,9 @@ hypothesis = Hypothesis(
     assess,
     "“GPUs the driver lists”, or “Telemetry of each GPU” during a measurement, shows every link at "
     "its full generation and width.",
+    rank=310,
+    plain="At least one GPU’s connection runs slower than it could.",
+    headline="A GPU’s PCIe link runs below what it can do.",
+    decided_by=("telemetry",),
+    first_guess=7,
 )

@@ -73,4 +73,7 @@ hypothesis = Hypothesis(
     assess,
     f"“GPUs the driver lists” shows them busy with at most {FAR_BELOW * 100:.0f} % of their power limit "
     f"and below {HOT_CELSIUS} °C, and “Telemetry of each GPU” no slowdown.",
+    rank=440,
+    plain="The GPUs are held back by their power limit or by heat.",
+    decided_by=("telemetry",),
 )

@@ -51,4 +51,5 @@ option = Option(
     verified_by="guest.phys_bits shows the host’s width; the guest names the host’s processor",
     changes=("vm.cpu", "guest.cpu_model", "guest.phys_bits", "guest.kvm_visible"),
     judge=judge,
+    scripted=True,
 )

@@ -35,4 +35,5 @@ option = Option(
     verified_by="bench.profile: gaps between kernels shrink",
     changes=("guest.engine", "guest.engine_start"),
     judge=judge,
+    scripted=True,
 )

@@ -141,4 +141,5 @@ option = Option(
     ),
     p2p_after=P2pCode.OK,
     judge=judge,
+    scripted=True,
 )

@@ -37,4 +37,5 @@ option = Option(
     verified_by="bench.copy before and after, five runs each",
     changes=("vm.hugepages", "host.kernel_cmdline", "vm.qemu_args"),
     judge=judge,
+    scripted=True,
 )

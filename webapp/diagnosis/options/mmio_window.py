@@ -47,4 +47,5 @@ option = Option(
     verified_by="every GPU has its BARs (guest.bars), and `nvidia-smi` lists as many GPUs as the bus",
     changes=("vm.args", "vm.bios", "vm.qemu_args", "guest.gpus", "guest.gpu_count_smi", "guest.bars"),
     judge=judge,
+    scripted=True,
 )

@@ -42,4 +42,5 @@ option = Option(
     verified_by="guest.nccl_transports: the log shows SHM",
     changes=("guest.nccl_env", "guest.nccl_transports"),
     judge=judge,
+    scripted=True,
 )

@@ -60,4 +60,5 @@ option = Option(
     verified_by="guest.nccl_transports: the log shows P2P",
     changes=("guest.nccl_env", "guest.nccl_transports"),
     judge=judge,
+    scripted=True,
 )

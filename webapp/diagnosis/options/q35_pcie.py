@@ -46,4 +46,5 @@ option = Option(
     verified_by="the VM runs, the network is up, every GPU is listed; P2P is expected unchanged",
     changes=("vm.machine", "vm.hostpci", "vm.qemu_args", "guest.machine_type", "guest.topology", "guest.worst_link"),
     judge=judge,
+    scripted=True,
 )

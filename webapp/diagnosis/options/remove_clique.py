@@ -47,4 +47,5 @@ option = Option(
     ),
     p2p_after=P2pCode.NS,
     judge=judge,
+    scripted=True,
 )

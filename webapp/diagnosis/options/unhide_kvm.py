@@ -42,4 +42,5 @@ option = Option(
     verified_by="guest.kvm_visible: yes; `systemd-detect-virt` prints kvm",
     changes=("vm.cpu", "vm.cpu_hidden", "vm.hostpci", "guest.kvm_visible", "guest.p2p_read", "guest.p2p_write"),
     judge=judge,
+    scripted=True,
 )

@@ -46,4 +46,5 @@ option = Option(
     verified_by="guest.numa_nodes shows as many nodes; bench.copy per pair",
     changes=("vm.numa", "vm.qemu_args", "guest.numa_nodes", "guest.gpu_numa"),
     judge=judge,
+    scripted=True,
 )

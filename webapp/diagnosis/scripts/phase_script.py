@@ -27,15 +27,6 @@ ROLES: dict[str, tuple[View, ...]] = {
 }
 """Where each phase has scripts, in the order they are run."""
 
-SCRIPTED = frozenset(
-    (
-        *("nccl_p2p_level", "nccl_p2p_disable", "cuda_graphs_on"),
-        *("cpu_host", "unhide_kvm", "gpudirect_clique", "remove_clique", "mmio_window"),
-        *("q35_pcie", "vnuma", "hugepages"),
-    )
-)
-"""The options that these scripts carry out; every other one is done by hand."""
-
 _NOT_HERE = {
     "P1": "P1 changes nothing on the host. Its script is for the guest.",
     "P5": "P5 is other ground (without a VM, a container, another board): the machine is set up anew, which "

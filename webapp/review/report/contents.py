@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from agents.framing import clean
 from webapp.diagnosis.claim import Claim, EvidenceRef
 from webapp.diagnosis.diagnosis import Diagnosis
-from webapp.diagnosis.explain import for_a_manager, for_an_engineer
+from webapp.diagnosis.plain_words import for_a_manager
+from webapp.diagnosis.sections import for_an_engineer
 from webapp.review.models import Decision
 from webapp.review.threads import Thread, about, threads_of
 from webapp.triage.models import DiagnosisSession

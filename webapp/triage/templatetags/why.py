@@ -15,11 +15,11 @@ from django.utils.text import slugify
 
 from agents.facts import ReadingKind, all_facts
 from webapp.diagnosis.case import Advice
-from webapp.diagnosis.catalogue import all_hypotheses, all_options
+from webapp.diagnosis.catalogue import all_hypotheses, all_options, listed
 from webapp.diagnosis.contradictions import all_rules
-from webapp.diagnosis.explain import provenance
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.naming import by_title
+from webapp.diagnosis.provenance import provenance
 from webapp.diagnosis.reference.glossary import GLOSSARY
 from webapp.diagnosis.reference.manuals import MANUALS
 from webapp.diagnosis.wording import typeset
@@ -141,7 +141,7 @@ def _help(slug: str) -> str:
     return reverse("help:page", args=[slug])
 
 
-@cache
+@listed
 def _rule_titles(package: str) -> dict[str, str]:
     if package == "hypotheses":
         return {h.id: h.claim.rstrip(".") for h in all_hypotheses()}

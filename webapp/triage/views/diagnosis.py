@@ -14,10 +14,10 @@ from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pMatrix
 from webapp.diagnosis.case import Verdict, VerdictKind
 from webapp.diagnosis.catalogue import all_hypotheses
 from webapp.diagnosis.diagnosis import Diagnosis
-from webapp.diagnosis.explain import for_a_manager
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.matching import with_vm
+from webapp.diagnosis.plain_words import for_a_manager
 from webapp.diagnosis.topology import draw
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import moments, session_diagnosis, session_pivots

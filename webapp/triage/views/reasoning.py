@@ -10,9 +10,10 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
-from webapp.diagnosis.explain import Section, for_a_manager, for_an_engineer
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.matching import with_vm
+from webapp.diagnosis.plain_words import for_a_manager
+from webapp.diagnosis.sections import Section, for_an_engineer
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.evidence_rows import evidence_of

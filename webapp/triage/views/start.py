@@ -14,8 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from agents.samples import load
 from webapp.accounts.models import User
-from webapp.diagnosis.catalogue import all_hypotheses
-from webapp.diagnosis.ladder import GATES
+from webapp.diagnosis.catalogue import all_hypotheses, all_rungs
 from webapp.triage.listing import Asked, page
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.progress import progress_of
@@ -40,7 +39,7 @@ def start(request: HttpRequest) -> HttpResponse:
         "cut": found.cut,
         "after": found.after and f"{asked.query}&{urlencode({'before': found.after})}",
         "verdicts": [(h.id, h.claim) for h in all_hypotheses()],
-        "gates": GATES,
+        "gates": [rung.id for rung in all_rungs()],
     }
     return TemplateResponse(request, "triage/start.html", context)
 

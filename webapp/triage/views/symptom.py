@@ -20,16 +20,6 @@ from webapp.triage.sessions import EditedMeanwhileError, session_save
 from webapp.triage.standing import LOOK_MINUTES
 from webapp.triage.views.shell import acting, on_session, shell
 
-COMMON = (
-    "compute_bound",
-    "memory_bandwidth_bound",
-    "communication_latency_bound",
-    "communication_bandwidth_bound",
-    "launch_bound",
-    "p2p_denied_no_clique",
-    "pcie_link_degraded",
-)
-
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @on_session
@@ -122,7 +112,7 @@ def hypothesis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 
 def _as_asked() -> list[Hypothesis]:
     """What people think of first comes first; the rest in order of id."""
-    return sorted(all_hypotheses(), key=lambda h: COMMON.index(h.id) if h.id in COMMON else len(COMMON))
+    return sorted(all_hypotheses(), key=lambda h: (not h.first_guess, h.first_guess))
 
 
 def asked_version(request: HttpRequest) -> int:

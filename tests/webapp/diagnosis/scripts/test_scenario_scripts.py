@@ -25,7 +25,7 @@ from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.phases import PHASES
-from webapp.diagnosis.scripts import SCRIPTED, Do, PhaseScript, ScriptError, phase_script
+from webapp.diagnosis.scripts import ROLES, Do, PhaseScript, ScriptError, phase_script
 
 pytestmark = pytest.mark.thorough
 
@@ -152,16 +152,13 @@ def test_the_founding_case_gets_its_clique_and_its_rollback() -> None:
     )
 
 
-def test_every_option_has_a_place_in_a_script_or_is_done_by_hand() -> None:
-    """An option nobody thought of here is not left out by accident."""
-    by_hand = {
-        *("engine_profile", "moe_backend", "attention_backend", "speculative_decoding", "nccl_sweep"),
-        *("cuda_toolkit_upgrade", "tp4_pp2", "tp_subset", "expert_parallel", "dp_attention"),
-        *("pci_realloc", "cpu_affinity", "host_governor", "clear_acs_on_switch", "disable_mig"),
-        *("fabric_manager", "fix_link", "bare_metal_test", "bare_metal", "lxc", "switch_board"),
-    }
-    never = {
-        *("pcie_without_q35", "acs_override", "bios_acs_off", "amd_iommu_on", "intel_iommu_on"),
-        *("iommu_pt", "allow_unsafe_interrupts", "nvidia_peermem"),
-    }
-    assert {option.id for option in all_options()} == SCRIPTED | by_hand | never
+def test_every_option_has_a_place_in_a_script_or_is_done_by_hand(everything: Everything) -> None:
+    """A script of its phase is made on some machine where the option is worth it; no phase without a script
+    has an option that says so."""
+    worth = {OptionStatus.RECOMMENDED, OptionStatus.POSSIBLE}
+    carried_out = set()
+    for _, result, found in everything:
+        phases = {script.phase for script in scripts(found) if script.do is Do.APPLY}
+        carried_out |= {o.id for o in all_options() if o.phase in phases and result.advice[o.id].status in worth}
+    assert {option.id for option in all_options() if option.scripted} <= carried_out
+    assert all(ROLES[option.phase] for option in all_options() if option.scripted)

@@ -1,11 +1,15 @@
-"""The one plain-language answer, and the two sentences under it."""
+"""The answer: which supported hypothesis comes first, the one sentence, and the two sentences under it."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from agents.facts.bench import PROFILE
 from agents.facts.p2p import P2P_READ
 from agents.facts.workload import MODEL
-from webapp.diagnosis.case import Bound, Case, Gate, GateState, Path, VerdictKind
+from webapp.diagnosis.case import Bound, Case, Gate, GateState, Path, Verdict, VerdictKind
+from webapp.diagnosis.catalogue import all_hypotheses, all_rungs
+from webapp.diagnosis.hypothesis import Hypothesis, Severity
 from webapp.diagnosis.naming import in_words
 from webapp.diagnosis.wording import span, unless, why_no_clique
 
@@ -23,31 +27,18 @@ _FRACTIONS = (
 )
 
 
-# What comes before any question of speed, the worst first; and what only says something is amiss.
-_FIRST = {
-    "false_p2p_grant": "Peer-to-peer is granted and cannot be relied on: switch it off first.",
-    "hang": "The GPUs wait for each other and nothing comes back: this is a hang.",
-    "gpu_lost": "GPUs that should be there do not answer: that comes before any question of speed.",
-}
-# A setup in which no figure of a step is one of this machine.
-_SETUP = {
-    "nvlink_fabric_down": "The NVLink fabric is not up, so the GPUs cannot reach each other over it.",
-    "nccl_on_network": "The GPUs of one machine talk over the network: the engine’s setup is wrong.",
-}
-_AMISS = {
-    "bar_space_shortage": "Some of a device’s memory got no address space: GPUs may be missing.",
-    "pcie_link_degraded": "A GPU’s PCIe link runs below what it can do.",
-    "nccl_level_too_low": "The driver allows peer-to-peer, and NCCL does not use it.",
-    "acs_detour": "Traffic between GPUs of one switch takes a detour over the root port.",
-    "kvm_hidden": "KVM is hidden from the guest, so its driver would ignore a clique.",
-}
-# Gates that fail without an answer of the driver: what they say about peer-to-peer.
-_FAILED = {
-    "fabric": "Without a VM, copies between the GPUs did not arrive.",
-    "mapped": "At its start the VM could not map its GPUs’ memory for each other.",
-    "granted": "Nothing grants the VM’s GPUs peer-to-peer; what their driver says was not read.",
-    "used": "The engine’s log shows connections that are not peer-to-peer.",
-}
+def supported(verdicts: Mapping[str, Verdict]) -> tuple[Hypothesis, ...]:
+    """The supported hypotheses by rank; a cause comes before its signs."""
+    chosen = [h for h in all_hypotheses() if h.id in verdicts and verdicts[h.id].kind is VerdictKind.SUPPORTED]
+    ranks = {h.id: float(h.rank) for h in chosen}
+    for cause in chosen:
+        ranks[cause.id] = min([cause.rank, *(ranks[sign] - 0.5 for sign in cause.causes if sign in ranks)])
+    return tuple(sorted(chosen, key=lambda h: (ranks[h.id], h.id)))
+
+
+def top_verdict(verdicts: Mapping[str, Verdict]) -> Hypothesis | None:
+    """The hypothesis a reader should hear of first; None when none is supported."""
+    return next(iter(supported(verdicts)), None)
 
 
 def headline(case: Case) -> str:
@@ -59,25 +50,22 @@ def headline(case: Case) -> str:
 
 
 def _headline(case: Case) -> str:
+    ranked = supported(case.verdicts)
+    first = (h.answer for h in ranked if h.severity is not Severity.SLOW)
     return (
-        _supported(case, _FIRST)
-        or _supported(case, _SETUP)
+        next(first, "")
         or _profiled(case)
         or _where_time_goes(case)
-        or _supported(case, _AMISS)
+        or next((h.answer for h in ranked), "")
         or _known(case)
     )
-
-
-def _supported(case: Case, texts: dict[str, str]) -> str:
-    found = (text for name, text in texts.items() if case.verdict(name) is VerdictKind.SUPPORTED)
-    return next(found, "")
 
 
 def _known(case: Case) -> str:
     """Without a speed to explain: what the driver says of the GPUs, or the gate that fails, if any."""
     if not any(_passes(case, "driver", path) for path in Path):
-        failed = (_FAILED.get(g.gate, "") for g in case.ladder if g.state is GateState.FAIL)
+        headlines = {rung.id: rung.headline for rung in all_rungs()}
+        failed = (headlines.get(g.gate, "") for g in case.ladder if g.state is GateState.FAIL)
         return next(filter(None, failed), _not_enough(case))
     checked = any(_passes(case, "delivered", path) for path in Path)
     rest = "the bytes arrive" if checked else "whether the bytes arrive was not checked"
