@@ -12,7 +12,7 @@ from agents.facts.nccl import NCCL_TRANSPORTS
 from agents.facts.p2p import P2P_READ, P2P_WRITE
 from agents.facts.vm import VM_QEMU_ARGS
 from webapp.diagnosis.case import Actor, Case, GateState, NextTest, Restart, VerdictKind
-from webapp.diagnosis.catalogue import all_hypotheses, all_rungs
+from webapp.diagnosis.catalogue import all_hypotheses, all_rungs, listed
 from webapp.diagnosis.copy_curve import copy_curve
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.ground import Ground, ground, rented_from
@@ -40,30 +40,43 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """useful: whether it is still open and can be done. plain: what it does, for somebody who does not know
-    the field's words, after "should". weight: how much a verdict of this test is worth against a gate's (1).
-    benchmark: the id of the one that it runs, which is among the measurements; "" for none."""
+    """One test that could be next, by its own id. how: what to do, in one line. useful: whether it is still open
+    and can be done. plain: what it does, for somebody who does not know the field's words, after "should".
+    weight: how much a verdict of this test is worth against a gate's (1). benchmark: the id of the one that it
+    runs, which is among the measurements; "" for none."""
 
-    test: NextTest
+    id: str
+    title: str
+    minutes: int
+    how: str
     useful: Callable[[Case], bool]
     plain: str
+    restart: Restart = Restart.NONE
+    actor: Actor = Actor.OPERATOR
     weight: float = 1.0
     place: Place = Place.DIAGNOSIS
     benchmark: str = ""
+
+    @property
+    def test(self) -> NextTest:
+        """With all that it could decide."""
+        decides = _could_decide(self.id)
+        return NextTest(self.id, self.title, decides, self.minutes, self.restart, self.actor, self.how)
 
 
 def next_tests(case: Case) -> tuple[NextTest, ...]:
     """At most three, the one that could decide most a minute first; `decides` holds what is open."""
     rated: list[tuple[float, NextTest]] = []
     for candidate in CANDIDATES:
-        open_ = tuple(name for name in _could_decide(candidate.test.id) if _is_open(case, name))
+        test = candidate.test
+        open_ = tuple(name for name in test.decides if _is_open(case, name))
         if open_ and candidate.useful(case):
-            cost = cost_minutes(candidate.test)
-            rated.append((candidate.weight * len(open_) / cost, replace(candidate.test, decides=open_)))
+            rated.append((candidate.weight * len(open_) / cost_minutes(test), replace(test, decides=open_)))
     rated.sort(key=lambda item: -item[0])
     return tuple(test for _, test in rated[:WANTED])
 
 
+@listed
 def _could_decide(test_id: str) -> tuple[str, ...]:
     """Ids of gates from the foot of the ladder, then of hypotheses by rank."""
     gates = (rung.id for rung in all_rungs() if test_id in rung.decided_by)
@@ -73,13 +86,13 @@ def _could_decide(test_id: str) -> tuple[str, ...]:
 
 def candidate_of(test_id: str) -> Candidate | None:
     """None for one that is not proposed any more."""
-    return next((candidate for candidate in CANDIDATES if candidate.test.id == test_id), None)
+    return next((candidate for candidate in CANDIDATES if candidate.id == test_id), None)
 
 
 def title_of(test_id: str) -> str:
     """What people read in place of its id; the id of one that is not proposed any more."""
     candidate = candidate_of(test_id)
-    return candidate.test.title if candidate else test_id
+    return candidate.title if candidate else test_id
 
 
 def plain_of(test: NextTest) -> str:
@@ -169,172 +182,140 @@ def _allowed_but_unchecked(case: Case) -> bool:
     return bool(driver and driver.state is GateState.PASS) and case.facts.value(DELIVERY) is None
 
 
-def _test(
-    name: str, title: str, minutes: int, how: str, restart: Restart = Restart.NONE, actor: Actor = Actor.OPERATOR
-) -> NextTest:
-    return NextTest(name, title, (), minutes, restart, actor, how)
-
-
 CANDIDATES = (
     Candidate(
-        _test(
-            "engine_profile",
-            "Profile the engine",
-            10,
-            "Record about 20 decode steps while the engine runs and is otherwise idle: the profile sends its "
-            "own requests and takes about a minute, "
-            "the rest is setting it up (`POST /start_profile`)",
-        ),
+        "engine_profile",
+        "Profile the engine",
+        10,
+        "Record about 20 decode steps while the engine runs and is otherwise idle: the profile sends its "
+        "own requests and takes about a minute, "
+        "the rest is setting it up (`POST /start_profile`)",
         _no_profile,
+        plain="record where the serving software spends its time",
         # It splits the whole step, where the others settle one part.
         weight=2.0,
-        plain="record where the serving software spends its time",
         place=Place.MEASUREMENTS,
         benchmark="bench.engine_profile",
     ),
     Candidate(
-        _test(
-            "p2p_matrix",
-            "Ask the driver about peer access",
-            5,
-            "`nvidia-smi topo -p2p r` and `topo -p2p w`, with `systemd-detect-virt` and `nvidia-smi -q`",
-        ),
+        "p2p_matrix",
+        "Ask the driver about peer access",
+        5,
+        "`nvidia-smi topo -p2p r` and `topo -p2p w`, with `systemd-detect-virt` and `nvidia-smi -q`",
         lambda case: _several_gpus(case) and _not_read(case.facts) and not _refused(case),
         plain="ask the driver whether the GPUs may reach each other",
         place=Place.GUEST,
     ),
     Candidate(
-        _test(
-            "copy_sweep",
-            "Time copies between two GPUs",
-            10,
-            "Time copies between two GPUs from 12 KiB to 64 MiB, device-timed, with the controls",
-        ),
+        "copy_sweep",
+        "Time copies between two GPUs",
+        10,
+        "Time copies between two GPUs from 12 KiB to 64 MiB, device-timed, with the controls",
         _no_copies,
         plain="time copies between two GPUs",
         place=Place.MEASUREMENTS,
         benchmark="bench.copy",
     ),
     Candidate(
-        _test(
-            "nccl_log",
-            "Read NCCL’s log",
-            5,
-            "Start the engine once with `NCCL_DEBUG=INFO` and keep the log",
-            Restart.ENGINE,
-        ),
+        "nccl_log",
+        "Read NCCL’s log",
+        5,
+        "Start the engine once with `NCCL_DEBUG=INFO` and keep the log",
         lambda case: _several_gpus(case) and case.facts.value(NCCL_TRANSPORTS) is None,
         plain="read from the software’s own log how the GPUs talk to each other",
+        restart=Restart.ENGINE,
         place=Place.GUEST,
     ),
     Candidate(
-        _test(
-            "clique_capability",
-            "Look for the clique in the guest",
-            5,
-            "`sudo lspci -vv` of the GPUs in the guest: is there a capability at [c8] or [d4]?",
-        ),
+        "clique_capability",
+        "Look for the clique in the guest",
+        5,
+        "`sudo lspci -vv` of the GPUs in the guest: is there a capability at [c8] or [d4]?",
         lambda case: _in_kvm(case) and case.facts.value(CLIQUE_CAPABILITY) is None,
         plain="look in the virtual machine whether direct access is permitted",
         place=Place.GUEST,
     ),
     Candidate(
-        _test(
-            "all_reduce_graph",
-            "Time all-reduces in a CUDA graph",
-            15,
-            "`all_reduce_perf -g N -b 4K -e 1M -f 2 -G 20` for all N GPUs, while the engine is stopped",
-            Restart.ENGINE,
-        ),
+        "all_reduce_graph",
+        "Time all-reduces in a CUDA graph",
+        15,
+        "`all_reduce_perf -g N -b 4K -e 1M -f 2 -G 20` for all N GPUs, while the engine is stopped",
         _no_device_timing,
         plain="time the exchanges between all the GPUs",
+        restart=Restart.ENGINE,
         place=Place.MEASUREMENTS,
         benchmark="bench.allreduce",
     ),
     Candidate(
-        _test(
-            "running_qemu_line",
-            "Read the running QEMU command line",
-            5,
-            "The running QEMU command line (`/proc/PID/cmdline`) and the log of the VM’s last start",
-            actor=Actor.HOST_ADMIN,
-        ),
+        "running_qemu_line",
+        "Read the running QEMU command line",
+        5,
+        "The running QEMU command line (`/proc/PID/cmdline`) and the log of the VM’s last start",
         _vm_line_unread,
         plain="look on the host how the virtual machine was started",
+        actor=Actor.HOST_ADMIN,
         place=Place.HOST,
     ),
     Candidate(
-        _test(
-            "delivery_check",
-            "Check that the bytes arrive",
-            10,
-            "Write a pattern to each GPU and read it back there; then `all_reduce_perf -g N -c 1`",
-            Restart.ENGINE,
-        ),
+        "delivery_check",
+        "Check that the bytes arrive",
+        10,
+        "Write a pattern to each GPU and read it back there; then `all_reduce_perf -g N -c 1`",
         _allowed_but_unchecked,
-        weight=2.0,
         plain="check that data sent from one GPU to another arrives",
+        restart=Restart.ENGINE,
+        weight=2.0,
         place=Place.MEASUREMENTS,
         benchmark="bench.delivery",
     ),
     Candidate(
-        _test(
-            "a_b",
-            "Measure the workload with and without P2P",
-            30,
-            "Three runs of the workload each with P2P and with `NCCL_P2P_DISABLE=1`, in turn",
-            Restart.ENGINE,
-        ),
+        "a_b",
+        "Measure the workload with and without P2P",
+        30,
+        "Three runs of the workload each with P2P and with `NCCL_P2P_DISABLE=1`, in turn",
         lambda case: _in_use(case) and _serving(case),
         plain="measure the speed several times with and without direct access",
+        restart=Restart.ENGINE,
         place=Place.TRIAL,
     ),
     Candidate(
-        _test(
-            "stack_dump",
-            "See where the engine stands still",
-            5,
-            "`py-spy dump` of every rank’s process, and the NCCL log of the run that stands still",
-        ),
+        "stack_dump",
+        "See where the engine stands still",
+        5,
+        "`py-spy dump` of every rank’s process, and the NCCL log of the run that stands still",
         _may_hang,
-        weight=2.0,
         plain="record where the software stands still",
+        weight=2.0,
     ),
     Candidate(
-        _test(
-            "gpu_count",
-            "Count the GPUs",
-            5,
-            "`lspci -d 10de:` and `nvidia-smi -L` beside each other, with the kernel log of the boot",
-        ),
+        "gpu_count",
+        "Count the GPUs",
+        5,
+        "`lspci -d 10de:` and `nvidia-smi -L` beside each other, with the kernel log of the boot",
         _counts_unread,
+        plain="count the GPUs that the machine has and the driver uses",
         # Nothing points to it: it only closes a question.
         weight=0.2,
-        plain="count the GPUs that the machine has and the driver uses",
         place=Place.GUEST,
     ),
     Candidate(
-        _test(
-            "telemetry",
-            "Watch power, clocks and links",
-            5,
-            "Watch power, clocks and links for a minute under the usual load (`nvidia-smi dmon`)",
-        ),
+        "telemetry",
+        "Watch power, clocks and links",
+        5,
+        "Watch power, clocks and links for a minute under the usual load (`nvidia-smi dmon`)",
         _serving,
-        weight=0.2,
         plain="watch power, clocks and connections of the GPUs under load",
+        weight=0.2,
         place=Place.GUEST,
     ),
     Candidate(
-        _test(
-            "bare_metal_test",
-            "Test the hardware without its VM",
-            60,
-            "Boot once from a live medium: `topo -p2p`, and one copy checked by its destination",
-            Restart.HOST,
-            Actor.HOST_ADMIN,
-        ),
+        "bare_metal_test",
+        "Test the hardware without its VM",
+        60,
+        "Boot once from a live medium: `topo -p2p`, and one copy checked by its destination",
         _own_host,
         plain="start the machine once without its virtual machine and test the hardware",
+        restart=Restart.HOST,
+        actor=Actor.HOST_ADMIN,
     ),
 )

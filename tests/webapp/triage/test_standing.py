@@ -74,7 +74,7 @@ def test_a_proposal_that_waits_keeps_nobody_from_measuring(alice: User) -> None:
 def test_the_next_act_leads_to_a_spot_that_is_there(alice: User, client: Client, page: Place) -> None:
     client.force_login(alice)
     session = open_sample("kpro6@host", owner=alice)
-    tests = [candidate.test.id for candidate in CANDIDATES if candidate.place is page]
+    tests = [candidate.id for candidate in CANDIDATES if candidate.place is page]
     assert tests
     for test in tests:
         address, _, spot = place_of(session, test).partition("#")
