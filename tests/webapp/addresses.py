@@ -70,7 +70,6 @@ ONLY_POST = {
     "triage:paste",
     "triage:read_outputs",
     "triage:remove_key",
-    "triage:run_on_all",
     "triage:sample",
     "triage:start_run",
     "triage:unstick",
@@ -186,19 +185,18 @@ def _measured_again(session: DiagnosisSession, user: User) -> None:
 
 
 def _runs(session: DiagnosisSession, user: User) -> None:
-    """A group of machines beside it, and what runs on them and on its own."""
+    """What runs on its machines, with accepted host keys."""
+    for target in list(session.targets.all()):
+        for kind, state in (("probes", "partly"), ("benchmark", "queued"), ("benchmark", "running")):
+            _run(session, target, user, kind, state)
     for number in range(3):
         machine = Target.objects.create(
-            session=session, role="guest", agent="ssh", host=f"10.0.0.{number}", user="root",
-            beside=True, created_by=user,
+            session=session, role="guest", agent="ssh", host=f"10.0.0.{number}", user="root", created_by=user,
         )  # fmt: skip
         PinnedHostKey.objects.create(
             session=session, host=machine.host, port=22, key_line="k", fingerprint="f", accepted_by=user,
         )  # fmt: skip
         _run(session, machine, user, "probes", "succeeded")
-    for target in session.targets.filter(beside=False):
-        for kind, state in (("probes", "partly"), ("benchmark", "queued"), ("benchmark", "running")):
-            _run(session, target, user, kind, state)
 
 
 def _run(session: DiagnosisSession, target: Target, user: User, kind: str, state: str) -> None:

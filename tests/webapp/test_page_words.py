@@ -23,7 +23,7 @@ LITERAL = {"pre", "code", "textarea", "script", "style"}
 # Beside its title each entry of the help has its id, and an output the name of its file.
 IN_PLACE = frozenset({"mono", "sources"})
 STEPS = ("symptom", "hypothesis", "guest", "path", "host", "diagnosis", "decide", "verify")
-OTHERS = ("plan", "summary", "topology", "ab", "links", "machines", "discussion")
+OTHERS = ("plan", "summary", "topology", "ab", "links", "discussion")
 STRAIGHT = re.compile(r"[A-Za-z]'[A-Za-z]|s' [a-z]")
 IDS = re.compile(r"\b(?:bench|guest|host|vm|user)\.[a-z_]+\b(?!\.txt)|\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
 

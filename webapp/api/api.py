@@ -19,7 +19,6 @@ from webapp.api.auth import Bearer
 from webapp.api.etags import IF_MATCH
 from webapp.api.problems import Problem, RefusedError, documented, problem
 from webapp.api.routes import (
-    across,
     comments,
     decisions,
     evidence,
@@ -28,7 +27,6 @@ from webapp.api.routes import (
     links,
     machines,
     outgoing,
-    past,
     people,
     presets,
     probes,
@@ -37,9 +35,7 @@ from webapp.api.routes import (
     scripts,
     sessions,
     standing,
-    stuck,
     tokens,
-    trials,
     versions,
     webhooks,
 )
@@ -168,15 +164,11 @@ for router in (
     standing.router,
     decisions.router,
     versions.router,
-    trials.router,
     comments.router,
     for_me.router,
     links.router,
     scripts.router,
     outgoing.router,
-    across.router,
-    stuck.router,
-    past.router,
     webhooks.router,
     tokens.router,
     people.router,

@@ -63,7 +63,6 @@ EXPLAINED_BY = {
     "triage:summary": "operator#hand-on",
     "triage:topology": "reasoning#topology",
     "triage:log": "reviewer#log",
-    "triage:machines": "operator#machines",
     "triage:run": "operator#runs",
     "triage:evidence": "reasoning#from-output",
     "triage:assignment": "operator#unplaced",

@@ -44,7 +44,7 @@ CHANGING = sorted(name for name in OF_A_SESSION if OPERATIONS[name][0] != "GET")
 # operators' until it is named here.
 FOR_REVIEWERS = {"comment", "judge_decision"}
 FOR_ADMINISTRATORS = {
-    *("what_is_stuck", "send_again", "end_as_lost", "list_instance_messages"),
+    "list_instance_messages",
     *("list_instance_webhooks", "add_instance_webhook", "remove_instance_webhook"),
 }
 # What only takes away from who sends the token: tests/webapp/api/test_people.py.
@@ -52,7 +52,7 @@ OF_ANY_SCOPE = {"revoke_token"}
 # Of its operators, for who opened the session.
 FOR_OWNERS = {"set_quorum"}
 # With the keys of this machine, or on this machine: tests/webapp/triage has who may.
-REACHING = {"add_target", "add_machines", "look_at_key", "accept_key", "forget_key"}
+REACHING = {"add_target", "look_at_key", "accept_key", "forget_key"}
 # A body that is well formed, so that what is refused is refused for who asks.
 BODIES: dict[str, Any] = {
     "open_session": {},
@@ -73,7 +73,6 @@ BODIES: dict[str, Any] = {
     "judge_decision": {"approves": False, "reason": "x"},
     "close_decision": {"state": "reverted", "outcome": "x"},
     "comment": {"text": "x"},
-    "add_machines": {"machines": ["gpu.example"]},
     "set_answer_aside": {},
     "add_webhook": {"url": "https://1.1.1.1/", "kinds": ["run_finished"]},
     "add_instance_webhook": {"url": "https://1.1.1.1/", "kinds": ["run_finished"]},

@@ -1,4 +1,4 @@
-"""Beyond the session: a group of machines, programs to carry there, what came by links, who is told."""
+"""Beyond the session: programs to carry there, what came by links, who is told."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from webapp.triage.models import DiagnosisSession, Event, Evidence, Run
 from webapp.triage.sessions import member_add
 
 pytestmark = pytest.mark.django_db
-PIN = "gpu1 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHoft+w5iLpbblhcoIm5hSw4KIzIMpCxhLQn6BrkpQz0"
 
 
 @pytest.fixture
@@ -31,23 +30,6 @@ def parts(session_of_alice: DiagnosisSession, alice: User) -> dict[str, Any]:
 @pytest.fixture
 def at(session_of_alice: DiagnosisSession) -> str:
     return f"/sessions/{session_of_alice.pk}"
-
-
-def test_a_group_is_added_once_and_stands_beside_the_session(
-    at: str, alice: User, session_of_alice: DiagnosisSession, program: Callable[..., Program]
-) -> None:
-    ask = program(alice)
-    sent = {"machines": ["gpu1", "ops@gpu2:2222"], "known_hosts": PIN}
-    assert ask("POST", f"{at}/machines", sent).json() == {"added": 2, "pinned": 1}
-    assert ask("POST", f"{at}/machines", sent).json() == {"added": 0, "pinned": 1}
-    found = session_of_alice.targets.order_by("host")
-    assert [(t.user, t.host, t.port, t.beside) for t in found] == [
-        ("root", "gpu1", 22, True),
-        ("ops", "gpu2", 2222, True),
-    ]
-    refused = ask("POST", f"{at}/machines", {"machines": ["gpu1; reboot"]})
-    assert refused.status_code == 422
-    assert "write user@host:port" in refused.json()["detail"]
 
 
 def test_what_would_be_hidden_is_told_as_on_its_page(

@@ -9,10 +9,8 @@ from webapp.triage.models.evidence import Evidence
 
 class ReadingQuerySet(models.QuerySet["StoredReading"]):
     def of_the_case(self) -> ReadingQuerySet:
-        """What counts for the session's own machines: not of those they are compared with, and not what a
-        person set aside."""
-        counting = self.filter(evidence__set_aside_at=None)
-        return counting.exclude(evidence__run__target__beside=True)
+        """What counts: not what a person set aside."""
+        return self.filter(evidence__set_aside_at=None)
 
 
 class StoredReading(models.Model):

@@ -23,7 +23,6 @@ class Target(models.Model):
     identity_file: path of a private key on the machine that runs Peerpath; empty means the
     operator's own agent and ~/.ssh keys. stored_key: the key it is entered with instead, each machine
     on the way too. jump: the machines on the way in order, "user@host:port,…", empty for none.
-    beside: it is there to be compared with others, and tells nothing of the session's own machine.
     """
 
     session = models.ForeignKey(DiagnosisSession, on_delete=models.CASCADE, related_name="targets")
@@ -35,7 +34,6 @@ class Target(models.Model):
     identity_file = models.CharField(max_length=400, blank=True)
     stored_key = models.ForeignKey(StoredKey, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     jump = models.CharField(max_length=300, blank=True)
-    beside = models.BooleanField(default=False)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -48,11 +46,6 @@ class Target(models.Model):
     def is_pinned(self) -> bool:
         """Of what `with_pins` gave: a person has accepted its host key."""
         return bool(vars(self)["pins"])
-
-    @property
-    def machine(self) -> tuple[str, str, int]:
-        """Equal for those of one machine, whoever it is entered as: as turns.same_machine finds them."""
-        return machine_of(self.agent, self.host, self.port)
 
     def __str__(self) -> str:
         if self.agent == "local":
@@ -76,8 +69,3 @@ class PinnedHostKey(models.Model):
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("session", "host", "port"), name="one_key_per_host"),)
-
-
-def machine_of(agent: str, host: str, port: int) -> tuple[str, str, int]:
-    """Of a target with these columns."""
-    return ("local", "", 0) if agent == "local" else (agent, host.lower(), port)

@@ -117,10 +117,10 @@ def _look(
     """form: as it was sent; else there is one where no machine is yet, and with ?add=1 instead of the
     runs. typed: answers about the host that were not kept, because somebody else saved meanwhile."""
     facts = facts_of(session)
-    targets = list(session.targets.filter(role=role.value, beside=False).with_pins())
+    targets = list(session.targets.filter(role=role.value).with_pins())
     if form is None and (not targets or request.GET.get("add")):
         form = SshTargetForm(user=acting(request))
-    runs = session.runs.filter(kind="probes", target__role=role.value, target__beside=False)
+    runs = session.runs.filter(kind="probes", target__role=role.value)
     context = shell(
         session,
         role.value,
