@@ -9,12 +9,10 @@ from typing import Any
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 
 from webapp.accounts.models import User
-from webapp.diagnosis.compare.predictions import Score
 from webapp.diagnosis.diagnosis import Diagnosis
-from webapp.review.calibration import scores_in
 from webapp.review.models import Decision, DecisionState
 from webapp.triage.digests import columns_of
-from webapp.triage.models import DiagnosisSession, Digest, Event
+from webapp.triage.models import DiagnosisSession, Digest
 
 SHOWN = 5
 COUNTED = 1000  # more are "at least 1000": counting all of them would take longer than it tells
@@ -23,20 +21,12 @@ ALSO = {"board": "board", "driver_major": "driver", "machine_type": "machine typ
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
-    """A record of such a session, and how its predictions were scored when it was closed."""
-
-    decision: Decision
-    scores: tuple[Score, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Alike:
-    """same: what else is the same, in words, beside GPU and verdict."""
+    """same: what else is the same, in words, beside GPU and verdict. decisions: those beyond a draft."""
 
     session: DiagnosisSession
     same: tuple[str, ...]
-    decided: tuple[Decided, ...]
+    decisions: tuple[Decision, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +52,8 @@ def seen_before(session: DiagnosisSession, user: User, result: Diagnosis) -> Mem
     found = _found(session, user, mine)
     rows = _most_alike(found, mine)
     n = len(rows) if len(rows) < SHOWN else found.order_by()[:COUNTED].count()
-    decided = _decided([row.pk for row in rows]) if rows else {}
-    alike = tuple(Alike(row.session, _same(row, mine), tuple(decided.get(row.pk, ()))) for row in rows)
+    decisions = _decisions([row.pk for row in rows]) if rows else {}
+    alike = tuple(Alike(row.session, _same(row, mine), tuple(decisions.get(row.pk, ()))) for row in rows)
     return Memory(mine["gpu"], mine["verdict"], n, alike)
 
 
@@ -89,15 +79,10 @@ def _same(row: Digest, mine: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _decided(sessions: Sequence[Any]) -> dict[Any, list[Decided]]:
+def _decisions(sessions: Sequence[Any]) -> dict[Any, list[Decision]]:
     """The records of these sessions that got beyond a draft, by session."""
-    closings = Event.objects.filter(session__in=sessions, kind="decision_closed").order_by("-number")
-    scores: dict[tuple[Any, int], tuple[Score, ...]] = {}
-    for event in closings:
-        scores[event.session_id, event.data["number"]] = tuple(scores_in(event.data))
-    found: dict[Any, list[Decided]] = {}
+    by_session: dict[Any, list[Decision]] = {}
     records = Decision.objects.filter(session__in=sessions).exclude(state=DecisionState.DRAFT)
     for record in records.defer("options", "pins", "context"):
-        decided = Decided(record, scores.get((record.session_id, record.number), ()))
-        found.setdefault(record.session_id, []).append(decided)
-    return found
+        by_session.setdefault(record.session_id, []).append(record)
+    return by_session

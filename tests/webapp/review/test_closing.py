@@ -235,7 +235,7 @@ def test_another_session_remembers_it_as_not_verified(session: DiagnosisSession,
     memory = seen_before(other, alice, session_diagnosis(other))
     assert memory
     (alike,) = memory.alike
-    assert alike.decided[0].decision.ended == "not verified"
+    assert alike.decisions[0].ended == "not verified"
     page = client.get(f"/sessions/{other.pk}/alike").content.decode()
     assert re.search(r'class="pill unk">not verified<', page)
 

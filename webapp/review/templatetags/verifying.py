@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django import template
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.claim import EvidenceRef
-from webapp.diagnosis.compare.calibration import Calibration
 from webapp.diagnosis.compare.comparability import Comparability, Item, Standing
 from webapp.diagnosis.compare.effects import MARGIN, Comparison, Outcome
 from webapp.diagnosis.compare.sides import Side
@@ -19,25 +18,11 @@ from webapp.diagnosis.reference.p2p_relevance import Bears
 
 register = template.Library()
 
-BAR = 100  # px
-
 
 @register.filter
 def option_title(option_id: str) -> str:
     """Its id where it is none of today's."""
     return next((o.title for o in all_options() if o.id == option_id), option_id)
-
-
-@register.simple_tag
-def held_bar(row: Calibration) -> SafeString:
-    """Held, missed and undecided as a bar; the table says the same in figures."""
-    total = row.held + row.missed + row.undecided
-    held, missed = (round(BAR * n / total) for n in (row.held, row.missed))
-    bars = (("undecided", BAR), ("missed", held + missed), ("held", held))
-    rects = format_html_join(
-        "", '<rect class="{}" width="{}" height="10"/>', ((name, str(wide)) for name, wide in bars)
-    )
-    return format_html('<svg class="held-bar" width="{}" height="10" aria-hidden="true">{}</svg>', BAR, rects)
 
 
 @register.filter

@@ -1,4 +1,4 @@
-"""What was seen before: a fragment of the diagnosis page, asked for after it; a page without JavaScript."""
+"""What was seen before: the sessions like this one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from webapp.triage.views.shell import acting, on_session
 @require_safe
 @on_session
 def alike(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    found = seen_before(session, acting(request), session_diagnosis(session))
+    memory = seen_before(session, acting(request), session_diagnosis(session))
     claims = {h.id: h.claim for h in all_hypotheses()}
-    claim = claims.get(found.verdict, "") if found else ""
-    context = {"nav": "sessions", "session": session, "memory": found, "claim": claim}
-    template = "_seen_before" if request.headers.get("HX-Request") else "alike"
-    return TemplateResponse(request, f"review/{template}.html", context)
+    claim = claims.get(memory.verdict, "") if memory else ""
+    context = {"nav": "sessions", "session": session, "memory": memory, "claim": claim}
+    return TemplateResponse(request, "review/alike.html", context)

@@ -7,7 +7,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from webapp.diagnosis.compare.calibration import calibrated
-from webapp.review.calibration import figure, scored
+from webapp.review.calibration import scored
 from webapp.triage.views.shell import acting
 
 SHOWN = 100
@@ -16,10 +16,5 @@ SHOWN = 100
 @require_safe
 def calibration(request: HttpRequest) -> HttpResponse:
     found = scored(acting(request))
-    context = {
-        "nav": "decisions",
-        "rows": calibrated(item.score for item in found),
-        "scored": found[:SHOWN],
-        "figure": figure(found[:20]),
-    }
+    context = {"nav": "decisions", "rows": calibrated(item.score for item in found), "scored": found[:SHOWN]}
     return TemplateResponse(request, "review/calibration.html", context)
