@@ -74,7 +74,6 @@ class Benchmark:
     duration_s: int = 0
     timeout_s: int = 0
     gpu_memory_mib: int = 0
-    loads_machine: bool = True
     engine_runs: bool = False
     choices: tuple[Choice, ...] = ()
     about: str = ""

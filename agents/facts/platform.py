@@ -68,11 +68,6 @@ class ModuleConfig:
         found = [o.value for o in self.options if (o.module, o.name) == (module, name)]
         return found[-1] if found else None
 
-    @property
-    def vfio_ids(self) -> tuple[str, ...]:
-        """Vendor and device ids that vfio-pci takes at boot."""
-        return tuple(i for i in (self.value("vfio_pci", "ids") or "").split(",") if i)
-
 
 VIRT_KIND: Fact[str] = Fact("guest.virt_kind", "Virtualisation kind", str)
 MACHINE_TYPE: Fact[MachineType] = Fact("guest.machine_type", "Emulated board", MachineType)

@@ -7,7 +7,7 @@ behind it, `+-` and `\\-` continue the branch that opened at that column. Names 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agents.facts.host import PciNode
@@ -175,12 +175,3 @@ def from_path(path: str) -> PciNode | None:
     if root is None or not chain or len(chain) > DEPTH_CAP:
         return None
     return PciNode(chain[-1], root, tuple(chain[:-1]))
-
-
-def shared_switches(nodes: Sequence[PciNode]) -> dict[str, tuple[str, ...]]:
-    """Switch -> addresses of the given devices behind it, where there are at least two."""
-    found: dict[str, list[str]] = {}
-    for node in nodes:
-        if upstream := switch(node):
-            found.setdefault(upstream, []).append(node.address)
-    return {upstream: tuple(below) for upstream, below in found.items() if len(below) > 1}

@@ -13,7 +13,6 @@ FILE_LIMIT, FUNCTION_LIMIT, TEMPLATE_LIMIT, SHEET_LIMIT, SCRIPT_LIMIT = 400, 50,
 # The two places where an unknown error may end: a parser, and a task.
 # What a task would have read is read by the reconciler, too: the same boundary in another process.
 CATCH_ALL = {"agents/guarded.py", "worker/tasks.py", "worker/salvaging.py"}
-UNITS = ("_us", "_ms", "_s", "_mib", "_kib", "_bytes", "_gb_per_s", "_w", "_mhz", "_celsius", "_percent", "_per_s")
 
 
 def tracked(*patterns: str) -> list[Path]:

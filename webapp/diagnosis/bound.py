@@ -9,7 +9,6 @@ all-reduces by percentile bootstrap (Efron and Tibshirani, An Introduction to th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -253,11 +252,6 @@ def _basis(floor: Floor, comm: Communication) -> dict[str, Basis]:
     if comm.comm_ms:
         found |= {"comm_ms": comm.basis, "max_gain_remove_comm": Basis.ESTIMATED, "max_gain_p2p": Basis.LITERATURE}
     return found
-
-
-def share_of(part: Range, whole: Range) -> Range:
-    """Shares (0…1) of one range in another."""
-    return part[0] / whole[1], min(1.0, part[1] / whole[0]) if whole[0] else math.inf
 
 
 def what_if(

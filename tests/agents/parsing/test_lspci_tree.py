@@ -106,7 +106,6 @@ def test_only_devices_behind_one_switch_share_it() -> None:
     assert tree is not None
     gpus = lspci_tree.gpus(tree.nodes)
     assert [lspci_tree.switch(gpu) for gpu in gpus] == ["0000:41:00.0", "0000:41:00.0", None, None]
-    assert lspci_tree.shared_switches(gpus) == {"0000:41:00.0": ("0000:43:00.0", "0000:44:00.0")}
 
 
 def test_the_emulated_board_of_a_guest() -> None:
