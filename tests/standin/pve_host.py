@@ -9,16 +9,13 @@ from __future__ import annotations
 import os
 import pty
 import shlex
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 TOOLS = Path(__file__).parent / "pve"
 # What a script may tell a person to type; other indented lines show what changes.
-TYPED = frozenset(
-    {"sh", "qm", "cp", "mv", "rm", "systemctl", "docker", "proxmox-boot-tool", "update-grub"} | {"update-initramfs"}
-)
+TYPED = frozenset({"sh", "qm", "cp", "mv", "rm", "systemctl", "docker", "proxmox-boot-tool"} | {"update-initramfs"})
 ADDRESSES = tuple(f"0000:{bus}:00.0" for bus in ("01", "21", "41", "61", "81", "a1", "c1", "e1"))
 KPRO6 = """\
 agent: 1
@@ -49,10 +46,6 @@ SYSTEMD_BOOT = """\
 BootCurrent: 0003
 Boot0001* UEFI: Built-in EFI Shell
 Boot0003* Linux Boot Manager\tHD(2,GPT)/File(\\EFI\\SYSTEMD\\SYSTEMD-BOOTX64.EFI)
-"""
-GRUB = """\
-BootCurrent: 0004
-Boot0004* proxmox\tHD(2,GPT)/File(\\EFI\\proxmox\\grubx64.efi)
 """
 
 
@@ -109,14 +102,6 @@ class PveHost:
         self.write("state/efi", SYSTEMD_BOOT)
         self.write("state/esps", "ABCD-0001 is configured with: uefi (versions: 6.17.2-1-pve)\n")
 
-    def boots_with_grub(self, *, uefi: bool = True) -> None:
-        (self.root / "state/esps").unlink()
-        if uefi:
-            self.write("state/efi", GRUB)
-        else:
-            (self.root / "state/efi").unlink()
-            (self.root / "sys/firmware/efi").rmdir()
-
     def write(self, path: str, text: str) -> None:
         file = self.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -167,14 +152,6 @@ class PveHost:
         """The VM runs as it is configured now, with the process that belongs to it."""
         self.write(f"state/{self.vmid}.status", "stopped\n")
         assert self._ran([str(self.root / "bin/qm"), "start", str(self.vmid)], "").code == 0
-
-    def reboots(self, free_gib: int) -> None:
-        """/run and /tmp are empty afterwards; pages of 1 GiB are there as the loader was told."""
-        shutil.rmtree(self.root / "run", ignore_errors=True)
-        shutil.rmtree(self.root / "proc/4711", ignore_errors=True)
-        self.write("proc/cmdline", self.read("state/boots_with"))
-        self.write("sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages", f"{free_gib}\n")
-        self.start()
 
     def _ran(self, argv: list[str], fail: str, typed: str = "") -> Ran:
         ours, theirs = pty.openpty() if typed else (-1, subprocess.DEVNULL)

@@ -18,6 +18,7 @@ class Option:
     then answers; None: as before, or not predicted where "guest.p2p_read" is among `changes`.
     by_hand: what to type where no script does it, code in backticks.
     scripted: the script of its phase carries it out; every other option is done by hand.
+    kernel_option: what it adds to the host's kernel command line, for its admin; N stands for the VM's memory in GiB.
     """
 
     module: str
@@ -33,6 +34,7 @@ class Option:
     p2p_after: P2pCode | None = None
     by_hand: str = ""
     scripted: bool = False
+    kernel_option: str = ""
 
     @property
     def id(self) -> str:

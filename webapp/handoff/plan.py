@@ -12,7 +12,7 @@ from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.option import Option
 from webapp.diagnosis.phases import PHASES
-from webapp.diagnosis.scripts import ROLES, Do, PhaseScript, ScriptError, phase_script
+from webapp.diagnosis.scripts import ROLES, Do, Instruction, PhaseScript, ScriptError, host_instructions, phase_script
 
 _WORTH_IT = {OptionStatus.RECOMMENDED, OptionStatus.POSSIBLE}
 
@@ -53,6 +53,15 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True)
+class ByHand:
+    """An option that no script carries out. instruction: what to type on this host, None where it has none."""
+
+    option: Option
+    advice: Advice
+    instruction: Instruction | None
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """A phase as the plan shows it. parts: in the order they are run. by_hand: the options of the phase
     that are worth it here and that no script carries out, the recommended first."""
@@ -60,7 +69,7 @@ class Section:
     id: str
     title: str
     parts: tuple[Phase, ...]
-    by_hand: tuple[tuple[Option, Advice], ...]
+    by_hand: tuple[ByHand, ...]
 
     @property
     def ready(self) -> bool:
@@ -121,10 +130,11 @@ def _gives_up(found: Diagnosis, name: str) -> Iterator[str]:
             yield option.isolation_cost
 
 
-def _by_hand(found: Diagnosis, name: str) -> tuple[tuple[Option, Advice], ...]:
+def _by_hand(found: Diagnosis, name: str) -> tuple[ByHand, ...]:
+    instructions = host_instructions(found)
     worth = [
-        (option, found.advice[option.id])
+        ByHand(option, found.advice[option.id], instructions.get(option.id))
         for option in all_options()
         if option.phase == name and not option.scripted and found.advice[option.id].status in _WORTH_IT
     ]
-    return tuple(sorted(worth, key=lambda one: one[1].status is not OptionStatus.RECOMMENDED))
+    return tuple(sorted(worth, key=lambda one: one.advice.status is not OptionStatus.RECOMMENDED))

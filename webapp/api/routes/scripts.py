@@ -18,7 +18,7 @@ from webapp.api.auth import READ
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
 from webapp.api.routes.reasoning import plain
-from webapp.diagnosis.scripts import clique_instructions
+from webapp.diagnosis.scripts import clique_instructions, host_instructions
 from webapp.handoff.models import Download, HandedScript
 from webapp.handoff.plan import phases
 from webapp.handoff.scripts import collector_for, download, handed
@@ -145,9 +145,11 @@ def read_plan(request: HttpRequest, session_id: UUID) -> list[Phase]:
 
 @router.get(S + "/plan/by-hand", auth=READ, response=list[ByHand])
 def read_by_hand(request: HttpRequest, session_id: UUID) -> list[ByHand]:
-    """What to write by hand where the clique is advised and the VM is not Proxmox's; else nothing."""
-    found = clique_instructions(session_diagnosis(session_of(request, session_id)))
-    return [ByHand(**plain(one)) for one in found]
+    """What to write by hand: kernel options of the host; the clique, where it is advised and the VM is not
+    Proxmox's."""
+    result = session_diagnosis(session_of(request, session_id))
+    instructions = (*clique_instructions(result), *host_instructions(result).values())
+    return [ByHand(**plain(one)) for one in instructions]
 
 
 @router.get(S + "/plan/{phase}/{act}", auth=READ, response={200: None}, openapi_extra=A_SCRIPT)

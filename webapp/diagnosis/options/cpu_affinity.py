@@ -29,4 +29,6 @@ option = Option(
     verified_by="bench.launch before and after",
     changes=("host.vms", "vm.qemu_args"),
     judge=judge,
+    by_hand="On the host, as root: `qm set VMID --affinity 0-31`, with cores of the GPUs’ memory node that nothing "
+    "else on the host needs; then stop the VM and start it.",
 )

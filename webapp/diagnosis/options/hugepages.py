@@ -31,11 +31,13 @@ option = Option(
     title="Hugepages for the VM",
     phase="P4",
     actor=Actor.HOST_ADMIN,
-    downtime=Restart.VM,
+    downtime=Restart.HOST,
     isolation_cost="none",
-    rollback="`qm set VMID --delete hugepages`, then stop and start",
+    rollback="`qm set VMID --delete hugepages`, then stop and start; take the kernel options out and reboot the host",
     verified_by="bench.copy before and after, five runs each",
     changes=("vm.hugepages", "host.kernel_cmdline", "vm.qemu_args"),
     judge=judge,
-    scripted=True,
+    by_hand="On the host, as root: reserve pages of 1 GiB on its kernel command line, `hugepagesz=1G hugepages=N`, "
+    "reboot it, and then `qm set VMID --numa 1 --hugepages 1024`.",
+    kernel_option="hugepagesz=1G hugepages=N",
 )

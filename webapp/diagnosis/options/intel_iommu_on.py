@@ -37,4 +37,6 @@ option = Option(
     verified_by="`dmesg` on the host says “DMAR: IOMMU enabled”",
     changes=("host.kernel_cmdline", "host.iommu", "host.iommu_groups"),
     judge=judge,
+    kernel_option="intel_iommu=on",
+    by_hand="On the host, as root: add `intel_iommu=on` to its kernel command line, and reboot it.",
 )

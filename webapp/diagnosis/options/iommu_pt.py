@@ -39,4 +39,6 @@ option = Option(
     verified_by="host.iommu: default domain type",
     changes=("host.kernel_cmdline", "host.iommu"),
     judge=judge,
+    kernel_option="iommu=pt",
+    by_hand="On the host, as root: add `iommu=pt` to its kernel command line, and reboot it.",
 )

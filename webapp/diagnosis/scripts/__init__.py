@@ -6,8 +6,18 @@ the top, the rest are constant files (`sh/`).
 
 from __future__ import annotations
 
+from webapp.diagnosis.scripts.host_instructions import host_instructions
 from webapp.diagnosis.scripts.model import Do, PhaseScript, ScriptError
 from webapp.diagnosis.scripts.outside_proxmox import Instruction, clique_instructions
 from webapp.diagnosis.scripts.phase_script import ROLES, phase_script
 
-__all__ = ["ROLES", "Do", "Instruction", "PhaseScript", "ScriptError", "clique_instructions", "phase_script"]
+__all__ = [
+    "ROLES",
+    "Do",
+    "Instruction",
+    "PhaseScript",
+    "ScriptError",
+    "clique_instructions",
+    "host_instructions",
+    "phase_script",
+]

@@ -100,10 +100,9 @@ def host_parts(phase: str, do: Do) -> tuple[str, ...]:
     """The files of sh/ that make up a host script, in order."""
     if phase == "P0":
         return ("base", "vm", "vm_power", "saved", f"p0_{do}")
-    host = "host_boot" if phase == "P4" else "no_host"
     parts = {
-        Do.APPLY: ("vm_power", "network" if phase == "P3" else "no_network", host, "vm_apply"),
+        Do.APPLY: ("vm_power", "network" if phase == "P3" else "no_network", "vm_apply"),
         Do.VERIFY: ("vm_verify",),
-        Do.ROLLBACK: ("vm_power", host, "vm_rollback"),
+        Do.ROLLBACK: ("vm_power", "vm_rollback"),
     }
     return ("base", "vm", *parts[do])

@@ -37,7 +37,7 @@ def vm_plan(
     """changes: also those that hold already; the script tells which are left."""
     return Plan(
         title=title,
-        values={**vm.values, "boot_loader": str(vm.loader), **values},
+        values={**vm.values, **values},
         vm_changes=changes,
         effects=tuple(change.text for change in changes if change.was != change.new),
         reads=READS,

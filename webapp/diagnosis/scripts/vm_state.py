@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agents.facts.host import BOOT_LOADER, BootLoader
 from agents.facts.vm import VM_ID, VMS, Vm
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.ground import Ground, ground
@@ -50,10 +49,6 @@ class VmState:
     def slots(self) -> tuple[str, ...]:
         """ "hostpci0", … in order of number."""
         return tuple(sorted((k for k in self.config if _is_slot(k)), key=lambda key: int(key[7:])))
-
-    @property
-    def loader(self) -> BootLoader:
-        return self.facts.value(BOOT_LOADER) or BootLoader.UNKNOWN
 
     @property
     def values(self) -> dict[str, str]:

@@ -29,7 +29,7 @@ _ALONE = {
 }
 _KEY = re.compile(r"[a-z]+[0-9]{0,3}")
 # What the constant files ask for and not every phase sets.
-_EMPTY = {"cliques": "", "nics": "", "hugepages_gib": "", "boot_loader": ""}
+_EMPTY = {"cliques": "", "nics": ""}
 
 
 def write(plan: Plan, phase: str, do: Do, role: View, vmid: int | None, parts: Sequence[str]) -> PhaseScript:

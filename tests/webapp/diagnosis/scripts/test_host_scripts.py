@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from agents.facts.host import BootLoader
 from tests.standin.pve_host import ADDRESSES, KPRO6, PveHost
 from tests.webapp.diagnosis.scripts.machines import NODES, known_of, scripts_of
 from webapp.diagnosis.facts import Facts
@@ -327,67 +325,6 @@ def test_every_step_is_logged(tmp_path: Path) -> None:
     for step in ("backup:", "shutting VM 128 down", "qm set", "qm showcmd", "starting VM 128", "agent"):
         assert re.search(rf"(?m)^\d{{4}}-\d\d-\d\dT[\d:]+Z .*{step}", log), step
     assert (host.root / "root/peerpath").stat().st_mode & 0o77 == 0
-
-
-@pytest.mark.parametrize(
-    "loader", ["systemd-boot", *(pytest.param(f"grub-{way}", marks=pytest.mark.thorough) for way in ("uefi", "bios"))]
-)
-def test_pages_are_reserved_in_the_file_of_the_right_loader(loader: str, tmp_path: Path) -> None:
-    """P4: the host's command line first, the VM after the reboot, and all of it back again."""
-    host = a_host(tmp_path / "host")
-    if loader != "systemd-boot":
-        host.boots_with_grub(uefi=loader == "grub-uefi")
-    files = ("etc/kernel/cmdline", "etc/default/grub")
-    before, vm = [host.read(f) for f in files], host.values
-    scripts = scripts_of(known_of(host, NODES, loader=BootLoader(loader)), "P4")
-    first = host.run(scripts[Do.APPLY], "--yes")
-    assert first.code == 4, first.said
-    assert "Now reboot the host" in first.said
-    assert host.values == vm
-    changed = [old != host.read(f) for old, f in zip(before, files, strict=True)]
-    assert changed == [loader == "systemd-boot", loader != "systemd-boot"]
-    assert "hugepagesz=1G hugepages=432" in host.read("state/boots_with")
-    assert "reboot the host" in host.run(scripts[Do.APPLY], "--yes").said
-
-    host.reboots(free_gib=432)
-    second = host.run(scripts[Do.APPLY], "--yes")
-    assert second.code == 0, second.said
-    assert host.values["hugepages"] == "1024"
-    assert host.values["numa1"] == "cpus=32-63,hostnodes=1,memory=221184,policy=bind"
-    assert (host.values["sockets"], host.values["cores"]) == ("2", "32")
-    assert host.run(scripts[Do.VERIFY]).code == 0
-
-    back = host.run(scripts[Do.ROLLBACK], "--yes")
-    assert back.code == 0, back.said
-    assert host.values == vm
-    assert [host.read(f) for f in files] == before
-    assert "hugepages" not in host.read("state/boots_with")
-
-
-def test_an_unknown_or_another_loader_is_refused(tmp_path: Path) -> None:
-    host = a_host(tmp_path / "host")
-    script = scripts_of(known_of(host, NODES), "P4")[Do.APPLY]
-    host.write("state/efi", "BootCurrent: 0009\nBoot0009* Something else\n")
-    ran = host.run(script, "--yes")
-    assert ran.code == 3
-    assert "add 'hugepagesz=1G hugepages=432' to its kernel command line by hand" in ran.said
-    shutil.rmtree(host.root / "sys/firmware")
-    ran = host.run(script, "--yes")
-    assert ran.code == 3
-    assert "started by grub-bios and the session knows systemd-boot" in ran.said
-
-
-def test_pages_that_fail_to_come_are_not_asked_of_the_vm(tmp_path: Path) -> None:
-    host = a_host(tmp_path / "host")
-    script = scripts_of(known_of(host, NODES), "P4")[Do.APPLY]
-    assert host.run(script, "--yes").code == 4
-    host.reboots(free_gib=100)
-    ran = host.run(script, "--yes")
-    assert ran.code == 3
-    assert "only 100 pages of 1 GiB are free" in ran.said
-    host.write("proc/meminfo", f"MemTotal: {440 * 1048576} kB\n")
-    host.write("proc/cmdline", "quiet\n")
-    assert "would leave it less than 16" in host.run(script, "--yes").said
 
 
 def test_the_rehearsal_prefix_needs_its_folder_to_agree(tmp_path: Path) -> None:

@@ -10,18 +10,7 @@ import pytest
 
 from agents.facts import Reading
 from agents.facts.gpu import BAR_FAILURES, GPU_COUNT_PCI, GPU_COUNT_SMI, BarFailure
-from agents.facts.host import (
-    CPU_GOVERNOR,
-    GPU_PATHS,
-    IOMMU_GROUPS,
-    PCI_MAPPINGS,
-    PLATFORM,
-    CpuGovernor,
-    GpuPath,
-    IommuGroup,
-    PciMapping,
-    Platform,
-)
+from agents.facts.host import GPU_PATHS, IOMMU_GROUPS, PCI_MAPPINGS, PLATFORM, GpuPath, IommuGroup, PciMapping, Platform
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS, NcclTransports
 from agents.facts.p2p import P2pCode
 from agents.facts.platform import VIRT_KIND
@@ -30,7 +19,6 @@ from agents.parsing import qm_config
 from tests.standin.pve_host import ADDRESSES, KPRO6
 from tests.webapp.diagnosis.building import facts_of, kvm_guest
 from tests.webapp.diagnosis.scenarios import SCENARIOS
-from tests.webapp.diagnosis.scripts.machines import NODES
 from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.scripts import Do, PhaseScript, ScriptError, clique_instructions, phase_script
 
@@ -49,7 +37,7 @@ def vm(**config: str) -> Reading[Any]:
     )
     found = replace(
         WHOLE, config=kept, hostpci=devices, args=kept.get("args"), cpu=kept.get("cpu"),
-        machine=kept.get("machine"), bios=kept.get("bios"),
+        machine=kept.get("machine"), bios=kept.get("bios"), hugepages=kept.get("hugepages"),
     )  # fmt: skip
     return VMS.known((found,), lines=(1,))
 
@@ -144,22 +132,6 @@ def test_the_board_keeps_its_version(machine: str, new: str) -> None:
     script = made("P3", vm(machine=machine))
     assert new_values(script)[0] == new
     assert new_values(script)[1:] == ["mapping=pro6000,pcie=1"] * 8
-
-
-@pytest.mark.parametrize(
-    ("governor", "asked_for"),
-    [
-        (None, True),
-        (CPU_GOVERNOR.known(CpuGovernor({"powersave": 64}, "intel_pstate")), True),
-        (CPU_GOVERNOR.known(CpuGovernor({"performance": 64})), False),
-        (CPU_GOVERNOR.absent("no cpufreq folder"), False),
-    ],
-)
-def test_a_governor_is_left_to_the_admin_where_there_is_one_to_set(
-    governor: Reading[Any] | None, asked_for: bool
-) -> None:
-    script = made("P4", vm(), NODES, *([governor] if governor else []))
-    assert any("cpupower frequency-set" in text for text in script.left_out) is asked_for
 
 
 def test_a_machine_that_is_not_whole_is_refused() -> None:

@@ -59,8 +59,6 @@ apply() {
     say 'Nothing to do: the configuration is like this already. A VM that ran before that still needs a stop and a start.'
     exit 0
   fi
-  prepare_host
-  stop_if_problems
   say 'steps: backup, qm shutdown, qm set, qm showcmd, qm start, wait for the guest'
   dry_run_ends
   open_log "$store"

@@ -48,11 +48,9 @@ old_is_startable() {
 rollback() {
   find_vm
   free_to_change
-  look_at_host
   stop_if_problems
   if [ ! -f "$store/$phase.keys" ]; then
     say "Nothing to roll back: $store has no record that $phase was applied to VM $vmid with its script."
-    undo_host
     exit 0
   fi
   keys=$(sort -u "$store/$phase.keys" | tr '\n' ' ')
@@ -62,7 +60,6 @@ rollback() {
   stop_if_problems
   if [ "$todo" = 0 ]; then
     say 'Nothing to do: every line is as it was before this phase.'
-    undo_host
     exit 0
   fi
   say 'steps: backup, qm shutdown, qm set, qm showcmd, qm start, wait for the guest'
@@ -83,6 +80,5 @@ rollback() {
   # Whoever goes back to what this phase set can roll it back again.
   mv "$store/$phase.keys" "$store/$phase.keys.undone" && undone=$store/$phase.keys.undone
   wait_for_guest
-  undo_host
   say "$title: done."
 }

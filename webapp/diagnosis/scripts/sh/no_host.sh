@@ -1,3 +1,0 @@
-prepare_host() { :; }
-look_at_host() { :; }
-undo_host() { :; }
