@@ -76,8 +76,6 @@ BODIES: dict[str, Any] = {
     "set_answer_aside": {},
     "add_webhook": {"url": "https://1.1.1.1/", "kinds": ["run_finished"]},
     "add_instance_webhook": {"url": "https://1.1.1.1/", "kinds": ["run_finished"]},
-    "run_trial_step": {"step": 1, "target": 1, "yes": True},
-    "give_trial_step": {"step": 1, "text": "x"},
     "choose_notices": {"kinds": ["run_finished"]},
     "make_link": {},
     "invite_person": {"role": "viewer"},

@@ -1,4 +1,4 @@
-"""Beyond the session: programs to carry there, what came by links, who is told."""
+"""Beyond the session: programs to carry, what came by links, who is told."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from tests.webapp.api.conftest import Program
 from webapp.accounts.models import Role, User
 from webapp.notices.following import follow
 from webapp.notices.models import Webhook
-from webapp.triage import intake
 from webapp.triage.by_hand import program as program_of
 from webapp.triage.models import DiagnosisSession, Event, Evidence, Run
 from webapp.triage.sessions import member_add
@@ -30,21 +29,6 @@ def parts(session_of_alice: DiagnosisSession, alice: User) -> dict[str, Any]:
 @pytest.fixture
 def at(session_of_alice: DiagnosisSession) -> str:
     return f"/sessions/{session_of_alice.pk}"
-
-
-def test_what_would_be_hidden_is_told_as_on_its_page(
-    at: str, alice: User, session_of_alice: DiagnosisSession, program: Callable[..., Program]
-) -> None:
-    text = b"root@gpuvm17:~# uname -r\n6.8.12\nroot@gpuvm17:~# ip -br a\neth0 UP 192.0.2.77/24\n"
-    name = intake.take_text(session_of_alice, text, user=alice).evidence.name
-    intake.take_text(session_of_alice, b"$ uname -r\n6.8.12\n", user=alice)
-    found = program(alice)("GET", f"{at}/hidden?everything=true").json()
-    (output,) = found["outputs"]
-    assert (output["evidence"], output["lines"]) == (name, [1, 3, 4])
-    assert (found["counted"], found["total"], found["silent"]) == (2, 2, 1)
-    secrets = {secret for kind in found["kinds"] for secret in kind["words"].values()}
-    assert {"gpuvm17", "192.0.2.77"} <= secrets
-    assert sum(kind["places"] for kind in found["kinds"]) >= sum(output["kinds"].values()) > 2
 
 
 def test_the_program_is_what_a_run_sends(at: str, alice: User, program: Callable[..., Program]) -> None:

@@ -231,6 +231,23 @@ def test_a_machine_is_added_its_key_compared_and_a_few_questions_asked(command: 
     assert command("run", session, "bench.copy", "--set", "sizes").code == server.USAGE
 
 
+def test_a_group_is_added_and_compared(command: Command, sshd: Sshd, tmp_path: Path) -> None:
+    session, known = done(command("open", "a group")), tmp_path / "known_hosts"
+    known.write_text(f"[127.0.0.1]:{sshd.port} {(sshd.folder / 'host_key.pub').read_text()}")
+    machine = f"{getpass.getuser()}@127.0.0.1:{sshd.port}"
+    more = (machine, "--known-hosts", str(known), "--identity-file", str(sshd.folder / "user_key"))
+    assert done(command("add-machines", session, *more)).startswith("1 added; the host keys of 1")
+    assert re.match(r"1  (queued|running)", done(command("run-all", session)))
+    done(command("cancel", session, "1"))
+    assert command("machines", session).code == server.DONE
+    number, _, _, *where = done(command("targets", session)).split()
+    assert where == ["127.0.0.1", str(sshd.port), getpass.getuser()]
+    done(command("add-machines", session, "ops@gpu-2:2222"))
+    assert "guest ops@gpu-2:2222" in command("run", session, "probes").err
+    assert "is not known any more" in done(command("forget-key", session, number))
+    assert "not accepted" in command("accept-key", session, number).out
+
+
 def test_a_key_is_stored_from_a_file_and_its_secret_forgotten(command: Command, tmp_path: Path) -> None:
     make_key(tmp_path / "id")
     key = done(command("store-key", "lab", str(tmp_path / "id")))

@@ -86,6 +86,14 @@ class SshTargetForm(forms.Form):
             raise forms.ValidationError("There is no such file on the machine that runs Peerpath.")
         return value
 
+    @staticmethod
+    def is_host(value: str) -> bool:
+        return bool(_HOST.fullmatch(value))
+
+    @staticmethod
+    def is_user(value: str) -> bool:
+        return bool(_USER.fullmatch(value))
+
     def _matching(self, name: str, pattern: re.Pattern[str], advice: str) -> str:
         value: str = self.cleaned_data[name].strip()
         if not pattern.fullmatch(value):
