@@ -18,7 +18,7 @@ from django.contrib.auth.hashers import make_password
 
 from tests.corpus import NO_CORPUS
 from webapp.accounts.models import User
-from webapp.config import environment
+from webapp.config import addresses
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.sessions import session_open
 
@@ -121,5 +121,5 @@ def bucket(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     with running_bucket() as running:
         for name, value in KEYS.items():
             monkeypatch.setenv(name, value)
-        settings.STORAGES = settings.STORAGES | environment.storage(running.url)
+        settings.STORAGES = settings.STORAGES | addresses.storage(running.url)
         yield running

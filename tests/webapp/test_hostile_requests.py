@@ -446,7 +446,7 @@ def test_a_whole_chain_is_whole_and_every_tampering_shows(alice: User, session_o
 
 
 def test_the_database_file_is_for_its_owner_alone(tmp_path: Path) -> None:
-    environment.database("", tmp_path / "data")
+    environment.sqlite(tmp_path / "data")
     assert (tmp_path / "data" / "peerpath.sqlite3").stat().st_mode & 0o777 == 0o600
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from django.db import connection
 
-from webapp.config.environment import URL_OPTIONS
+from webapp.config.addresses import URL_OPTIONS
 from webapp.triage.models import DiagnosisSession
 
 MARKS = {b"SQLite format 3\0": "sqlite", b"PGDMP": "postgresql"}

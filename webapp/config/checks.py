@@ -24,7 +24,7 @@ _HINT = "Make it, owned by the account that Peerpath runs as, or name another."
 @checks.register
 def known_settings(**_: Any) -> list[checks.CheckMessage]:
     """A name that nobody reads is a slip of the pen: what was meant by it is not in force."""
-    return list(_unknown(os.environ.keys() - environment.asked - ELSEWHERE))
+    return list(_unknown(os.environ.keys() - environment.FIELDS.keys() - ELSEWHERE))
 
 
 @checks.register
@@ -69,6 +69,6 @@ def authorities(**_: Any) -> list[checks.CheckMessage]:
 
 def _unknown(names: set[str]) -> Iterator[checks.CheckMessage]:
     for name in sorted(name for name in names if name.startswith("PEERPATH_")):
-        near = difflib.get_close_matches(name, environment.asked, 1)
+        near = difflib.get_close_matches(name, environment.FIELDS, 1)
         meant = f"Did you mean {near[0]}?" if near else "docs/deploying.md has all of them."
         yield checks.Warning(f"Nobody reads {name}.", hint=meant, id="peerpath.W001")

@@ -12,8 +12,6 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
 
-LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-FORMS = ("line", "json")
 # Django names the path of a request it refuses: a failed CSRF check, a 4xx answer, an error.
 _TOKEN = re.compile(r"(/(?:welcome|link)/)[^/\s\"'?]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")

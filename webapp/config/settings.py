@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -9,22 +10,21 @@ from django.core.exceptions import ImproperlyConfigured
 
 from webapp.config import environment, logs
 
+_env = environment.read(os.environ)
 BASE_DIR = Path(__file__).resolve().parents[2]
-DATA_DIR = Path(environment.text("PEERPATH_DATA") or BASE_DIR / "var").expanduser().absolute()
+DATA_DIR = _env.data
 
-SECRET_KEY = environment.secret_key(DATA_DIR)
+SECRET_KEY = _env.secret_key or environment.secret_key(DATA_DIR)
 # What seals stored SSH keys; without it a file in the data folder: webapp/triage/sealing.py.
-SECRET_KEYS = environment.sealing_keys("PEERPATH_SECRET_KEYS")
-DEBUG = environment.flag("PEERPATH_DEBUG")
-PUBLIC_URL = environment.public_address("PEERPATH_PUBLIC_URL", "http://127.0.0.1:8000")
+SECRET_KEYS = _env.secret_keys
+DEBUG = _env.debug
+PUBLIC_URL = _env.public_url
 _PUBLIC = urlsplit(PUBLIC_URL)
 # The Host header decides where links and redirects lead, so only named hosts are served.
-ALLOWED_HOSTS = sorted(
-    {"127.0.0.1", "localhost", "[::1]", _PUBLIC.hostname or "localhost"} | set(environment.hosts("PEERPATH_HOSTS"))
-)
+ALLOWED_HOSTS = sorted({"127.0.0.1", "localhost", "[::1]", _PUBLIC.hostname or "localhost"} | set(_env.hosts))
 CSRF_TRUSTED_ORIGINS = [f"{_PUBLIC.scheme}://{_PUBLIC.netloc}"]
 # Believed only when asked to: anybody can send these headers to a server that has no proxy before it.
-BEHIND_PROXY = environment.flag("PEERPATH_BEHIND_PROXY")
+BEHIND_PROXY = _env.behind_proxy
 if BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 if _PUBLIC.scheme == "https":
@@ -104,11 +104,11 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {"default": environment.database(environment.text("PEERPATH_DATABASE_URL"), DATA_DIR)}
+DATABASES = {"default": _env.database_url or environment.sqlite(DATA_DIR)}
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
-    **environment.storage(environment.text("PEERPATH_EVIDENCE_URL")),
+    **_env.evidence_url,
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "accounts.User"
@@ -121,7 +121,7 @@ LOGIN_URL = "accounts:sign_in"
 LOGIN_REDIRECT_URL = "triage:start"
 
 LANGUAGE_CODE = "en"
-TIME_ZONE = environment.time_zone("PEERPATH_TIME_ZONE")
+TIME_ZONE = _env.time_zone
 USE_I18N = False
 USE_TZ = True
 
@@ -141,24 +141,19 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
-REDIS_URL = environment.redis_address("PEERPATH_REDIS_URL")
+REDIS_URL = _env.redis_url
 EMBEDDED_WORKER = not REDIS_URL
 # A run whose worker is silent for so long is lost; a sixth of it is how often a worker says it lives.
-LEASE_S = environment.number("PEERPATH_LEASE_S", 30, least=2, most=3600)
-# A worker asked to end lets its runs go on for so long before it hands them back.
-DRAIN_S = environment.number("PEERPATH_DRAIN_S", 20, least=0, most=86400)
+LEASE_S = _env.lease_s
+DRAIN_S = _env.drain_s
 # Redis delivers again what was not acknowledged for so long; claims make that harmless.
-VISIBILITY_S = environment.number("PEERPATH_VISIBILITY_S", 6 * 3600, least=1, most=7 * 86400)
-# Runs of one session at once: the others' must not wait for its last one.
-RUNS_PER_SESSION = environment.number("PEERPATH_RUNS_PER_SESSION", 12, least=1, most=1000)
-# Whether people other than administrators may reach this machine itself and its link-local network.
-REACH_LOOPBACK = environment.flag("PEERPATH_REACH_LOOPBACK")
-# Whether webhooks may lead into private networks and to this machine, and be http.
-WEBHOOK_PRIVATE = environment.flag("PEERPATH_WEBHOOK_PRIVATE")
-# Whether a token may see to accounts: with the scope people, an administrator's, for a week at most.
-API_PEOPLE = environment.flag("PEERPATH_API_PEOPLE")
+VISIBILITY_S = _env.visibility_s
+RUNS_PER_SESSION = _env.runs_per_session
+REACH_LOOPBACK = _env.reach_loopback
+WEBHOOK_PRIVATE = _env.webhook_private
+API_PEOPLE = _env.api_people
 # Without a mail server nothing is mailed, and the pages say so.
-MAIL = environment.mail(environment.text("PEERPATH_MAIL_URL"))
+MAIL = _env.mail_url
 MAIL_ON = MAIL is not None
 EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
 if MAIL:
@@ -166,15 +161,11 @@ if MAIL:
     EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = MAIL.user, MAIL.password
     EMAIL_USE_SSL, EMAIL_USE_TLS = MAIL.tls, MAIL.starttls
 EMAIL_TIMEOUT = 20
-DEFAULT_FROM_EMAIL = environment.sender("PEERPATH_MAIL_FROM", f"Peerpath <peerpath@{_PUBLIC.hostname}>")
+DEFAULT_FROM_EMAIL = _env.mail_from or f"Peerpath <peerpath@{_PUBLIC.hostname}>"
 # Threads share one queue and one embedded worker; processes need Redis between them.
-WEB_PROCESSES = environment.number("PEERPATH_WEB_PROCESSES", 1, least=1, most=64)
+WEB_PROCESSES = _env.web_processes
 if EMBEDDED_WORKER and WEB_PROCESSES > 1:
     raise ImproperlyConfigured("PEERPATH_WEB_PROCESSES above 1 needs PEERPATH_REDIS_URL")
-# Without one, metrics are for programs on this machine alone.
-METRICS_TOKEN = environment.secret("PEERPATH_METRICS_TOKEN")
+METRICS_TOKEN = _env.metrics_token
 
-LOGGING = logs.configuration(
-    level=environment.choice("PEERPATH_LOG_LEVEL", "WARNING", logs.LEVELS),
-    form=environment.choice("PEERPATH_LOG_FORMAT", "line", logs.FORMS),
-)
+LOGGING = logs.configuration(level=_env.log_level, form=_env.log_format)

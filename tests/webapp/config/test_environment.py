@@ -6,18 +6,14 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from webapp.config import checks, environment
+from webapp.config import addresses, checks, environment
 from webapp.config.bootstrap import ROOT
-
-_ROW = re.compile(r"\| `(PEERPATH_[A-Z_]+)` \|")
 
 
 @pytest.mark.service
@@ -119,11 +115,10 @@ def test_a_database_that_is_away_is_a_sentence_too(tmp_path: Path, command: str)
     assert "pass-word" not in done.stderr
 
 
-def test_the_table_of_settings_has_every_name_and_no_other() -> None:
-    """settings.py has been read by now, and so has every name that it asks for."""
+def test_the_table_of_settings_is_the_declarations() -> None:
     rows = (ROOT / "docs" / "deploying.md").read_text().splitlines()
-    told = {name for row in rows if (found := _ROW.match(row)) for name in [found[1]]}
-    assert told == environment.asked | {"PEERPATH_PYTHON"}
+    told = [row for row in rows if row.startswith("| `PEERPATH_") and "PEERPATH_PYTHON" not in row]
+    assert told == list(environment.table())
 
 
 def test_containers_get_every_setting() -> None:
@@ -131,7 +126,7 @@ def test_containers_get_every_setting() -> None:
     compose = (ROOT / "docker-compose.yml").read_text()
     given = set(re.findall(r"^    (PEERPATH_[A-Z_]+):", compose, re.M))
     not_there = {"PEERPATH_DATA", "PEERPATH_DEBUG", "PEERPATH_REACH_LOOPBACK"}
-    assert given == environment.asked - not_there
+    assert given == environment.FIELDS.keys() - not_there
 
 
 def test_a_name_that_nobody_reads_is_told_with_what_was_meant(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +139,7 @@ def test_a_name_that_nobody_reads_is_told_with_what_was_meant(monkeypatch: pytes
 def test_a_folder_for_evidence_that_cannot_be_written_is_found_out_at_once(settings: Any, tmp_path: Path) -> None:
     def found(folder: Path) -> list[str]:
         url = f"file://{folder}"
-        settings.STORAGES = {**settings.STORAGES, **environment.storage(url)}
+        settings.STORAGES = {**settings.STORAGES, **addresses.storage(url)}
         return [str(each.id) for each in checks.evidence_folder()]
 
     (tmp_path / "file").write_text("no folder")
@@ -188,29 +183,28 @@ def test_authorities_that_cannot_be_read_are_told(monkeypatch: pytest.MonkeyPatc
     assert checks.authorities() == []
 
 
-def test_a_database_address_is_taken_apart(tmp_path: Path) -> None:
-    found = environment.database("postgresql://peer:p%40ss@db:5433/cases", tmp_path)
+def test_a_database_address_is_taken_apart() -> None:
+    found = addresses.database("postgresql://peer:p%40ss@db:5433/cases")
     assert found["PASSWORD"] == "p@ss"
     assert (found["HOST"], found["PORT"], found["NAME"]) == ("db", "5433", "cases")
 
 
-def test_what_is_asked_of_the_connection_reaches_it(tmp_path: Path) -> None:
+def test_what_is_asked_of_the_connection_reaches_it() -> None:
     asked = "postgresql://db/cases?sslmode=verify-full&sslrootcert=/etc/ca%201.pem"
-    options = environment.database(asked, tmp_path)["OPTIONS"]
-    assert options.pop("connect_timeout") == environment.DATABASE_WAIT_S
+    options = addresses.database(asked)["OPTIONS"]
+    assert options.pop("connect_timeout") == addresses.DATABASE_WAIT_S
     assert options.pop("options") == "-c jit=off"
     assert options == {"sslmode": "verify-full", "sslrootcert": "/etc/ca 1.pem"}
 
 
-def test_a_pooler_that_takes_no_options_is_asked_for_none(tmp_path: Path) -> None:
-    plain = environment.database("postgresql://db/peerpath", tmp_path)
+def test_a_pooler_that_takes_no_options_is_asked_for_none() -> None:
+    plain = addresses.database("postgresql://db/peerpath")
     assert plain["OPTIONS"]["options"] == "-c jit=off"
-    pooled = environment.database("postgresql://db/peerpath?options=", tmp_path)
+    pooled = addresses.database("postgresql://db/peerpath?options=")
     assert pooled["OPTIONS"]["options"] == ""
 
 
-def test_the_key_is_made_once_and_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PEERPATH_SECRET_KEY", raising=False)
+def test_the_key_is_made_once_and_private(tmp_path: Path) -> None:
     first = environment.secret_key(tmp_path / "data")
     assert environment.secret_key(tmp_path / "data") == first
     assert len(first) > 40
@@ -218,96 +212,80 @@ def test_the_key_is_made_once_and_private(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("read", "value"),
+    ("name", "value"),
     [
-        (environment.hosts, "peerpath.example,.lan,[::1],gpu_box"),
-        (environment.secret, "x" * 24),
-        (partial(environment.sender, default="x@y"), "GPU team <peerpath@mail.example>"),
-        (partial(environment.sender, default="x@y"), "peerpath@localhost"),
-        (partial(environment.public_address, default=""), "https://[fd00::1]:8443"),
+        ("hosts", "peerpath.example,.lan,[::1],gpu_box"),
+        ("metrics_token", "x" * 24),
+        ("mail_from", "GPU team <peerpath@mail.example>"),
+        ("mail_from", "peerpath@localhost"),
+        ("public_url", "https://[fd00::1]:8443"),
     ],
 )
-def test_what_can_be_used_is_used(
-    monkeypatch: pytest.MonkeyPatch, read: Callable[[str], str | list[str]], value: str
-) -> None:
-    monkeypatch.setenv("PEERPATH_X", value)
-    found = read("PEERPATH_X")
-    assert (",".join(found) if isinstance(found, list) else found) == value
+def test_what_can_be_used_is_used(name: str, value: str) -> None:
+    found = _read(name, value)
+    assert (",".join(found) if isinstance(found, tuple) else found) == value
 
 
-def _database(url: str) -> Any:
-    return environment.database(url, Path("/nowhere"))
-
-
-def _by_name(read: Callable[..., Any], **more: Any) -> Callable[[str], Any]:
-    """Readers of the environment, given the value itself."""
-
-    def ask(value: str) -> Any:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("PEERPATH_X", value)
-            return read("PEERPATH_X", **more)
-
-    return ask
-
-
-REDIS, PUBLIC = (_by_name(environment.redis_address), _by_name(environment.public_address, default=""))
-NUMBER = _by_name(environment.number, default=1, least=1, most=9)
+def _read(name: str, value: str) -> Any:
+    return getattr(environment.read({f"PEERPATH_{name.upper()}": value}), name)
 
 
 @pytest.mark.parametrize(
-    ("read", "value", "advice"),
+    ("name", "value", "advice"),
     [
-        (REDIS, "redis://host/abc", "number of a database"),
-        (REDIS, "redis://host/-1", "number of a database"),
-        (REDIS, "redis://host/99999999999", "number of a database"),
-        (REDIS, "redis://host/\u0661", "number of a database"),
-        (REDIS, "redis://host?db=abc", "number of a database"),
-        (REDIS, "redis://host/0#1", "number of a database"),
-        (REDIS, "redis://host:0/0", "from 1 to 65535"),
-        (REDIS, "redis://host:/0", "from 1 to 65535"),
-        (REDIS, "redis://:me/pass@host/0", "%2F for /"),
-        (REDIS, "redis://red is/0", "names no host"),
-        (PUBLIC, "https://*", "names no host"),
-        (PUBLIC, "https://me:pass@host", "name or password"),
-        (PUBLIC, "https://host:", "from 1 to 65535"),
-        (_database, "postgresql://host:0/name", "from 1 to 65535"),
-        (_database, "postgresql://host/a/b", "must name a database"),
-        (_database, "postgresql://host/name#x", "must name a database"),
-        (environment.mail, "smtp://host:0", "from 1 to 65535"),
-        (environment.mail, "smtp://host/inbox", "nothing may follow"),
-        (environment.mail, "smtp://host?tls=1", "nothing may follow"),
-        (environment.storage, "file:relative", "must be file:///folder"),
-        (environment.storage, "file:///srv?mode=1", "must be file:///folder"),
-        (environment.storage, "s3://cases?endpoint=https://", "and name a host"),
-        (NUMBER, "\u0661", "a number from 1 to 9"),
+        ("redis_url", "redis://host/abc", "number of a database"),
+        ("redis_url", "redis://host/-1", "number of a database"),
+        ("redis_url", "redis://host/99999999999", "number of a database"),
+        ("redis_url", "redis://host/\u0661", "number of a database"),
+        ("redis_url", "redis://host?db=abc", "number of a database"),
+        ("redis_url", "redis://host/0#1", "number of a database"),
+        ("redis_url", "redis://host:0/0", "from 1 to 65535"),
+        ("redis_url", "redis://host:/0", "from 1 to 65535"),
+        ("redis_url", "redis://:me/pass@host/0", "%2F for /"),
+        ("redis_url", "redis://red is/0", "names no host"),
+        ("public_url", "https://*", "names no host"),
+        ("public_url", "https://me:pass@host", "name or password"),
+        ("public_url", "https://host:", "from 1 to 65535"),
+        ("database_url", "postgresql://host:0/name", "from 1 to 65535"),
+        ("database_url", "postgresql://host/a/b", "must name a database"),
+        ("database_url", "postgresql://host/name#x", "must name a database"),
+        ("mail_url", "smtp://host:0", "from 1 to 65535"),
+        ("mail_url", "smtp://host/inbox", "nothing may follow"),
+        ("mail_url", "smtp://host?tls=1", "nothing may follow"),
+        ("evidence_url", "file:relative", "must be file:///folder"),
+        ("evidence_url", "file:///srv?mode=1", "must be file:///folder"),
+        ("evidence_url", "s3://cases?endpoint=https://", "and name a host"),
+        ("drain_s", "\u0661", "a number from 0 to 86400"),
     ],
 )
-def test_what_nothing_could_reach_is_refused(read: Callable[[str], Any], value: str, advice: str) -> None:
+def test_what_nothing_could_reach_is_refused(name: str, value: str, advice: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=re.escape(advice)) as refused:
-        read(value)
+        _read(name, value)
     assert not {"me", "pass@host", "me:pass@host"} & set(str(refused.value).split())
 
 
 def test_blanks_and_capitals_are_not_a_mistake() -> None:
-    assert REDIS(" REDISS://host:6380/1 ") == "rediss://host:6380/1"  # else nobody checks its certificate
-    assert REDIS("  ") == ""
-    assert NUMBER(" ") == 1
-    assert PUBLIC("HTTPS://host.example/ ") == "https://host.example"
+    assert _read("redis_url", " REDISS://host:6380/1 ") == "rediss://host:6380/1"  # else nobody checks its certificate
+    assert _read("redis_url", "  ") == ""
+    assert _read("lease_s", " ") == 30
+    assert _read("public_url", "HTTPS://host.example/ ") == "https://host.example"
 
 
-def test_words_and_flags(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PEERPATH_HOSTS", " a.example , b.example,")
-    assert environment.words("PEERPATH_HOSTS") == ["a.example", "b.example"]
-    monkeypatch.setenv("PEERPATH_DEBUG", "off")
-    assert environment.flag("PEERPATH_DEBUG", default=True) is False
-    monkeypatch.setenv("PEERPATH_DEBUG", "perhaps")
+def test_words_and_flags() -> None:
+    assert _read("hosts", " a.example , b.example,") == ("a.example", "b.example")
+    assert _read("debug", "off") is False
+    assert _read("debug", "Yes") is True
     with pytest.raises(ImproperlyConfigured):
-        environment.flag("PEERPATH_DEBUG")
+        _read("debug", "perhaps")
+
+
+def test_no_value_shows_in_a_repr() -> None:
+    assert "secret-word" not in repr(environment.read({"PEERPATH_REDIS_URL": "redis://:secret-word@db/0"}))
 
 
 def test_a_data_folder_that_cannot_be_made_is_a_sentence() -> None:
     with pytest.raises(ImproperlyConfigured, match="/proc/nope cannot be used"):
-        environment.database("", Path("/proc/nope"))
+        environment.sqlite(Path("/proc/nope"))
 
 
 @pytest.mark.service

@@ -24,7 +24,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.bucket import Bucket
 from webapp.accounts.models import ApiToken, User
-from webapp.config import environment, evidence_storage, health
+from webapp.config import addresses, environment, evidence_storage, health
 from webapp.config.bootstrap import ROOT
 from webapp.triage import intake, runs
 from webapp.triage.models import DiagnosisSession, Run, StoredReading, Target
@@ -121,7 +121,7 @@ def test_a_bucket_that_says_nothing_is_not_waited_for(
     monkeypatch.setattr(evidence_storage, "WAIT_S", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         where = f"s3://cases?endpoint=http://127.0.0.1:{silent.getsockname()[1]}&region=us-east-1"
-        settings.STORAGES = settings.STORAGES | environment.storage(where)
+        settings.STORAGES = settings.STORAGES | addresses.storage(where)
         began = time.monotonic()
         assert {storage_of(client) for _ in range(5)} == {"no answer"}
         assert time.monotonic() - began < 6, "one question is open, and nobody waits for it twice"
@@ -131,7 +131,7 @@ def test_a_bucket_that_says_nothing_is_not_waited_for(
 
 def test_a_folder_that_takes_nothing_is_said_without_its_name(client: Client, settings: Any, tmp_path: Path) -> None:
     (tmp_path / "evidence").write_text("no folder")
-    settings.STORAGES = settings.STORAGES | environment.storage(f"file://{tmp_path}/evidence")
+    settings.STORAGES = settings.STORAGES | addresses.storage(f"file://{tmp_path}/evidence")
     assert storage_of(client) == "unusable: File exists"
 
 
@@ -249,7 +249,6 @@ def test_the_clients_address_is_the_one_that_the_proxy_wrote(client: Client, set
     assert other.status_code == (403 if believed else 429)
 
 
-def test_an_address_without_a_host_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PEERPATH_PUBLIC_URL", "peerpath.example")
+def test_an_address_without_a_host_is_a_sentence() -> None:
     with pytest.raises(ImproperlyConfigured, match="must start with https:// or http://"):
-        environment.address("PEERPATH_PUBLIC_URL", "", ("https", "http"))
+        environment.read({"PEERPATH_PUBLIC_URL": "peerpath.example"})

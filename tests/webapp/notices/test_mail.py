@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from webapp.accounts.models import Role, User
-from webapp.config import environment
+from webapp.config import addresses
 from webapp.notices.deliveries import deliver
 from webapp.notices.following import follow
 from webapp.notices.models import Delivery
@@ -144,7 +144,6 @@ def test_without_a_mail_server_nothing_is_mailed_and_the_page_says_so(
     ],
 )
 def test_a_mail_server_s_address_is_taken_apart(url: str, found: tuple[object, ...]) -> None:
-    read = environment.mail(url)
-    assert read is not None
+    read = addresses.mail(url)
     assert (read.host, read.port, read.user, read.password, read.tls, read.starttls) == found
     assert "p@ss" not in repr(read)

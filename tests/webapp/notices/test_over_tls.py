@@ -15,7 +15,7 @@ from tests.webapp.notices.certificates import Authority
 from tests.webapp.notices.conftest import Receiver, received
 from tests.webapp.notices.mail_server import LOGIN, served
 from webapp.accounts.models import Role, User
-from webapp.config import environment
+from webapp.config import addresses
 from webapp.notices import posting
 from webapp.notices.deliveries import deliver
 from webapp.notices.following import follow
@@ -77,8 +77,7 @@ def news(session_of_alice: DiagnosisSession, alice: User, bob: User, settings: A
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
 
     def told(url: str) -> Delivery:
-        mail = environment.mail(url)
-        assert mail
+        mail = addresses.mail(url)
         settings.MAIL_ON = True
         settings.EMAIL_HOST, settings.EMAIL_PORT = mail.host, mail.port
         settings.EMAIL_HOST_USER, settings.EMAIL_HOST_PASSWORD = mail.user, mail.password

@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from tests.bucket import KEYS, Bucket
 from webapp.accounts.models import ApiToken, User
-from webapp.config import environment
+from webapp.config import addresses
 from webapp.review.bundle.export import bundle
 from webapp.review.bundle.sharing import shareable
 from webapp.triage import bodies, intake
@@ -34,7 +34,7 @@ CMDLINE = b"$ cat /proc/cmdline\nBOOT_IMAGE=/boot/vmlinuz-6.8 root=/dev/vda1 iom
 
 @pytest.fixture
 def folder(settings: Any, tmp_path: Path) -> Path:
-    settings.STORAGES = settings.STORAGES | environment.storage(f"file://{tmp_path}/evidence")
+    settings.STORAGES = settings.STORAGES | addresses.storage(f"file://{tmp_path}/evidence")
     return tmp_path / "evidence"
 
 
@@ -273,7 +273,7 @@ def breaking_bucket(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     with HTTPServer(("127.0.0.1", 0), Breaks) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         where = f"s3://cases?endpoint=http://127.0.0.1:{server.server_port}&region=us-east-1"
-        settings.STORAGES = settings.STORAGES | environment.storage(where)
+        settings.STORAGES = settings.STORAGES | addresses.storage(where)
         yield
         server.shutdown()
 
