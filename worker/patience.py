@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
+from tenacity import before_sleep_log, retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from webapp.triage import runs
 
-_PAUSE_S = 0.5
 _LONGEST_S = 60.0
 T = TypeVar("T")
 
-logger = logging.getLogger(__name__)
 
-
+@retry(
+    retry=retry_if_exception_type((OperationalError, InterfaceError)),
+    after=lambda _: connection.close(),
+    before_sleep=before_sleep_log(logging.getLogger(__name__), logging.WARNING),
+    stop=stop_after_delay(_LONGEST_S + runs.LEASE.total_seconds()),
+    wait=wait_fixed(0.5),
+    reraise=True,
+)
 def patiently(act: Callable[[], T]) -> T:
     """What `act` returns; while the database is out of reach, again and again for a minute and a lease:
     who could take the run away is without the database too. `act` may have been carried out already when it
     is called again."""
-    give_up = time.monotonic() + _LONGEST_S + runs.LEASE.total_seconds()
-    while True:
-        try:
-            return act()
-        except (OperationalError, InterfaceError) as error:
-            connection.close()
-            if time.monotonic() > give_up:
-                raise
-            logger.warning("the database did not answer, it is asked again: %s", error)
-            time.sleep(_PAUSE_S)
+    return act()
