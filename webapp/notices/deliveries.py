@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import smtplib
-import time
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
@@ -78,9 +77,7 @@ def _posted(delivery: Delivery) -> int | None:
     if webhook is None or webhook.removed_at or not webhook.stands:
         raise GoneError
     secret = sealing.keyring().open(webhook.key_id, webhook.sealed, str(webhook.pk))
-    message = posting.signed(
-        delivery.body, secret=secret, delivery=str(delivery.pk), kind=delivery.kind, at_s=int(time.time())
-    )
+    message = posting.signed(delivery.body, secret=secret.decode(), delivery=str(delivery.pk), at=datetime.now(UTC))
     return posting.post(webhook.url, message)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import http.client
 import socket
 import ssl
@@ -11,6 +9,9 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
+
+from standardwebhooks import Webhook
 
 from webapp.notices.addresses import AddressError, Place, looked_up, place_of
 
@@ -30,19 +31,16 @@ class Signed:
     headers: Mapping[str, str]
 
 
-def signed(body: str, *, secret: bytes, delivery: str, kind: str, at_s: int) -> Signed:
-    """Peerpath-Signature: t=<seconds>,v1=<hex>, HMAC-SHA256 over "<delivery>.<seconds>.<body>"."""
-    raw = body.encode()
-    about = f"{delivery}.{at_s}.".encode()
-    proof = hmac.new(secret, about + raw, hashlib.sha256).hexdigest()
+def signed(body: str, *, secret: str, delivery: str, at: datetime) -> Signed:
+    """As https://www.standardwebhooks.com has it: HMAC-SHA256 over "<id>.<seconds>.<body>". at: in UTC."""
     headers = {
         "Content-Type": "application/json",
         "User-Agent": "Peerpath",
-        "Peerpath-Delivery": delivery,
-        "Peerpath-Kind": kind,
-        "Peerpath-Signature": f"t={at_s},v1={proof}",
+        "webhook-id": delivery,
+        "webhook-timestamp": str(int(at.timestamp())),
+        "webhook-signature": Webhook(secret).sign(delivery, at, body),
     }
-    return Signed(raw, headers)
+    return Signed(body.encode(), headers)
 
 
 def post(url: str, message: Signed) -> int:

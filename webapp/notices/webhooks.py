@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import uuid
+from base64 import b64encode
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
@@ -19,6 +20,7 @@ from webapp.triage.models import DiagnosisSession, Event
 from webapp.triage.models.session import stands
 
 MOST = 20  # of one session, or of the instance
+SECRET_BYTES = 32  # Standard Webhooks has 24 to 64
 
 
 def webhook_add(session: DiagnosisSession | None, *, url: str, kinds: Iterable[str], by: User) -> tuple[Webhook, str]:
@@ -35,7 +37,7 @@ def webhook_add(session: DiagnosisSession | None, *, url: str, kinds: Iterable[s
         raise AddressError(f"There are {MOST}; remove one first.")
     place = place_of(url)
     looked_up(place)
-    row_id, secret = uuid.uuid4(), f"whsec_{secrets.token_urlsafe(32)}"
+    row_id, secret = uuid.uuid4(), f"whsec_{b64encode(secrets.token_bytes(SECRET_BYTES)).decode()}"
     key_id, sealed = sealing.keyring().seal(secret.encode(), str(row_id))
     made = Webhook.objects.create(
         id=row_id, session=session, url=url, kinds=chosen, sealed=sealed, key_id=key_id, made_by=by

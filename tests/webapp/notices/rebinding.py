@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import threading
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -88,7 +89,7 @@ def main(folder: Path) -> None:
     said: list[str | int] = []
     for answers in ([[PUBLIC], [INSIDE]], [[INSIDE]], [[PUBLIC, INSIDE]]):
         names.answers = list(answers)
-        message = posting.signed("{}", secret=b"s", delivery="d", kind="k", at_s=1)
+        message = posting.signed("{}", secret="c2VjcmV0", delivery="d", at=datetime.now(UTC))
         try:
             said.append(posting.post(f"https://{NAME}/hook", message))
         except posting.PostError as error:
