@@ -74,6 +74,29 @@ def test_two_starts_at_once_make_one_environment(tmp_path: Path, nothing_needed:
     assert sum("Making the environment" in text for text in said) == 1
 
 
+@pytest.mark.parametrize(
+    ("table", "exit_code", "result", "unasked"),
+    [
+        ("jinja2 2.4.1 PYSEC-2014-8 2.7.3", 1, 1, False),
+        ("", 1, 0, True),
+        ("vine could not be audited", 0, 0, True),
+        ("", 0, 0, False),
+    ],
+    ids=["hole", "no service", "package unknown", "clean"],
+)
+def test_of_an_audit_only_a_hole_fails(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], table: str, exit_code: int, result: int, unasked: bool
+) -> None:
+    """With a stand-in for pip-audit 2.10.1, which prints a table of holes and of packages it knows nothing of."""
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\necho '{table}'\nexit {exit_code}\n")
+    program.chmod(0o700)
+    assert bootstrap.holes_known(str(program)) == result
+    said = capfd.readouterr().err
+    assert table in said
+    assert ("Nobody could be asked" in said) is unasked
+
+
 @pytest.mark.parametrize("command", ["run", "test"])
 def test_without_a_python_that_is_new_enough_it_says_so(command: str, tmp_path: Path) -> None:
     tools = tmp_path / "bin"
