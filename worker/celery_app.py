@@ -21,7 +21,8 @@ except ImproperlyConfigured as problem:
     sys.exit(f"Peerpath cannot start: {problem}")
 logging.captureWarnings(True)
 
-from celery.signals import celeryd_init, setup_logging, worker_ready, worker_shutting_down  # noqa: E402 (these need Django's settings)
+# These need Django's settings.
+from celery.signals import celeryd_init, setup_logging, worker_ready, worker_shutting_down  # noqa: E402
 from celery.worker.consumer.gossip import Gossip  # noqa: E402
 from celery.worker.consumer.mingle import Mingle  # noqa: E402
 from django.conf import settings  # noqa: E402

@@ -42,7 +42,8 @@ _TOOLS = re.compile(
     r"|df|free|uname|ps|pgrep|env|printenv|docker|podman|kubectl|ssh|python3?|pip3?|nvcc|sysctl|setpci|od"
     r"|xxd|hexdump|tr|strings|readlink|ip|ibstat|ethtool|ulimit|cpupower|rocm-smi|rocminfo|all_reduce_perf"
     r"|\w+_perf|p2pBandwidthLatencyTest|nvbandwidth|vllm|sglang|systemctl|fabricmanager|nv-fabricmanager"
-    r"|dcgmi|guidellm|aiperf|genai-perf|mount|lsof|fuser|uptime|id|whoami|date|mokutil|update-grub|ipcs|nproc|getconf|iperf3?)(?:\s|$)"
+    r"|dcgmi|guidellm|aiperf|genai-perf|mount|lsof|fuser|uptime|id|whoami|date|mokutil|update-grub|ipcs|nproc|getconf"
+    r"|iperf3?)(?:\s|$)"
 )
 _MISSING = re.compile(
     r"^(?:\S+: )*(?:(?:line )?\d+: )?\S+: (?:command not found|not found|No such file or directory)$"

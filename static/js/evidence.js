@@ -12,8 +12,12 @@ document.addEventListener("click", (event) => {
   if (link.hasAttribute("download") || "page" in link.dataset) return;
   if (document.querySelector("main [data-viewer]")) return; // one at a time: there, links lead on
   const inside = link.closest("[data-viewer]");
-  const target = inside && link.classList.contains("ln") ? new URL(link.getAttribute("href"), location.origin + inside.dataset.place) : new URL(link.href);
-  if (target.origin !== location.origin || !ADDRESS.test(target.pathname) || target.searchParams.has("download")) return;
+  const target =
+    inside && link.classList.contains("ln")
+      ? new URL(link.getAttribute("href"), location.origin + inside.dataset.place)
+      : new URL(link.href);
+  if (target.origin !== location.origin || !ADDRESS.test(target.pathname) || target.searchParams.has("download"))
+    return;
   event.preventDefault();
   htmx.ajax("GET", target.pathname + target.search, { target: "#evidence-body", swap: "innerHTML" }).then(() => {
     if (!above.open) above.showModal();
@@ -43,12 +47,15 @@ function ready(viewer, focused) {
   if (focused) lines.focus({ preventScroll: true });
 }
 const center = (lines, row) => {
-  if (row) lines.scrollTop += row.getBoundingClientRect().top - lines.getBoundingClientRect().top - lines.clientHeight / 3;
+  if (row)
+    lines.scrollTop += row.getBoundingClientRect().top - lines.getBoundingClientRect().top - lines.clientHeight / 3;
 };
 
 const rows = async (viewer, first) => {
   const query = new URLSearchParams({ rows: first, line: viewer.dataset.marked, find: viewer.dataset.find });
-  const answer = await fetch(`${viewer.dataset.place}?${query}`, { headers: { "HX-Request": "true" } }).catch(() => null);
+  const answer = await fetch(`${viewer.dataset.place}?${query}`, { headers: { "HX-Request": "true" } }).catch(
+    () => null,
+  );
   const holder = document.createElement("template");
   holder.innerHTML = answer?.ok ? await answer.text() : ""; // none without a connection: asked again at the next scroll
   return [...holder.content.children];
@@ -67,7 +74,8 @@ async function extend(viewer) {
   const found = (await rows(viewer, first)).filter((row) => (up ? number(row) < top : true));
   const fixed = up ? lines.firstElementChild : lines.lastElementChild;
   const was = fixed.offsetTop;
-  if (up) lines.prepend(...found); else lines.append(...found);
+  if (up) lines.prepend(...found);
+  else lines.append(...found);
   while (lines.childElementCount > DROPPED_FROM) (up ? lines.lastElementChild : lines.firstElementChild).remove();
   lines.scrollTop += fixed.offsetTop - was;
   delete lines.dataset.loading;

@@ -13,7 +13,10 @@ const toast = (text, kind = "", href = "") => {
   close.addEventListener("click", () => box.remove());
   box.append(said, close);
   document.getElementById("toasts").append(box);
-  const leave = () => { if (box.matches(":hover, :focus-within")) setTimeout(leave, 2000); else box.remove(); };
+  const leave = () => {
+    if (box.matches(":hover, :focus-within")) setTimeout(leave, 2000);
+    else box.remove();
+  };
   setTimeout(leave, 12000);
 };
 
@@ -23,13 +26,15 @@ down.className = "toast bad";
 down.textContent = "Connection to Peerpath lost; this heals by itself.";
 const offline = (lost) => {
   if (lost === down.isConnected) return;
-  if (lost) document.getElementById("toasts").append(down); else down.remove();
+  if (lost) document.getElementById("toasts").append(down);
+  else down.remove();
   show();
 };
 for (const kind of ["htmx:sendError", "htmx:timeout"]) document.addEventListener(kind, () => offline(true));
 document.addEventListener("htmx:afterOnLoad", (event) => offline([502, 503, 504].includes(event.detail.xhr.status)));
 
-// The tab tells the state of the run that this page watches: in its title and in its icon. Who holds it still, or is cut off, does not know it.
+// The tab tells the state of the run that this page watches: in its title and in its icon. Who holds it still, or is
+// cut off, does not know it.
 const title = document.title;
 const icon = document.querySelector("link[rel=icon]");
 const paused = new Set();
@@ -42,7 +47,7 @@ const show = () => {
   const state = run && (going ? run.dataset.progress || "…" : run.dataset.state);
   const unknown = down.isConnected ? "connection lost" : going && paused.has(going.dataset.run) ? "paused" : "";
   const said = unknown || state;
-  icon.href = icon.dataset[unknown ? "idle" : going ? "running" : OF[state] ?? "idle"];
+  icon.href = icon.dataset[unknown ? "idle" : going ? "running" : (OF[state] ?? "idle")];
   document.title = said ? `${said} · ${title}` : title;
 };
 document.addEventListener("DOMContentLoaded", show);
@@ -57,8 +62,12 @@ document.addEventListener("visibilitychange", () => {
 
 // Live output can be held still, to be read; the run goes on.
 const still = ({ target, requestConfig }) => paused.has(target.dataset.run) && requestConfig.verb === "get";
-document.addEventListener("htmx:beforeRequest", (event) => { if (still(event.detail)) event.preventDefault(); });
-document.addEventListener("htmx:beforeSwap", ({ detail }) => { if (still(detail)) detail.shouldSwap = false; }); // asked for before it was held
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (still(event.detail)) event.preventDefault();
+});
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (still(detail)) detail.shouldSwap = false;
+}); // asked for before it was held
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-pause]");
   if (!button) return;
@@ -69,7 +78,8 @@ document.addEventListener("click", (event) => {
 });
 // It stays held when “Cancel” brings the fragment anew.
 const pressed = () => {
-  for (const button of document.querySelectorAll("[data-pause]")) button.setAttribute("aria-pressed", String(paused.has(button.dataset.pause)));
+  for (const button of document.querySelectorAll("[data-pause]"))
+    button.setAttribute("aria-pressed", String(paused.has(button.dataset.pause)));
 };
 document.addEventListener("htmx:afterSettle", pressed);
 

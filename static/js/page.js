@@ -5,8 +5,12 @@ let unsent = document.querySelector("form[data-unsent]") !== null;
 document.addEventListener("input", (event) => {
   if (event.target.closest("form[data-keep]")) unsent = true;
 });
-document.addEventListener("submit", () => { unsent = false; });
-window.addEventListener("beforeunload", (event) => { if (unsent) event.preventDefault(); });
+document.addEventListener("submit", () => {
+  unsent = false;
+});
+window.addEventListener("beforeunload", (event) => {
+  if (unsent) event.preventDefault();
+});
 
 // Copy the text of the elements that data-copy names, or the address in data-copy-link.
 document.addEventListener("click", async (event) => {
@@ -19,7 +23,9 @@ document.addEventListener("click", async (event) => {
   await navigator.clipboard.writeText(text);
   const label = button.textContent;
   button.textContent = "Copied";
-  setTimeout(() => { button.textContent = label; }, 1500);
+  setTimeout(() => {
+    button.textContent = label;
+  }, 1500);
 });
 
 // What a link leads to comes in its place; without a script, or in another tab, it leads there.
@@ -42,11 +48,13 @@ document.addEventListener("change", (event) => {
   if (!list) return;
   const ticked = document.querySelectorAll(`input[name="${event.target.name}"]:checked`);
   const titles = [...ticked].map((box) => box.closest("label").textContent.trim());
-  list.replaceChildren(...(titles.length ? titles : ["nothing yet"]).map((title) => {
-    const item = document.createElement("li");
-    item.textContent = title;
-    return item;
-  }));
+  list.replaceChildren(
+    ...(titles.length ? titles : ["nothing yet"]).map((title) => {
+      const item = document.createElement("li");
+      item.textContent = title;
+      return item;
+    }),
+  );
 });
 
 // One menu is open at a time; Esc or a click elsewhere closes it.
@@ -66,8 +74,12 @@ document.addEventListener("keydown", (event) => {
 const pages = new Map();
 const meaning = async ({ pathname, hash }) => {
   if (!pages.has(pathname)) {
-    pages.set(pathname, fetch(pathname).then((answer) => answer.text())
-      .then((text) => new DOMParser().parseFromString(text, "text/html")));
+    pages.set(
+      pathname,
+      fetch(pathname)
+        .then((answer) => answer.text())
+        .then((text) => new DOMParser().parseFromString(text, "text/html")),
+    );
   }
   return (await pages.get(pathname)).getElementById(hash.slice(1))?.querySelector("p")?.textContent;
 };
@@ -90,11 +102,14 @@ const say = async (word) => {
 for (const kind of ["mouseover", "focusin"]) {
   document.addEventListener(kind, (event) => {
     const word = event.target.closest?.("a.word");
-    if (word) say(word); else if (kind === "mouseover" && !event.target.closest?.(".says")) unsay();
+    if (word) say(word);
+    else if (kind === "mouseover" && !event.target.closest?.(".says")) unsay();
   });
 }
 document.addEventListener("focusout", unsay);
-document.addEventListener("keydown", (event) => { if (event.key === "Escape") unsay(); });
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") unsay();
+});
 document.addEventListener("click", (event) => {
   const word = event.target.closest("a.word");
   if (word && matchMedia("(hover: none)").matches && !document.querySelector(".says")) event.preventDefault();

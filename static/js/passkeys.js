@@ -2,9 +2,10 @@
 const able = Boolean(window.PublicKeyCredential?.parseCreationOptionsFromJSON);
 for (const form of document.querySelectorAll("form[data-passkey]")) form.hidden = !able;
 
-const answerTo = (kind, options) => (kind === "create"
-  ? navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options) })
-  : navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options) }));
+const answerTo = (kind, options) =>
+  kind === "create"
+    ? navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options) })
+    : navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options) });
 
 document.addEventListener("submit", async (event) => {
   const form = event.target.closest("form[data-passkey]");

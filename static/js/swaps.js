@@ -15,17 +15,20 @@ document.addEventListener("htmx:afterSwap", () => {
 });
 
 // What somebody is typing in is not replaced: the fragment asks again, and comes when they are through.
-const typed = (root) => [...root.querySelectorAll("input:not([type=hidden]), textarea")].some(
-  (field) => field.value !== field.defaultValue || field.checked !== field.defaultChecked,
-);
+const typed = (root) =>
+  [...root.querySelectorAll("input:not([type=hidden]), textarea")].some(
+    (field) => field.value !== field.defaultValue || field.checked !== field.defaultChecked,
+  );
 document.addEventListener("htmx:beforeSwap", (event) => {
   const { target, requestConfig } = event.detail;
   if (requestConfig.elt === target && typed(target)) event.detail.shouldSwap = false;
 });
 
 // The focus, and what is open, go to what is called the same: of its kind, with its words, the first or the second …
-const called = (element) => element.id || [element.name, element.getAttribute("href"), element.textContent.trim()].join("\n");
-const alike = (element) => [...document.querySelectorAll(element.localName)].filter((other) => called(other) === called(element));
+const called = (element) =>
+  element.id || [element.name, element.getAttribute("href"), element.textContent.trim()].join("\n");
+const alike = (element) =>
+  [...document.querySelectorAll(element.localName)].filter((other) => called(other) === called(element));
 const noted = (element) => ({ element, at: alike(element).indexOf(element) });
 const again = ({ element, at }) => alike(element)[at];
 const give = (element) => {
@@ -42,7 +45,8 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const around = [];
   const active = document.activeElement;
   for (let box = active; box; box = box.parentElement) if (box.id) around.push(box.id);
-  focused = active === document.body ? null : { ...noted(active), around }; // nothing has it: the whole page need not be read
+  // Where nothing has the focus, the whole page need not be read.
+  focused = active === document.body ? null : { ...noted(active), around };
   opened = [...detail.target.querySelectorAll("details[open] > summary")].map(noted);
 });
 document.addEventListener("htmx:afterSwap", () => {

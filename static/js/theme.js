@@ -1,4 +1,5 @@
-// Says that there is JavaScript, and applies the chosen theme, before the page paints; without a choice the system's preference rules.
+// Says that there is JavaScript, and applies the chosen theme, before the page paints; without a choice the system's
+// preference rules.
 (() => {
   document.documentElement.dataset.script = "";
   const chosen = localStorage.getItem("theme");

@@ -8,11 +8,16 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 FILE_LIMIT, FUNCTION_LIMIT, TEMPLATE_LIMIT, SHEET_LIMIT, SCRIPT_LIMIT = 400, 50, 200, 200, 120
+LINE_LIMIT = 120  # columns
 # The two places where an unknown error may end: a parser, and a task.
 # What a task would have read is read by the reconciler, too: the same boundary in another process.
 CATCH_ALL = {"agents/guarded.py", "worker/tasks.py", "worker/salvaging.py"}
+# What programs printed, kept as they printed it.
+RECORDED_OUTPUT = {"tests/browser/outputs.py", "tests/agents/benchmarks/test_result_files.py"}
 
 
 def tracked(*patterns: str) -> list[Path]:
@@ -57,6 +62,29 @@ def test_templates_sheets_and_scripts_stay_readable() -> None:
     for pattern, limit in limits.items():
         for path in tracked(pattern):
             assert len(path.read_text().splitlines()) <= limit, named(path)
+
+
+@pytest.mark.parametrize("pattern", ["*.py", "templates/*.html", "static/css/*.css", "static/js/*.js", "*.sh"])
+def test_no_line_is_longer_than_a_screen_is_wide(pattern: str) -> None:
+    long = [
+        f"{named(path)}:{number} ({len(line)} columns)"
+        for path in tracked(pattern)
+        if not {"migrations", "vendor"} & set(path.parts)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if len(line) > LINE_LIMIT and named(path) not in RECORDED_OUTPUT
+    ]
+    assert not long
+
+
+def test_templates_have_one_condition_a_line() -> None:
+    opening = re.compile(r"{%-?\s*(?:if|ifchanged|for|with)\b")
+    crowded = [
+        f"{named(path)}:{number}"
+        for path in tracked("templates/*.html")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if len(opening.findall(line)) > 1
+    ]
+    assert not crowded
 
 
 def test_catch_alls_stand_only_at_the_two_boundaries() -> None:

@@ -21,7 +21,7 @@ from webapp.triage.models import DiagnosisSession
 from webapp.triage.redacting import RedactionError, hiding
 from webapp.triage.views.shell import on_session
 
-SHEETS = ("tokens", "base", "components", "figures", "reasoning")
+SHEETS = ("tokens", "base", "components", "tables", "ladder", "doors", "findings", "figures", "reasoning", "paper")
 
 
 @require_safe

@@ -17,7 +17,8 @@ link_file() { # name
 }
 
 link_text() { # name address
-  printf '# Peerpath %s; the rollback script removes this file.\n[Match]\nMACAddress=%s\n\n[Link]\nName=%s\n' "$phase" "$2" "$1"
+  printf '# Peerpath %s; the rollback script removes this file.\n[Match]\nMACAddress=%s\n\n[Link]\nName=%s\n' \
+    "$phase" "$2" "$1"
 }
 
 # Files of this script, by the mark in their first line.

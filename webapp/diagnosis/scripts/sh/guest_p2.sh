@@ -5,7 +5,9 @@ check_grant() { # r or w, name
     say "  NOT so: nvidia-smi answers: $answer"
     return 0
   }
-  bad=$(printf '%s\n' "$answer" | awk '$1 ~ /^GPU[0-9]+$/ && ($2 == "X" || /[ \t]X/) { for (i = 2; i <= NF; i++) if ($i != "X" && $i != "OK") n++ } END { print n + 0 }')
+  bad=$(printf '%s\n' "$answer" | awk '
+    $1 ~ /^GPU[0-9]+$/ && ($2 == "X" || /[ \t]X/) { for (i = 2; i <= NF; i++) if ($i != "X" && $i != "OK") n++ }
+    END { print n + 0 }')
   if [ "$bad" = 0 ] && printf '%s\n' "$answer" | grep -q OK; then
     say "  ok: every pair may $2"
   else

@@ -1,7 +1,10 @@
 apply() {
   stop_if_problems
   found=$(caches '')
-  [ -n "$found" ] || { say 'Nothing to do: vLLM keeps no peer-access answers for this machine outside containers.'; exit 0; }
+  if [ -z "$found" ]; then
+    say 'Nothing to do: vLLM keeps no peer-access answers for this machine outside containers.'
+    exit 0
+  fi
   say 'put aside, so that vLLM asks again at its next start:'
   for one in $found; do say "  $one -> $one.peerpath"; done
   dry_run_ends

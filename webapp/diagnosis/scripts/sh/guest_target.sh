@@ -137,7 +137,8 @@ reload() {
   if [ -n "$unit" ]; then
     systemctl daemon-reload </dev/null && systemctl restart "$unit" </dev/null && stays_active
   elif [ -n "$compose" ]; then
-    docker compose --project-directory "$(dirname "$compose")" -f "$compose" ${over:+-f "$over"} up -d "$service" </dev/null
+    docker compose --project-directory "$(dirname "$compose")" -f "$compose" ${over:+-f "$over"} \
+      up -d "$service" </dev/null
   fi
 }
 

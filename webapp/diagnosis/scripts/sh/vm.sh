@@ -62,10 +62,12 @@ free_to_change() {
     problem "changes are pending and would be applied as well: $pending"
   snapshots=$(sed -n 's/^\[\(.*\)\]$/\1/p' "$conf" | grep -v -e '^PENDING$' -e '^special:')
   [ -z "$snapshots" ] || [ "$with_snapshots" = yes ] ||
-    problem "VM $vmid has snapshots ($(echo "$snapshots" | tr '\n' ' ')); rolling one back would undo this. If that is meant: --with-snapshots"
+    problem "VM $vmid has snapshots ($(echo "$snapshots" | tr '\n' ' ')); rolling one back would undo this. \
+If that is meant: --with-snapshots"
   { ha-manager config; cat "$root/etc/pve/ha/resources.cfg"; } 2>/dev/null </dev/null |
     grep -Eq "^vm: ?$vmid\$" &&
-    problem "high availability manages VM $vmid, and then start and stop return before anything happened: ha-manager remove vm:$vmid first, add it again afterwards"
+    problem "high availability manages VM $vmid, and then start and stop return before anything happened: \
+ha-manager remove vm:$vmid first, add it again afterwards"
   case $(vm_status) in
     running | stopped) ;;
     *) problem "VM $vmid is neither running nor stopped: $(vm_status)" ;;
@@ -79,7 +81,8 @@ compare() {
   same "$1" "$now" "$3" && return 0
   todo=$((todo + 1))
   same "$1" "$now" "$2" ||
-    problem "$1 is '$now' here and was '$2' for the session: give it the host's answers again, then make this script again"
+    problem "$1 is '$now' here and was '$2' for the session: give it the host's answers again, \
+then make this script again"
 }
 
 show_change() {

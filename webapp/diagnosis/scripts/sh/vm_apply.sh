@@ -31,7 +31,8 @@ prove() {
   shown=$(qm showcmd "$vmid" --pretty 2>&1 </dev/null) || undo "the VM would not start: $shown"
   for pair in $cliques; do
     case $shown in
-      *"device.${pair%=*}.x-nv-gpudirect-clique=${pair#*=}"[!0-9]* | *"device.${pair%=*}.x-nv-gpudirect-clique=${pair#*=}") ;;
+      *"device.${pair%=*}.x-nv-gpudirect-clique=${pair#*=}"[!0-9]* | \
+        *"device.${pair%=*}.x-nv-gpudirect-clique=${pair#*=}") ;;
       *) undo "the QEMU command line has no clique for ${pair%=*}" ;;
     esac
     case $shown in
@@ -56,7 +57,8 @@ apply() {
   say "VM $vmid $vm_name:"
   changes show_change
   if [ "$todo" = 0 ]; then
-    say 'Nothing to do: the configuration is like this already. A VM that ran before that still needs a stop and a start.'
+    say 'Nothing to do: the configuration is like this already.' \
+      'A VM that ran before that still needs a stop and a start.'
     exit 0
   fi
   say 'steps: backup, qm shutdown, qm set, qm showcmd, qm start, wait for the guest'
