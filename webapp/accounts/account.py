@@ -12,7 +12,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from webapp.accounts import throttle
+from webapp.accounts import second_factor, throttle
 from webapp.accounts.forms import EmailForm, PasswordForm, TokenForm
 from webapp.accounts.models import ApiToken, User
 from webapp.accounts.typed import typed
@@ -32,6 +32,7 @@ def _page(request: HttpRequest, status: int = 200, **given: Any) -> HttpResponse
         "nav": "account",
         "password_form": PasswordForm(user),
         "email_form": EmailForm(initial={"email": user.email}),
+        "second_factor": second_factor.is_on(user),
         "token_form": TokenForm(user),
         "tokens": [token for token in user.api_tokens.all() if token.is_good],
         **given,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 
+from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
@@ -25,10 +26,11 @@ class AccountError(Exception):
 
 def people() -> QuerySet[User]:
     """Everyone with an account, shut out or not; not those who stand for another instance's people. Each
-    with `by_program`: they came by an invitation that a token made."""
+    with `second_factor`, and `by_program`: they came by an invitation that a token made."""
     invited = OneTimeLink.objects.filter(came=OuterRef("pk"), made_with__isnull=False)
-    found = User.objects.exclude(username__endswith=ELSEWHERE).annotate(by_program=Exists(invited))
-    return found.select_related("authenticator")
+    factor = Authenticator.objects.filter(user=OuterRef("pk"), type=Authenticator.Type.TOTP)
+    everyone = User.objects.exclude(username__endswith=ELSEWHERE)
+    return everyone.annotate(by_program=Exists(invited), second_factor=Exists(factor))
 
 
 def invite(role: str, *, by: User, token: ApiToken | None = None) -> tuple[OneTimeLink, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import uuid
 from datetime import timedelta
 
 from django.conf import settings
@@ -221,51 +220,6 @@ class ApiToken(models.Model):
 
     def revoke(self) -> None:
         ApiToken.objects.filter(pk=self.pk, revoked_at=None).update(revoked_at=timezone.now())
-
-
-class Authenticator(models.Model):
-    """A person's second factor: webapp.accounts.second_factor.
-
-    sealed: its secret as webapp.triage.sealing writes it, under the key `key_id`. confirmed_at: its first
-    code was given, from when it is asked for. last_step: of the last code that counted, in steps of 30 s.
-    wrong: tries since; wait_until: nothing is looked at before.
-    """
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="authenticator")
-    sealed = models.TextField()
-    key_id = models.CharField(max_length=20)
-    made_at = models.DateTimeField(auto_now_add=True)
-    confirmed_at = models.DateTimeField(null=True)
-    last_step = models.PositiveBigIntegerField(default=0)
-    wrong = models.PositiveIntegerField(default=0)
-    wait_until = models.DateTimeField(null=True)
-
-
-class Passkey(models.Model):
-    """A passkey or security key that a person may use in place of a code: webapp.accounts.passkeys.
-
-    credential: its id, base64url. public_key: COSE. uses: as it counts them itself; 0 where it does not.
-    """
-
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="passkeys")
-    name = models.CharField(max_length=60)
-    credential = models.CharField(max_length=1400, unique=True)
-    public_key = models.BinaryField()
-    uses = models.PositiveBigIntegerField(default=0)
-    made_at = models.DateTimeField(auto_now_add=True)
-    used_at = models.DateTimeField(null=True)
-
-    class Meta:
-        ordering = ("id",)
-
-
-class RecoveryCode(models.Model):
-    """Lets a person in once without their authenticator. Only its hash is stored."""
-
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="recovery_codes")
-    sha256 = models.CharField(max_length=64)
-    used_at = models.DateTimeField(null=True)
 
 
 class Tally(models.Model):

@@ -12,34 +12,29 @@ from django.views.decorators.http import require_POST
 
 from webapp.accounts import passkeys, second_factor, throttle
 from webapp.accounts.models import User
-
-CHALLENGE = "passkey_challenge"  # in a browser's session: what the next answer has to be of
+from webapp.accounts.places import place
 
 logger = logging.getLogger(__name__)
 
 
-def passkeys_of(request: HttpRequest, user: User) -> dict[str, Any]:
+def shown(user: User) -> dict[str, Any]:
     """For the page: those there are, and what the browser is asked for a new one."""
-    asked = passkeys.begin(user) if passkeys.place() else None
-    if asked:
-        request.session[CHALLENGE] = asked.challenge
-    return {"passkeys": user.passkeys.all(), "asked": asked}
+    return {"passkeys": passkeys.passkeys_of(user), "asked": passkeys.begin(user) if place() else None}
 
 
 @require_POST
 def add(request: HttpRequest) -> HttpResponse:
     """Asks for the password: a browser left open is not enough."""
     user = cast(User, request.user)
-    challenge = request.session.pop(CHALLENGE, "")
-    if problem := _added(request, user, challenge):
+    if problem := _added(request, user):
         messages.error(request, problem)
     return redirect("accounts:second_factor")
 
 
-def _added(request: HttpRequest, user: User, challenge: str) -> str:
+def _added(request: HttpRequest, user: User) -> str:
     """What is wrong, "" when nothing is."""
     name, address = f"passkey {user.username}", request.META.get("REMOTE_ADDR", "")
-    if not second_factor.is_on(user) or not challenge:
+    if not second_factor.is_on(user):
         return "Reload the page and try again."
     if not throttle.may_try(name, address):
         return "Too many wrong passwords. Wait a minute and try again."
@@ -48,11 +43,11 @@ def _added(request: HttpRequest, user: User, challenge: str) -> str:
     throttle.succeeded(name, address)
     called, answer = request.POST.get("name", "").strip()[:60], request.POST.get("answer", "")
     try:
-        made = passkeys.add(user, name=called, answer=answer, challenge=challenge)
+        made = passkeys.add(user, name=called, answer=answer)
     except passkeys.PasskeyError as error:
         return str(error)
     logger.warning("%s added the passkey %s", user.username, made.pk)
-    messages.success(request, f"“{made.name}” signs you in from now on, in place of a code.")
+    messages.success(request, f"“{made}” signs you in from now on, in place of a code.")
     return ""
 
 
@@ -61,7 +56,7 @@ def remove(request: HttpRequest) -> HttpResponse:
     """A code is still asked for without it."""
     user = cast(User, request.user)
     key = request.POST.get("passkey", "")
-    gone, _ = user.passkeys.filter(pk=int(key) if key.isdecimal() and len(key) < 19 else 0).delete()
+    gone, _ = passkeys.passkeys_of(user).filter(pk=int(key) if key.isdecimal() and len(key) < 19 else 0).delete()
     if gone:
         logger.warning("%s removed the passkey %s", user.username, key)
         messages.success(request, "It signs nobody in any more.")

@@ -1,157 +1,105 @@
-"""Passkeys (WebAuthn, by py_webauthn) in place of the six digits, once the second factor is on.
-
-A browser gives them to https and to localhost alone, and never for a numeric address.
-"""
+"""Passkeys (WebAuthn, by django-allauth) in place of the six digits, once the second factor is on."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
-from ipaddress import ip_address
-from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from typing import Any
 
-from django.conf import settings
-from django.utils import timezone
-from webauthn import (
-    generate_authentication_options,
-    generate_registration_options,
-    options_to_json,
-    verify_authentication_response,
-    verify_registration_response,
-)
-from webauthn.helpers import base64url_to_bytes, bytes_to_base64url
-from webauthn.helpers.exceptions import WebAuthnException
-from webauthn.helpers.structs import (
-    AuthenticatorSelectionCriteria,
-    PublicKeyCredentialDescriptor,
-    UserVerificationRequirement,
-)
+from allauth.mfa.models import Authenticator
+from allauth.mfa.webauthn.forms import AddWebAuthnForm, AuthenticateWebAuthnForm
+from allauth.mfa.webauthn.internal import auth
+from django import forms
+from django.db.models import QuerySet
 
-from webapp.accounts.models import Passkey, User
+from webapp.accounts.models import User
+from webapp.accounts.places import origin, place
 
-T = TypeVar("T")
 MOST, LONGEST_ANSWER = 10, 20_000
-# The password was given already: that the person is there is enough.
-_VERIFIED = UserVerificationRequirement.DISCOURAGED
 
 
 class PasskeyError(Exception):
     """Why it was not taken, in words for the page."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """options: JSON for the browser. challenge: what its answer has to be of, base64url."""
+class _Answer(forms.JSONField):
+    """Of this address alone: allauth would take any port and any name below it."""
 
-    options: str
-    challenge: str
-
-
-def place() -> str:
-    """The name that passkeys are bound to, of PEERPATH_PUBLIC_URL; "" where browsers give none."""
-    parts = urlsplit(settings.PUBLIC_URL)
-    host = parts.hostname or ""
-    try:
-        ip_address(host)
-    except ValueError:
-        return host if parts.scheme == "https" or host == "localhost" else ""
-    return ""
+    def to_python(self, value: Any) -> Any:
+        try:
+            answer = super().to_python(value[:LONGEST_ANSWER])
+            client = json.loads(auth.websafe_decode(answer["response"]["clientDataJSON"]))
+            ours = client["origin"] == origin()
+        except (ValueError, RecursionError, TypeError, KeyError) as error:
+            raise forms.ValidationError("The browser sent no answer; try again.") from error
+        if not ours:
+            raise forms.ValidationError("That answer does not verify; try again.")
+        return answer
 
 
-def begin(user: User) -> Asked:
-    """For a new one."""
-    made = generate_registration_options(
-        rp_id=place(),
-        rp_name="Peerpath",
-        user_name=user.username,
-        user_id=f"peerpath-{user.pk}".encode(),
-        authenticator_selection=AuthenticatorSelectionCriteria(user_verification=_VERIFIED),
-        exclude_credentials=_known(user),
-    )
-    return Asked(options_to_json(made), bytes_to_base64url(made.challenge))
+class _AddForm(AddWebAuthnForm):  # type: ignore[misc]  # allauth has no types
+    credential = _Answer()
 
 
-def add(user: User, *, name: str, answer: str, challenge: str) -> Passkey:
+class _UseForm(AuthenticateWebAuthnForm):  # type: ignore[misc]
+    credential = _Answer()
+
+    def clean_credential(self) -> Authenticator:
+        """A key's count may not go back (allauth does not look at it), and of two answers at once one is let in."""
+        answer = self.cleaned_data["credential"]
+        key = super().clean_credential()
+        count = auth.parse_authentication_response(answer).response.authenticator_data.counter
+        before = key.data["uses"]
+        fresh = count > before or count == before == 0
+        key.data["uses"] = count
+        if not fresh or not Authenticator.objects.filter(pk=key.pk, data__uses=before).update(data=key.data):
+            raise forms.ValidationError("That answer does not verify; try again.")
+        return key
+
+
+def passkeys_of(user: User) -> QuerySet[Any]:
+    rows: QuerySet[Any] = Authenticator.objects.filter(user=user, type=Authenticator.Type.WEBAUTHN)
+    return rows.order_by("id")
+
+
+def begin(user: User) -> str:
+    """What the browser is asked for a new one, JSON; its challenge is in the browser's session."""
+    return json.dumps(auth.begin_registration(user, passwordless=False)["publicKey"])
+
+
+def add(user: User, *, name: str, answer: str) -> Authenticator:
     """Raises PasskeyError."""
-    if user.passkeys.count() >= MOST:
+    if passkeys_of(user).count() >= MOST:
         raise PasskeyError(f"There are {MOST}; remove one first.")
-    verified = _checked(
-        lambda: verify_registration_response(
-            credential=_read(answer),
-            expected_challenge=base64url_to_bytes(challenge),
-            expected_rp_id=place(),
-            expected_origin=_origin(),
-        )
-    )
-    key_id = bytes_to_base64url(verified.credential_id)
-    made, fresh = Passkey.objects.get_or_create(
-        credential=key_id,
-        defaults={
-            "user": user,
-            "name": name or "passkey",
-            "public_key": verified.credential_public_key,
-            "uses": verified.sign_count,
-        },
-    )
-    if not fresh:
+    form = _AddForm({"name": name or "passkey", "credential": answer}, user=user)
+    try:
+        valid = form.is_valid()
+    finally:
+        auth.clear_state()
+    if not valid:
+        raise PasskeyError("That answer does not verify; try again.")
+    credential = form.cleaned_data["credential"]
+    if Authenticator.objects.filter(data__credential__id=credential["id"]).exists():
         raise PasskeyError("That one is known already.")
-    return made
+    key = auth.WebAuthn.add(user, form.cleaned_data["name"], credential)
+    key.instance.data["uses"] = key.authenticator_data.counter
+    key.instance.save(update_fields=["data"])
+    return key.instance
 
 
-def ask(user: User) -> Asked | None:
-    """For signing in; None where the person has none, or browsers give none to this address."""
-    known = _known(user)
-    if not known or not place():
+def ask(user: User) -> str | None:
+    """As `begin`, for signing in; None where the person has none, or browsers give none to this address."""
+    if not place() or not passkeys_of(user).exists():
         return None
-    made = generate_authentication_options(rp_id=place(), allow_credentials=known, user_verification=_VERIFIED)
-    return Asked(options_to_json(made), bytes_to_base64url(made.challenge))
+    return json.dumps(auth.begin_authentication(user)["publicKey"])
 
 
-def accepts(user: User, *, answer: str, challenge: str) -> bool:
-    """Whether it is an answer to this challenge by a passkey of this person."""
+def accepts(user: User, answer: str) -> bool:
+    """Whether it is an answer to this browser's challenge, asked once, by a passkey of this person."""
+    form = _UseForm({"credential": answer}, user=user)
     try:
-        sent = _read(answer)
-        found = user.passkeys.get(credential=str(sent.get("id", ""))[:1000])
-        verified = _checked(
-            lambda: verify_authentication_response(
-                credential=sent,
-                expected_challenge=base64url_to_bytes(challenge),
-                expected_rp_id=place(),
-                expected_origin=_origin(),
-                credential_public_key=bytes(found.public_key),
-                credential_current_sign_count=found.uses,
-            )
-        )
-    except (PasskeyError, Passkey.DoesNotExist):
-        return False
-    used = {"uses": verified.new_sign_count, "used_at": timezone.now()}
-    # Of two answers at once by a passkey that counts, one is let in.
-    return bool(Passkey.objects.filter(pk=found.pk, uses=found.uses).update(**used))
-
-
-def _known(user: User) -> list[PublicKeyCredentialDescriptor]:
-    keys = user.passkeys.values_list("credential", flat=True)
-    return [PublicKeyCredentialDescriptor(id=base64url_to_bytes(key)) for key in keys]
-
-
-def _origin() -> str:
-    parts = urlsplit(settings.PUBLIC_URL)
-    return f"{parts.scheme}://{parts.netloc}"
-
-
-def _read(answer: str) -> dict[str, Any]:
-    try:
-        sent = json.loads(answer[:LONGEST_ANSWER])
-    except (ValueError, RecursionError) as error:
-        raise PasskeyError("The browser sent no answer; try again.") from error
-    return sent if isinstance(sent, dict) else {}
-
-
-def _checked(check: Callable[[], T]) -> T:
-    """Raises PasskeyError for what does not verify, or is no base64url."""
-    try:
-        return check()
-    except (WebAuthnException, ValueError) as error:
-        raise PasskeyError("That answer does not verify; try again.") from error
+        if not form.is_valid():
+            return False
+    finally:
+        auth.clear_state()
+    form.cleaned_data["credential"].record_usage()
+    return True

@@ -1,4 +1,4 @@
-"""The second factor: a code of an authenticator (TOTP, RFC 6238) or, once each, a recovery code.
+"""The second factor: a code of an authenticator (TOTP, RFC 6238) or, once each, a recovery code, by django-allauth.
 
 Secrets are sealed in the database and recovery codes are hashes, so that a copy of it signs nobody in.
 """
@@ -8,26 +8,24 @@ from __future__ import annotations
 import base64
 import hashlib
 import secrets
-import time
-import uuid
-from datetime import timedelta
 
-from cryptography.hazmat.primitives.hashes import SHA1
-from cryptography.hazmat.primitives.twofactor.totp import TOTP
+from allauth.mfa.adapter import get_adapter
+from allauth.mfa.base.forms import AuthenticateForm
+from allauth.mfa.base.internal.flows import check_rate_limit
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
+from allauth.mfa.utils import decrypt, encrypt
+from django import forms
+from django.contrib.sessions.backends.base import SessionBase
 from django.db import transaction
-from django.db.models import Case, F, Q, Value, When
-from django.utils import timezone
 
-from webapp.accounts.models import Authenticator, Passkey, RecoveryCode, User
+from webapp.accounts.models import User
 from webapp.triage import sealing
 
-# What every authenticator app takes: RFC 6238 with 20 bytes, 6 digits, 30 s; a clock may be 30 s off.
-SECRET_BYTES, DIGITS, STEP_S, OFF_BY = 20, 6, 30, 1
-# Three codes of a million count at any time: five tries, then four an hour, keep guessing below
-# 0.03 % a day.
-TRIES, WAIT = 5, timedelta(minutes=15)
 RECOVERY_CODES = 10
 _RECOVERY_BYTES = 10  # 80 bits, out of reach of trying all against their hashes
+_PENDING = "second_factor_secret"  # in a browser's session, sealed, until its first code is given
+Type = Authenticator.Type
 
 
 class MustWaitError(Exception):
@@ -37,122 +35,91 @@ class MustWaitError(Exception):
         super().__init__("Too many wrong codes. Wait 15 minutes and try again.")
 
 
+class _Code(forms.CharField):
+    def to_python(self, value: object) -> str:
+        """Digits as they are; a recovery code, which has letters, as the hash that is stored of it."""
+        plain = "".join(c for c in str(value or "").lower() if c.isalnum())
+        return plain if plain.isdigit() else _hash(plain)
+
+
+class _CodeForm(AuthenticateForm):  # type: ignore[misc]  # allauth has no types
+    code = _Code()
+
+
 def is_on(user: User) -> bool:
-    return Authenticator.objects.filter(user=user).exclude(confirmed_at=None).exists()
+    return bool(Authenticator.objects.filter(user=user, type=Type.TOTP).exists())
 
 
-def begin(user: User) -> Authenticator:
-    """A fresh secret that counts from when its first code is given; one that counts already stays.
+def begin(session: SessionBase) -> str:
+    """A fresh secret, base32, that counts from when its first code is given; the same until then.
 
     Raises sealing.SealError.
     """
-    row_id, secret = uuid.uuid4(), secrets.token_bytes(SECRET_BYTES)
-    key_id, sealed = sealing.keyring().seal(secret, str(row_id))
-    with transaction.atomic():
-        Authenticator.objects.filter(user=user, confirmed_at=None).delete()
-        made, _ = Authenticator.objects.get_or_create(
-            user=user, defaults={"id": row_id, "sealed": sealed, "key_id": key_id}
-        )
-    return made
+    try:
+        return str(decrypt(session[_PENDING]))
+    except (KeyError, sealing.SealError):  # none yet, or of a key that was taken out
+        secret = str(generate_totp_secret())
+        session[_PENDING] = encrypt(secret)
+        return secret
 
 
-def text_secret(authenticator: Authenticator) -> str:
-    """For typing: base32 in groups of four."""
-    text = base64.b32encode(_secret(authenticator)).decode()
-    return " ".join(text[at : at + 4] for at in range(0, len(text), 4))
-
-
-def address(authenticator: Authenticator) -> str:
+def address(user: User, secret: str) -> str:
     """The otpauth:// address that a QR code holds."""
-    return _totp(authenticator).get_provisioning_uri(authenticator.user.username, "Peerpath")
+    return str(get_adapter().build_totp_url(user, secret))
 
 
-def confirm(user: User, code: str) -> list[str] | None:
+def confirm(user: User, session: SessionBase, code: str) -> list[str] | None:
     """Turns it on and returns the recovery codes, which are stored nowhere; None: the code is wrong.
 
     Raises MustWaitError, sealing.SealError.
     """
-    waiting = Authenticator.objects.filter(user=user, confirmed_at=None).first()
-    if waiting is None or not _takes(waiting, code):
-        return None
+    try:
+        start_again = check_rate_limit(user)
+    except forms.ValidationError as error:
+        raise MustWaitError from error
     with transaction.atomic():
-        Authenticator.objects.filter(pk=waiting.pk).update(confirmed_at=timezone.now())
-        return _new_recovery_codes(user)
+        if not TOTP.activate(user, begin(session)).validate_code(code):
+            transaction.set_rollback(True)
+            return None
+        codes = _new_recovery_codes(user)
+    start_again()
+    del session[_PENDING]
+    return codes
 
 
 def accepts(user: User, code: str) -> bool:
     """Whether this code, never used before, is the person's. Raises MustWaitError, sealing.SealError."""
-    found = Authenticator.objects.filter(user=user).exclude(confirmed_at=None).first()
-    return found is not None and _takes(found, code)
-
-
-def turn_off(user: User) -> bool:
-    """False when it was off."""
-    with transaction.atomic():
-        RecoveryCode.objects.filter(user=user).delete()
-        Passkey.objects.filter(user=user).delete()
-        gone, _ = Authenticator.objects.filter(user=user).delete()
-    return bool(gone)
-
-
-def recovery_codes_left(user: User) -> int:
-    return RecoveryCode.objects.filter(user=user, used_at=None).count()
-
-
-def _takes(authenticator: Authenticator, code: str) -> bool:
-    """Counts the try before it is looked at, so that many at once are not more than one by one."""
-    now = timezone.now()
-    free = Q(wait_until=None) | Q(wait_until__lte=now)
-    counted = Authenticator.objects.filter(free, pk=authenticator.pk).update(
-        wrong=F("wrong") + 1, wait_until=Case(When(wrong__gte=TRIES - 1, then=Value(now + WAIT)), default=None)
-    )
-    if not counted:
+    form = _CodeForm({"code": code}, user=user)
+    if form.is_valid():
+        form.authenticator.record_usage()
+        return True
+    if form.has_error("code", "too_many_login_attempts"):
         raise MustWaitError
-    right = _is_current(authenticator, code) or _is_recovery(authenticator.user, code)
-    if right:
-        Authenticator.objects.filter(pk=authenticator.pk).update(wrong=0, wait_until=None)
-    return right
-
-
-def _is_current(authenticator: Authenticator, code: str) -> bool:
-    code = "".join(code.split())
-    if len(code) != DIGITS or not (code.isascii() and code.isdigit()):
-        return False
-    totp, now = _totp(authenticator), int(time.time()) // STEP_S
-    for step in range(now - OFF_BY, now + OFF_BY + 1):
-        if secrets.compare_digest(totp.generate(step * STEP_S), code.encode()):
-            # Of two who send the same code, one is let in; no code counts twice.
-            later = Authenticator.objects.filter(pk=authenticator.pk, last_step__lt=step)
-            return bool(later.update(last_step=step))
     return False
 
 
-def _is_recovery(user: User, code: str) -> bool:
-    return bool(RecoveryCode.objects.filter(user=user, sha256=_hash(code), used_at=None).update(used_at=timezone.now()))
+def turn_off(user: User) -> bool:
+    """False when it was off. Passkeys and recovery codes go, too."""
+    removed, _ = Authenticator.objects.filter(user=user).delete()
+    return bool(removed)
+
+
+def recovery_codes_left(user: User) -> int:
+    stored = Authenticator.objects.filter(user=user, type=Type.RECOVERY_CODES).first()
+    return len(stored.data["migrated_codes"]) if stored else 0
+
+
+def hashes_of_codes(hashes: list[str]) -> dict[str, object]:
+    """What allauth stores of codes that it did not make; it decrypts and compares them as they are."""
+    return {"migrated_codes": [encrypt(text) for text in hashes], "used_mask": 0}
 
 
 def _new_recovery_codes(user: User) -> list[str]:
-    codes = [_recovery_code() for _ in range(RECOVERY_CODES)]
-    RecoveryCode.objects.filter(user=user).delete()
-    RecoveryCode.objects.bulk_create(RecoveryCode(user=user, sha256=_hash(c)) for c in codes)
-    return codes
+    codes = [base64.b32encode(secrets.token_bytes(_RECOVERY_BYTES)).decode().lower() for _ in range(RECOVERY_CODES)]
+    data = hashes_of_codes([_hash(code) for code in codes])
+    Authenticator.objects.update_or_create(user=user, type=Type.RECOVERY_CODES, defaults={"data": data})
+    return ["-".join(code[at : at + 4] for at in range(0, len(code), 4)) for code in codes]
 
 
-def _recovery_code() -> str:
-    text = base64.b32encode(secrets.token_bytes(_RECOVERY_BYTES)).decode().lower()
-    return "-".join(text[at : at + 4] for at in range(0, len(text), 4))
-
-
-def _hash(code: str) -> str:
-    plain = "".join(c for c in code.lower() if c.isalnum())
+def _hash(plain: str) -> str:
     return hashlib.sha256(plain.encode()).hexdigest()
-
-
-def _totp(authenticator: Authenticator) -> TOTP:
-    # SHA-1 is what RFC 6238 and the apps use; HMAC with it is not broken by collisions.
-    return TOTP(_secret(authenticator), DIGITS, SHA1(), STEP_S)  # noqa: S303
-
-
-def _secret(authenticator: Authenticator) -> bytes:
-    ring = sealing.keyring()
-    return ring.open(authenticator.key_id, authenticator.sealed, str(authenticator.pk))

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from webapp.accounts import passkeys, second_factor, throttle
 from webapp.accounts.changing import AccountError, people, second_factor_reset
 from webapp.accounts.models import User
-from webapp.accounts.passkey_views import CHALLENGE, passkeys_of
+from webapp.accounts.passkey_views import shown
 from webapp.accounts.signing_in import PASSED, following
 from webapp.accounts.typed import typed
 from webapp.triage import sealing
@@ -43,25 +43,16 @@ def code(request: HttpRequest) -> HttpResponse:
     problem, status = "", 200
     if request.method == "POST":
         if "answer" in request.POST:
-            problem, status = _answered(request, user)
+            right = passkeys.accepts(user, request.POST["answer"])
+            problem, status = ("", 200) if right else ("That was none of your passkeys, or too late.", 403)
         else:
             problem, status = _tried(user, request.POST.get("code", "")[:60])
         if not problem:
             login(request, user)
             request.session.pop(PASSED, None)
             return following(request, passed["next"])
-    asked = passkeys.ask(user)
-    request.session[CHALLENGE] = asked.challenge if asked else ""
-    context = {"problem": problem, "asked": asked}
+    context = {"problem": problem, "asked": passkeys.ask(user)}
     return TemplateResponse(request, "accounts/code.html", context, status=status)
-
-
-def _answered(request: HttpRequest, user: User) -> tuple[str, int]:
-    """As `_tried`, of a passkey's answer. A challenge is asked once."""
-    challenge = request.session.pop(CHALLENGE, "")
-    answer = request.POST["answer"]
-    right = bool(challenge) and passkeys.accepts(user, answer=answer, challenge=challenge)
-    return ("", 200) if right else ("That was none of your passkeys, or too late.", 403)
 
 
 def _tried(user: User, given: str) -> tuple[str, int]:
@@ -85,21 +76,22 @@ def manage(request: HttpRequest) -> HttpResponse:
     problem = ""
     if request.method == "POST" and not second_factor.is_on(user):
         try:
-            made = second_factor.confirm(user, request.POST.get("code", "")[:60])
+            made = second_factor.confirm(user, request.session, request.POST.get("code", "")[:60])
             problem = "" if made else "That code is not right. Look whether the clocks agree."
         except second_factor.MustWaitError as error:
             problem = str(error)
-    context = {"nav": "account", "made": made, "problem": problem, **_state(user)}
+    context = {"nav": "account", "made": made, "problem": problem, **_state(request, user)}
     if context["on"]:
-        context |= passkeys_of(request, user)
+        context |= shown(user)
     return TemplateResponse(request, "accounts/second_factor.html", context, status=403 if problem else 200)
 
 
-def _state(user: User) -> dict[str, object]:
+def _state(request: HttpRequest, user: User) -> dict[str, object]:
     if second_factor.is_on(user):
         return {"on": True, "left": second_factor.recovery_codes_left(user)}
-    waiting = getattr(user, "authenticator", None) or second_factor.begin(user)
-    return {"on": False, "qr": _drawn(second_factor.address(waiting)), "secret": second_factor.text_secret(waiting)}
+    secret = second_factor.begin(request.session)
+    in_fours = " ".join(secret[at : at + 4] for at in range(0, len(secret), 4))
+    return {"on": False, "qr": _drawn(second_factor.address(user, secret)), "secret": in_fours}
 
 
 def _drawn(address: str) -> SafeString:

@@ -45,6 +45,9 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "template_partials.apps.SimpleAppConfig",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
     "webapp.accounts",
     "webapp.triage",
     "webapp.review",
@@ -71,6 +74,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 ROOT_URLCONF = "webapp.config.urls"
@@ -110,6 +114,14 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
     **_env.evidence_url,
 }
+# What counts codes and remembers those that were used: shared by all processes, and outlives a restart.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "cache",
+        "OPTIONS": {"MAX_ENTRIES": 100_000},
+    }
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["webapp.accounts.backend.Backend"]
@@ -117,6 +129,16 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+# Three codes of a million count at any time: a hundred tries a day keep guessing below 0.03 % a day.
+ACCOUNT_RATE_LIMITS = {"login_failed": "5/15m/key,100/d/key"}
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_SIGNUP_FIELDS = ["username*"]
+MFA_ADAPTER = "webapp.accounts.mfa.Adapter"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
+MFA_TOTP_ISSUER = "Peerpath"
+MFA_TOTP_TOLERANCE = 1
+MFA_WEBAUTHN_USER_VERIFICATION = "discouraged"  # the password was given already
+
 LOGIN_URL = "accounts:sign_in"
 LOGIN_REDIRECT_URL = "triage:start"
 

@@ -12,6 +12,7 @@ from django.apps import apps
 from django.db import transaction
 from django.utils import timezone
 
+from webapp.accounts.mfa import second_factors_reseal
 from webapp.accounts.models import User
 from webapp.triage import sealing
 from webapp.triage.models import StoredKey
@@ -99,11 +100,11 @@ def key_remove(stored: StoredKey, by: User) -> bool:
 
 
 def keys_reseal(ring: sealing.Keyring) -> int:
-    """Seals every secret anew under the ring's first key: of all tables that have `sealed` and `key_id`.
-    Returns how many. Raises SealError."""
+    """Seals every secret anew under the ring's first key: of all tables that have `sealed` and `key_id`, and of
+    second factors. Returns how many. Raises SealError."""
     sealed = [m for m in apps.get_models() if {"sealed", "key_id"} <= {f.name for f in m._meta.fields}]
     with transaction.atomic():
-        return sum(_resealed(model, ring) for model in sealed)
+        return sum(_resealed(model, ring) for model in sealed) + second_factors_reseal(ring)
 
 
 def _resealed(model: type[Any], ring: sealing.Keyring) -> int:

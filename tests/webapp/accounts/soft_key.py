@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-import cbor2
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
-from webauthn.helpers import bytes_to_base64url as text_of
+from fido2 import cbor
+from fido2.utils import websafe_encode as text_of
 
 PRESENT, WITH_A_KEY = 0x01, 0x40
 
@@ -30,8 +30,8 @@ class SoftKey:
     def create(self, options: str) -> str:
         told = self._told("webauthn.create", options)
         about = self._about(PRESENT | WITH_A_KEY) + bytes(16)
-        about += len(self.id).to_bytes(2, "big") + self.id + self._public()
-        made = cbor2.dumps({"fmt": "none", "attStmt": {}, "authData": about})
+        about += len(self.id).to_bytes(2, "big") + self.id + self.public()
+        made = cbor.encode({"fmt": "none", "attStmt": {}, "authData": about})
         return self._answer({"clientDataJSON": text_of(told), "attestationObject": text_of(made)})
 
     def get(self, options: str) -> str:
@@ -50,10 +50,10 @@ class SoftKey:
     def _about(self, flags: int) -> bytes:
         return sha256(self.rp_id.encode()).digest() + bytes([flags]) + self.uses.to_bytes(4, "big")
 
-    def _public(self) -> bytes:
+    def public(self) -> bytes:
         numbers = self.secret.public_key().public_numbers()
         x, y = (n.to_bytes(32, "big") for n in (numbers.x, numbers.y))
-        return cbor2.dumps({1: 2, 3: -7, -1: 1, -2: x, -3: y})
+        return cbor.encode({1: 2, 3: -7, -1: 1, -2: x, -3: y})
 
     def _answer(self, response: dict[str, Any]) -> str:
         key = text_of(self.id)

@@ -8,12 +8,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.test import Client
 from django.utils import timezone
 
 from tests.webapp.api.conftest import Program
 from webapp.accounts import second_factor
-from webapp.accounts.models import ApiToken, Authenticator, OneTimeLink, Scope, User, handle_of
+from webapp.accounts.models import ApiToken, OneTimeLink, Scope, User, handle_of
 from webapp.api.api import api
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +35,7 @@ def invited(ask: Program, role: str = "reviewer", **headers: str) -> Any:
 
 
 def with_second_factor(person: User) -> None:
-    Authenticator.objects.create(user=person, sealed="", key_id="", confirmed_at=timezone.now())
+    Authenticator.objects.create(user=person, type=Authenticator.Type.TOTP, data={})
 
 
 # --- who may -----------------------------------------------------------------------------------------

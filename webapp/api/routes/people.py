@@ -52,13 +52,12 @@ class Invitation(BaseModel):
 
 
 def _shown(person: User) -> Person:
-    factor = getattr(person, "authenticator", None)
     return Person(
         id=person.pk,
         username=person.username,
         role=Role.ADMINISTRATOR if person.is_staff else person.role,
         way_in=person.is_active,
-        second_factor=bool(factor and factor.confirmed_at),
+        second_factor=vars(person)["second_factor"],
         by_program=vars(person)["by_program"],
         last_login=person.last_login,
     )
