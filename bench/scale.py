@@ -74,8 +74,10 @@ class Filled:
 
 def opened() -> Filled:
     """What was filled, now or before, and a new session with something at every address."""
+    from allauth.mfa.models import Authenticator
+
     from tests.webapp.addresses import a_full_session
-    from webapp.accounts.models import Authenticator, User
+    from webapp.accounts.models import User
     from webapp.triage.models import DiagnosisSession
 
     people = {user.username: user for user in User.objects.filter(username__in=PEOPLE)}

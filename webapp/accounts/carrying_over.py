@@ -22,7 +22,7 @@ from webapp.accounts.places import place
 from webapp.accounts.second_factor import hashes_of_codes
 from webapp.triage import sealing
 
-_OF_THEN = Apps()
+_OLD_TABLES = Apps()
 
 
 class OldFactor(models.Model):
@@ -35,7 +35,7 @@ class OldFactor(models.Model):
     confirmed_at = models.DateTimeField(null=True)
 
     class Meta:
-        apps, app_label, db_table = _OF_THEN, "accounts", "accounts_authenticator"
+        apps, app_label, db_table = _OLD_TABLES, "accounts", "accounts_authenticator"
 
 
 class OldPasskey(models.Model):
@@ -49,7 +49,7 @@ class OldPasskey(models.Model):
     used_at = models.DateTimeField(null=True)
 
     class Meta:
-        apps, app_label, db_table = _OF_THEN, "accounts", "accounts_passkey"
+        apps, app_label, db_table = _OLD_TABLES, "accounts", "accounts_passkey"
 
 
 class OldRecoveryCode(models.Model):
@@ -59,7 +59,7 @@ class OldRecoveryCode(models.Model):
     used_at = models.DateTimeField(null=True)
 
     class Meta:
-        apps, app_label, db_table = _OF_THEN, "accounts", "accounts_recoverycode"
+        apps, app_label, db_table = _OLD_TABLES, "accounts", "accounts_recoverycode"
 
 
 @transaction.atomic

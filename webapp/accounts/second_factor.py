@@ -10,18 +10,18 @@ import hashlib
 import secrets
 
 from allauth.mfa.adapter import get_adapter
-from allauth.mfa.base.forms import AuthenticateForm
-from allauth.mfa.base.internal.flows import check_rate_limit
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from allauth.mfa.utils import decrypt, encrypt
-from django import forms
 from django.contrib.sessions.backends.base import SessionBase
 from django.db import transaction
 
-from webapp.accounts.models import User
+from webapp.accounts.models import Tally, User
 from webapp.triage import sealing
 
+# Three codes of a million count at any time: a hundred tries a day keep guessing below 0.03 % a day.
+LIMITS = ((5, 15 * 60), (100, 24 * 3600))  # tries, in how many seconds
+_USED_S = 90  # a code is right for three steps of 30 s
 RECOVERY_CODES = 10
 _RECOVERY_BYTES = 10  # 80 bits, out of reach of trying all against their hashes
 _PENDING = "second_factor_secret"  # in a browser's session, sealed, until its first code is given
@@ -33,17 +33,6 @@ class MustWaitError(Exception):
 
     def __init__(self) -> None:
         super().__init__("Too many wrong codes. Wait 15 minutes and try again.")
-
-
-class _Code(forms.CharField):
-    def to_python(self, value: object) -> str:
-        """Digits as they are; a recovery code, which has letters, as the hash that is stored of it."""
-        plain = "".join(c for c in str(value or "").lower() if c.isalnum())
-        return plain if plain.isdigit() else _hash(plain)
-
-
-class _CodeForm(AuthenticateForm):  # type: ignore[misc]  # allauth has no types
-    code = _Code()
 
 
 def is_on(user: User) -> bool:
@@ -73,28 +62,25 @@ def confirm(user: User, session: SessionBase, code: str) -> list[str] | None:
 
     Raises MustWaitError, sealing.SealError.
     """
-    try:
-        start_again = check_rate_limit(user)
-    except forms.ValidationError as error:
-        raise MustWaitError from error
+    _count_try(user)
     with transaction.atomic():
-        if not TOTP.activate(user, begin(session)).validate_code(code):
+        if not _takes(TOTP.activate(user, begin(session)).instance, _plain(code)):
             transaction.set_rollback(True)
             return None
         codes = _new_recovery_codes(user)
-    start_again()
+    _forget_tries(user)
     del session[_PENDING]
     return codes
 
 
 def accepts(user: User, code: str) -> bool:
     """Whether this code, never used before, is the person's. Raises MustWaitError, sealing.SealError."""
-    form = _CodeForm({"code": code}, user=user)
-    if form.is_valid():
-        form.authenticator.record_usage()
-        return True
-    if form.has_error("code", "too_many_login_attempts"):
-        raise MustWaitError
+    _count_try(user)
+    for stored in Authenticator.objects.filter(user=user, type__in=(Type.TOTP, Type.RECOVERY_CODES)):
+        if _takes(stored, _plain(code)):
+            stored.record_usage()
+            _forget_tries(user)
+            return True
     return False
 
 
@@ -112,6 +98,29 @@ def recovery_codes_left(user: User) -> int:
 def hashes_of_codes(hashes: list[str]) -> dict[str, object]:
     """What allauth stores of codes that it did not make; it decrypts and compares them as they are."""
     return {"migrated_codes": [encrypt(text) for text in hashes], "used_mask": 0}
+
+
+def _count_try(user: User) -> None:
+    """Before the code is looked at, so that many at once are not more than one by one. Raises MustWaitError."""
+    if not all(Tally.counts(f"code:{wait_s}:{user.pk}", most=most, wait_s=wait_s) for most, wait_s in LIMITS):
+        raise MustWaitError
+
+
+def _forget_tries(user: User) -> None:
+    for _, wait_s in LIMITS:
+        Tally.start_again(f"code:{wait_s}:{user.pk}")
+
+
+def _takes(stored: Authenticator, code: str) -> bool:
+    """allauth remembers used codes in this process alone, until it ends; the tally, for all."""
+    used = f"code-used:{stored.user_id}:{_hash(code)[:40]}"
+    return stored.wrap().validate_code(code) and Tally.counts(used, most=1, wait_s=_USED_S)
+
+
+def _plain(code: str) -> str:
+    """Digits as they are; of a recovery code, which has letters, the hash that is stored."""
+    plain = "".join(c for c in code.lower() if c.isalnum())
+    return plain if plain.isdigit() else _hash(plain)
 
 
 def _new_recovery_codes(user: User) -> list[str]:

@@ -114,14 +114,6 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
     **_env.evidence_url,
 }
-# What counts codes and remembers those that were used: shared by all processes, and outlives a restart.
-CACHES = {
-    "default": {
-        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
-        "LOCATION": "cache",
-        "OPTIONS": {"MAX_ENTRIES": 100_000},
-    }
-}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["webapp.accounts.backend.Backend"]
@@ -129,9 +121,8 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-# Three codes of a million count at any time: a hundred tries a day keep guessing below 0.03 % a day.
-ACCOUNT_RATE_LIMITS = {"login_failed": "5/15m/key,100/d/key"}
-ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_RATE_LIMITS = False  # tries are counted in the database: accounts.Tally
+ACCOUNT_EMAIL_VERIFICATION = "none"  # allauth's sign-up, mail and sign-in pages have no address here
 ACCOUNT_SIGNUP_FIELDS = ["username*"]
 MFA_ADAPTER = "webapp.accounts.mfa.Adapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]

@@ -32,7 +32,8 @@ class SoftKey:
         about = self._about(PRESENT | WITH_A_KEY) + bytes(16)
         about += len(self.id).to_bytes(2, "big") + self.id + self.public()
         made = cbor.encode({"fmt": "none", "attStmt": {}, "authData": about})
-        return self._answer({"clientDataJSON": text_of(told), "attestationObject": text_of(made)})
+        public = {"transports": ["usb"], "publicKeyAlgorithm": -7, "authenticatorData": text_of(about)}
+        return self._answer({"clientDataJSON": text_of(told), "attestationObject": text_of(made), **public})
 
     def get(self, options: str) -> str:
         self.uses += 1
@@ -57,4 +58,5 @@ class SoftKey:
 
     def _answer(self, response: dict[str, Any]) -> str:
         key = text_of(self.id)
-        return json.dumps({"id": key, "rawId": key, "type": "public-key", "response": response})
+        beside = {"authenticatorAttachment": "cross-platform", "clientExtensionResults": {"credProps": {"rk": False}}}
+        return json.dumps({"id": key, "rawId": key, "type": "public-key", "response": response, **beside})

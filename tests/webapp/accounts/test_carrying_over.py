@@ -16,8 +16,9 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
+from fido2.utils import websafe_encode
 
-from tests.webapp.accounts.soft_key import SoftKey, text_of
+from tests.webapp.accounts.soft_key import SoftKey
 from tests.webapp.accounts.test_second_factor import shown_by_phone
 from webapp.accounts import second_factor
 from webapp.accounts.carrying_over import OldFactor, OldPasskey, OldRecoveryCode, carry_over
@@ -56,7 +57,7 @@ def enrolled(user: User, confirmed_at: datetime | None = MADE) -> str:
 
 
 def with_passkey(user: User, key: SoftKey) -> None:
-    credential = {"credential": text_of(key.id), "public_key": key.public(), "uses": key.uses}
+    credential = {"credential": websafe_encode(key.id), "public_key": key.public(), "uses": key.uses}
     OldPasskey.objects.create(user_id=user.pk, name="desk", made_at=MADE, used_at=None, **credential)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.contrib.auth import SESSION_KEY
 from django.db.models import QuerySet
 from django.test import Client
+from fido2.utils import websafe_encode
 
 from tests.webapp.accounts.soft_key import SoftKey
 from webapp.accounts import places, second_factor
@@ -72,6 +75,21 @@ def test_it_signs_in_after_the_password(client: Client, alice: User, key: SoftKe
     assert kept.last_used_at is not None
     client.post(f"{ADD}/remove", {"passkey": str(kept.pk)})
     assert password_given(client, alice) == ""
+
+
+def test_a_browser_is_asked_in_the_form_that_it_parses(client: Client, alice: User, key: SoftKey) -> None:
+    """As parseCreationOptionsFromJSON and parseRequestOptionsFromJSON take it (WebAuthn level 3)."""
+    added(client, alice, key)
+    new = json.loads(client.get(PAGE).context["asked"])
+    assert new["rp"] == {"id": HERE, "name": "Peerpath"}
+    assert (new["user"]["name"], new["user"]["displayName"]) == ("alice", "alice")
+    assert [one["id"] for one in new["excludeCredentials"]] == [websafe_encode(key.id)]
+    assert {-7, -257} <= {one["alg"] for one in new["pubKeyCredParams"]}
+    asked = json.loads(password_given(client, alice))
+    assert (asked["rpId"], asked["userVerification"]) == (HERE, "discouraged")
+    assert [one["id"] for one in asked["allowCredentials"]] == [websafe_encode(key.id)]
+    for text in (new["challenge"], new["user"]["id"], asked["challenge"]):
+        assert re.fullmatch(r"[A-Za-z0-9_-]{10,}", text)
 
 
 def test_an_answer_counts_once_and_for_its_challenge(client: Client, alice: User, key: SoftKey) -> None:

@@ -1,18 +1,16 @@
-"""Second factors move to django-allauth's tables, and the table that counts codes is made."""
+"""Second factors move to django-allauth's tables."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.core.management import call_command
 from django.db import migrations
 
 from webapp.accounts.carrying_over import carry_over
 
 
-def forward(_: Any, schema: Any) -> None:
+def forward(_: Any, __: Any) -> None:
     carry_over()
-    call_command("createcachetable", database=schema.connection.alias, verbosity=0)
 
 
 class Migration(migrations.Migration):
