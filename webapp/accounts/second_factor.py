@@ -64,7 +64,8 @@ def confirm(user: User, session: SessionBase, code: str) -> list[str] | None:
     """
     _count_try(user)
     with transaction.atomic():
-        if not _takes(TOTP.activate(user, begin(session)).instance, _plain(code)):
+        User.objects.select_for_update().get(pk=user.pk)  # of two at once, one turns it on
+        if is_on(user) or not _takes(TOTP.activate(user, begin(session)).instance, _plain(code)):
             transaction.set_rollback(True)
             return None
         codes = _new_recovery_codes(user)
@@ -114,7 +115,7 @@ def _forget_tries(user: User) -> None:
 def _takes(stored: Authenticator, code: str) -> bool:
     """allauth remembers used codes in this process alone, until it ends; the tally, for all."""
     used = f"code-used:{stored.user_id}:{_hash(code)[:40]}"
-    return stored.wrap().validate_code(code) and Tally.counts(used, most=1, wait_s=_USED_S)
+    return bool(stored.wrap().validate_code(code)) and Tally.counts(used, most=1, wait_s=_USED_S)
 
 
 def _plain(code: str) -> str:

@@ -122,10 +122,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 ACCOUNT_RATE_LIMITS = False  # tries are counted in the database: accounts.Tally
-ACCOUNT_EMAIL_VERIFICATION = "none"  # allauth's sign-up, mail and sign-in pages have no address here
-ACCOUNT_SIGNUP_FIELDS = ["username*"]
 MFA_ADAPTER = "webapp.accounts.mfa.Adapter"
-MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
 MFA_TOTP_ISSUER = "Peerpath"
 MFA_TOTP_TOLERANCE = 1
 MFA_WEBAUTHN_USER_VERIFICATION = "discouraged"  # the password was given already
