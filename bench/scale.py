@@ -91,9 +91,10 @@ def opened() -> Filled:
 
 def pages(filled: Filled) -> dict[str, tuple[Any, Callable[[int], str]]]:
     """Who asks for what; the number of the request varies it."""
-    from webapp.triage.listing import Asked, page
+    from webapp.triage.listing import page
+    from webapp.triage.session_search import Criteria
 
-    second = page(filled.admin, Asked()).after
+    second = page(filled.admin, Criteria()).after
     usual, rich = filled.usual, f"/sessions/{filled.rich.pk}"
     return {
         "start, administrator": (filled.admin, lambda n: "/"),

@@ -33,7 +33,7 @@ def _page(request: HttpRequest, status: int = 200, **given: Any) -> HttpResponse
         "password_form": PasswordForm(user),
         "email_form": EmailForm(initial={"email": user.email}),
         "second_factor": second_factor.is_on(user),
-        "token_form": TokenForm(user),
+        "token_form": TokenForm(),
         "tokens": [token for token in user.api_tokens.all() if token.is_good],
         **given,
     }
@@ -73,7 +73,7 @@ def email(request: HttpRequest) -> HttpResponse:
 def make_token(request: HttpRequest) -> HttpResponse:
     """The token's text is on the answer to this request and nowhere else."""
     user = cast(User, request.user)
-    form = TokenForm(user, request.POST)
+    form = TokenForm(request.POST)
     if not form.is_valid():
         return _page(request, 422, token_form=form)
     if sum(token.is_good for token in user.api_tokens.all()) >= MOST_TOKENS:

@@ -1,7 +1,4 @@
-"""Accounts as an administrator sees to them, on the page of people or by a program that may.
-
-Whatever is done is in the log, with who did it; `by` is their name, and the token's where it was one.
-"""
+"""Accounts as an administrator sees to them. Whatever is done is in the log, with who did it: `by`."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from webapp.accounts import second_factor
-from webapp.accounts.models import ELSEWHERE, GIVEN, ApiToken, OneTimeLink, Role, User
+from webapp.accounts.models import ELSEWHERE, GIVEN, OneTimeLink, Role, User
 
 OUT = "out"  # no way in; what they did stays theirs
 
@@ -26,23 +23,18 @@ class AccountError(Exception):
 
 def people() -> QuerySet[User]:
     """Everyone with an account, shut out or not; not those who stand for another instance's people. Each
-    with `second_factor`, and `by_program`: they came by an invitation that a token made."""
-    invited = OneTimeLink.objects.filter(came=OuterRef("pk"), made_with__isnull=False)
+    with `second_factor`: whether it is on."""
     factor = Authenticator.objects.filter(user=OuterRef("pk"), type=Authenticator.Type.TOTP)
-    everyone = User.objects.exclude(username__endswith=ELSEWHERE)
-    return everyone.annotate(by_program=Exists(invited), second_factor=Exists(factor))
+    return User.objects.exclude(username__endswith=ELSEWHERE).annotate(second_factor=Exists(factor))
 
 
-def invite(role: str, *, by: User, token: ApiToken | None = None) -> tuple[OneTimeLink, str]:
-    """An invitation and its address, which is shown once. What a token made ends with the token."""
+def invite(role: str, *, by: User) -> tuple[OneTimeLink, str]:
+    """An invitation and its address, which is shown once."""
     role = role if role in Role.values else Role.OPERATOR
     link, secret = OneTimeLink.make(
-        makes_admin=role == Role.ADMINISTRATOR,
-        role=role if role in dict(GIVEN) else Role.OPERATOR,
-        invited_by=by,
-        made_with=token,
+        makes_admin=role == Role.ADMINISTRATOR, role=role if role in dict(GIVEN) else Role.OPERATOR, invited_by=by
     )
-    logger.warning("%s invited somebody as %s", signed(by, token), role)
+    logger.warning("%s invited somebody as %s", by.username, role)
     return link, f"{settings.PUBLIC_URL}/welcome/{secret}"
 
 
@@ -67,15 +59,10 @@ def account_change(person: User, role: str, *, by: str) -> None:
     logger.warning("%s " + done, by, person.username)
 
 
-def second_factor_reset(person: User, *, by: User, token: ApiToken | None = None) -> None:
+def second_factor_reset(person: User, *, by: User) -> None:
     """Lets somebody in again who lost both authenticator and recovery codes. Raises AccountError."""
     if person.pk == by.pk:
         raise AccountError("Your own is turned off on your account, with your password.")
     if not second_factor.turn_off(person):
         raise AccountError(f"{person.username} has no second factor; there is nothing to reset.")
-    logger.warning("%s reset the second factor of %s", signed(by, token), person.username)
-
-
-def signed(by: User, token: ApiToken | None = None) -> str:
-    """Who did it, for the log."""
-    return f"{by.username} with token {token.handle}" if token else by.username
+    logger.warning("%s reset the second factor of %s", by.username, person.username)

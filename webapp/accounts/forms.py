@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import Any, cast
+from typing import Any
 
 from django import forms
 from django.contrib.auth.forms import PasswordChangeForm
 from django.contrib.auth.password_validation import validate_password
 
-from webapp.accounts.models import ELSEWHERE, PEOPLE_DAYS, Scope, User, no_people
+from webapp.accounts.models import ELSEWHERE, Scope, User
 
 
 class WelcomeForm(forms.Form):
@@ -56,7 +56,7 @@ class EmailForm(forms.Form):
 
 
 class TokenForm(forms.Form):
-    """A token for a program. To see to accounts is offered to whom `no_people` lets."""
+    """A token for a program."""
 
     LIFETIMES = ((7, "1 week"), (30, "1 month"), (90, "3 months"), (365, "1 year"))
     MEANINGS = (
@@ -64,24 +64,8 @@ class TokenForm(forms.Form):
         (Scope.WRITE.value, "change sessions, comment, decide"),
         (Scope.RUN.value, "reach machines and run things on them"),
     )
-    PEOPLE = (
-        Scope.PEOPLE.value,
-        "invite people, change their roles, shut them out, reset second factors; for 1 week at most",
-    )
     name = forms.CharField(label="What for", max_length=60, strip=True)
     scopes = forms.MultipleChoiceField(
         label="It may", choices=MEANINGS, widget=forms.CheckboxSelectMultiple, initial=[Scope.READ.value]
     )
     days = forms.TypedChoiceField(label="Good for", choices=LIFETIMES, coerce=int, initial=30)
-
-    def __init__(self, owner: User, data: Any = None) -> None:
-        super().__init__(data)
-        if not no_people(owner):
-            offered = cast(forms.MultipleChoiceField, self.fields["scopes"])
-            offered.choices = [*self.MEANINGS, self.PEOPLE]
-
-    def clean(self) -> dict[str, Any]:
-        data = super().clean() or {}
-        if Scope.PEOPLE in data.get("scopes", []) and data.get("days", 0) > PEOPLE_DAYS:
-            self.add_error("days", "One that sees to people is good for 1 week at most.")
-        return data

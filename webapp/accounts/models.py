@@ -6,7 +6,6 @@ import hashlib
 import secrets
 from datetime import timedelta
 
-from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.db import models, transaction
 from django.utils import timezone
@@ -67,29 +66,18 @@ class User(AbstractUser):
 
 
 class OneTimeLink(models.Model):
-    """An invitation to set a name and password, good once. Only the token's hash is stored.
-
-    made_with: the token of the program that made it, with which it ends. came: the account made by it.
-    """
+    """An invitation to set a name and password, good once. Only the token's hash is stored."""
 
     token_sha256 = models.CharField(max_length=64, unique=True)
     makes_admin = models.BooleanField(default=False)
     role = models.CharField(max_length=10, choices=GIVEN, default=Role.OPERATOR)
     invited_by = models.ForeignKey(User, null=True, blank=True, on_delete=models.SET_NULL)
-    made_with = models.ForeignKey("ApiToken", null=True, on_delete=models.CASCADE)
-    came = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="came_by")
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
 
     @classmethod
     def make(
-        cls,
-        *,
-        makes_admin: bool,
-        role: str = Role.OPERATOR,
-        invited_by: User | None = None,
-        made_with: ApiToken | None = None,
-        hours: int = 24,
+        cls, *, makes_admin: bool, role: str = Role.OPERATOR, invited_by: User | None = None, hours: int = 24
     ) -> tuple[OneTimeLink, str]:
         """The stored link and its token, which is never stored."""
         token = secrets.token_urlsafe(24)
@@ -98,7 +86,6 @@ class OneTimeLink(models.Model):
             makes_admin=makes_admin,
             role=role,
             invited_by=invited_by,
-            made_with=made_with,
             expires_at=timezone.now() + timedelta(hours=hours),
         )
         return link, token
@@ -110,9 +97,7 @@ class OneTimeLink(models.Model):
         found = cls.objects.filter(
             models.Q(invited_by=None) | invited, token_sha256=_hash(token), used_at=None, expires_at__gt=timezone.now()
         )
-        link = found.select_related("made_with__owner").first()
-        by_program = link.made_with if link else None
-        return None if by_program and not by_program.may(Scope.PEOPLE) else link
+        return found.first()
 
     def redeem(self, user: User) -> bool:
         """Saves the user and marks the link used; False when someone used it in between."""
@@ -123,33 +108,15 @@ class OneTimeLink(models.Model):
             user.is_staff = user.is_superuser = self.makes_admin
             user.role = self.role
             user.save()
-            OneTimeLink.objects.filter(pk=self.pk).update(came=user)
         return True
 
 
 class Scope(models.TextChoices):
-    """What a token may be used for, within what its owner may do: read, change, reach machines, or see to
-    accounts, which needs more than a token: `no_people`."""
+    """What a token may be used for, within what its owner may do: read, change, or reach machines."""
 
     READ = "read"
     WRITE = "write"
     RUN = "run"
-    PEOPLE = "people"
-
-
-PEOPLE_DAYS = 7  # that a token with the scope people is good for at most
-
-
-def no_people(owner: User) -> str:
-    """Why no token of this person sees to accounts now; "" when one may. Asked at each use."""
-    if not settings.API_PEOPLE:
-        return (
-            "Here only the page “People” sees to accounts; whoever runs this Peerpath can allow it to"
-            " tokens with PEERPATH_API_PEOPLE=1."
-        )
-    if not owner.is_staff:
-        return f"Only an administrator sees to accounts, and {owner.username} is none."
-    return ""
 
 
 class ApiToken(models.Model):
@@ -174,9 +141,7 @@ class ApiToken(models.Model):
 
     @classmethod
     def make(cls, owner: User, *, name: str, scopes: list[str], days: int) -> tuple[ApiToken, str]:
-        """The stored token and its text, which is never stored. Raises ValueError."""
-        if Scope.PEOPLE in scopes and days > PEOPLE_DAYS:
-            raise ValueError(f"a token for people is good for {PEOPLE_DAYS} days at most")
+        """The stored token and its text, which is never stored."""
         handle = secrets.token_hex(6)
         text = f"peerpath_{handle}_{secrets.token_urlsafe(32)}"
         made = cls.objects.create(
@@ -201,17 +166,8 @@ class ApiToken(models.Model):
     def is_good(self) -> bool:
         return self.revoked_at is None and self.expires_at > timezone.now()
 
-    @property
-    def people_off(self) -> bool:
-        """It has the scope people, which counts for nothing now."""
-        return Scope.PEOPLE in self.scopes and bool(no_people(self.owner))
-
-    @property
-    def in_effect(self) -> list[str]:
-        return [one for one in self.scopes if not (one == Scope.PEOPLE and self.people_off)]
-
     def may(self, scope: str) -> bool:
-        return self.is_good and scope in self.in_effect
+        return self.is_good and scope in self.scopes
 
     def used(self) -> None:
         now = timezone.now()

@@ -114,7 +114,7 @@ def _change(request: HttpRequest) -> None:
     if asked == OUT and not typed(request, name, "shut them out"):
         return
     try:
-        account_change(person, asked, by=changing.signed(cast(User, request.user)))
+        account_change(person, asked, by=cast(User, request.user).username)
     except AccountError as error:
         messages.error(request, str(error))
     else:

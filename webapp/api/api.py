@@ -22,29 +22,23 @@ from webapp.api.routes import (
     comments,
     decisions,
     evidence,
-    for_me,
     keys,
     links,
     machines,
     outgoing,
-    people,
-    presets,
     probes,
     reasoning,
     runs,
     scripts,
     sessions,
-    standing,
-    tokens,
-    versions,
     webhooks,
 )
 from webapp.diagnosis.wording import apostrophes
 
 DESCRIPTION = (
-    "What the pages of Peerpath do, for programs. A token from “Your account” acts with its owner's role "
-    "in each session. Every error is a problem (RFC 9457). How a person signs in stays with the browser: no "
-    "token makes a token, or changes a password, a mail address, a passkey or a second factor of its owner's."
+    "What programs do with Peerpath: sessions, evidence, runs, the diagnosis, decisions, links, webhooks. A token "
+    "from “Your account” acts with its owner's role in each session. Every error is a problem (RFC 9457). People, "
+    "tokens and how a person signs in stay with the browser."
 )
 TOO_LONG = "The address is longer than 4094 bytes; the HTTP server itself says so, and in no problem."
 # What each kind of operation may answer besides its success; RFC 9110 and RFC 6585 have the numbers.
@@ -100,7 +94,7 @@ class Description(OpenAPISchema):
         """With the scope that is needed, as OpenAPI 3.1 allows for every kind of scheme."""
         super().operation_security(operation)
         needs = [auth for auth in operation.auth_callbacks if isinstance(auth, Bearer)]
-        return [{"Bearer": [str(auth.scope)] if auth.scope else []} for auth in needs]
+        return [{"Bearer": [str(auth.scope)]} for auth in needs]
 
     def responses(self, operation: Operation) -> Any:
         found = dict(super().responses(operation))
@@ -154,24 +148,18 @@ api = Api(
 )
 for router in (
     sessions.router,
-    presets.router,
     keys.router,
     machines.router,
     probes.router,
     runs.router,
     evidence.router,
     reasoning.router,
-    standing.router,
     decisions.router,
-    versions.router,
     comments.router,
-    for_me.router,
     links.router,
     scripts.router,
     outgoing.router,
     webhooks.router,
-    tokens.router,
-    people.router,
 ):
     api.add_router("", router)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import cast
 from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
@@ -9,8 +10,8 @@ from django.http import HttpRequest
 from pydantic import BaseModel, ConfigDict
 
 from webapp.accounts.models import Role, User
+from webapp.triage.access import session_for
 from webapp.triage.models import DiagnosisSession
-from webapp.triage.views.shell import acting, session_for
 
 
 class Sent(BaseModel):
@@ -19,9 +20,14 @@ class Sent(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+def user_of(request: HttpRequest) -> User:
+    """The owner of the token that was sent."""
+    return cast(User, request.user)
+
+
 def administrator(request: HttpRequest) -> User:
     """Who asks. Raises PermissionDenied for everybody else."""
-    user = acting(request)
+    user = user_of(request)
     if not user.is_staff:
         raise PermissionDenied("Only an administrator sees all sessions.")
     return user
@@ -29,4 +35,4 @@ def administrator(request: HttpRequest) -> User:
 
 def session_of(request: HttpRequest, session_id: UUID, least: Role = Role.VIEWER) -> DiagnosisSession:
     """As the pages' own: Http404 for who may not see it, PermissionDenied for a role below `least`."""
-    return session_for(acting(request), session_id, least)
+    return session_for(user_of(request), session_id, least)

@@ -7,16 +7,16 @@ from django.http import HttpRequest
 from ninja.security import HttpBearer
 
 from webapp.accounts import throttle
-from webapp.accounts.models import ApiToken, Scope, handle_of, no_people
+from webapp.accounts.models import ApiToken, Scope, handle_of
 from webapp.api.problems import RefusedError
 
 
 class Bearer(HttpBearer):
-    """An operation's need of a token with this scope; None: of any good token."""
+    """An operation's need of a token with this scope."""
 
     openapi_description = "A token from “Your account”: peerpath_…"
 
-    def __init__(self, scope: Scope | None) -> None:
+    def __init__(self, scope: Scope) -> None:
         super().__init__()
         self.scope = scope
 
@@ -26,23 +26,16 @@ class Bearer(HttpBearer):
     def authenticate(self, request: HttpRequest, token: str) -> ApiToken:
         """The token is read from the request itself, once for all who ask for it."""
         found = token_of(request)
-        if self.scope is not None and not found.may(self.scope):
+        if not found.may(self.scope):
             raise RefusedError(
                 403,
-                _lacking(found, self.scope),
+                f"This token may {', '.join(found.scopes) or 'do nothing'}; this needs the scope {self.scope}.",
                 {"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{self.scope}"'},
             )
         return found
 
 
 READ, WRITE, RUN = Bearer(Scope.READ), Bearer(Scope.WRITE), Bearer(Scope.RUN)
-PEOPLE, ANY = Bearer(Scope.PEOPLE), Bearer(None)
-
-
-def _lacking(token: ApiToken, scope: Scope) -> str:
-    """What is missing, and what to do."""
-    said = f"This token may {', '.join(token.in_effect) or 'do nothing'}; this needs the scope {scope}."
-    return f"{said} {no_people(token.owner)}".strip() if scope == Scope.PEOPLE else said
 
 
 def token_of(request: HttpRequest) -> ApiToken:

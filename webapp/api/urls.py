@@ -6,11 +6,10 @@ from django.contrib.auth.decorators import login_not_required
 from django.urls import path
 
 from webapp.api.api import api
-from webapp.api.help import api_help
 
 _found, _app_name, _namespace = api.urls
 for _entry in _found:
     if _entry.callback is not None:
         login_not_required(_entry.callback)
 
-urlpatterns = [path("api/v1/", (_found, _app_name, _namespace)), path("help/api", api_help, name="api_help")]
+urlpatterns = [path("api/v1/", (_found, _app_name, _namespace))]

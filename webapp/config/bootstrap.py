@@ -54,8 +54,7 @@ def main(argv: list[str]) -> int:
 
 def run(arguments: list[str]) -> int:
     if arguments[:1] == ["remote"]:  # a client needs no environment of its own
-        os.environ["PYTHONPATH"] = str(ROOT)
-        return hand_over(sys.executable, ["-P", "-m", "webapp.api.client", *arguments[1:]])
+        return hand_over(sys.executable, ["-P", str(ROOT / "webapp" / "api" / "remote.py"), *arguments[1:]])
     if arguments[:1] == ["screenshots"]:  # a browser is among what tests need
         python = environment(ROOT / ".venv-test", TESTED, [TORCH])
     else:

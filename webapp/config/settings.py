@@ -161,7 +161,6 @@ VISIBILITY_S = _env.visibility_s
 RUNS_PER_SESSION = _env.runs_per_session
 REACH_LOOPBACK = _env.reach_loopback
 WEBHOOK_PRIVATE = _env.webhook_private
-API_PEOPLE = _env.api_people
 # Without a mail server nothing is mailed, and the pages say so.
 MAIL = _env.mail_url
 MAIL_ON = MAIL is not None

@@ -85,6 +85,11 @@ def phases(found: Diagnosis, vmid: int | None) -> tuple[Phase, ...]:
     return tuple(part for name in PHASES for part in _parts(found, name, vmid))
 
 
+def phases_to_ask(found: Diagnosis, vmid: int | None) -> list[Phase]:
+    """The host's parts that have something to run by what is known now."""
+    return [phase for phase in phases(found, vmid) if phase.may_be_asked and phase.role is View.HOST]
+
+
 def sections(found: Diagnosis, vmid: int | None) -> tuple[Section, ...]:
     return tuple(
         Section(name, title, tuple(_parts(found, name, vmid)), _by_hand(found, name)) for name, title in PHASES.items()

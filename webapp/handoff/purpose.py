@@ -5,6 +5,7 @@ from __future__ import annotations
 from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI
 from webapp.diagnosis.diagnosis import Diagnosis
 
+LONGEST_PURPOSE = 2000  # characters
 _UNKNOWN = "Not enough evidence"
 
 

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from django.http import HttpRequest, HttpResponse
-
 from agents.collector import build_script, script_sha256
 from agents.facts import View
 from agents.framing import Bundle, Header, read_bundles
@@ -67,22 +65,13 @@ def _built_again(script: HandedScript, probes: Sequence[Probe]) -> str:
     return build_script(probes, role=View(script.role), nonce=script.nonce)
 
 
-def download(request: HttpRequest, script: HandedScript, *, by: User | None) -> HttpResponse:
-    """Plain text that no browser runs; to look at it, by ?show=1 or HEAD, is not to download it."""
-    response = HttpResponse(script.text, content_type="text/plain; charset=utf-8")
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Cache-Control"] = "no-store"
-    if request.GET.get("show"):
-        return response
-    response["Content-Disposition"] = f'attachment; filename="{script.name}"'
-    if request.method == "HEAD":
-        return response
+def download_record(script: HandedScript, *, by: User | None) -> None:
+    """by: None for the person of the script's link."""
     Download.objects.create(script=script, by=by)
     if script.link and by is None:
         script.link.reach(Step.DOWNLOADED)
     else:
         Event.record(script.session, "script_downloaded", by, role=script.role, name=script.name)
-    return response
 
 
 def marks_of(evidence: Evidence, *, hidden: bool = False) -> list[str]:

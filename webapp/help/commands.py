@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
 from django.core.management import get_commands, load_command_class
-
-from webapp.api import client
 
 OURS = ("webapp.", "worker")
 # What every command of Django has; none of them is about Peerpath.
@@ -38,9 +35,9 @@ class Listed:
 
 @cache
 def commands() -> tuple[Listed, ...]:
-    """In order of name; `remote`, which needs no installation, last."""
+    """In order of name."""
     ours = sorted(n for n, app in get_commands().items() if str(app).startswith(OURS))
-    return (*(_command(name) for name in ours), *_remote())
+    return tuple(_command(name) for name in ours)
 
 
 def _command(name: str) -> Listed:
@@ -48,18 +45,6 @@ def _command(name: str) -> Listed:
     parser = load_command_class(get_commands()[name], name).create_parser("./run", name)
     parser.prog = f"./run {typed}"
     return _listed(typed, parser, parser.description or "")
-
-
-def _remote() -> Iterator[Listed]:
-    """Each of the client's commands by itself, after what they share."""
-    parser = client.command_line()
-    parser.prog = "./run remote"
-    yield _listed("remote", parser, parser.description or "")
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for name, command in action.choices.items():
-                command.prog = f"./run remote ADDRESS {name}"
-                yield _listed(f"remote {name}", command, command.description or "")
 
 
 def _listed(name: str, parser: argparse.ArgumentParser, says: str) -> Listed:

@@ -45,7 +45,7 @@ LISTS = (
 )
 PROGRAMS = (
     HelpPage("commands", "Command line", "Every command of ./run, with its arguments."),
-    HelpPage("api", "API", "What the pages do, for programs."),
+    HelpPage("api", "API", "Sessions, evidence, runs and decisions, for programs."),
 )
 GROUPS = (("Who you are", FOR), ("The method", METHOD), ("To look up", LISTS), ("For programs", PROGRAMS))
 PAGES = {page.slug: page for _, pages in GROUPS for page in pages}

@@ -1,4 +1,4 @@
-"""Addresses of the help. What it says of the API is at help/api, made by that app."""
+"""Addresses of the help. What it says of the API is at help/api: webapp.config.urls."""
 
 from __future__ import annotations
 

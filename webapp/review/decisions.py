@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, Q, QuerySet
 
 from agents.facts import ReadingKind
 from webapp.accounts.models import User
@@ -173,3 +173,11 @@ def superseded_pins(decision: Decision, facts: Facts) -> list[str]:
     return sorted(
         fact_id for pin in decision.pins for fact_id in pin["facts"] if fact_id not in counting.get(pin["name"], set())
     )
+
+
+def decisions_matching(decisions: QuerySet[Decision], *, q: str, state: str) -> QuerySet[Decision]:
+    """q: words of the record or its session. state: one that does not exist narrows nothing."""
+    if q:
+        words = Q(title__icontains=q) | Q(reason__icontains=q) | Q(session__title__icontains=q)
+        decisions = decisions.filter(words | Q(outcome__icontains=q) | Q(chosen__icontains=q))
+    return decisions.filter(state=state) if state in DecisionState.values else decisions

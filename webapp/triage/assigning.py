@@ -3,14 +3,40 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.db.models import QuerySet
 
+from agents.benchmark import all_benchmarks
 from agents.facts import ReadingKind, View
+from agents.framing import clean
+from agents.probes import all_probes
 from agents.read import LineRange, title_of
 from webapp.accounts.models import User
 from webapp.triage import intake
 from webapp.triage.models import Assignment, DiagnosisSession, Event, Evidence
 
+TAKE_BACK = "take_back"
 _ANSWERS = {ReadingKind.KNOWN, ReadingKind.ABSENT, ReadingKind.UNSUPPORTED}
+
+
+class AssignmentError(Exception):
+    """Nothing was said of these lines; the message says why, for people."""
+
+
+def assignable(session: DiagnosisSession) -> QuerySet[Evidence]:
+    """Texts of whose lines a person can say what they are."""
+    return session.evidence.filter(reader__in=(intake.PASTE, intake.BUNDLE), purged_at=None)
+
+
+def check_assignment(evidence: Evidence, lines: LineRange, meant: str) -> None:
+    """meant: a reader's id, a machine's view, or TAKE_BACK. Raises AssignmentError, bodies.LostError."""
+    if not meant:
+        raise AssignmentError("Choose what these lines are.")
+    if meant not in {TAKE_BACK, View.GUEST, View.HOST} | all_probes().keys() | all_benchmarks().keys():
+        raise AssignmentError(f"There is no reader {meant}.")
+    if not assignable(evidence.session).filter(pk=evidence.pk).exists():
+        raise AssignmentError("Only of the lines of a text that was pasted or collected can one say what they are.")
+    if not 1 <= lines[0] <= lines[1] <= clean(evidence.raw).count("\n") + 1:
+        raise AssignmentError("There are no such lines.")
 
 
 def assign(evidence: Evidence, lines: LineRange, *, user: User, reader: str = "", view: View | None = None) -> str:

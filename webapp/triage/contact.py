@@ -6,12 +6,13 @@ import asyncio
 from dataclasses import dataclass
 
 import asyncssh
+from django.db import transaction
 
 from agents.host_keys import HostKey, fetch_host_key
 from agents.ssh import SshSpec, connect
 from webapp.accounts.models import User
 from webapp.triage.credentials import refuse_unless_keys_are_theirs, ssh_spec
-from webapp.triage.models import Target
+from webapp.triage.models import DiagnosisSession, Event, PinnedHostKey, Target
 
 TIMEOUT_S = 10.0
 
@@ -44,6 +45,20 @@ def first_contact(target: Target, asked_by: User) -> Contact:
     """
     refuse_unless_keys_are_theirs(target, asked_by)
     return asyncio.run(_contact(ssh_spec(target)))
+
+
+def host_key_pin(session: DiagnosisSession, contact: Contact, user: User) -> None:
+    """From now on the hop has to show this key."""
+    key = contact.shown
+    with transaction.atomic():
+        PinnedHostKey.objects.get_or_create(
+            session=session,
+            host=contact.host,
+            port=contact.port,
+            defaults={"key_line": key.line, "fingerprint": key.fingerprint, "accepted_by": user},
+        )
+        about = {"host": contact.host, "fingerprint": key.fingerprint}
+        Event.record(session, "host_key_accepted", user, **about)
 
 
 async def _contact(spec: SshSpec) -> Contact:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db.models import Case, F, Q, QuerySet, Value, When, prefetch_related_objects
+from django.http import Http404
 
 from webapp.triage.models import DiagnosisSession, Evidence
 
@@ -20,6 +21,16 @@ def evidence_of(session: DiagnosisSession) -> Sequence[Evidence]:
         found = tuple(_rows(session))
         setattr(session, _KEPT, found)
     return found
+
+
+def evidence_named(session: DiagnosisSession, name: str) -> Evidence:
+    """By its name, "<reader>@<12 hex>". Raises Http404 when this session has none of that name."""
+    reader, _, digest = name.rpartition("@")
+    rows = session.evidence.select_related("created_by").prefetch_related("assignments")
+    evidence = rows.filter(reader=reader, sha256__startswith=digest).last()
+    if evidence is None or len(digest) < 12:
+        raise Http404("No such evidence in this session.")
+    return evidence
 
 
 def to_say(session: DiagnosisSession) -> list[Evidence]:

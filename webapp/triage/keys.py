@@ -9,7 +9,10 @@ from typing import Any
 
 import asyncssh
 from django.apps import apps
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
 
 from webapp.accounts.mfa import second_factors_reseal
@@ -37,7 +40,7 @@ def key_add(
     owner: User, *, name: str, private_key: str, passphrase: str = "", certificate: str = "", shared: bool = False
 ) -> StoredKey:
     """Stores a key that opens with this passphrase. Raises KeyRefusedError, sealing.SealError."""
-    key = _read(private_key, passphrase)
+    key, certificate = _read(private_key, passphrase), certificate.strip()
     if certificate:
         _check_certificate(certificate, key)
     row_id = uuid.uuid4()
@@ -46,11 +49,11 @@ def key_add(
     return StoredKey.objects.create(
         id=row_id,
         owner=owner,
-        name=name,
+        name=name.strip(),
         shared=shared,
         kind=key.get_algorithm(),
         fingerprint=key.get_fingerprint(),
-        certificate=certificate.strip(),
+        certificate=certificate,
         sealed=sealed,
         key_id=key_id,
     )
@@ -74,7 +77,7 @@ def _read(private_key: str, passphrase: str) -> asyncssh.SSHKey:
 
 def _check_certificate(certificate: str, key: asyncssh.SSHKey) -> None:
     try:
-        read = asyncssh.import_certificate(certificate.strip())
+        read = asyncssh.import_certificate(certificate)
     except (asyncssh.KeyImportError, ValueError):
         raise KeyRefusedError("The certificate cannot be read: paste the …-cert.pub file’s one line.") from None
     if read.key.public_data != key.public_data:
@@ -88,6 +91,20 @@ def key_open(stored: StoredKey) -> Opened:
     secret = json.loads(sealing.keyring().open(stored.key_id, stored.sealed, str(stored.pk)))
     StoredKey.objects.filter(pk=stored.pk).update(used_at=timezone.now())
     return Opened(secret["key"], secret["passphrase"] or None, stored.certificate)
+
+
+def keys_visible_to(user: User) -> QuerySet[StoredKey]:
+    """One's own and the shared ones; an administrator sees that the others' are there."""
+    keys = StoredKey.objects.select_related("owner", "removed_by")
+    return keys if user.is_staff else keys.filter(Q(owner=user) | Q(shared=True))
+
+
+def removable_key(key_id: uuid.UUID, user: User) -> StoredKey:
+    """The key of this id for who may remove it. Raises Http404, PermissionDenied."""
+    key = get_object_or_404(StoredKey, pk=key_id)
+    if key.owner_id != user.pk and not user.is_staff:
+        raise PermissionDenied("Only whose key it is, or an administrator, removes it.")
+    return key
 
 
 def key_remove(stored: StoredKey, by: User) -> bool:

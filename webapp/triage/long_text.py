@@ -9,6 +9,15 @@ from functools import partial
 from itertools import accumulate, groupby, islice
 
 BLOCK_BYTES = 2**20
+# A line may be as long as the whole; so many characters of one, and of standard error, are shown.
+LONGEST_SHOWN = 20_000
+
+
+def shortened(text: str) -> str:
+    if len(text) <= LONGEST_SHOWN:
+        return text
+    left = len(text) - LONGEST_SHOWN
+    return f"{text[:LONGEST_SHOWN]} … {left:,} more characters: download it to see all"
 
 
 @dataclass(frozen=True, slots=True)

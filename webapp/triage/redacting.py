@@ -27,6 +27,17 @@ def redacted(evidence: Evidence) -> Redacted:
     return redact_apart(clean(evidence.raw), session_tokens(evidence.session))
 
 
+def with_report(result: Redacted) -> bytes:
+    """The redacted text, and below it, so that its line numbers stay, what was hidden in which lines."""
+    report = [
+        f"# redacted: {entry.kind.replace('_', ' ')}, {entry.count} in line"
+        f"{'' if len(entry.lines) == 1 else 's'} {', '.join(map(str, entry.lines[:20]))}"
+        f"{' and others' if len(entry.lines) > 20 else ''}"
+        for entry in result.report
+    ]
+    return "\n".join([result.text.rstrip("\n"), *report, ""]).encode()
+
+
 def hiding(session: DiagnosisSession) -> Callable[[str], str]:
     """A function that redacts the texts of one document, one after the other."""
     tokens = dict(session_tokens(session))

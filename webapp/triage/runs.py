@@ -28,6 +28,7 @@ from webapp.accounts.models import User
 from webapp.triage import queue, turns
 from webapp.triage.models import DiagnosisSession, Event, Run, RunState, Target
 from webapp.triage.models.run import ACTIVE, STORAGE_AWAY
+from webapp.triage.offering import pinned
 
 LEASE = timedelta(seconds=settings.LEASE_S)
 SEND_AGAIN_AFTER = timedelta(seconds=20)
@@ -89,6 +90,15 @@ def queue_benchmark(
         raise ValueError(f"no such benchmark to run: {name}")
     interpreter_of((arguments or {}).get("INTERPRETER", ""))
     return _queue(session, target, user, BENCHMARK, [name], dict(arguments or {}))
+
+
+def queue_repeat(before: Run, user: User) -> Run:
+    """The same on the same machine, with its arguments. Raises ValueError and PermissionDenied as the first
+    does. It may load the machine, so the caller has asked a person first."""
+    session, target = before.session, before.target
+    if before.kind == BENCHMARK:
+        return queue_benchmark(session, target, user, before.names[0], pinned(before.arguments))
+    return queue_probes(session, target, user, before.names, before.arguments)
 
 
 def _queue(
@@ -161,6 +171,20 @@ def waits_for(run: Run) -> Run | None:
         return None
     machine = turns.same_machine(run.target).values("pk")
     return Run.objects.filter(target__in=machine, kind=run.kind, state__in=ACTIVE).first()
+
+
+def wait_reason(run: Run) -> str:
+    """What a queued run waits for, and why; "" when for nothing but a worker. Another session's run is not
+    named: who reads this may not see that one."""
+    other = waits_for(run)
+    if other is not None:
+        own = other.session_id == run.session_id
+        which = f"run {other.number}" if own else "another session’s run on this machine"
+        return which + ": two at once would measure each other" * (run.kind == BENCHMARK)
+    if run.state == RunState.QUEUED and turns.has_enough(run.session_id):
+        most = settings.RUNS_PER_SESSION
+        return f"a run of this session to end: at most {most} of a session are at work at once"
+    return ""
 
 
 def _mine(claimed: Claim) -> QuerySet[Run]:

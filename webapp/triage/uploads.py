@@ -18,6 +18,8 @@ from webapp.triage.redacting import RedactionError
 
 # A report of a whole system holds thousands of files; of so many, those that say something are kept.
 MOST_KEPT_UNREAD = 100
+# As large as a paste may be; the settings' limit is for forms alone.
+LARGEST_UPLOAD_BYTES = 50 * 2**20
 
 
 @dataclass(frozen=True, slots=True)

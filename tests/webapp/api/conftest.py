@@ -18,7 +18,7 @@ import pytest
 from django.test import Client
 
 from webapp.accounts.models import ApiToken, Scope, User
-from webapp.api import server
+from webapp.api import remote as client
 
 ROOT = Path(__file__).resolve().parents[3]
 Done = subprocess.CompletedProcess[bytes]
@@ -63,7 +63,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     port, folder = port_for.select_random(), tmp_path_factory.mktemp("served")
     url = f"http://127.0.0.1:{port}"
     env = {**os.environ, "PEERPATH_DATA": str(folder), "PEERPATH_PUBLIC_URL": url}
-    env["PEERPATH_API_PEOPLE"] = "1"
     with (folder / "served.txt").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "manage.py", "serve", "--port", str(port)],
@@ -114,6 +113,6 @@ def remote(served: Served) -> Callable[..., Done]:
 
 
 def opened(remote: Callable[..., Done], title: str) -> str:
-    done = remote("open", title)
-    assert done.returncode == server.DONE, done.stderr
+    done = remote("new", title)
+    assert done.returncode == client.DONE, done.stderr
     return done.stdout.decode().strip()

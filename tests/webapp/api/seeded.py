@@ -7,25 +7,18 @@ import sys
 
 from tests.webapp.addresses import arguments_of
 from webapp.accounts.models import ApiToken, Scope, User
-from webapp.review.decisions import version_keep
 from webapp.review.models import Decision
 from webapp.triage.samples import open_sample
 
 
 def seed() -> None:
-    """alice: an operator among others, who may not use this machine's keys. carol: an administrator. dora:
-    whom others change."""
+    """alice: an operator among others, who may not use this machine's keys. carol: an administrator."""
     alice = User.objects.create(username="alice")
-    dora = User.objects.create(username="dora")
     carol = User.objects.create(username="carol", is_staff=True)
     session = open_sample("kpro6@after", owner=alice)
     parts = arguments_of(session, alice)
     Decision.objects.update(number=1)
-    version_keep(session.decisions.get(), user=alice)
     tokens = {user.username: ApiToken.make(user, name="t", scopes=Scope.values, days=1)[1] for user in (alice, carol)}
     tokens["reader"] = ApiToken.make(carol, name="t", scopes=[Scope.READ], days=1)[1]
-    found = {
-        "tokens": tokens,
-        "parts": {**parts, "number": 1, "version": 1, "option": "host_governor", "person_id": dora.pk},
-    }
+    found = {"tokens": tokens, "parts": {**parts, "number": 1}}
     sys.stdout.write(json.dumps(found, default=str) + "\n")

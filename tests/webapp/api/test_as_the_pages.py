@@ -11,15 +11,14 @@ from django.utils import timezone
 
 from tests.webapp.api.conftest import Program
 from webapp.accounts.models import User
-from webapp.diagnosis.reference.models import PRESETS
 from webapp.review.models import Decision
 from webapp.triage.digests import digest_refresh
 from webapp.triage.intake import take_text
+from webapp.triage.long_text import LONGEST_SHOWN
 from webapp.triage.models import DiagnosisSession, RunState, Target
 from webapp.triage.runs import queue_benchmark, queue_probes
 from webapp.triage.samples import open_sample
 from webapp.triage.sessions import member_add
-from webapp.triage.views.evidence import LONGEST_SHOWN
 
 pytestmark = pytest.mark.django_db
 VERSION = b"""$ cat /proc/driver/nvidia/version
@@ -136,17 +135,6 @@ def test_words_are_found_in_the_lines_of_one_output(
     evidence.purged_at = timezone.now()
     evidence.save(update_fields=["purged_at"])
     assert ask("GET", f"{at}/find?words=xid").status_code == 410
-
-
-def test_a_preset_is_a_model_that_a_session_takes(
-    alice: User, session_of_alice: DiagnosisSession, program: Callable[..., Program]
-) -> None:
-    ask, at = program(alice), f"/sessions/{session_of_alice.pk}"
-    presets = ask("GET", "/presets").json()
-    assert [one["id"] for one in presets] == list(PRESETS)
-    for one in presets:
-        changed = ask("PATCH", at, {"workload": {"model": one["model"]}}, If_Match="*")
-        assert changed.json()["workload"]["model"] == one["model"], one["title"]
 
 
 def test_a_run_that_ended_is_made_again_with_its_arguments(

@@ -21,16 +21,12 @@ CONFIG = """
 [parameters]
 session_id = "{session_id}"
 run_id = "{run_id}"
-person_id = {person_id}
-handle = "{handle}"
 link_id = "{link_id}"
 key_id = "{key_id}"
 target_id = {target_id}
 name = "{name}"
 sha256 = "{sha256}"
 number = {number}
-version = {version}
-option = "{option}"
 answer_id = {answer_id}
 webhook_id = "{webhook_id}"
 benchmark = "{benchmark}"
@@ -44,20 +40,13 @@ ensure_resource_availability.enabled = false
 """
 
 
-@pytest.mark.parametrize(
-    ("who", "only", "least"), [("alice", [], 100), ("carol", ["--include-path-regex", "/people"], 10)]
-)
-def test_the_server_does_what_its_description_says(
-    served: Served, tmp_path: Path, who: str, only: list[str], least: int
-) -> None:
-    """As an operator among others: who may not use this machine's keys reaches no other machine. What sees
-    to people, as an administrator, who can do nothing to the only one."""
+def test_the_server_does_what_its_description_says(served: Served, tmp_path: Path) -> None:
+    """As an operator among others: who may not use this machine's keys reaches no other machine."""
     config = tmp_path / "schemathesis.toml"
     config.write_text(CONFIG.format(**served.parts))
-    token = f"Authorization: Bearer {served.tokens[who]}"
+    token = f"Authorization: Bearer {served.tokens['alice']}"
     asked = ["run", f"{served.url}/api/v1/openapi.json", "--header", token, "--checks", "all"]
-    seconds = SECONDS if who == "alice" else SECONDS // 5
-    bounds = ["--phases", PHASES, "--max-time", str(seconds), "--seed", "1", *only]
+    bounds = ["--phases", PHASES, "--max-time", str(SECONDS), "--seed", "1"]
     done = subprocess.run(
         [str(Path(sys.executable).with_name("st")), "--config-file", str(config), *asked, *bounds],
         cwd=tmp_path,
@@ -69,4 +58,4 @@ def test_the_server_does_what_its_description_says(
     assert done.returncode == 0, done.stdout[-6000:]
     generated = re.search(r"(\d+) generated", done.stdout)
     assert generated
-    assert int(generated[1]) >= least
+    assert int(generated[1]) >= 100

@@ -45,7 +45,6 @@ from webapp.config.bootstrap import ROOT
         ("PEERPATH_MAIL_URL", "mail.example", "must be smtp://"),
         ("PEERPATH_MAIL_FROM", "Peerpath", "write Peerpath <peerpath@host.example>"),
         ("PEERPATH_WEBHOOK_PRIVATE", "maybe", "write true or false"),
-        ("PEERPATH_API_PEOPLE", "perhaps", "write true or false"),
         ("PEERPATH_BEHIND_PROXY", "nginx", "write true or false"),
         ("PEERPATH_LEASE_S", "1", "a number from 2 to 3600"),
         ("PEERPATH_DRAIN_S", "-1", "a number from 0 to 86400"),

@@ -196,7 +196,6 @@ def test_the_command_line_is_what_the_parsers_take() -> None:
     assert {"--role {guest,host}", "--vmid VMID", "--workload FILE.toml", "--json"} <= written
     assert "FILE" in listed["backup"].usage
     assert not {"--settings SETTINGS", "--traceback"} & written
-    assert listed["remote sessions"].usage.startswith("./run remote ADDRESS sessions")
 
 
 def test_every_command_says_what_each_argument_is() -> None:

@@ -20,7 +20,7 @@ from webapp.triage.case_facts import facts_of
 from webapp.triage.measured_figures import copy_maps, serving_plots
 from webapp.triage.models import DiagnosisSession, Run
 from webapp.triage.offering import arguments_of, argv_of, offers
-from webapp.triage.views.observing import points_of
+from webapp.triage.workload import points_of
 
 pytestmark = pytest.mark.django_db
 RUNNABLE = [b for b in all_benchmarks().values() if b.payload is not None]

@@ -20,10 +20,11 @@ from webapp.review.workflow import decision_propose
 from webapp.triage import listing, runs
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.digests import digest_refresh
-from webapp.triage.listing import PER_PAGE, Asked, page
+from webapp.triage.listing import PER_PAGE, page
 from webapp.triage.models import DiagnosisSession, Digest, Entry, News, Run, RunState
 from webapp.triage.samples import open_sample
 from webapp.triage.search import matching, plain
+from webapp.triage.session_search import Criteria
 from webapp.triage.sessions import member_add, session_open
 
 pytestmark = pytest.mark.django_db
@@ -51,7 +52,7 @@ def kinds(query: str) -> set[str]:
 
 
 def titles(user: User, **typed: str) -> list[str]:
-    return [session.title for session in page(user, Asked.of(typed)).sessions]
+    return [session.title for session in page(user, Criteria.of(typed)).sessions]
 
 
 def test_a_digest_holds_the_machine_and_its_answer(sample_of_alice: DiagnosisSession) -> None:
@@ -228,15 +229,15 @@ def test_pages_neither_repeat_nor_skip(alice: User) -> None:
     DiagnosisSession.objects.update(updated_at=same)  # equal times are told apart by the key
     DiagnosisSession.objects.filter(pk=made[0].pk).update(updated_at=same + timedelta(seconds=1))
     alice.is_staff = True
-    first = page(alice, Asked())
-    second = page(alice, Asked(), first.after)
+    first = page(alice, Criteria())
+    second = page(alice, Criteria(), first.after)
     seen = [session.pk for session in (*first.sessions, *second.sessions)]
     assert seen[0] == made[0].pk
     assert len(seen) == len(set(seen)) == PER_PAGE + 7
     assert second.after == ""
-    assert page(alice, Asked(), "2026-13-01_x").sessions == first.sessions
-    assert page(alice, Asked(), f"9999-12-31T23:59-12:00_{made[0].pk}").sessions == first.sessions
-    assert page(alice, Asked(), f"2026-01-01_{made[0].pk}").sessions == []  # nobody's are older
+    assert page(alice, Criteria(), "2026-13-01_x").sessions == first.sessions
+    assert page(alice, Criteria(), f"9999-12-31T23:59-12:00_{made[0].pk}").sessions == first.sessions
+    assert page(alice, Criteria(), f"2026-01-01_{made[0].pk}").sessions == []  # nobody's are older
 
 
 def test_the_list_is_the_same_however_many_sessions_one_has(
@@ -246,10 +247,10 @@ def test_the_list_is_the_same_however_many_sessions_one_has(
     session_open(owner=alice, title="of Alice")
     asked: tuple[dict[str, str], ...] = ({}, {"q": "alice"}, {"gpu": "6000"})
     for typed in asked:
-        few = page(alice, Asked.of(typed)).sessions
+        few = page(alice, Criteria.of(typed)).sessions
         with monkeypatch.context() as patch:
             patch.setattr(listing, "MANY", 1)
-            many = page(alice, Asked.of(typed)).sessions
+            many = page(alice, Criteria.of(typed)).sessions
         assert [(s.pk, s.my_role, s.asked_by) for s in many] == [(s.pk, s.my_role, s.asked_by) for s in few]
         assert few
 

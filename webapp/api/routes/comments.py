@@ -12,14 +12,13 @@ from ninja import Query, Router, Status
 from pydantic import BaseModel, Field
 
 from webapp.accounts.models import Role
-from webapp.api.asking import Sent, session_of
+from webapp.api.asking import Sent, session_of, user_of
 from webapp.api.auth import READ, WRITE
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
 from webapp.api.remembering import remembered
 from webapp.review.models import Comment
 from webapp.review.threads import LONGEST, CommentError, comment_add
-from webapp.triage.views.shell import acting
 
 router = Router(tags=["comments"])
 C = "/sessions/{uuid:session_id}/comments"
@@ -78,7 +77,7 @@ def comment(request: HttpRequest, session_id: UUID, sent: Saying) -> Status[Said
     first = get_object_or_404(session.comments, pk=sent.reply_to, reply_to=None) if sent.reply_to else None
     try:
         made = comment_add(
-            session, author=acting(request), text=sent.text, stance=sent.stance, anchor=sent.anchor, reply_to=first
+            session, author=user_of(request), text=sent.text, stance=sent.stance, anchor=sent.anchor, reply_to=first
         )
     except CommentError as error:
         raise RefusedError(422, str(error)) from error

@@ -13,7 +13,7 @@ from ninja import Query, Router
 from pydantic import BaseModel, Field
 
 from webapp.accounts.models import Role
-from webapp.api.asking import Sent, session_of
+from webapp.api.asking import Sent, session_of, user_of
 from webapp.api.auth import READ, WRITE
 from webapp.api.etags import IF_MATCH, asked_version, revalidated, tag_of, version_tag
 from webapp.api.paging import Asked, Page, page
@@ -27,6 +27,7 @@ from webapp.review.decisions import (
     DraftChangedError,
     Wording,
     decision_draft,
+    decisions_matching,
     draft_save,
     superseded_pins,
 )
@@ -34,12 +35,10 @@ from webapp.review.madr import as_markdown
 from webapp.review.models import Decision
 from webapp.review.proof import proof_of
 from webapp.review.scoring import as_data
-from webapp.review.views.record import narrowed
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.redacting import RedactionError, hiding
-from webapp.triage.views.shell import acting
 
 router = Router(tags=["decisions"])
 D = "/sessions/{uuid:session_id}/decisions"
@@ -211,9 +210,9 @@ def _moved(decision: Decision, act: Callable[[], None]) -> HttpResponse:
 @router.get("/decisions", auth=READ, response=Page[Summary])
 def list_all_decisions(request: HttpRequest, asked: Query[WhichRecords]) -> Page[Summary]:
     """The decisions of every session you may see, the newest first."""
-    visible = DiagnosisSession.objects.visible_to(acting(request))
+    visible = DiagnosisSession.objects.visible_to(user_of(request))
     rows = Decision.objects.filter(session__in=visible.values("pk"))
-    rows = narrowed(rows, q=asked.q.strip(), state=asked.state or "")
+    rows = decisions_matching(rows, q=asked.q.strip(), state=asked.state or "")
     rows = rows.select_related("proposed_by").defer("options", "pins", "context")
     found, following = page(rows, asked, by="id")
     return Page[Summary](items=[Summary(**_summary(one)) for one in found], next=following)
@@ -223,7 +222,7 @@ def list_all_decisions(request: HttpRequest, asked: Query[WhichRecords]) -> Page
 def list_decisions(request: HttpRequest, session_id: UUID, asked: Query[WhichRecords]) -> Page[Summary]:
     """The session's records, the newest first."""
     rows = session_of(request, session_id).decisions.select_related("proposed_by")
-    rows = narrowed(rows, q=asked.q.strip(), state=asked.state or "")
+    rows = decisions_matching(rows, q=asked.q.strip(), state=asked.state or "")
     found, following = page(rows.defer("options", "pins", "context"), asked, by="number")
     return Page[Summary](items=[Summary(**_summary(one)) for one in found], next=following)
 
@@ -236,7 +235,11 @@ def draft_decision(request: HttpRequest, session_id: UUID, sent: NewDraft) -> Ht
     instead = _find(session, sent.supersedes) if sent.supersedes else None
     try:
         made = decision_draft(
-            session, user=acting(request), wording=sent.wording(), result=session_diagnosis(session), supersedes=instead
+            session,
+            user=user_of(request),
+            wording=sent.wording(),
+            result=session_diagnosis(session),
+            supersedes=instead,
         )
     except DecisionError as error:
         raise RefusedError(422, str(error)) from error
@@ -258,7 +261,7 @@ def change_draft(request: HttpRequest, session_id: UUID, number: int, sent: Draf
     version = asked_version(request, draft.version)
     try:
         draft_save(
-            draft, user=acting(request), version=version, wording=sent.wording(), result=session_diagnosis(session)
+            draft, user=user_of(request), version=version, wording=sent.wording(), result=session_diagnosis(session)
         )
     except DecisionError as error:
         raise RefusedError(422, str(error)) from error
@@ -272,14 +275,14 @@ def change_draft(request: HttpRequest, session_id: UUID, number: int, sent: Draf
 def propose_decision(request: HttpRequest, session_id: UUID, number: int) -> HttpResponse:
     """Asks the others; what nobody else carries out is approved with it."""
     found = _find(session_of(request, session_id, Role.OPERATOR), number)
-    return _moved(found, lambda: workflow.decision_propose(found, user=acting(request)))
+    return _moved(found, lambda: workflow.decision_propose(found, user=user_of(request)))
 
 
 @router.post(D + "/{int:number}/withdraw", auth=WRITE, response=Record)
 def withdraw_decision(request: HttpRequest, session_id: UUID, number: int) -> HttpResponse:
     """Takes it back to a draft, to be changed."""
     found = _find(session_of(request, session_id, Role.OPERATOR), number)
-    return _moved(found, lambda: workflow.decision_withdraw(found, user=acting(request)))
+    return _moved(found, lambda: workflow.decision_withdraw(found, user=user_of(request)))
 
 
 @router.post(D + "/{int:number}/renew", auth=WRITE, response=Record)
@@ -287,7 +290,7 @@ def renew_decision(request: HttpRequest, session_id: UUID, number: int) -> HttpR
     """Pins today's evidence and asks again."""
     session = session_of(request, session_id, Role.OPERATOR)
     found, result = _find(session, number), session_diagnosis(session)
-    return _moved(found, lambda: workflow.decision_renew(found, user=acting(request), result=result))
+    return _moved(found, lambda: workflow.decision_renew(found, user=user_of(request), result=result))
 
 
 @router.post(D + "/{int:number}/apply", auth=WRITE, response=Record)
@@ -295,7 +298,7 @@ def apply_decision(request: HttpRequest, session_id: UUID, number: int) -> HttpR
     """Says that it was carried out: evidence from now on is “after”."""
     session = session_of(request, session_id, Role.OPERATOR)
     found, facts = _find(session, number), facts_of(session)
-    return _moved(found, lambda: workflow.decision_apply(found, user=acting(request), facts=facts))
+    return _moved(found, lambda: workflow.decision_apply(found, user=user_of(request), facts=facts))
 
 
 def _word(sent: Word) -> models.Word:
@@ -319,7 +322,7 @@ def judge_decision(request: HttpRequest, session_id: UUID, number: int, sent: Wo
             despite=sent.despite_disputes,
             reason=sent.reason.strip(),
             facts=facts_of(session),
-            by=acting(request),
+            by=user_of(request),
             seen=sent.seen,
         ),
     )
@@ -335,7 +338,7 @@ def close_decision(request: HttpRequest, session_id: UUID, number: int, sent: Cl
         found,
         lambda: workflow.decision_close(
             found,
-            user=acting(request),
+            user=user_of(request),
             state=sent.state,
             outcome=sent.outcome,
             proof=proof_of(result, found),

@@ -15,22 +15,19 @@ from pydantic import BaseModel, Field
 from agents.facts import View
 from agents.framing import clean
 from webapp.accounts.models import Role
-from webapp.api.asking import Sent, session_of
+from webapp.api.asking import Sent, session_of, user_of
 from webapp.api.auth import READ, WRITE
 from webapp.api.paging import NO_CURSOR, Asked, Page, page
 from webapp.api.problems import LEAVING, RefusedError
 from webapp.api.remembering import remembered
 from webapp.triage import bodies, intake
-from webapp.triage.assigning import assign, take_back
-from webapp.triage.forms.assignment import AssignmentForm
-from webapp.triage.long_text import LongText
+from webapp.triage.assigning import TAKE_BACK, AssignmentError, assign, check_assignment, take_back
+from webapp.triage.evidence_rows import evidence_named
+from webapp.triage.long_text import LONGEST_SHOWN, LongText, shortened
 from webapp.triage.models import Assignment, DiagnosisSession, Evidence
-from webapp.triage.redacting import RedactionError, redacted
+from webapp.triage.redacting import RedactionError, redacted, with_report
 from webapp.triage.rereading import reread
-from webapp.triage.uploads import Received, Upload, receive
-from webapp.triage.views.evidence import LONGEST_SHOWN, find, shortened, without_secrets
-from webapp.triage.views.shell import acting
-from webapp.triage.views.start import LARGEST_UPLOAD_BYTES
+from webapp.triage.uploads import LARGEST_UPLOAD_BYTES, Received, Upload, receive
 
 router = Router(tags=["evidence"])
 S = "/sessions/{uuid:session_id}"
@@ -218,7 +215,7 @@ def _taken(
     if not given:
         raise RefusedError(422, "Nothing was given: it is empty.")
     view = View(role) if role else None
-    user = acting(request)
+    user = user_of(request)
     received = receive(session, given, user=user, view=view, label="given by the API", hide=hide)
     return _understanding(received)
 
@@ -242,7 +239,7 @@ def _understanding(received: Received) -> Understanding:
 @router.get(S + "/evidence/{str:name}", auth=READ, response=PieceRead)
 def read_evidence(request: HttpRequest, session_id: UUID, name: str) -> PieceRead:
     """One output and what is read in it."""
-    found = find(session_of(request, session_id), name)
+    found = evidence_named(session_of(request, session_id), name)
     columns = tuple(ReadFact.model_fields)
     readings = [ReadFact(**row) for row in found.readings.values(*columns)]
     errors = shortened(clean(bytes(found.stderr)))
@@ -259,11 +256,11 @@ def _said(one: Assignment) -> SaidOfLines:
 @router.get(S + "/evidence/{str:name}/raw", auth=READ, response={200: None}, openapi_extra=A_TEXT)
 def raw_evidence(request: HttpRequest, session_id: UUID, name: str, asked: Query[Redaction]) -> HttpResponse:
     """The bytes as they came, or redacted."""
-    found = find(session_of(request, session_id), name)
+    found = evidence_named(session_of(request, session_id), name)
     if found.purged_at:
         raise RefusedError(410, GONE)
     try:
-        body = without_secrets(redacted(found)) if asked.redacted else found.raw
+        body = with_report(redacted(found)) if asked.redacted else found.raw
     except (RedactionError, bodies.LostError) as error:
         raise RefusedError(503, str(error)) from error
     return HttpResponse(body, content_type=TEXT)
@@ -272,7 +269,7 @@ def raw_evidence(request: HttpRequest, session_id: UUID, name: str, asked: Query
 @router.get(S + "/evidence/{str:name}/find", auth=READ, response=Page[FoundLine], openapi_extra={"responses": LEAVING})
 def find_lines(request: HttpRequest, session_id: UUID, name: str, asked: Query[LineWords]) -> Page[FoundLine]:
     """The lines of one output that hold these words, from the first on."""
-    found, after = find(session_of(request, session_id), name), _line_of(asked)
+    found, after = evidence_named(session_of(request, session_id), name), _line_of(asked)
     if found.purged_at:
         raise RefusedError(410, GONE)
     try:
@@ -303,12 +300,13 @@ def _line_of(asked: Asked) -> int:
 @router.post(S + "/evidence/{str:name}/lines", auth=WRITE, response=Sentence)
 def assign_lines(request: HttpRequest, session_id: UUID, name: str, sent: LineMeaning) -> Sentence:
     """Says what lines are that nobody could place, or that could be either machine's."""
-    session, user = session_of(request, session_id, Role.OPERATOR), acting(request)
-    found = find(session, name)
-    form = AssignmentForm(session, {**sent.model_dump(), "evidence": found.pk})
-    if not form.is_valid():
-        raise RefusedError(422, " ".join(str(e) for errors in form.errors.values() for e in errors))
+    session, user = session_of(request, session_id, Role.OPERATOR), user_of(request)
+    found = evidence_named(session, name)
     lines = (sent.first, sent.last)
+    try:
+        check_assignment(found, lines, sent.reader or sent.view or (TAKE_BACK if sent.take_back else ""))
+    except AssignmentError as error:
+        raise RefusedError(422, str(error)) from error
     if sent.take_back:
         return Sentence(said=take_back(found, lines, user=user))
     view = View(sent.view) if sent.view else None
@@ -318,7 +316,7 @@ def assign_lines(request: HttpRequest, session_id: UUID, name: str, sent: LineMe
 @router.post(S + "/evidence/{str:name}/reread", auth=WRITE, response=RereadOne)
 def reread_evidence(request: HttpRequest, session_id: UUID, name: str) -> RereadOne:
     """Applies today's parsers to one stored output, as to one whose reading was cut short."""
-    found = find(session_of(request, session_id, Role.OPERATOR), name)
+    found = evidence_named(session_of(request, session_id, Role.OPERATOR), name)
     if found.purged_at:
         raise RefusedError(410, GONE)
     try:

@@ -11,18 +11,15 @@ from ninja import Query, Router, Status
 from pydantic import BaseModel, Field
 
 from webapp.accounts.models import User
-from webapp.api.asking import Sent
+from webapp.api.asking import Sent, user_of
 from webapp.api.auth import READ, RUN
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError, documented
 from webapp.api.remembering import remembered
-from webapp.api.routes.machines import said_of
-from webapp.triage.forms.key import StoredKeyForm
-from webapp.triage.keys import LARGEST_KEY, KeyRefusedError, key_add, key_remove
+from webapp.triage.access import refuse_unless_may_store_keys
+from webapp.triage.keys import LARGEST_KEY, KeyRefusedError, key_add, key_remove, keys_visible_to, removable_key
 from webapp.triage.models import StoredKey
 from webapp.triage.sealing import SealError
-from webapp.triage.views.keys import refuse_unless_operator, removable, seen_by
-from webapp.triage.views.shell import acting
 
 router = Router(tags=["keys"])
 SEALING = {"responses": {503: documented("It cannot be sealed now.")}}
@@ -51,7 +48,7 @@ class NewKey(Sent):
     certificate: the one line of OpenSSH's …-cert.pub. shared: everyone here may connect with it; for
     administrators."""
 
-    name: str = Field(min_length=1, max_length=80)
+    name: str = Field(min_length=1, max_length=80, pattern=r"\S")
     private_key: str = Field(min_length=1, max_length=LARGEST_KEY)
     passphrase: str = Field("", max_length=1000)
     certificate: str = Field("", max_length=LARGEST_KEY)
@@ -78,9 +75,9 @@ def _shown(key: StoredKey, user: User) -> KeptKey:
 def list_keys(request: HttpRequest, asked: Query[Asked]) -> Page[KeptKey]:
     """Your stored SSH keys and the shared ones, the newest first; an administrator sees that others' are
     there."""
-    user = acting(request)
-    refuse_unless_operator(user)
-    found, following = page(seen_by(user), asked, by="created_at")
+    user = user_of(request)
+    refuse_unless_may_store_keys(user)
+    found, following = page(keys_visible_to(user), asked, by="created_at")
     return Page[KeptKey](items=[_shown(one, user) for one in found], next=following)
 
 
@@ -88,15 +85,12 @@ def list_keys(request: HttpRequest, asked: Query[Asked]) -> Page[KeptKey]:
 @remembered(also=SEALING)
 def store_key(request: HttpRequest, sent: NewKey) -> Status[KeptKey]:
     """Stores a private SSH key, encrypted. It never comes back."""
-    user = acting(request)
-    refuse_unless_operator(user)
+    user = user_of(request)
+    refuse_unless_may_store_keys(user)
     if sent.shared and not user.is_staff:
         raise PermissionDenied("Only an administrator shares a key with everyone here.")
-    form = StoredKeyForm(sent.model_dump(), user=user)
-    if not form.is_valid():
-        raise RefusedError(422, said_of(form))
     try:
-        return Status(201, _shown(key_add(user, **form.cleaned_data), user))
+        return Status(201, _shown(key_add(user, **sent.model_dump()), user))
     except KeyRefusedError as error:
         raise RefusedError(422, f"private_key: {error}") from error
     except SealError as error:
@@ -106,6 +100,6 @@ def store_key(request: HttpRequest, sent: NewKey) -> Status[KeptKey]:
 @router.delete("/keys/{uuid:key_id}", auth=RUN, response={204: None})
 def remove_key(request: HttpRequest, key_id: UUID) -> Status[None]:
     """Forgets a key's secret, once and for all. Machines that used it need another one."""
-    user = acting(request)
-    key_remove(removable(key_id, user), user)
+    user = user_of(request)
+    key_remove(removable_key(key_id, user), user)
     return Status(204, None)

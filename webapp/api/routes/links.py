@@ -14,20 +14,19 @@ from ninja import Query, Router, Status
 from pydantic import BaseModel, Field
 
 from webapp.accounts.models import Role
-from webapp.api.asking import Sent, session_of
+from webapp.api.asking import Sent, session_of, user_of
 from webapp.api.auth import READ, WRITE
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
 from webapp.api.remembering import remembered
 from webapp.handoff.models import Answer, Link
 from webapp.handoff.models.link import NOBODY
-from webapp.handoff.purpose import purpose
+from webapp.handoff.plan import phases_to_ask
+from webapp.handoff.purpose import LONGEST_PURPOSE, purpose
 from webapp.handoff.setting_aside import NotTheirsError, set_aside
-from webapp.handoff.views.links import LONGEST_PURPOSE, offered_ids
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.models.session import stands
-from webapp.triage.views.shell import acting
 
 router = Router(tags=["links"])
 L = "/sessions/{uuid:session_id}/links"
@@ -136,13 +135,14 @@ def make_link(request: HttpRequest, session_id: UUID, sent: Asking) -> Status[Ne
     """Makes a link. Whoever has its address may answer and, with may_approve, judge what is proposed for
     the host; nothing else."""
     session = session_of(request, session_id, Role.OPERATOR)
-    if wrong := set(sent.phases) - offered_ids(session):
+    result = session_diagnosis(session)
+    if wrong := set(sent.phases) - {phase.id for phase in phases_to_ask(result, session.vmid)}:
         raise RefusedError(422, f"Not to be asked for now: {', '.join(sorted(wrong))}")
     link, token = Link.make(
         session,
-        made_by=acting(request),
+        made_by=user_of(request),
         person=sent.person,
-        purpose=sent.purpose.strip() or purpose(session_diagnosis(session), session.vmid),
+        purpose=sent.purpose.strip() or purpose(result, session.vmid),
         hours=sent.hours,
         phases=sent.phases,
         may_approve=sent.may_approve,
@@ -155,7 +155,7 @@ def make_link(request: HttpRequest, session_id: UUID, sent: Asking) -> Status[Ne
 def revoke_link(request: HttpRequest, session_id: UUID, link_id: UUID) -> Door:
     """Closes the link; what came by it stays."""
     session = session_of(request, session_id, Role.OPERATOR)
-    get_object_or_404(session.links, pk=link_id).revoke(acting(request))
+    get_object_or_404(session.links, pk=link_id).revoke(user_of(request))
     return _shown(get_object_or_404(session.links, pk=link_id))
 
 
@@ -163,7 +163,7 @@ def revoke_link(request: HttpRequest, session_id: UUID, link_id: UUID) -> Door:
 def accept_link(request: HttpRequest, session_id: UUID, link_id: UUID) -> Door:
     """Says that what came is what was needed; the link's page says so too."""
     session = session_of(request, session_id, Role.OPERATOR)
-    get_object_or_404(session.links, pk=link_id).accept(acting(request))
+    get_object_or_404(session.links, pk=link_id).accept(user_of(request))
     return _shown(get_object_or_404(session.links, pk=link_id))
 
 
@@ -180,7 +180,7 @@ def set_answer_aside(request: HttpRequest, session_id: UUID, answer_id: int, sen
     answers = _answers(session_of(request, session_id, Role.OPERATOR))
     answer = get_object_or_404(answers, pk=answer_id)
     try:
-        set_aside(answer, acting(request), counts=sent.counts)
+        set_aside(answer, user_of(request), counts=sent.counts)
     except NotTheirsError as error:
         raise RefusedError(409, str(error)) from error
     return _came(answers.get(pk=answer_id))

@@ -7,8 +7,6 @@ from typing import Any, Literal
 from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
-from django.forms import Form
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Status
@@ -16,17 +14,15 @@ from pydantic import BaseModel, Field
 
 from agents.agent import AgentError
 from webapp.accounts.models import Role, User
-from webapp.api.asking import Sent, session_of
+from webapp.api.asking import Sent, session_of, user_of
 from webapp.api.auth import READ, RUN
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError as Refused
 from webapp.api.remembering import remembered
-from webapp.triage.contact import Contact, first_contact
-from webapp.triage.credentials import RefusedError, may_connect, refuse_unless_keys_are_theirs
-from webapp.triage.forms.target import SshTargetForm
+from webapp.triage.contact import Contact, first_contact, host_key_pin
+from webapp.triage.credentials import RefusedError, refuse_unless_keys_are_theirs
 from webapp.triage.models import DiagnosisSession, Event, Target
-from webapp.triage.views.shell import acting
-from webapp.triage.views.targets import pin
+from webapp.triage.targets import TargetError, refuse_unless_may_add, ssh_fields, target_add, with_usable_key
 
 router = Router(tags=["machines"])
 T = "/sessions/{uuid:session_id}/targets"
@@ -103,55 +99,41 @@ def _shown(target: Target, keys: dict[tuple[str, int], str]) -> Machine:
 @remembered()
 def add_target(request: HttpRequest, session_id: UUID, sent: NewMachine) -> Status[Machine]:
     """Adds a machine. Its host key has to be accepted before anything runs there."""
-    session, user = session_of(request, session_id, Role.OPERATOR), acting(request)
-    values = {"agent": "local"} if sent.agent == "local" else _reached_by_ssh(sent, user)
-    if sent.agent == "local" and not user.is_staff:
-        raise PermissionDenied("Only an administrator may run probes on this machine itself.")
-    with transaction.atomic():
-        made = Target.objects.create(session=session, role=sent.role, created_by=user, **values)
-        Event.record(session, "target_added", user, role=sent.role, target=str(made))
-    return Status(201, _shown(made, {}))
-
-
-def _reached_by_ssh(sent: NewMachine, user: User) -> dict[str, Any]:
-    """Checked as the page checks it."""
-    if not may_connect(user):
-        raise PermissionDenied("Store a key of yours first: on the page “Keys”, or POST /keys.")
-    form = SshTargetForm(sent.model_dump(exclude={"role", "agent"}), user=user)
-    if not form.is_valid():
-        raise Refused(422, said_of(form))
-    return form.values()
-
-
-def said_of(form: Form) -> str:
-    """What is wrong, field by field, in one line."""
-    return "; ".join(f"{name}: {' '.join(map(str, said))}" for name, said in form.errors.items())
+    session, user = session_of(request, session_id, Role.OPERATOR), user_of(request)
+    refuse_unless_may_add(user, sent.agent)
+    fields: dict[str, Any] = {"agent": sent.agent}
+    if sent.agent == "ssh":
+        try:
+            fields |= ssh_fields(with_usable_key(sent.model_dump(exclude={"role", "agent"}), user))
+        except TargetError as error:
+            raise Refused(422, str(error)) from error
+    return Status(201, _shown(target_add(session, sent.role, user, fields), {}))
 
 
 @router.get(T + "/{int:target_id}/key", auth=RUN, response=Key)
 def look_at_key(request: HttpRequest, session_id: UUID, target_id: int) -> Key:
     """Asks the machine for its host key."""
     session = session_of(request, session_id)
-    return _key(_contact(session, target_id, acting(request)))
+    return _key(_contact(session, target_id, user_of(request)))
 
 
 @router.post(T + "/{int:target_id}/key", auth=RUN, response=Key)
 def accept_key(request: HttpRequest, session_id: UUID, target_id: int, sent: Yes) -> Key:
     """Pins the key that you saw and compared."""
     session = session_of(request, session_id, Role.OPERATOR)
-    contact = _contact(session, target_id, acting(request))
+    contact = _contact(session, target_id, user_of(request))
     if contact.changed:
         raise Refused(409, f"The key of {contact.host} changed. It stays blocked until it is forgotten.")
     if contact.shown.fingerprint != sent.fingerprint:
         raise Refused(409, f"{contact.host} shows {contact.shown.fingerprint}, not what you named.")
-    pin(session, contact, acting(request))
+    host_key_pin(session, contact, user_of(request))
     return _key(contact).model_copy(update={"accepted": True})
 
 
 @router.delete(T + "/{int:target_id}/key", auth=RUN, response={204: None})
 def forget_key(request: HttpRequest, session_id: UUID, target_id: int, hop: Query[Hop]) -> Status[None]:
     """Forgets the accepted key of this machine, or of one on the way to it."""
-    session, user = session_of(request, session_id, Role.OPERATOR), acting(request)
+    session, user = session_of(request, session_id, Role.OPERATOR), user_of(request)
     target = get_object_or_404(session.targets, pk=target_id, agent="ssh")
     try:
         refuse_unless_keys_are_theirs(target, user)

@@ -14,15 +14,11 @@ from pydantic import BaseModel, Field
 from webapp.api.asking import session_of
 from webapp.api.auth import READ
 from webapp.api.etags import revalidated, tag_of
-from webapp.diagnosis.matching import with_vm
-from webapp.diagnosis.topology import draw
 from webapp.review.before_after import before_after
 from webapp.review.proof import proof_of
-from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.diagnosis_json import as_dict, as_json, rounded
 from webapp.triage.models import DiagnosisSession
-from webapp.triage.what_if import SCALES, outcome, sliders
 
 router = Router(tags=["reasoning"])
 S = "/sessions/{uuid:session_id}"
@@ -52,40 +48,6 @@ class Prefix(BaseModel):
     """prefix: "gpu." for some of them."""
 
     prefix: str = Field("", max_length=80)
-
-
-class Inputs(BaseModel):
-    """What is left out is the case's own."""
-
-    batch: float | None = None
-    layers: float | None = None
-    reduces_per_layer: float | None = None
-    hidden_size: float | None = None
-    activation_bytes: float | None = None
-    tp: float | None = None
-    draft_tokens: float | None = None
-    accepted: float | None = None
-
-
-class Input(BaseModel):
-    """own: the case's value or values; value: what was reckoned with, within low and high."""
-
-    name: str
-    label: str
-    low: float
-    high: float
-    value: float
-    own: list[float]
-    moved: bool
-
-
-class WhatIf(BaseModel):
-    """bound: under these inputs; before: at the same batch with the case's own."""
-
-    inputs: list[Input]
-    bound: Json
-    before: Json
-    notes: list[str]
 
 
 class States(BaseModel):
@@ -136,33 +98,6 @@ def read_facts(request: HttpRequest, session_id: UUID, asked: Query[Prefix]) -> 
     """The facts of the diagnosis by id, each with its sources."""
     facts: Json = as_dict(session_diagnosis(session_of(request, session_id)))["facts"]
     return {name: fact for name, fact in facts.items() if name.startswith(asked.prefix)}
-
-
-@router.get(S + "/options", auth=READ, response=list[Json])
-def read_options(request: HttpRequest, session_id: UUID) -> list[Json]:
-    """Every possible change with its status and reasons, as in the diagnosis."""
-    found: list[Json] = as_dict(session_diagnosis(session_of(request, session_id)))["options"]
-    return found
-
-
-@router.get(S + "/topology", auth=READ, response=Json)
-def read_topology(request: HttpRequest, session_id: UUID) -> Json:
-    """The host's GPUs beside the guest's; matches: [index in host, index in guest]."""
-    session = session_of(request, session_id)
-    found = draw(with_vm(facts_of(session), session.vmid))
-    return {**plain(found), "expected": found.expected}
-
-
-@router.get(S + "/what-if", auth=READ, response=WhatIf)
-def read_what_if(request: HttpRequest, session_id: UUID, asked: Query[Inputs]) -> WhatIf:
-    """The bound under other inputs: what the arithmetic says if, not what the case shows."""
-    session = session_of(request, session_id)
-    facts = with_vm(facts_of(session), session.vmid)
-    given = {name: getattr(asked, name) for name in SCALES}
-    chosen = sliders(facts, {name: str(v) for name, v in given.items() if v is not None})
-    found = outcome(facts, chosen)
-    inputs = [Input(**{name: getattr(one, name) for name in Input.model_fields}) for one in chosen]
-    return WhatIf(inputs=inputs, bound=plain(found.bound), before=plain(found.before), notes=list(found.notes))
 
 
 @router.get(S + "/verification", auth=READ, response=Verification)

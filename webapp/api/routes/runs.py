@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 
 from agents.benchmark import all_benchmarks
 from webapp.accounts.models import Role
-from webapp.api.asking import Sent, session_of
+from webapp.api.asking import Sent, session_of, user_of
 from webapp.api.auth import READ, RUN
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
@@ -29,8 +29,6 @@ from webapp.triage.against import against, with_earlier
 from webapp.triage.case_facts import facts_of
 from webapp.triage.models import DiagnosisSession, Run, Target
 from webapp.triage.offering import PREFIX, arguments_of, offers
-from webapp.triage.views.runs import queue_again, waiting
-from webapp.triage.views.shell import acting
 
 router = Router(tags=["runs"])
 S = "/sessions/{uuid:session_id}"
@@ -166,7 +164,7 @@ def shown(run: Run) -> Sending:
         state=str(run.state),
         cancel_requested=run.cancel_requested_at is not None,
         cancel_failed=run.cancel_failed,
-        waits_for=waiting(run),
+        waits_for=runs.wait_reason(run),
         problem=run.problem,
         failure=run.failure,
         started_at=run.started_at,
@@ -203,7 +201,7 @@ def start_run(request: HttpRequest, session_id: UUID, sent: NewRun) -> Status[Se
 
 def _queued(request: HttpRequest, session: DiagnosisSession, target: Target, sent: NewRun) -> Run:
     """Raises ValueError for what cannot be run, PermissionDenied."""
-    user = acting(request)
+    user = user_of(request)
     if not sent.benchmark:
         log = {"nccl_log": sent.nccl_log} if sent.nccl_log else None
         return runs.queue_probes(session, target, user, sent.probes, log)
@@ -268,7 +266,7 @@ def _measured(one: Verified) -> Measurement:
 def cancel_run(request: HttpRequest, session_id: UUID, run_id: UUID) -> Sending:
     """Asks for its end. One that had ended stays as it is."""
     session = session_of(request, session_id, Role.OPERATOR)
-    runs.request_cancel(_run(session, run_id), acting(request))
+    runs.request_cancel(_run(session, run_id), user_of(request))
     return shown(_run(session, run_id))
 
 
@@ -282,7 +280,7 @@ def run_again(request: HttpRequest, session_id: UUID, run_id: UUID, sent: Again)
     if before.kind == runs.BENCHMARK and not sent.yes:
         raise RefusedError(422, NEEDS_YES)
     try:
-        return Status(201, shown(queue_again(before, acting(request))))
+        return Status(201, shown(runs.queue_repeat(before, user_of(request))))
     except ValueError as error:
         raise RefusedError(422, str(error)) from error
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from agents.facts import View
 from agents.probes import handed_for
-from webapp.api.asking import session_of
+from webapp.api.asking import session_of, user_of
 from webapp.api.auth import READ
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
@@ -21,11 +21,10 @@ from webapp.api.routes.reasoning import plain
 from webapp.diagnosis.scripts import clique_instructions, host_instructions
 from webapp.handoff.models import Download, HandedScript
 from webapp.handoff.plan import phases
-from webapp.handoff.scripts import collector_for, download, handed
+from webapp.handoff.scripts import collector_for, download_record, handed
 from webapp.handoff.taking import still_missing
 from webapp.triage.by_hand import program
 from webapp.triage.diagnoses import session_diagnosis
-from webapp.triage.views.shell import acting
 
 router = Router(tags=["scripts"])
 S = "/sessions/{uuid:session_id}"
@@ -91,6 +90,13 @@ class Missing(BaseModel):
     missing: bool = False
 
 
+def _script(request: HttpRequest, script: HandedScript) -> HttpResponse:
+    """Its text; that the token's owner took it is kept."""
+    download_record(script, by=user_of(request))
+    headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+    return HttpResponse(script.text, content_type="text/plain; charset=utf-8", headers=headers)
+
+
 @router.get(S + "/scripts", auth=READ, response=Page[Handed])
 def list_scripts(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Handed]:
     """Every script that was handed out, the newest first."""
@@ -123,7 +129,7 @@ def collector(
     probes = handed_for(view)
     if asked.missing:
         probes = still_missing(session, view) or probes
-    return download(request, collector_for(session, view, probes), by=acting(request))
+    return _script(request, collector_for(session, view, probes))
 
 
 @router.get(S + "/plan", auth=READ, response=list[Phase])
@@ -171,7 +177,7 @@ def phase_script(
     ]
     if not fitting:
         raise RefusedError(404, "There is no such script now; the plan says why.")
-    return download(request, handed(session, None, fitting[0]), by=acting(request))
+    return _script(request, handed(session, None, fitting[0]))
 
 
 @router.get(S + "/scripts/{str:sha256}", auth=READ, response={200: None}, openapi_extra=A_SCRIPT)
@@ -179,7 +185,7 @@ def kept_script(request: HttpRequest, session_id: UUID, sha256: str) -> HttpResp
     """A script as it was handed out, whatever would be made today."""
     session = session_of(request, session_id)
     kept = get_object_or_404(HandedScript, session=session, sha256=sha256, link=None)
-    return download(request, kept, by=acting(request))
+    return _script(request, kept)
 
 
 @router.get(S + "/benchmarks/{str:benchmark}/program", auth=READ, response={200: None}, openapi_extra=A_PROGRAM)

@@ -13,19 +13,19 @@ from pydantic import BaseModel, Field
 
 from agents.samples import load
 from webapp.accounts.models import ApiToken, Role, User
-from webapp.api.asking import Sent, session_of
+from webapp.api.asking import Sent, session_of, user_of
 from webapp.api.auth import READ, WRITE
 from webapp.api.etags import IF_MATCH, asked_version, revalidated, tag_of, version_tag
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
 from webapp.api.remembering import remembered
-from webapp.diagnosis.workload import read_workload
 from webapp.review.bundle.format import BundleError
 from webapp.review.bundle.opening import LARGEST_BYTES, open_bundle
-from webapp.triage import listing
+from webapp.triage.access import refuse_unless_may_open
 from webapp.triage.audit import broken, filtered
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.samples import open_sample
+from webapp.triage.session_search import Criteria, sessions_matching
 from webapp.triage.sessions import (
     EditedMeanwhileError,
     LastOperatorError,
@@ -35,18 +35,14 @@ from webapp.triage.sessions import (
     session_open,
     session_save,
 )
-from webapp.triage.views.observing import NOTHING, observed_use
-from webapp.triage.views.shell import acting
-from webapp.triage.views.start import may_open
+from webapp.triage.workload import NO_USABLE_POINT, observed_points_save, workload_check
 
 router = Router(tags=["sessions"])
 S = "/sessions/{uuid:session_id}"
-# Of a workload's number in its own unit; a model of 10⁹ GB is beyond anybody's.
-LARGEST = 10**18
 
 
 class Me(BaseModel):
-    """Who this token acts as. scopes: those that count now."""
+    """Who this token acts as. scopes: what it may."""
 
     username: str
     role: str
@@ -162,7 +158,7 @@ def me(request: HttpRequest) -> Me:
         username=user.username,
         role="administrator" if user.is_staff else user.role,
         may_open_sessions=user.may_open_sessions,
-        scopes=token.in_effect,
+        scopes=token.scopes,
         expires_at=token.expires_at,
     )
 
@@ -185,8 +181,8 @@ def _answered(request: HttpRequest, session: DiagnosisSession, status: int = 200
 def list_sessions(request: HttpRequest, asked: Query[WhichSessions]) -> Page[Session]:
     """Sessions you may see, the newest first. Words are looked for in the newest thousand texts that have
     them."""
-    user, which = acting(request), listing.Asked.of(asked.model_dump(exclude={"cursor", "limit"}))
-    rows, _ = listing.narrowed(DiagnosisSession.objects.visible_to(user), user, which)
+    user, criteria = user_of(request), Criteria.of(asked.model_dump(exclude={"cursor", "limit"}))
+    rows, _ = sessions_matching(DiagnosisSession.objects.visible_to(user), user, criteria)
     found, following = page(rows.select_related("owner"), asked, by="created_at")
     return Page[Session](items=[shown(one) for one in found], next=following)
 
@@ -195,8 +191,8 @@ def list_sessions(request: HttpRequest, asked: Query[WhichSessions]) -> Page[Ses
 @remembered()
 def open_session(request: HttpRequest, sent: NewSession) -> HttpResponse:
     """Opens a session of your own."""
-    may_open(acting(request))
-    made = session_open(owner=acting(request), title=sent.title, symptom=sent.symptom)
+    refuse_unless_may_open(user_of(request))
+    made = session_open(owner=user_of(request), title=sent.title, symptom=sent.symptom)
     return _answered(request, made, 201)
 
 
@@ -204,21 +200,21 @@ def open_session(request: HttpRequest, sent: NewSession) -> HttpResponse:
 @remembered()
 def open_sample_session(request: HttpRequest, sent: Sample) -> HttpResponse:
     """A walk through the founding case as it was known at a stage."""
-    may_open(acting(request))
+    refuse_unless_may_open(user_of(request))
     name = f"kpro6@{sent.stage}"
     load(name)
-    return _answered(request, open_sample(name, owner=acting(request)), 201)
+    return _answered(request, open_sample(name, owner=user_of(request)), 201)
 
 
 @router.post("/sessions/bundle", auth=WRITE, response={201: Session})
 @remembered()
 def open_bundle_session(request: HttpRequest, bundle: File[UploadedFile]) -> HttpResponse:
     """Opens what “Take away” gave, here or elsewhere, as a session of your own."""
-    may_open(acting(request))
+    refuse_unless_may_open(user_of(request))
     if (bundle.size or 0) > LARGEST_BYTES:
         raise RefusedError(413, "A bundle has at most 200 MiB.")
     try:
-        opened = open_bundle(bundle.read(), user=acting(request))
+        opened = open_bundle(bundle.read(), user=user_of(request))
     except BundleError as error:
         raise RefusedError(422, str(error)) from error
     return _answered(request, opened.session, 201)
@@ -242,7 +238,7 @@ def change_session(request: HttpRequest, session_id: UUID, sent: Change) -> Http
         _usable(values["workload"])
     what = "symptom" if values.keys() & {"title", "symptom", "workload"} else "hypothesis"
     try:
-        session_save(session, user=acting(request), version=version, what=what, values=values)
+        session_save(session, user=user_of(request), version=version, what=what, values=values)
     except EditedMeanwhileError as error:
         raise _changed(error) from error
     return _answered(request, session)
@@ -254,11 +250,11 @@ def use_measured(request: HttpRequest, session_id: UUID, sent: Measured) -> Http
     session = session_of(request, session_id, Role.OPERATOR)
     version = asked_version(request, session.version)
     try:
-        points = observed_use(session, sent.evidence, user=acting(request), version=version)
+        points = observed_points_save(session, sent.evidence, user=user_of(request), version=version)
     except EditedMeanwhileError as error:
         raise _changed(error) from error
     if not points:
-        raise RefusedError(422, NOTHING)
+        raise RefusedError(422, NO_USABLE_POINT)
     return _answered(request, session)
 
 
@@ -269,18 +265,9 @@ def _changed(error: EditedMeanwhileError) -> RefusedError:
 
 def _usable(workload: dict[str, Any]) -> None:
     try:
-        _bounded(workload)
-        read_workload(workload)
-    except (ValueError, TypeError, OverflowError) as error:
+        workload_check(workload)
+    except (ValueError, TypeError) as error:
         raise RefusedError(422, f"The workload cannot be used: {error}") from error
-
-
-def _bounded(value: Any) -> None:
-    """As the form's fields are. Raises ValueError."""
-    if isinstance(value, int | float) and abs(value) > LARGEST:
-        raise ValueError(f"{value:.3g} is too large")
-    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _bounded(item)
 
 
 @router.get(S + "/members", auth=READ, response=list[Member])
@@ -297,7 +284,7 @@ def set_member(request: HttpRequest, session_id: UUID, username: Path[str], sent
     session = session_of(request, session_id, Role.OPERATOR)
     user = _person(username)
     try:
-        member_add(session, user=user, added_by=acting(request), role=sent.role)
+        member_add(session, user=user, added_by=user_of(request), role=sent.role)
     except LastOperatorError as error:
         raise RefusedError(409, str(error)) from error
     return Member(username=user.username, role=sent.role)
@@ -308,7 +295,7 @@ def remove_member(request: HttpRequest, session_id: UUID, username: Path[str]) -
     """The person does not see the session any more."""
     session = session_of(request, session_id, Role.OPERATOR)
     try:
-        member_remove(session, user=_person(username), removed_by=acting(request))
+        member_remove(session, user=_person(username), removed_by=user_of(request))
     except LastOperatorError as error:
         raise RefusedError(409, str(error)) from error
     return Status(204, None)
@@ -317,7 +304,7 @@ def remove_member(request: HttpRequest, session_id: UUID, username: Path[str]) -
 @router.put(S + "/quorum", auth=WRITE, response=Session)
 def set_quorum(request: HttpRequest, session_id: UUID, sent: Quorum) -> HttpResponse:
     """Says how many others approve a change on the host, from now on; for its opener and administrators."""
-    session, user = session_of(request, session_id, Role.OPERATOR), acting(request)
+    session, user = session_of(request, session_id, Role.OPERATOR), user_of(request)
     if not (user.is_staff or user == session.owner):
         raise PermissionDenied(f"{session.owner.username} or an administrator sets this.")
     quorum_set(session, quorum=sent.quorum, user=user)

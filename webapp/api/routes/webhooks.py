@@ -11,7 +11,7 @@ from ninja import Query, Router, Status
 from pydantic import BaseModel, Field
 
 from webapp.accounts.models import Role
-from webapp.api.asking import Sent, administrator, session_of
+from webapp.api.asking import Sent, administrator, session_of, user_of
 from webapp.api.auth import READ, WRITE
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
@@ -22,7 +22,6 @@ from webapp.notices.models import Delivery, Webhook
 from webapp.notices.webhooks import place_host, told_of, webhook_add, webhook_remove
 from webapp.triage import sealing
 from webapp.triage.models import DiagnosisSession
-from webapp.triage.views.shell import acting
 
 router = Router(tags=["webhooks"])
 W = "/sessions/{uuid:session_id}/webhooks"
@@ -85,7 +84,7 @@ def _added(request: HttpRequest, session: DiagnosisSession | None, sent: Telling
     if unknown := sorted(set(sent.kinds) - KINDS.keys()):
         raise RefusedError(422, f"There is no {', '.join(unknown)}; there are {', '.join(KINDS)}.")
     try:
-        made, secret = webhook_add(session, url=sent.url, kinds=sent.kinds, by=acting(request))
+        made, secret = webhook_add(session, url=sent.url, kinds=sent.kinds, by=user_of(request))
     except (AddressError, sealing.SealError) as error:
         raise RefusedError(422, str(error)) from error
     return NewHook(secret=secret, **_shown(made, whole=True).model_dump())
@@ -165,5 +164,5 @@ def remove_webhook(request: HttpRequest, session_id: UUID, webhook_id: UUID) -> 
     """Nothing is sent there any more, and its secret is forgotten."""
     session = session_of(request, session_id, Role.OPERATOR)
     hook = get_object_or_404(session.webhooks, pk=webhook_id)
-    webhook_remove(hook, by=acting(request))
+    webhook_remove(hook, by=user_of(request))
     return Status(204, None)

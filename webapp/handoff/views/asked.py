@@ -33,6 +33,7 @@ from webapp.handoff.plan import Phase, phases
 from webapp.handoff.proposals import proposals
 from webapp.handoff.setting_aside import CAME_ALONE, NotTheirsError, take_back
 from webapp.handoff.taking import RefusedError, is_asleep, is_elsewhere, rows_of, say_of_host, take
+from webapp.handoff.views.download import download
 from webapp.triage.case_facts import facts_of
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
@@ -257,4 +258,4 @@ def fetch(request: HttpRequest, sha256: str) -> HttpResponse:
         raise Http404
     if script.link and not throttle.may_fetch(script.link.pk):
         return HttpResponse("Fetched very often; wait ten minutes.\n", status=429)
-    return scripts.download(request, script, by=None)
+    return download(request, script, by=None)

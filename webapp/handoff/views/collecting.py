@@ -7,8 +7,9 @@ from django.views.decorators.http import require_safe
 
 from agents.facts import View
 from agents.probes import handed_for
-from webapp.handoff.scripts import collector_for, download
+from webapp.handoff.scripts import collector_for
 from webapp.handoff.taking import still_missing
+from webapp.handoff.views.download import download
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import acting, on_session
 

@@ -17,13 +17,11 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from agents.facts import View
 from webapp.accounts.typed import typed
-from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.handoff.models import Answer, Link
 from webapp.handoff.models.link import NOBODY
-from webapp.handoff.plan import Phase, phases
-from webapp.handoff.purpose import purpose
+from webapp.handoff.plan import phases_to_ask
+from webapp.handoff.purpose import LONGEST_PURPOSE, purpose
 from webapp.handoff.setting_aside import NotTheirsError, set_aside
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
@@ -31,7 +29,6 @@ from webapp.triage.models.session import stands
 from webapp.triage.views.shell import acting, on_session, shell
 
 HOURS = ((24, "1 day"), (72, "3 days"), (168, "1 week"), (336, "2 weeks"))
-LONGEST_PURPOSE = 2000
 ANSWERS_SHOWN = 20
 
 
@@ -56,7 +53,7 @@ def links(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     context |= {
         "purpose": purpose(result, session.vmid),
         "hours": HOURS,
-        "phases": _offered(result, session),
+        "phases": phases_to_ask(result, session.vmid),
         "only_here": only_here(),
     }
     if request.headers.get("HX-Request"):
@@ -92,12 +89,6 @@ def _seen(found: Sequence[Link]) -> str:
     return "-".join(parts) or "none"
 
 
-def _offered(result: Diagnosis, session: DiagnosisSession) -> list[Phase]:
-    """The host's phases that have something to run by what is known now."""
-    found = phases(result, session.vmid)
-    return [phase for phase in found if phase.may_be_asked and phase.role is View.HOST]
-
-
 def only_here() -> bool:
     """Whether links lead to this machine alone."""
     return urlsplit(settings.PUBLIC_URL).hostname in {"127.0.0.1", "localhost", "::1"}
@@ -110,23 +101,20 @@ def make(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """The address is on the answer to this request and nowhere else."""
     text = request.POST.get("purpose", "").strip()[:LONGEST_PURPOSE]
     hours = request.POST.get("hours", "")
-    phases = [phase for phase in request.POST.getlist("phases") if phase in offered_ids(session)]
+    result = session_diagnosis(session)
+    offered = {phase.id for phase in phases_to_ask(result, session.vmid)}
     link, token = Link.make(
         session,
         made_by=acting(request),
         person=request.POST.get("person", "").strip()[:80] or NOBODY,
-        purpose=text or purpose(session_diagnosis(session), session.vmid),
+        purpose=text or purpose(result, session.vmid),
         hours=int(hours) if hours in {str(n) for n, _ in HOURS} else HOURS[1][0],
-        phases=phases,
+        phases=[phase for phase in request.POST.getlist("phases") if phase in offered],
         may_approve="may_approve" in request.POST,
     )
     address = f"{settings.PUBLIC_URL}/link/{token}"
     context = shell(session, "", link=link, address=address, only_here=only_here())
     return TemplateResponse(request, "handoff/made.html", context)
-
-
-def offered_ids(session: DiagnosisSession) -> set[str]:
-    return {phase.id for phase in _offered(session_diagnosis(session), session)}
 
 
 @require_POST

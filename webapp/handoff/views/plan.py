@@ -10,7 +10,8 @@ from django.views.decorators.http import require_safe
 from webapp.diagnosis.scripts import clique_instructions
 from webapp.handoff.models import Download, HandedScript
 from webapp.handoff.plan import phases, sections, shared_problem
-from webapp.handoff.scripts import download, handed
+from webapp.handoff.scripts import handed
+from webapp.handoff.views.download import download
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.views.shell import acting, on_session, shell

@@ -20,7 +20,7 @@ from webapp.handoff.models import Link
 from webapp.review import workflow
 from webapp.review.before_after import before_after
 from webapp.review.calibration import scores_of
-from webapp.review.decisions import DecisionError, as_it_was, superseded_pins
+from webapp.review.decisions import DecisionError, as_it_was, decisions_matching, superseded_pins
 from webapp.review.disputes import bearing_on
 from webapp.review.judging import known_before, my_word, pins_cited, said_on
 from webapp.review.madr import as_markdown
@@ -239,21 +239,13 @@ def decisions(request: HttpRequest) -> HttpResponse:
         .order_by("-created_at", "-pk")
     )
     q, state = request.GET.get("q", "").strip()[:100], request.GET.get("state", "")
-    found = narrowed(found, q=q, state=state)
+    found = decisions_matching(found, q=q, state=state)
     rows = list(_older(found, request.GET.get("before", ""))[: PER_PAGE + 1])
     last = rows[PER_PAGE - 1] if len(rows) > PER_PAGE else None
     before = f"{last.created_at.isoformat()}_{last.pk}" if last else ""
     context = {"nav": "decisions", "decisions": rows[:PER_PAGE], "q": q, "state": state}
     context["after"] = before and urlencode({"q": q, "state": state, "before": before})
     return TemplateResponse(request, "review/decisions.html", {**context, "states": DecisionState.choices})
-
-
-def narrowed(found: QuerySet[Decision], *, q: str, state: str) -> QuerySet[Decision]:
-    """q: words of the record or its session. state: what is none narrows nothing."""
-    if q:
-        words = Q(title__icontains=q) | Q(reason__icontains=q) | Q(session__title__icontains=q)
-        found = found.filter(words | Q(outcome__icontains=q) | Q(chosen__icontains=q))
-    return found.filter(state=state) if state in DecisionState.values else found
 
 
 def _older(found: QuerySet[Decision], before: str) -> QuerySet[Decision]:

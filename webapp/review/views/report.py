@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
-
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.loader import render_to_string
@@ -13,9 +10,8 @@ from django.views.decorators.http import require_safe
 
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.review.report.contents import Report, report_of
-from webapp.review.report.markdown import as_markdown
+from webapp.review.report.files import MEDIA_TYPES, report_file
 from webapp.triage.diagnoses import session_diagnosis
-from webapp.triage.diagnosis_json import as_dict
 from webapp.triage.figures import ladder_rows, time_bar
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.redacting import RedactionError, hiding
@@ -31,24 +27,19 @@ def report(request: HttpRequest, session: DiagnosisSession, form: str) -> HttpRe
     if form not in {"html", "md", "json"}:
         raise Http404
     try:
-        body, kind = rendered(session, form, raw=bool(request.GET.get("raw")))
+        raw = bool(request.GET.get("raw"))
+        body = _whole(session, raw=raw) if form == "html" else report_file(session, form, raw=raw)
     except RedactionError as error:
         return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
-    response = HttpResponse(body, content_type=kind)
+    response = HttpResponse(body, content_type=MEDIA_TYPES.get(form, "text/html; charset=utf-8"))
     name = f"peerpath-{str(session.pk)[:8]}.{form}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
 
-def rendered(session: DiagnosisSession, form: str, *, raw: bool) -> tuple[str, str]:
-    """The report and its media type. Raises RedactionError."""
+def _whole(session: DiagnosisSession, *, raw: bool) -> str:
     result = session_diagnosis(session)
-    found = report_of(session, result, None if raw else hiding(session))
-    if form == "html":
-        return _html(found, result), "text/html; charset=utf-8"
-    if form == "md":
-        return as_markdown(found), "text/markdown; charset=utf-8"
-    return _json(found, result), "application/json"
+    return _html(report_of(session, result, None if raw else hiding(session)), result)
 
 
 def _html(found: Report, result: Diagnosis) -> str:
@@ -64,11 +55,3 @@ def _html(found: Report, result: Diagnosis) -> str:
 
 def _sheet(name: str) -> str:
     return (settings.STATIC_ROOT / "css" / f"{name}.css").read_text()
-
-
-def _json(found: Report, result: Diagnosis) -> str:
-    """The diagnosis whole only when nothing has to be hidden: its facts hold names and addresses."""
-    record = {"schema": "peerpath.report/1", **asdict(found)}
-    if not found.redacted:
-        record["diagnosis"] = as_dict(result)
-    return json.dumps(record, sort_keys=True, ensure_ascii=False, indent=1) + "\n"

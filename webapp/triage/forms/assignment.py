@@ -8,9 +8,8 @@ from django import forms
 
 from agents.benchmark import all_benchmarks
 from agents.facts import View
-from agents.framing import clean
 from agents.probes import probes_for
-from webapp.triage.intake import BUNDLE, PASTE
+from webapp.triage.assigning import TAKE_BACK, AssignmentError, assignable, check_assignment
 from webapp.triage.models import DiagnosisSession, Evidence
 
 Group = tuple[str, list[tuple[str, str]]]
@@ -38,17 +37,16 @@ class AssignmentForm(forms.Form):
 
     def __init__(self, session: DiagnosisSession, data: Any) -> None:
         super().__init__(data)
-        texts = session.evidence.filter(reader__in=(PASTE, BUNDLE), purged_at=None)
-        self.fields["evidence"].queryset = texts  # type: ignore[attr-defined]
+        self.fields["evidence"].queryset = assignable(session)  # type: ignore[attr-defined]
         self.fields["reader"].choices = reader_choices()  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
         said = self.cleaned_data
         if self.errors:
             return said
-        if not (said["reader"] or said["view"] or said["take_back"]):
-            raise forms.ValidationError("Choose what these lines are.")
-        lines = clean(said["evidence"].raw).count("\n") + 1
-        if not said["first"] <= said["last"] <= lines:
-            raise forms.ValidationError("There are no such lines.")
+        meant = said["reader"] or said["view"] or ("" if not said["take_back"] else TAKE_BACK)
+        try:
+            check_assignment(said["evidence"], (said["first"], said["last"]), meant)
+        except AssignmentError as error:
+            raise forms.ValidationError(str(error)) from error
         return said

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any, cast
 
 from django import forms
@@ -11,18 +9,7 @@ from django import forms
 from webapp.accounts.models import User
 from webapp.triage.credentials import may_use_own_keys
 from webapp.triage.models import StoredKey
-
-_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
-_USER = re.compile(r"[A-Za-z_][A-Za-z0-9._-]*\$?")
-_HOP = rf"{_USER.pattern}@{_HOST.pattern.replace(':', '')}(?::\d{{1,5}})?"
-_JUMP = re.compile(rf"{_HOP}(?:,{_HOP})*")
-
-
-def _is_file(path: str) -> bool:
-    try:
-        return Path(path).expanduser().is_file()
-    except (OSError, RuntimeError):  # a name too long; ~nobody
-        return False
+from webapp.triage.targets import TargetError, ssh_fields
 
 
 class SshTargetForm(forms.Form):
@@ -66,39 +53,12 @@ class SshTargetForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
-        if data.get("stored_key") and data.get("identity_file"):
-            self.add_error("identity_file", "Choose a stored key or a file, not both.")
+        try:
+            return ssh_fields(data)
+        except TargetError as error:
+            for name, text in error.problems.items():
+                self.add_error(name, text)
         return data
-
-    def clean_host(self) -> str:
-        return self._matching("host", _HOST, "A host name or address, without user and port.")
-
-    def clean_user(self) -> str:
-        return self._matching("user", _USER, "A login name, such as root.")
-
-    def clean_jump(self) -> str:
-        value = self.cleaned_data["jump"] = re.sub(r"\s", "", self.cleaned_data["jump"])
-        return self._matching("jump", _JUMP, "Write it as user@host:port.") if value else ""
-
-    def clean_identity_file(self) -> str:
-        value: str = self.cleaned_data["identity_file"]
-        if value and not _is_file(value):
-            raise forms.ValidationError("There is no such file on the machine that runs Peerpath.")
-        return value
-
-    @staticmethod
-    def is_host(value: str) -> bool:
-        return bool(_HOST.fullmatch(value))
-
-    @staticmethod
-    def is_user(value: str) -> bool:
-        return bool(_USER.fullmatch(value))
-
-    def _matching(self, name: str, pattern: re.Pattern[str], advice: str) -> str:
-        value: str = self.cleaned_data[name].strip()
-        if not pattern.fullmatch(value):
-            raise forms.ValidationError(advice)
-        return value
 
     def values(self) -> dict[str, Any]:
         return {"agent": "ssh", **self.cleaned_data}

@@ -11,9 +11,11 @@ from typing import Any
 
 from django import forms
 
+from webapp.triage.workload import MOST_POINTS
+
 GB = 1e9
 BILLION = 1e9
-POINTS, MOST_POINTS = 4, 8
+POINTS = 4
 # In each field's own unit: far above every machine, and far below what arithmetic cannot hold.
 MOST = 10**9
 _NUMBER = r"\d+(?:[.,]\d+)?"

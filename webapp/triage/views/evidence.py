@@ -8,23 +8,21 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from agents.framing import clean
-from agents.redaction import Redacted
 from webapp.triage import bodies
 from webapp.triage.ansi import Piece, pieces
-from webapp.triage.long_text import LongText
+from webapp.triage.evidence_rows import evidence_named
+from webapp.triage.long_text import LONGEST_SHOWN, LongText, shortened
 from webapp.triage.models import DiagnosisSession, Evidence
-from webapp.triage.redacting import RedactionError, redacted
+from webapp.triage.redacting import RedactionError, redacted, with_report
 from webapp.triage.views.shell import on_session, shell
 
 # A page shows this many lines from a little above the first one asked for; ROWS more come as one scrolls.
 WINDOW, CONTEXT, ROWS = 400, 60, 200
-# A line may be as long as the whole; so many characters of one, and of standard error, are shown.
-LONGEST_SHOWN = 20_000
 # So many lines with the words looked for are counted.
 MOST_HITS = 1000
 _LINE = re.compile(r"[0-9]{1,9}")
@@ -67,7 +65,7 @@ class Hits:
 @require_safe
 @on_session
 def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> HttpResponse:
-    found = find(session, name)
+    found = evidence_named(session, name)
     if request.GET.get("download"):
         return _download(found, raw=request.GET["download"] != "redacted")
     context = _context(request, found)
@@ -139,13 +137,6 @@ def _line(number: int, raw: bytes, marked: bool, found: bool) -> Line:
     return Line(number, pieces(shown), len(raw) - len(shown), marked, found)
 
 
-def shortened(text: str) -> str:
-    if len(text) <= LONGEST_SHOWN:
-        return text
-    left = len(text) - LONGEST_SHOWN
-    return f"{text[:LONGEST_SHOWN]} … {left:,} more characters: download it to see all"
-
-
 def _download(evidence: Evidence, *, raw: bool) -> HttpResponse:
     """As it came, for members who ask; or redacted, with what was hidden told at the end."""
     if evidence.purged_at:
@@ -155,31 +146,10 @@ def _download(evidence: Evidence, *, raw: bool) -> HttpResponse:
             content_type="text/plain; charset=utf-8",
         )
     try:
-        body = evidence.raw if raw else without_secrets(redacted(evidence))
+        body = evidence.raw if raw else with_report(redacted(evidence))
     except (RedactionError, bodies.LostError) as error:
         return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
     response = HttpResponse(body, content_type="text/plain; charset=utf-8")
     name = evidence.reader if raw else f"{evidence.reader}.redacted"
     response["Content-Disposition"] = f'attachment; filename="{name}.txt"'
     return response
-
-
-def without_secrets(result: Redacted) -> bytes:
-    """Below the text, so that its line numbers stay."""
-    report = [
-        f"# redacted: {entry.kind.replace('_', ' ')}, {entry.count} in line"
-        f"{'' if len(entry.lines) == 1 else 's'} {', '.join(map(str, entry.lines[:20]))}"
-        f"{' and others' if len(entry.lines) > 20 else ''}"
-        for entry in result.report
-    ]
-    return "\n".join([result.text.rstrip("\n"), *report, ""]).encode()
-
-
-def find(session: DiagnosisSession, name: str) -> Evidence:
-    """By its name, "<reader>@<12 hex>"; 404 when this session has none of that name."""
-    reader, _, digest = name.rpartition("@")
-    rows = session.evidence.select_related("created_by").prefetch_related("assignments")
-    found = rows.filter(reader=reader, sha256__startswith=digest).last()
-    if found is None or len(digest) < 12:
-        raise Http404("No such evidence in this session.")
-    return found

@@ -5,21 +5,18 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from webapp.accounts.models import User
 from webapp.accounts.typed import typed
 from webapp.triage import sealing
+from webapp.triage.access import refuse_unless_may_store_keys
 from webapp.triage.forms.key import StoredKeyForm
-from webapp.triage.keys import KeyRefusedError, key_add, key_remove
-from webapp.triage.models import StoredKey
+from webapp.triage.keys import KeyRefusedError, key_add, key_remove, keys_visible_to, removable_key
 from webapp.triage.views.shell import acting
 
 
@@ -28,7 +25,7 @@ from webapp.triage.views.shell import acting
 @require_http_methods(["GET", "HEAD", "POST"])
 def keys(request: HttpRequest) -> HttpResponse:
     user = acting(request)
-    refuse_unless_operator(user)
+    refuse_unless_may_store_keys(user)
     if request.method != "POST":
         return _page(request, StoredKeyForm(user=user))
     form = StoredKeyForm(request.POST, user=user)
@@ -43,36 +40,16 @@ def keys(request: HttpRequest) -> HttpResponse:
     return _page(request, form.without_secrets(), status=422)
 
 
-def refuse_unless_operator(user: User) -> None:
-    """Raises PermissionDenied."""
-    if not user.may_open_sessions:
-        raise PermissionDenied("Keys are for operators: only they connect to machines.")
-
-
 def _page(request: HttpRequest, form: StoredKeyForm, status: int = 200) -> HttpResponse:
     user = acting(request)
-    context = {"nav": "keys", "keys": seen_by(user), "form": form}
+    context = {"nav": "keys", "keys": keys_visible_to(user), "form": form}
     return TemplateResponse(request, "triage/keys.html", context, status=status)
-
-
-def seen_by(user: User) -> QuerySet[StoredKey]:
-    """One's own and the shared ones; an administrator sees that the others' are there."""
-    found = StoredKey.objects.select_related("owner", "removed_by")
-    return found if user.is_staff else found.filter(Q(owner=user) | Q(shared=True))
-
-
-def removable(key_id: UUID, user: User) -> StoredKey:
-    """Raises Http404, PermissionDenied."""
-    key = get_object_or_404(StoredKey, pk=key_id)
-    if key.owner_id != user.pk and not user.is_staff:
-        raise PermissionDenied("Only whose key it is, or an administrator, removes it.")
-    return key
 
 
 @require_POST
 def remove_key(request: HttpRequest, key_id: UUID) -> HttpResponse:
     user = acting(request)
-    key = removable(key_id, user)
+    key = removable_key(key_id, user)
     if typed(request, key.name, "remove it") and key_remove(key, user):
         messages.success(request, f"“{key.name}” is removed. Machines that used it need another key.")
     return redirect("triage:keys")

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Model, OuterRef, QuerySet, Subquery
@@ -17,13 +16,11 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST, require_safe
 
 from agents.benchmark import all_benchmarks
-from webapp.accounts.models import User
-from webapp.triage import turns
 from webapp.triage.against import against, with_earlier
 from webapp.triage.measured import live
-from webapp.triage.models import DiagnosisSession, Evidence, OutputChunk, Run, RunState, Target
-from webapp.triage.offering import arguments_of, pinned
-from webapp.triage.runs import BENCHMARK, queue_benchmark, queue_probes, request_cancel, waits_for
+from webapp.triage.models import DiagnosisSession, Evidence, OutputChunk, Run, Target
+from webapp.triage.offering import arguments_of
+from webapp.triage.runs import BENCHMARK, queue_benchmark, queue_probes, queue_repeat, request_cancel, wait_reason
 from webapp.triage.views.shell import acting, on_session, shell
 
 
@@ -54,16 +51,7 @@ def _queue_again(request: HttpRequest, session: DiagnosisSession, target: Target
     before = get_object_or_404(found)
     if before.kind == BENCHMARK and not request.POST.get("yes"):
         raise ValueError(NEEDS_YES)
-    return queue_again(before, acting(request))
-
-
-def queue_again(before: Run, user: User) -> Run:
-    """The same on the same machine, with its arguments. Raises ValueError and PermissionDenied as the first
-    does. It may load the machine, so the caller has asked a person first."""
-    session, target = before.session, before.target
-    if before.kind == BENCHMARK:
-        return queue_benchmark(session, target, user, before.names[0], pinned(before.arguments))
-    return queue_probes(session, target, user, before.names, before.arguments)
+    return queue_repeat(before, acting(request))
 
 
 NEEDS_YES = "It loads the machine: tick that it may, then start it."
@@ -91,7 +79,7 @@ def watch(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> Http
     if not request.headers.get("HX-Request") or "whole" in request.GET:
         return _page(request, session, run_id)
     run = get_object_or_404(_watched(session), pk=run_id)
-    other = waiting(run)
+    other = wait_reason(run)
     if request.GET.get("seen") == seen_of(run, other):
         return HttpResponse(status=204)
     context = run_context(session, run, other)
@@ -107,7 +95,7 @@ def _page(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> Http
     if not alike:
         raise Http404
     run, found = alike[0], against(session, alike[0], alike[1:])
-    context = run_context(session, run, waiting(run), found.evidence if found else None)
+    context = run_context(session, run, wait_reason(run), found.evidence if found else None)
     facts = found.facts if found else None
     page = shell(session, "", facts=facts, against=found, **context)
     return TemplateResponse(request, "triage/run.html", page)
@@ -141,20 +129,6 @@ def seen_of(run: Run, other: str) -> str:
     return f"{run.state}-{counts}-{bool(run.cancel_requested_at)}-{other}"
 
 
-def waiting(run: Run) -> str:
-    """What a queued run waits for, and why; "" when for nothing but a worker. Another session's run is not
-    named: who reads this may not see that one."""
-    other = waits_for(run)
-    if other is not None:
-        own = other.session_id == run.session_id
-        which = f"run {other.number}" if own else "another session’s run on this machine"
-        return which + ": two at once would measure each other" * (run.kind == "benchmark")
-    if run.state == RunState.QUEUED and turns.has_enough(run.session_id):
-        most = settings.RUNS_PER_SESSION
-        return f"a run of this session to end: at most {most} of a session are at work at once"
-    return ""
-
-
 def run_context(
     session: DiagnosisSession, run: Run, other: str, answers: Sequence[Evidence] | None = None
 ) -> dict[str, Any]:
@@ -182,6 +156,6 @@ def cancel(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> Htt
     run = get_object_or_404(_watched(session), pk=run_id)
     if request.headers.get("HX-Request"):
         return TemplateResponse(
-            request, "triage/_run.html", {"session": session, **run_context(session, run, waiting(run))}
+            request, "triage/_run.html", {"session": session, **run_context(session, run, wait_reason(run))}
         )
     return redirect(f"triage:{'path' if run.kind == 'benchmark' else run.target.role}", session.pk)

@@ -9,9 +9,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
 from uuid import UUID
 
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
@@ -20,6 +18,7 @@ from django.views.decorators.http import require_safe
 from webapp.accounts.models import GIVEN, Role, User
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
+from webapp.triage.access import session_for
 from webapp.triage.diagnoses import session_diagnosis
 from webapp.triage.evidence_rows import evidence_of
 from webapp.triage.models import DiagnosisSession, Event
@@ -83,9 +82,11 @@ def on_session_for(least: Role) -> Callable[[View[P]], Callable[..., HttpRespons
         @wraps(view)
         def wrapped(request: HttpRequest, session_id: UUID, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
             needed = Role.VIEWER if request.method in READING else least
-            # A fragment that is asked for again and again says what was seen, and shows no progress.
+            # Its progress comes along where nothing is going to change it. A fragment that is asked for again
+            # and again says what was seen, and shows no progress.
             only_read = request.method in READING and "seen" not in request.GET
-            session = session_for(acting(request), session_id, needed, only_read=only_read)
+            prepare = with_progress if only_read else None
+            session = session_for(acting(request), session_id, needed, prepare=prepare)
             return view(request, session, *args, **kwargs)
 
         return wrapped
@@ -93,27 +94,8 @@ def on_session_for(least: Role) -> Callable[[View[P]], Callable[..., HttpRespons
     return decorated
 
 
-def session_for(user: User, session_id: UUID, least: Role, *, only_read: bool = False) -> DiagnosisSession:
-    """The session as this person sees it. Raises Http404 for those who may not see it, PermissionDenied
-    for those whose role there is below `least`. only_read: its progress comes along, because nothing is
-    going to change it."""
-    visible = DiagnosisSession.objects.visible_to(user).select_related("owner")
-    found = with_progress(visible) if only_read else visible
-    session = get_object_or_404(found, pk=session_id)
-    if not Role(session.my_role).covers(least):
-        raise PermissionDenied(_refusal(session, least))
-    return session
-
-
 on_session = on_session_for(Role.OPERATOR)
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
-
-
-def _refusal(session: DiagnosisSession, least: Role) -> str:
-    return (
-        f"You are a {session.my_role} of this session; this needs a {least}. "
-        f"{session.owner.username} or an administrator can change your role."
-    )
 
 
 def shell(

@@ -6,38 +6,35 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST, require_safe
 
 from agents.samples import load
-from webapp.accounts.models import User
 from webapp.diagnosis.catalogue import all_hypotheses, all_rungs
-from webapp.triage.listing import Asked, page
+from webapp.triage.access import refuse_unless_may_open
+from webapp.triage.listing import page
 from webapp.triage.models import DiagnosisSession
 from webapp.triage.progress import progress_of
 from webapp.triage.samples import open_sample
+from webapp.triage.session_search import Criteria
 from webapp.triage.sessions import session_open
 from webapp.triage.standing import next_in_list
-from webapp.triage.uploads import Upload, receive
+from webapp.triage.uploads import LARGEST_UPLOAD_BYTES, Upload, receive
 from webapp.triage.views.shell import STEPS, acting
-
-# As large as a paste may be; the settings' limit is for forms alone.
-LARGEST_UPLOAD_BYTES = 50 * 2**20
 
 
 @require_safe
 def start(request: HttpRequest) -> HttpResponse:
-    asked = Asked.of(request.GET.dict())
+    asked = Criteria.of(request.GET.dict())
     found = page(acting(request), asked, request.GET.get("before", ""))
     context = {
         "nav": "sessions",
         "asked": asked,
         "rows": [*_rows(found.sessions)],
         "cut": found.cut,
-        "after": found.after and f"{asked.query}&{urlencode({'before': found.after})}",
+        "after": found.after and urlencode({**asked.filled, "before": found.after}),
         "verdicts": [(h.id, h.claim) for h in all_hypotheses()],
         "gates": [rung.id for rung in all_rungs()],
     }
@@ -55,18 +52,9 @@ def _rows(sessions: Sequence[DiagnosisSession]) -> Iterator[dict[str, object]]:
         yield {"session": session, "at": at, "done": done, "next": next_in_list(session, progress)}
 
 
-def may_open(user: User) -> None:
-    """Raises PermissionDenied."""
-    if not user.may_open_sessions:
-        raise PermissionDenied(
-            f"Your account is a {user.role}'s: you see the sessions you were added to. An administrator "
-            "can make you an operator."
-        )
-
-
 @require_POST
 def open_session(request: HttpRequest) -> HttpResponse:
-    may_open(acting(request))
+    refuse_unless_may_open(acting(request))
     title = request.POST.get("title", "").strip()[:200] or "A machine that is slower than expected"
     session = session_open(owner=acting(request), title=title)
     return redirect("triage:symptom", session.pk)
@@ -75,7 +63,7 @@ def open_session(request: HttpRequest) -> HttpResponse:
 @require_POST
 def read_outputs(request: HttpRequest) -> HttpResponse:
     """The second door: paste or upload anything, get an answer."""
-    may_open(acting(request))
+    refuse_unless_may_open(acting(request))
     uploads = given(request)
     if not uploads:
         return redirect("triage:start")
@@ -97,7 +85,7 @@ def read_outputs(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def sample(request: HttpRequest) -> HttpResponse:
-    may_open(acting(request))
+    refuse_unless_may_open(acting(request))
     stage = request.POST.get("stage", "after")
     try:
         load(f"kpro6@{stage}")

@@ -19,6 +19,7 @@ from webapp.triage.models import DiagnosisSession
 from webapp.triage.sessions import EditedMeanwhileError, session_save
 from webapp.triage.standing import LOOK_MINUTES
 from webapp.triage.views.shell import acting, on_session, shell
+from webapp.triage.workload import MOST_POINTS
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -58,7 +59,7 @@ def _filled(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     figures = forms.initial({"model": PRESETS[preset].fields}) if preset in PRESETS else {}
     form = forms.WorkloadForm(initial={**typed, **{k: v for k, v in figures.items() if v}})
     fields = forms.PointForm.base_fields
-    rows = [{name: typed.get(f"point-{i}-{name}", "") for name in fields} for i in range(forms.MOST_POINTS)]
+    rows = [{name: typed.get(f"point-{i}-{name}", "") for name in fields} for i in range(MOST_POINTS)]
     while rows and not any(rows[-1].values()):
         rows.pop()
     points = forms.PointFormSet(initial=rows, prefix="point")

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -15,12 +14,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from agents.agent import AgentError
 from agents.facts import View
-from webapp.accounts.models import User
 from webapp.accounts.typed import typed
-from webapp.triage.contact import Contact, first_contact
-from webapp.triage.credentials import RefusedError, may_connect, refuse_unless_keys_are_theirs
+from webapp.triage.contact import first_contact, host_key_pin
+from webapp.triage.credentials import RefusedError, refuse_unless_keys_are_theirs
 from webapp.triage.forms.target import SshTargetForm
-from webapp.triage.models import DiagnosisSession, Event, PinnedHostKey, Target
+from webapp.triage.models import DiagnosisSession, Event, Target
+from webapp.triage.targets import refuse_unless_may_add, target_add
 from webapp.triage.views.look import _look
 from webapp.triage.views.shell import acting, on_session, shell
 
@@ -31,21 +30,15 @@ def add(request: HttpRequest, session: DiagnosisSession, role: str) -> HttpRespo
     if role not in {"guest", "host"}:
         return redirect("triage:session", session.pk)
     user = acting(request)
-    if request.POST.get("agent") == "local":
-        if not user.is_staff:
-            raise PermissionDenied("Only an administrator may run probes on this machine itself.")
-        values = {"agent": "local"}
-    else:
-        if not may_connect(user):
-            raise PermissionDenied("Store a key of yours first, on the page “Keys”.")
+    agent = "local" if request.POST.get("agent") == "local" else "ssh"
+    refuse_unless_may_add(user, agent)
+    fields: dict[str, Any] = {"agent": agent}
+    if agent == "ssh":
         form = SshTargetForm(request.POST, user=user)
         if not form.is_valid():
             return _look(request, session, View(role), form, status=422)
-        values = form.values()
-    with transaction.atomic():
-        target = Target.objects.create(session=session, role=role, created_by=user, **values)
-        about = {"key": target.stored_key.fingerprint} if target.stored_key else {}
-        Event.record(session, "target_added", user, role=role, target=str(target), **about)
+        fields = form.values()
+    target = target_add(session, role, user, fields)
     if target.agent == "ssh":
         return redirect("triage:host_key", session.pk, target.pk)
     return redirect(f"triage:{role}", session.pk)
@@ -64,25 +57,12 @@ def host_key(request: HttpRequest, session: DiagnosisSession, target_id: int) ->
     if contact.changed:
         Event.record(session, "host_key_changed", acting(request), host=contact.host)
     elif request.method == "POST" and request.POST.get("fingerprint") == contact.shown.fingerprint:
-        pin(session, contact, acting(request))
+        host_key_pin(session, contact, acting(request))
         messages.success(request, f"Host key of {contact.host} accepted and pinned.")
         if contact.host == target.host and contact.port == target.port:
             return redirect(f"triage:{target.role}", session.pk)
         return redirect("triage:host_key", session.pk, target.pk)
     return _key_page(request, session, target, contact=contact, pinned=pinned)
-
-
-def pin(session: DiagnosisSession, contact: Contact, user: User) -> None:
-    key = contact.shown
-    with transaction.atomic():
-        PinnedHostKey.objects.get_or_create(
-            session=session,
-            host=contact.host,
-            port=contact.port,
-            defaults={"key_line": key.line, "fingerprint": key.fingerprint, "accepted_by": user},
-        )
-        about = {"host": contact.host, "fingerprint": key.fingerprint}
-        Event.record(session, "host_key_accepted", user, **about)
 
 
 def _key_page(request: HttpRequest, session: DiagnosisSession, target: Target, **more: Any) -> HttpResponse:

@@ -1,17 +1,16 @@
-"""The page about the API, made from its own description."""
+"""The page about the API, made from its OpenAPI description, which webapp.config.urls hands in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
-from webapp.api.api import api
 from webapp.help.pages import PAGES
 
 
@@ -31,6 +30,7 @@ class Example:
     command: str
 
 
+Describe = Callable[[], dict[str, Any]]
 PREFIX = "/api/v1"
 _AS_YOU = '-H "Authorization: Bearer $PEERPATH_TOKEN"'
 _SESSION = '"$PEERPATH/api/v1/sessions/$SESSION'
@@ -56,29 +56,22 @@ EXAMPLES = (
 
 
 @require_safe
-def api_help(request: HttpRequest) -> HttpResponse:
-    context = {
-        "nav": "help",
-        "here": PAGES["api"],
-        "groups": _groups(),
-        "examples": EXAMPLES,
-        "prefix": PREFIX,
-        "api_people": settings.API_PEOPLE,
-    }
-    return TemplateResponse(request, "api/help.html", context)
+def api_help(request: HttpRequest, describe: Describe) -> HttpResponse:
+    context = {"nav": "help", "here": PAGES["api"], "groups": _groups(describe), "examples": EXAMPLES, "prefix": PREFIX}
+    return TemplateResponse(request, "help/api.html", context)
 
 
 @cache
-def _groups() -> dict[str, list[Entry]]:
+def _groups(describe: Describe) -> dict[str, list[Entry]]:
     found: dict[str, list[Entry]] = {}
-    for tag, entry in _entries():
+    for tag, entry in _entries(describe()):
         found.setdefault(tag, []).append(entry)
     return found
 
 
-def _entries() -> Iterator[tuple[str, Entry]]:
-    for path, methods in api.get_openapi_schema()["paths"].items():
+def _entries(description: dict[str, Any]) -> Iterator[tuple[str, Entry]]:
+    for path, methods in description["paths"].items():
         for method, operation in methods.items():
-            scope = (operation["security"][0]["Bearer"] or ["any"])[0]
+            scope = operation["security"][0]["Bearer"][0]
             says = operation["description"]
             yield (operation["tags"][0], Entry(method.upper(), path.removeprefix(PREFIX), scope, says))

@@ -1,0 +1,22 @@
+"""A script as a download."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+
+from webapp.accounts.models import User
+from webapp.handoff.models import HandedScript
+from webapp.handoff.scripts import download_record
+
+
+def download(request: HttpRequest, script: HandedScript, *, by: User | None) -> HttpResponse:
+    """Plain text that no browser runs; to look at it, by ?show=1 or HEAD, is not to download it."""
+    response = HttpResponse(script.text, content_type="text/plain; charset=utf-8")
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "no-store"
+    if request.GET.get("show"):
+        return response
+    response["Content-Disposition"] = f'attachment; filename="{script.name}"'
+    if request.method != "HEAD":
+        download_record(script, by=by)
+    return response
