@@ -141,11 +141,6 @@ class Environment(BaseModel):
         "", "the sender of notices", "`Peerpath <peerpath@` + the public host"
     )
     webhook_private: bool = _setting(False, "webhooks may lead into private networks and to this machine, and be http")
-    api_people: bool = _setting(
-        False,
-        "administrators may make tokens, good for a week at most, with which a program invites people, changes"
-        " roles, shuts out and resets second factors; as soon as it is off, those tokens do so no more",
-    )
     reach_loopback: bool = _setting(
         False, "others than administrators may reach this machine itself and its link-local network"
     )

@@ -29,16 +29,6 @@ class TargetError(Exception):
         self.problems = problems
 
 
-def is_host(value: str) -> bool:
-    """Whether it is a host name or address."""
-    return bool(_HOST.fullmatch(value))
-
-
-def is_user(value: str) -> bool:
-    """Whether it is a login name."""
-    return bool(_USER.fullmatch(value))
-
-
 def ssh_fields(values: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of an SSH target without the blanks around them; those that are not there are not missed.
     Raises TargetError."""
@@ -52,9 +42,9 @@ def ssh_fields(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _problems(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     identity = fields.get("identity_file")
-    if "host" in fields and not is_host(fields["host"]):
+    if "host" in fields and not _HOST.fullmatch(fields["host"]):
         yield "host", "A host name or address, without user and port."
-    if "user" in fields and not is_user(fields["user"]):
+    if "user" in fields and not _USER.fullmatch(fields["user"]):
         yield "user", "A login name, such as root."
     if fields.get("jump") and not _JUMP.fullmatch(fields["jump"]):
         yield "jump", "Write it as user@host:port."
