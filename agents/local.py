@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from agents.agent import Ending, Reason
-from agents.following import SWEEP, follow, new_mark, read_sweep, sweep_script, whole_lines, wrap_payload
+from agents.supervision import SWEEP, follow, new_mark, read_sweep, sweep_script, whole_lines, wrap_payload
 
 _CHUNK = 65536
 _SWEEP_S = 15.0

@@ -17,8 +17,8 @@ import asyncssh
 
 from agents.agent import AgentError, AuthenticationFailed, Ending, HostKeyChanged, HostKeyUnknown, Reason, Unreachable
 from agents.connections import Connections, Lease
-from agents.following import SWEEP, follow, new_mark, read_sweep, sweep_script, whole_lines, wrap_payload
 from agents.host_keys import ALGORITHMS, HostKey, from_key, why
+from agents.supervision import SWEEP, follow, new_mark, read_sweep, sweep_script, whole_lines, wrap_payload
 
 _CHUNK = 65536
 _SWEEP_S = 15.0

@@ -13,7 +13,7 @@ from agents.facts import View
 from agents.framing import Bundle, read_bundle
 from agents.probe import Command, Output, Probe
 from agents.probes import all_probes, handed_for
-from agents.read import read_output
+from agents.raw_reading import read_output
 from tests.agents.asking import NONCE, probe_of, script_of
 
 pytestmark = pytest.mark.service

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agents.read import read_raw
+from agents.raw_reading import read_raw
 from tests.corpus import CORPUS, needs_corpus
 from tests.corpus_keys import KEYS, Read
 

@@ -13,7 +13,7 @@ from agents.benchmark import Benchmark, all_benchmarks
 from agents.framing import clean
 from agents.probe import Output, Probe
 from agents.probes import all_probes
-from agents.read import read_raw
+from agents.raw_reading import read_raw
 from tests.agents.mutating import mutants, seeds
 
 pytestmark = pytest.mark.thorough

@@ -18,12 +18,12 @@ from agents.agent import Reason
 from agents.benchmark import all_benchmarks
 from agents.collector import build_script
 from agents.facts import Reading, View
-from agents.following import sweep_script, wrap_payload
 from agents.interpreter import Interpreter, chosen_of, interpreter_of
 from agents.local import LocalAgent
 from agents.probes import all_probes
-from agents.read import read_raw
+from agents.raw_reading import read_raw
 from agents.ssh import SshAgent
+from agents.supervision import sweep_script, wrap_payload
 from tests.agents.asking import NONCE, run, run_payload
 from tests.agents.conftest import Sshd
 

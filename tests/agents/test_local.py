@@ -57,7 +57,7 @@ def test_a_payloads_arguments_arrive_unchanged(argv: list[str]) -> None:
 
 
 def test_a_damaged_payload_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    from agents.following import wrap_payload
+    from agents.supervision import wrap_payload
 
     script = wrap_payload(b"echo ran", [], interpreter="sh", timeout_s=5)
     ending, raw = run(LocalAgent(), script.replace("ZWNobyByYW4=", "ZWNobyByYW8="))

@@ -10,7 +10,7 @@ from agents.facts.bench import COPY
 from agents.facts.host import IOMMU_GROUPS, PCI_MAPPINGS
 from agents.facts.nccl import NCCL_TRANSPORTS
 from agents.facts.vm import VMS
-from agents.read import read_raw
+from agents.raw_reading import read_raw
 
 GROUP = "IOMMU Group 7:\n\t41:00.0 VGA compatible controller [0300]: NVIDIA Corporation [10de:2204]\n"
 

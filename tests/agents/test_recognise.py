@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from agents.facts import View
 from agents.framing import clean
-from agents.part import Recognition
-from agents.read import read_raw
-from agents.recognise import recognise
+from agents.raw_reading import read_raw
+from agents.recogniser import recognise
+from agents.recognition import Recognition
 from tests.corpus import CORPUS, needs_corpus
 
 MATRIX = "\tGPU0\tGPU1\nGPU0\tX\tNS\nGPU1\tNS\tX\n"

@@ -15,7 +15,7 @@ FILE_LIMIT, FUNCTION_LIMIT, TEMPLATE_LIMIT, SHEET_LIMIT, SCRIPT_LIMIT = 400, 50,
 LINE_LIMIT = 120  # columns
 # The two places where an unknown error may end: a parser, and a task.
 # What a task would have read is read by the reconciler, too: the same boundary in another process.
-CATCH_ALL = {"agents/guarded.py", "worker/tasks.py", "worker/salvaging.py"}
+CATCH_ALL = {"agents/safe_parse.py", "worker/tasks.py", "worker/salvaging.py"}
 # What programs printed, kept as they printed it.
 RECORDED_OUTPUT = {"tests/browser/outputs.py", "tests/agents/benchmarks/test_result_files.py"}
 

@@ -15,7 +15,7 @@ from django.test import Client
 from django.utils.html import escape, strip_tags
 
 from agents.facts.platform import PYTHON_WITH_TORCH
-from agents.following import wrap_payload
+from agents.supervision import wrap_payload
 from webapp.accounts import throttle
 from webapp.accounts.models import OneTimeLink, User
 from webapp.config import environment

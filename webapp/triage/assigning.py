@@ -9,7 +9,7 @@ from agents.benchmark import all_benchmarks
 from agents.facts import ReadingKind, View
 from agents.framing import clean
 from agents.probes import all_probes
-from agents.read import LineRange, title_of
+from agents.raw_reading import LineRange, title_of
 from webapp.accounts.models import User
 from webapp.triage import intake
 from webapp.triage.models import Assignment, DiagnosisSession, Event, Evidence

@@ -13,7 +13,7 @@ from agents.facts.gpu import GPUS
 from agents.facts.host import PLATFORM
 from agents.facts.platform import DRIVER_VERSION, MACHINE_TYPE, VIRT_KIND
 from agents.facts.workload import MODEL
-from agents.read import title_of
+from agents.raw_reading import title_of
 from webapp.diagnosis.case import GateState, Verdict, VerdictKind
 from webapp.diagnosis.catalogue import all_hypotheses
 from webapp.diagnosis.diagnosis import Diagnosis

@@ -16,12 +16,12 @@ from typing import Any
 from django.db import transaction
 
 import agents
-from agents.assigned import Said, doubts, reassigned
+from agents.assignment import LineAssignment, apply_assignments, doubts
 from agents.facts import Reading, View
 from agents.framing import Frame, clean, looks_like_bundle
 from agents.probe import Output
 from agents.probes import all_probes, handed_for
-from agents.read import Item, LineRange, RawReading, read_output, title_of
+from agents.raw_reading import Item, LineRange, RawReading, read_output, title_of
 from webapp.accounts.models import User
 from webapp.triage import bodies, codec, read_apart
 from webapp.triage.models import DiagnosisSession, Event, Evidence, Run, StoredReading
@@ -315,13 +315,13 @@ def _record_parts(evidence: Evidence, found: RawReading) -> None:
 
 
 def _as_assigned(evidence: Evidence, found: RawReading) -> RawReading:
-    said: dict[LineRange, Said] = {}
+    said: dict[LineRange, LineAssignment] = {}
     for row in evidence.assignments.all():
         lines = (row.first, row.last)
         said.pop(lines, None)
         if row.reader or row.view:
-            said[lines] = Said(lines, row.reader, View(row.view) if row.view else None)
-    return reassigned(found, evidence.raw, said.values()) if said else found
+            said[lines] = LineAssignment(lines, row.reader, View(row.view) if row.view else None)
+    return apply_assignments(found, evidence.raw, said.values()) if said else found
 
 
 def _columns(evidence: Evidence) -> list[tuple[Any, ...]]:

@@ -29,7 +29,7 @@ from agents.facts.bench import (
 from agents.facts.kernels import LAUNCH, MEMORY
 from agents.framing import clean
 from agents.probe import Output
-from agents.read import read_output
+from agents.raw_reading import read_output
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.hypotheses.power_or_thermal_limit import LEAST_SHARE
 from webapp.triage.models import OutputChunk, Run

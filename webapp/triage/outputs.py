@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
-from agents import reports
+from agents import sosreport
 from agents.archives import ArchiveError, Member, hint_of, unpack
 from agents.facts import View
-from agents.read import Item, RawReading, read_raw
+from agents.raw_reading import Item, RawReading, read_raw
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.workload import read_workload
 from webapp.triage.hiding import Hiding
@@ -83,7 +83,7 @@ def read_given(given: Iterable[Given], role: View | None, hiding: Hiding | None 
             found.tables = merged(found.tables, one.tables)
         else:
             parts += _parts(one, hiding)
-    owners = reports.owners((member.path, member.data) for _, member in parts)
+    owners = sosreport.owners((member.path, member.data) for _, member in parts)
     found.outputs += [_read(one, member, role, owners) for one, member in parts]
     return found
 
@@ -103,11 +103,11 @@ def _parts(given: Given, hiding: Hiding | None) -> Iterator[tuple[Given, Member]
         yield replace(given, name=member.path or given.name, raw=member.data), member
 
 
-def _read(part: Given, member: Member, role: View | None, owners: reports.Owners) -> ReadOutput:
+def _read(part: Given, member: Member, role: View | None, owners: sosreport.Owners) -> ReadOutput:
     """What was left out says why."""
     reading = RawReading(notes=(f"{part.name}: {member.problem}",))
     if not member.problem:
-        hint = reports.hint_with_owner(member.path, hint_of(member.path), owners)
+        hint = sosreport.hint_with_owner(member.path, hint_of(member.path), owners)
         reading = read_raw(part.raw, role=role, hint=hint)
     return ReadOutput(part, _digest(part.raw), reading)
 

@@ -14,7 +14,7 @@ from threading import BoundedSemaphore
 from typing import TypeVar
 
 from agents.facts import View
-from agents.read import RawReading, read_raw
+from agents.raw_reading import RawReading, read_raw
 
 T = TypeVar("T")
 

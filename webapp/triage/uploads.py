@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from agents import reports
+from agents import sosreport
 from agents.archives import ArchiveError, Member, hint_of, is_archive, unpack
 from agents.facts import View
-from agents.read import EDITED
+from agents.raw_reading import EDITED
 from webapp.accounts.models import User
 from webapp.triage import intake, read_apart
 from webapp.triage.hiding import hide_members
@@ -80,9 +80,9 @@ def receive(
                 notes.append(f"{upload.name or 'The text'} was not stored: {error}")
                 continue
             notes.append(hiding.report())
-        owners = reports.owners((member.path, member.data) for member in members)
+        owners = sosreport.owners((member.path, member.data) for member in members)
         for member in members:
-            hint = reports.hint_with_owner(member.path, hint_of(member.path), owners)
+            hint = sosreport.hint_with_owner(member.path, hint_of(member.path), owners)
             may_drop = is_archive(upload.raw) and unread >= MOST_KEPT_UNREAD
             if may_drop and not _says_something(member, hint, view):
                 unread += 1

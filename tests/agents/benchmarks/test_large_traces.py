@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agents.facts import ReadingKind
-from agents.read import read_raw
+from agents.raw_reading import read_raw
 
 pytestmark = pytest.mark.thorough
 STEP = (("rmsnorm", 5), ("flash_fwd", 20), ("ncclDevKernel_AllReduce", 30), ("argmax", 3))

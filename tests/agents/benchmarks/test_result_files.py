@@ -28,7 +28,7 @@ from agents.framing import clean
 from agents.parsing import json_text, kernels, steps
 from agents.parsing.kernels import Kernel, Kind
 from agents.probe import Output
-from agents.read import read_raw
+from agents.raw_reading import read_raw
 
 pytestmark = pytest.mark.thorough
 

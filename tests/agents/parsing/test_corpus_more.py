@@ -14,7 +14,7 @@ from agents.facts.gpu import DRIVER_MODULE, DRIVER_PARAMS, HOST_PCIE_LINKS, PCIE
 from agents.facts.host import CONFIGURED_CMDLINE, HOST_CMDLINE
 from agents.facts.nccl import NCCL_TOPOLOGY
 from agents.facts.platform import HOST_MODULE_CONFIG, MODULE_CONFIG, NUMA_NODES, SOFTWARE
-from agents.read import read_raw
+from agents.raw_reading import read_raw
 from tests.corpus import CORPUS, needs_corpus
 
 pytestmark = needs_corpus

@@ -27,7 +27,7 @@ from agents.framing import clean
 from agents.parsing import topo_p2p
 from agents.probe import Output
 from agents.probes import all_probes
-from agents.read import read_raw
+from agents.raw_reading import read_raw
 from tests.corpus import CORPUS, MEASUREMENTS, needs_corpus
 
 pytestmark = needs_corpus

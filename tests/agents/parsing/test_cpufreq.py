@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agents.facts import ReadingKind
 from agents.parsing import cpufreq
-from agents.read import read_raw
+from agents.raw_reading import read_raw
 
 FILES = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"
 ONE = FILES.replace("*", "0")

@@ -17,7 +17,7 @@ from agents.framing import clean
 from agents.parsing import containers, engine_log, gpu_monitor, lxc_config, modprobe, nccl_topology, pcie_link, vmx
 from agents.probe import Output
 from agents.probes import all_probes
-from agents.read import read_raw
+from agents.raw_reading import read_raw
 from tests.agents.probes import test_cases
 
 pytestmark = pytest.mark.thorough

@@ -14,7 +14,7 @@ import pytest
 import agents
 from agents.probe import Output
 from agents.probes import all_probes
-from agents.reader import all_readers
+from agents.readers import all_readers
 from webapp.diagnosis.contradictions import total_as_output, weights_size
 
 _UNITS = [" ", ".", "1", "1 ", "1.", "> ", ",", "a", "a ", "-", "a=", '"', "GPU0 ", "| ", "a: ", "/"]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from agents.read import read_raw
+from agents.raw_reading import read_raw
 from agents.samples import SampleOutput, load
 from webapp.diagnosis.case import Case
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from agents.read import read_raw
+from agents.raw_reading import read_raw
 from tests.corpus import CORPUS, MEASUREMENTS, needs_corpus
 from tests.webapp.diagnosis.building import facts_of
 from tests.webapp.diagnosis.test_scenarios import (

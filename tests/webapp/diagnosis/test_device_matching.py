@@ -11,7 +11,7 @@ from agents.facts.gpu import GPUS, PCI_GPUS, Gpu, PciGpu
 from agents.facts.host import GPU_PATHS, PCI_MAPPINGS, GpuPath, PciMapping
 from agents.facts.platform import MACHINE_TYPE, VIRT_KIND, MachineType
 from agents.facts.vm import QEMU_COMMANDS, VMS, HostPci, QemuCommand, QemuDevice, Vm
-from agents.read import read_raw
+from agents.raw_reading import read_raw
 from tests.corpus import CORPUS, needs_corpus
 from tests.webapp.diagnosis.building import facts_of, sourced
 from tests.webapp.diagnosis.sample_facts import facts_at

@@ -8,7 +8,7 @@ from pathlib import Path
 from agents import samples
 from agents.facts.bench import SERVING, ServingRow
 from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
-from agents.read import read_raw
+from agents.raw_reading import read_raw
 from tests.webapp.diagnosis.building import kvm_guest
 from webapp.diagnosis.compare.verification import Pick, verified
 from webapp.diagnosis.diagnosis import diagnose

@@ -14,7 +14,7 @@ from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS, NcclTransports
 from agents.facts.p2p import P2P_READ, TOPOLOGY, P2pCode
 from agents.facts.platform import KVM_VISIBLE, VIRT_KIND
-from agents.read import read_raw
+from agents.raw_reading import read_raw
 from tests.webapp.diagnosis.building import EIGHT, facts_of, kvm_guest, matrix, topology
 from tests.webapp.diagnosis.hypothesis_cases import verdict
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose

@@ -23,7 +23,7 @@ from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
 from agents.facts.p2p import P2pCode
 from agents.facts.platform import VIRT_KIND
 from agents.probe import Output
-from agents.read import read_output, read_raw
+from agents.raw_reading import read_output, read_raw
 from tests.agents import payloads
 from tests.webapp.diagnosis.building import EIGHT, facts_of, kvm_guest, sourced
 from webapp.diagnosis.case import Gate, GateState

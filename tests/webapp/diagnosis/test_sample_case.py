@@ -14,7 +14,7 @@ import agents.samples
 from agents.facts import View
 from agents.facts.host import GPU_PATHS, HOST_IOMMU, IOMMU_GROUPS
 from agents.facts.vm import VM_ID, VM_MACHINE
-from agents.read import read_raw
+from agents.raw_reading import read_raw
 from agents.samples import STAGES, load
 from tests.webapp.diagnosis.sample_facts import case_at, diagnosed, facts_at
 from webapp.diagnosis.case import Actor, Bound, GateState, OptionStatus, Restart, VerdictKind

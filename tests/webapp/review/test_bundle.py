@@ -15,7 +15,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 
-from agents.read import RawReading
+from agents.raw_reading import RawReading
 from webapp.accounts.models import User
 from webapp.handoff.models import Link
 from webapp.review.bundle import opening

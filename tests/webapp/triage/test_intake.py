@@ -25,8 +25,8 @@ from agents.facts.workload import MODEL, PARALLELISM
 from agents.framing import Frame
 from agents.probe import Output
 from agents.probes import all_probes
-from agents.read import read_raw
-from agents.reader import all_readers
+from agents.raw_reading import read_raw
+from agents.readers import all_readers
 from webapp.accounts.models import User
 from webapp.triage import case_facts, intake, read_apart, runs
 from webapp.triage.models import DiagnosisSession, Event, Evidence, Run, StoredReading, Target

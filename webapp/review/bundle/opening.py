@@ -19,7 +19,7 @@ import msgspec
 from django.db import DataError, IntegrityError, transaction
 from django.db.models import Model
 
-from agents.read import RawReading
+from agents.raw_reading import RawReading
 from webapp.accounts.models import Role, User
 from webapp.diagnosis.workload import read_workload
 from webapp.review.bundle import format as f

@@ -10,7 +10,7 @@ from django import template
 
 from agents.facts import View
 from agents.framing import clean
-from agents.read import title_of
+from agents.raw_reading import title_of
 from webapp.triage.bodies import LostError
 from webapp.triage.evidence_rows import QUOTED_BYTES
 from webapp.triage.forms.assignment import reader_choices

@@ -25,7 +25,7 @@ from agents.framing import clean
 from agents.interpreter import chosen_of, interpreter_of
 from agents.probe import Output
 from agents.probes import all_probes
-from agents.read import read_output, read_raw
+from agents.raw_reading import read_output, read_raw
 from webapp.triage.measured import held_back
 from webapp.triage.reach import Keys, agent_of, collect
 

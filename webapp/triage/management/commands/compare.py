@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import msgspec
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agents.read import read_raw
+from agents.raw_reading import read_raw
 from webapp.diagnosis.compare.comparability import Comparability, Standing
 from webapp.diagnosis.compare.effects import MARGIN, Comparison, Outcome
 from webapp.diagnosis.compare.verification import Pick, verified

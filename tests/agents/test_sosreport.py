@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.facts import View
-from agents.reports import hint_with_owner, owners
+from agents.sosreport import hint_with_owner, owners
 
 HOST = b"[    0.000000] Linux version 6.8.12-4-pve (build@proxmox)\n"
 GUEST = b"[    0.000000] Hypervisor detected: KVM\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agents.facts import View
-from agents.read import read_raw
+from agents.raw_reading import read_raw
 
 HOST_LOG = """\
 root@pve:~# dmesg

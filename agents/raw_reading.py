@@ -8,16 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
-from agents import own_text
+from agents import self_output
 from agents.benchmark import all_benchmarks
 from agents.facts import View
 from agents.framing import Bundle, Frame, Header, clean, looks_like_bundle, read_bundles
-from agents.guarded import parse_guarded
 from agents.parsing import torch_trace
-from agents.part import Part
 from agents.probe import Output, Probe, Readings
 from agents.probes import all_probes
-from agents.recognise import recognise
+from agents.recogniser import recognise
+from agents.recognition import Part
+from agents.safe_parse import parse_safely
 
 LineRange = tuple[int, int]
 EDITED = "The text is not as the collector printed it: lines were changed or lost."
@@ -76,17 +76,17 @@ def _read_trace(raw: bytes) -> RawReading:
 
 def read_lines(lines: list[str], role: View | None, hint: str) -> RawReading:
     """Pasted lines without a collector's frames among them."""
-    lines, own = own_text.blanked(lines)
-    found = recognise("\n".join(lines), role, hint)
-    items = tuple(_read_part(part) for part in found.parts)
-    notes = (own_text.NOTE,) if own and not items else ()
-    return RawReading(items, tuple(found.unrecognised), notes=notes)
+    lines, own = self_output.blanked(lines)
+    recognition = recognise("\n".join(lines), role, hint)
+    items = tuple(_read_part(part) for part in recognition.parts)
+    notes = (self_output.NOTE,) if own and not items else ()
+    return RawReading(items, tuple(recognition.unrecognised), notes=notes)
 
 
 def read_output(reader: str, output: Output) -> Readings:
     """What the parser of this probe or benchmark reads; nothing for a reader that no longer exists."""
     known = all_probes().get(reader) or all_benchmarks().get(reader)
-    return parse_guarded(known, output) if known else ()
+    return parse_safely(known, output) if known else ()
 
 
 def read_frame(frame: Frame, before: int = 0) -> Item:
@@ -114,17 +114,17 @@ def view_of(reader: str) -> View:
     return probe.role if probe else View.GUEST
 
 
-def moved(readings: Readings, by: int) -> Readings:
-    """The same, of an output that begins so many lines into another text; values name lines as well."""
+def shift_lines(readings: Readings, by: int) -> Readings:
+    """The same readings for an output that begins `by` lines into another text; values hold line numbers too."""
     return tuple(
-        replace(reading, lines=tuple(number + by for number in reading.lines), value=_moved(reading.value, by))
+        replace(reading, lines=tuple(number + by for number in reading.lines), value=_shift_value(reading.value, by))
         for reading in readings
     )
 
 
-def _moved(value: Any, by: int) -> Any:
+def _shift_value(value: Any, by: int) -> Any:
     if type(value) is tuple:
-        return tuple(_moved(part, by) for part in value)
+        return tuple(_shift_value(part, by) for part in value)
     if not is_dataclass(value) or isinstance(value, type):
         return value
     changed: dict[str, Any] = {}
@@ -135,16 +135,16 @@ def _moved(value: Any, by: int) -> Any:
         elif part.name == "key_lines":
             changed["key_lines"] = {key: line + by for key, line in old.items()}
         elif type(old) is tuple:
-            changed[part.name] = _moved(old, by)
+            changed[part.name] = _shift_value(old, by)
     return replace(value, **changed) if changed else value
 
 
 def _read_part(part: Part) -> Item:
-    found = part.readings
-    if found is None:
+    readings = part.readings
+    if readings is None:
         output = Output(part.text, "", part.exit_code, -1, truncated=part.cut)
-        found = read_output(part.reader, output)
-    readings = moved(found, part.first - 1)
+        readings = read_output(part.reader, output)
+    readings = shift_lines(readings, part.first - 1)
     span = (part.first, part.last)
     return Item(
         part.reader,
@@ -178,7 +178,7 @@ def _notes(bundle: Bundle, role: View | None) -> list[str]:
         notes.append("The collector's output is not complete; what is there was read.")
     if bundle.edited:
         notes.append(EDITED)
-    said = bundle.header.role if bundle.header else ""
-    if role and said and said != role:
-        notes.append(f"This was collected on a {said}, not on a {role}; it was read as what it is.")
+    collected_on = bundle.header.role if bundle.header else ""
+    if role and collected_on and collected_on != role:
+        notes.append(f"This was collected on a {collected_on}, not on a {role}; it was read as what it is.")
     return notes

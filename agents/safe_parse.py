@@ -1,4 +1,4 @@
-"""The parse boundary: a parser that raises makes its own facts unreadable and stops nothing else."""
+"""Safe parse: a parser that raises makes its own facts unreadable and stops nothing else."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from agents.facts import ReadingKind
 from agents.probe import Output, Probe, Readings
 
 
-def parse_guarded(reader: Probe | Benchmark, output: Output) -> Readings:
-    """What the reader's parser says. It raises nothing, whatever the parser does."""
+def parse_safely(reader: Probe | Benchmark, output: Output) -> Readings:
+    """The parser's readings. It raises nothing, whatever the parser does."""
     try:
         readings = reader.parse(output)
-    except Exception as error:  # parsers raise nothing by contract; this is for the one that does
+    except Exception as error:  # parsers must not raise; one may
         reason = f"its parser failed: {type(error).__name__}: {error}"[:300]
         return tuple(fact.unreadable(reason) for fact in reader.supplies)
-    return _as_far_as_allowed(reader, output, readings)
+    return _note_missing_rights(reader, output, readings)
 
 
-def _as_far_as_allowed(reader: Probe | Benchmark, output: Output, readings: Readings) -> Readings:
-    """What a user without root's rights was told lacks what root would have seen, so that root's own answer
-    counts before it, in whatever order they come. By standard error alone: a log that root read may hold the
-    same words."""
+def _note_missing_rights(reader: Probe | Benchmark, output: Output, readings: Readings) -> Readings:
+    """Names what root would have seen as missing from another user's output, so that root's own output counts
+    before it in any order. Only standard error decides: a log that root read may hold the same words."""
     more = reader.root_adds if isinstance(reader, Probe) else ""
     if not more or not Output("", output.stderr).refused:
         return readings

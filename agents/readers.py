@@ -9,31 +9,12 @@ from functools import cache, partial
 
 from agents.benchmark import all_benchmarks
 from agents.facts.fact import View
-from agents.guarded import parse_guarded
 from agents.parsing.terminal import Line
 from agents.probe import Output, Readings, Signature
 from agents.probes import all_probes
+from agents.safe_parse import parse_safely
 
 _P2P_LETTERS = {"r": "read", "w": "write", "n": "nvlink", "a": "atomics", "p": "pcie", "rw": "read", "prop": "pcie"}
-_HOST = re.compile(
-    r"\d-pve\b|\bvfio|[Pp]roxmox|\bpve[-/]|/etc/pve|\bkvm_(?:amd|intel)\b|\bvmbr\d|on bare hardware"
-    r"|\biommugroup\b|\bhostpci\d"
-    r"|\b(?:qm|pct) (?:config|list|showcmd|pending|start|status)\b|\bvirsh |\bpvesh "
-)
-_GUEST = re.compile(
-    r"\bNVRM\b|\bQEMU\b|Hypervisor detected|\b[Vv]irtio|NVIDIA-SMI|\bnvidia-smi\b"
-    r"|\[1234:1111\]|\[(?:1af4|1b36):|\bBOCHS|\bVMware\b|\bHyper-V\b|kvm-clock"
-    r"|[:：] +KVM$|Amazon EC2|Google Compute Engine|\bXen\b"
-    r"|^(?:kvm|qemu|amazon|google|vmware|microsoft|xen|wsl)$",
-    re.MULTILINE,
-)
-# What a host does not print even where it tells of its guests.
-_SURELY_GUEST = re.compile(
-    r"NVIDIA-SMI \d|\bNVRM: |Hypervisor detected|\[1234:1111\]|\[(?:1af4|1b36):|\bVirtio\b|QEMU PCI"
-)
-# A host's, unless a guest's words stand beside them: some VMs have an emulated IOMMU.
-_PROBABLY_HOST = re.compile(r"\bDMAR\b|\bAMD-Vi\b")
-
 # Readers asked together whether a line opens their output.
 _GROUP = 8
 
@@ -104,8 +85,8 @@ def _opened_by(line: Line) -> Iterator[str]:
 @cache
 def all_readers() -> tuple[Reader, ...]:
     """Every probe and benchmark, best score first."""
-    found = [_reader(p.id, p.role, partial(parse_guarded, p), p.signature) for p in all_probes().values()]
-    found += [_reader(b.id, None, partial(parse_guarded, b), b.signature) for b in all_benchmarks().values()]
+    found = [_reader(p.id, p.role, partial(parse_safely, p), p.signature) for p in all_probes().values()]
+    found += [_reader(b.id, None, partial(parse_safely, b), b.signature) for b in all_benchmarks().values()]
     return tuple(sorted(found, key=lambda reader: (-reader.score, reader.id)))
 
 
@@ -177,32 +158,3 @@ def hinted(reader: Reader, hint: str) -> bool:
         return True
     letter = re.search(r"p2p[-_. ]+(?:\w*[-_. ])?(rw|r|w|n|a|p|prop)\b", hint.replace("_", " "))
     return letter is not None and reader.id == f"guest.topo_p2p_{_P2P_LETTERS[letter[1]]}"
-
-
-def role_of_words(hint: str) -> View | None:
-    words = set(re.split(r"[^a-z0-9]+", hint.lower()))
-    if words & {"host", "pve", "proxmox", "hypervisor"}:
-        return View.HOST
-    return View.GUEST if words & {"guest", "vm"} else None
-
-
-def role_of_text(text: str) -> View | None:
-    """By words that only one side prints; the host's first, since its logs name guests too."""
-    if _HOST.search(text):
-        return View.HOST
-    if _GUEST.search(text):
-        return View.GUEST
-    return View.HOST if _PROBABLY_HOST.search(text) else None
-
-
-def says_both(text: str) -> bool:
-    """Whether words of both sides stand in the text, so that it tells nothing of its other lines."""
-    return bool(_HOST.search(text) and _SURELY_GUEST.search(text))
-
-
-def says_only(text: str, role: View) -> bool:
-    """Whether words of this side stand in the text, and none of the other's."""
-    host, guest = _HOST.search(text), _GUEST.search(text)
-    if role is View.GUEST:
-        return bool(guest and not host)
-    return not guest and bool(host or _PROBABLY_HOST.search(text))

@@ -1,7 +1,7 @@
-"""Our own scripts and the lists they print, pasted in place of what they were to find out.
+"""The self-output filter: our own scripts and their lists, pasted instead of the scripts' output.
 
-A script holds commands and words that readers know, and says nothing of the machine: it is blanked before
-anything is recognised in it. A terminal's log may hold both, so only these lines are.
+A script holds commands and words that readers know, but says nothing about the machine. So its lines are
+blanked before recognition. A terminal's log may hold both, so only these lines are blanked.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _UNDER_IT = "    "
 
 
 def blanked(lines: list[str]) -> tuple[list[str], bool]:
-    """The lines with our own ones empty, and whether there were any. Their number stays."""
-    own = {*_script(lines), *_list(lines)}
+    """The lines with our own ones emptied, and whether there were any. The number of lines stays."""
+    own = {*_script_lines(lines), *_list_lines(lines)}
     return [("" if n in own else line) for n, line in enumerate(lines)], bool(own)
 
 
-def _script(lines: list[str]) -> Iterator[int]:
-    """To its last line, or to the end where that is cut off."""
+def _script_lines(lines: list[str]) -> Iterator[int]:
+    """Up to the script's last line, or to the end of the text where that line is cut off."""
     inside = False
     for n, line in enumerate(lines):
         inside = inside or line.startswith(COLLECTOR)
@@ -36,7 +36,7 @@ def _script(lines: list[str]) -> Iterator[int]:
             inside = False
 
 
-def _list(lines: list[str]) -> Iterator[int]:
+def _list_lines(lines: list[str]) -> Iterator[int]:
     inside = False
     for n, line in enumerate(lines):
         inside = bool(_LISTED.fullmatch(line.rstrip())) or (inside and line.startswith(_UNDER_IT))

@@ -10,11 +10,11 @@ import pytest
 from agents.collector import build_script
 from agents.facts import View
 from agents.facts.host import HOST_IOMMU
-from agents.guarded import parse_guarded
-from agents.own_text import NOTE
 from agents.probe import Output
 from agents.probes import all_probes, handed_for
-from agents.read import RawReading, read_raw
+from agents.raw_reading import RawReading, read_raw
+from agents.safe_parse import parse_safely
+from agents.self_output import NOTE
 
 
 def _script(role: View) -> str:
@@ -55,10 +55,10 @@ def test_what_stands_around_it_in_a_terminals_log_is_read() -> None:
 def test_a_user_who_may_not_read_the_kernel_log_says_less_than_root() -> None:
     probe = all_probes()["host.iommu"]
     said = "iommu groups: 0\niommu units: \n"
-    (refused,) = parse_guarded(probe, Output(said, "dmesg: read kernel buffer failed: Operation not permitted\n"))
-    (root,) = parse_guarded(probe, Output(said))
+    (refused,) = parse_safely(probe, Output(said, "dmesg: read kernel buffer failed: Operation not permitted\n"))
+    (root,) = parse_safely(probe, Output(said))
     assert refused.fact_id == root.fact_id == HOST_IOMMU.id
     assert "the kernel log" in refused.missing
     assert len(root.missing) < len(refused.missing)
-    (logged,) = parse_guarded(probe, Output(said + "iommu: sshd: Permission denied\n"))
+    (logged,) = parse_safely(probe, Output(said + "iommu: sshd: Permission denied\n"))
     assert "the kernel log" not in logged.missing

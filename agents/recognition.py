@@ -1,4 +1,4 @@
-"""What the recogniser found in a text: its parts, and the lines that are none."""
+"""The recogniser's result: the parts of a text, and the lines that belong to none."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from agents.probe import Readings
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """first and last: 1-based lines of the whole text. exit_code: 127 when a shell says that the
-    tool is missing, else unknown. cut: a mark beside it ("...", --More--) says that there was more.
-    readings: what its reader got, where it was parsed already to see whether it is its output.
-    unsure: any machine could have printed it, and neither a person nor the text says which one did."""
+    """first and last: 1-based lines of the whole text. exit_code: 127 when a shell says that the tool is
+    missing, else None. cut: a mark beside the part ("...", --More--) says that there was more. readings: the
+    reader's result, where the recogniser parsed the part already. unsure: any machine could have printed it,
+    and neither a person nor the text says which one did."""
 
     first: int
     last: int

@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from agents import whose
+from agents import ownership
 from agents.facts.fact import ReadingKind, View
 from agents.parsing import terminal
 from agents.parsing.terminal import Kind, Line
-from agents.part import Part, Recognition
 from agents.probe import Output, Readings
-from agents.reader import Reader, all_readers, by_id, by_name, hinted, role_of_text, role_of_words, says_only
+from agents.readers import Reader, all_readers, by_id, by_name, hinted
+from agents.recognition import Part, Recognition
+from agents.role_words import role_of_text, role_of_words, says_only
 
 # Output of other lines inside one part (a warning, a cut) that does not end it.
 _GAP_LINES = 3
@@ -56,7 +57,7 @@ class _Recogniser:
         self.lines = terminal.read(self.raw)
         self.hint = hint
         self.role = role or role_of_words(hint)
-        self.owners = whose.owners(self.raw, self.lines)
+        self.owners = ownership.owners(self.raw, self.lines)
         self.failed_until: dict[str, int] = {}  # so that a failing reader is not tried on each line
         self.failures: Counter[str] = Counter()
         self.placed: set[int] = set()
@@ -179,7 +180,7 @@ class _Recogniser:
 
     def _is_hinted(self, reader: Reader, first: int) -> bool:
         """By the file's name, or by the words right above, as "Peer access (topo -p2p w)"."""
-        return hinted(reader, self.hint) or hinted(reader, whose.heading(self.lines, first, self.placed))
+        return hinted(reader, self.hint) or hinted(reader, ownership.heading(self.lines, first, self.placed))
 
     def _may_speak(self, reader: Reader) -> bool:
         """Not for one machine about lines that were said to be the other's and could be any's."""

@@ -1,4 +1,4 @@
-"""A report of one machine as a tree of files (sosreport): all of its files are that machine's."""
+"""A sosreport: a tree of files, all of one machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from agents.facts import View
 from agents.framing import clean
-from agents.reader import role_of_text, says_both
+from agents.role_words import role_of_text, says_both
 
 _MARK = "sos_commands/"
 # The words stand early in a file, and a report holds thousands.
@@ -16,21 +16,21 @@ Owners = Mapping[str, View]
 
 
 def owners(files: Iterable[tuple[str, bytes]]) -> Owners:
-    """Root folder of each report among these (path, content) -> whose it is, where its files tell."""
+    """Root folder of each report among these (path, content) -> its machine, where its files show it."""
     texts: dict[str, list[str]] = {}
     listed = [(path, raw) for path, raw in files if raw]
     roots = {path.partition(_MARK)[0] for path, _ in listed if _MARK in path}
     for path, raw in listed if roots else ():
         if root := _root(path, roots):
             texts.setdefault(root, []).append(clean(raw[:_SEARCHED_BYTES]))
-    found = {root: _owner("\n".join(parts)) for root, parts in texts.items()}
-    return {root: view for root, view in found.items() if view}
+    views = {root: _owner("\n".join(parts)) for root, parts in texts.items()}
+    return {root: view for root, view in views.items() if view}
 
 
-def hint_with_owner(path: str, hint: str, found: Owners) -> str:
+def hint_with_owner(path: str, hint: str, views: Owners) -> str:
     """The hint of a report's file, with the word for the machine in front of it."""
-    root = _root(path, found)
-    return f"{found[root].value} {hint}" if root else hint
+    root = _root(path, views)
+    return f"{views[root].value} {hint}" if root else hint
 
 
 def _root(path: str, roots: Iterable[str]) -> str:

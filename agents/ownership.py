@@ -1,7 +1,7 @@
-"""Which machine printed which lines of a paste: by prompts, by headings, and by the words around them.
+"""Owner detection: which machine printed which lines of a paste, by prompts, headings and nearby words.
 
-A paste may hold two machines' outputs. Lines below "root@pve:~#" are one machine's whatever else the
-paste holds, so words of one machine say nothing of the other's lines.
+A paste may hold two machines' outputs. The lines below "root@pve:~#" belong to one machine whatever else the
+paste holds, so one machine's words say nothing about the other's lines.
 """
 
 from __future__ import annotations
@@ -12,38 +12,38 @@ from dataclasses import dataclass
 
 from agents.facts import View
 from agents.parsing.terminal import Kind, Line
-from agents.reader import role_of_text, role_of_words, says_both
+from agents.role_words import role_of_text, role_of_words, says_both
 
 _HEADING_CHARS = 60
 # How far above an output its heading may stand, blank lines and a fence between.
 _HEADING_LINES = 4
 _HOSTS_NAME = re.compile(r"@(?:pve|proxmox|hypervisor)[\d-]*(?:\.|$)")
-# A machine's words stand early; a log of megabytes need not be searched whole.
+# A machine's words stand early, so a log of megabytes is not searched to its end.
 _SEARCHED = 300_000
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """role None: nothing tells. named: a prompt or a heading sets these lines apart from others."""
+    """role None: unknown. named: a prompt or a heading separates these lines from others."""
 
     role: View | None
     named: bool
 
 
 def owners(raw: Sequence[str], lines: Sequence[Line]) -> list[Owner]:
-    """For each line the machine that its prompt, its heading or the words of its section tell."""
+    """The owner of each line, by its prompt, its heading or the words of its section."""
     sections = _sections(lines)
     texts: dict[str, list[str]] = {}
     for name, line in zip(sections, raw, strict=True):
         texts.setdefault(name, []).append(line)
     alone = len(texts) == 1
-    found = {name: _owner(name, text, alone) for name, text in texts.items()}
-    return [found[name] for name in sections]
+    by_section = {name: _owner(name, text, alone) for name, text in texts.items()}
+    return [by_section[name] for name in sections]
 
 
 def _owner(name: str, text: list[str], alone: bool) -> Owner:
-    """A whole text with a host's words only is as good as one below the host's prompt: guests' outputs
-    have words of their own. The other way round, a host's list of groups or ports has none."""
+    """A whole text that holds only a host's words counts like one below the host's prompt, because a guest's
+    outputs have words of their own. The reverse does not hold: a host's list of groups or ports has no such words."""
     role = _role(name, text)
     sure = alone and role is View.HOST and not says_both("\n".join(text)[:_SEARCHED])
     return Owner(role, bool(name) or sure)
@@ -61,20 +61,20 @@ def heading(lines: Sequence[Line], first: int, placed: Collection[int]) -> str:
 
 
 def _sections(lines: Sequence[Line]) -> list[str]:
-    """The name of each line's section: its machine by the prompt, or what a heading says; "" where
-    neither stands above."""
+    """The name of each line's section: its machine by the prompt or by a heading; "" where neither stands
+    above."""
     names: list[str] = []
     name = ""
     for line in lines:
         if line.machine:
             name = f"@{line.machine}"
-        elif said := _said_by_heading(line):
-            name = f"#{said.value}"
+        elif role := _role_of_heading(line):
+            name = f"#{role.value}"
         names.append(name)
     return names
 
 
-def _said_by_heading(line: Line) -> View | None:
+def _role_of_heading(line: Line) -> View | None:
     """ "## On the Proxmox host", "Inside the VM:"."""
     text = line.text
     if len(text) > _HEADING_CHARS or line.prompted:
