@@ -1,4 +1,4 @@
-"""What runs a script at a target, and how that ends.
+"""What runs a script at a target, and how the run ends.
 
 Three forms: agents.ssh.SshAgent, agents.local.LocalAgent, agents.replay.ReplayAgent.
 """
@@ -33,8 +33,8 @@ class Ending:
     """How a run ended.
 
     exit_code None: there is none (killed, lost). leftover: processes of the run are still alive
-    after the kill; None: it could not be checked. stderr: what the script's shell said, not what
-    its probes said, cut at MOST_STDERR.
+    after the kill; None: it could not be checked. stderr: of the script's shell, not of its probes,
+    cut at MOST_STDERR.
     """
 
     exit_code: int | None
@@ -43,8 +43,22 @@ class Ending:
     leftover: bool | None = False
 
 
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """How a run is watched. on_output gets stdout's bytes as they come. timeout_s: when the run is ended.
+    cancelled is asked a few times a second. Both functions run in the event loop's thread and must not block."""
+
+    on_output: Callable[[bytes], None]
+    timeout_s: float
+    cancelled: Callable[[], bool] = _never
+
+
 class AgentError(Exception):
-    """The target could not be asked. The text is for a person and says what to do."""
+    """The target could not be reached. The text tells a person what to do."""
 
 
 class Unreachable(AgentError):  # noqa: N818
@@ -84,34 +98,21 @@ class HostKeyChanged(AgentError):  # noqa: N818
 class Agent(Protocol):
     """Runs scripts and payloads at one target.
 
-    on_output gets stdout's bytes as they come. cancelled is asked a few times a second. Both are
-    called from the event loop's thread and must not block. Raises AgentError when the target cannot
-    be asked at all; once something ran, the answer is an Ending.
+    Raises AgentError when the target cannot be reached at all; once something ran, the answer is an Ending.
     """
 
     async def reach(self) -> None:
-        """Returns when the machine can be asked. What is opened for it waits a while for the first run."""
+        """Returns when the machine answers. The connection stays open a while for the first run."""
         ...
 
-    async def run(
-        self, script: str, *, on_output: Callable[[bytes], None], cancelled: Callable[[], bool], timeout_s: float
-    ) -> Ending:
+    async def run(self, script: str, watch: Watch) -> Ending:
         """Runs a collector (or any sh script that knows --watch-stdin) in its own process group."""
         ...
 
-    async def run_payload(
-        self,
-        program: bytes,
-        argv: Sequence[str],
-        *,
-        interpreter: str,
-        on_output: Callable[[bytes], None],
-        cancelled: Callable[[], bool],
-        timeout_s: float,
-    ) -> Ending:
+    async def run_payload(self, program: bytes, argv: Sequence[str], *, interpreter: str, watch: Watch) -> Ending:
         """Runs a program from a private folder that is removed at the end.
 
-        The program's standard input stays open and says nothing; when it closes, the one who asked
-        is gone and the program has to stop. Exit code 3 from the wrapper: the copy was damaged.
+        The program's standard input stays open and empty; when it closes, the caller is gone and the
+        program has to stop. Exit code 3 from the wrapper: the copy was damaged.
         """
         ...

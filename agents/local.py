@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from agents.agent import Ending, Reason
-from agents.supervision import SWEEP, follow, new_mark, read_sweep, sweep_script, whole_lines, wrap_payload
+from agents.agent import Ending, Reason, Watch
+from agents.supervision import SWEEP, new_mark, read_sweep, supervise, sweep_script, whole_lines, wrap_payload
 
 _CHUNK = 65536
 _SWEEP_S = 15.0
@@ -23,22 +23,12 @@ class LocalAgent:
     async def reach(self) -> None:
         pass
 
-    async def run(
-        self,
-        script: str,
-        *,
-        on_output: Callable[[bytes], None],
-        cancelled: Callable[[], bool],
-        timeout_s: float,
-        sweep: str = SWEEP,
-    ) -> Ending:
+    async def run(self, script: str, watch: Watch, *, sweep: str = SWEEP) -> Ending:
         mark = new_mark()
         process = await _start(mark, "--watch-stdin")
         try:
             await _send(process, script)
-            reason, stderr = await follow(
-                _LocalChannel(process), on_output=on_output, cancelled=cancelled, timeout_s=timeout_s
-            )
+            reason, stderr = await supervise(_LocalChannel(process), watch)
         except BaseException:
             await _sweep(mark, sweep)
             raise
@@ -49,20 +39,9 @@ class LocalAgent:
         code = process.returncode if reason is Reason.FINISHED else None
         return Ending(code, reason, stderr, leftover)
 
-    async def run_payload(
-        self,
-        program: bytes,
-        argv: Sequence[str],
-        *,
-        interpreter: str,
-        on_output: Callable[[bytes], None],
-        cancelled: Callable[[], bool],
-        timeout_s: float,
-    ) -> Ending:
-        script = wrap_payload(program, argv, interpreter=interpreter, timeout_s=timeout_s)
-        return await self.run(
-            script, on_output=on_output, cancelled=cancelled, timeout_s=timeout_s, sweep=sweep_script(interpreter)
-        )
+    async def run_payload(self, program: bytes, argv: Sequence[str], *, interpreter: str, watch: Watch) -> Ending:
+        script = wrap_payload(program, argv, interpreter=interpreter, timeout_s=watch.timeout_s)
+        return await self.run(script, watch, sweep=sweep_script(interpreter))
 
 
 async def _start(mark: str, *arguments: str) -> Process:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agents.agent import Ending, Reason
+from agents.agent import Ending, Reason, Watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,33 +21,20 @@ class ReplayAgent:
     async def reach(self) -> None:
         pass
 
-    async def run(
-        self, script: str, *, on_output: Callable[[bytes], None], cancelled: Callable[[], bool], timeout_s: float
-    ) -> Ending:
-        return await self._play(on_output, cancelled, timeout_s)
+    async def run(self, script: str, watch: Watch) -> Ending:
+        return await self._play(watch)
 
-    async def run_payload(
-        self,
-        program: bytes,
-        argv: Sequence[str],
-        *,
-        interpreter: str,
-        on_output: Callable[[bytes], None],
-        cancelled: Callable[[], bool],
-        timeout_s: float,
-    ) -> Ending:
-        return await self._play(on_output, cancelled, timeout_s)
+    async def run_payload(self, program: bytes, argv: Sequence[str], *, interpreter: str, watch: Watch) -> Ending:
+        return await self._play(watch)
 
-    async def _play(
-        self, on_output: Callable[[bytes], None], cancelled: Callable[[], bool], timeout_s: float
-    ) -> Ending:
+    async def _play(self, watch: Watch) -> Ending:
         clock = asyncio.get_running_loop().time
-        deadline = clock() + timeout_s
+        deadline = clock() + watch.timeout_s
         for start in range(0, len(self.recording), self.chunk_bytes):
-            if cancelled():
+            if watch.cancelled():
                 return Ending(None, Reason.CANCELLED)
             if clock() > deadline:
                 return Ending(None, Reason.TIMED_OUT)
-            on_output(self.recording[start : start + self.chunk_bytes])
+            watch.on_output(self.recording[start : start + self.chunk_bytes])
             await asyncio.sleep(self.delay_s)
         return Ending(self.exit_code, Reason.FINISHED)

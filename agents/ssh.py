@@ -1,28 +1,37 @@
-"""Runs scripts over SSH: one connection a machine, one channel for the script, one more to end it.
+"""Runs scripts over SSH: one connection per machine, one channel for the script, one more to end it.
 
-Host keys are pinned, on every machine on the way. There is no way to connect without one. Our own ssh
-agent is never forwarded: whoever is root on a machine could use it.
+Host keys are pinned on every machine along the way; no connection opens without one. Our own ssh agent is
+never forwarded: root on a machine could use it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import asyncssh
 
-from agents.agent import AgentError, AuthenticationFailed, Ending, HostKeyChanged, HostKeyUnknown, Reason, Unreachable
+from agents.agent import (
+    AgentError,
+    AuthenticationFailed,
+    Ending,
+    HostKeyChanged,
+    HostKeyUnknown,
+    Reason,
+    Unreachable,
+    Watch,
+)
 from agents.connections import Connections, Lease
 from agents.host_keys import ALGORITHMS, HostKey, from_key, why
-from agents.supervision import SWEEP, follow, new_mark, read_sweep, sweep_script, whole_lines, wrap_payload
+from agents.supervision import SWEEP, new_mark, read_sweep, supervise, sweep_script, whole_lines, wrap_payload
 
 _CHUNK = 65536
 _SWEEP_S = 15.0
-_MOST_SWEPT = 65536  # bytes; it says two lines
+_MOST_SWEPT = 65536  # bytes; it prints two lines
 _RECONNECT_S = 5.0
 _OPEN_CHANNEL_S = 5.0  # a connection that others used before is given up after that
 _CLOSE_S = 2.0
@@ -31,7 +40,7 @@ _KEEPALIVES = 3  # unanswered, one after the other: the connection is dead
 
 @dataclass(frozen=True, slots=True)
 class SshSpec:
-    """Where a target is and what opens it.
+    """Where a target is, and the credentials that open it.
 
     host_keys: the accepted keys; none means the connection ends with HostKeyUnknown. identities:
     private key files. private_keys: private keys as text, from a store; certificates: OpenSSH's for
@@ -56,7 +65,7 @@ class SshSpec:
 
 @asynccontextmanager
 async def connect(spec: SshSpec) -> AsyncIterator[asyncssh.SSHClientConnection]:
-    """An open connection, through the jump hosts there are. Raises AgentError."""
+    """An open connection, through the jump hosts if any. Raises AgentError."""
     async with AsyncExitStack() as stack:
         tunnel = await stack.enter_async_context(connect(spec.jump)) if spec.jump else None
         connection = await _open(spec, tunnel)
@@ -65,7 +74,7 @@ async def connect(spec: SshSpec) -> AsyncIterator[asyncssh.SSHClientConnection]:
 
 
 async def _close(connection: asyncssh.SSHClientConnection) -> None:
-    """A machine that has stopped reading does not hold us up."""
+    """Waits a short while only: a machine may have stopped reading."""
     connection.close()
     try:
         async with asyncio.timeout(_CLOSE_S):
@@ -82,7 +91,7 @@ def unshared() -> Connections[SshSpec, asyncssh.SSHClientConnection]:
 class SshAgent:
     """An agents.agent.Agent for a machine with an SSH server and a POSIX sh.
 
-    connections: where open ones are kept, of the event loop that runs this; by default none are.
+    connections: the open connections of the event loop that runs this; by default none stays open.
     """
 
     spec: SshSpec
@@ -91,23 +100,13 @@ class SshAgent:
     async def reach(self) -> None:
         await self.connections.reach(self.spec)
 
-    async def run(
-        self,
-        script: str,
-        *,
-        on_output: Callable[[bytes], None],
-        cancelled: Callable[[], bool],
-        timeout_s: float,
-        sweep: str = SWEEP,
-    ) -> Ending:
+    async def run(self, script: str, watch: Watch, *, sweep: str = SWEEP) -> Ending:
         mark = new_mark()
         async with self.connections.lease(self.spec) as lease:
             connection, process = await self._begin(lease, mark)
             try:
                 process.stdin.write(whole_lines(script))
-                reason, stderr = await follow(
-                    _SshChannel(process), on_output=on_output, cancelled=cancelled, timeout_s=timeout_s
-                )
+                reason, stderr = await supervise(_SshChannel(process), watch)
             except BaseException:
                 await _sweep(connection, mark, sweep)
                 raise
@@ -121,7 +120,7 @@ class SshAgent:
     async def _begin(
         self, lease: Lease[asyncssh.SSHClientConnection], mark: str
     ) -> tuple[asyncssh.SSHClientConnection, asyncssh.SSHClientProcess[bytes]]:
-        """A channel. A kept connection may be half open: it gets a short while, then a new one."""
+        """A channel. A connection used before may be half open: after a short wait a new one replaces it."""
         if lease.reused:
             try:
                 async with asyncio.timeout(_OPEN_CHANNEL_S):
@@ -130,23 +129,12 @@ class SshAgent:
                 await self.connections.renew(self.spec, lease)
         return lease.connection, await _start(lease.connection, mark)
 
-    async def run_payload(
-        self,
-        program: bytes,
-        argv: Sequence[str],
-        *,
-        interpreter: str,
-        on_output: Callable[[bytes], None],
-        cancelled: Callable[[], bool],
-        timeout_s: float,
-    ) -> Ending:
-        script = wrap_payload(program, argv, interpreter=interpreter, timeout_s=timeout_s)
-        return await self.run(
-            script, on_output=on_output, cancelled=cancelled, timeout_s=timeout_s, sweep=sweep_script(interpreter)
-        )
+    async def run_payload(self, program: bytes, argv: Sequence[str], *, interpreter: str, watch: Watch) -> Ending:
+        script = wrap_payload(program, argv, interpreter=interpreter, timeout_s=watch.timeout_s)
+        return await self.run(script, watch, sweep=sweep_script(interpreter))
 
     async def _sweep_anew(self, mark: str, sweep: str) -> bool | None:
-        """Over a connection that is lost, or says nothing, nobody can look: one try over a new one."""
+        """One try over a new connection, because the old one is lost or silent."""
         try:
             async with asyncio.timeout(_RECONNECT_S), connect(self.spec) as connection:
                 return await _sweep(connection, mark, sweep)
@@ -156,13 +144,13 @@ class SshAgent:
 
 async def _open(spec: SshSpec, tunnel: asyncssh.SSHClientConnection | None) -> asyncssh.SSHClientConnection:
     where = f"{spec.host}:{spec.port}"
-    shown = _ShownKey()
+    key_check = _KeyCheck()
     try:
         return await asyncssh.connect(
             spec.host,
             spec.port,
             tunnel=tunnel,
-            client_factory=lambda: shown,
+            client_factory=lambda: key_check,
             known_hosts=([pin.key for pin in spec.host_keys], [], []),
             server_host_key_algs=_algorithms(spec.host_keys),
             connect_timeout=spec.connect_timeout_s,
@@ -173,7 +161,7 @@ async def _open(spec: SshSpec, tunnel: asyncssh.SSHClientConnection | None) -> a
             **_credentials(spec),
         )
     except asyncssh.HostKeyNotVerifiable as error:
-        raise _host_key_error(where, spec.host_keys, shown.pin) from error
+        raise _host_key_error(where, spec.host_keys, key_check.pin) from error
     except asyncssh.PermissionDenied as error:
         raise AuthenticationFailed(
             f"{where} refused every key that was offered for {spec.user or 'this user'}. Add the "
@@ -188,8 +176,8 @@ async def _open(spec: SshSpec, tunnel: asyncssh.SSHClientConnection | None) -> a
         ) from error
 
 
-class _ShownKey(asyncssh.SSHClient):
-    """Keeps the host key that was not among the accepted ones, and refuses it."""
+class _KeyCheck(asyncssh.SSHClient):
+    """Remembers the host key that is not among the accepted ones, and refuses it."""
 
     def __init__(self) -> None:
         self.pin: HostKey | None = None
@@ -209,13 +197,13 @@ def _host_key_error(where: str, accepted: tuple[HostKey, ...], shown: HostKey | 
 
 
 def _algorithms(accepted: tuple[HostKey, ...]) -> list[str]:
-    """The accepted keys' algorithms first, so that a server with several keys shows that one."""
+    """The accepted keys' algorithms first, so that a server with several keys shows the accepted one."""
     kinds = {pin.algorithm.replace("ssh-rsa", "rsa-sha2") for pin in accepted}
     return sorted(ALGORITHMS, key=lambda name: not any(name.startswith(kind) for kind in kinds))
 
 
 def _credentials(spec: SshSpec) -> dict[str, Any]:
-    """The options of asyncssh.connect that say who we are. An option left out means its default:
+    """The options of asyncssh.connect that identify us. A missing option means asyncssh's default:
     the operator's agent, ~/.ssh keys and ~/.ssh/config."""
     options: dict[str, Any] = {}
     keys: list[object] = [*spec.identities]
@@ -246,26 +234,26 @@ async def _sweep(connection: asyncssh.SSHClientConnection, mark: str, sweep: str
     """Ends what is left of a run, over a second channel; whether something could not be ended."""
     assert re.fullmatch(r"[0-9a-f]+", mark)
     try:
-        # Around everything: a machine that has stopped answering does not even open the channel.
+        # The limit covers everything: a machine that stopped answering does not even open the channel.
         async with asyncio.timeout(_SWEEP_S):
             process = await connection.create_process(f"exec sh -s -- {mark}", stderr=asyncssh.DEVNULL, encoding=None)
             try:
                 process.stdin.write(sweep.encode())
                 process.stdin.write_eof()
-                said = await _at_most(process.stdout, _MOST_SWEPT)
+                stdout = await _at_most(process.stdout, _MOST_SWEPT)
             finally:
                 process.close()
     except (OSError, asyncssh.Error, TimeoutError):
         return None
-    return read_sweep(said, mark, sweep)
+    return read_sweep(stdout, mark, sweep)
 
 
 async def _at_most(stream: asyncssh.SSHReader[bytes], most: int) -> bytes:
-    """What comes until its end, or as much: the machine that answers is not trusted with our memory."""
-    said = bytearray()
-    while len(said) < most and (chunk := await stream.read(most)):
-        said += chunk
-    return bytes(said)
+    """The stream up to its end or to `most` bytes: an untrusted machine must not fill our memory."""
+    head = bytearray()
+    while len(head) < most and (chunk := await stream.read(most)):
+        head += chunk
+    return bytes(head)
 
 
 def _exit_code(process: asyncssh.SSHClientProcess[bytes]) -> int | None:

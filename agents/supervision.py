@@ -1,5 +1,5 @@
-"""What every run needs around it: a mark to find its processes by, someone who reads along and
-stops it, and the sweep that ends what is left.
+"""Run supervision: a mark on a run's processes, a reader of their output that stops them in time, and the
+sweep that ends processes left behind.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from agents.agent import MOST_OUTPUT, MOST_STDERR, Reason
+from agents.agent import MOST_OUTPUT, MOST_STDERR, Reason, Watch
 from agents.collector import quote
 from agents.interpreter import Interpreter, interpreter_of
 
@@ -40,18 +40,18 @@ class Channel(Protocol):
 
 
 def new_mark() -> str:
-    """What a run's processes carry in their environment as PEERPATH_RUN."""
+    """The value of PEERPATH_RUN in the environment of a run's processes."""
     return secrets.token_hex(8)
 
 
 def whole_lines(script: str) -> bytes:
-    """The script as it is sent. Standard input stays open behind it, so the last line must end."""
+    """The script as it is sent. Standard input stays open after it, so its last line needs a line end."""
     return (script if script.endswith("\n") else script + "\n").encode()
 
 
 def wrap_payload(program: bytes, argv: Sequence[str], *, interpreter: str, timeout_s: float) -> str:
-    """The sh script that carries a program to a target, into a container there if the interpreter is
-    in one, and runs it. Raises ValueError as interpreter_of does."""
+    """The sh script that carries a program to a target and runs it, inside a container if the interpreter is
+    in one. Raises ValueError as interpreter_of does."""
     python = interpreter_of(interpreter)
     words = [quote(python.path), "./program", *(quote(word) for word in argv)]
     values = {
@@ -61,16 +61,16 @@ def wrap_payload(program: bytes, argv: Sequence[str], *, interpreter: str, timeo
         "command": " ".join(words),
     }
     script = re.sub(r"@(program|sha256|seconds|command)@", lambda hole: values[hole[1]], _PAYLOAD)
-    return _filled(_CONTAINER, python, script) if python.engine else script
+    return _fill_template(_CONTAINER, python, script) if python.engine else script
 
 
 def sweep_script(interpreter: str = "") -> str:
-    """What ends whatever a payload left, in its container first if it ran in one."""
+    """The script that ends processes a payload left, in its container first if it ran in one."""
     python = interpreter_of(interpreter)
-    return (_filled(_CONTAINER_SWEEP, python, SWEEP) if python.engine else "") + SWEEP
+    return (_fill_template(_CONTAINER_SWEEP, python, SWEEP) if python.engine else "") + SWEEP
 
 
-def _filled(template: str, python: Interpreter, script: str) -> str:
+def _fill_template(template: str, python: Interpreter, script: str) -> str:
     values = {
         "engine": quote(python.engine),
         "container": quote(python.container),
@@ -80,25 +80,23 @@ def _filled(template: str, python: Interpreter, script: str) -> str:
 
 
 def read_sweep(raw: bytes, mark: str, script: str) -> bool | None:
-    """Whether the sweep left something alive; None when it did not say so of every place it was for."""
-    said = re.findall(rf"(?m)^={mark}= left ([0-9]+)$", raw.decode("utf-8", "replace"))
-    if any(int(count) for count in said):
+    """Whether the sweep left something alive; None when it did not report on every place it was for."""
+    counts = re.findall(rf"(?m)^={mark}= left ([0-9]+)$", raw.decode("utf-8", "replace"))
+    if any(int(count) for count in counts):
         return True
-    return None if len(said) < (1 if script == SWEEP else 2) else False
+    return None if len(counts) < (1 if script == SWEEP else 2) else False
 
 
-async def follow(
-    channel: Channel, *, on_output: Callable[[bytes], None], cancelled: Callable[[], bool], timeout_s: float
-) -> tuple[Reason, bytes]:
-    """Reads along until the process has ended or has to be; stderr as far as it is kept.
+async def supervise(channel: Channel, watch: Watch) -> tuple[Reason, bytes]:
+    """Reads the output until the process ends or must be ended: the reason, and stderr up to MOST_STDERR.
 
-    Raises what `on_output` raises.
+    Raises what `watch.on_output` raises.
     """
     stderr = bytearray()
-    reading = asyncio.create_task(_read_output(channel, on_output))
+    reading = asyncio.create_task(_read_output(channel, watch.on_output))
     tasks = [reading, asyncio.create_task(_read_stderr(channel, stderr)), asyncio.create_task(channel.closed())]
     try:
-        reason = await _until_over(channel, tasks, reading, cancelled, timeout_s)
+        reason = await _until_over(channel, tasks, reading, watch)
     finally:
         for task in tasks:
             task.cancel()
@@ -107,14 +105,10 @@ async def follow(
 
 
 async def _until_over(
-    channel: Channel,
-    tasks: list[asyncio.Task[None]],
-    reading: asyncio.Task[None],
-    cancelled: Callable[[], bool],
-    timeout_s: float,
+    channel: Channel, tasks: list[asyncio.Task[None]], reading: asyncio.Task[None], watch: Watch
 ) -> Reason:
     clock = asyncio.get_running_loop().time
-    deadline, give_up = clock() + timeout_s, math.inf
+    deadline, give_up = clock() + watch.timeout_s, math.inf
     while running := [task for task in tasks if not task.done()]:
         await asyncio.wait(running, timeout=_TICK_S, return_when=asyncio.FIRST_COMPLETED)
         if reading.done() and (error := reading.exception()):
@@ -125,7 +119,7 @@ async def _until_over(
             give_up = min(give_up, clock() + _HELD_OPEN_S)
             if clock() > give_up:
                 break
-        elif cancelled():
+        elif watch.cancelled():
             return Reason.CANCELLED
         elif clock() > deadline:
             return Reason.TIMED_OUT
@@ -145,6 +139,6 @@ async def _read_output(channel: Channel, on_output: Callable[[bytes], None]) -> 
         on_output(chunk)
 
 
-async def _read_stderr(channel: Channel, kept: bytearray) -> None:
+async def _read_stderr(channel: Channel, stderr: bytearray) -> None:
     while chunk := await channel.read_error():
-        kept += chunk[: MOST_STDERR - len(kept)]
+        stderr += chunk[: MOST_STDERR - len(stderr)]

@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from agents.agent import Watch
 from agents.collector import build_script
 from agents.facts import View
 from agents.framing import read_bundle
@@ -93,7 +94,7 @@ def ours(folder: Path, port: int, probes: tuple[Probe, ...]) -> Callable[[], Non
 
     def look() -> None:
         heard = bytearray()
-        asyncio.run(SshAgent(spec).run(script, on_output=heard.extend, cancelled=lambda: False, timeout_s=120))
+        asyncio.run(SshAgent(spec).run(script, Watch(heard.extend, 120)))
         assert read_bundle(bytes(heard)).complete
 
     return look

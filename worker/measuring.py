@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from agents.agent import Agent, AgentError, Ending
+from agents.agent import Agent, AgentError, Ending, Watch
 from agents.benchmark import Benchmark, all_benchmarks
 from agents.facts import Fact, ReadingKind
 from agents.facts.bench import TELEMETRY
@@ -45,9 +45,7 @@ class Measuring:
             program,
             (*tool, *benchmark.argv, *argv_of(self.run.arguments)),
             interpreter=interpreter,
-            on_output=on_output,
-            cancelled=cancelled,
-            timeout_s=benchmark.timeout_s,
+            watch=Watch(on_output, benchmark.timeout_s, cancelled),
         )
 
     @property

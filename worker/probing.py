@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
-from agents.agent import Agent, Ending
+from agents.agent import Agent, Ending, Watch
 from agents.collector import build_script, run_limit_s, script_sha256
 from agents.facts import View
 from agents.framing import Event, Frame, FrameReader, Header, clean
@@ -51,9 +51,7 @@ class Probing:
     def work(self, agent: Agent) -> Work:
         script = self.script
         timeout_s = run_limit_s(self._probes)
-        return lambda on_output, cancelled: agent.run(
-            script, on_output=on_output, cancelled=cancelled, timeout_s=timeout_s
-        )
+        return lambda on_output, cancelled: agent.run(script, Watch(on_output, timeout_s, cancelled))
 
     def take(self, piece: bytes) -> None:
         """The answers that became whole by it become evidence."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from agents.agent import Agent, Ending
+from agents.agent import Agent, Ending, Watch
 from agents.collector import build_script
 from agents.facts import View
 from agents.probe import Command, Probe
@@ -45,7 +45,7 @@ def run(
         if on_output:
             on_output(chunk)
 
-    ending = asyncio.run(agent.run(script, on_output=hear, cancelled=cancelled, timeout_s=timeout_s))
+    ending = asyncio.run(agent.run(script, Watch(hear, timeout_s, cancelled)))
     return ending, bytes(heard)
 
 
@@ -61,12 +61,7 @@ def run_payload(
     heard = bytearray()
     ending = asyncio.run(
         agent.run_payload(
-            program.encode(),
-            argv,
-            interpreter=interpreter,
-            on_output=heard.extend,
-            cancelled=cancelled,
-            timeout_s=timeout_s,
+            program.encode(), argv, interpreter=interpreter, watch=Watch(heard.extend, timeout_s, cancelled)
         )
     )
     return ending, bytes(heard)

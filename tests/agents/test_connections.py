@@ -15,7 +15,7 @@ from pathlib import Path
 import asyncssh
 import pytest
 
-from agents.agent import AuthenticationFailed, Ending, HostKeyUnknown, Reason
+from agents.agent import AuthenticationFailed, Ending, HostKeyUnknown, Reason, Watch
 from agents.connections import MOST_CHANNELS, Connections
 from agents.ssh import SshAgent, SshSpec, connect
 from tests.agents.asking import probe_of, script_of
@@ -45,7 +45,7 @@ async def ask(
     spec: SshSpec, kept: Kept, script: str = YES, cancelled: Callable[[], bool] = lambda: False, timeout_s: float = 30
 ) -> tuple[Ending, bytes]:
     heard = bytearray()
-    ending = await SshAgent(spec, kept).run(script, on_output=heard.extend, cancelled=cancelled, timeout_s=timeout_s)
+    ending = await SshAgent(spec, kept).run(script, Watch(heard.extend, timeout_s, cancelled))
     return ending, bytes(heard)
 
 

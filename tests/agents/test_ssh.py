@@ -10,7 +10,7 @@ from pathlib import Path
 import asyncssh
 import pytest
 
-from agents.agent import AuthenticationFailed, HostKeyChanged, HostKeyUnknown, Reason, Unreachable
+from agents.agent import AuthenticationFailed, HostKeyChanged, HostKeyUnknown, Reason, Unreachable, Watch
 from agents.framing import read_bundle
 from agents.host_keys import fetch_host_key
 from agents.ssh import SshAgent
@@ -163,7 +163,7 @@ def test_a_payload_notices_that_its_caller_is_gone(sshd: Sshd, tmp_path: Path) -
             return False
 
         ending = await SshAgent(sshd.spec()).run_payload(
-            program.encode(), [], interpreter="python3", on_output=heard.append, cancelled=tick, timeout_s=30
+            program.encode(), [], interpreter="python3", watch=Watch(heard.append, 30, tick)
         )
         return ending.reason
 
@@ -214,7 +214,7 @@ def test_a_machine_that_prints_without_end_does_not_fill_our_memory(ssh_keys: Pa
         )
         async with server:
             agent = SshAgent(Sshd(ssh_keys, server.get_port()).spec())
-            ending = await agent.run(":", on_output=lambda _: None, cancelled=lambda: True, timeout_s=20)
+            ending = await agent.run(":", Watch(lambda _: None, 20, lambda: True))
         assert ending.leftover is None
         return ending.reason
 

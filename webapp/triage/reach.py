@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from agents.agent import Agent, Ending, Reason, Unreachable
+from agents.agent import Agent, Ending, Reason, Unreachable, Watch
 from agents.framing import clean, read_bundle
 from agents.host_keys import DEFAULT_PORT, pinned_in
 from agents.local import LocalAgent
@@ -67,9 +67,7 @@ def _read(known_hosts: Path | None) -> str:
 def collect(agent: Agent, script: str) -> bytes:
     """What the script printed, as far as it came. Raises AgentError, also when no probe answered."""
     pieces: list[bytes] = []
-    ending = asyncio.run(
-        agent.run(script, on_output=pieces.append, cancelled=lambda: False, timeout_s=COLLECT_TIMEOUT_S)
-    )
+    ending = asyncio.run(agent.run(script, Watch(pieces.append, COLLECT_TIMEOUT_S)))
     raw = b"".join(pieces)
     if not read_bundle(raw).frames:
         raise Unreachable(_silence(ending, raw))

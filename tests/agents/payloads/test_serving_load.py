@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agents.agent import Reason
+from agents.agent import Reason, Watch
 from agents.benchmark import all_benchmarks
 from agents.facts import ReadingKind
 from agents.probe import Output
@@ -223,9 +223,7 @@ def test_through_a_real_sshd_it_reaches_what_only_that_machine_reaches(sshd: Ssh
             BENCHMARK.payload_source(),
             argv,
             interpreter=sys.executable,
-            on_output=out.extend,
-            cancelled=lambda: time.monotonic() > until,
-            timeout_s=30,
+            watch=Watch(out.extend, 30, lambda: time.monotonic() > until),
         )
         assert ending.leftover is False
         return ending.reason

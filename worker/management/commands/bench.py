@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from agents.agent import Agent, AgentError, Ending, Reason
+from agents.agent import Agent, AgentError, Ending, Reason, Watch
 from agents.benchmark import Benchmark, all_benchmarks
 from agents.collector import build_script
 from agents.facts import Reading, ReadingKind, View, all_facts
@@ -124,9 +124,7 @@ async def _measure(
         benchmark.payload_source(),
         [*benchmark.argv, *extra],
         interpreter=python,
-        on_output=heard,
-        cancelled=stopping.is_set,
-        timeout_s=benchmark.timeout_s,
+        watch=Watch(heard, benchmark.timeout_s, stopping.is_set),
     )
 
 
