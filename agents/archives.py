@@ -181,8 +181,8 @@ class _Xz:
                 if not self.rest or self.streams > _MOST_STREAMS:
                     return b""
                 self.decompressor = lzma.LZMADecompressor(memlimit=_XZ_MEMORY_BYTES)
-            given, self.rest = self.rest, b""
-            if data := self.decompressor.decompress(given, size):
+            chunk, self.rest = self.rest, b""
+            if data := self.decompressor.decompress(chunk, size):
                 return data
             if not self.decompressor.eof and self.decompressor.needs_input:
                 raise EOFError("the compressed data ends too early")

@@ -105,16 +105,16 @@ class Benchmark:
 
 def _modules(*folders: str) -> list[Path]:
     """The payload's own files and those that payloads share, in order of their names."""
-    found = [path for name in (*folders, "_shared") for path in (_PAYLOADS / name).glob("*.py")]
-    return sorted(found, key=lambda path: path.name)
+    paths = [path for name in (*folders, "_shared") for path in (_PAYLOADS / name).glob("*.py")]
+    return sorted(paths, key=lambda path: path.name)
 
 
 @cache
 def all_benchmarks() -> dict[str, Benchmark]:
     """Every benchmark by id, in order. Raises AttributeError when a file holds no `benchmark`."""
     package = importlib.import_module("agents.benchmarks")
-    found: list[Benchmark] = [
+    benchmarks: list[Benchmark] = [
         importlib.import_module(f"{package.__name__}.{info.name}").benchmark
         for info in pkgutil.iter_modules(package.__path__)
     ]
-    return {b.id: b for b in sorted(found, key=lambda b: b.id)}
+    return {b.id: b for b in sorted(benchmarks, key=lambda b: b.id)}

@@ -107,8 +107,8 @@ def _name(name: str) -> str:
 def _assignments(variables: Mapping[str, str]) -> str:
     if any("\n" in value for value in variables.values()):
         raise ValueError("The value of an argument is one line.")
-    given = [f"{name}={quote(value)}" for name, value in variables.items()]
-    return f"  export {' '.join(['PATH', 'LC_ALL', 'TERM', *given])}"
+    settings = [f"{name}={quote(value)}" for name, value in variables.items()]
+    return f"  export {' '.join(['PATH', 'LC_ALL', 'TERM', *settings])}"
 
 
 def _call(probe: Probe) -> str:

@@ -24,7 +24,7 @@ Connection = TypeVar("Connection", bound=Closable)
 
 
 @dataclass(slots=True)
-class _Kept(Generic[Connection]):
+class _Entry(Generic[Connection]):
     """One machine's connection. users: who holds it or waits for it. used: somebody has had it."""
 
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -50,70 +50,70 @@ class Connections(Generic[Spec, Connection]):
 
     open: Callable[[Spec], AbstractAsyncContextManager[Connection]]
     idle_s: float = 0.0
-    _kept: dict[Spec, _Kept[Connection]] = field(default_factory=dict)
+    _entries: dict[Spec, _Entry[Connection]] = field(default_factory=dict)
 
     @asynccontextmanager
     async def lease(self, spec: Spec) -> AsyncIterator[Lease[Connection]]:
         """The machine's connection, for one channel at a time. Raises what `open` raises; one machine
         that does not answer delays nobody who wants another."""
-        async with self._held(spec) as kept, kept.channels:
-            yield await self._leased(spec, kept)
+        async with self._held(spec) as entry, entry.channels:
+            yield await self._leased(spec, entry)
 
     async def reach(self, spec: Spec) -> None:
         """Opens the machine's connection if there is none, for whoever leases it within `idle_s`. Raises
         what `open` raises."""
-        async with self._held(spec) as kept:
-            await self._ready(spec, kept)
+        async with self._held(spec) as entry:
+            await self._ready(spec, entry)
 
     @asynccontextmanager
-    async def _held(self, spec: Spec) -> AsyncIterator[_Kept[Connection]]:
-        kept = self._kept.setdefault(spec, _Kept())
-        kept.users += 1
-        if kept.closing:
-            kept.closing.cancel()
-            kept.closing = None
+    async def _held(self, spec: Spec) -> AsyncIterator[_Entry[Connection]]:
+        entry = self._entries.setdefault(spec, _Entry())
+        entry.users += 1
+        if entry.closing:
+            entry.closing.cancel()
+            entry.closing = None
         try:
-            yield kept
+            yield entry
         finally:
-            kept.users -= 1
-            if not kept.users:
-                await self._rest(spec, kept)
+            entry.users -= 1
+            if not entry.users:
+                await self._rest(spec, entry)
 
     async def renew(self, spec: Spec, lease: Lease[Connection]) -> None:
         """Gives the lease a new connection; whoever else held the old one loses it."""
-        kept = self._kept[spec]
-        if kept.connection is lease.connection:
-            await _close(kept)
-        fresh = await self._leased(spec, kept)
+        entry = self._entries[spec]
+        if entry.connection is lease.connection:
+            await _close(entry)
+        fresh = await self._leased(spec, entry)
         lease.connection, lease.reused = fresh.connection, fresh.reused
 
-    async def _leased(self, spec: Spec, kept: _Kept[Connection]) -> Lease[Connection]:
-        connection = await self._ready(spec, kept)
-        reused, kept.used = kept.used, True
+    async def _leased(self, spec: Spec, entry: _Entry[Connection]) -> Lease[Connection]:
+        connection = await self._ready(spec, entry)
+        reused, entry.used = entry.used, True
         return Lease(connection, reused)
 
-    async def _ready(self, spec: Spec, kept: _Kept[Connection]) -> Connection:
-        async with kept.opening:
-            if kept.connection is not None and not kept.connection.is_closed():
-                return kept.connection
-            await _close(kept)
+    async def _ready(self, spec: Spec, entry: _Entry[Connection]) -> Connection:
+        async with entry.opening:
+            if entry.connection is not None and not entry.connection.is_closed():
+                return entry.connection
+            await _close(entry)
             stack = AsyncExitStack()
-            kept.connection = await stack.enter_async_context(self.open(spec))
-            kept.stack, kept.used = stack, False
-            return kept.connection
+            entry.connection = await stack.enter_async_context(self.open(spec))
+            entry.stack, entry.used = stack, False
+            return entry.connection
 
-    async def _rest(self, spec: Spec, kept: _Kept[Connection]) -> None:
-        if not self.idle_s or kept.connection is None or kept.connection.is_closed():
-            self._kept.pop(spec, None)
-            await _close(kept)
+    async def _rest(self, spec: Spec, entry: _Entry[Connection]) -> None:
+        if not self.idle_s or entry.connection is None or entry.connection.is_closed():
+            self._entries.pop(spec, None)
+            await _close(entry)
             return
         loop = asyncio.get_running_loop()
-        kept.closing = loop.call_later(self.idle_s, self._close_idle, spec, kept)
+        entry.closing = loop.call_later(self.idle_s, self._close_idle, spec, entry)
 
-    def _close_idle(self, spec: Spec, kept: _Kept[Connection]) -> None:
-        if not kept.users and self._kept.get(spec) is kept:
-            del self._kept[spec]
-            closing = asyncio.ensure_future(_close(kept))
+    def _close_idle(self, spec: Spec, entry: _Entry[Connection]) -> None:
+        if not entry.users and self._entries.get(spec) is entry:
+            del self._entries[spec]
+            closing = asyncio.ensure_future(_close(entry))
             _ending.add(closing)
             closing.add_done_callback(_ending.discard)
 
@@ -121,7 +121,7 @@ class Connections(Generic[Spec, Connection]):
 _ending: set[asyncio.Future[None]] = set()  # the event loop holds tasks weakly
 
 
-async def _close(kept: _Kept[Connection]) -> None:
-    stack, kept.stack, kept.connection = kept.stack, None, None
+async def _close(entry: _Entry[Connection]) -> None:
+    stack, entry.stack, entry.connection = entry.stack, None, None
     if stack is not None:
         await stack.aclose()

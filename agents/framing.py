@@ -232,24 +232,24 @@ class FrameReader:
     def _flush_header(self) -> list[Event]:
         if self._header is None:
             return []
-        said, self._header = self._header, None
-        return [_header(self._nonce or "", said)]
+        fields, self._header = self._header, None
+        return [_header(self._nonce or "", fields)]
 
     def _cut(self) -> list[Event]:
         return self._finish(None) if self._open else []
 
-    def _finish(self, said: dict[str, str] | None) -> list[Event]:
+    def _finish(self, fields: dict[str, str] | None) -> list[Event]:
         assert self._open
         frame, self._open = self._open, None
         if frame.bare and any(line.strip() for _, line in frame.bare):
             self.saw_bare_lines = True
-            if said is not None and not frame.stdout and not frame.stderr:
+            if fields is not None and not frame.stdout and not frame.stderr:
                 frame.stdout = [line for _, line in frame.bare]
                 frame.first_line = frame.bare[0][0]
             else:
                 for number, line in frame.bare:
                     self._hear(number, line)
-        return [_frame(frame, said)]
+        return [_frame(frame, fields)]
 
 
 def read_bundle(raw: bytes, *, nonce: str | None = None) -> Bundle:
@@ -307,28 +307,28 @@ def _integer(text: str | None) -> int | None:
     return int(text) if text and re.fullmatch(r"-?[0-9]{1,12}", text) else None
 
 
-def _header(nonce: str, said: dict[str, str]) -> Header:
+def _header(nonce: str, fields: dict[str, str]) -> Header:
     names = ("schema", "role", "time", "uid", "sudo", "session", "folder")
     return Header(
         nonce=nonce,
-        script_sha256=said.get("script", ""),
-        ran_sha256=said.get("ran", ""),
-        redacted=said.get("redacted") == "yes",
-        process_group=_integer(said.get("group")),
-        **{name: said.get(name, "") for name in names},
+        script_sha256=fields.get("script", ""),
+        ran_sha256=fields.get("ran", ""),
+        redacted=fields.get("redacted") == "yes",
+        process_group=_integer(fields.get("group")),
+        **{name: fields.get(name, "") for name in names},
     )
 
 
-def _frame(frame: _Open, said: dict[str, str] | None) -> Frame:
+def _frame(frame: _Open, fields: dict[str, str] | None) -> Frame:
     stdout, stderr = b"\n".join(frame.stdout), b"\n".join(frame.stderr)
-    says = said or {}
+    says = fields or {}
     alternative = _integer(says.get("alternative"))
     output = Output(
         clean(stdout),
         clean(stderr),
         exit_code=_integer(says.get("exit")),
         alternative=-1 if alternative is None else alternative,
-        truncated=said is None or frame.overlong or says.get("truncated") == "yes",
+        truncated=fields is None or frame.overlong or says.get("truncated") == "yes",
         timed_out=says.get("timed_out") == "yes",
     )
     return Frame(
@@ -339,5 +339,5 @@ def _frame(frame: _Open, said: dict[str, str] | None) -> Frame:
         _integer(says.get("ms")),
         frame.first_line or frame.line,
         frame.stderr_first_line or frame.line,
-        cut=said is None,
+        cut=fields is None,
     )

@@ -61,8 +61,8 @@ def pinned_in(known_hosts: str, host: str, port: int = DEFAULT_PORT) -> tuple[Ho
     number = port if port != DEFAULT_PORT else None
     keys, _, bad, *_ = asyncssh.import_known_hosts(readable).match(host, "", number)
     revoked = {_host_key(key).line for key in bad}
-    found = {pin.line: pin for pin in map(_host_key, keys)}
-    return tuple(pin for line, pin in found.items() if line not in revoked)
+    by_line = {pin.line: pin for pin in map(_host_key, keys)}
+    return tuple(pin for line, pin in by_line.items() if line not in revoked)
 
 
 def _is_entry(line: str) -> bool:

@@ -33,13 +33,13 @@ def interpreter_of(text: str) -> Interpreter:
     """Raises ValueError for a container that has no safe form."""
     if not text.startswith(("docker:", "podman:")):
         return Interpreter(text)
-    found = _CONTAINER.fullmatch(text)
-    if not found:
+    match = _CONTAINER.fullmatch(text)
+    if not match:
         raise ValueError(
             "A Python in a container is written docker:NAME:/path/to/python3 (or podman:…), with the "
             "container's name as `docker ps` prints it."
         )
-    return Interpreter(found["path"], found["engine"], found["name"])
+    return Interpreter(match["path"], match["engine"], match["name"])
 
 
 def chosen_of(values: Iterable[str]) -> str:
@@ -47,13 +47,13 @@ def chosen_of(values: Iterable[str]) -> str:
 
     One on the machine before one in a container, and any before a torch without CUDA.
     """
-    found = [match for value in values if (match := _FOUND.fullmatch(value)) and _known(match["python"])]
-    best = min(reversed(found), key=_rank, default=None)
+    pythons = [match for value in values if (match := _FOUND.fullmatch(value)) and _known(match["python"])]
+    best = min(reversed(pythons), key=_rank, default=None)
     return best["python"] if best else ""
 
 
-def _rank(found: re.Match[str]) -> tuple[bool, bool]:
-    return found["version"].endswith("+cpu"), ":" in found["python"]
+def _rank(python: re.Match[str]) -> tuple[bool, bool]:
+    return python["version"].endswith("+cpu"), ":" in python["python"]
 
 
 def _known(text: str) -> bool:

@@ -71,9 +71,9 @@ class Reader:
         holds = any(pattern.search(line.forms[0]) for pattern in anywhere)
         if not opens and not holds:
             return []
-        found = set(_opened_by(line) if opens else ())
-        found |= {r.id for r in all_readers() if holds and r.floating and r._holds(line)}
-        return [r for r in all_readers() if r.id in found and r.id not in without]
+        ids = set(_opened_by(line) if opens else ())
+        ids |= {r.id for r in all_readers() if holds and r.floating and r._holds(line)}
+        return [r for r in all_readers() if r.id in ids and r.id not in without]
 
 
 def _opened_by(line: Line) -> Iterator[str]:
@@ -85,9 +85,9 @@ def _opened_by(line: Line) -> Iterator[str]:
 @cache
 def all_readers() -> tuple[Reader, ...]:
     """Every probe and benchmark, best score first."""
-    found = [_reader(p.id, p.role, partial(parse_safely, p), p.signature) for p in all_probes().values()]
-    found += [_reader(b.id, None, partial(parse_safely, b), b.signature) for b in all_benchmarks().values()]
-    return tuple(sorted(found, key=lambda reader: (-reader.score, reader.id)))
+    readers = [_reader(p.id, p.role, partial(parse_safely, p), p.signature) for p in all_probes().values()]
+    readers += [_reader(b.id, None, partial(parse_safely, b), b.signature) for b in all_benchmarks().values()]
+    return tuple(sorted(readers, key=lambda reader: (-reader.score, reader.id)))
 
 
 def _reader(reader_id: str, role: View | None, parse: Callable[[Output], Readings], signature: Signature) -> Reader:

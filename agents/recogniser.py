@@ -67,10 +67,10 @@ class _Recogniser:
     def run(self) -> Recognition:
         position = 0
         while position < len(self.lines):
-            found = self._place_typed(position) or self._place_started(position)
-            found += self._between(found)
-            self.parts += found
-            position = max([position, *(part.last - 1 for part in found)]) + 1
+            parts = self._place_typed(position) or self._place_started(position)
+            parts += self._between(parts)
+            self.parts += parts
+            position = max([position, *(part.last - 1 for part in parts)]) + 1
         if named := by_name(self.hint):
             self._place_whole(named)
         return Recognition(tuple(self.parts), tuple(self._unrecognised()))
@@ -84,21 +84,21 @@ class _Recogniser:
         if not readers:
             return []
         self.placed.add(position)
-        found = [c for c in (self._typed(r, position, readers) for r in readers) if c]
-        return [self._part(c) for c in self._of_one_role(self._without_the_others(found))]
+        candidates = [c for c in (self._typed(r, position, readers) for r in readers) if c]
+        return [self._part(c) for c in self._of_one_role(self._without_the_others(candidates))]
 
-    def _between(self, found: list[Part]) -> list[Part]:
+    def _between(self, parts: list[Part]) -> list[Part]:
         """What other readers get out of lines that stand among these parts' own."""
-        taken = {part.reader for part in found}
+        taken = {part.reader for part in parts}
         more = [
             _Candidate(reader, part.first - 1, part.last, reader.score)
-            for part in found
+            for part in parts
             for reader in map(by_id, by_id(part.reader).between)
             if reader.id not in taken
         ]
-        told = {fact for part in found for fact in _known(part.readings)}
-        parts = [self._part(c) for c in more if self._confirmed(c, typed=False)]
-        return [part for part in parts if part.readings is None or _known(part.readings) - told]
+        facts = {fact for part in parts for fact in _known(part.readings)}
+        extra = [self._part(c) for c in more if self._confirmed(c, typed=False)]
+        return [part for part in extra if part.readings is None or _known(part.readings) - facts]
 
     def _typed(self, reader: Reader, position: int, rivals: list[Reader]) -> _Candidate | None:
         last = self._end_of_typed(reader, position + 1, rivals)
@@ -153,8 +153,8 @@ class _Recogniser:
         candidates = self._without_the_others(candidates)
         candidates.sort(key=self._preference, reverse=True)
         for candidate in candidates:
-            if found := self._confirmed(candidate, typed=False):
-                return [self._part(self._doubted(found, candidates))]
+            if winner := self._confirmed(candidate, typed=False):
+                return [self._part(self._doubted(winner, candidates))]
         silent = next((c for c in candidates if self._is_silent(c)), None)
         return [self._part(replace(silent, confidence=_SILENT))] if silent else []
 
@@ -189,9 +189,9 @@ class _Recogniser:
         return not reader.any_machine
 
     def _without_the_others(self, candidates: list[_Candidate]) -> list[_Candidate]:
-        kept = [c for c in candidates if not self._is_the_others(c)]
-        self.failed_until |= {c.reader.id: c.last for c in candidates if c not in kept}
-        return kept
+        own = [c for c in candidates if not self._is_the_others(c)]
+        self.failed_until |= {c.reader.id: c.last for c in candidates if c not in own}
+        return own
 
     def _is_the_others(self, candidate: _Candidate) -> bool:
         """Nobody said whose output it is, any machine could have printed it, and its words, or its prompt
@@ -254,28 +254,28 @@ class _Recogniser:
         own = role_of_text(self._head(candidate))
         return own or self.owners[candidate.first].role or View.GUEST
 
-    def _doubted(self, found: _Candidate, rivals: list[_Candidate]) -> _Candidate:
+    def _doubted(self, candidate: _Candidate, rivals: list[_Candidate]) -> _Candidate:
         """Less sure when another reader would take the same lines and nothing but habit chose."""
-        same = [c for c in rivals if (c.last, c.confidence) == (found.last, found.confidence)]
-        twins = [c for c in same if c.reader.id != found.reader.id]
-        if self._is_hinted(found.reader, found.first) or not twins:
-            return found
-        if any(c.reader.role is found.reader.role and self._confirmed(c, False) for c in twins):
-            return replace(found, confidence=min(found.confidence, _AMBIGUOUS))
-        return self._role_doubted(found)
+        same = [c for c in rivals if (c.last, c.confidence) == (candidate.last, candidate.confidence)]
+        twins = [c for c in same if c.reader.id != candidate.reader.id]
+        if self._is_hinted(candidate.reader, candidate.first) or not twins:
+            return candidate
+        if any(c.reader.role is candidate.reader.role and self._confirmed(c, False) for c in twins):
+            return replace(candidate, confidence=min(candidate.confidence, _AMBIGUOUS))
+        return self._role_doubted(candidate)
 
-    def _role_doubted(self, found: _Candidate) -> _Candidate:
-        if self.role or role_of_text(self._head(found)) or self.owners[found.first].role:
-            return found
-        return replace(found, confidence=round(found.confidence * _ROLE_GUESSED, 2))
+    def _role_doubted(self, candidate: _Candidate) -> _Candidate:
+        if self.role or role_of_text(self._head(candidate)) or self.owners[candidate.first].role:
+            return candidate
+        return replace(candidate, confidence=round(candidate.confidence * _ROLE_GUESSED, 2))
 
-    def _of_one_role(self, found: list[_Candidate]) -> list[_Candidate]:
+    def _of_one_role(self, candidates: list[_Candidate]) -> list[_Candidate]:
         """Guest and host readers answer to the same commands: those of one role are kept."""
-        roles = {c.reader.role for c in found if c.reader.role}
+        roles = {c.reader.role for c in candidates if c.reader.role}
         if len(roles) < 2:
-            return found
-        wanted = self._role(max(found, key=lambda c: c.last - c.first))
-        return [self._role_doubted(c) for c in found if c.reader.role in {None, wanted}]
+            return candidates
+        wanted = self._role(max(candidates, key=lambda c: c.last - c.first))
+        return [self._role_doubted(c) for c in candidates if c.reader.role in {None, wanted}]
 
     def _confirmed(self, candidate: _Candidate, typed: bool) -> _Candidate | None:
         """The candidate if its parser gets a known value; after a typed command, a definite no too."""
@@ -299,9 +299,9 @@ class _Recogniser:
         if any(part.reader == reader.id for part in self.parts):
             return
         candidate = _Candidate(reader, 0, self._trimmed(0, len(self.lines)), reader.score)
-        if found := self._confirmed(candidate, typed=True):
-            self.parts = [p for p in self.parts if p.confidence > found.confidence]
-            self.parts.append(self._part(found))
+        if whole := self._confirmed(candidate, typed=True):
+            self.parts = [p for p in self.parts if p.confidence > whole.confidence]
+            self.parts.append(self._part(whole))
             self.parts.sort(key=lambda part: part.first)
 
     def _part(self, candidate: _Candidate) -> Part:
@@ -325,8 +325,8 @@ class _Recogniser:
     def _is_unsure(self, candidate: _Candidate) -> bool:
         if not candidate.reader.any_machine or self.role:
             return False
-        said = role_of_text(self._head(candidate)) or self.owners[candidate.first].role
-        return said is not candidate.reader.role
+        owner = role_of_text(self._head(candidate)) or self.owners[candidate.first].role
+        return owner is not candidate.reader.role
 
     def _is_cut(self, candidate: _Candidate) -> bool:
         beside = (range(candidate.first - 1, -1, -1), range(candidate.last, len(self.lines)))

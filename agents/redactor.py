@@ -60,8 +60,8 @@ def clue(pattern: str, *needles: str) -> Clue:
 
 def spans(clues: Iterable[Clue], text: str, group: str) -> Iterator[Span]:
     """The spans of the named group in every match of every clue, where it took part."""
-    for one in clues:
-        for match in one.matches(text):
+    for clue in clues:
+        for match in clue.matches(text):
             if match[group]:
                 yield match.span(group)
 

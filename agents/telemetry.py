@@ -22,13 +22,13 @@ def with_telemetry(parse: Callable[[Output], Readings], schema: str) -> Callable
 
 
 def reading(output: Output, schema: str) -> Reading[tuple[GpuTelemetry, ...]]:
-    said = payload_lines.read(output.stdout, schema)
-    gpus, lines = telemetry_lines.parse(said)
+    payload = payload_lines.read(output.stdout, schema)
+    gpus, lines = telemetry_lines.parse(payload)
     if gpus:
-        shown = (*lines[:2], *lines[-1:]) if len(lines) > 3 else lines
-        cut = () if said.ended else (f"the end: {said.why_cut(timed_out=output.timed_out)}",)
-        return TELEMETRY.known(gpus, lines=shown, missing=cut)
-    why = next((note for note in said.notes if note.startswith(_NOTE)), "")
+        ends = (*lines[:2], *lines[-1:]) if len(lines) > 3 else lines
+        cut = () if payload.ended else (f"the end: {payload.why_cut(timed_out=output.timed_out)}",)
+        return TELEMETRY.known(gpus, lines=ends, missing=cut)
+    why = next((note for note in payload.notes if note.startswith(_NOTE)), "")
     if why:
         return TELEMETRY.unsupported(why)
     return TELEMETRY.not_run("the program looked at no GPU")

@@ -18,18 +18,18 @@ from agents.telemetry import with_telemetry
 def parse(output: Output) -> Readings:
     if output.tool_missing:
         return (ALLREDUCE.unsupported("python3 was not found on the machine"),)
-    found = allreduce_lines.parse(output.stdout)
-    said = found.said
-    if found.played:
-        return (ALLREDUCE.not_run(f"no GPU was measured: {found.played}"),)
-    if found.arms:
-        cut = () if said.ended else (f"the end: {said.why_cut(timed_out=output.timed_out)}",)
-        return tuple(_reading(arm, cut) for arm in found.arms)
-    if said.error:
-        return (ALLREDUCE.unsupported(said.error),)
-    if found.verdict == "unusable":
-        return (ALLREDUCE.unsupported(found.why),)
-    return (ALLREDUCE.unreadable(_nothing(found, output)),)
+    report = allreduce_lines.parse(output.stdout)
+    payload = report.payload
+    if report.played:
+        return (ALLREDUCE.not_run(f"no GPU was measured: {report.played}"),)
+    if report.arms:
+        cut = () if payload.ended else (f"the end: {payload.why_cut(timed_out=output.timed_out)}",)
+        return tuple(_reading(arm, cut) for arm in report.arms)
+    if payload.error:
+        return (ALLREDUCE.unsupported(payload.error),)
+    if report.verdict == "unusable":
+        return (ALLREDUCE.unsupported(report.why),)
+    return (ALLREDUCE.unreadable(_nothing(report, output)),)
 
 
 def _reading(arm: Arm, cut: tuple[str, ...]) -> Reading[AllReduceResult]:
@@ -42,9 +42,9 @@ def _reading(arm: Arm, cut: tuple[str, ...]) -> Reading[AllReduceResult]:
     return ALLREDUCE.known(arm.result, lines=arm.lines, missing=(*unfinished, *cut))
 
 
-def _nothing(found: AllReduceLines, output: Output) -> str:
-    if found.said.lost or found.said.stopped:
-        return f"nothing could be measured: {'; '.join([*found.said.lost, found.said.stopped])}"[:400]
+def _nothing(report: AllReduceLines, output: Output) -> str:
+    if report.payload.lost or report.payload.stopped:
+        return f"nothing could be measured: {'; '.join([*report.payload.lost, report.payload.stopped])}"[:400]
     lines = (*output.lines, *output.stderr.splitlines())
     first = next((line for line in lines if line.strip()), "")
     return f"no measurement in the output: {first[:120]}"

@@ -17,17 +17,17 @@ from agents.telemetry import with_telemetry
 def parse(output: Output) -> Readings:
     if output.tool_missing:
         return (CONTENTION.unsupported("python3 was not found on the machine"),)
-    result, said = contention_lines.parse(output.stdout)
+    result, payload = contention_lines.parse(output.stdout)
     lines = tuple(row.line for row in result.rows)
     if result.environment.get("device") == "cpu":
         return (CONTENTION.not_run("no GPU was measured: the CPU's memory, to try the program"),)
     if result.rows:
-        cut = () if said.ended else (f"the end: {said.why_cut(timed_out=output.timed_out)}",)
-        return (CONTENTION.known(result, lines=lines, missing=(*said.lost, *cut)),)
-    if said.error:
-        return (CONTENTION.unsupported(said.error),)
-    if said.lost:
-        why = "; ".join(said.lost)[:400]
+        cut = () if payload.ended else (f"the end: {payload.why_cut(timed_out=output.timed_out)}",)
+        return (CONTENTION.known(result, lines=lines, missing=(*payload.lost, *cut)),)
+    if payload.error:
+        return (CONTENTION.unsupported(payload.error),)
+    if payload.lost:
+        why = "; ".join(payload.lost)[:400]
         return (CONTENTION.unreadable(f"nothing could be measured: {why}"),)
     first = next((line for line in (*output.lines, *output.stderr.splitlines()) if line), "")
     return (CONTENTION.unreadable(f"no measurement in the output: {first[:120]}"),)

@@ -17,21 +17,21 @@ from agents.telemetry import with_telemetry
 def parse(output: Output) -> Readings:
     if output.tool_missing:
         return (COPY.unsupported("python3 was not found on the machine"),)
-    found = copy_lines.parse(output.stdout)
-    if found.result.rows:
-        end = () if found.ended else (f"the end: {_why_cut(found, output)}",)
-        return (COPY.known(found.result, lines=found.lines, missing=(*found.lost, *end)),)
-    if found.error:
-        return (COPY.unsupported(found.error),)
-    if found.lost:
-        return (COPY.unreadable(f"nothing could be measured: {'; '.join(found.lost)}"),)
+    report = copy_lines.parse(output.stdout)
+    if report.result.rows:
+        end = () if report.ended else (f"the end: {_why_cut(report, output)}",)
+        return (COPY.known(report.result, lines=report.lines, missing=(*report.lost, *end)),)
+    if report.error:
+        return (COPY.unsupported(report.error),)
+    if report.lost:
+        return (COPY.unreadable(f"nothing could be measured: {'; '.join(report.lost)}"),)
     first = next((line for line in (*output.lines, *output.stderr.splitlines()) if line.strip()), "")
     return (COPY.unreadable(f"no measurement in the output: {first[:120]}"),)
 
 
-def _why_cut(found: copy_lines.CopyLines, output: Output) -> str:
-    if found.stopped or found.error:
-        return found.stopped or found.error
+def _why_cut(report: copy_lines.CopyLines, output: Output) -> str:
+    if report.stopped or report.error:
+        return report.stopped or report.error
     return "it ran out of time" if output.timed_out else "the output stops before it"
 
 

@@ -18,28 +18,28 @@ from agents.telemetry import with_telemetry
 def parse(output: Output) -> Readings:
     if output.tool_missing:
         return (DELIVERY.unsupported("python3 was not found on the machine"),)
-    found = delivery_lines.parse(output.stdout)
-    said = found.said
-    if found.played:
-        return (DELIVERY.not_run(f"no GPU was checked: {found.played}", lines=found.lines),)
-    if found.pairs:
-        cut = () if said.ended else (f"the end: {said.why_cut(timed_out=output.timed_out)}",)
-        missing = (*found.missing, *cut)
-        result = DeliveryResult(found.pairs, said.environment)
-        return (DELIVERY.known(result, lines=found.lines, missing=missing),)
-    if said.error:
-        return (DELIVERY.unsupported(said.error),)
-    if found.missing:
-        return (_nothing(found),)
+    report = delivery_lines.parse(output.stdout)
+    payload = report.payload
+    if report.played:
+        return (DELIVERY.not_run(f"no GPU was checked: {report.played}", lines=report.lines),)
+    if report.pairs:
+        cut = () if payload.ended else (f"the end: {payload.why_cut(timed_out=output.timed_out)}",)
+        missing = (*report.missing, *cut)
+        result = DeliveryResult(report.pairs, payload.environment)
+        return (DELIVERY.known(result, lines=report.lines, missing=missing),)
+    if payload.error:
+        return (DELIVERY.unsupported(payload.error),)
+    if report.missing:
+        return (_nothing(report),)
     first = next((line for line in (*output.lines, *output.stderr.splitlines()) if line.strip()), "")
     return (DELIVERY.unreadable(f"no check in the output: {first[:120]}"),)
 
 
-def _nothing(found: DeliveryLines) -> Reading[DeliveryResult]:
-    why = f"no pair could be checked: {'; '.join(found.missing)}"[:400]
-    if found.checks and all(check.verdict == "unusable" for check in found.checks):
-        return DELIVERY.unsupported(why, lines=found.lines)
-    return DELIVERY.unreadable(why, lines=found.lines)
+def _nothing(report: DeliveryLines) -> Reading[DeliveryResult]:
+    why = f"no pair could be checked: {'; '.join(report.missing)}"[:400]
+    if report.checks and all(check.verdict == "unusable" for check in report.checks):
+        return DELIVERY.unsupported(why, lines=report.lines)
+    return DELIVERY.unreadable(why, lines=report.lines)
 
 
 benchmark = Benchmark(

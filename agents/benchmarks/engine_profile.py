@@ -19,22 +19,22 @@ _FACTS = (PROFILE, KERNEL_TIMES)
 def parse(output: Output) -> Readings:
     if output.tool_missing:
         return tuple(fact.unsupported("python3 was not found on the machine") for fact in _FACTS)
-    found = profile_lines.parse(output.stdout)
-    if found.trace is None:
-        said = found.said
-        why = said.error or "; ".join(said.lost) or said.stopped
+    report = profile_lines.parse(output.stdout)
+    if report.trace is None:
+        payload = report.payload
+        why = payload.error or "; ".join(payload.lost) or payload.stopped
         if why:
             return tuple(fact.not_run(why) for fact in _FACTS)
         return tuple(fact.unreadable("no kernel in the output") for fact in _FACTS)
-    return tuple(_with_circumstances(reading, found, output) for reading in readings_of(found.trace))
+    return tuple(_with_circumstances(reading, report, output) for reading in readings_of(report.trace))
 
 
-def _with_circumstances(reading: Reading[Any], found: ProfileLines, output: Output) -> Reading[Any]:
-    said = found.said
-    at = said.environment.get("concurrency")
-    how = [reading.detail, f"at {at} at once" if at else "", *said.notes]
-    end = () if said.ended else (f"the end: {said.why_cut(timed_out=output.timed_out)}",)
-    missing = (*said.lost, *end) if reading.kind is ReadingKind.KNOWN else ()
+def _with_circumstances(reading: Reading[Any], report: ProfileLines, output: Output) -> Reading[Any]:
+    payload = report.payload
+    at = payload.environment.get("concurrency")
+    how = [reading.detail, f"at {at} at once" if at else "", *payload.notes]
+    end = () if payload.ended else (f"the end: {payload.why_cut(timed_out=output.timed_out)}",)
+    missing = (*payload.lost, *end) if reading.kind is ReadingKind.KNOWN else ()
     return replace(reading, detail="; ".join(filter(None, how)), missing=(*reading.missing, *missing))
 
 

@@ -18,9 +18,9 @@ from agents.telemetry import with_telemetry
 
 
 def parse(output: Output) -> Readings:
-    found = kernel_lines.launch(output.stdout)
-    result = LaunchResult(found.rows, found.environment)
-    return (reading(LAUNCH, result, found, output),)
+    report = kernel_lines.launch(output.stdout)
+    result = LaunchResult(report.rows, report.environment)
+    return (reading(LAUNCH, result, report, output),)
 
 
 _NUMBER = "[0-9]{1,6}|"

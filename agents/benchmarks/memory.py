@@ -16,9 +16,9 @@ from agents.telemetry import with_telemetry
 
 
 def parse(output: Output) -> Readings:
-    found = kernel_lines.memory(output.stdout)
-    result = MemoryResult(found.rows, found.environment)
-    return (reading(MEMORY, result, found, output),)
+    report = kernel_lines.memory(output.stdout)
+    result = MemoryResult(report.rows, report.environment)
+    return (reading(MEMORY, result, report, output),)
 
 
 benchmark = Benchmark(

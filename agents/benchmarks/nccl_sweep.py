@@ -17,22 +17,22 @@ from agents.telemetry import with_telemetry
 def parse(output: Output) -> Readings:
     if output.tool_missing:
         return (NCCL_SWEEP.unsupported("python3 was not found on the machine"),)
-    found = nccl_sweep_lines.parse(output.stdout)
-    said = found.said
-    if found.played:
-        return (NCCL_SWEEP.not_run(f"no GPU was measured: {found.played}"),)
-    if found.unusable or said.error:
-        return (NCCL_SWEEP.unsupported((found.unusable or said.error)[:400]),)
-    if found.result:
-        cut = () if said.ended else (f"the end: {said.why_cut(timed_out=output.timed_out)}",)
-        return (NCCL_SWEEP.known(found.result, lines=found.lines, missing=(*said.lost, *cut)),)
-    return (NCCL_SWEEP.unreadable(_nothing(found, output)),)
+    report = nccl_sweep_lines.parse(output.stdout)
+    payload = report.payload
+    if report.played:
+        return (NCCL_SWEEP.not_run(f"no GPU was measured: {report.played}"),)
+    if report.unusable or payload.error:
+        return (NCCL_SWEEP.unsupported((report.unusable or payload.error)[:400]),)
+    if report.result:
+        cut = () if payload.ended else (f"the end: {payload.why_cut(timed_out=output.timed_out)}",)
+        return (NCCL_SWEEP.known(report.result, lines=report.lines, missing=(*payload.lost, *cut)),)
+    return (NCCL_SWEEP.unreadable(_nothing(report, output)),)
 
 
-def _nothing(found: SweepLines, output: Output) -> str:
-    said = found.said
-    if said.rows or said.lost or said.stopped:
-        why = "; ".join(filter(None, [*said.lost, said.why_cut(timed_out=output.timed_out)]))
+def _nothing(report: SweepLines, output: Output) -> str:
+    payload = report.payload
+    if payload.rows or payload.lost or payload.stopped:
+        why = "; ".join(filter(None, [*payload.lost, payload.why_cut(timed_out=output.timed_out)]))
         return f"no whole block: {why}"[:400]
     lines = (*output.lines, *output.stderr.splitlines())
     first = next((line for line in lines if line.strip()), "")

@@ -18,24 +18,24 @@ from agents.probe import Output, Readings, Signature
 
 
 def parse(output: Output) -> Readings:
-    found = nsys.parse(output.stdout)
-    if found is None:
+    report = nsys.parse(output.stdout)
+    if report is None:
         facts = (PROFILE, KERNEL_TIMES)
         if output.tool_missing:
             return tuple(fact.unsupported("nsys is not installed") for fact in facts)
         return tuple(fact.unreadable("no row of a report over GPU kernels") for fact in facts)
-    times = KERNEL_TIMES.known(found.times, lines=_ends(found.lines))
-    return (_profile(found), times)
+    times = KERNEL_TIMES.known(report.times, lines=_ends(report.lines))
+    return (_profile(report), times)
 
 
-def _profile(found: Report) -> Reading[Profile]:
-    if found.steps is None:
+def _profile(report: Report) -> Reading[Profile]:
+    if report.steps is None:
         why = "a sum over kernels tells neither steps nor gaps: `nsys stats -r cuda_gpu_trace` does"
-        return PROFILE.not_run(why, lines=_ends(found.lines))
-    if found.steps.profile is None:
-        return PROFILE.not_run(found.steps.why, lines=_ends(found.lines))
-    how = f"{found.steps.how}, on {found.device or 'the GPU'}, one of {found.devices}"
-    return replace(PROFILE.known(found.steps.profile, lines=_ends(found.lines)), detail=how)
+        return PROFILE.not_run(why, lines=_ends(report.lines))
+    if report.steps.profile is None:
+        return PROFILE.not_run(report.steps.why, lines=_ends(report.lines))
+    how = f"{report.steps.how}, on {report.device or 'the GPU'}, one of {report.devices}"
+    return replace(PROFILE.known(report.steps.profile, lines=_ends(report.lines)), detail=how)
 
 
 def _ends(lines: tuple[int, ...]) -> tuple[int, ...]:

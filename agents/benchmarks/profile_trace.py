@@ -17,31 +17,31 @@ from agents.probe import Output, Readings, Signature
 
 
 def parse(output: Output) -> Readings:
-    found = torch_trace.parse(output.stdout)
-    if found is None:
+    trace = torch_trace.parse(output.stdout)
+    if trace is None:
         why = "no whole trace: the file is cut, or it is none"
         return (PROFILE.unreadable(why), KERNEL_TIMES.unreadable(why))
-    return readings_of(found)
+    return readings_of(trace)
 
 
-def readings_of(found: Trace) -> Readings:
+def readings_of(trace: Trace) -> Readings:
     """What a recording of one rank gives: its step if it can be told, and its kernels' times."""
-    if not found.devices:
+    if not trace.devices:
         why = "this trace holds no work of a GPU: CUDA activities were not recorded"
         return (PROFILE.not_run(why), KERNEL_TIMES.not_run(why))
-    return (_profile(found), _times(found))
+    return (_profile(trace), _times(trace))
 
 
-def _profile(found: Trace) -> Reading[Profile]:
-    if found.steps.profile is None:
-        return PROFILE.not_run(found.steps.why, lines=(found.line,))
-    rank = "" if found.rank is None else f" of rank {found.rank}"
-    how = f"{found.steps.how}, on GPU {found.device}{rank}"
-    return replace(PROFILE.known(found.steps.profile, lines=(found.line,)), detail=how)
+def _profile(trace: Trace) -> Reading[Profile]:
+    if trace.steps.profile is None:
+        return PROFILE.not_run(trace.steps.why, lines=(trace.line,))
+    rank = "" if trace.rank is None else f" of rank {trace.rank}"
+    how = f"{trace.steps.how}, on GPU {trace.device}{rank}"
+    return replace(PROFILE.known(trace.steps.profile, lines=(trace.line,)), detail=how)
 
 
-def _times(found: Trace) -> Reading[KernelTimes]:
-    return KERNEL_TIMES.known(found.times, lines=(found.line,))
+def _times(trace: Trace) -> Reading[KernelTimes]:
+    return KERNEL_TIMES.known(trace.times, lines=(trace.line,))
 
 
 benchmark = Benchmark(

@@ -16,20 +16,20 @@ _TOKENS = r"[1-9][0-9]{0,5}"
 def parse(output: Output) -> Readings:
     if output.tool_missing:
         return (SERVING.unsupported("python3 was not found on the machine"),)
-    found = serving_lines.parse(output.stdout)
-    said = found.said
-    if not found.rows:
-        why = said.error or "; ".join(said.lost) or said.stopped
+    report = serving_lines.parse(output.stdout)
+    payload = report.payload
+    if not report.rows:
+        why = payload.error or "; ".join(payload.lost) or payload.stopped
         if why:
             return (SERVING.not_run(why),)
         return (SERVING.unreadable("no rung of the ladder in the output"),)
-    end = () if said.ended else (f"the end: {said.why_cut(timed_out=output.timed_out)}",)
-    reading = SERVING.known(found.rows, lines=found.lines, missing=(*found.failures, *said.lost, *end))
-    return (replace(reading, detail=_circumstances(said.environment, said.notes)),)
+    end = () if payload.ended else (f"the end: {payload.why_cut(timed_out=output.timed_out)}",)
+    reading = SERVING.known(report.rows, lines=report.lines, missing=(*report.failures, *payload.lost, *end))
+    return (replace(reading, detail=_circumstances(payload.environment, payload.notes)),)
 
 
 def _circumstances(environment: dict[str, str], notes: list[str]) -> str:
-    shown = [
+    settings = [
         f"{title} {environment[name][:200]}"
         for name, title in (
             ("model", "model"),
@@ -41,8 +41,8 @@ def _circumstances(environment: dict[str, str], notes: list[str]) -> str:
         )
         if environment.get(name)
     ]
-    told = [note for note in notes if not note.startswith("no telemetry:")]
-    return "; ".join(filter(None, [", ".join(shown), *told]))
+    remarks = [note for note in notes if not note.startswith("no telemetry:")]
+    return "; ".join(filter(None, [", ".join(settings), *remarks]))
 
 
 benchmark = Benchmark(

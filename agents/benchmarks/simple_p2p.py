@@ -13,23 +13,23 @@ from agents.probe import Output, Readings, Signature
 
 
 def parse(output: Output) -> Readings:
-    found = simple_p2p.parse(output.stdout)
-    if found is None:
+    report = simple_p2p.parse(output.stdout)
+    if report is None:
         why = "no line of simpleP2P"
         if output.tool_missing:
             return tuple(f.unsupported("the program was not found") for f in (PAIR_MATRICES, DELIVERY))
         return (PAIR_MATRICES.unreadable(why), DELIVERY.unreadable(why))
-    matrices = PAIR_MATRICES.known(found.matrices, lines=found.lines)
-    if found.pair and found.passed is False:
-        a, b = found.pair
+    matrices = PAIR_MATRICES.known(report.matrices, lines=report.lines)
+    if report.pair and report.passed is False:
+        a, b = report.pair
         pairs = {f"{a}->{b}": False, f"{b}->{a}": False}
-        result = DeliveryResult(pairs, {"gpus": ", ".join(found.names)} if found.names else {})
+        result = DeliveryResult(pairs, {"gpus": ", ".join(report.names)} if report.names else {})
         missing = ("which of the two directions is wrong",)
-        return (matrices, DELIVERY.known(result, lines=found.lines[-1:], missing=missing))
-    if found.waived:
+        return (matrices, DELIVERY.known(result, lines=report.lines[-1:], missing=missing))
+    if report.waived:
         return (matrices, DELIVERY.not_run("simpleP2P waived its test: no peer access"))
     why = "simpleP2P checks what is read from a peer, not what is written to one"
-    return (matrices, DELIVERY.not_run(why if found.passed else "it did not come to its check"))
+    return (matrices, DELIVERY.not_run(why if report.passed else "it did not come to its check"))
 
 
 benchmark = Benchmark(

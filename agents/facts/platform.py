@@ -65,8 +65,8 @@ class ModuleConfig:
 
     def value(self, module: str, name: str) -> str | None:
         """The last one wins, as for modprobe; None: not configured."""
-        found = [o.value for o in self.options if (o.module, o.name) == (module, name)]
-        return found[-1] if found else None
+        values = [o.value for o in self.options if (o.module, o.name) == (module, name)]
+        return values[-1] if values else None
 
 
 VIRT_KIND: Fact[str] = Fact("guest.virt_kind", "Virtualisation kind", str)

@@ -37,43 +37,43 @@ class AllReduceLines:
     why: the payload's own, over all arms."""
 
     arms: tuple[Arm, ...]
-    said: PayloadLines
+    payload: PayloadLines
     played: str = ""
     verdict: str = ""
     why: str = ""
 
 
 def parse(text: str) -> AllReduceLines:
-    said = payload_lines.read(text, SCHEMA)
+    payload = payload_lines.read(text, SCHEMA)
     verdict, why = "", ""
-    for _, row in said.rows:
+    for _, row in payload.rows:
         if "verdict" in row:
             verdict, why = text_of(row["verdict"]), text_of(row.get("why", ""))
-    return AllReduceLines(tuple(_arms(said)), said, payload_lines.played(said), verdict, why)
+    return AllReduceLines(tuple(_arms(payload)), payload, payload_lines.played(payload), verdict, why)
 
 
-def _arms(said: PayloadLines) -> Iterator[Arm]:
+def _arms(payload: PayloadLines) -> Iterator[Arm]:
     for name in _ARMS:
-        own = [(line, row) for line, row in said.rows if row.get("arm") == name]
+        own = [(line, row) for line, row in payload.rows if row.get("arm") == name]
         if not own:
             continue
-        rows = tuple(found for line, row in own for found in _row(row, line))
+        rows = tuple(parsed_row for line, row in own for parsed_row in _row(row, line))
         ending = next(((line, row) for line, row in own if "outcome" in row), (0, {}))
-        yield _arm(name, said.environment, rows, ending)
+        yield _arm(name, payload.environment, rows, ending)
 
 
 def _arm(
     name: str, environment: Mapping[str, str], rows: tuple[AllReduceRow, ...], ending: tuple[int, Mapping[str, Any]]
 ) -> Arm:
     line, end = ending
-    said = {key: text_of(end[key]) for key in ("outcome", "transport", "nccl", "settings") if key in end}
-    if isinstance(found := end.get("channels"), dict):  # lines of NCCL's log, over all ranks
-        said["connections"] = ", ".join(f"{via} {text_of(n)}" for via, n in list(found.items())[:8])
-    here = {key: value for key, value in {**environment, "arm": name, **said}.items() if value}
-    p2p = _p2p(name, said.get("transport", ""), said.get("outcome", ""))
+    settings = {key: text_of(end[key]) for key in ("outcome", "transport", "nccl", "settings") if key in end}
+    if isinstance(channels := end.get("channels"), dict):  # lines of NCCL's log, over all ranks
+        settings["connections"] = ", ".join(f"{via} {text_of(n)}" for via, n in list(channels.items())[:8])
+    here = {key: value for key, value in {**environment, "arm": name, **settings}.items() if value}
+    p2p = _p2p(name, settings.get("transport", ""), settings.get("outcome", ""))
     result = AllReduceResult(rows, p2p, Timing.DEVICE, here)
     lines = tuple(row.line for row in rows) + ((line,) if line else ())
-    return Arm(name, result, said.get("outcome", ""), text_of(end.get("why", "")), lines)
+    return Arm(name, result, settings.get("outcome", ""), text_of(end.get("why", "")), lines)
 
 
 def _p2p(arm: str, transport: str, outcome: str) -> bool | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agents.facts.host import BootLoader
-from agents.parsing.said_lines import said_lines
+from agents.parsing.nonblank_lines import nonblank_lines
 
 _FIRMWARE = re.compile(r"^(?:System currently booted with (uefi|legacy bios)|firmware: (uefi|bios))", re.IGNORECASE)
 _NO_VARIABLES = "EFI variables are not supported"
@@ -115,6 +115,6 @@ def _loader(signs: _Signs, entries: dict[str, str], kinds: list[str]) -> BootLoa
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    for number, raw in said_lines(text):
+    for number, raw in nonblank_lines(text):
         line = raw[:2400].strip()
         yield number, re.sub(r"^(?:>\s?)+", "", line)

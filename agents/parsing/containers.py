@@ -35,10 +35,10 @@ def parse(text: str) -> Found:
     inspected: list[EngineContainer] = []
     lines: list[int] = []
     for line, value in json_text.values(text):
-        for said in value if isinstance(value, list) else [value]:
-            if isinstance(said, dict) and isinstance(said.get("HostConfig"), dict):
+        for entry in value if isinstance(value, list) else [value]:
+            if isinstance(entry, dict) and isinstance(entry.get("HostConfig"), dict):
                 lines.append(line)
-                inspected += [one for one in [_container(said)] if one]
+                inspected += [container for container in [_container(entry)] if container]
     if lines:
         return tuple(inspected), tuple(dict.fromkeys(lines)), ()
     return _listed(text)
@@ -48,8 +48,8 @@ def is_inspect(text: str) -> bool:
     return '"HostConfig"' in text or bool(_PS_HEAD.search(text))
 
 
-def _container(said: dict[str, Any]) -> EngineContainer | None:
-    host, config = said["HostConfig"], said.get("Config")
+def _container(entry: dict[str, Any]) -> EngineContainer | None:
+    host, config = entry["HostConfig"], entry.get("Config")
     image = at(config, "Image")
     gpus = _gpus(host, _environment(at(config, "Env")))
     if gpus is None and not _ENGINES.search(str(image or "")):
@@ -58,9 +58,9 @@ def _container(said: dict[str, Any]) -> EngineContainer | None:
     size = number(host.get("ShmSize"))
     shm = int(size) // 1024**2 if size is not None and 0 < size < 1e15 and ipc != "host" else None
     return EngineContainer(
-        str(said.get("Name", "?")).lstrip("/")[:100],
+        str(entry.get("Name", "?")).lstrip("/")[:100],
         str(image)[:200] if image else None,
-        _flag(at(said, "State", "Running")),
+        _flag(at(entry, "State", "Running")),
         ipc,
         shm,
         gpus,
@@ -112,13 +112,13 @@ def _flag(value: Any) -> bool | None:
 
 def _listed(text: str) -> Found:
     """`docker ps`: names and images only."""
-    found: list[EngineContainer] = []
+    containers: list[EngineContainer] = []
     lines: list[int] = []
     for line_number, raw in enumerate(text.splitlines(), 1):
         row = _PS_ROW.match(raw[:2000].strip().lstrip("> "))
         if row and _ENGINES.search(f"{row['image']} {row['command']}"):
             running = row["status"].strip() == "Up"
-            found.append(EngineContainer(row["name"], row["image"], running))
+            containers.append(EngineContainer(row["name"], row["image"], running))
             lines.append(line_number)
-    missing = ("how they were started: `docker inspect` says",) if found else ()
-    return tuple(found), tuple(lines), missing
+    missing = ("how they were started: `docker inspect` says",) if containers else ()
+    return tuple(containers), tuple(lines), missing

@@ -27,12 +27,12 @@ _MOST_FLOWS = 10_000
 
 
 def parse(text: str) -> tuple[ContentionResult, PayloadLines]:
-    said = payload_lines.read(text, SCHEMA)
-    rows = [row for number, line in said.rows for row in _row(line, number)]
-    environment = dict(said.environment)
-    if said.notes:
-        environment["notes"] = "; ".join(said.notes)
-    return ContentionResult(_beside_alone(rows), environment), said
+    payload = payload_lines.read(text, SCHEMA)
+    rows = [row for number, line in payload.rows for row in _row(line, number)]
+    environment = dict(payload.environment)
+    if payload.notes:
+        environment["notes"] = "; ".join(payload.notes)
+    return ContentionResult(_beside_alone(rows), environment), payload
 
 
 def _beside_alone(rows: list[ContentionRow]) -> tuple[ContentionRow, ...]:

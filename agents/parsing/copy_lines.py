@@ -31,42 +31,42 @@ class CopyLines:
 
 
 def parse(text: str) -> CopyLines:
-    found = payload_lines.read(text, SCHEMA)
-    rows = tuple(row for number, said in found.rows for row in _row(said, number))
-    environment = dict(found.environment)
-    if found.notes:
-        environment["notes"] = "; ".join(found.notes)
+    payload = payload_lines.read(text, SCHEMA)
+    rows = tuple(row for number, fields in payload.rows for row in _row(fields, number))
+    environment = dict(payload.environment)
+    if payload.notes:
+        environment["notes"] = "; ".join(payload.notes)
     lines = tuple(row.line for row in rows)
     result = CopyResult(rows, (), environment)
-    return CopyLines(result, lines, found.error, found.ended, found.stopped, tuple(found.lost))
+    return CopyLines(result, lines, payload.error, payload.ended, payload.stopped, tuple(payload.lost))
 
 
-def _row(said: Mapping[str, Any], number: int) -> list[CopyRow]:
+def _row(fields: Mapping[str, Any], number: int) -> list[CopyRow]:
     """The row, or nothing when a figure that every row has is not there."""
-    size, time_us = number_of(said.get("size_bytes")), number_of(said.get("time_us"))
-    known = said.get("path") in set(CopyPath) and said.get("timing") in set(Timing)
+    size, time_us = number_of(fields.get("size_bytes")), number_of(fields.get("time_us"))
+    known = fields.get("path") in set(CopyPath) and fields.get("timing") in set(Timing)
     if not known or size is None or time_us is None or size < 0 or time_us <= 0:
         return []
-    peer, unstable = said.get("peer_access"), said.get("unstable")
+    peer, unstable = fields.get("peer_access"), fields.get("unstable")
     return [
         CopyRow(
-            CopyPath(said["path"]),
-            text_of(said.get("source", "?")),
-            text_of(said.get("destination", "?")),
+            CopyPath(fields["path"]),
+            text_of(fields.get("source", "?")),
+            text_of(fields.get("destination", "?")),
             int(size),
             time_us,
-            Timing(said["timing"]),
-            samples=whole_of(said, "samples"),
-            outliers=whole_of(said, "outliers"),
+            Timing(fields["timing"]),
+            samples=whole_of(fields, "samples"),
+            outliers=whole_of(fields, "outliers"),
             line=number,
-            method=text_of(said.get("method", "")),
+            method=text_of(fields.get("method", "")),
             peer_access=peer if isinstance(peer, bool) else None,
             unstable=unstable if isinstance(unstable, bool) else None,
-            p95_us=number_of(said.get("p95_us")),
-            p99_us=number_of(said.get("p99_us")),
-            ci_low_us=number_of(said.get("ci_low_us")),
-            ci_high_us=number_of(said.get("ci_high_us")),
-            cv=number_of(said.get("cv")),
-            gb_per_s=number_of(said.get("gb_per_s")),
+            p95_us=number_of(fields.get("p95_us")),
+            p99_us=number_of(fields.get("p99_us")),
+            ci_low_us=number_of(fields.get("ci_low_us")),
+            ci_high_us=number_of(fields.get("ci_high_us")),
+            cv=number_of(fields.get("cv")),
+            gb_per_s=number_of(fields.get("gb_per_s")),
         )
     ]

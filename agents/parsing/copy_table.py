@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from agents.facts.bench import CopyPath, CopyResult, CopyRow, RejectedRow, Timing
-from agents.parsing.said_lines import said_lines
+from agents.parsing.nonblank_lines import nonblank_lines
 
 TOLERANCE = 0.05
 
@@ -101,9 +101,9 @@ def parse(text: str) -> CopyResult:
     rows = list(_rows(text))
     units = Counter(base for row in rows if (base := _shown_base(row.figures)))
     usual = units.most_common(1)[0][0] if units else 1024
-    kept = (_kept(row, usual) for row in rows)
+    sound = (_kept(row, usual) for row in rows)
     rejected = (_rejected(row, usual) for row in rows)
-    return CopyResult(tuple(k for k in kept if k), tuple(r for r in rejected if r), {})
+    return CopyResult(tuple(k for k in sound if k), tuple(r for r in rejected if r), {})
 
 
 def _rows(text: str) -> Iterator[_Row]:
@@ -129,19 +129,19 @@ def _rows(text: str) -> Iterator[_Row]:
 
 def _clauses(text: str) -> Iterator[tuple[int, str]]:
     """Lines by number, unquoted; prose that goes on after a semicolon counts as lines of its own."""
-    for number, raw in said_lines(text):
+    for number, raw in nonblank_lines(text):
         for clause in _CLAUSE.split(_QUOTE.sub("", raw[:2000])):
             yield number, clause.strip()
 
 
 def _heading(line: str, context: _Context) -> _Context:
     """A line between rows: what it says holds for the rows below, and a new subject ends the old."""
-    said = _heard(line, _Context())
-    if said == _Context():
+    own = _heard(line, _Context())
+    if own == _Context():
         return context
     size = _figures(line, []).size
-    same_subject = said.path is None and said.source == "?"
-    return _heard(line, replace(context if same_subject else said, size=size))
+    same_subject = own.path is None and own.source == "?"
+    return _heard(line, replace(context if same_subject else own, size=size))
 
 
 def _heard(line: str, context: _Context, keep_size: bool = False) -> _Context:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from agents.facts.host import CpuGovernor
-from agents.parsing.said_lines import said_lines
+from agents.parsing.nonblank_lines import nonblank_lines
 
 # The kernel's own (drivers/cpufreq, kernel/sched); half a word at a cut is none of them.
 GOVERNORS = "performance|powersave|schedutil|ondemand|conservative|userspace"
@@ -46,38 +46,38 @@ class _Said:
 def parse(text: str) -> tuple[CpuGovernor, tuple[int, ...], tuple[str, ...]] | None:
     """The governors, the 1-based lines that first name each and the driver, and what is missing; None when
     there is no governor, or more of them than a machine has CPUs."""
-    said = list(islice(_said(text), _MOST + 1))
-    governors = [one for one in said if not one.is_driver]
-    if not governors or len(said) > _MOST:
+    entries = list(islice(_said(text), _MOST + 1))
+    governors = [entry for entry in entries if not entry.is_driver]
+    if not governors or len(entries) > _MOST:
         return None
-    by_cpu = {one.cpu: one.value for one in governors if one.cpu is not None}
+    by_cpu = {entry.cpu: entry.value for entry in governors if entry.cpu is not None}
     counts = Counter(by_cpu.values())
-    for one in governors:
-        if one.cpu is None:
-            counts[one.value] += one.times
-    drivers = {one.value for one in said if one.is_driver}
-    found = CpuGovernor(dict(sorted(counts.items())), drivers.pop() if len(drivers) == 1 else None)
-    lines = {one.value: one.line for one in reversed(said)}
+    for entry in governors:
+        if entry.cpu is None:
+            counts[entry.value] += entry.times
+    drivers = {entry.value for entry in entries if entry.is_driver}
+    governor = CpuGovernor(dict(sorted(counts.items())), drivers.pop() if len(drivers) == 1 else None)
+    lines = {entry.value: entry.line for entry in reversed(entries)}
     missing = _missing(counts.total(), _online(text), highest=max(by_cpu, default=-1))
-    return found, tuple(sorted(lines.values())), missing
+    return governor, tuple(sorted(lines.values())), missing
 
 
 def _said(text: str) -> Iterator[_Said]:
     cpu = None
-    for number, raw in said_lines(text):
-        found = _LINE.match(raw[:_LINE_CAP])
-        if found is None:
+    for number, raw in nonblank_lines(text):
+        match = _LINE.match(raw[:_LINE_CAP])
+        if match is None:
             continue
-        if found["analyzed"]:
-            cpu = int(found["analyzed"])
-        elif driver := found["by"] or found["driver"]:
+        if match["analyzed"]:
+            cpu = int(match["analyzed"])
+        elif driver := match["by"] or match["driver"]:
             yield _Said(number, True, driver)
-        elif found["set"]:
-            yield _Said(number, False, found["set"], int(found["cpu"]))
-        elif found["decides"]:
-            yield _Said(number, False, found["decides"], cpu)
+        elif match["set"]:
+            yield _Said(number, False, match["set"], int(match["cpu"]))
+        elif match["decides"]:
+            yield _Said(number, False, match["decides"], cpu)
         else:
-            yield _Said(number, False, found["word"], None, int(found["times"] or 1))
+            yield _Said(number, False, match["word"], None, int(match["times"] or 1))
 
 
 def _online(text: str) -> int:

@@ -34,8 +34,8 @@ def parse(text: str) -> CpuInfo:
         if key == "model name" and model is None and value:
             model, where["model"] = value, number
         elif key == "address sizes" and bits is None:
-            found = _PHYSICAL.match(value)
-            bits, where["bits"] = (int(found[1]), number) if found else (None, 0)
+            match = _PHYSICAL.match(value)
+            bits, where["bits"] = (int(match[1]), number) if match else (None, 0)
         elif key == "flags" and flag is None:
             flag, where["flags"] = "hypervisor" in value.split(), number
     return CpuInfo(model, where["model"], bits, where["bits"], flag, where["flags"])
@@ -47,7 +47,7 @@ _TOTAL = re.compile(r"^\s*(?:Node \d+ )?MemTotal:\s+(\d{1,15}) kB")
 def mem_total_mib(text: str) -> tuple[int, int] | None:
     """MiB and the 1-based line of MemTotal; None when there is none."""
     for number, raw in enumerate(text.splitlines(), 1):
-        found = _TOTAL.match(raw[:LINE_CAP])
-        if found:
-            return int(found[1]) // 1024, number
+        match = _TOTAL.match(raw[:LINE_CAP])
+        if match:
+            return int(match[1]) // 1024, number
     return None

@@ -45,7 +45,7 @@ class DeliveryLines:
     """said: the frame around the checks. played: why they say nothing of GPUs, if they do not."""
 
     checks: tuple[Check, ...]
-    said: PayloadLines
+    payload: PayloadLines
     played: str = ""
 
     @property
@@ -65,7 +65,7 @@ class DeliveryLines:
         named = {c.pair for c in self.checks if c.verdict in {"unusable", "inconclusive"}}
         part = [f"{p}: not every way was tried" for p in self._pairs if p not in self.pairs]
         part = [text for text in part if text.partition(":")[0] not in named]
-        return (*untried, *part, *self.said.lost)
+        return (*untried, *part, *self.payload.lost)
 
     def of(self, pair: str) -> tuple[Check, ...]:
         return tuple(check for check in self.checks if check.pair == pair)
@@ -76,9 +76,9 @@ class DeliveryLines:
 
 
 def parse(text: str) -> DeliveryLines:
-    said = payload_lines.read(text, SCHEMA)
-    checks = tuple(check for line, row in said.rows for check in _check(row, line))
-    return DeliveryLines(checks, said, _played(said.environment))
+    payload = payload_lines.read(text, SCHEMA)
+    checks = tuple(check for line, row in payload.rows for check in _check(row, line))
+    return DeliveryLines(checks, payload, _played(payload.environment))
 
 
 def _arrived(checks: Iterable[Check]) -> bool | None:

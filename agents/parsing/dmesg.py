@@ -49,21 +49,21 @@ def bar_failures(text: str) -> tuple[tuple[BarFailure, ...], tuple[int, ...]]:
     A region that a later line assigns (as with pci=realloc) is no failure. Left out as harmless: I/O
     ports, ROMs, and regions of SR-IOV functions. "can't reserve" is another matter: someone holds it.
     """
-    found: dict[tuple[str, str], tuple[BarFailure, int]] = {}
+    failures: dict[tuple[str, str], tuple[BarFailure, int]] = {}
     for number, line in _lines(text, "NVRM: BAR", ": BAR ", ": bridge window"):
         nvrm, region = _NVRM_BAR.search(line), _REGION.search(line)
         if nvrm:
             key = (full_address(nvrm["address"]), f"NVRM{nvrm['bar']}")
-            found[key] = (BarFailure(key[0], int(nvrm["bar"]), line), number)
+            failures[key] = (BarFailure(key[0], int(nvrm["bar"]), line), number)
         elif region and _is_memory(region):
             address = full_address(region["address"])
             key = (address, region["bar"] or region["window"])
             if _NO_SPACE.search(region["rest"]):
                 bar = int(region["bar"]) if region["bar"] and int(region["bar"]) < 6 else None
-                found.setdefault(key, (BarFailure(address, bar, line), number))
+                failures.setdefault(key, (BarFailure(address, bar, line), number))
             elif _ASSIGNED.search(region["rest"]):
-                found.pop(key, None)
-    return tuple(f for f, _ in found.values()), tuple(n for _, n in found.values())
+                failures.pop(key, None)
+    return tuple(f for f, _ in failures.values()), tuple(n for _, n in failures.values())
 
 
 def _is_memory(region: re.Match[str]) -> bool:
@@ -75,8 +75,8 @@ def _is_memory(region: re.Match[str]) -> bool:
 
 def xid_events(text: str) -> tuple[tuple[XidEvent, ...], tuple[int, ...]]:
     """Every Xid line: the code is the number after the closing parenthesis."""
-    found = [(number, _XID.search(line)) for number, line in _lines(text, "Xid (")]
-    events = [(number, match) for number, match in found if match]
+    matches = [(number, _XID.search(line)) for number, line in _lines(text, "Xid (")]
+    events = [(number, match) for number, match in matches if match]
     return (
         tuple(XidEvent(full_address(m["address"]), int(m["code"]), m["text"].strip()) for _, m in events),
         tuple(number for number, _ in events),
@@ -127,9 +127,9 @@ def _vendor(line: str) -> str | None:
 def hypervisor(text: str) -> tuple[str, int] | None:
     """What the kernel says it found by CPUID ("KVM"), and the line."""
     for number, line in _lines(text, "Hypervisor detected"):
-        found = _HYPERVISOR.search(line)
-        if found:
-            return found[1].strip(), number
+        match = _HYPERVISOR.search(line)
+        if match:
+            return match[1].strip(), number
     return None
 
 

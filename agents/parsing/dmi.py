@@ -81,8 +81,8 @@ def parse(text: str) -> Names | None:
         line = _QUOTE.sub("", raw[:LINE_CAP], count=1)
         section = _SECTIONS.get(line.strip(), {} if line.startswith("Handle ") else section)
         if "/dmi/id/" in line and (names := _TYPED.findall(line)):
-            asked = (name for pair in names for name in ",".join(pair).split(","))
-            typed = [name for name in asked if name in _FILES]
+            queries = (name for pair in names for name in ",".join(pair).split(","))
+            typed = [name for name in queries if name in _FILES]
             continue
         if typed and not _PAIR.match(line):
             line = f"{typed.pop(0)}: {line.strip()}"
@@ -100,8 +100,8 @@ def parse(text: str) -> Names | None:
 
 def uuid(text: str) -> str | None:
     """The first UUID in a text, lower case: firmware of before SMBIOS 2.6 prints capitals."""
-    found = _UUID.search(text[:LINE_CAP])
-    return found[0].lower() if found else None
+    match = _UUID.search(text[:LINE_CAP])
+    return match[0].lower() if match else None
 
 
 def virt_kind(names: Names) -> str | None:

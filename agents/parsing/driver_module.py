@@ -12,7 +12,7 @@ import re
 
 from agents.facts.gpu import DriverModule, DriverParams
 from agents.parsing import modprobe
-from agents.parsing.said_lines import said_lines
+from agents.parsing.nonblank_lines import nonblank_lines
 
 _LINE_CAP = 2000
 _QUOTE = re.compile(r"^\s{0,8}(?:[>|]\s?)*")
@@ -36,14 +36,14 @@ def parse(text: str) -> Found | None:
     loaded: list[str] = []
     lines: list[int] = []
     listed = False
-    for number, raw in said_lines(text):
+    for number, raw in nonblank_lines(text):
         line = _QUOTE.sub("", raw[:_LINE_CAP], count=1).rstrip()
         nvrm, field = _NVRM.search(f"{line} "), _FIELD.match(line)
         if nvrm:
             version, is_open = nvrm["version"], "Open Kernel Module" in nvrm["text"]
-        elif field and (said := _modinfo(field)) is not None:
-            version = said if isinstance(said, str) else version
-            is_open = said if isinstance(said, bool) else is_open
+        elif field and (detail := _modinfo(field)) is not None:
+            version = detail if isinstance(detail, str) else version
+            is_open = detail if isinstance(detail, bool) else is_open
         elif _DKMS.match(line):
             dkms.append(line)
         elif module := _LOADED.match(line):
@@ -62,8 +62,8 @@ def parse(text: str) -> Found | None:
 def _modinfo(field: re.Match[str]) -> str | bool | None:
     """The version, whether the licence is the open modules', or None for what says neither."""
     if field["name"] == "version":
-        found = _VERSION.fullmatch(field["value"].strip())
-        return found[0] if found else None
+        match = _VERSION.fullmatch(field["value"].strip())
+        return match[0] if match else None
     return _OPEN.get(field["value"].strip()) if field["name"] == "license" else None
 
 
@@ -71,9 +71,9 @@ def params(text: str) -> tuple[DriverParams, tuple[int, ...]] | None:
     """/proc/driver/nvidia/params, `Name: value` lines; None when there is none."""
     values: dict[str, str] = {}
     lines: list[int] = []
-    for number, raw in said_lines(text):
-        if found := _PARAM.match(raw[: _LINE_CAP * 3]):
-            values[found["name"]] = found["value"].strip('"')
+    for number, raw in nonblank_lines(text):
+        if match := _PARAM.match(raw[: _LINE_CAP * 3]):
+            values[match["name"]] = match["value"].strip('"')
             lines.append(number)
     if not values:
         return None

@@ -64,20 +64,20 @@ class FoundEngine:
 
 def parse(text: str) -> tuple[FoundEngine, ...]:
     """Every engine named, the one with most flags first."""
-    found: list[FoundEngine] = []
+    engines: list[FoundEngine] = []
     version: str | None = None
     for first, last, line in _logical_lines(text):
         if not any(mention in line for mention in _MENTIONS):
             continue
-        said = _VLLM_VERSION.search(line)
-        version = said["version"] if said else version
-        one = _from_command(line) or _from_printed(line)
-        if one:
-            found.append(FoundEngine(one, tuple(sorted({first, last}))))
+        version_match = _VLLM_VERSION.search(line)
+        version = version_match["version"] if version_match else version
+        engine = _from_command(line) or _from_printed(line)
+        if engine:
+            engines.append(FoundEngine(engine, tuple(sorted({first, last}))))
         elif name := _worker(line):
-            found.append(FoundEngine(Engine(name), (first,), flags_seen=False))
-    found.sort(key=lambda item: len(item.engine.flags), reverse=True)
-    return tuple(_with_version(item, version) for item in found)
+            engines.append(FoundEngine(Engine(name), (first,), flags_seen=False))
+    engines.sort(key=lambda item: len(item.engine.flags), reverse=True)
+    return tuple(_with_version(item, version) for item in engines)
 
 
 def masked(text: str) -> str:

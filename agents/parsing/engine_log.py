@@ -54,7 +54,7 @@ _MARKS = ("raph", "llreduce", "ll_reduce", "ll-reduce", "_size", "backend", "Bac
 
 @dataclass
 class _Log:
-    said: EngineStart = field(default_factory=EngineStart)
+    start: EngineStart = field(default_factory=EngineStart)
     lines: list[int] = field(default_factory=list)
 
 
@@ -65,66 +65,66 @@ def parse(text: str) -> tuple[EngineStart, tuple[int, ...]] | None:
         line = raw[:_LINE_CAP]
         if not any(mark in line for mark in _MARKS):
             continue
-        before = log.said
-        log.said = _read(before, line)
-        if log.said != before:
+        before = log.start
+        log.start = _read(before, line)
+        if log.start != before:
             log.lines.append(number)
-    return (log.said, tuple(log.lines)) if log.lines else None
+    return (log.start, tuple(log.lines)) if log.lines else None
 
 
-def _read(said: EngineStart, line: str) -> EngineStart:
+def _read(start: EngineStart, line: str) -> EngineStart:
     """Each reader is asked only of lines that hold its word: logs are long."""
     if "backend" in line or "MoE" in line:
-        said = _backends(said, line)
+        start = _backends(start, line)
     if "_size" in line:
-        said = _sizes(said, line)
+        start = _sizes(start, line)
     if "reduce" in line or "addresses" in line:
-        said = _all_reduce(said, line)
-    return _graphs(said, line) if "raph" in line or "eager" in line else said
+        start = _all_reduce(start, line)
+    return _graphs(start, line) if "raph" in line or "eager" in line else start
 
 
-def _all_reduce(said: EngineStart, line: str) -> EngineStart:
+def _all_reduce(start: EngineStart, line: str) -> EngineStart:
     if off := _AR_OFF.search(line):
         why = masked(off["why"].strip().rstrip("."))
-        return replace(said, custom_all_reduce=False, custom_all_reduce_why=why)
-    if _AR_ON.search(line) and said.custom_all_reduce is None:
-        return replace(said, custom_all_reduce=True)
+        return replace(start, custom_all_reduce=False, custom_all_reduce_why=why)
+    if _AR_ON.search(line) and start.custom_all_reduce is None:
+        return replace(start, custom_all_reduce=True)
     flag = _AR_OFF_FLAG.search(line)
-    if flag and flag["value"] == "True" and said.custom_all_reduce is None:
-        return replace(said, custom_all_reduce=False, custom_all_reduce_why="switched off by a flag")
-    return said
+    if flag and flag["value"] == "True" and start.custom_all_reduce is None:
+        return replace(start, custom_all_reduce=False, custom_all_reduce_why="switched off by a flag")
+    return start
 
 
-def _graphs(said: EngineStart, line: str) -> EngineStart:
+def _graphs(start: EngineStart, line: str) -> EngineStart:
     """A flag that leaves graphs on is no proof of a capture."""
     if captured := _CAPTURED.search(line):
         seconds = float(captured["secs"] or captured["elapsed"])
-        return replace(said, cuda_graphs=True, capture_s=max(seconds, said.capture_s or 0.0))
-    if said.cuda_graphs is not None:
-        return said
+        return replace(start, cuda_graphs=True, capture_s=max(seconds, start.capture_s or 0.0))
+    if start.cuda_graphs is not None:
+        return start
     flag = _GRAPHS_FLAG.search(line)
     if (flag and flag["value"] == "True") or _EAGER.search(line):
-        return replace(said, cuda_graphs=False)
-    return said
+        return replace(start, cuda_graphs=False)
+    return start
 
 
-def _sizes(said: EngineStart, line: str) -> EngineStart:
+def _sizes(start: EngineStart, line: str) -> EngineStart:
     def size(name: str, known: int | None) -> int | None:
-        found = _SIZES[name].search(line) if known is None else None
-        return int(found[1]) or None if found else known
+        match = _SIZES[name].search(line) if known is None else None
+        return int(match[1]) or None if match else known
 
-    tp, pp, dp, ep = (size("tp", said.tp), size("pp", said.pp), size("dp", said.dp), size("ep", said.ep))
-    return replace(said, tp=tp, pp=pp, dp=dp, ep=ep)
+    tp, pp, dp, ep = (size("tp", start.tp), size("pp", start.pp), size("dp", start.dp), size("ep", start.ep))
+    return replace(start, tp=tp, pp=pp, dp=dp, ep=ep)
 
 
-def _backends(said: EngineStart, line: str) -> EngineStart:
-    moe, attention = said.moe_backend, said.attention_backend
+def _backends(start: EngineStart, line: str) -> EngineStart:
+    moe, attention = start.moe_backend, start.attention_backend
     if moe is None and ("MoE" in line or "moe" in line):
         moe = _first(_MOE, line)
     if attention is None and "backend" in line:
         attention = _first(_ATTENTION, line)
         attention = None if attention and "moe" in attention.lower() else attention
-    return replace(said, moe_backend=moe, attention_backend=attention)
+    return replace(start, moe_backend=moe, attention_backend=attention)
 
 
 def _first(patterns: tuple[re.Pattern[str], ...], line: str) -> str | None:

@@ -88,14 +88,14 @@ def _row(
     cells = (line[entity.end() :] if entity else line).replace(",", " ").split()
     if len(cells) != len(columns) or (fields is _DCGM) != bool(entity):
         return None
-    said = dict(zip(columns, cells, strict=True))
-    gpu = entity[1] if entity else said["gpu"]
+    by_column = dict(zip(columns, cells, strict=True))
+    gpu = entity[1] if entity else by_column["gpu"]
     if not re.fullmatch(r"[0-9]{1,3}", gpu):
         return None
     values: dict[str, float] = {}
     for column, (name, scale, most) in fields.items():
-        if _VALUE.fullmatch(said.get(column, "")) and float(said[column]) * scale <= most:
-            values[name] = float(said[column]) * scale
+        if _VALUE.fullmatch(by_column.get(column, "")) and float(by_column[column]) * scale <= most:
+            values[name] = float(by_column[column]) * scale
     return (gpu, values) if values else None
 
 
@@ -128,7 +128,7 @@ def _summary(gpu: str, rows: list[dict[str, float]]) -> GpuTelemetry:
 def processes(text: str) -> tuple[tuple[GpuProcess, ...], tuple[int, ...]] | None:
     """`nvidia-smi pmon`: each process once; None when its head is not there."""
     columns: list[str] = []
-    found: dict[tuple[int, int], GpuProcess] = {}
+    by_gpu_and_pid: dict[tuple[int, int], GpuProcess] = {}
     lines: list[int] = []
     for number, raw in enumerate(text.splitlines(), 1):
         line = _QUOTE.sub("", raw[:_LINE_CAP]).strip()
@@ -136,17 +136,19 @@ def processes(text: str) -> tuple[tuple[GpuProcess, ...], tuple[int, ...]] | Non
         if line.startswith("#") and {"gpu", "pid", "command"} <= set(words):
             columns = words
         elif columns and not line.startswith("#") and len(words) >= len(columns):
-            said = dict(zip(columns, [*words[: len(columns) - 1], " ".join(words[len(columns) - 1 :])], strict=True))
+            by_column = dict(
+                zip(columns, [*words[: len(columns) - 1], " ".join(words[len(columns) - 1 :])], strict=True)
+            )
             lines.append(number)
-            if process := _process(said):
-                found.setdefault((process.gpu_index or 0, process.pid), process)
-    return (tuple(found.values()), tuple(lines)) if columns and lines else None
+            if process := _process(by_column):
+                by_gpu_and_pid.setdefault((process.gpu_index or 0, process.pid), process)
+    return (tuple(by_gpu_and_pid.values()), tuple(lines)) if columns and lines else None
 
 
-def _process(said: dict[str, str]) -> GpuProcess | None:
-    gpu, pid = said["gpu"], said["pid"]
+def _process(by_column: dict[str, str]) -> GpuProcess | None:
+    gpu, pid = by_column["gpu"], by_column["pid"]
     if not re.fullmatch(r"[0-9]{1,3}", gpu) or not re.fullmatch(r"[0-9]{1,10}", pid):
         return None
-    memory = said.get("fb", "")
+    memory = by_column.get("fb", "")
     used = int(memory) if re.fullmatch(r"[0-9]{1,8}", memory) else None
-    return GpuProcess(int(gpu), int(pid), said["command"], used)
+    return GpuProcess(int(gpu), int(pid), by_column["command"], used)

@@ -89,30 +89,30 @@ def vfio_backend(text: str) -> tuple[VfioBackend, int, bool] | None:
     By the container a QEMU process holds open (/dev/vfio/vfio is type1's, /dev/iommu iommufd's), or by
     messages and arguments that only iommufd has. Loaded modules say nothing about use.
     """
-    found: dict[VfioBackend, int] = {}
+    backends: dict[VfioBackend, int] = {}
     for number, raw in lines_with(text, _BACKEND_WORDS):
         line = raw[:LINE_CAP]
         held = _CONTAINER.search(line)
         if held and held[1] == "vfio/vfio":
-            found.setdefault(VfioBackend.TYPE1, number)
+            backends.setdefault(VfioBackend.TYPE1, number)
         elif held or _IOMMUFD.search(line):
-            found.setdefault(VfioBackend.IOMMUFD, number)
-    if not found:
+            backends.setdefault(VfioBackend.IOMMUFD, number)
+    if not backends:
         return None
-    backend = VfioBackend.IOMMUFD if VfioBackend.IOMMUFD in found else VfioBackend.TYPE1
-    return backend, found[backend], len(found) == 1
+    backend = VfioBackend.IOMMUFD if VfioBackend.IOMMUFD in backends else VfioBackend.TYPE1
+    return backend, backends[backend], len(backends) == 1
 
 
 def held_regions(text: str) -> tuple[tuple[HeldRegion, ...], tuple[int, ...]]:
     """Regions that could not be reserved, each once, with the line it first stands on.
 
     Kernels since 6.10 put the region before the colon (drivers/pci/pci.c)."""
-    found: dict[HeldRegion, int] = {}
+    regions: dict[HeldRegion, int] = {}
     for number, line in lines_with(text, ("can't reserve",)):
         if held := _HELD.search(line[:LINE_CAP]):
             region = HeldRegion(full_address(held["address"]), int(held["bar"]))
-            found.setdefault(region, number)
-    return tuple(found), tuple(found.values())
+            regions.setdefault(region, number)
+    return tuple(regions), tuple(regions.values())
 
 
 def is_mapping_error(error: VfioError) -> bool:

@@ -20,14 +20,14 @@ def values(text: str) -> tuple[tuple[int, Any], ...]:
     whole = _whole(text)
     if whole is not None:
         return (whole,)
-    found: list[tuple[int, Any]] = []
+    parsed_values: list[tuple[int, Any]] = []
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
         if line[:1] in {"{", "["} and line[-1:] in {"}", "]", ","} and len(line) <= _LINE_CAP:
             value = _decoded(line.rstrip(","))
             if isinstance(value, dict | list) and value:
-                found.append((number, value))
-    return tuple(found)
+                parsed_values.append((number, value))
+    return tuple(parsed_values)
 
 
 def _whole(text: str) -> tuple[int, Any] | None:
@@ -55,10 +55,10 @@ def number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        found = float(value)
+        result = float(value)
     except (ValueError, OverflowError):
         return None
-    return found if abs(found) < float("inf") else None
+    return result if abs(result) < float("inf") else None
 
 
 def at(value: Any, *path: str) -> Any:

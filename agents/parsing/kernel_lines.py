@@ -23,7 +23,7 @@ class KernelLines(Generic[Row]):
     """said: the frame around the rows. played: why they say nothing of GPUs, if they do not."""
 
     rows: tuple[Row, ...]
-    said: PayloadLines
+    payload: PayloadLines
     environment: Mapping[str, str]
     played: str
 
@@ -41,67 +41,67 @@ def launch(text: str) -> KernelLines[LaunchRow]:
 
 
 def _read(text: str, schema: str, make: Callable[[Mapping[str, Any], int], Row | None]) -> KernelLines[Row]:
-    said = payload_lines.read(text, schema)
-    rows = tuple(row for number, line in said.rows if (row := make(line, number)))
-    environment = dict(said.environment)
-    if said.notes:
-        environment["notes"] = "; ".join(said.notes)
+    payload = payload_lines.read(text, schema)
+    rows = tuple(row for number, line in payload.rows if (row := make(line, number)))
+    environment = dict(payload.environment)
+    if payload.notes:
+        environment["notes"] = "; ".join(payload.notes)
     played = "the CPU played one, to try the program" if environment.get("device") == "cpu" else ""
-    return KernelLines(rows, said, environment, played)
+    return KernelLines(rows, payload, environment, played)
 
 
-def _figures(said: Mapping[str, Any]) -> Figures | None:
+def _figures(fields: Mapping[str, Any]) -> Figures | None:
     """None when the line does not say how long, or how that was timed."""
-    time_us, timing = number_of(said.get("time_us")), text_of(said.get("timing", ""))
+    time_us, timing = number_of(fields.get("time_us")), text_of(fields.get("timing", ""))
     if time_us is None or time_us <= 0 or timing not in set(_METHODS):
         return None
-    if said.get("method") not in _METHODS[Timing(timing)]:
+    if fields.get("method") not in _METHODS[Timing(timing)]:
         return None
-    unstable = said.get("unstable")
+    unstable = fields.get("unstable")
     return Figures(
         time_us,
         Timing(timing),
-        text_of(said["method"]),
-        p95_us=number_of(said.get("p95_us")),
-        p99_us=number_of(said.get("p99_us")),
-        ci_low_us=number_of(said.get("ci_low_us")),
-        ci_high_us=number_of(said.get("ci_high_us")),
-        cv=number_of(said.get("cv")),
-        samples=whole_of(said, "samples"),
-        outliers=whole_of(said, "outliers"),
+        text_of(fields["method"]),
+        p95_us=number_of(fields.get("p95_us")),
+        p99_us=number_of(fields.get("p99_us")),
+        ci_low_us=number_of(fields.get("ci_low_us")),
+        ci_high_us=number_of(fields.get("ci_high_us")),
+        cv=number_of(fields.get("cv")),
+        samples=whole_of(fields, "samples"),
+        outliers=whole_of(fields, "outliers"),
         unstable=unstable if isinstance(unstable, bool) else None,
     )
 
 
-def _memory_row(said: Mapping[str, Any], line: int) -> MemoryRow | None:
+def _memory_row(fields: Mapping[str, Any], line: int) -> MemoryRow | None:
     """The rate is recomputed: a printed one that differs by more than 5 % makes the row no row."""
-    figures = _figures(said)
-    size, moved, l2 = (whole_of(said, name) for name in ("size_bytes", "moved_bytes", "l2_bytes"))
-    if figures is None or not size or not moved or said.get("kernel") not in _KERNELS:
+    figures = _figures(fields)
+    size, moved, l2 = (whole_of(fields, name) for name in ("size_bytes", "moved_bytes", "l2_bytes"))
+    if figures is None or not size or not moved or fields.get("kernel") not in _KERNELS:
         return None
-    rate, printed = moved / figures.time_us / 1e3, number_of(said.get("gb_per_s"))
+    rate, printed = moved / figures.time_us / 1e3, number_of(fields.get("gb_per_s"))
     if printed is not None and abs(printed - rate) > 0.05 * rate:
         return None
-    gpu, kernel = text_of(said.get("gpu", "?")), text_of(said["kernel"])
+    gpu, kernel = text_of(fields.get("gpu", "?")), text_of(fields["kernel"])
     return MemoryRow(gpu, kernel, size, moved, l2 or 0, rate, figures, line)
 
 
-def _launch_row(said: Mapping[str, Any], line: int) -> LaunchRow | None:
-    figures = _figures(said)
-    if figures is None or said.get("what") not in {str(work) for work in Work}:
+def _launch_row(fields: Mapping[str, Any], line: int) -> LaunchRow | None:
+    figures = _figures(fields)
+    if figures is None or fields.get("what") not in {str(work) for work in Work}:
         return None
-    beyond = said.get("beyond_l2")
-    weight_bytes = whole_of(said, "weight_bytes")
+    beyond = fields.get("beyond_l2")
+    weight_bytes = whole_of(fields, "weight_bytes")
     return LaunchRow(
-        Work(said["what"]),
-        text_of(said.get("gpu", "?")),
+        Work(fields["what"]),
+        text_of(fields.get("gpu", "?")),
         figures,
-        batch=whole_of(said, "batch"),
-        hidden=whole_of(said, "hidden"),
-        intermediate=whole_of(said, "intermediate"),
-        dtype=text_of(said.get("dtype", "")),
-        experts=whole_of(said, "experts"),
-        kernels=whole_of(said, "kernels"),
+        batch=whole_of(fields, "batch"),
+        hidden=whole_of(fields, "hidden"),
+        intermediate=whole_of(fields, "intermediate"),
+        dtype=text_of(fields.get("dtype", "")),
+        experts=whole_of(fields, "experts"),
+        kernels=whole_of(fields, "kernels"),
         weight_bytes=weight_bytes,
         beyond_l2=beyond if isinstance(beyond, bool) else None,
         gb_per_s=weight_bytes / figures.time_us / 1e3 if weight_bytes else None,

@@ -11,19 +11,19 @@ from agents.probe import Output
 T = TypeVar("T")
 
 
-def reading(fact: Fact[T], result: T, found: KernelLines[Any], output: Output) -> Reading[T]:
-    said = found.said
+def reading(fact: Fact[T], result: T, report: KernelLines[Any], output: Output) -> Reading[T]:
+    payload = report.payload
     if output.tool_missing:
         return fact.unsupported("python3 was not found on the machine")
-    if found.played:
-        return fact.not_run(f"no GPU was measured: {found.played}", lines=found.lines)
-    if found.rows:
-        end = () if said.ended else (f"the end: {said.why_cut(timed_out=output.timed_out)}",)
-        return fact.known(result, lines=found.lines, missing=(*said.lost, *end))
-    if said.error:
-        return fact.unsupported(said.error)
-    if said.lost or said.stopped:
-        why = "; ".join(filter(None, [*said.lost, said.stopped]))
+    if report.played:
+        return fact.not_run(f"no GPU was measured: {report.played}", lines=report.lines)
+    if report.rows:
+        end = () if payload.ended else (f"the end: {payload.why_cut(timed_out=output.timed_out)}",)
+        return fact.known(result, lines=report.lines, missing=(*payload.lost, *end))
+    if payload.error:
+        return fact.unsupported(payload.error)
+    if payload.lost or payload.stopped:
+        why = "; ".join(filter(None, [*payload.lost, payload.stopped]))
         return fact.unreadable(f"nothing could be measured: {why}"[:400])
     texts = (*output.lines, *output.stderr.splitlines())
     first = next((line for line in texts if line.strip()), "")

@@ -117,5 +117,5 @@ def period(names: Sequence[str]) -> int | None:
             matched = border[matched - 1]
         matched += names[i] == names[matched]
         border[i] = matched
-    found = size - border[-1]
-    return found if found * 3 <= size else None
+    length = size - border[-1]
+    return length if length * 3 <= size else None

@@ -65,8 +65,8 @@ def parse(text: str) -> tuple[Vm, ...]:
         if tag.name == "domain" or not drafts:
             drafts.append(_Draft(whole=tag.name == "domain"))
         _take(drafts[-1], tag)
-    found = tuple(_vm(draft) for draft in drafts if draft.devices or draft.args or draft.values)
-    return (*found, *_rows(text, {vm.name for vm in found}))
+    domains = tuple(_vm(draft) for draft in drafts if draft.devices or draft.args or draft.values)
+    return (*domains, *_rows(text, {vm.name for vm in domains}))
 
 
 def iommufd(text: str) -> bool:
@@ -84,8 +84,8 @@ def _tags(text: str) -> Iterator[_Tag]:
             inner, _, behind = piece.partition(">")
             name = _NAME.match(inner)
             if name:
-                found = _ATTRIBUTE.findall(inner[:TAG_CAP])
-                attributes = {key: single or double for key, single, double in found}
+                pairs = _ATTRIBUTE.findall(inner[:TAG_CAP])
+                attributes = {key: single or double for key, single, double in pairs}
                 yield _Tag(name[1] + name[2], attributes, behind[:TAG_CAP].strip(), line)
         line += piece.count("\n")
 
@@ -208,8 +208,8 @@ def _firmware(values: dict[str, str], whole: bool) -> str | None:
 
 def _config(draft: _Draft) -> dict[str, str]:
     devices = {f"hostpci{d.slot}": d.addresses[0] for d in draft.devices}
-    kept = {"type": "machine", "cpu": "cpu", "name": "name", "memory": "memory"}
-    return {new: draft.values[old] for old, new in kept.items() if old in draft.values} | devices
+    key_names = {"type": "machine", "cpu": "cpu", "name": "name", "memory": "memory"}
+    return {new: draft.values[old] for old, new in key_names.items() if old in draft.values} | devices
 
 
 def _rows(text: str, described: set[str | None]) -> Iterator[Vm]:

@@ -45,7 +45,7 @@ class Lscpu:
 
 
 def parse(text: str) -> Lscpu:
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     lines: dict[str, int] = {}
     nodes: dict[int, str] = {}
     for number, raw in enumerate(text.splitlines(), 1):
@@ -58,16 +58,16 @@ def parse(text: str) -> Lscpu:
         if node and _CPU_LIST.match(value):
             nodes.setdefault(int(node[1]), value)
             lines.setdefault("numa_nodes", number)
-        elif field and field not in found:
-            found[field], lines[field] = value, number
-    bits = _BITS.match(found.get("phys_bits", ""))
-    flags = found.get("hypervisor_flag")
+        elif field and field not in fields:
+            fields[field], lines[field] = value, number
+    bits = _BITS.match(fields.get("phys_bits", ""))
+    flags = fields.get("hypervisor_flag")
     return Lscpu(
-        found.get("model"),
+        fields.get("model"),
         int(bits[1]) if bits else None,
-        found.get("hypervisor_vendor"),
+        fields.get("hypervisor_vendor"),
         None if flags is None else "hypervisor" in flags.split(),
-        "feature" in found and lines.get("cache", 0) > lines["feature"],
+        "feature" in fields and lines.get("cache", 0) > lines["feature"],
         tuple(NumaNode(i, cpus) for i, cpus in sorted(nodes.items())),
         lines,
     )

@@ -75,14 +75,14 @@ def config_space(lines: Iterable[tuple[int, str]]) -> bytes:
 
 def capabilities(space: bytes) -> Mapping[int, int]:
     """Offset -> capability id, following the list from 0x34 (PCI Local Bus 3.0, 6.7)."""
-    found: dict[int, int] = {}
+    by_offset: dict[int, int] = {}
     if len(space) < CONFIG_BYTES or not space[0x06] & 0x10:
-        return found
+        return by_offset
     at = space[0x34] & 0xFC
-    while at >= STANDARD_HEADER_BYTES and at not in found:
-        found[at] = space[at]
+    while at >= STANDARD_HEADER_BYTES and at not in by_offset:
+        by_offset[at] = space[at]
         at = space[at + 1] & 0xFC
-    return found
+    return by_offset
 
 
 def clique_in_config(space: bytes) -> CliqueCapability | None:
@@ -95,9 +95,9 @@ def clique_in_config(space: bytes) -> CliqueCapability | None:
 def clique_in_text(lines: Iterable[tuple[int, str]]) -> CliqueCapability | None:
     """An 8-byte vendor-specific capability at one of QEMU's two offsets."""
     for number, line in lines:
-        found = _CAPABILITY.search(line[:LINE_CAP]) if "Vendor Specific" in line else None
-        if found and found[1].lower() in _CLIQUE_OFFSETS and _CLIQUE.match(found[2]):
-            return CliqueCapability(int(found[1], 16), None, number)
+        match = _CAPABILITY.search(line[:LINE_CAP]) if "Vendor Specific" in line else None
+        if match and match[1].lower() in _CLIQUE_OFFSETS and _CLIQUE.match(match[2]):
+            return CliqueCapability(int(match[1], 16), None, number)
     return None
 
 
@@ -117,7 +117,7 @@ def access_denied(lines: Iterable[tuple[int, str]]) -> bool:
 
 def bars(device: Device) -> tuple[tuple[Bar, ...], tuple[int, ...]]:
     """The memory regions that `lspci -v` lists; size 0 where it says <unassigned> or <ignored>."""
-    found: list[Bar] = []
+    regions: list[Bar] = []
     lines: list[int] = []
     for number, line in device.details:
         region = _REGION.match(line[:LINE_CAP]) if "emory at" in line else None
@@ -129,6 +129,6 @@ def bars(device: Device) -> tuple[tuple[Bar, ...], tuple[int, ...]]:
         address = f"0x{region['at'].lower()}" if placed else None
         if placed and size is None:
             continue
-        found.append(Bar(device.address, int(region[1]), mib, address))
+        regions.append(Bar(device.address, int(region[1]), mib, address))
         lines.append(number)
-    return tuple(found), tuple(lines)
+    return tuple(regions), tuple(lines)

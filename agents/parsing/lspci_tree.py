@@ -66,10 +66,10 @@ def parse(text: str) -> Tree | None:
         lead = _LEAD.match(line)
         if lead is None or not _TREE.search(line):
             continue
-        found, whole = _read_line(line, lead.end(), branches)
+        line_nodes, whole = _read_line(line, lead.end(), branches)
         lost = lost or not whole
-        nodes += found
-        lines += [number] * len(found)
+        nodes += line_nodes
+        lines += [number] * len(line_nodes)
     return Tree(tuple(nodes), tuple(lines), lost) if nodes else None
 
 
@@ -120,7 +120,7 @@ def machine_type(text: str) -> MachineType | None:
 def _read_line(line: str, at: int, branches: dict[int, _Place]) -> tuple[list[PciNode], bool]:
     """The nodes of one line, and whether it hangs on something that was shown."""
     place, device = _Place(), None
-    found: list[PciNode] = []
+    nodes: list[PciNode] = []
     while step := _STEP.match(line, at):
         if step["branch"] and device is None and at == _first(line):
             place = _nearest(branches, at)
@@ -132,14 +132,14 @@ def _read_line(line: str, at: int, branches: dict[int, _Place]) -> tuple[list[Pc
         elif step["device"]:
             device = _address(place, step["device"].lower())
             if device is None or len(place.path) >= DEPTH_CAP:
-                return found, False
-            found.append(PciNode(device, place.root, place.path))
+                return nodes, False
+            nodes.append(PciNode(device, place.root, place.path))
         at = step.end()
     name = line[at:].strip()
-    if found and device and name and line[at : at + 1].isspace():
-        last = found[-1]
-        found[-1] = PciNode(last.address, last.root, last.path, name)
-    return found, True
+    if nodes and device and name and line[at : at + 1].isspace():
+        last = nodes[-1]
+        nodes[-1] = PciNode(last.address, last.root, last.path, name)
+    return nodes, True
 
 
 def _first(line: str) -> int:

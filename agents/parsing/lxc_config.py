@@ -36,14 +36,14 @@ def parse(text: str) -> Found:
         elif not snapshot and (pair := _PAIR.match(line)):
             blocks[-1][1].append((pair["key"], pair["value"].strip()))
             lines.append(number)
-    found = [_container(i, said) for i, said in blocks if any(_MARKS.match(k) for k, _ in said)]
-    return tuple(found), tuple(lines) if found else ()
+    containers = [_container(i, pairs) for i, pairs in blocks if any(_MARKS.match(k) for k, _ in pairs)]
+    return tuple(containers), tuple(lines) if containers else ()
 
 
-def _container(container_id: int | None, said: list[tuple[str, str]]) -> LxcContainer:
+def _container(container_id: int | None, pairs: list[tuple[str, str]]) -> LxcContainer:
     config: dict[str, str] = {}
     nodes: list[str] = []
-    for key, value in said:
+    for key, value in pairs:
         config.setdefault(key, value)
         if re.match(r"^(?:dev\d+|lxc\.mount\.entry|mp\d+)$", key):
             nodes += _NODE.findall(value)[:1]

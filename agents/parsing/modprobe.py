@@ -35,11 +35,11 @@ def parse(text: str) -> Found | None:
             blacklisted.append(_module(command["module"]))
         elif install:
             blacklisted.append(_module(install["module"]))
-        elif found := command or bare:
-            given = _options(found)
-            if not given:
+        elif match := command or bare:
+            line_options = _options(match)
+            if not line_options:
                 continue
-            options += given
+            options += line_options
         else:
             continue
         lines.append(number)

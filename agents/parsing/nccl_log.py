@@ -60,8 +60,8 @@ class NcclLog:
 
     def at(self, *kinds: str) -> tuple[int, ...]:
         """The first lines of each kind whose name begins so: enough to look them up."""
-        found = (lines for kind, lines in self.lines.items() if kind.startswith(kinds))
-        return tuple(sorted({line for lines in found for line in lines}))
+        line_groups = (lines for kind, lines in self.lines.items() if kind.startswith(kinds))
+        return tuple(sorted({line for lines in line_groups for line in lines}))
 
     def transports(self) -> NcclTransports | None:
         """None when no line names a transport or a refusal."""
@@ -82,9 +82,9 @@ class NcclLog:
         )
 
     def note(self, kind: str, line: int) -> None:
-        kept = self.lines.setdefault(kind, [])
-        if len(kept) < _LINES_KEPT and line not in kept:
-            kept.append(line)
+        first_lines = self.lines.setdefault(kind, [])
+        if len(first_lines) < _LINES_KEPT and line not in first_lines:
+            first_lines.append(line)
 
 
 def parse(text: str) -> NcclLog:
@@ -103,8 +103,8 @@ def parse(text: str) -> NcclLog:
             _take_message(log, line, number)
         elif "NCCL_" in line and _take_assignments(log, line):
             log.note("env", number)
-        elif said := _ENGINE_SAYS.search(line):
-            log.version = log.version or said["version"]
+        elif version_match := _ENGINE_SAYS.search(line):
+            log.version = log.version or version_match["version"]
             log.note("version", number)
     return log
 

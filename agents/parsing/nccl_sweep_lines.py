@@ -30,7 +30,7 @@ class SweepLines:
     """result: None without a plan or a row of the baseline. played: why the rows say nothing of GPUs, if they
     do not. unusable: why nothing can be compared. lines: what the result rests on."""
 
-    said: PayloadLines
+    payload: PayloadLines
     result: SweepResult | None = None
     played: str = ""
     unusable: str = ""
@@ -38,51 +38,51 @@ class SweepLines:
 
 
 def parse(text: str) -> SweepLines:
-    said = payload_lines.read(text, SCHEMA)
-    plans = [(line, row["plan"]) for line, row in said.rows if isinstance(row.get("plan"), dict)]
-    verdicts = [row for _, row in said.rows if row.get("verdict") == "unusable"]
+    payload = payload_lines.read(text, SCHEMA)
+    plans = [(line, row["plan"]) for line, row in payload.rows if isinstance(row.get("plan"), dict)]
+    verdicts = [row for _, row in payload.rows if row.get("verdict") == "unusable"]
     unusable = text_of(verdicts[-1].get("why", "")) if verdicts else ""
-    played = payload_lines.played(said)
+    played = payload_lines.played(payload)
     if not plans:
-        return SweepLines(said, None, played, unusable)
+        return SweepLines(payload, None, played, unusable)
     line, plan = plans[0]
-    result = _result(said, plan)
+    result = _result(payload, plan)
     lines = (line, *(row.line for row in result.rows))
     measured = any(row.arm == BASELINE for row in result.rows)
-    return SweepLines(said, result if measured else None, played, unusable, lines)
+    return SweepLines(payload, result if measured else None, played, unusable, lines)
 
 
-def _result(said: PayloadLines, plan: Mapping[str, Any]) -> SweepResult:
-    whole = {_count(row.get("block")) for _, row in said.rows if row.get("whole") is True} - {0}
+def _result(payload: PayloadLines, plan: Mapping[str, Any]) -> SweepResult:
+    whole = {_count(row.get("block")) for _, row in payload.rows if row.get("whole") is True} - {0}
     arms = _arms(plan.get("arms"))
     weights = _weights(plan)
     rows = tuple(
-        row for row in _rows(said) if row.block in whole and row.arm in arms and row.size_bytes in dict(weights)
+        row for row in _rows(payload) if row.block in whole and row.arm in arms and row.size_bytes in dict(weights)
     )
     ordered = sorted(arms, key=lambda name: name != BASELINE)
     seed = plan.get("seed")
     return SweepResult(
-        tuple(_arm(said, name, arms[name]) for name in ordered),
+        tuple(_arm(payload, name, arms[name]) for name in ordered),
         rows,
         weights,
         len({row.block for row in rows}),
         _count(plan.get("ranks")),
         seed if isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**63 else None,
         Timing.DEVICE,
-        {**said.environment, **({"nccl": text_of(plan["nccl"])} if plan.get("nccl") else {})},
+        {**payload.environment, **({"nccl": text_of(plan["nccl"])} if plan.get("nccl") else {})},
     )
 
 
 def _arms(named: Any) -> dict[str, dict[str, str]]:
     """Settings by arm. People paste them into a shell, so nothing but NCCL's variables and plain values."""
-    found = {
+    by_name = {
         str(name): {str(key): text_of(value) for key, value in settings.items()}
         for name, settings in (named.items() if isinstance(named, dict) else ())
         if isinstance(settings, dict)
     }
     return {
         name: settings
-        for name, settings in list(found.items())[:_MOST_ARMS]
+        for name, settings in list(by_name.items())[:_MOST_ARMS]
         if all(_VARIABLE.fullmatch(key) and _PLAIN.fullmatch(v) for key, v in settings.items())
     }
 
@@ -92,18 +92,18 @@ def _weights(plan: Mapping[str, Any]) -> tuple[tuple[int, float], ...]:
     sizes, weights = plan.get("sizes"), plan.get("weights")
     if not isinstance(sizes, list) or not isinstance(weights, list) or len(sizes) != len(weights):
         return ()
-    found = {_count(size, 2**50): number_of(weight) for size, weight in zip(sizes, weights, strict=True)}
-    kept = {size: weight for size, weight in found.items() if size and weight is not None and weight >= 0}
-    total = sum(kept.values())
+    by_size = {_count(size, 2**50): number_of(weight) for size, weight in zip(sizes, weights, strict=True)}
+    valid = {size: weight for size, weight in by_size.items() if size and weight is not None and weight >= 0}
+    total = sum(valid.values())
     if not 0 < total < 1e12:
         return ()
-    return tuple(sorted((size, weight / total) for size, weight in kept.items()))
+    return tuple(sorted((size, weight / total) for size, weight in valid.items()))
 
 
-def _rows(said: PayloadLines) -> Iterator[SweepRow]:
+def _rows(payload: PayloadLines) -> Iterator[SweepRow]:
     """Device-timed rows, the first of each arm, block and size: a log pasted twice is one run."""
     seen = set()
-    for line, row in said.rows:
+    for line, row in payload.rows:
         time_us, block, size = (
             number_of(row.get("time_us")),
             _count(row.get("block")),
@@ -119,8 +119,8 @@ def _rows(said: PayloadLines) -> Iterator[SweepRow]:
         yield SweepRow(*key, time_us, unstable if isinstance(unstable, bool) else None, line)
 
 
-def _arm(said: PayloadLines, name: str, settings: Mapping[str, str]) -> SweepArm:
-    tries = [(line, row) for line, row in said.rows if row.get("arm") == name and row.get("outcome") in _WORST_LAST]
+def _arm(payload: PayloadLines, name: str, settings: Mapping[str, str]) -> SweepArm:
+    tries = [(line, row) for line, row in payload.rows if row.get("arm") == name and row.get("outcome") in _WORST_LAST]
     ends = [row for _, row in tries]
     worst = max(ends, key=lambda row: _WORST_LAST.index(row["outcome"]), default={})
     named = [(line, row) for line, row in tries if row.get("transport")]

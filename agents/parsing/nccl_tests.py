@@ -161,32 +161,32 @@ def _report(text: str) -> Table | None:
     if start < 0 or "_place" not in text:
         return None
     try:
-        said = json.loads(text[start : text.rfind("}") + 1])
+        report = json.loads(text[start : text.rfind("}") + 1])
     except (ValueError, RecursionError):
         return None
-    if not isinstance(said, dict) or not isinstance(said.get("results"), list):
+    if not isinstance(report, dict) or not isinstance(report.get("results"), list):
         return None
     table = Table()
-    for item in [*_list(said, "args"), *_list(said, "env")]:
+    for item in [*_list(report, "args"), *_list(report, "env")]:
         if isinstance(item, str) and (item.startswith("NCCL_") or "_perf" in item):
             _read_heading(table, item)
-    _read_config(table, said)
-    for row in said["results"]:
+    _read_config(table, report)
+    for row in report["results"]:
         _add_result(table, row)
     table.lines.append(text.count("\n", 0, start) + 1)
     return table
 
 
-def _read_config(table: Table, said: dict[str, Any]) -> None:
-    config = said.get("config")
+def _read_config(table: Table, report: dict[str, Any]) -> None:
+    config = report.get("config")
     if isinstance(config, dict) and isinstance(config.get("graph"), int):
         table.graph = config["graph"]
-    for device in _list(said, "devices"):
+    for device in _list(report, "devices"):
         if isinstance(device, dict) and isinstance(device.get("rank"), int):
             table.seen_ranks.add(device["rank"])
             table.gpu_names.append(str(device.get("device_info", "")).strip())
-    if isinstance(said.get("nccl_version"), int):
-        table.environment["nccl"] = str(said["nccl_version"])
+    if isinstance(report.get("nccl_version"), int):
+        table.environment["nccl"] = str(report["nccl_version"])
 
 
 def _add_result(table: Table, row: Any) -> None:
@@ -201,6 +201,6 @@ def _add_result(table: Table, row: Any) -> None:
             table.rows.append((row["size"], float(time_us), in_place, _count(wrong) if numeric else None))
 
 
-def _list(said: dict[str, Any], key: str) -> list[Any]:
-    value = said.get(key)
+def _list(report: dict[str, Any], key: str) -> list[Any]:
+    value = report.get(key)
     return value if isinstance(value, list) else []

@@ -29,8 +29,8 @@ def parse(text: str) -> tuple[NcclTopology, tuple[int, ...], bool] | None:
     if not reader.gpus:
         return None
     gpus = tuple(reader.gpus)
-    found = NcclTopology(gpus, reader.cpus, tuple(dict.fromkeys(reader.nics)))
-    return found, tuple(reader.lines), not reader.ended
+    topology = NcclTopology(gpus, reader.cpus, tuple(dict.fromkeys(reader.nics)))
+    return topology, tuple(reader.lines), not reader.ended
 
 
 class _Reader:
@@ -50,25 +50,25 @@ class _Reader:
         if tag["close"]:
             self._close(name)
             return
-        said = dict(_ATTRIBUTE.findall(tag["attributes"]))
+        attributes = dict(_ATTRIBUTE.findall(tag["attributes"]))
         if name == "cpu":
             self.cpus += 1
-            self.numa, self.open = _whole(said.get("numaid")), []
+            self.numa, self.open = _whole(attributes.get("numaid")), []
         elif name == "pci" and not tag["empty"] and len(self.open) < _DEPTH:
-            self.open.append((said.get("busid", "").lower(), _link(said)))
+            self.open.append((attributes.get("busid", "").lower(), _link(attributes)))
         elif name == "gpu":
-            self._gpu(said, line)
+            self._gpu(attributes, line)
         elif name == "nvlink" and self.gpus:
-            count = self.gpus[-1].nvlinks + (_whole(said.get("count")) or 0)
+            count = self.gpus[-1].nvlinks + (_whole(attributes.get("count")) or 0)
             self.gpus[-1] = replace(self.gpus[-1], nvlinks=count)
         elif name == "net":
-            self.nics.append(said.get("name", "?"))
+            self.nics.append(attributes.get("name", "?"))
 
-    def _gpu(self, said: dict[str, str], line: int) -> None:
+    def _gpu(self, attributes: dict[str, str], line: int) -> None:
         address, link = self.open[-1] if self.open else ("", None)
         above = tuple(bridge for bridge, _ in self.open[:-1])
         numa = self.numa if self.numa is not None and self.numa >= 0 else None
-        rank = _whole(said.get("rank"))
+        rank = _whole(attributes.get("rank"))
         self.gpus.append(TopologyGpu(address, rank, numa, link, 0, above))
         self.lines.append(line)
 
@@ -79,8 +79,8 @@ class _Reader:
             self.ended = True
 
 
-def _link(said: dict[str, str]) -> str | None:
-    speed, width = said.get("link_speed", "").strip(), _whole(said.get("link_width")) or 0
+def _link(attributes: dict[str, str]) -> str | None:
+    speed, width = attributes.get("link_speed", "").strip(), _whole(attributes.get("link_width")) or 0
     return f"{speed} x{width}" if speed and width > 0 else None
 
 

@@ -76,7 +76,7 @@ def _trace(rows: Sequence[_Row]) -> Report:
 
 def _rows(text: str) -> list[_Row]:
     """Rows below a head that was recognised, until a line that is none of them."""
-    found: list[_Row] = []
+    rows: list[_Row] = []
     head: _Head | None = None
     unit = 0.0
     for number, raw in enumerate(text.splitlines(), 1):
@@ -88,13 +88,13 @@ def _rows(text: str) -> list[_Row]:
             head, unit = _csv_head(line), 0.0
         elif head:
             row = _csv_row(head, line, number)
-            found += [row] if row else []
+            rows += [row] if row else []
             head = head if row or not line.strip() else None
         elif unit and (row := _column_row(line, unit, number)):
-            found.append(row)
+            rows.append(row)
         elif unit and line.strip() and not set(line.strip()) <= {"-", " "}:
             unit = 0.0
-    return found
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +148,13 @@ def _csv_row(head: _Head, line: str, number: int) -> _Row | None:
 
 
 def _column_row(line: str, unit: float, number: int) -> _Row | None:
-    found = _COLUMN_ROW.match(line)
-    if found is None:
+    match = _COLUMN_ROW.match(line)
+    if match is None:
         return None
-    total, count = _figure(found["total"]), _figure(found["count"])
+    total, count = _figure(match["total"]), _figure(match["count"])
     if total is None or count is None:
         return None
-    return _Row(number, found["name"].strip(), total * unit, int(count))
+    return _Row(number, match["name"].strip(), total * unit, int(count))
 
 
 def _figure(cell: str) -> float | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from agents.facts.platform import NumaNode
-from agents.parsing.said_lines import said_lines
+from agents.parsing.nonblank_lines import nonblank_lines
 
 _CPUS = re.compile(r"^\W*node ?(\d{1,4}) (?:cpus|cpulist):\s*([\d\s,-]*)$")
 _SIZE = re.compile(r"^\W*node (\d{1,4}) size: (\d{1,12}) MB")
@@ -25,7 +25,7 @@ def parse(text: str) -> tuple[tuple[NumaNode, ...], tuple[int, ...], tuple[str, 
     sizes: dict[int, int] = {}
     lines: list[int] = []
     count = 0
-    for number, raw in said_lines(text):
+    for number, raw in nonblank_lines(text):
         line = raw[:_LINE_CAP]
         listed, size, total = _CPUS.match(line), _SIZE.match(line), _TOTAL.match(line)
         if listed:
@@ -35,8 +35,8 @@ def parse(text: str) -> tuple[tuple[NumaNode, ...], tuple[int, ...], tuple[str, 
             sizes[int(size[1])] = int(size[2])
         elif total:
             sizes[int(total[1])] = int(total[2]) // 1024
-        elif found := _COUNT.match(line):
-            count = int(found[1])
+        elif count_match := _COUNT.match(line):
+            count = int(count_match[1])
     if not cpus:
         return None
     nodes = tuple(NumaNode(i, cpus[i], sizes.get(i)) for i in sorted(cpus))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.parsing.said_lines import said_lines
+from agents.parsing.nonblank_lines import nonblank_lines
 
 
 @dataclass(slots=True)
@@ -36,31 +36,31 @@ class PayloadLines:
 
 
 def read(text: str, schema: str) -> PayloadLines:
-    found = PayloadLines()
-    for number, line in said_lines(text):
-        said = _object(line)
-        if isinstance(said.get("environment"), dict) and said.get("schema") == schema:
-            found.environment.update({str(k): text_of(v) for k, v in said["environment"].items()})
-        elif "error" in said:
-            words = (text_of(said["error"]), text_of(said.get("fix", "")))
-            found.error = "; ".join(filter(None, words))
-        elif "note" in said:
-            (found.lost if said.get("lost") is True else found.notes).append(text_of(said["note"]))
-        elif "telemetry" in said or (isinstance(said.get("gpus"), list) and "at_s" in said):
-            found.looks.append((number, said))
-        elif said and not {"stopped", "end"} & said.keys():
-            found.rows.append((number, said))
-        found.stopped = text_of(said.get("stopped", found.stopped))
-        found.ended = found.ended or said.get("end") is True
-    return found
+    payload = PayloadLines()
+    for number, line in nonblank_lines(text):
+        fields = _object(line)
+        if isinstance(fields.get("environment"), dict) and fields.get("schema") == schema:
+            payload.environment.update({str(k): text_of(v) for k, v in fields["environment"].items()})
+        elif "error" in fields:
+            words = (text_of(fields["error"]), text_of(fields.get("fix", "")))
+            payload.error = "; ".join(filter(None, words))
+        elif "note" in fields:
+            (payload.lost if fields.get("lost") is True else payload.notes).append(text_of(fields["note"]))
+        elif "telemetry" in fields or (isinstance(fields.get("gpus"), list) and "at_s" in fields):
+            payload.looks.append((number, fields))
+        elif fields and not {"stopped", "end"} & fields.keys():
+            payload.rows.append((number, fields))
+        payload.stopped = text_of(fields.get("stopped", payload.stopped))
+        payload.ended = payload.ended or fields.get("end") is True
+    return payload
 
 
-def played(said: PayloadLines) -> str:
+def played(payload: PayloadLines) -> str:
     """Why what it printed says nothing of any GPU; "" when it does."""
-    simulated = any(row.get("simulated") for _, row in said.rows)
-    if simulated or "--simulate-fault" in said.environment.get("argv", ""):
+    simulated = any(row.get("simulated") for _, row in payload.rows)
+    if simulated or "--simulate-fault" in payload.environment.get("argv", ""):
         return "a fault was simulated"
-    if said.environment.get("device") == "cpu":
+    if payload.environment.get("device") == "cpu":
         return "gloo in the CPU's memory, to try the program"
     return ""
 
@@ -76,9 +76,9 @@ def number_of(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def whole_of(said: Mapping[str, Any], name: str) -> int | None:
+def whole_of(fields: Mapping[str, Any], name: str) -> int | None:
     """A count or size; None for what is none or below 0."""
-    number = number_of(said.get(name))
+    number = number_of(fields.get(name))
     return int(number) if number is not None and number >= 0 else None
 
 

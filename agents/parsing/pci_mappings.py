@@ -31,23 +31,23 @@ def parse(text: str) -> Found | None:
     path: in full and lower case, several functions of one device joined by ";". mapping "" where the
     text shows a `map` line without the section it belongs to.
     """
-    found = _from_json(text) or _from_table(text) or _from_config(text)
-    if not found:
+    mappings = _from_json(text) or _from_table(text) or _from_config(text)
+    if not mappings:
         return None
-    return tuple(mapping for mapping, _ in found), tuple(line for _, line in found)
+    return tuple(mapping for mapping, _ in mappings), tuple(line for _, line in mappings)
 
 
 def _from_config(text: str) -> list[tuple[PciMapping, int]]:
-    found: list[tuple[PciMapping, int]] = []
+    mappings: list[tuple[PciMapping, int]] = []
     section = ""
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw[:LINE_CAP]
         opened, alternative = _SECTION.match(line), _MAP.match(line)
         if alternative:
-            found.append((_mapping(section, alternative[1]), number))
+            mappings.append((_mapping(section, alternative[1]), number))
         elif opened:
             section = opened[1]
-    return found
+    return mappings
 
 
 def _from_json(text: str) -> list[tuple[PciMapping, int]]:
@@ -95,8 +95,8 @@ def _table_mappings(header: list[str], rows: list[tuple[list[str], int]]) -> Ite
         return
     for cells, number in rows:
         if len(cells) == len(header):
-            for found in _ANY_MAP.finditer(cells[header.index("map")]):
-                yield _mapping(cells[header.index("id")], found[0]), number
+            for match in _ANY_MAP.finditer(cells[header.index("map")]):
+                yield _mapping(cells[header.index("id")], match[0]), number
 
 
 def _strings(value: object) -> list[str]:

@@ -30,8 +30,8 @@ Found = tuple[tuple[PcieLink, ...], tuple[int, ...]]
 
 def generation(text: str) -> int | None:
     """5 from "32GT/s", "32.0 GT/s PCIe"; None for "Unknown" and what no generation has."""
-    found = _SPEED.search(text)
-    return _GENERATIONS.get(found[1].removesuffix(".0")) if found else None
+    match = _SPEED.search(text)
+    return _GENERATIONS.get(match[1].removesuffix(".0")) if match else None
 
 
 def lanes(text: str) -> int | None:
@@ -90,7 +90,7 @@ def _typed_address(rows: list[tuple[int, str]]) -> str | None:
 
 def _links(details: Iterable[tuple[int, str]], address: str | None) -> list[tuple[PcieLink, list[int]]]:
     """Each LnkCap with the LnkSta below it; a LnkSta alone counts, a LnkCap alone does not."""
-    found: list[tuple[PcieLink, list[int]]] = []
+    links: list[tuple[PcieLink, list[int]]] = []
     most: tuple[int | None, int | None] = (None, None)
     above: list[int] = []
     for number, line in details:
@@ -102,6 +102,6 @@ def _links(details: Iterable[tuple[int, str]], address: str | None) -> list[tupl
         if match["which"] == "Cap":
             most, above = now, [number]
         else:
-            found.append((PcieLink(address, *now, *most), [*above, number]))
+            links.append((PcieLink(address, *now, *most), [*above, number]))
             most, above = (None, None), []
-    return found
+    return links

@@ -24,16 +24,16 @@ class ProfileLines:
     """trace None: no kernel was told."""
 
     trace: Trace | None
-    said: PayloadLines
+    payload: PayloadLines
 
 
 def parse(text: str) -> ProfileLines:
-    said = payload_lines.read(text, SCHEMA)
+    payload = payload_lines.read(text, SCHEMA)
     names: dict[int, str] = {}
     work: dict[str, list[Kernel]] = defaultdict(list)
     marks: dict[tuple[str, str], list[Mark]] = defaultdict(list)
     rank, first = None, 0
-    for line, row in said.rows:
+    for line, row in payload.rows:
         name = row.get("kernel_name")
         if isinstance(name, int):
             names[name] = text_of(row.get("text", ""))
@@ -42,10 +42,10 @@ def parse(text: str) -> ProfileLines:
             _add_kernel(work, names, kernel)
         for mark in _rows(row.get("marks")):
             _add_mark(marks, mark)
-        found = number_of(row.get("rank"))
-        rank = rank if found is None else int(found)
+        row_rank = number_of(row.get("rank"))
+        rank = rank if row_rank is None else int(row_rank)
     trace = torch_trace.trace_of(work, marks, first, rank) if work else None
-    return ProfileLines(trace, said)
+    return ProfileLines(trace, payload)
 
 
 def _rows(value: Any) -> list[list[Any]]:

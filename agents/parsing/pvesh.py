@@ -26,8 +26,8 @@ def lines(text: str) -> Numbered:
     for first, last, _ in expanded:
         inside |= set(range(first, last + 1))
     by_line: dict[int, list[str]] = {}
-    for first, _, said in expanded:
-        by_line.setdefault(first, []).extend(said)
+    for first, _, pairs in expanded:
+        by_line.setdefault(first, []).extend(pairs)
     for number, raw in enumerate(text.splitlines(), 1):
         for line in by_line.get(number, ()):
             yield number, line
@@ -52,8 +52,8 @@ def objects(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
 
 def _expanded(text: str) -> Iterator[tuple[int, int, list[str]]]:
     for first, last, value in objects(text):
-        if said := _said(value):
-            yield first, last, said
+        if pairs := _said(value):
+            yield first, last, pairs
 
 
 def _said(value: Mapping[str, Any]) -> list[str]:
@@ -68,7 +68,7 @@ def _said(value: Mapping[str, Any]) -> list[str]:
 
 
 def _pending(value: Mapping[str, Any]) -> list[str]:
-    said = [f"cur {value['key']}: {value['value']}"] if "value" in value else []
+    pairs = [f"cur {value['key']}: {value['value']}"] if "value" in value else []
     if "pending" in value:
-        said.append(f"new {value['key']}: {value['pending']}")
-    return said + ([f"del {value['key']}:"] if value.get("delete") else [])
+        pairs.append(f"new {value['key']}: {value['pending']}")
+    return pairs + ([f"del {value['key']}:"] if value.get("delete") else [])

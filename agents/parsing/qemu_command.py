@@ -83,8 +83,8 @@ def parse(text: str) -> tuple[Found, ...]:
             _close(drafts)
         else:
             _take(drafts, line, number, typed_running, typed_vm)
-    found = (_read(draft) for draft in drafts if draft.pieces)
-    return tuple(item for item in found if item is not None)
+    commands = (_read(draft) for draft in drafts if draft.pieces)
+    return tuple(item for item in commands if item is not None)
 
 
 def split(line: str) -> tuple[str, ...]:
@@ -128,8 +128,8 @@ def _with(parts: list[str] | None, more: str) -> list[str]:
 
 
 def _run_end(line: str, at: int, *, json_word: bool) -> int:
-    found = (_JSON_END if json_word else _PLAIN_END).search(line, at + 1)
-    return found.start() if found else len(line)
+    end = (_JSON_END if json_word else _PLAIN_END).search(line, at + 1)
+    return end.start() if end else len(line)
 
 
 def _close(drafts: list[_Draft]) -> None:
@@ -215,12 +215,12 @@ def _command(words: Sequence[str], draft: _Draft) -> QemuCommand | None:
 
 def _options(words: Sequence[str]) -> list[tuple[str, str]]:
     """Every option with its value; "" for one without."""
-    found = []
+    options = []
     for word, following in pairwise((*words, "-")):
         if _OPTION.match(word):
             option = word[1:] if word.startswith("--") else word
-            found.append((option, "" if following.startswith("-") else following))
-    return found
+            options.append((option, "" if following.startswith("-") else following))
+    return options
 
 
 def _machine_by_ports(devices: Sequence[QemuDevice]) -> str | None:
@@ -240,9 +240,9 @@ def _vm_id(values: dict[str, str], typed: int | None) -> int | None:
 def _uuid(options: Sequence[tuple[str, str]]) -> str | None:
     for option, value in options:
         if option == "-uuid" or (option == "-smbios" and _TYPE_1.search(value)):
-            found = _UUID.search(value)
-            if found:
-                return found[0].lower()
+            match = _UUID.search(value)
+            if match:
+                return match[0].lower()
     return None
 
 
@@ -267,10 +267,10 @@ def _fields(value: str) -> dict[str, Any]:
     """The properties of a -device value, with its driver under "driver"."""
     if value.startswith("{"):
         try:
-            found = json.loads(value)
+            properties = json.loads(value)
         except (ValueError, RecursionError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return properties if isinstance(properties, dict) else {}
     head, *rest = value.split(",")
     pairs = dict(part.split("=", 1) for part in rest if "=" in part)
     return {"driver": head.removeprefix("driver="), **pairs}

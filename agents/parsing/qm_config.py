@@ -232,8 +232,8 @@ def _is_filtered(draft: _Draft) -> bool:
 
 def _devices(items: Iterable[tuple[str, str]]) -> tuple[HostPci, ...]:
     numbered = ((int(key[7:]), value) for key, value in items if re.fullmatch(r"hostpci\d{1,2}", key))
-    found = (hostpci(slot, value) for slot, value in sorted(numbered))
-    return tuple(device for device in found if device is not None)
+    devices = (hostpci(slot, value) for slot, value in sorted(numbered))
+    return tuple(device for device in devices if device is not None)
 
 
 def _memory(value: str | None) -> int | None:

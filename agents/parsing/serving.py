@@ -49,10 +49,10 @@ def _blocks(text: str) -> Iterator[_Block]:
         elif block and _END.match(line):
             yield block
             block = None
-        elif block and (found := _FIELD.match(line)):
-            value = float(found[2])
+        elif block and (match := _FIELD.match(line)):
+            value = float(match[2])
             if math.isfinite(value):
-                block.fields.setdefault(found[1].strip().lower(), value)
+                block.fields.setdefault(match[1].strip().lower(), value)
                 block.lines.append(number)
     if block:
         yield block

@@ -29,8 +29,8 @@ def parse(text: str) -> Found:
     lines: list[int] = []
     left_out: list[str] = []
     for line, value in json_text.values(text):
-        for said in value if isinstance(value, list) else [value]:
-            for row in _rows(said):
+        for entry in value if isinstance(value, list) else [value]:
+            for row in _rows(entry):
                 if row is None:
                     left_out.append(f"a result on line {line}: its tokens and duration disagree")
                     continue
@@ -39,41 +39,41 @@ def parse(text: str) -> Found:
     return tuple(rows), tuple(dict.fromkeys(lines)), tuple(left_out)
 
 
-def _rows(said: Any) -> list[ServingRow | None]:
-    if not isinstance(said, dict):
+def _rows(report: Any) -> list[ServingRow | None]:
+    if not isinstance(report, dict):
         return []
-    if isinstance(said.get("benchmarks"), list):
-        return [row for item in said["benchmarks"] if (row := _guidellm(item))]
-    if isinstance(said.get("output_token_throughput"), dict):
-        return [_aiperf(said)]
-    if number(said.get("output_throughput")) is not None and "completed" in said:
-        return [_engine(said)]
+    if isinstance(report.get("benchmarks"), list):
+        return [row for item in report["benchmarks"] if (row := _guidellm(item))]
+    if isinstance(report.get("output_token_throughput"), dict):
+        return [_aiperf(report)]
+    if number(report.get("output_throughput")) is not None and "completed" in report:
+        return [_engine(report)]
     return []
 
 
-def _engine(said: dict[str, Any]) -> ServingRow | None:
+def _engine(report: dict[str, Any]) -> ServingRow | None:
     """vLLM's and SGLang's; None when the arithmetic fails."""
-    output = number(said.get("output_throughput"))
-    tokens, duration = number(said.get("total_output_tokens")), number(said.get("duration"))
+    output = number(report.get("output_throughput"))
+    tokens, duration = number(report.get("total_output_tokens")), number(report.get("duration"))
     if output and tokens and duration and abs(tokens / duration - output) > _TOLERANCE * output:
         return None
-    total = number(said.get("total_token_throughput")) or number(said.get("total_throughput"))
-    given = number(said.get("input_throughput"))
-    if total is None and given is not None and output is not None:
-        total = given + output
-    tpot = number(said.get("median_tpot_ms"))
-    tpot = number(said.get("mean_tpot_ms")) if tpot is None else tpot
+    total = number(report.get("total_token_throughput")) or number(report.get("total_throughput"))
+    input_rate = number(report.get("input_throughput"))
+    if total is None and input_rate is not None and output is not None:
+        total = input_rate + output
+    tpot = number(report.get("median_tpot_ms"))
+    tpot = number(report.get("mean_tpot_ms")) if tpot is None else tpot
     return ServingRow(
-        _count(said.get("max_concurrency")),
+        _count(report.get("max_concurrency")),
         output,
         total,
         tpot,
-        _count(said.get("completed")),
-        tpot_p99_ms=number(said.get("p99_tpot_ms")),
-        ttft_ms=number(said.get("median_ttft_ms")),
-        ttft_p99_ms=number(said.get("p99_ttft_ms")),
-        itl_ms=number(said.get("median_itl_ms")),
-        itl_p99_ms=number(said.get("p99_itl_ms")),
+        _count(report.get("completed")),
+        tpot_p99_ms=number(report.get("p99_tpot_ms")),
+        ttft_ms=number(report.get("median_ttft_ms")),
+        ttft_p99_ms=number(report.get("p99_ttft_ms")),
+        itl_ms=number(report.get("median_itl_ms")),
+        itl_p99_ms=number(report.get("p99_itl_ms")),
     )
 
 
@@ -112,19 +112,19 @@ def _streams(item: Any) -> int | None:
     return None
 
 
-def _aiperf(said: dict[str, Any]) -> ServingRow:
-    latency = said.get("inter_token_latency")
+def _aiperf(report: dict[str, Any]) -> ServingRow:
+    latency = report.get("inter_token_latency")
     value = number(at(latency, "p50"))
     value = number(at(latency, "avg")) if value is None else value
     scale = _scale(latency)
-    first = said.get("time_to_first_token")
+    first = report.get("time_to_first_token")
     ttft, ttft_scale = number(at(first, "p50")), _scale(first)
     return ServingRow(
-        _concurrency(said.get("input_config")),
-        number(at(said, "output_token_throughput", "avg")),
-        number(at(said, "total_token_throughput", "avg")),
+        _concurrency(report.get("input_config")),
+        number(at(report, "output_token_throughput", "avg")),
+        number(at(report, "total_token_throughput", "avg")),
         value * scale if value is not None and scale is not None else None,
-        _count(at(said, "request_count", "avg")),
+        _count(at(report, "request_count", "avg")),
         ttft_ms=ttft * ttft_scale if ttft is not None and ttft_scale is not None else None,
     )
 
@@ -137,9 +137,9 @@ def _scale(metric: Any) -> float | None:
 def _concurrency(config: Any) -> int | None:
     """input_config.loadgen.concurrency (AIPerf), .perf_analyzer.stimulus.concurrency (GenAI-Perf)."""
     paths = (("loadgen", "concurrency"), ("perf_analyzer", "stimulus", "concurrency"), ("concurrency",))
-    return next((found for path in paths if (found := _count(at(config, *path)))), None)
+    return next((count for path in paths if (count := _count(at(config, *path)))), None)
 
 
 def _count(value: Any) -> int | None:
-    found = number(value)
-    return int(found) if found is not None and 0 <= found < 1e12 else None
+    count = number(value)
+    return int(count) if count is not None and 0 <= count < 1e12 else None

@@ -37,50 +37,50 @@ class ServingLines:
     rows: tuple[ServingRow, ...]
     lines: tuple[int, ...]
     failures: tuple[str, ...]
-    said: PayloadLines
+    payload: PayloadLines
 
 
 def parse(text: str) -> ServingLines:
-    said = payload_lines.read(text, SCHEMA)
-    rungs = [(number, row) for number, row in said.rows if row.get("rung") is True]
+    payload = payload_lines.read(text, SCHEMA)
+    rungs = [(number, row) for number, row in payload.rows if row.get("rung") is True]
     read = [(number, row, _row(row)) for number, row in rungs]
     return ServingLines(
         tuple(row for _, _, row in read if row),
         tuple(number for number, _, row in read if row),
         tuple(words for _, raw, row in read if row for words in _failures(raw)),
-        said,
+        payload,
     )
 
 
-def _row(said: Mapping[str, Any]) -> ServingRow | None:
+def _row(fields: Mapping[str, Any]) -> ServingRow | None:
     """None when it does not say how many requests ran at once."""
-    concurrency, requests = _count(said.get("concurrency")), _count(said.get("requests"))
+    concurrency, requests = _count(fields.get("concurrency")), _count(fields.get("requests"))
     if not concurrency:
         return None
-    figures = {name: _positive(said.get(name)) for name in _FIGURES}
+    figures = {name: _positive(fields.get(name)) for name in _FIGURES}
     return ServingRow(
         concurrency,
-        time_per_output_token_ms=_positive(said.get("tpot_ms")),
+        time_per_output_token_ms=_positive(fields.get("tpot_ms")),
         requests=requests,
-        errors=_count(said.get("errors")),
+        errors=_count(fields.get("errors")),
         **figures,
     )
 
 
-def _failures(said: Mapping[str, Any]) -> list[str]:
-    kinds = said.get("failures")
+def _failures(fields: Mapping[str, Any]) -> list[str]:
+    kinds = fields.get("failures")
     if not isinstance(kinds, dict):
         return []
-    at = text_of(said["concurrency"])
+    at = text_of(fields["concurrency"])
     counted = [(text_of(kind)[:80], _count(n)) for kind, n in list(kinds.items())[:8]]
     return [f"{n} requests at {at} at once: {kind}" for kind, n in counted if n]
 
 
 def _count(value: Any) -> int | None:
-    found = number_of(value)
-    return int(found) if found is not None and 0 <= found < 1e12 else None
+    count = number_of(value)
+    return int(count) if count is not None and 0 <= count < 1e12 else None
 
 
 def _positive(value: Any) -> float | None:
-    found = number_of(value)
-    return found if found is not None and found >= 0 else None
+    figure = number_of(value)
+    return figure if figure is not None and figure >= 0 else None

@@ -65,13 +65,13 @@ def parse(text: str) -> Outcome | None:
 
 
 def _matrices(access: dict[tuple[str, str], float], rate: tuple[str, str, float] | None) -> tuple[PairMatrix, ...]:
-    found: list[PairMatrix] = []
+    matrices: list[PairMatrix] = []
     if access:
         gpus = tuple(sorted({gpu for pair in access for gpu in pair}, key=int))
         values = tuple(tuple(access.get((a, b)) for b in gpus) for a in gpus)
-        found.append(PairMatrix("Can access peer", "access", gpus, values))
+        matrices.append(PairMatrix("Can access peer", "access", gpus, values))
     if rate:
         a, b, gb_per_s = rate
         values = ((None, gb_per_s), (gb_per_s, None))
-        found.append(PairMatrix("simpleP2P ping-pong copies", "GB/s", (a, b), values, True))
-    return tuple(found)
+        matrices.append(PairMatrix("simpleP2P ping-pong copies", "GB/s", (a, b), values, True))
+    return tuple(matrices)

@@ -14,7 +14,7 @@ from typing import Any
 from agents.facts.gpu import Gpu
 from agents.parsing import smi_lost
 from agents.parsing.lspci import full_address
-from agents.parsing.smi_value import ADDRESS, is_error, number, said, switch, unquoted, whole
+from agents.parsing.smi_value import ADDRESS, cell_text, is_error, number, switch, unquoted, whole
 
 # Names of `nvidia-smi --help-query-gpu`; mig.mode.current since driver 450.
 COLUMNS = (
@@ -43,19 +43,19 @@ class GpuTable:
 
 
 def _address(cell: str) -> str | None:
-    found = ADDRESS.fullmatch(cell.strip())
-    return full_address(found[0]) if found else None
+    match = ADDRESS.fullmatch(cell.strip())
+    return full_address(match[0]) if match else None
 
 
 _FIELDS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "index": ("index", whole),
-    "name": ("name", said),
-    "gpu_name": ("name", said),
-    "uuid": ("uuid", said),
-    "gpu_uuid": ("uuid", said),
+    "name": ("name", cell_text),
+    "gpu_name": ("name", cell_text),
+    "uuid": ("uuid", cell_text),
+    "gpu_uuid": ("uuid", cell_text),
     "pci.bus_id": ("pci_address", _address),
     "gpu_bus_id": ("pci_address", _address),
-    "driver_version": ("driver", said),
+    "driver_version": ("driver", cell_text),
     "memory.total": ("vram_mib", whole),
     "memory.used": ("memory_used_mib", whole),
     "pcie.link.gen.current": ("pcie_gen", whole),
@@ -179,7 +179,7 @@ def _fits(fields: Sequence[str], row: Sequence[str]) -> bool:
     shaped = [
         (cell, _SHAPE[name])
         for name, cell in zip(fields, row, strict=False)
-        if name in _SHAPE and said(cell) is not None
+        if name in _SHAPE and cell_text(cell) is not None
     ]
     telling = bool(shaped) or len(row) == len(fields)
     return telling and all(shape.fullmatch(cell) for cell, shape in shaped)
@@ -200,9 +200,9 @@ def _is_lost(fields: Sequence[str], row: Sequence[str]) -> bool:
     """The driver names the loss, or at least two cells and half of those that ask the chip are errors."""
     if any("gpu is lost" in cell.lower() for cell in row):
         return True
-    asked = [c for n, c in zip(fields, row, strict=False) if n not in ("index", "driver_version")]
-    errors = sum(is_error(cell) for cell in asked)
-    return errors >= 2 and 2 * errors >= len(asked)
+    cells = [c for n, c in zip(fields, row, strict=False) if n not in ("index", "driver_version")]
+    errors = sum(is_error(cell) for cell in cells)
+    return errors >= 2 and 2 * errors >= len(cells)
 
 
 def _without_header(lines: Sequence[str]) -> GpuTable:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from agents.facts.gpu import Gpu
 from agents.parsing import smi_lost
-from agents.parsing.said_lines import said_lines
+from agents.parsing.nonblank_lines import nonblank_lines
 from agents.parsing.smi_csv import GpuTable
 from agents.parsing.smi_value import unquoted
 
@@ -27,7 +27,7 @@ def parse(text: str) -> GpuTable | None:
     gpus: dict[int, Gpu] = {}
     numbers: list[int] = []
     last: int | None = None
-    for number, raw in said_lines(text):
+    for number, raw in nonblank_lines(text):
         line = unquoted(raw)
         if last is not None and _MIG.match(line):
             gpus[last] = replace(gpus[last], mig=True)

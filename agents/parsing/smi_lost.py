@@ -29,13 +29,13 @@ class LostHandle:
 
 
 def find(text: str) -> tuple[LostHandle, ...]:
-    found = []
+    handles = []
     for number, line in enumerate(text.splitlines(), 1):
         match = _HANDLE.search(line) if "device handle" in line else None
         if match:
             index = int(match["index"]) if match["index"] else None
-            found.append(LostHandle(number, index, full_address(match["address"])))
-    return tuple(found)
+            handles.append(LostHandle(number, index, full_address(match["address"])))
+    return tuple(handles)
 
 
 def with_lost(gpus: Sequence[Gpu], handles: Sequence[LostHandle]) -> tuple[Gpu, ...]:
@@ -43,14 +43,14 @@ def with_lost(gpus: Sequence[Gpu], handles: Sequence[LostHandle]) -> tuple[Gpu, 
 
     A handle without an index takes the first hole in the indices, the last place when there is none.
     """
-    found = {gpu.index: gpu for gpu in gpus}
+    by_index = {gpu.index: gpu for gpu in gpus}
     by_address = {gpu.pci_address: gpu.index for gpu in gpus if gpu.pci_address}
     for handle in handles:
         if handle.address in by_address:
             index = by_address[handle.address]
-            found[index] = replace(found[index], lost=True)
+            by_index[index] = replace(by_index[index], lost=True)
             continue
-        hole = next(i for i in range(len(found) + 1) if i not in found)
-        index = hole if handle.index is None or handle.index in found else handle.index
-        found[index] = Gpu(index, pci_address=handle.address, lost=True)
-    return tuple(found[index] for index in sorted(found))
+        hole = next(i for i in range(len(by_index) + 1) if i not in by_index)
+        index = hole if handle.index is None or handle.index in by_index else handle.index
+        by_index[index] = Gpu(index, pci_address=handle.address, lost=True)
+    return tuple(by_index[index] for index in sorted(by_index))

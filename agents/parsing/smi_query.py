@@ -14,8 +14,8 @@ from typing import Any
 from agents.facts.gpu import Fabric, Gpu
 from agents.parsing import smi_lost
 from agents.parsing.lspci import full_address
-from agents.parsing.said_lines import said_lines
-from agents.parsing.smi_value import LINE_CAP, number, said, switch, unquoted, whole
+from agents.parsing.nonblank_lines import nonblank_lines
+from agents.parsing.smi_value import LINE_CAP, cell_text, number, switch, unquoted, whole
 
 _BLOCK = re.compile(r"^\s*GPU\s?(?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\b")
 _KEY = re.compile(r"[A-Z][\w ./()-]{1,60}")
@@ -36,7 +36,7 @@ class Block:
     def get(self, *places: tuple[str, str]) -> str | None:
         """The first of these places that holds a value."""
         for place in places:
-            if place in self.values and (text := said(self.values[place])) is not None:
+            if place in self.values and (text := cell_text(self.values[place])) is not None:
                 return text
         return None
 
@@ -58,7 +58,7 @@ def parse(text: str) -> SmiQuery | None:
     head: dict[str, tuple[str, int]] = {}
     blocks: list[Block] = []
     section = ""
-    for number_, raw in said_lines(text):
+    for number_, raw in nonblank_lines(text):
         line = unquoted(raw) if ">" in raw or "[" in raw else raw[:LINE_CAP]
         if "GPU" in line and (opened := _BLOCK.match(line)):
             blocks.append(Block(full_address(opened["address"]), number_))
@@ -94,7 +94,7 @@ def _store(
     """Keys that occur once in a block are stored without their section."""
     value = value.strip()
     if not blocks:
-        if said(value) is not None:
+        if cell_text(value) is not None:
             head.setdefault("Driver Version" if key == "KMD Version" else key, (value, line))
         return
     place = ("", key) if key in _BLOCK_KEYS else (section, key)
@@ -148,15 +148,15 @@ def _says_lost(value: str) -> bool:
 
 def gaps(query: SmiQuery) -> tuple[str, ...]:
     """What a whole `nvidia-smi -q` of these GPUs would hold and this text does not."""
-    found = []
+    missing = []
     if query.attached and query.attached[0] > len(query.blocks):
-        found.append(f"{query.attached[0] - len(query.blocks)} of {query.attached[0]} GPUs")
+        missing.append(f"{query.attached[0] - len(query.blocks)} of {query.attached[0]} GPUs")
     for index, block in enumerate(query.blocks):
         if ("FB Memory Usage", "Total") not in block.values:
-            found.append(f"memory of GPU {index}")
+            missing.append(f"memory of GPU {index}")
         if ("PCIe Generation", "Current") not in block.values:
-            found.append(f"PCIe link of GPU {index}")
-    return tuple(found)
+            missing.append(f"PCIe link of GPU {index}")
+    return tuple(missing)
 
 
 def fabric(query: SmiQuery) -> tuple[Fabric, tuple[int, ...]] | None:
@@ -164,7 +164,7 @@ def fabric(query: SmiQuery) -> tuple[Fabric, tuple[int, ...]] | None:
 
     State "Completed" with status "Success" is ready (NVML nvmlGpuFabricState_t); all else is not.
     """
-    found: list[tuple[bool, Fabric, tuple[int, ...]]] = []
+    states: list[tuple[bool, Fabric, tuple[int, ...]]] = []
     for block in query.blocks:
         state = block.get(("Fabric", "State"))
         if state is None:
@@ -173,10 +173,10 @@ def fabric(query: SmiQuery) -> tuple[Fabric, tuple[int, ...]] | None:
         good = state == "Completed" and status in (None, "Success") and health in (None, "Healthy")
         keys = (("Fabric", "State"), ("Fabric", "Status"))
         lines = tuple(block.lines[key] for key in keys if key in block.lines)
-        found.append((good, Fabric(state, status, health), lines))
-    if not found:
+        states.append((good, Fabric(state, status, health), lines))
+    if not states:
         return None
-    _, worst, lines = min(found, key=lambda item: item[0])
+    _, worst, lines = min(states, key=lambda item: item[0])
     return worst, lines
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from agents.facts.gpu import Gpu, GpuProcess
 from agents.parsing import smi_lost
 from agents.parsing.lspci import full_address
-from agents.parsing.smi_value import said, switch, unquoted, whole
+from agents.parsing.smi_value import cell_text, switch, unquoted, whole
 
 _HEAD = re.compile(r"NVIDIA-SMI\s+(?P<tool>\d[\d.]+)")
 _DRIVER = re.compile(r"(?:Driver|KMD|Kernel Driver) Version: ?\s{0,4}(?P<version>\d{3}\.[\d.]+\d)")
@@ -83,17 +83,17 @@ def _head(lines: Sequence[str]) -> tuple[tuple[str, int] | None, tuple[str, int]
 
 
 def _gpus(lines: Sequence[str]) -> tuple[list[Gpu], list[int]]:
-    found: dict[int, Gpu] = {}
+    by_index: dict[int, Gpu] = {}
     numbers: list[int] = []
     for at, line in enumerate(lines):
         first = _FIRST.match(line)
-        if first is None or int(first["index"]) in found:
+        if first is None or int(first["index"]) in by_index:
             continue
         rest = [below for below in lines[at + 1 : at + 4] if _FIRST.match(below) is None]
         gpu = _gpu(first, rest)
-        found[gpu.index] = gpu
+        by_index[gpu.index] = gpu
         numbers.extend((at + 1, at + 2) if rest else (at + 1,))
-    return list(found.values()), numbers
+    return list(by_index.values()), numbers
 
 
 def _gpu(first: re.Match[str], below: Sequence[str]) -> Gpu:
@@ -106,7 +106,7 @@ def _gpu(first: re.Match[str], below: Sequence[str]) -> Gpu:
     mig = next((m for line in below[1:2] if (m := _MIG.match(line))), None)
     return Gpu(
         int(first["index"]),
-        name=said(name),
+        name=cell_text(name),
         pci_address=full_address(first["address"]),
         vram_mib=int(memory["total"]) if memory else None,
         memory_used_mib=int(memory["used"]) if memory else None,
@@ -126,7 +126,7 @@ def _watts(cell: str) -> float | None:
 
 
 def _processes(lines: Sequence[str]) -> tuple[tuple[GpuProcess, ...] | None, tuple[int, ...]]:
-    found: list[GpuProcess] = []
+    processes: list[GpuProcess] = []
     numbers: list[int] = []
     for number, line in enumerate(lines, 1):
         if _NO_PROCESS in line:
@@ -134,6 +134,6 @@ def _processes(lines: Sequence[str]) -> tuple[tuple[GpuProcess, ...] | None, tup
         row = _PROCESS.match(line)
         if row:
             memory = int(row["memory"]) if row["memory"] else None
-            found.append(GpuProcess(int(row["gpu"]), int(row["pid"]), row["name"], memory))
+            processes.append(GpuProcess(int(row["gpu"]), int(row["pid"]), row["name"], memory))
             numbers.append(number)
-    return (tuple(found), tuple(numbers)) if found else (None, ())
+    return (tuple(processes), tuple(numbers)) if processes else (None, ())

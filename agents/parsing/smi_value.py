@@ -38,7 +38,7 @@ def unquoted(line: str) -> str:
 
 
 @lru_cache(maxsize=1024)  # the same few cells stand in every GPU's block
-def said(cell: str) -> str | None:
+def cell_text(cell: str) -> str | None:
     """The cell's text, None where it stands for "no value"."""
     text = cell.strip()
     low = text.lower()
@@ -52,9 +52,9 @@ def is_error(cell: str) -> bool:
 @lru_cache(maxsize=1024)
 def number(cell: str) -> float | None:
     """94.68 from "94.68 W"."""
-    text = said(cell)
-    found = _NUMBER.match(text) if text else None
-    return float(found[0]) if found else None
+    text = cell_text(cell)
+    match = _NUMBER.match(text) if text else None
+    return float(match[0]) if match else None
 
 
 def whole(cell: str) -> int | None:
@@ -70,10 +70,10 @@ def switch(cell: str) -> bool | None:
 
 def failure(text: str) -> str | None:
     """The sentence by which nvidia-smi, or the shell, says that it cannot answer at all."""
-    found = _FAILED.search(text)
-    if found is None:
+    match = _FAILED.search(text)
+    if match is None:
         return None
-    begin = text.rfind("\n", 0, found.start()) + 1
+    begin = text.rfind("\n", 0, match.start()) + 1
     return text[begin:].partition("\n")[0].strip()[:200]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from agents.parsing.said_lines import said_lines
+from agents.parsing.nonblank_lines import nonblank_lines
 
 _LINE_CAP = 400
 _LABELS = {
@@ -47,7 +47,7 @@ def parse(text: str) -> Found:
     """Name -> version, the first of each, and the lines. Names as pip's, with "-"."""
     versions: dict[str, str] = {}
     lines: list[int] = []
-    for number, raw in said_lines(text):
+    for number, raw in nonblank_lines(text):
         name, version = _said(raw[:_LINE_CAP].strip().lstrip("> "))
         if name and version and name not in versions:
             versions[name] = version
@@ -68,5 +68,5 @@ def _said(line: str) -> tuple[str, str]:
     name = _LABELS.get(label) or (label if _PACKAGES.fullmatch(label) else "")
     if name == "os":
         return name, pair["value"].strip()[:80]
-    found = _NUMBER.match(pair["value"]) if name else None
-    return (name.replace("_", "-"), found[0]) if found else ("", "")
+    match = _NUMBER.match(pair["value"]) if name else None
+    return (name.replace("_", "-"), match[0]) if match else ("", "")

@@ -64,8 +64,8 @@ def _marked(marks: Sequence[Mark]) -> list[Window]:
     """From mark to mark; steps with prefill in them are no decode steps. The last has no end."""
     windows: list[Window] = []
     for this, following in pairwise(marks):
-        found = _MARK.match(this.name)
-        if found is None or int(found["prefill"] or 0) > 0 or following.start_us <= this.start_us:
+        match = _MARK.match(this.name)
+        if match is None or int(match["prefill"] or 0) > 0 or following.start_us <= this.start_us:
             continue
         if windows and windows[-1][1] == this.start_us:
             first, _, steps = windows.pop()
@@ -102,8 +102,8 @@ def _mean(ordered: Sequence[Kernel], windows: Sequence[Window]) -> Profile:
     count = sum(steps for _, _, steps in windows)
     for first, last, steps in windows:
         inside = ordered[bisect_left(starts, first - longest) : bisect_left(starts, last)]
-        one = kinds.profile(inside, first, last, steps)
-        parts = (one.nccl_ms, one.attention_ms, one.moe_ms, one.other_ms, one.gaps_ms)
+        profile = kinds.profile(inside, first, last, steps)
+        parts = (profile.nccl_ms, profile.attention_ms, profile.moe_ms, profile.other_ms, profile.gaps_ms)
         total = [sum_ms + part * steps / count for sum_ms, part in zip(total, parts, strict=True)]
     return Profile(*total)
 

@@ -60,8 +60,8 @@ class Device:
 
 def parse(text: str) -> tuple[Device, ...]:
     """Every line that names an address, a vendor and a class."""
-    found = (_device(raw[: lspci.LINE_CAP], i) for i, raw in enumerate(text.splitlines(), 1))
-    return tuple(device for device in found if device is not None)
+    devices = (_device(raw[: lspci.LINE_CAP], i) for i, raw in enumerate(text.splitlines(), 1))
+    return tuple(device for device in devices if device is not None)
 
 
 def _device(line: str, number: int) -> Device | None:

@@ -27,14 +27,14 @@ _MOST_GPUS = 64
 Look = dict[str, float]
 
 
-def parse(said: PayloadLines) -> tuple[tuple[GpuTelemetry, ...], tuple[int, ...]]:
+def parse(payload: PayloadLines) -> tuple[tuple[GpuTelemetry, ...], tuple[int, ...]]:
     """One entry a GPU, in order, and the lines of the looks. Medians are of the looks in which a kernel
     ran, if there are some; the highest temperature and link are of all."""
     columns: list[str] = []
     every_s: float | None = None
     looks: dict[int, list[Look]] = defaultdict(list)
     lines: list[int] = []
-    for number, line in said.looks:
+    for number, line in payload.looks:
         if isinstance(line.get("telemetry"), list):
             columns = [str(name) for name in line["telemetry"]]
             every_s = number_of(line.get("every_s"))

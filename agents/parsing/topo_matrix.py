@@ -37,7 +37,7 @@ class _Row:
 
 
 @dataclass
-class _Found:
+class _Draft:
     """What the lines read so far hold. tail: the header's words after the devices. broken: a line
     stood where a wrapped rest was expected, and was none that can be read."""
 
@@ -71,21 +71,21 @@ class Topology:
 
 def parse(text: str) -> Topology | None:
     """None when there is no row whose columns can be named. Of several matrices the first is read."""
-    found = _Found()
+    draft = _Draft()
     for number, raw in enumerate(text.splitlines(), 1):
         if not raw or raw.isspace():
-            found.open_row = None
+            draft.open_row = None
             continue
         line = unquoted(raw)
         legend = _LEGEND.match(line)
         if legend:
-            found.nics.append((legend[1], legend[2]))
+            draft.nics.append((legend[1], legend[2]))
             continue
         words = [word for word in _SEPARATOR.split(line) if word.strip("-:")]
-        if _repeats(found, words) or _is_of_p2p(words):
+        if _repeats(draft, words) or _is_of_p2p(words):
             break
-        _take(found, words, number)
-    return _topology(found)
+        _take(draft, words, number)
+    return _topology(draft)
 
 
 def worst(links: list[str]) -> str | None:
@@ -95,9 +95,9 @@ def worst(links: list[str]) -> str | None:
     return next(iter(ranked + nvlinks), None)
 
 
-def _repeats(found: _Found, words: list[str]) -> bool:
+def _repeats(draft: _Draft, words: list[str]) -> bool:
     """Whether a second matrix begins here."""
-    return len(words) > 1 and words[0] in found.rows and bool(_LINK.fullmatch(words[1]))
+    return len(words) > 1 and words[0] in draft.rows and bool(_LINK.fullmatch(words[1]))
 
 
 def _is_of_p2p(words: list[str]) -> bool:
@@ -106,16 +106,16 @@ def _is_of_p2p(words: list[str]) -> bool:
     return bool(words) and bool(_GPU.fullmatch(words[0])) and after in _PEER_CODES
 
 
-def _take(found: _Found, words: list[str], number: int) -> None:
+def _take(draft: _Draft, words: list[str], number: int) -> None:
     if len(words) > 1 and _DEVICE.fullmatch(words[0]) and _LINK.fullmatch(words[1]):
-        found.rows[words[0]] = found.open_row = _split(words[1:], number, found.cells_after)
-        found.head_open = False
-    elif found.open_row is not None and words and not found.open_row.closed:
-        _continue_row(found, found.open_row, words)
-    elif not found.rows and words:
-        _take_header(found, words)
+        draft.rows[words[0]] = draft.open_row = _split(words[1:], number, draft.cells_after)
+        draft.head_open = False
+    elif draft.open_row is not None and words and not draft.open_row.closed:
+        _continue_row(draft, draft.open_row, words)
+    elif not draft.rows and words:
+        _take_header(draft, words)
     elif not words:
-        found.open_row = None
+        draft.open_row = None
 
 
 def _split(words: list[str], number: int, cells_after: int) -> _Row:
@@ -132,66 +132,66 @@ def _split(words: list[str], number: int, cells_after: int) -> _Row:
     return row
 
 
-def _continue_row(found: _Found, row: _Row, words: list[str]) -> None:
+def _continue_row(draft: _Draft, row: _Row, words: list[str]) -> None:
     """A wrapped row goes on in a line of links and affinity cells alone."""
     cells = [*row.links, *row.affinity]
     if row.affinity and (words[0][0] in "-," or row.affinity[-1][-1] in "-,"):
         cells[-1] += words[0]  # the break fell into a list of CPUs
         words = words[1:]
-    rest = _split([*cells, *words], row.line, found.cells_after)
-    short = len(row.links) < len(found.header) or len(row.affinity) < found.affinity_columns
+    rest = _split([*cells, *words], row.line, draft.cells_after)
+    short = len(row.links) < len(draft.header) or len(row.affinity) < draft.affinity_columns
     if rest.closed or not short:
         if short:
-            found.broken = True
+            draft.broken = True
             (row.affinity or row.links).pop()  # "NV1" may be the beginning of "NV18"
-        found.open_row = None
+        draft.open_row = None
         return
     row.links, row.affinity = rest.links, rest.affinity
 
 
-def _take_header(found: _Found, words: list[str]) -> None:
+def _take_header(draft: _Draft, words: list[str]) -> None:
     """Device names up to the affinity columns, behind whatever stands before them on the line."""
-    if found.head_open and _goes_on(found, words):
-        found.header += [word for word in words if _DEVICE.fullmatch(word)]
+    if draft.head_open and _goes_on(draft, words):
+        draft.header += [word for word in words if _DEVICE.fullmatch(word)]
         rest = [word for word in words if not _DEVICE.fullmatch(word)]
-        if found.tail and rest and found.tail[-1] + rest[0] in _HEAD_WORDS:
-            found.tail[-1] += rest.pop(0)
-        found.tail += rest
+        if draft.tail and rest and draft.tail[-1] + rest[0] in _HEAD_WORDS:
+            draft.tail[-1] += rest.pop(0)
+        draft.tail += rest
         return
     start = next((at for at, word in enumerate(words) if _GPU.fullmatch(word)), len(words))
     end = start
     while end < len(words) and _DEVICE.fullmatch(words[end]):
         end += 1
     tail = words[end:]
-    found.broken = found.broken or (found.head_open and end == start)
-    found.head_open = False
+    draft.broken = draft.broken or (draft.head_open and end == start)
+    draft.head_open = False
     if end > start and (not tail or tail[0] in _HEAD_WORDS or tail[0] in _CUT or tail == ["C"]):
-        found.header, found.tail, found.head_open = words[start:end], tail, True
-        found.broken = False
+        draft.header, draft.tail, draft.head_open = words[start:end], tail, True
+        draft.broken = False
 
 
-def _goes_on(found: _Found, words: list[str]) -> bool:
+def _goes_on(draft: _Draft, words: list[str]) -> bool:
     """Whether the line is the header's wrapped rest; the break may have cut its first word."""
     known = [bool(_DEVICE.fullmatch(word)) or word in _HEAD_WORDS for word in words]
-    return all(known[1:]) and any(known) and not set(words) & set(found.header)
+    return all(known[1:]) and any(known) and not set(words) & set(draft.header)
 
 
-def _topology(found: _Found) -> Topology | None:
-    devices = found.header if _is_sound(found) else _unnamed(found)
-    rows = {name: row for name, row in found.rows.items() if name in devices}
+def _topology(draft: _Draft) -> Topology | None:
+    devices = draft.header if _is_sound(draft) else _unnamed(draft)
+    rows = {name: row for name, row in draft.rows.items() if name in devices}
     rows = {n: row for n, row in rows.items() if _on_diagonal(devices.index(n), row)}
     if not rows:
         return None
     width = len(devices)
-    _drop_half_cells(rows, width, found.affinity_columns)
+    _drop_half_cells(rows, width, draft.affinity_columns)
     links = tuple(tuple((_links(rows.get(n)) + [None] * width)[:width]) for n in devices)
     has_affinity = any(row.affinity for row in rows.values())
     cpus = tuple(_cell(rows.get(name), 0) for name in devices) if has_affinity else ()
     numa = tuple(_cell(rows.get(name), 1) for name in devices) if has_affinity else ()
-    matrix = TopologyMatrix(tuple(devices), links, cpus, numa, tuple(found.nics))
+    matrix = TopologyMatrix(tuple(devices), links, cpus, numa, tuple(draft.nics))
     printed = tuple((n, row.affinity[1]) for n, row in rows.items() if len(row.affinity) > 1)
     lines = tuple(sorted(row.line for row in rows.values()))
-    return Topology(matrix, lines, _missing(found, devices, rows), printed)
+    return Topology(matrix, lines, _missing(draft, devices, rows), printed)
 
 
 def _drop_half_cells(rows: dict[str, _Row], width: int, affinity_columns: int) -> None:
@@ -203,17 +203,17 @@ def _drop_half_cells(rows: dict[str, _Row], width: int, affinity_columns: int) -
             row.affinity.pop()
 
 
-def _is_sound(found: _Found) -> bool:
+def _is_sound(draft: _Draft) -> bool:
     """Whether the header names every row and column: a break inside a name spoils it."""
-    widest = max((len(row.links) for row in found.rows.values()), default=0)
-    names = set(found.header)
-    return len(names) == len(found.header) >= widest and names.issuperset(found.rows)
+    widest = max((len(row.links) for row in draft.rows.values()), default=0)
+    names = set(draft.header)
+    return len(names) == len(draft.header) >= widest and names.issuperset(draft.rows)
 
 
-def _unnamed(found: _Found) -> list[str]:
+def _unnamed(draft: _Draft) -> list[str]:
     """Without a header: the rows' own names, as far as "X" shows which column is whose."""
     names: list[str] = []
-    for name, row in found.rows.items():
+    for name, row in draft.rows.items():
         if row.links[len(names) : len(names) + 1] != ["X"]:
             break
         names.append(name)
@@ -234,15 +234,15 @@ def _cell(row: _Row | None, at: int) -> str | None:
     return None if cell == "N/A" else cell
 
 
-def _missing(found: _Found, devices: list[str], rows: dict[str, _Row]) -> tuple[str, ...]:
+def _missing(draft: _Draft, devices: list[str], rows: dict[str, _Row]) -> tuple[str, ...]:
     width = len(devices)
     gaps = [f"row {name}" for name in devices if name not in rows]
     gaps += [f"row {name} is cut" for name, row in rows.items() if len(row.links) < width]
-    if not _is_sound(found):
+    if not _is_sound(draft):
         return (*gaps, "the header row")
-    if found.tail and found.tail[0] in _CUT:
+    if draft.tail and draft.tail[0] in _CUT:
         return (*gaps, f"columns after {devices[-1]}")
-    if found.broken:
+    if draft.broken:
         return (*gaps, "what a wrapped line held")
-    short = (len(r.affinity) < found.affinity_columns for n, r in rows.items() if _GPU.fullmatch(n))
+    short = (len(r.affinity) < draft.affinity_columns for n, r in rows.items() if _GPU.fullmatch(n))
     return (*gaps, "affinity of some GPUs") if any(short) else tuple(gaps)

@@ -24,7 +24,7 @@ _Cells = list[P2pCode | None]
 
 
 @dataclass
-class _Found:
+class _Draft:
     """What the lines read so far hold. closed: rows that a wrapped line cannot continue."""
 
     header: list[str] = field(default_factory=list)
@@ -44,58 +44,58 @@ def parse(text: str) -> tuple[P2pMatrix, tuple[int, ...], tuple[str, ...]] | Non
 
     Of several matrices in one text the first is read.
     """
-    found = _Found()
+    draft = _Draft()
     for number, raw in enumerate(text.splitlines(), 1):
         words = [word for word in _SEPARATOR.split(unquoted(raw)) if word.strip("-:")]
-        if not _take(found, words, number) and found.rows and found.header[:1] == words[:1]:
+        if not _take(draft, words, number) and draft.rows and draft.header[:1] == words[:1]:
             break
-    gpus = _names(found)
-    rows = {gpu: found.rows[gpu] for gpu in gpus if gpu in found.rows}
+    gpus = _names(draft)
+    rows = {gpu: draft.rows[gpu] for gpu in gpus if gpu in draft.rows}
     rows = {gpu: row for gpu, row in rows.items() if _on_diagonal(gpus.index(gpu), row)}
     if not rows:
         return None
     codes = tuple(_cells(rows.get(gpu, []), len(gpus)) for gpu in gpus)
-    return P2pMatrix(tuple(gpus), codes), tuple(found.lines), _missing(gpus, rows)
+    return P2pMatrix(tuple(gpus), codes), tuple(draft.lines), _missing(gpus, rows)
 
 
-def _take(found: _Found, words: list[str], number: int) -> bool:
+def _take(draft: _Draft, words: list[str], number: int) -> bool:
     """Adds one line to what was found; False when it is no part of this matrix."""
     if len(words) > 1 and _GPU.fullmatch(words[0]) and _code_count(words[1:]):
-        return _take_row(found, words, number)
+        return _take_row(draft, words, number)
     names = _header_words(words)
     if names:
-        return _take_header(found, names)
-    if words and found.last and _code_count(words) == len(words):
-        row = found.rows[found.last]
-        if found.last not in found.closed and len(row) + len(words) <= found.width:
+        return _take_header(draft, names)
+    if words and draft.last and _code_count(words) == len(words):
+        row = draft.rows[draft.last]
+        if draft.last not in draft.closed and len(row) + len(words) <= draft.width:
             row.extend(words)
-            found.lines.append(number)
+            draft.lines.append(number)
         return True
-    found.last = ""
+    draft.last = ""
     return not words
 
 
-def _take_row(found: _Found, words: list[str], number: int) -> bool:
+def _take_row(draft: _Draft, words: list[str], number: int) -> bool:
     name, count = words[0], _code_count(words[1:])
     after = words[count + 1] if count + 1 < len(words) else ""
-    if name in found.rows or _LINK.fullmatch(after):
-        found.last = ""
+    if name in draft.rows or _LINK.fullmatch(after):
+        draft.last = ""
         return False
-    found.rows[name] = words[1 : count + 1]
-    found.lines.append(number)
-    found.last = name
+    draft.rows[name] = words[1 : count + 1]
+    draft.lines.append(number)
+    draft.last = name
     if after:
-        found.closed.add(name)
+        draft.closed.add(name)
     return True
 
 
-def _take_header(found: _Found, names: list[str]) -> bool:
+def _take_header(draft: _Draft, names: list[str]) -> bool:
     """The first header counts; until a row comes, further names are its wrapped rest."""
-    if found.rows and found.header:
-        found.last = ""
+    if draft.rows and draft.header:
+        draft.last = ""
         return False
-    if not found.rows:
-        found.header = found.header + names if names[0] not in found.header else names
+    if not draft.rows:
+        draft.header = draft.header + names if names[0] not in draft.header else names
     return True
 
 
@@ -117,12 +117,12 @@ def _header_words(words: list[str]) -> list[str]:
     return words[at:] if at == 0 or "-p2p" in words[:at] else []
 
 
-def _names(found: _Found) -> list[str]:
+def _names(draft: _Draft) -> list[str]:
     """The columns' names: the header, or where it is lost GPU0 to as many as the longest row has."""
-    if found.header and _is_sound(found.header):
-        return found.header
-    width = max(map(len, found.rows.values()), default=0)
-    return [f"GPU{index}" for index in range(max(width, len(found.rows)))]
+    if draft.header and _is_sound(draft.header):
+        return draft.header
+    width = max(map(len, draft.rows.values()), default=0)
+    return [f"GPU{index}" for index in range(max(width, len(draft.rows)))]
 
 
 def _is_sound(header: list[str]) -> bool:

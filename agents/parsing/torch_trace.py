@@ -61,13 +61,13 @@ def parse(text: str) -> Trace | None:
 
 def _large(text: str) -> Trace | None:
     """Event by event, so that those of the CPU, which are most of such a file, are not held."""
-    found = _EVENTS.search(text[:_HEAD_BYTES])
-    if found is None:
+    head = _EVENTS.search(text[:_HEAD_BYTES])
+    if head is None:
         return None
     rank = _RANK.search(text[:_HEAD_BYTES])
-    line = text.count("\n", 0, found.start()) + 1
+    line = text.count("\n", 0, head.start()) + 1
     try:
-        return _read(_events(text, found.end()), line, int(rank[1]) if rank else None)
+        return _read(_events(text, head.end()), line, int(rank[1]) if rank else None)
     except (ValueError, IndexError):  # it is cut
         return None
 
@@ -76,8 +76,8 @@ def _events(text: str, start: int) -> Iterator[Any]:
     decoder = json.JSONDecoder()
     between = re.compile(r"[\s,]*")
     while True:
-        found = between.match(text, start)
-        start = found.end() if found else start
+        gap = between.match(text, start)
+        start = gap.end() if gap else start
         if text[start] == "]":
             return
         event, start = decoder.raw_decode(text, start)
@@ -113,8 +113,8 @@ def trace_of(
     work: Mapping[str, list[Kernel]], marks: Mapping[tuple[str, str], list[Mark]], line: int, rank: int | None
 ) -> Trace:
     """work: by device. marks: by device and the stream they stand on."""
-    rows = [(k.name, k.duration_us, 1) for found in work.values() for k in found]
+    rows = [(k.name, k.duration_us, 1) for kernels in work.values() for k in kernels]
     device = max(work, key=lambda d: len(work[d]), default="")
     best = max((m for (d, _), m in marks.items() if d == device), key=len, default=[])
-    found = steps.read(work.get(device, []), best)
-    return Trace(found, steps.times(rows), device, tuple(sorted(work)), line, rank)
+    decode = steps.read(work.get(device, []), best)
+    return Trace(decode, steps.times(rows), device, tuple(sorted(work)), line, rank)

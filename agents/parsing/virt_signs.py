@@ -36,18 +36,18 @@ _HOSTNAMECTL = re.compile(r"^\s*Virtualization: ([a-z0-9-]+)\s*$")
 class Signs:
     """said: what each source said, by its label; "" where it answered with nothing. lines: 1-based."""
 
-    said: Mapping[str, str]
+    answers: Mapping[str, str]
     lines: Mapping[str, int]
     names: dmi.Names | None = None
 
     @property
     def vm(self) -> str:
         """systemd's word for the VM; "" when it was not asked."""
-        return self.said.get(DETECTED, "")
+        return self.answers.get(DETECTED, "")
 
     @property
     def container(self) -> str:
-        return self.said.get(f"{DETECTED} container", "")
+        return self.answers.get(f"{DETECTED} container", "")
 
     @property
     def firmware(self) -> str | None:
@@ -56,10 +56,10 @@ class Signs:
     @property
     def signature(self) -> str | None:
         """The hypervisor that the processor or the kernel names."""
-        if "kvm-clock" in self.said.get(CLOCKS, "").split():
+        if "kvm-clock" in self.answers.get(CLOCKS, "").split():
             return "kvm"
-        named = _VENDORS.get(self.said.get(VENDOR, ""))
-        return named or self.said.get("hypervisor type") or None
+        named = _VENDORS.get(self.answers.get(VENDOR, ""))
+        return named or self.answers.get("hypervisor type") or None
 
     def where(self, *labels: str) -> tuple[int, ...]:
         return tuple(sorted(self.lines[label] for label in labels if label in self.lines))
@@ -67,13 +67,13 @@ class Signs:
 
 def parse(text: str) -> Signs:
     """The first answer of each source; `said` is empty when there is none."""
-    said: dict[str, str] = {}
+    answers: dict[str, str] = {}
     lines: dict[str, int] = {}
     for number, raw in enumerate(text.splitlines(), 1):
         label, value = _answer(raw[:LINE_CAP])
-        if label and label not in said:
-            said[label], lines[label] = value, number
-    return Signs(said, lines, dmi.parse(text) if said else None)
+        if label and label not in answers:
+            answers[label], lines[label] = value, number
+    return Signs(answers, lines, dmi.parse(text) if answers else None)
 
 
 def _answer(line: str) -> tuple[str, str]:

@@ -32,34 +32,34 @@ def parse(text: str) -> Found:
             files.append({})
         files[-1][key] = pair["value"].strip()
         lines.append(number)
-    real = [said for said in files if any(_MARKS.match(key) for key in said)]
-    return tuple(_config(said) for said in real), tuple(lines) if real else ()
+    real = [pairs for pairs in files if any(_MARKS.match(key) for key in pairs)]
+    return tuple(_config(pairs) for pairs in real), tuple(lines) if real else ()
 
 
-def _config(said: dict[str, str]) -> VmxConfig:
-    ids = [(key, value) for key, value in said.items() if re.fullmatch(r"pcipassthru\d+\.id", key)]
-    shown = _switch(said.get("hypervisor.cpuid.v0"))
+def _config(pairs: dict[str, str]) -> VmxConfig:
+    ids = [(key, value) for key, value in pairs.items() if re.fullmatch(r"pcipassthru\d+\.id", key)]
+    shown = _switch(pairs.get("hypervisor.cpuid.v0"))
     return VmxConfig(
-        said.get("displayname"),
-        _uuid(said.get("uuid.bios", "")),
-        said.get("firmware"),
-        _whole(said.get("memsize")),
-        tuple(found for _, value in ids if (found := address(value))),
-        _switch(said.get("pcipassthru.use64bitmmio")),
-        _whole(said.get("pcipassthru.64bitmmiosizegb")),
-        _switch(said.get("pcipassthru.allowp2p")),
-        _switch(said.get("pcipassthru.relaxacsforp2p")),
+        pairs.get("displayname"),
+        _uuid(pairs.get("uuid.bios", "")),
+        pairs.get("firmware"),
+        _whole(pairs.get("memsize")),
+        tuple(pci_address for _, value in ids if (pci_address := address(value))),
+        _switch(pairs.get("pcipassthru.use64bitmmio")),
+        _whole(pairs.get("pcipassthru.64bitmmiosizegb")),
+        _switch(pairs.get("pcipassthru.allowp2p")),
+        _switch(pairs.get("pcipassthru.relaxacsforp2p")),
         None if shown is None else not shown,
     )
 
 
 def address(text: str) -> str | None:
     """ "0000:41:00.0" from "00000:065:00.0": bus and device are decimal there."""
-    found = _ID.fullmatch(text.strip())
-    if found is None or int(found["bus"]) > 255 or int(found["device"]) > 31:
+    match = _ID.fullmatch(text.strip())
+    if match is None or int(match["bus"]) > 255 or int(match["device"]) > 31:
         return None
-    bus, device = int(found["bus"]), int(found["device"])
-    return f"{int(found['domain']):04x}:{bus:02x}:{device:02x}.{found['function']}"
+    bus, device = int(match["bus"]), int(match["device"])
+    return f"{int(match['domain']):04x}:{bus:02x}:{device:02x}.{match['function']}"
 
 
 def _uuid(text: str) -> str | None:

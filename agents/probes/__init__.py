@@ -13,13 +13,13 @@ from agents.probe import Probe
 @cache
 def all_probes() -> dict[str, Probe]:
     """Every probe by id, in order of id. Raises AttributeError when a file holds no `probe`."""
-    found: list[Probe] = []
+    probes: list[Probe] = []
     for role in ("guest", "host"):
         package = importlib.import_module(f"{__name__}.{role}")
         for info in pkgutil.iter_modules(package.__path__):
             module = importlib.import_module(f"{package.__name__}.{info.name}")
-            found.append(module.probe)
-    return {probe.id: probe for probe in sorted(found, key=lambda probe: probe.id)}
+            probes.append(module.probe)
+    return {probe.id: probe for probe in sorted(probes, key=lambda probe: probe.id)}
 
 
 def probes_for(role: View) -> tuple[Probe, ...]:

@@ -25,9 +25,9 @@ BELONGS = r"^\s*(?:options|blacklist|softdep|install|alias)\s|^### |^\s*#|^vfio[
 
 
 def read_config(fact: Fact[ModuleConfig], output: Output) -> Readings:
-    found = modprobe.parse(output.stdout)
-    if found:
-        config, lines = found
+    answer = modprobe.parse(output.stdout)
+    if answer:
+        config, lines = answer
         missing = ("the end of the output",) if output.truncated else ()
         return (fact.known(config, lines=lines, missing=missing),)
     if output.tool_missing:

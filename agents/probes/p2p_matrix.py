@@ -21,10 +21,10 @@ BELONGS = (
 
 
 def read_matrix(fact: Fact[P2pMatrix], output: Output) -> Readings:
-    found = topo_p2p.parse(output.stdout)
-    if found is None:
+    answer = topo_p2p.parse(output.stdout)
+    if answer is None:
         return (no_answer(fact, output, "matrix"),)
-    matrix, lines, missing = found
+    matrix, lines, missing = answer
     return (fact.known(matrix, lines=lines, missing=missing),)
 
 

@@ -74,10 +74,10 @@ def redact(text: str, keep: Mapping[str, str] | None = None) -> Redacted:
     learnt there is replaced here even where nothing around it says that it is a name.
     """
     tokens = dict(keep or {})
-    found = [_Hit(*span, r.kind) for r in all_redactors() for span in r.find(text)]
-    known = {text[hit.start : hit.end].lower(): hit.kind for hit in found}
+    own_hits = [_Hit(*span, r.kind) for r in all_redactors() for span in r.find(text)]
+    known = {text[hit.start : hit.end].lower(): hit.kind for hit in own_hits}
     known |= _learnt_before(text, tokens)
-    hits = _apart([*found, *_named(text, known)])
+    hits = _apart([*own_hits, *_named(text, known)])
     pieces: list[str] = []
     end = 0
     numbers: dict[str, int] = {}

@@ -68,8 +68,8 @@ _NUMBERS = re.compile(r"[\d.]+")
 
 
 def find(text: str) -> Iterator[Span]:
-    found = [*spans(_CLUES, text, "host"), *(m.span("host") for m in _DOMAIN.finditer(text))]
-    for start, end in found:
+    candidates = [*spans(_CLUES, text, "host"), *(m.span("host") for m in _DOMAIN.finditer(text))]
+    for start, end in candidates:
         name = text[start:end].rstrip(".-_")
         if name and not _is_nobodys(name):
             yield start, start + len(name)

@@ -32,16 +32,16 @@ class Attempt:
         """Returns self. Raises Stopped when the whole program has to end."""
         code = watched(started(self.lead), deadline, self.until)
         self.read_log()
-        said = self.board.read()
-        doing = said["doing"]
+        state = self.board.read()
+        doing = state["doing"]
         if code is None and doing == "closing":
-            self.outcome, self.why = self.by_values(said), "it did not come back from closing NCCL"
+            self.outcome, self.why = self.by_values(state), "it did not come back from closing NCCL"
         elif code is None and doing != "starting":
             self.outcome = "hang"
             self.why = f"nothing came back for {self.chosen.stall_seconds:g} s, at {doing}"
         elif code == 0:
-            self.outcome = self.by_values(said)
-            self.why = f"{said['wrong']} elements are not the sum" if said["wrong"] else ""
+            self.outcome = self.by_values(state)
+            self.why = f"{state['wrong']} elements are not the sum" if state["wrong"] else ""
         elif code == BROKEN or code is None or code < 0:
             self.outcome, self.why = "failed", f"it ended at {doing}"
         else:
@@ -49,13 +49,13 @@ class Attempt:
             self.why = f"its process ended with {code}"
         return self
 
-    def by_values(self, said):
-        return "wrong" if said["wrong"] else "right"
+    def by_values(self, state):
+        return "wrong" if state["wrong"] else "right"
 
     def until(self):
-        said = self.board.read()
-        started_up = said["doing"] != "starting"
-        return said["at"] + (self.chosen.stall_seconds if started_up else START_SECONDS)
+        state = self.board.read()
+        started_up = state["doing"] != "starting"
+        return state["at"] + (self.chosen.stall_seconds if started_up else START_SECONDS)
 
     def lead(self):
         """In a process of its own: the settings are this attempt's alone."""
@@ -73,11 +73,11 @@ class Attempt:
 
     def read_log(self):
         texts = (p.read_text("utf-8", "replace") for p in self.logs())
-        found = Counter(via for text in texts for via in VIA.findall(text))
-        self.channels = dict(found.most_common())
+        channels = Counter(via for text in texts for via in VIA.findall(text))
+        self.channels = dict(channels.most_common())
         if self.chosen.device == "cpu":
             self.transport = GLOO
-        heads = {via.partition("/")[0] for via in found}
+        heads = {via.partition("/")[0] for via in channels}
         if len(heads) == 1:
             self.transport = next(iter(self.channels))
         elif heads:

@@ -30,8 +30,8 @@ class Clock:
         start = time.perf_counter()
         for _ in range(3):
             measure()
-        one = max(1e-6, (time.perf_counter() - start) / 3)
-        count = self.agreed(max(LEAST_SAMPLES, min(MOST_SAMPLES, int(self.seconds / one))))
+        duration_s = max(1e-6, (time.perf_counter() - start) / 3)
+        count = self.agreed(max(LEAST_SAMPLES, min(MOST_SAMPLES, int(self.seconds / duration_s))))
         return [measure() for _ in range(count)]
 
     def call_us(self, buffer):
@@ -74,8 +74,8 @@ class Clock:
         self.cuda("cudaGraphLaunch", graph, raw(self.comm.stream.cuda_stream))
 
     def graph(self, graph):
-        one = self.agreed(self.elapsed_us(lambda: self.launch(graph), hold=True))
-        launches = max(1, min(10, int(2000 / one)))
+        launch_us = self.agreed(self.elapsed_us(lambda: self.launch(graph), hold=True))
+        launches = max(1, min(10, int(2000 / launch_us)))
 
         def queue():
             for _ in range(launches):

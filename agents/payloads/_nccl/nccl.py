@@ -10,11 +10,11 @@ TYPES = {"fp32": 7, "bf16": 9}  # ncclFloat32, ncclBfloat16
 
 def version_of(library):
     """As NCCL writes it: "2.28.9". Starts nothing on any GPU."""
-    found = ctypes.c_int()
-    library.ncclGetVersion(ctypes.byref(found))
-    major = 10_000 if found.value >= 10_000 else 1000  # 2.9 changed how it is put together
-    minor, patch = divmod(found.value % major, 100)
-    return f"{found.value // major}.{minor}.{patch}"
+    number = ctypes.c_int()
+    library.ncclGetVersion(ctypes.byref(number))
+    major = 10_000 if number.value >= 10_000 else 1000  # 2.9 changed how it is put together
+    minor, patch = divmod(number.value % major, 100)
+    return f"{number.value // major}.{minor}.{patch}"
 
 
 class UniqueId(ctypes.Structure):

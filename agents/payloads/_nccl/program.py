@@ -33,8 +33,8 @@ def asked(about, limit, row_seconds, stall_seconds):
 def message_sizes(chosen, ladder):
     """Whole elements, each size once and in order."""
     width = WIDTHS[chosen.dtype]
-    found = sizes_of(chosen.sizes, ladder, chosen.hidden, chosen.batch, width)
-    return sorted({max(width, size - size % width) for size in found})
+    sizes = sizes_of(chosen.sizes, ladder, chosen.hidden, chosen.batch, width)
+    return sorted({max(width, size - size % width) for size in sizes})
 
 
 def look(chosen, argv, schema):
@@ -51,15 +51,15 @@ def look(chosen, argv, schema):
 def find_ranks(chosen, argv, schema, deadline):
     """Sets chosen.device and chosen.ranks. The exit code when it cannot be measured, else None."""
     until = min(deadline, time.monotonic() + LOOK_SECONDS)
-    code, found = answer_of(functools.partial(look, chosen, argv, schema), until)
-    if not found or "error" in found:
+    code, answer = answer_of(functools.partial(look, chosen, argv, schema), until)
+    if not answer or "error" in answer:
         why = "torch did not come back" if code is None else f"torch's process ended with {code}"
-        say(**(found or {"error": why, "fix": "look at nvidia-smi and at the kernel log"}))
+        say(**(answer or {"error": why, "fix": "look at nvidia-smi and at the kernel log"}))
         return 2
-    chosen.device = found["device"]
-    chosen.ranks = chosen.gpus or found["gpus"]
+    chosen.device = answer["device"]
+    chosen.ranks = chosen.gpus or answer["gpus"]
     if chosen.device == "cuda":
-        chosen.ranks = min(chosen.ranks, found["gpus"])
+        chosen.ranks = min(chosen.ranks, answer["gpus"])
     else:
         say(note="no GPU: gloo in the CPU's memory, which says nothing of any GPU")
     if chosen.simulate_fault:

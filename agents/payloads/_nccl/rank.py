@@ -119,9 +119,9 @@ class Rank:
         self.comm.wait()
         if fault and self.rank == 1 and self.attempt.fault == "wrong":
             buffer[:1] += 1
-        found = sum(self.links.all(self.values.wrong(buffer, times)))
-        self.show(wrong=self.board.said["wrong"] + found)
-        return found
+        wrong_elements = sum(self.links.all(self.values.wrong(buffer, times)))
+        self.show(wrong=self.board.said["wrong"] + wrong_elements)
+        return wrong_elements
 
     def settle(self):
         """torch writes on its own stream; NCCL's must not start before that is done."""

@@ -46,35 +46,35 @@ class Caller:
     def __call__(self, prompt, tokens):
         """The whole answer. Raises Failed."""
         answer = Answer(time.perf_counter())
-        for arrival, said in self.events(prompt, tokens):
-            if _has_text(said):
+        for arrival, event in self.events(prompt, tokens):
+            if _has_text(event):
                 answer.arrivals.append(arrival)
-            _note_usage(answer, said.get("usage"))
+            _note_usage(answer, event.get("usage"))
         if not answer.arrivals:
             raise Failed("an answer without text")
         return answer
 
     def arrivals(self, prompt, tokens):
         """When each event that brings text came. Raises Failed."""
-        return (arrival for arrival, said in self.events(prompt, tokens) if _has_text(said))
+        return (arrival for arrival, event in self.events(prompt, tokens) if _has_text(event))
 
     def events(self, prompt, tokens):
         chat = self.path == PATHS[1]
-        asked = {"messages": [{"role": "user", "content": prompt}]} if chat else {"prompt": prompt}
+        prompt_body = {"messages": [{"role": "user", "content": prompt}]} if chat else {"prompt": prompt}
         body = {
             "model": self.model,
             "max_tokens": tokens,
             "temperature": 0,
             "stream": True,
             "stream_options": {"include_usage": True},
-            **asked,
+            **prompt_body,
             **self.extra,
         }
         return self.endpoint.stream(self.path, body)
 
 
-def _has_text(said):
-    choice = choice_of(said)
+def _has_text(event):
+    choice = choice_of(event)
     delta = choice.get("delta") if isinstance(choice.get("delta"), dict) else {}
     texts = (choice.get("text"), *(delta.get(k) for k in ("content", "reasoning_content", "reasoning")))
     return any(isinstance(text, str) and text for text in texts)

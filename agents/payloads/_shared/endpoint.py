@@ -123,30 +123,30 @@ def _lines(response):
             yield now, line.rstrip(b"\r")
 
 
-def _said(found):
+def _said(events):
     """The JSON of each event until [DONE], which some engines do not send: a stream that ends without it
     and without a reason to finish was dropped."""
     finished = False
-    for arrival, data in found:
+    for arrival, data in events:
         if data.strip() == b"[DONE]":
             return
         try:
-            said = json.loads(data)
+            event = json.loads(data)
         except ValueError:
             raise Failed("a malformed event") from None
-        if not isinstance(said, dict):
+        if not isinstance(event, dict):
             raise Failed("a malformed event")
-        if "error" in said:
+        if "error" in event:
             raise Failed("an error inside the stream", words_of(data))
-        finished = finished or isinstance(choice_of(said).get("finish_reason"), str)
-        yield arrival, said
+        finished = finished or isinstance(choice_of(event).get("finish_reason"), str)
+        yield arrival, event
     if not finished:
         raise Failed("the stream ended before its end")
 
 
-def choice_of(said):
+def choice_of(event):
     """The first choice of an event; {} when it has none."""
-    choices = said.get("choices")
+    choices = event.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     return choice if isinstance(choice, dict) else {}
 
@@ -160,14 +160,14 @@ def words_of(raw):
     """What an engine says about a request: {"error": {"message": …}} as OpenAI has it, FastAPI's
     {"detail": …}; "" when it is neither."""
     try:
-        said = json.loads(raw)
+        answer = json.loads(raw)
     except ValueError:
         return ""
     for name in ("error", "detail", "message"):
-        said = said.get(name, said) if isinstance(said, dict) else said
-    said = said[0] if isinstance(said, list) and said else said
-    said = said.get("msg") if isinstance(said, dict) else said
-    return said[:200] if isinstance(said, str) else ""
+        answer = answer.get(name, answer) if isinstance(answer, dict) else answer
+    answer = answer[0] if isinstance(answer, list) and answer else answer
+    answer = answer.get("msg") if isinstance(answer, dict) else answer
+    return answer[:200] if isinstance(answer, str) else ""
 
 
 def _kind(error):

@@ -35,8 +35,8 @@ class Gpus:
         """Clocks rise with work."""
         end = time.perf_counter() + WARM_SECONDS
         while time.perf_counter() < end:
-            for gpu, (one, two) in enumerate(self.buffers):
-                self.copy(two, one, self.sizes[-1], self.streams[gpu])()
+            for gpu, (first, second) in enumerate(self.buffers):
+                self.copy(second, first, self.sizes[-1], self.streams[gpu])()
             for stream in self.streams:
                 stream.synchronize()
 
@@ -55,13 +55,13 @@ class Gpus:
 
     def reachable(self, pairs):
         """The ordered pairs that the driver gives peer access; a note names the others."""
-        found = [pair for pair in pairs if self.torch.cuda.can_device_access_peer(*pair)]
-        refused = [f"{a} to {b}" for a, b in pairs if (a, b) not in found]
-        if refused and not found:
+        reachable = [pair for pair in pairs if self.torch.cuda.can_device_access_peer(*pair)]
+        refused = [f"{a} to {b}" for a, b in pairs if (a, b) not in reachable]
+        if refused and not reachable:
             say(note="the driver gives no peer access between these GPUs: none to measure")
         elif refused:
             say(note=f"no peer access to measure: {', '.join(refused)}")
-        return found
+        return reachable
 
     def enable(self, pairs):
         """Peer access both ways, for the whole of this process."""

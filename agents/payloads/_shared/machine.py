@@ -36,27 +36,27 @@ def smi(query):
 def holders():
     """Who uses the GPUs: processes, and memory of processes that are not visible here."""
     numbers = {row[1]: row[0] for row in smi("--query-gpu=index,uuid") if len(row) == 2}
-    found, seen = [], set()
+    users, seen = [], set()
     for row in smi("--query-compute-apps=pid,gpu_uuid,used_memory,process_name"):
         if len(row) < 4 or not row[0].isdigit():
             continue
         gpu = numbers.get(row[1], "?")
         size = f"{row[2]} MiB on " if row[2].isdigit() else ""
         name = Path(", ".join(row[3:])).name
-        found.append(f"process {row[0]} ({name}, {size}GPU {gpu})")
+        users.append(f"process {row[0]} ({name}, {size}GPU {gpu})")
         seen.add(gpu)
     for gpu, mib in memory_used().items():
         if mib > BUSY_MIB and gpu not in seen:
-            found.append(f"{mib} MiB in use on GPU {gpu}")
-    return found
+            users.append(f"{mib} MiB in use on GPU {gpu}")
+    return users
 
 
-def refuse_when_busy(found=None, force=False):
+def refuse_when_busy(users=None, force=False):
     """Refuses, or with force says in every row that it was measured beside other work."""
-    found = holders() if found is None else found
-    if not found:
+    users = holders() if users is None else users
+    if not users:
         return
-    who = ", ".join(found[:8])
+    who = ", ".join(users[:8])
     if not force:
         fix = "stop what uses the GPUs, or give --force and accept figures beside other work"
         raise Refusal(f"the GPUs are busy: {who}", fix)
@@ -169,13 +169,13 @@ def fingerprint(schema, environment, argv):
 
 def measuring(argv):
     """The arguments that change what is measured or how."""
-    kept, words = [], iter(argv)
+    settings, words = [], iter(argv)
     for word in words:
         if word in UNMEASURED:
             next(words, None)
         elif word != "--force" and not word.startswith(tuple(f"{name}=" for name in UNMEASURED)):
-            kept.append(word)
-    return " ".join(kept)
+            settings.append(word)
+    return " ".join(settings)
 
 
 def memory_used():
@@ -190,9 +190,9 @@ def say_what_is_left(before):
     if not before:
         return
     for _ in range(5):
-        kept = {g: mib - before[g] for g, mib in memory_used().items() if g in before}
-        if max(kept.values(), default=0) <= LEFT_MIB:
+        growth = {g: mib - before[g] for g, mib in memory_used().items() if g in before}
+        if max(growth.values(), default=0) <= LEFT_MIB:
             return
         time.sleep(1)
-    gpu = max(kept, key=kept.get)
-    say(note=f"GPU {gpu} still holds {kept[gpu]} MiB more than before")
+    gpu = max(growth, key=growth.get)
+    say(note=f"GPU {gpu} still holds {growth[gpu]} MiB more than before")

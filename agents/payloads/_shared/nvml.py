@@ -57,12 +57,12 @@ class Nvml:
 
     def handle(self, index):
         """None for a GPU that is there but does not answer, as one that fell off the bus."""
-        found = ctypes.c_void_p()
+        handle = ctypes.c_void_p()
         try:
-            self("nvmlDeviceGetHandleByIndex_v2", index, ctypes.byref(found))
+            self("nvmlDeviceGetHandleByIndex_v2", index, ctypes.byref(handle))
         except OSError:
             return None
-        return found
+        return handle
 
     def sample(self):
         """A list for each GPU that answers, as COLUMNS name its values."""
@@ -94,17 +94,17 @@ class Nvml:
         return self.read(name, gpu, kind=ctypes.c_ulonglong)
 
     def memory(self, gpu):
-        found = Memory(version=MEMORY_V2)
-        return self.read("nvmlDeviceGetMemoryInfo_v2", gpu, into=found)
+        memory = Memory(version=MEMORY_V2)
+        return self.read("nvmlDeviceGetMemoryInfo_v2", gpu, into=memory)
 
     def read(self, name, gpu, *args, kind=ctypes.c_uint, into=None):
         """What the function fills in; None where this card or driver has no such figure."""
-        found = kind() if into is None else into
+        figure = kind() if into is None else into
         with contextlib.suppress(OSError, AttributeError):  # AttributeError: no such function
-            self(name, gpu, *args, ctypes.byref(found))
-            return found
+            self(name, gpu, *args, ctypes.byref(figure))
+            return figure
         return None
 
 
-def value(found):
-    return None if found is None else found.value
+def value(figure):
+    return None if figure is None else figure.value

@@ -17,10 +17,10 @@ def add_only(ask, parts):
 
 def chosen_of(only, parts):
     """The keys of the parts to run, in order. Raises Refusal when there are none."""
-    found = [part for part in parts if part in (only or ",".join(parts)).split(",")]
-    if not found:
+    names = [part for part in parts if part in (only or ",".join(parts)).split(",")]
+    if not names:
         raise Refusal(f"{only} names no part", f"give --only {','.join(parts)}")
-    return found
+    return names
 
 
 class Parts:

@@ -72,8 +72,8 @@ def answer_of(task, until):
             code = watched(started(answering), until)
         finally:
             os.close(write)
-        said = answer.read()
-    return code, json.loads(said) if said else None
+        raw = answer.read()
+    return code, json.loads(raw) if raw else None
 
 
 def kill(child):

@@ -16,13 +16,13 @@ def raw(handle):
 def library(name):
     """The library of that name that torch loaded, or that lies beside it."""
     maps = Path("/proc/self/maps").read_text().splitlines()
-    found = [line.split()[-1] for line in maps if f"/{name}" in line]
+    paths = [line.split()[-1] for line in maps if f"/{name}" in line]
     for folder in sys.path:
-        found += map(str, Path(folder).glob(f"nvidia/*/lib/{name}.so.*"))
-    if not found:
+        paths += map(str, Path(folder).glob(f"nvidia/*/lib/{name}.so.*"))
+    if not paths:
         fix = f"use the torch wheels from pytorch.org, which bring {name}.so"
         raise Refusal(f"{name} of this torch was not found", fix)
-    return ctypes.CDLL(found[0])
+    return ctypes.CDLL(paths[0])
 
 
 class Cuda:

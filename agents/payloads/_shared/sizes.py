@@ -16,7 +16,7 @@ def sizes_of(named, ladder, hidden=0, batch="1", width=2):
     except ValueError:
         fix = "give --sizes 12K,4M and --batch 1,64"
         raise Refusal("a size or batch is no number", fix) from None
-    found = sorted({*sizes, *(hidden * tokens * width for tokens in batches)})
-    if found[0] < 1:
-        raise Refusal(f"a size of {found[0]} bytes", "give sizes above 0")
-    return found
+    all_sizes = sorted({*sizes, *(hidden * tokens * width for tokens in batches)})
+    if all_sizes[0] < 1:
+        raise Refusal(f"a size of {all_sizes[0]} bytes", "give sizes above 0")
+    return all_sizes

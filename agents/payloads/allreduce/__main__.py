@@ -30,8 +30,8 @@ def options(argv):
     ask.add_argument("--set", default="", help="NCCL_NAME=VALUE,… for all arms, which say it")
     chosen = ask.parse_args(argv)
     for word in filter(None, chosen.set.split(",")):
-        name, given, value = word.partition("=")
-        if not (given and name.startswith("NCCL_")):
+        name, equals, value = word.partition("=")
+        if not (equals and name.startswith("NCCL_")):
             ask.error(f"--set takes NCCL_NAME=VALUE, not {word!r}")
         os.environ[name] = value
     chosen.all_ways = True  # in a graph, queued, and with a wait for each
@@ -56,9 +56,9 @@ def measure(chosen, argv, deadline):
     return 0
 
 
-def takes_no_p2p(chosen, found):
+def takes_no_p2p(chosen, attempt):
     cuda = chosen.device == "cuda"
-    return cuda and found.outcome == "right" and found.transport[:3] in {"SHM", "NET"}
+    return cuda and attempt.outcome == "right" and attempt.transport[:3] in {"SHM", "NET"}
 
 
 if __name__ == "__main__":

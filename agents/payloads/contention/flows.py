@@ -13,8 +13,8 @@ class Contention:
 
     def __init__(self, torch, chosen, until):
         self.torch, self.until = torch, until
-        found = torch.cuda.device_count()
-        self.count = min(chosen.gpus or found, found)
+        count = torch.cuda.device_count()
+        self.count = min(chosen.gpus or count, count)
         # On each GPU a target for every other one, and two for the host.
         self.gpus = Gpus(torch, self.count, chosen.sizes, more=self.count + 1)
         self.clock = Clock(torch, self.gpus.cuda, chosen.row_seconds)

@@ -30,7 +30,7 @@ def copy_of(size):
 
 def together(pool, copies):
     def copy():
-        for done in [pool.submit(one) for one in copies]:
+        for done in [pool.submit(action) for action in copies]:
             done.result()
 
     return copy

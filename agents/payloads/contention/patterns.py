@@ -4,11 +4,11 @@
 def between(count):
     """The patterns of so many GPUs; with two, many-to-one and one-to-many are one copy alone."""
     every = [(a, b) for a in range(count) for b in range(count) if a != b]
-    found = [("all_to_all", every)] if count > 1 else []
+    patterns = [("all_to_all", every)] if count > 1 else []
     if count > 2:
-        found.append(("many_to_one", [(a, b) for a, b in every if b == 0]))
-        found.append(("one_to_many", [(a, b) for a, b in every if a == 0]))
-    return found
+        patterns.append(("many_to_one", [(a, b) for a, b in every if b == 0]))
+        patterns.append(("one_to_many", [(a, b) for a, b in every if a == 0]))
+    return patterns
 
 
 def with_host(count):

@@ -66,16 +66,16 @@ class Bench:
         for gpu in range(1, self.gpus.count):
             for size in self.some_sizes:
                 for row, copy in self.of_one(gpu, size):
-                    one = functools.partial(self.clock.graph, copy, self.streams[gpu])
-                    self.row(row, gpu, "device", one)
+                    measure = functools.partial(self.clock.graph, copy, self.streams[gpu])
+                    self.row(row, gpu, "device", measure)
 
     def of_one(self, gpu, size):
         """Rows and copies of a GPU alone: inside it, from the host, to the host."""
-        one, two = self.gpus.buffers[gpu]
+        first, second = self.gpus.buffers[gpu]
         for path, source, destination, to, what in (
-            ("same", gpu, gpu, two, one),
-            ("host_to_device", "cpu", gpu, one, self.gpus.pinned),
-            ("device_to_host", gpu, "cpu", self.gpus.pinned, one),
+            ("same", gpu, gpu, second, first),
+            ("host_to_device", "cpu", gpu, first, self.gpus.pinned),
+            ("device_to_host", gpu, "cpu", self.gpus.pinned, first),
         ):
             copy = self.gpus.copy(to, what, size, self.streams[gpu])
             yield row_of(path, source, destination, size), copy
@@ -156,11 +156,11 @@ def run_on_cpu(torch, chosen):
     for size in chosen.sizes:
         row = row_of("same", "cpu", "cpu", size)
         try:
-            one, two = (torch.zeros(size, dtype=torch.uint8) for _ in range(2))
+            source, target = (torch.zeros(size, dtype=torch.uint8) for _ in range(2))
         except RuntimeError as error:
             lost(f"{size} bytes", error)
             continue
-        copy = functools.partial(ctypes.memmove, two.data_ptr(), one.data_ptr(), size)
+        copy = functools.partial(ctypes.memmove, target.data_ptr(), source.data_ptr(), size)
         loop = functools.partial(lambda copy: [copy() for _ in range(10)], copy)
         report(row, "device", "queued", [us / 10 for us in call_times(loop, NOTHING, seconds)])
         report(row, "host_sync", "call", call_times(copy, NOTHING, seconds))

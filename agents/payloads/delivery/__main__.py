@@ -80,17 +80,17 @@ def header(chosen, gpus, argv):
 
 def measure(chosen, argv, deadline):
     until = min(deadline, time.monotonic() + LOOK_SECONDS)
-    code, found = answer_of(functools.partial(look, chosen), until)
-    if not found or "error" in found:
+    code, answer = answer_of(functools.partial(look, chosen), until)
+    if not answer or "error" in answer:
         why = "nothing came back" if code is None else f"its process ended with {code}"
         fix = "look at nvidia-smi and at the kernel log"
-        say(**(found or {"error": f"CUDA does not start: {why}", "fix": fix}))
+        say(**(answer or {"error": f"CUDA does not start: {why}", "fix": fix}))
         return 2
-    header(chosen, found["gpus"], argv)
-    names = numbers_of(found["gpus"])
-    if not found["pairs"]:
+    header(chosen, answer["gpus"], argv)
+    names = numbers_of(answer["gpus"])
+    if not answer["pairs"]:
         say(note="one GPU: there is no pair to check", lost=True)
-    for a, b, reachable in found["pairs"]:
+    for a, b, reachable in answer["pairs"]:
         pair = Pair(chosen, a, b, names, mmap.mmap(-1, 256))
         if not reachable:
             pair.say("one_process", verdict="unusable", why="the driver gives no peer access")

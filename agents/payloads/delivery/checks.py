@@ -39,13 +39,13 @@ class Owner:
 
     def differences(self, seed, size):
         """Blocks that are not the pattern; none when all of it arrived."""
-        found, wanted = self.gpu.read(self.buffer, size), pattern(seed, size)
-        if found == wanted:
+        content, wanted = self.gpu.read(self.buffer, size), pattern(seed, size)
+        if content == wanted:
             return {}
         starts = range(0, size, BLOCK)
-        wrong = [at for at in starts if found[at : at + BLOCK] != wanted[at : at + BLOCK]]
-        kept = sum(POISONED.startswith(bytes(found[at : at + BLOCK])) for at in wrong)
-        counts = {"blocks": len(starts), "wrong_blocks": len(wrong), "untouched_blocks": kept}
+        wrong = [at for at in starts if content[at : at + BLOCK] != wanted[at : at + BLOCK]]
+        untouched = sum(POISONED.startswith(bytes(content[at : at + BLOCK])) for at in wrong)
+        counts = {"blocks": len(starts), "wrong_blocks": len(wrong), "untouched_blocks": untouched}
         return {**counts, "first_wrong_byte": wrong[0]}
 
 
@@ -91,23 +91,23 @@ def checked(writer, owner, method, seed, size):
         return inconclusive("the sender's memory does not keep the pattern")
     try:
         writer.write(method, size)
-        found = owner.differences(seed, size)
+        differences = owner.differences(seed, size)
     except OSError as error:
         return {"verdict": "failed", "why": str(error)}
-    if not found:
+    if not differences:
         return {"verdict": "right"}
-    found["sender_reads_it_back"] = writer.sees(pattern(seed, size))
-    return {"verdict": "wrong", "why": words(found), **found}
+    differences["sender_reads_it_back"] = writer.sees(pattern(seed, size))
+    return {"verdict": "wrong", "why": words(differences), **differences}
 
 
 def inconclusive(why):
     return {"verdict": "inconclusive", "why": why}
 
 
-def words(found):
-    why = "{wrong_blocks} of {blocks} blocks of 4 KiB are not what was sent".format(**found)
-    if found["untouched_blocks"]:
-        why += ", {untouched_blocks} of them still hold what was there before".format(**found)
-    if found["sender_reads_it_back"]:
+def words(differences):
+    why = "{wrong_blocks} of {blocks} blocks of 4 KiB are not what was sent".format(**differences)
+    if differences["untouched_blocks"]:
+        why += ", {untouched_blocks} of them still hold what was there before".format(**differences)
+    if differences["sender_reads_it_back"]:
         why += "; the sender reads its own bytes back, so a check on its side would have passed"
     return why

@@ -36,9 +36,9 @@ class Driver:
             raise OSError(code, f"{name}: {(text.value or b'unknown error').decode()}")
 
     def number(self, name, *args):
-        found = ctypes.c_int()
-        self(name, ctypes.byref(found), *args)
-        return found.value
+        value = ctypes.c_int()
+        self(name, ctypes.byref(value), *args)
+        return value.value
 
     def gpus(self):
         """(name, PCI address) of each, in PCI order."""
@@ -105,10 +105,10 @@ class Gpu:
         self("cuCtxSynchronize")
 
     def read(self, buffer, size):
-        found = bytearray(size)
-        place = (ctypes.c_char * size).from_buffer(found)
+        content = bytearray(size)
+        place = (ctypes.c_char * size).from_buffer(content)
         self("cuMemcpyDtoH_v2", place, buffer[0], ctypes.c_size_t(size))
-        return found
+        return content
 
     def write(self, method, target, source, size):
         send = self.store if method == "kernel_stores" else self.copy

@@ -79,10 +79,10 @@ class Pair:
                 continue
             for size in self.chosen.sizes:
                 seed = f"{self.chosen.nonce} {self.a} {self.b} {size} {mapping} {method}"
-                found = checked(writer, owner, method, seed, size)
+                outcome = checked(writer, owner, method, seed, size)
                 self.now()
-                self.say(mapping, method=method, size_bytes=size, **found)
-                if found["verdict"] == "failed":
+                self.say(mapping, method=method, size_bytes=size, **outcome)
+                if outcome["verdict"] == "failed":
                     return  # CUDA gives every later call of this process the same error
 
     def say(self, mapping, **more):

@@ -97,22 +97,22 @@ def _record_and_tell(chosen, endpoint, call):
     before = set(traces(folders()))
     try:
         record(endpoint, call, chosen, ours, time.monotonic() + chosen.write_seconds)
-        found = new_traces(folders, before, time.monotonic() + chosen.write_seconds)
-        if not found:
+        paths = new_traces(folders, before, time.monotonic() + chosen.write_seconds)
+        if not paths:
             fix = (
                 "look in its log where it wrote the trace, and upload that file on the measure page; a vLLM"
                 " whose --profiler-config says cuda or proton writes none"
             )
             raise Refusal("the engine's trace was not found where this account can read", fix)
-        _tell_first(found)
+        _tell_first(paths)
     finally:
         if not remove(ours):
             say(note=f"{ours} could not be removed")
 
 
-def _tell_first(found):
+def _tell_first(paths):
     """The first file with GPU work in it; vLLM writes one of its front end beside those of the ranks."""
-    for path in found:
+    for path in paths:
         try:
             if tell(path):
                 return

@@ -62,22 +62,22 @@ def seen_from_here(folder):
 def traces(folders):
     """{(device, inode): (path, bytes)}: each file once, though several processes share their root.
     The profiler packs its trace by way of a temporary file, which may be gone at any moment."""
-    found = {}
+    by_file = {}
     for folder in folders:
         with contextlib.suppress(OSError):
             for path in folder.iterdir():
                 if path.name.endswith((".json", ".json.gz")):
                     with contextlib.suppress(OSError):
                         about = path.stat()
-                        found.setdefault((about.st_dev, about.st_ino), (path, about.st_size))
-    return found
+                        by_file.setdefault((about.st_dev, about.st_ino), (path, about.st_size))
+    return by_file
 
 
 def new_traces(folders, before, until):
     """Files that were not there before, written to their end, rank 0 first; none came: []."""
     sizes, quiet = {}, time.monotonic()
     while time.monotonic() < until:
-        now = {k: found for k, found in traces(folders()).items() if k not in before}
+        now = {k: file for k, file in traces(folders()).items() if k not in before}
         if now != sizes:
             sizes, quiet = now, time.monotonic()
         elif now and time.monotonic() - quiet >= QUIET_SECONDS:

@@ -31,8 +31,8 @@ def events(path, head):
             if not more or len(text) > MOST_EVENT:
                 raise ValueError("no events in it")
             text += more
-            found = re.search(r'"traceEvents"\s*:\s*\[', text)
-            at = found.end() if found else -1
+            opening = re.search(r'"traceEvents"\s*:\s*\[', text)
+            at = opening.end() if opening else -1
         head(text[:at])
         whole = False
         while True:
@@ -53,7 +53,7 @@ def events(path, head):
             yield event
 
 
-class Told:
+class Recording:
     """Says the GPU's events as lines: names once each, then kernels by the number of their name."""
 
     def __init__(self):
@@ -61,8 +61,8 @@ class Told:
         self.kernels, self.base, self.rank = 0, None, None
 
     def head(self, text):
-        found = RANK.search(text)
-        self.rank = int(found[1]) if found else None
+        match = RANK.search(text)
+        self.rank = int(match[1]) if match else None
 
     def take(self, event):
         """False when there are enough."""
@@ -107,11 +107,11 @@ def _figure(value):
 
 def tell(path):
     """Says what the GPU did in this recording; how many kernels that are."""
-    told = Told()
-    for event in events(path, told.head):
-        if not told.take(event):
+    recording = Recording()
+    for event in events(path, recording.head):
+        if not recording.take(event):
             lost("the rest of the recording", f"only its first {MOST_KERNELS} kernels are read")
             break
-    told.flush()
-    say(trace=path.name, size_bytes=path.stat().st_size, kernels_read=told.kernels, rank=told.rank)
-    return told.kernels
+    recording.flush()
+    say(trace=path.name, size_bytes=path.stat().st_size, kernels_read=recording.kernels, rank=recording.rank)
+    return recording.kernels

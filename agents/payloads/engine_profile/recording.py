@@ -95,8 +95,8 @@ def switch_off(endpoint):
 
 
 def _say_how_slow(plain_ms, recorded_ms):
-    said = {"plain_gap_ms": plain_ms, "recorded_gap_ms": recorded_ms}
-    say(**{name: None if ms is None else round(ms, 4) for name, ms in said.items()})
+    gaps = {"plain_gap_ms": plain_ms, "recorded_gap_ms": recorded_ms}
+    say(**{name: None if ms is None else round(ms, 4) for name, ms in gaps.items()})
     if plain_ms and recorded_ms and recorded_ms > SLOWED * plain_ms:
         say(
             note=f"the profiler itself slowed the steps, from {plain_ms:.2f} to {recorded_ms:.2f} ms "
@@ -106,15 +106,15 @@ def _say_how_slow(plain_ms, recorded_ms):
 
 def _start(endpoint, folder):
     """SGLang takes where to write and what to record; vLLM passes over what it does not know in a body."""
-    asked = {"output_dir": folder, "activities": ["GPU"], "with_stack": False}
-    status, said = _post(endpoint, "/start_profile", asked, 60)
+    body = {"output_dir": folder, "activities": ["GPU"], "with_stack": False}
+    status, answer = _post(endpoint, "/start_profile", body, 60)
     ON[0] = status == 200
     if status in (404, 405, 501):
         raise Refusal("this engine was started without its profiler", NOT_SET_UP)
     if status in (401, 403):
         raise Refusal(f"/start_profile answered HTTP {status}", KEY)
     if status != 200:
-        failed = refused(status, said).whole
+        failed = refused(status, answer).whole
         raise Refusal(f"/start_profile answered {failed}", "look at the engine's own log")
 
 

@@ -56,12 +56,12 @@ def options(argv):
 
 def batches(text):
     try:
-        found = sorted({int(word) for word in text.split(",")})
+        sizes = sorted({int(word) for word in text.split(",")})
     except ValueError:
-        found = []
-    if not found or not 0 < found[0] <= found[-1] <= MOST_TOKENS:
+        sizes = []
+    if not sizes or not 0 < sizes[0] <= sizes[-1] <= MOST_TOKENS:
         raise Refusal(f"no batches: {text}", "give --batch 1,8,64")
-    return found
+    return sizes
 
 
 def look(chosen, argv):
@@ -118,17 +118,17 @@ def measured(name, measure, chosen):
 
 def run(chosen, argv, deadline):
     until = min(deadline, time.monotonic() + LOOK_SECONDS)
-    code, found = answer_of(functools.partial(look, chosen, argv), until)
+    code, answer = answer_of(functools.partial(look, chosen, argv), until)
     if code is None and until == deadline:
         raise Stopped("the time limit was reached")
-    if not found or "error" in found:
+    if not answer or "error" in answer:
         why = "torch did not come back" if code is None else f"torch's process ended with {code}"
-        say(**(found or {"error": why, "fix": "look at nvidia-smi and at the kernel log"}))
+        say(**(answer or {"error": why, "fix": "look at nvidia-smi and at the kernel log"}))
         return 2
-    count = 1 if chosen.gpus == "first" else found["gpus"]
-    if found["device"] == "cpu":
+    count = 1 if chosen.gpus == "first" else answer["gpus"]
+    if answer["device"] == "cpu":
         say(note="no GPU: this machine's CPU and memory, which say nothing of any GPU")
-    gpus = [None] if found["device"] == "cpu" else list(range(count))
+    gpus = [None] if answer["device"] == "cpu" else list(range(count))
     tasks = [(name, functools.partial(measured, name, measure, chosen)) for name, measure in parts(chosen, gpus)]
     return run_all(tasks, deadline - time.monotonic())
 

@@ -57,11 +57,11 @@ class Gemms:
         count = max(1, min(self.most, math.ceil(self.wanted_bytes / self.one_bytes)))
         weights = self.new(count, self.chosen.intermediate, self.chosen.hidden)
         for tokens in self.chosen.batch:
-            given = self.new(tokens, self.chosen.hidden)
+            tokens_in = self.new(tokens, self.chosen.hidden)
             result = self.new(tokens, self.chosen.intermediate)
-            product = functools.partial(self.torch.mm, given, out=result)
+            product = functools.partial(self.torch.mm, tokens_in, out=result)
             row = self.row("gemm", tokens, self.one_bytes, count * self.one_bytes)
-            self.both(row, [functools.partial(product, one.t()) for one in weights])
+            self.both(row, [functools.partial(product, weight.t()) for weight in weights])
 
     def grouped(self):
         c = self.chosen
@@ -73,8 +73,8 @@ class Gemms:
         for tokens in c.batch:
             touched = max(active, round(experts * (1 - (1 - active / experts) ** tokens)))
             each = math.ceil(tokens * active / touched)
-            given, result = (self.new(touched, each, size) for size in (c.hidden, c.intermediate))
-            product = functools.partial(self.torch.bmm, given, out=result)
+            tokens_in, result = (self.new(touched, each, size) for size in (c.hidden, c.intermediate))
+            product = functools.partial(self.torch.bmm, tokens_in, out=result)
             places = range(0, experts - touched + 1, touched)
             actions = [functools.partial(product, weights[at : at + touched]) for at in places]
             read = touched * self.one_bytes

@@ -13,8 +13,8 @@ def measure_launches(torch, watch):
     addition, as a program without graphs pays it; a CUDA graph of such kernels."""
     device = "cpu" if watch.gpu is None else f"cuda:{watch.gpu}"
     about = {"gpu": str(watch.gpu) if watch.gpu is not None else "cpu"}
-    one = torch.zeros(1, device=device)
-    operation = functools.partial(one.add_, 1)
+    number = torch.zeros(1, device=device)
+    operation = functools.partial(number.add_, 1)
     tell({"what": "synchronise", **about}, "host_sync", "call", watch.calls(int))
     started(watch, {"what": "operation", **about}, operation)
     if watch.gpu is None:

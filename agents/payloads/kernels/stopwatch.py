@@ -121,6 +121,6 @@ class Stopwatch:
         return self.taken(lambda: self.call_us(action))
 
     def l2_bytes(self):
-        found = ctypes.c_int()
-        Cuda()("cudaDeviceGetAttribute", ctypes.byref(found), L2_CACHE_SIZE, self.gpu)
-        return found.value
+        size = ctypes.c_int()
+        Cuda()("cudaDeviceGetAttribute", ctypes.byref(size), L2_CACHE_SIZE, self.gpu)
+        return size.value

@@ -61,13 +61,13 @@ def options(argv):
 
 def weights_of(named, count):
     try:
-        found = [float(word) for word in named.split(",")] if named else [1.0] * count
+        weights = [float(word) for word in named.split(",")] if named else [1.0] * count
     except ValueError:
-        found = []
-    if len(found) != count or min(found, default=-1) < 0 or not 0 < sum(found) < 1e12:
+        weights = []
+    if len(weights) != count or min(weights, default=-1) < 0 or not 0 < sum(weights) < 1e12:
         fix = f"give {count} numbers, one a size in rising order"
         raise Refusal("the weights do not fit the sizes", fix)
-    return [weight / sum(found) for weight in found]
+    return [weight / sum(weights) for weight in weights]
 
 
 def faults_of(named):
@@ -110,8 +110,8 @@ def clear_swept():
         del os.environ[name]
     if swept:
         say(note=f"left out, so that the baseline is NCCL's own choice: {', '.join(swept)}")
-    if kept := [f"{name}={os.environ[name]}" for name in inherited if name not in SWEPT | LABELS]:
-        say(note=f"kept in every arm: {', '.join(kept)}")
+    if others := [f"{name}={os.environ[name]}" for name in inherited if name not in SWEPT | LABELS]:
+        say(note=f"kept in every arm: {', '.join(others)}")
 
 
 def sweep(chosen, arms, took, deadline):

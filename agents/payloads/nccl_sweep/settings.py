@@ -36,11 +36,11 @@ SWEPT = {name for settings, *_ in ARMS.values() for name in settings}
 
 def named_arms(named):
     """The set of "a,b"."""
-    found = {word.strip() for word in named.split(",") if word.strip()}
-    unknown = found - ARMS.keys()
+    names = {word.strip() for word in named.split(",") if word.strip()}
+    unknown = names - ARMS.keys()
     if unknown:
         raise Refusal(f"no such arm: {', '.join(sorted(unknown))}", f"known are {', '.join(ARMS)}")
-    return found
+    return names
 
 
 def arms_of(version, transport, wanted=frozenset(), no_p2p=False):

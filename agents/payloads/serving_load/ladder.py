@@ -37,11 +37,11 @@ class Rung:
 
     def say_short(self):
         """An engine that does not know ignore_eos may pass over it."""
-        given = [a.completion_tokens for a in self.answers if a.completion_tokens is not None]
-        asked = self.chosen.output_tokens
-        if given and statistics.fmean(given) < SHORT * asked:
-            mean = statistics.fmean(given)
-            say(note=f"at {self.concurrency} at once answers had {mean:.0f} of {asked} tokens")
+        lengths = [a.completion_tokens for a in self.answers if a.completion_tokens is not None]
+        wanted = self.chosen.output_tokens
+        if lengths and statistics.fmean(lengths) < SHORT * wanted:
+            mean = statistics.fmean(lengths)
+            say(note=f"at {self.concurrency} at once answers had {mean:.0f} of {wanted} tokens")
 
     def _together(self, task):
         threads = [threading.Thread(target=task, daemon=True) for _ in range(self.concurrency)]
@@ -121,20 +121,20 @@ def row_of(rung, first, last, watts, client_s):
 
 
 def _in_tokens(answers, seconds, watts):
-    given = sum(answer.completion_tokens for answer in answers)
-    taken = sum(answer.prompt_tokens for answer in answers)
+    output = sum(answer.completion_tokens for answer in answers)
+    input_ = sum(answer.prompt_tokens for answer in answers)
     cached = [a.cached_tokens for a in answers if a.cached_tokens is not None]
     row = {
-        "output_tokens_per_s": round(given / seconds, 4),
-        "total_tokens_per_s": round((given + taken) / seconds, 4),
-        "prompt_tokens": round(taken / len(answers), 1),
-        "completion_tokens": round(given / len(answers), 1),
-        "tokens_per_event": round(given / sum(len(a.arrivals) for a in answers), 3),
+        "output_tokens_per_s": round(output / seconds, 4),
+        "total_tokens_per_s": round((output + input_) / seconds, 4),
+        "prompt_tokens": round(input_ / len(answers), 1),
+        "completion_tokens": round(output / len(answers), 1),
+        "tokens_per_event": round(output / sum(len(a.arrivals) for a in answers), 3),
         "cached_tokens": sum(cached) if cached else None,
         **spread("tpot", [a.tpot_ms for a in answers if a.tpot_ms is not None]),
     }
     if watts:
-        row.update(power_w=round(watts, 1), tokens_per_joule=round(given / seconds / watts, 5))
+        row.update(power_w=round(watts, 1), tokens_per_joule=round(output / seconds / watts, 5))
     return row
 
 

@@ -33,7 +33,7 @@ def _cliques(output: Output, devices: tuple[lspci.Device, ...]) -> Reading[tuple
         blocks = [("unknown", 1, numbered)]
     if not blocks:
         return _without_gpu(output)
-    found: list[Clique] = []
+    cliques: list[Clique] = []
     lines: list[int] = []
     missing: list[str] = []
     for address, line, text in blocks:
@@ -42,14 +42,16 @@ def _cliques(output: Output, devices: tuple[lspci.Device, ...]) -> Reading[tuple
             missing.append(f"{address}: {why}")
             continue
         lines.append(capability.line or line if capability else line)
-        found.append(Clique(address, capability.clique_id, capability.offset) if capability else Clique(address, None))
+        cliques.append(
+            Clique(address, capability.clique_id, capability.offset) if capability else Clique(address, None)
+        )
         if capability and capability.clique_id is None:
             missing.append(f"{address}: the clique's number, which lspci -xxx shows")
-    if not found:
+    if not cliques:
         return CLIQUE_CAPABILITY.not_run(missing[0].partition(": ")[2])
     if output.truncated:
         missing.append("the end of the output")
-    return CLIQUE_CAPABILITY.known(tuple(found), lines=tuple(lines), missing=tuple(missing))
+    return CLIQUE_CAPABILITY.known(tuple(cliques), lines=tuple(lines), missing=tuple(missing))
 
 
 def _look(text: Numbered) -> tuple[bool, CliqueCapability | None, str]:
@@ -86,9 +88,9 @@ def _without_gpu(output: Output) -> Reading[tuple[Clique, ...]]:
 
 def _bars(devices: tuple[lspci.Device, ...]) -> Reading[tuple[Bar, ...]]:
     read = [lspci_caps.bars(device) for device in devices]
-    found = tuple(bar for bars, _ in read for bar in bars)
-    if found:
-        return BARS.known(found, lines=tuple(line for _, lines in read for line in lines))
+    all_bars = tuple(bar for bars, _ in read for bar in bars)
+    if all_bars:
+        return BARS.known(all_bars, lines=tuple(line for _, lines in read for line in lines))
     return BARS.not_run("this output lists no regions; guest.gpu_bars reads them")
 
 

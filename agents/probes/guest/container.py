@@ -41,29 +41,29 @@ _INIT = frozenset(("systemd", "init", "openrc-init", "runit"))
 
 
 def parse(output: Output) -> Readings:
-    said, lines = _said(output.stdout)
-    if not said:
+    answers, lines = _said(output.stdout)
+    if not answers:
         if output.tool_missing:
             return (CONTAINER.unsupported("no tool answered"),)
         return (CONTAINER.unreadable("no mark of a container runtime, nor its absence"),)
-    if "KUBERNETES_SERVICE_HOST" in said or "kubepods" in said.get("pid 1 cgroup", ""):
+    if "KUBERNETES_SERVICE_HOST" in answers or "kubepods" in answers.get("pid 1 cgroup", ""):
         return (CONTAINER.known("kubernetes", lines=tuple(lines.values())),)
     for label, kind in (("/run/.containerenv", "podman"), ("/.dockerenv", "docker")):
-        if said.get(label) == "yes":
+        if answers.get(label) == "yes":
             return (CONTAINER.known(kind, lines=(lines[label],)),)
     named = ("/run/systemd/container", "pid 1 container", "systemd-detect-virt", "pid 1 cgroup")
     for label in named:
-        for word in said.get(label, "").split():
+        for word in answers.get(label, "").split():
             if word in _WORDS:
                 return (CONTAINER.known(_WORDS[word], lines=(lines[label],)),)
-    if said.get("systemd-detect-virt") == "none" or said.get("pid 1") in _INIT:
+    if answers.get("systemd-detect-virt") == "none" or answers.get("pid 1") in _INIT:
         return (CONTAINER.known("none", lines=tuple(lines.values())),)
     return (CONTAINER.not_run("no mark of a container; root could read PID 1's environment"),)
 
 
 def _said(text: str) -> tuple[dict[str, str], dict[str, int]]:
     """Label -> value and label -> line. A lone word is what `systemd-detect-virt -c` prints."""
-    said: dict[str, str] = {}
+    answers: dict[str, str] = {}
     lines: dict[str, int] = {}
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw[:LINE_CAP]
@@ -73,9 +73,9 @@ def _said(text: str) -> tuple[dict[str, str], dict[str, int]]:
             label, value = "systemd-detect-virt", word
         elif pair and (pair[1] in _LABELS):
             label, value = pair[1], pair[2].strip()
-        if label and label not in said:
-            said[label], lines[label] = value, number
-    return said, lines
+        if label and label not in answers:
+            answers[label], lines[label] = value, number
+    return answers, lines
 
 
 probe = Probe(

@@ -43,13 +43,13 @@ _END = "containers tried"
 
 
 def parse(output: Output) -> Readings:
-    found = [
+    pythons = [
         (number, match[1], match[2])
         for number, line in enumerate(output.lines, 1)
         if (match := _FOUND.match(line[:800].strip())) and _is_safe(match[1])
     ]
-    if found:
-        number, python, version = min(found, key=lambda item: item[2].endswith("+cpu"))
+    if pythons:
+        number, python, version = min(pythons, key=lambda item: item[2].endswith("+cpu"))
         return (PYTHON_WITH_TORCH.known(f"{python} {version}", lines=(number,)),)
     if output.tool_missing:
         return (PYTHON_WITH_TORCH.unsupported("neither docker nor podman is installed"),)

@@ -77,9 +77,9 @@ def _xids(text: str, whole: bool) -> Reading[tuple[XidEvent, ...]]:
 
 
 def _iommu(text: str, whole: bool) -> Reading[Iommu]:
-    found = dmesg.iommu(text)
-    if found:
-        return GUEST_IOMMU.known(found[0], lines=found[1])
+    answer = dmesg.iommu(text)
+    if answer:
+        return GUEST_IOMMU.known(answer[0], lines=answer[1])
     if "\nsysfs iommu: " in text[-20_000:]:
         return GUEST_IOMMU.known(Iommu(enabled=True))
     if whole:
@@ -88,9 +88,9 @@ def _iommu(text: str, whole: bool) -> Reading[Iommu]:
 
 
 def _kvm(text: str) -> Reading[bool]:
-    found = dmesg.hypervisor(text)
-    if found and found[0].startswith("KVM"):
-        return KVM_VISIBLE.known(True, lines=(found[1],))
+    answer = dmesg.hypervisor(text)
+    if answer and answer[0].startswith("KVM"):
+        return KVM_VISIBLE.known(True, lines=(answer[1],))
     return KVM_VISIBLE.not_run("no line names KVM; guest.virt_kind looks closer")
 
 

@@ -42,9 +42,9 @@ def _described(names: dmi.Names, missing: tuple[str, ...]) -> Reading[str]:
 
 
 def _board(names: dmi.Names) -> Reading[MachineType]:
-    found = dmi.machine_type(names)
-    if found:
-        return MACHINE_TYPE.known(found, lines=names.lines)
+    board = dmi.machine_type(names)
+    if board:
+        return MACHINE_TYPE.known(board, lines=names.lines)
     if dmi.virt_kind(names) is None and names.combined:
         return MACHINE_TYPE.not_run("the names are not QEMU's; they may have been set by hand")
     return MACHINE_TYPE.not_run("the names do not tell the board")
@@ -52,16 +52,16 @@ def _board(names: dmi.Names) -> Reading[MachineType]:
 
 def _kind(names: dmi.Names, alternative: int) -> Reading[str]:
     """Only for a paste: on a target guest.virt_kind weighs these names against better signs."""
-    found = dmi.virt_kind(names)
-    if alternative >= 0 or found is None:
+    kind = dmi.virt_kind(names)
+    if alternative >= 0 or kind is None:
         return VIRT_KIND.not_run("guest.virt_kind decides; firmware names alone do not")
-    return VIRT_KIND.known(found, lines=names.lines, missing=("the processor's own word: names can be set by hand",))
+    return VIRT_KIND.known(kind, lines=names.lines, missing=("the processor's own word: names can be set by hand",))
 
 
 def _uuid(names: dmi.Names) -> Reading[str]:
-    found = dmi.uuid(names.fields.get("product_uuid", ""))
-    if found:
-        return PRODUCT_UUID.known(found, lines=names.lines)
+    uuid = dmi.uuid(names.fields.get("product_uuid", ""))
+    if uuid:
+        return PRODUCT_UUID.known(uuid, lines=names.lines)
     return PRODUCT_UUID.not_run("guest.product_uuid reads it, as root")
 
 

@@ -17,8 +17,8 @@ exit 0"""
 
 
 def parse(output: Output) -> Readings:
-    found = driver_module.parse(output.stdout)
-    if found is None:
+    answer = driver_module.parse(output.stdout)
+    if answer is None:
         if output.tool_missing:
             return (DRIVER_MODULE.unsupported("nothing here tells of kernel modules"),)
         if output.refused:
@@ -26,7 +26,7 @@ def parse(output: Output) -> Readings:
         if output.alternative >= 0 and not output.stdout.strip():
             return (DRIVER_MODULE.not_run("this kernel shows neither a module nor a list of them"),)
         return (DRIVER_MODULE.unreadable("no line about a kernel module of NVIDIA"),)
-    module, lines = found
+    module, lines = answer
     if module.version is None and not module.loaded and not module.dkms and module.open is None:
         return (DRIVER_MODULE.absent("no NVIDIA module is loaded or installed", lines=lines),)
     missing = [] if module.version else ["the version of the loaded module"]

@@ -12,9 +12,9 @@ from agents.probe import Command, Output, Probe, Readings, Signature
 
 
 def parse(output: Output) -> Readings:
-    found = driver_module.params(output.stdout)
-    if found:
-        values, lines = found
+    answer = driver_module.params(output.stdout)
+    if answer:
+        values, lines = answer
         whole = "RegistryDwords" in values.values
         missing = () if whole else ("RegistryDwords: this is a part of the parameters",)
         return (DRIVER_PARAMS.known(values, lines=lines, missing=missing),)

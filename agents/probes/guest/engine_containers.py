@@ -22,10 +22,10 @@ $tool inspect $ids | sed -E -e '/"(Args|Cmd|Entrypoint|CreateCommand)": \[$/,/^ 
 
 
 def parse(output: Output) -> Readings:
-    found, lines, missing = containers.parse(output.stdout)
-    if found:
+    engines, lines, missing = containers.parse(output.stdout)
+    if engines:
         cut = ("the end of the output",) if output.truncated else ()
-        return (ENGINE_CONTAINERS.known(found, lines=lines, missing=(*missing, *cut)),)
+        return (ENGINE_CONTAINERS.known(engines, lines=lines, missing=(*missing, *cut)),)
     if output.tool_missing:
         return (ENGINE_CONTAINERS.unsupported("neither docker nor podman is installed"),)
     if output.refused or "permission denied" in output.stderr:

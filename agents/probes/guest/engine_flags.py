@@ -21,15 +21,15 @@ _SH = r"""{ ps -eo args ||
 
 
 def parse(output: Output) -> Readings:
-    found = engine.parse(output.stdout)
-    if not found:
+    engines = engine.parse(output.stdout)
+    if not engines:
         if output.tool_missing:
             return (ENGINE.unsupported("neither ps nor /proc answered"),)
         if output.exit_code == 0 and not output.stdout.strip():
             return (ENGINE.absent("no server of a known engine runs where this user can see it"),)
         return (ENGINE.unreadable("no command line or start line of a known engine"),)
-    first = found[0]
-    names = {item.engine.name for item in found}
+    first = engines[0]
+    names = {item.engine.name for item in engines}
     gaps = [] if first.flags_seen else ["its command line: only a worker's title was seen"]
     gaps += [f"another engine: {name}" for name in sorted(names - {first.engine.name})]
     return (ENGINE.known(first.engine, lines=first.lines, missing=(*gaps, *cut(output))),)

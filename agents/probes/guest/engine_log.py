@@ -36,17 +36,17 @@ if [ $n = 0 ]; then echo "{_NONE}"; fi"""
 
 
 def parse(output: Output) -> Readings:
-    said = engine_log.parse(output.stdout)
-    if said is None:
+    answer = engine_log.parse(output.stdout)
+    if answer is None:
         return (_nothing(output), *(fact.not_run("no engine's start-up log") for fact in _FACTS[1:]))
-    start, lines = said
-    found = engine.parse(output.stdout)
+    start, lines = answer
+    engines = engine.parse(output.stdout)
     log = nccl_log.parse(output.stdout)
     transports, own = log.transports(), log.at("version", "env", "init")
     return (
         ENGINE_START.known(start, lines=lines, missing=cut(output)),
-        ENGINE.known(found[0].engine, lines=found[0].lines)
-        if found and found[0].flags_seen
+        ENGINE.known(engines[0].engine, lines=engines[0].lines)
+        if engines and engines[0].flags_seen
         else ENGINE.not_run("this part of the log does not repeat the flags"),
         NCCL_VERSION.known(log.version, lines=log.at("version"))
         if log.version

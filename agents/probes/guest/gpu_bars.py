@@ -30,22 +30,22 @@ _Row = tuple[int, int, int]
 
 
 def parse(output: Output) -> Readings:
-    found: list[Bar] = []
+    bars: list[Bar] = []
     lines: list[int] = []
     missing = []
     for address, line, rows in _blocks(output.stdout):
-        found += _bars(address, rows)
+        bars += _bars(address, rows)
         lines.append(line)
         if len(rows) < _STANDARD_BARS:
             missing.append(f"{address}: {_STANDARD_BARS - len(rows)} lines")
-    if not found:
+    if not bars:
         return _from_lspci(output)
-    return (BARS.known(tuple(found), lines=tuple(lines), missing=tuple(missing)),)
+    return (BARS.known(tuple(bars), lines=tuple(lines), missing=tuple(missing)),)
 
 
 def _from_lspci(output: Output) -> Readings:
     read = [lspci_caps.bars(device) for device in lspci.gpus(lspci.parse(output.stdout))]
-    bars = tuple(bar for found, _ in read for bar in found)
+    bars = tuple(bar for device_bars, _ in read for bar in device_bars)
     if bars:
         return (BARS.known(bars, lines=tuple(line for _, lines in read for line in lines)),)
     if _NO_GPU in output.stdout[:2000]:

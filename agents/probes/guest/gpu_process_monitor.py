@@ -13,9 +13,9 @@ from agents.probes.smi_answer import cut, no_answer
 
 
 def parse(output: Output) -> Readings:
-    found = gpu_monitor.processes(output.stdout)
-    if found:
-        processes, lines = found
+    answer = gpu_monitor.processes(output.stdout)
+    if answer:
+        processes, lines = answer
         return (GPU_PROCESSES.known(processes, lines=lines, missing=cut(output)),)
     return (no_answer(GPU_PROCESSES, output, "list of processes"),)
 

@@ -10,7 +10,7 @@ import re
 
 from agents.facts.gpu import GPU_PROCESSES, GpuProcess
 from agents.parsing import smi_table
-from agents.parsing.said_lines import said_lines
+from agents.parsing.nonblank_lines import nonblank_lines
 from agents.parsing.smi_value import unquoted, whole
 from agents.probe import Command, Output, Probe, Readings, Signature
 from agents.probes.smi_answer import cut, no_answer
@@ -32,17 +32,17 @@ def parse(output: Output) -> Readings:
 def _rows(text: str) -> tuple[list[GpuProcess], tuple[int, ...], int]:
     """The processes, their lines, and the header's line (0: none). A process name may hold commas."""
     names: list[str] = []
-    found: list[GpuProcess] = []
+    processes: list[GpuProcess] = []
     lines: list[int] = []
     header = 0
-    for number, raw in said_lines(text):
+    for number, raw in nonblank_lines(text):
         line = unquoted(raw)
         if _HEADER.match(line):
             names, header = [_UNIT.sub("", cell.strip()) for cell in line.split(",")], number
         elif names and (row := _process(names, line)):
-            found.append(row)
+            processes.append(row)
             lines.append(number)
-    return found, tuple(lines), header
+    return processes, tuple(lines), header
 
 
 def _process(names: list[str], line: str) -> GpuProcess | None:

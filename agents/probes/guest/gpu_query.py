@@ -19,40 +19,40 @@ _FACTS = (GPUS, GPU_COUNT_SMI, FABRIC, DRIVER_VERSION, CUDA_VERSION)
 
 
 def parse(output: Output) -> Readings:
-    found = smi_query.parse(output.stdout)
-    if found is None or not (found.gpus or no_devices(output.stdout)):
+    query = smi_query.parse(output.stdout)
+    if query is None or not (query.gpus or no_devices(output.stdout)):
         return tuple(no_answer(fact, output, "GPU's block") for fact in _FACTS)
-    gaps = (*smi_query.gaps(found), *cut(output))
-    gpus = GPUS.known(found.gpus, lines=found.lines, missing=gaps)
+    gaps = (*smi_query.gaps(query), *cut(output))
+    gpus = GPUS.known(query.gpus, lines=query.lines, missing=gaps)
     versions = (
         fact.known(at[0], lines=(at[1],)) if at else fact.not_run("this part holds no version")
-        for fact, at in ((DRIVER_VERSION, found.driver), (CUDA_VERSION, found.cuda))
+        for fact, at in ((DRIVER_VERSION, query.driver), (CUDA_VERSION, query.cuda))
     )
-    if not found.gpus:
+    if not query.gpus:
         gpus = GPUS.absent("the driver lists no GPU")
-    return (gpus, _count(found), read_fabric(found), *versions)
+    return (gpus, _count(query), read_fabric(query), *versions)
 
 
-def _count(found: SmiQuery) -> Reading[int]:
+def _count(query: SmiQuery) -> Reading[int]:
     """Blocks that are there; fewer than the head announces means that the text or a GPU is cut off."""
-    reachable = sum(not gpu.lost for gpu in found.gpus)
-    if found.attached is None and found.gpus:
+    reachable = sum(not gpu.lost for gpu in query.gpus)
+    if query.attached is None and query.gpus:
         missing = ("the head, so there may be more GPUs",)
-        return GPU_COUNT_SMI.known(reachable, lines=found.lines, missing=missing)
-    short = found.attached is not None and found.attached[0] > len(found.gpus)
-    gaps = tuple(gap for gap in smi_query.gaps(found) if gap.endswith("GPUs")) if short else ()
-    return GPU_COUNT_SMI.known(reachable, lines=found.lines, missing=gaps)
+        return GPU_COUNT_SMI.known(reachable, lines=query.lines, missing=missing)
+    short = query.attached is not None and query.attached[0] > len(query.gpus)
+    gaps = tuple(gap for gap in smi_query.gaps(query) if gap.endswith("GPUs")) if short else ()
+    return GPU_COUNT_SMI.known(reachable, lines=query.lines, missing=gaps)
 
 
-def read_fabric(found: SmiQuery) -> Reading[Fabric]:
+def read_fabric(query: SmiQuery) -> Reading[Fabric]:
     """N/A in the section is an answer: this GPU is on no NVSwitch fabric."""
-    fabric = smi_query.fabric(found)
+    fabric = smi_query.fabric(query)
     if fabric:
-        unseen = smi_query.blocks_without_fabric(found)
+        unseen = smi_query.blocks_without_fabric(query)
         gaps = (f"the Fabric section of {unseen} GPUs",) if unseen else ()
         return FABRIC.known(fabric[0], lines=fabric[1], missing=gaps)
-    if smi_query.has_fabric_section(found):
-        return FABRIC.absent("no NVSwitch fabric: the driver says N/A", lines=found.lines)
+    if smi_query.has_fabric_section(query):
+        return FABRIC.absent("no NVSwitch fabric: the driver says N/A", lines=query.lines)
     return FABRIC.not_run("this text has no Fabric section; drivers before 525 print none")
 
 

@@ -19,9 +19,9 @@ def parse(output: Output) -> Readings:
     if total is not None:
         return (MEMORY_MIB.known(total[0], lines=(total[1],)),)
     for number, raw in enumerate(output.lines, 1):
-        found = _FREE.match(raw[:500])
-        if found:
-            mib = round(float(found[1].replace(",", ".")) * _MIB[found[2]])
+        match = _FREE.match(raw[:500])
+        if match:
+            mib = round(float(match[1].replace(",", ".")) * _MIB[match[2]])
             return (MEMORY_MIB.known(mib, lines=(number,), missing=("exact size: rounded",)),)
         if _PLAIN.match(raw[:500]):
             return (MEMORY_MIB.unreadable("free prints no unit: -h or /proc/meminfo tells"),)

@@ -43,18 +43,18 @@ _Section = tuple[str, bool, dict[str, str], list[int]]
 
 def _sections(lines: list[str]) -> list[_Section]:
     """(kind, readable, variables, lines). Lines above any head are a file that a person pasted."""
-    found: list[_Section] = []
+    sections: list[_Section] = []
     for number, raw in enumerate(lines, 1):
         line = raw[:1200].rstrip()
         head, pair = _HEAD.match(line), _PAIR.match(line)
         if head:
-            found.append((head["kind"], not head["closed"], {}, []))
+            sections.append((head["kind"], not head["closed"], {}, []))
         elif pair and pair["name"] != "NCCL_VERSION":  # the image's package, no setting
-            if not found:
-                found.append(("file", True, {}, []))
-            found[-1][2][pair["name"]] = pair["value"].strip().strip("\"'")
-            found[-1][3].append(number)
-    return found
+            if not sections:
+                sections.append(("file", True, {}, []))
+            sections[-1][2][pair["name"]] = pair["value"].strip().strip("\"'")
+            sections[-1][3].append(number)
+    return sections
 
 
 def _files(sections: list[_Section]) -> Reading[Mapping[str, str]]:

@@ -17,9 +17,9 @@ echo '{_NONE}'"""
 
 
 def parse(output: Output) -> Readings:
-    found = nccl_topology.parse(output.stdout)
-    if found:
-        topology, lines, cut = found
+    answer = nccl_topology.parse(output.stdout)
+    if answer:
+        topology, lines, cut = answer
         missing = ("the end of the file: there may be more GPUs",) if cut else ()
         return (NCCL_TOPOLOGY.known(topology, lines=lines, missing=missing),)
     if output.tool_missing:

@@ -23,9 +23,9 @@ def parse(output: Output) -> Readings:
 
 
 def _nodes(output: Output) -> Reading[tuple[NumaNode, ...]]:
-    found = numa.parse(output.stdout)
-    if found is not None:
-        nodes, lines, missing = found
+    answer = numa.parse(output.stdout)
+    if answer is not None:
+        nodes, lines, missing = answer
         return NUMA_NODES.known(nodes, lines=lines, missing=missing)
     if "No NUMA" in output.stdout[:2000] or "No NUMA" in output.stderr[:2000]:
         return NUMA_NODES.absent("the kernel offers no NUMA: one node")

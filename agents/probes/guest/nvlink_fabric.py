@@ -11,7 +11,7 @@ import re
 from agents.facts import Reading
 from agents.facts.gpu import FABRIC, NVLINKS, Fabric, NvLinks
 from agents.parsing import smi_query
-from agents.parsing.said_lines import said_lines
+from agents.parsing.nonblank_lines import nonblank_lines
 from agents.parsing.smi_value import unquoted
 from agents.probe import Command, Output, Probe, Readings, Signature
 from agents.probes.guest.gpu_query import read_fabric
@@ -30,35 +30,35 @@ def parse(output: Output) -> Readings:
 
 
 def _links(output: Output) -> Reading[tuple[NvLinks, ...]]:
-    found: dict[str, tuple[int, int]] = {}
+    counts: dict[str, tuple[int, int]] = {}
     lines: list[int] = []
     gpu, all_inactive = "", False
-    for number, raw in said_lines(output.stdout):
+    for number, raw in nonblank_lines(output.stdout):
         line = unquoted(raw)[:200]
         opened, link = _GPU.match(line), _LINK.match(line)
         if opened:
             gpu = f"GPU{opened[1]}"
-            found.setdefault(gpu, (0, 0))
+            counts.setdefault(gpu, (0, 0))
             lines.append(number)
         elif gpu and link:
-            active, inactive = found[gpu]
+            active, inactive = counts[gpu]
             carries = link["state"].endswith("GB/s")
-            found[gpu] = (active + carries, inactive + (not carries))
+            counts[gpu] = (active + carries, inactive + (not carries))
         elif _NO_LINKS.search(line):
             all_inactive = True
-    with_links = [NvLinks(g, a, i) for g, (a, i) in found.items() if a or i]
+    with_links = [NvLinks(g, a, i) for g, (a, i) in counts.items() if a or i]
     if with_links:
         return NVLINKS.known(tuple(with_links), lines=tuple(lines), missing=cut(output))
-    if found or all_inactive or (output.exit_code == 0 and smi_query.parse(output.stdout)):
+    if counts or all_inactive or (output.exit_code == 0 and smi_query.parse(output.stdout)):
         return NVLINKS.absent("no GPU reports an NVLink", lines=tuple(lines))
     return no_answer(NVLINKS, output, "NVLink")
 
 
 def _fabric(output: Output) -> Reading[Fabric]:
-    found = smi_query.parse(output.stdout)
-    if found is None and _GPU.search(output.stdout):
+    query = smi_query.parse(output.stdout)
+    if query is None and _GPU.search(output.stdout):
         return FABRIC.not_run("link states say nothing of the fabric")
-    return read_fabric(found) if found else no_answer(FABRIC, output, "Fabric section")
+    return read_fabric(query) if query else no_answer(FABRIC, output, "Fabric section")
 
 
 probe = Probe(

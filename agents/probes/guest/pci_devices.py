@@ -36,12 +36,12 @@ def parse(output: Output) -> Readings:
         listed = tuple(device.listed for device in sysfs_pci.parse(output.stdout))
     if not listed:
         return _nothing(output)
-    found = lspci.gpus(listed)
+    gpus = lspci.gpus(listed)
     board = read_board(listed)
-    if found:
-        lines, missing = tuple(device.line for device in found), _missing(output, listed)
-        known = PCI_GPUS.known(tuple(map(pci_gpu, found)), lines=lines, missing=missing)
-        return (known, GPU_COUNT_PCI.known(len(found), lines=lines, missing=missing), board)
+    if gpus:
+        lines, missing = tuple(device.line for device in gpus), _missing(output, listed)
+        known = PCI_GPUS.known(tuple(map(pci_gpu, gpus)), lines=lines, missing=missing)
+        return (known, GPU_COUNT_PCI.known(len(gpus), lines=lines, missing=missing), board)
     why = f"no NVIDIA display function among {len(listed)} devices"
     if output.truncated or (output.alternative < 0 and not whole_bus(listed)):
         why += ", and this is only a part of the bus"

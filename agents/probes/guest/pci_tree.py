@@ -44,9 +44,9 @@ def _tree(devices: tuple[sysfs_pci.Device, ...], truncated: bool) -> Reading[tup
 
 
 def _drawn_board(text: str, drawn: lspci_tree.Tree) -> Reading[MachineType]:
-    found = lspci_tree.machine_type(text)
-    if found:
-        return MACHINE_TYPE.known(found, lines=drawn.lines[:1])
+    board = lspci_tree.machine_type(text)
+    if board:
+        return MACHINE_TYPE.known(board, lines=drawn.lines[:1])
     return MACHINE_TYPE.not_run("the drawn tree does not tell the board")
 
 

@@ -18,11 +18,11 @@ _PLACEHOLDERS = ("00000000-0000-0000-0000-000000000000", "03000200-0400-0500-000
 
 def parse(output: Output) -> Readings:
     for number, line in enumerate(output.lines, 1):
-        found = dmi.uuid(line)
-        if found in _PLACEHOLDERS:
+        uuid = dmi.uuid(line)
+        if uuid in _PLACEHOLDERS:
             return (PRODUCT_UUID.absent("the firmware holds a placeholder", lines=(number,)),)
-        if found:
-            return (PRODUCT_UUID.known(found, lines=(number,)),)
+        if uuid:
+            return (PRODUCT_UUID.known(uuid, lines=(number,)),)
     if output.refused:
         return (PRODUCT_UUID.not_run("only root may read it"),)
     if "no DMI tables" in output.stdout[:200]:

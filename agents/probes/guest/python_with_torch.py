@@ -56,9 +56,9 @@ _FOUND = re.compile(r"^(/\S{1,400}) (\d[\w.+!-]{0,60}|\?|-|!|~)$")
 
 def parse(output: Output) -> Readings:
     tried = [
-        (number, found[1], found[2])
+        (number, match[1], match[2])
         for number, line in enumerate(output.lines, 1)
-        if (found := _FOUND.match(line[:500].strip()))
+        if (match := _FOUND.match(line[:500].strip()))
     ]
     having = [item for item in tried if item[2] not in ("-", "!", "~")]
     if having:

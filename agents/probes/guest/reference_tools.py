@@ -34,8 +34,8 @@ def parse(output: Output) -> Readings:
     tools: dict[str, str] = {}
     lines = []
     for number, line in enumerate(output.lines, 1):
-        if (found := _FOUND.match(line[:600].strip())) and found[2].endswith(f"/{found[1]}"):
-            tools.setdefault(found[1], found[2])
+        if (match := _FOUND.match(line[:600].strip())) and match[2].endswith(f"/{match[1]}"):
+            tools.setdefault(match[1], match[2])
             lines.append(number)
     if tools:
         cut = ("the end of the output",) if output.truncated or output.timed_out else ()

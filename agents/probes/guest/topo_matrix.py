@@ -20,13 +20,13 @@ _FACTS = (TOPOLOGY, WORST_LINK, GPU_NUMA)
 
 
 def parse(output: Output) -> Readings:
-    found = topo_matrix.parse(output.stdout)
-    if found is None:
+    matrix = topo_matrix.parse(output.stdout)
+    if matrix is None:
         return tuple(no_answer(fact, output, "topology matrix") for fact in _FACTS)
     gaps = _without_nvlink(output.stdout)
-    missing = (*found.missing, *gaps)
-    topology = TOPOLOGY.known(found.matrix, lines=found.lines, missing=missing)
-    return (topology, _worst(found, gaps), _numa(found))
+    missing = (*matrix.missing, *gaps)
+    known = TOPOLOGY.known(matrix.matrix, lines=matrix.lines, missing=missing)
+    return (known, _worst(matrix, gaps), _numa(matrix))
 
 
 def _without_nvlink(text: str) -> tuple[str, ...]:
@@ -35,33 +35,33 @@ def _without_nvlink(text: str) -> tuple[str, ...]:
     return ("NVLinks: this is the form that leaves them out (-mp)",) if legend and "NV#" not in text else ()
 
 
-def _worst(found: Topology, gaps: tuple[str, ...]) -> Reading[str]:
+def _worst(matrix: Topology, gaps: tuple[str, ...]) -> Reading[str]:
     """The farthest of the pairs that are there; a cut row may hide a farther one, and says so."""
-    gpus = found.matrix.gpus
-    links = found.matrix.gpu_links()
+    gpus = matrix.matrix.gpus
+    links = matrix.matrix.gpu_links()
     worst = topo_matrix.worst(list(links.values()))
     if worst is None:
-        return WORST_LINK.absent("no pair of GPUs: the matrix shows one", lines=found.lines)
+        return WORST_LINK.absent("no pair of GPUs: the matrix shows one", lines=matrix.lines)
     unseen = [f"{a}–{b}" for a in gpus for b in gpus if a < b]
     unseen = [p for p in unseen if not {tuple(p.split("–")), tuple(p.split("–")[::-1])} & set(links)]
-    hidden = tuple(unseen[:8]) or tuple(gap for gap in found.missing if gap == "the header row")
-    return WORST_LINK.known(worst, lines=found.lines, missing=(*hidden, *gaps))
+    hidden = tuple(unseen[:8]) or tuple(gap for gap in matrix.missing if gap == "the header row")
+    return WORST_LINK.known(worst, lines=matrix.lines, missing=(*hidden, *gaps))
 
 
-def _numa(found: Topology) -> Reading[tuple[GpuNuma, ...]]:
+def _numa(matrix: Topology) -> Reading[tuple[GpuNuma, ...]]:
     nodes, unread = [], []
-    for name, cell in found.numa:
+    for name, cell in matrix.numa:
         if not name.startswith("GPU"):
             continue
         if cell == "N/A" or cell.isdecimal():
             nodes.append(GpuNuma(name, int(cell) if cell.isdecimal() else None))
         else:
             unread.append(f"{name}, which has several nodes: {cell}")
-    printed = {name for name, _ in found.numa}
-    unread += [gpu for gpu in found.matrix.gpus if gpu not in printed]
+    printed = {name for name, _ in matrix.numa}
+    unread += [gpu for gpu in matrix.matrix.gpus if gpu not in printed]
     if not nodes:
-        return GPU_NUMA.not_run("the matrix shows no NUMA column", lines=found.lines)
-    return GPU_NUMA.known(tuple(nodes), lines=found.lines, missing=tuple(unread))
+        return GPU_NUMA.not_run("the matrix shows no NUMA column", lines=matrix.lines)
+    return GPU_NUMA.known(tuple(nodes), lines=matrix.lines, missing=tuple(unread))
 
 
 probe = Probe(

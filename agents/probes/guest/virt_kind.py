@@ -32,7 +32,7 @@ _NOT_KVM = frozenset(("none", "qemu", "vmware", "xen", "oracle", "parallels", "m
 
 def parse(output: Output) -> Readings:
     signs = virt_signs.parse(output.stdout)
-    if signs.said:
+    if signs.answers:
         return (_kind(signs), _kvm(signs))
     facts = (VIRT_KIND, KVM_VISIBLE)
     if output.tool_missing:
@@ -42,7 +42,7 @@ def parse(output: Output) -> Readings:
 
 def _kind(signs: Signs) -> Reading[str]:
     lines = signs.where(DETECTED, "kernel", VENDOR, CLOCKS)
-    if signs.said.get("kernel") == "wsl" or signs.vm == "wsl":
+    if signs.answers.get("kernel") == "wsl" or signs.vm == "wsl":
         return VIRT_KIND.known("wsl", lines=lines)
     if signs.vm in CONTAINERS and not signs.vm.startswith("lxc"):
         why = f"{signs.vm} is a container; systemd-detect-virt -v says what is below it"
@@ -65,7 +65,7 @@ def _kind_without_systemd(signs: Signs, lines: tuple[int, ...]) -> Reading[str]:
         return VIRT_KIND.known(signs.signature, lines=lines)
     if signs.firmware and signs.names:
         return VIRT_KIND.known(signs.firmware, lines=signs.names.lines)
-    flag = signs.said.get(FLAG)
+    flag = signs.answers.get(FLAG)
     if flag == "yes":
         return VIRT_KIND.known("vm-other", lines=signs.where(FLAG))
     if flag == "no" and signs.names:
@@ -78,14 +78,14 @@ def _kvm(signs: Signs) -> Reading[bool]:
     if signs.signature == "kvm":
         return KVM_VISIBLE.known(True, lines=lines)
     if signs.vm == "kvm":
-        if signs.said.get(FLAG) == "no":
+        if signs.answers.get(FLAG) == "no":
             return KVM_VISIBLE.not_run("systemd says kvm, the processor shows no hypervisor")
         return KVM_VISIBLE.known(True, lines=lines)
-    if signs.said.get("arch", "x86_64") not in ("x86_64", "i686"):
+    if signs.answers.get("arch", "x86_64") not in ("x86_64", "i686"):
         return KVM_VISIBLE.unsupported("no CPUID on this architecture; the driver reads SMBIOS")
     if signs.vm == "microsoft" and signs.firmware == "qemu":
         return KVM_VISIBLE.not_run("Hyper-V enlightenments hide which signatures follow")
-    if signs.vm == "qemu" and "arch" not in signs.said:
+    if signs.vm == "qemu" and "arch" not in signs.answers:
         missing = ("the architecture: on ARM, `qemu` says nothing of KVM",)
         return KVM_VISIBLE.known(False, lines=lines, missing=missing)
     if signs.vm in _NOT_KVM or (not signs.vm and _other_signature(signs)):
@@ -95,7 +95,7 @@ def _kvm(signs: Signs) -> Reading[bool]:
 
 def _other_signature(signs: Signs) -> bool:
     """lscpu asks CPUID itself: an empty answer means that no hypervisor it knows signs there."""
-    return signs.said.get(VENDOR) == "" or signs.signature in ("xen", "vmware")
+    return signs.answers.get(VENDOR) == "" or signs.signature in ("xen", "vmware")
 
 
 probe = Probe(

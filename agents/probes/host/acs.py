@@ -22,11 +22,11 @@ _TYPED = re.compile(r"lspci\b.{0,80}\s-s\s*([0-9a-fA-F:.]{7,16})")
 
 def parse(output: Output) -> Readings:
     listed = lspci.parse(output.stdout)
-    found = _of_devices(listed) or _of_typed(output.lines)
-    if found:
-        lines = tuple(line for _, line in found)
+    ports = _of_devices(listed) or _of_typed(output.lines)
+    if ports:
+        lines = tuple(line for _, line in ports)
         missing = ("the end of the list",) if output.truncated else ()
-        return (ACS.known(tuple(port for port, _ in found), lines=lines, missing=missing),)
+        return (ACS.known(tuple(port for port, _ in ports), lines=lines, missing=missing),)
     return (_nothing(output, listed),)
 
 
@@ -43,7 +43,7 @@ def _of_devices(listed: Iterable[lspci.Device]) -> list[tuple[AcsPort, int]]:
 
 def _of_typed(lines: list[str]) -> list[tuple[AcsPort, int]]:
     """`lspci -vvv -s 40:01.1 | grep ACSCtl` names its device only in the command."""
-    found: list[tuple[AcsPort, int]] = []
+    ports: list[tuple[AcsPort, int]] = []
     address = ""
     for number, line in enumerate(lines, 1):
         typed = _TYPED.search(line[:400]) if "lspci" in line else None
@@ -51,8 +51,8 @@ def _of_typed(lines: list[str]) -> list[tuple[AcsPort, int]]:
         if typed and re.fullmatch(r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", typed[1]):
             address = lspci.full_address(typed[1])
         elif control and address:
-            found.append((_port(address, control[1]), number))
-    return found
+            ports.append((_port(address, control[1]), number))
+    return ports
 
 
 def _port(address: str, flags: str) -> AcsPort:

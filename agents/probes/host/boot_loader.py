@@ -19,20 +19,20 @@ cd /sys/firmware/efi/efivars 2>/dev/null &&
 
 def parse(output: Output) -> Readings:
     text = f"{output.stdout}\n{output.stderr}"
-    found = boot_loader.parse(text)
-    if found is None:
+    boot = boot_loader.parse(text)
+    if boot is None:
         if output.tool_missing:
             return (BOOT_LOADER.unsupported("proxmox-boot-tool is not installed"),)
         if output.refused:
             return (BOOT_LOADER.not_run("asking the boot loader was refused"),)
         return (BOOT_LOADER.unreadable("no line about booting in the output"),)
     missing = []
-    if found.loader is BootLoader.UNKNOWN:
-        missing.append("firmware (UEFI or BIOS)" if found.uefi is None else "the entry that was booted")
-    missing += [f"a boot partition: {error}" for error in found.errors[:1]]
+    if boot.loader is BootLoader.UNKNOWN:
+        missing.append("firmware (UEFI or BIOS)" if boot.uefi is None else "the entry that was booted")
+    missing += [f"a boot partition: {error}" for error in boot.errors[:1]]
     shown = output.stdout.count("\n") + 1
-    lines = tuple(number for number in found.lines if number <= shown)
-    return (BOOT_LOADER.known(found.loader, lines=lines, missing=tuple(missing)),)
+    lines = tuple(number for number in boot.lines if number <= shown)
+    return (BOOT_LOADER.known(boot.loader, lines=lines, missing=tuple(missing)),)
 
 
 probe = Probe(

@@ -23,8 +23,8 @@ _OPTION = re.compile(r"^(?:root|quiet|ro|rw|splash|[\w.-]+=\S*)$")
 def parse(output: Output) -> Readings:
     grub, kernel, lines = _read(output.lines)
     if grub is not None or kernel is not None:
-        found = ConfiguredCmdline(grub, kernel)
-        return (CONFIGURED_CMDLINE.known(found, lines=lines), _running(found, lines, output.alternative < 0))
+        cmdline = ConfiguredCmdline(grub, kernel)
+        return (CONFIGURED_CMDLINE.known(cmdline, lines=lines), _running(cmdline, lines, output.alternative < 0))
     if bare := _bare(output.lines):
         number, text = bare
         missing = ("whether it runs or is configured: the line stands alone",)
@@ -69,10 +69,10 @@ def _is_options(line: str) -> bool:
     return bool(words) and all(_OPTION.match(word) for word in words)
 
 
-def _running(found: ConfiguredCmdline, lines: tuple[int, ...], pasted: bool) -> Reading[str]:
+def _running(cmdline: ConfiguredCmdline, lines: tuple[int, ...], pasted: bool) -> Reading[str]:
     """A configuration is no proof of what runs; pasted alone it is what there is."""
-    text = found.kernel_cmdline or found.grub
-    if pasted and text and not (found.grub and found.kernel_cmdline):
+    text = cmdline.kernel_cmdline or cmdline.grub
+    if pasted and text and not (cmdline.grub and cmdline.kernel_cmdline):
         missing = ("whether the running kernel was started with it: this is configuration",)
         return HOST_CMDLINE.known(text, lines=lines, missing=missing)
     return HOST_CMDLINE.not_run("host.kernel_cmdline reads the running one")

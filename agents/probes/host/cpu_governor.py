@@ -23,10 +23,10 @@ _NONE = re.compile(
 
 
 def parse(output: Output) -> Readings:
-    found = cpufreq.parse(output.stdout)
-    if found is None:
+    answer = cpufreq.parse(output.stdout)
+    if answer is None:
         return (_nothing(output),)
-    governor, lines, missing = found
+    governor, lines, missing = answer
     missing += ("the end of the output",) if output.truncated else ()
     return (CPU_GOVERNOR.known(governor, lines=lines, missing=missing),)
 

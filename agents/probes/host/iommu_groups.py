@@ -22,11 +22,11 @@ done"""
 
 
 def parse(output: Output) -> Readings:
-    found = iommu_groups.parse(output.stdout)
-    if found is not None:
-        cut = found.cut or output.truncated
+    answer = iommu_groups.parse(output.stdout)
+    if answer is not None:
+        cut = answer.cut or output.truncated
         missing = ("groups: the text is cut",) if cut else ()
-        return (IOMMU_GROUPS.known(found.groups, lines=found.lines, missing=missing),)
+        return (IOMMU_GROUPS.known(answer.groups, lines=answer.lines, missing=missing),)
     if output.tool_missing:
         return (IOMMU_GROUPS.unsupported("the kernel has no IOMMU groups in sysfs"),)
     if output.refused:

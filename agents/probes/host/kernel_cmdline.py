@@ -25,8 +25,8 @@ def parse(output: Output) -> Readings:
 
 
 def _configured(output: Output) -> Reading[str] | None:
-    found = [(n, m[1]) for n, line in enumerate(output.lines, 1) if (m := _GRUB.match(line[:4096]))]
-    options = [(number, value.strip().strip("\"'").strip()) for number, value in found]
+    values = [(n, m[1]) for n, line in enumerate(output.lines, 1) if (m := _GRUB.match(line[:4096]))]
+    options = [(number, value.strip().strip("\"'").strip()) for number, value in values]
     text = " ".join(value for _, value in options if value)
     if not text:
         return None

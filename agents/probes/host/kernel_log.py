@@ -27,9 +27,9 @@ def _iommu(output: Output) -> Reading[Iommu]:
 
 
 def _held(output: Output) -> Reading[tuple[HeldRegion, ...]]:
-    found, lines = host_dmesg.held_regions(output.stdout)
-    if found:
-        return HELD_REGIONS.known(found, lines=lines)
+    regions, lines = host_dmesg.held_regions(output.stdout)
+    if regions:
+        return HELD_REGIONS.known(regions, lines=lines)
     if output.tool_missing:
         return HELD_REGIONS.unsupported("neither dmesg nor journalctl")
     if dmesg.is_whole(output.stdout) and not output.truncated:

@@ -19,10 +19,10 @@ done"""
 
 
 def parse(output: Output) -> Readings:
-    found, lines = lxc_config.parse(output.stdout)
-    if found:
+    containers, lines = lxc_config.parse(output.stdout)
+    if containers:
         missing = ("the end of the output",) if output.truncated else ()
-        return (LXC.known(found, lines=lines, missing=missing),)
+        return (LXC.known(containers, lines=lines, missing=missing),)
     if output.tool_missing:
         return (LXC.unsupported("no LXC containers of Proxmox on this machine"),)
     if output.refused:

@@ -15,15 +15,15 @@ for n in node[0-9]*; do echo "$n cpulist: $(cat "$n/cpulist")"; grep MemTotal "$
 
 
 def parse(output: Output) -> Readings:
-    found = numa.parse(output.stdout)
-    if found:
-        nodes, lines, missing = found
+    answer = numa.parse(output.stdout)
+    if answer:
+        nodes, lines, missing = answer
         return (HOST_NUMA_NODES.known(nodes, lines=lines, missing=missing),)
-    read = lscpu.parse(output.stdout)
-    if read.numa_nodes:
-        lines = (read.lines["numa_nodes"],)
+    cpu = lscpu.parse(output.stdout)
+    if cpu.numa_nodes:
+        lines = (cpu.lines["numa_nodes"],)
         missing = ("memory of each node",)
-        return (HOST_NUMA_NODES.known(read.numa_nodes, lines=lines, missing=missing),)
+        return (HOST_NUMA_NODES.known(cpu.numa_nodes, lines=lines, missing=missing),)
     if output.tool_missing:
         return (HOST_NUMA_NODES.unsupported("neither numactl nor NUMA nodes in sysfs"),)
     if output.refused:

@@ -18,14 +18,14 @@ from agents.probes.machine_board import whole_bus
 def parse(output: Output) -> Readings:
     listed = lspci.parse(output.stdout)
     listed = listed or tuple(device.listed for device in sysfs_pci.parse(output.stdout))
-    found = lspci.gpus(listed)
+    gpus = lspci.gpus(listed)
     pasted = output.alternative < 0
-    if found:
+    if gpus:
         missing = ("the end of the list",) if output.truncated else ()
         if pasted and not whole_bus(listed):
             missing = (*missing, "other devices: the text may show only some")
-        lines = tuple(device.line for device in found)
-        return (HOST_PCI_GPUS.known(tuple(map(pci_gpu, found)), lines=lines, missing=missing),)
+        lines = tuple(device.line for device in gpus)
+        return (HOST_PCI_GPUS.known(tuple(map(pci_gpu, gpus)), lines=lines, missing=missing),)
     if output.tool_missing:
         return (HOST_PCI_GPUS.unsupported("lspci is not installed and sysfs shows no PCI"),)
     if not listed:

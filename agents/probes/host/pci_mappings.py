@@ -17,9 +17,9 @@ cat /etc/pve/mapping/pci.cfg"""
 
 
 def parse(output: Output) -> Readings:
-    found = pci_mappings.parse(output.stdout)
-    if found is not None:
-        mappings, lines = found
+    answer = pci_mappings.parse(output.stdout)
+    if answer is not None:
+        mappings, lines = answer
         missing = ["the end of the file"] if output.truncated else []
         if any(not mapping.mapping for mapping in mappings):
             missing.append("the name of a mapping")

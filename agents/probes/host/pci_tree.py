@@ -43,8 +43,8 @@ def parse(output: Output) -> Readings:
 
 
 def _nodes_by_path(lines: list[str]) -> list[tuple[PciNode, int]]:
-    found = ((_PATH.search(line[:2000]), number) for number, line in enumerate(lines, 1))
-    nodes = ((lspci_tree.from_path(m[1]), number) for m, number in found if m)
+    matches = ((_PATH.search(line[:2000]), number) for number, line in enumerate(lines, 1))
+    nodes = ((lspci_tree.from_path(m[1]), number) for m, number in matches if m)
     return [(node, number) for node, number in nodes if node is not None]
 
 

@@ -29,13 +29,13 @@ def parse(output: Output) -> Readings:
     fields = names.fields if names else {}
     sockets = [(n, int(m[1])) for n, line in enumerate(output.lines, 1) if (m := _match(line))]
     known = [number for number in sockets if number[1] > 0]
-    found = Platform(
+    platform = Platform(
         fields.get("sys_vendor") or fields.get("board_vendor"),
         _board(fields.get("product_name"), fields.get("board_name")),
         cpu.model,
         known[0][1] if known else None,
     )
-    if found == Platform():
+    if platform == Platform():
         if output.tool_missing:
             return (PLATFORM.unsupported("neither DMI names nor lscpu"),)
         if output.refused:
@@ -44,8 +44,8 @@ def parse(output: Output) -> Readings:
     model_line = (cpu.lines["model"],) if "model" in cpu.lines else ()
     lines = {*(names.lines if names else ()), *model_line, *(n for n, _ in known[:1])}
     parts = ("vendor", "board", "cpu", "sockets")
-    missing = tuple(part for part in parts if getattr(found, part) is None)
-    return (PLATFORM.known(found, lines=tuple(sorted(lines)), missing=missing),)
+    missing = tuple(part for part in parts if getattr(platform, part) is None)
+    return (PLATFORM.known(platform, lines=tuple(sorted(lines)), missing=missing),)
 
 
 def _match(line: str) -> re.Match[str] | None:

@@ -10,15 +10,15 @@ from agents.probe import Command, Output, Probe, Readings, Signature
 def parse(output: Output) -> Readings:
     if output.tool_missing:
         return (PVE_VERSION.unsupported("pveversion is not installed: no Proxmox VE host"),)
-    found = pveversion.parse(output.stdout)
-    if found is None:
+    version = pveversion.parse(output.stdout)
+    if version is None:
         why = "no package in the output" if output.stdout.strip() else "no output"
         return (PVE_VERSION.unreadable(why),)
-    if found.manager:
-        return (PVE_VERSION.known(found.manager, lines=found.lines),)
-    if found.major is not None:
+    if version.manager:
+        return (PVE_VERSION.known(version.manager, lines=version.lines),)
+    if version.major is not None:
         missing = ("the version of pve-manager: the major number is that of other packages",)
-        return (PVE_VERSION.known(str(found.major), lines=found.lines, missing=missing),)
+        return (PVE_VERSION.known(str(version.major), lines=version.lines, missing=missing),)
     return (PVE_VERSION.unreadable("packages of Proxmox, but none that tells the version"),)
 
 

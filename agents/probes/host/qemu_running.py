@@ -24,10 +24,10 @@ done
 
 
 def parse(output: Output) -> Readings:
-    found = qemu_command.parse(output.stdout)
-    if found:
-        commands = tuple(item.command for item in found)
-        lines = tuple(number for item in found for number in item.lines[:1])
+    running = qemu_command.parse(output.stdout)
+    if running:
+        commands = tuple(item.command for item in running)
+        lines = tuple(number for item in running for number in item.lines[:1])
         missing = tuple(dict.fromkeys(m for command in commands for m in _missing(command)))
         missing += ("the end of the output",) if output.truncated else ()
         return (QEMU_COMMANDS.known(commands, lines=lines, missing=missing),)

@@ -68,9 +68,9 @@ def _errors(output: Output) -> Reading[tuple[VfioError, ...]]:
 
 
 def _held(output: Output) -> Reading[tuple[HeldRegion, ...]]:
-    found, lines = host_dmesg.held_regions(output.stdout)
-    if found:
-        return HELD_REGIONS.known(found, lines=lines)
+    regions, lines = host_dmesg.held_regions(output.stdout)
+    if regions:
+        return HELD_REGIONS.known(regions, lines=lines)
     if _KERNEL in output.stdout and not output.truncated:
         return HELD_REGIONS.absent("nobody on the host held a region of a passed-through device")
     return HELD_REGIONS.not_run("the kernel's journal is not in the output")
@@ -79,9 +79,9 @@ def _held(output: Output) -> Reading[tuple[HeldRegion, ...]]:
 def _backend(output: Output) -> Reading[VfioBackend]:
     if output.tool_missing:
         return VFIO_BACKEND.unsupported("no VFIO on this machine")
-    found = host_dmesg.vfio_backend(output.stdout)
-    if found is not None:
-        backend, line, agreed = found
+    answer = host_dmesg.vfio_backend(output.stdout)
+    if answer is not None:
+        backend, line, agreed = answer
         missing = () if agreed else ("which VM uses which backend: both are in use",)
         return VFIO_BACKEND.known(backend, lines=(line,), missing=missing)
     if libvirt.iommufd(output.stdout):

@@ -29,19 +29,19 @@ done
 
 
 def parse(output: Output) -> Readings:
-    found = qm_config.parse(output.stdout) + libvirt.parse(output.stdout)
-    if not found:
+    vms = qm_config.parse(output.stdout) + libvirt.parse(output.stdout)
+    if not vms:
         return (_nothing(output),)
     if output.truncated:
-        found = (*found[:-1], replace(found[-1], filtered=True))
-    lines = {number for vm in found for number in vm.key_lines.values()}
-    missing = tuple(dict.fromkeys(_missing(output, found)))
-    return (VMS.known(found, lines=tuple(sorted(lines)), missing=missing),)
+        vms = (*vms[:-1], replace(vms[-1], filtered=True))
+    lines = {number for vm in vms for number in vm.key_lines.values()}
+    missing = tuple(dict.fromkeys(_missing(output, vms)))
+    return (VMS.known(vms, lines=tuple(sorted(lines)), missing=missing),)
 
 
-def _missing(output: Output, found: tuple[Vm, ...]) -> list[str]:
+def _missing(output: Output, vms: tuple[Vm, ...]) -> list[str]:
     missing = ["the end of the output"] if output.truncated else []
-    for vm in found:
+    for vm in vms:
         name = f"VM {vm.id}" if vm.id is not None else vm.name or "the VM"
         if not vm.config and not vm.hostpci and not vm.args:
             missing.append(f"the configuration of {name}")

@@ -18,11 +18,11 @@ done"""
 
 
 def parse(output: Output) -> Readings:
-    found, lines = vmx.parse(output.stdout)
-    if found:
-        missing = [] if all(one.name for one in found) else ["which VM it is"]
+    configs, lines = vmx.parse(output.stdout)
+    if configs:
+        missing = [] if all(config.name for config in configs) else ["which VM it is"]
         missing += ["the end of the output"] if output.truncated else []
-        return (VMX.known(found, lines=lines, missing=tuple(missing)),)
+        return (VMX.known(configs, lines=lines, missing=tuple(missing)),)
     if output.tool_missing:
         return (VMX.unsupported("no VMware on this machine"),)
     if output.refused:

@@ -9,6 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 
-def said_lines(text: str) -> Iterator[tuple[int, str]]:
+def nonblank_lines(text: str) -> Iterator[tuple[int, str]]:
     """(1-based number, line as it stands) of each line that is not blank."""
     return ((number, line) for number, line in enumerate(text.splitlines(), 1) if line and not line.isspace())
