@@ -99,13 +99,13 @@ def unpack(raw: bytes, name: str = "") -> tuple[Member, ...]:
     Raises ArchiveError for bombs and for too many entries. Links, devices and paths that lead out of
     the archive are left out and say so; what is damaged is read as far as it goes.
     """
-    if _kind(raw) is None:
-        return (_plain(name, raw),)
+    if _archive_kind(raw) is None:
+        return (_plain_member(name, raw),)
     return tuple(_members(raw, name, _Budget(len(raw)), 1))
 
 
 def is_archive(raw: bytes) -> bool:
-    return _kind(raw) is not None
+    return _archive_kind(raw) is not None
 
 
 def hint_of(path: str) -> str:
@@ -120,7 +120,7 @@ def hint_of(path: str) -> str:
     return parts[-1] if parts else ""
 
 
-def _kind(raw: bytes) -> str | None:
+def _archive_kind(raw: bytes) -> str | None:
     for magic, kind in _COMPRESSED.items():
         if raw.startswith(magic):
             return kind
@@ -130,32 +130,32 @@ def _kind(raw: bytes) -> str | None:
 
 
 def _members(raw: bytes, path: str, budget: _Budget, depth: int) -> Iterator[Member]:
-    kind = _kind(raw)
+    kind = _archive_kind(raw)
     try:
         if kind == _ZIP:
-            yield from _zipped(raw, path, budget, depth)
+            yield from _zip_members(raw, path, budget, depth)
         elif kind == _TAR:
-            yield from _tarred(io.BytesIO(raw), path, budget, depth)
+            yield from _tar_members(io.BytesIO(raw), path, budget, depth)
         else:
-            yield from _compressed(raw, cast(str, kind), path, budget, depth)
+            yield from _compressed_members(raw, cast(str, kind), path, budget, depth)
     except _DAMAGE as error:
         yield Member(path, problem=f"damaged from here on: {error}"[:200])
 
 
-def _compressed(raw: bytes, kind: str, path: str, budget: _Budget, depth: int) -> Iterator[Member]:
-    first = _opened(raw, kind).read(512)
-    if _kind(first) == _TAR:
-        yield from _tarred(_Counted(_opened(raw, kind), budget), path, budget, depth)
+def _compressed_members(raw: bytes, kind: str, path: str, budget: _Budget, depth: int) -> Iterator[Member]:
+    first = _open_stream(raw, kind).read(512)
+    if _archive_kind(first) == _TAR:
+        yield from _tar_members(_Counted(_open_stream(raw, kind), budget), path, budget, depth)
         return
     budget.count()
     inner = re.sub(r"\.(?:gz|bz2|xz)$", "", path)
-    data, damage = _read(_opened(raw, kind), budget)
-    yield from _found(inner, data, budget, depth)
+    data, damage = _read_all(_open_stream(raw, kind), budget)
+    yield from _expand(inner, data, budget, depth)
     if damage:
         yield Member(inner, problem=damage)
 
 
-def _opened(raw: bytes, kind: str) -> IO[bytes]:
+def _open_stream(raw: bytes, kind: str) -> IO[bytes]:
     if kind == "gz":
         return cast(IO[bytes], gzip.GzipFile(fileobj=io.BytesIO(raw)))
     if kind == "bz2":
@@ -201,7 +201,7 @@ class _Counted:
         return data
 
 
-def _tarred(stream: IO[bytes] | _Counted, path: str, budget: _Budget, depth: int) -> Iterator[Member]:
+def _tar_members(stream: IO[bytes] | _Counted, path: str, budget: _Budget, depth: int) -> Iterator[Member]:
     counted = isinstance(stream, _Counted)
     with tarfile.open(fileobj=cast(IO[bytes], stream), mode="r|") as archive:
         for info in archive:
@@ -213,8 +213,8 @@ def _tarred(stream: IO[bytes] | _Counted, path: str, budget: _Budget, depth: int
             elif info.isfile() and (file := archive.extractfile(info)):
                 # A sparse file may be larger than what was read for it, so it is counted itself.
                 twice = counted and not info.issparse()
-                data, damage = _read(file, _Budget(budget.packed) if twice else budget)
-                yield from _found(inner, data, budget, depth)
+                data, damage = _read_all(file, _Budget(budget.packed) if twice else budget)
+                yield from _expand(inner, data, budget, depth)
                 if damage:
                     yield Member(inner, problem=damage)
 
@@ -223,7 +223,7 @@ def _kind_of(info: tarfile.TarInfo) -> str:
     return "a link; links are not followed" if info.issym() or info.islnk() else "not a plain file"
 
 
-def _zipped(raw: bytes, path: str, budget: _Budget, depth: int) -> Iterator[Member]:
+def _zip_members(raw: bytes, path: str, budget: _Budget, depth: int) -> Iterator[Member]:
     if raw.count(b"PK\x01\x02") > MOST_ENTRIES:
         raise ArchiveError(f"It has more than {MOST_ENTRIES:,} entries; give the part that matters.")
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
@@ -242,11 +242,11 @@ def _zip_member(
 ) -> Iterator[Member]:
     try:
         with archive.open(info) as file:
-            data, damage = _read(file, budget)
+            data, damage = _read_all(file, budget)
     except _DAMAGE as error:
         data, damage = b"", f"it could not be unpacked: {error}"[:200]
     if data or not damage:
-        yield from _found(path, data, budget, depth)
+        yield from _expand(path, data, budget, depth)
     if damage:
         yield Member(path, problem=damage)
 
@@ -277,7 +277,7 @@ def _printable(path: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in path)
 
 
-def _read(file: IO[bytes], budget: _Budget) -> tuple[bytes, str]:
+def _read_all(file: IO[bytes], budget: _Budget) -> tuple[bytes, str]:
     """What could be read, and where it ended too early, why."""
     parts: list[bytes] = []
     try:
@@ -289,16 +289,16 @@ def _read(file: IO[bytes], budget: _Budget) -> tuple[bytes, str]:
     return b"".join(parts), ""
 
 
-def _found(path: str, data: bytes, budget: _Budget, depth: int) -> Iterator[Member]:
-    if _kind(data) is None:
-        yield _plain(path, data)
+def _expand(path: str, data: bytes, budget: _Budget, depth: int) -> Iterator[Member]:
+    if _archive_kind(data) is None:
+        yield _plain_member(path, data)
     elif depth < _DEEPEST:
         yield from _members(data, path, budget, depth + 1)
     else:
         yield Member(path, problem="an archive inside an archive inside an archive")
 
 
-def _plain(path: str, data: bytes) -> Member:
+def _plain_member(path: str, data: bytes) -> Member:
     for magic, what in _BINARY.items():
         if data.startswith(magic):
             return Member(path, problem=f"not text: {what}")

@@ -37,7 +37,7 @@ def apply_assignments(reading: RawReading, raw: bytes, assignments: Iterable[Lin
         new = _read_as(text, assignment)
         others = [i for i in reading.items if i.frame or not _overlap(i.lines, assignment.lines)]
         items = sorted([*others, *new.items], key=lambda item: item.lines or (0, 0))
-        left = [*_without(reading.unrecognised, assignment.lines), *new.unrecognised]
+        left = [*_ranges_outside(reading.unrecognised, assignment.lines), *new.unrecognised]
         reading = replace(reading, items=tuple(items), unrecognised=tuple(sorted(left)))
     return reading
 
@@ -64,7 +64,7 @@ def _read_as(text: Sequence[str], assignment: LineAssignment) -> RawReading:
     above = max(1, first - 1)  # the command line
     masked = [line if above <= n <= last else "" for n, line in enumerate(text[:last], 1)]
     reading = read_lines(masked, assignment.view, "")
-    return replace(reading, unrecognised=tuple(_inside(reading.unrecognised, assignment.lines)))
+    return replace(reading, unrecognised=tuple(_ranges_inside(reading.unrecognised, assignment.lines)))
 
 
 def _item(lines: Sequence[str], assignment: LineAssignment) -> Item:
@@ -78,13 +78,13 @@ def _overlap(left: LineRange | None, right: LineRange) -> bool:
     return left is not None and left[0] <= right[1] and right[0] <= left[1]
 
 
-def _inside(spans: Iterable[LineRange], lines: LineRange) -> Iterator[LineRange]:
+def _ranges_inside(spans: Iterable[LineRange], lines: LineRange) -> Iterator[LineRange]:
     for first, last in spans:
         if _overlap((first, last), lines):
             yield max(first, lines[0]), min(last, lines[1])
 
 
-def _without(spans: Iterable[LineRange], lines: LineRange) -> Iterator[LineRange]:
+def _ranges_outside(spans: Iterable[LineRange], lines: LineRange) -> Iterator[LineRange]:
     for first, last in spans:
         if not _overlap((first, last), lines):
             yield first, last

@@ -98,12 +98,12 @@ class Benchmark:
             raise ValueError(f"{self.id} has no program to run")
         shipped = io.BytesIO()
         with zipfile.ZipFile(shipped, "w") as archive:
-            for module in _modules(self.payload, *self.besides):
+            for module in _module_files(self.payload, *self.besides):
                 archive.writestr(zipfile.ZipInfo(module.name), module.read_bytes())
         return shipped.getvalue()
 
 
-def _modules(*folders: str) -> list[Path]:
+def _module_files(*folders: str) -> list[Path]:
     """The payload's own files and those that payloads share, in order of their names."""
     paths = [path for name in (*folders, "_shared") for path in (_PAYLOADS / name).glob("*.py")]
     return sorted(paths, key=lambda path: path.name)

@@ -69,7 +69,7 @@ def build_script(probes: Sequence[Probe], *, role: View, nonce: str, arguments: 
     ids = [probe.id for probe in probes]
     if len(ids) != len(set(ids)):
         raise ValueError("A probe is in the list twice.")
-    variables = {f"PEERPATH_{_name(n)}": value for n, value in sorted((arguments or {}).items())}
+    variables = {f"PEERPATH_{_shell_name(n)}": value for n, value in sorted((arguments or {}).items())}
     values = {
         "sha256": "",
         "nonce": nonce,
@@ -77,7 +77,7 @@ def build_script(probes: Sequence[Probe], *, role: View, nonce: str, arguments: 
         "asks_root": "yes" if any(c.root for p in probes for c in p.commands) else "no",
         "shared": "".join(f' {name}="${name}"' for name in variables),
         "functions": _functions(probes),
-        "probes": "\n".join(_call(probe) for probe in probes) or "  :",
+        "probes": "\n".join(_probe_call(probe) for probe in probes) or "  :",
         "arguments": _assignments(variables),
     }
     script = re.sub(r"@([a-z0-9_]+)@", lambda hole: values[hole[1]], _TEMPLATE)
@@ -98,7 +98,7 @@ def quote(value: str) -> str:
     return "'" + value.replace("'", "'\\''") + "'"
 
 
-def _name(name: str) -> str:
+def _shell_name(name: str) -> str:
     if not re.fullmatch(r"[A-Z_]+", name):
         raise ValueError(f"{name!r} is not a name for an argument.")
     return name
@@ -111,7 +111,7 @@ def _assignments(variables: Mapping[str, str]) -> str:
     return f"  export {' '.join(['PATH', 'LC_ALL', 'TERM', *settings])}"
 
 
-def _call(probe: Probe) -> str:
+def _probe_call(probe: Probe) -> str:
     pace = "slow" if probe.slow else "quick"
     head = f"  probe {probe.id} {pace} {probe.timeout_s} {probe.cap_kib} {quote(probe.title)}"
     first, *others = (_alternative(command) for command in probe.commands)

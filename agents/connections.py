@@ -56,17 +56,17 @@ class Connections(Generic[Spec, Connection]):
     async def lease(self, spec: Spec) -> AsyncIterator[Lease[Connection]]:
         """The machine's connection, for one channel at a time. Raises what `open` raises; one machine
         that does not answer delays nobody who wants another."""
-        async with self._held(spec) as entry, entry.channels:
-            yield await self._leased(spec, entry)
+        async with self._in_use(spec) as entry, entry.channels:
+            yield await self._lease_of(spec, entry)
 
     async def reach(self, spec: Spec) -> None:
         """Opens the machine's connection if there is none, for whoever leases it within `idle_s`. Raises
         what `open` raises."""
-        async with self._held(spec) as entry:
-            await self._ready(spec, entry)
+        async with self._in_use(spec) as entry:
+            await self._open_connection(spec, entry)
 
     @asynccontextmanager
-    async def _held(self, spec: Spec) -> AsyncIterator[_Entry[Connection]]:
+    async def _in_use(self, spec: Spec) -> AsyncIterator[_Entry[Connection]]:
         entry = self._entries.setdefault(spec, _Entry())
         entry.users += 1
         if entry.closing:
@@ -77,22 +77,22 @@ class Connections(Generic[Spec, Connection]):
         finally:
             entry.users -= 1
             if not entry.users:
-                await self._rest(spec, entry)
+                await self._release(spec, entry)
 
     async def renew(self, spec: Spec, lease: Lease[Connection]) -> None:
         """Gives the lease a new connection; whoever else held the old one loses it."""
         entry = self._entries[spec]
         if entry.connection is lease.connection:
             await _close(entry)
-        fresh = await self._leased(spec, entry)
+        fresh = await self._lease_of(spec, entry)
         lease.connection, lease.reused = fresh.connection, fresh.reused
 
-    async def _leased(self, spec: Spec, entry: _Entry[Connection]) -> Lease[Connection]:
-        connection = await self._ready(spec, entry)
+    async def _lease_of(self, spec: Spec, entry: _Entry[Connection]) -> Lease[Connection]:
+        connection = await self._open_connection(spec, entry)
         reused, entry.used = entry.used, True
         return Lease(connection, reused)
 
-    async def _ready(self, spec: Spec, entry: _Entry[Connection]) -> Connection:
+    async def _open_connection(self, spec: Spec, entry: _Entry[Connection]) -> Connection:
         async with entry.opening:
             if entry.connection is not None and not entry.connection.is_closed():
                 return entry.connection
@@ -102,7 +102,7 @@ class Connections(Generic[Spec, Connection]):
             entry.stack, entry.used = stack, False
             return entry.connection
 
-    async def _rest(self, spec: Spec, entry: _Entry[Connection]) -> None:
+    async def _release(self, spec: Spec, entry: _Entry[Connection]) -> None:
         if not self.idle_s or entry.connection is None or entry.connection.is_closed():
             self._entries.pop(spec, None)
             await _close(entry)

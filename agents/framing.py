@@ -159,22 +159,22 @@ class FrameReader:
             return []
         *lines, rest = bytes(self._tail).split(b"\n")
         self._tail = bytearray(rest)
-        events = [event for line in lines for event in self._read(line)]
+        events = [event for line in lines for event in self._read_line(line)]
         self._bound_tail()
         return events
 
     def close(self) -> list[Event]:
         """The events left when nothing more comes; a frame that is still open was cut."""
         last, self._tail = bytes(self._tail), bytearray()
-        events = self._read(last) if last else []
-        return [*events, *self._flush_header(), *self._cut()]
+        events = self._read_line(last) if last else []
+        return [*events, *self._flush_header(), *self._close_cut_frame()]
 
     def _bound_tail(self) -> None:
         if len(self._tail) > _LONGEST_LINE:
             del self._tail[_LONGEST_LINE:]
             self._overlong = True
 
-    def _read(self, line: bytes) -> list[Event]:
+    def _read_line(self, line: bytes) -> list[Event]:
         self._line += 1
         overlong, self._overlong = self._overlong, False
         if overlong and self._open:
@@ -184,13 +184,13 @@ class FrameReader:
             mark = _MARK.match(clean(text).rstrip())
             if mark and self._nonce in (None, mark[1]):
                 self._nonce, self._crlf = mark[1], line.endswith(b"\r")
-                return self._mark(mark[2], mark[3] or "", line)
+                return self._read_mark(mark[2], mark[3] or "", line)
         if self._crlf and text.endswith(b"\r"):
             text = text[:-1]
-        self._content(text, line)
+        self._read_content(text, line)
         return []
 
-    def _content(self, text: bytes, line: bytes) -> None:
+    def _read_content(self, text: bytes, line: bytes) -> None:
         frame = self._open
         if frame and (text.startswith(b"| ") or text == b"|"):
             frame.first_line = frame.first_line or self._line
@@ -201,32 +201,32 @@ class FrameReader:
         elif frame:
             frame.bare.append((self._line, line.removesuffix(b"\r") if self._crlf else line))
         else:
-            self._hear(self._line, line)
+            self._note_noise(self._line, line)
 
-    def _hear(self, number: int, line: bytes) -> None:
+    def _note_noise(self, number: int, line: bytes) -> None:
         if line.strip(b" \t\r>"):
             self.noise.append(NoiseLine(number, clean(line)))
 
-    def _mark(self, kind: str, rest: str, line: bytes) -> list[Event]:
+    def _read_mark(self, kind: str, rest: str, line: bytes) -> list[Event]:
         word, _, more = rest.partition(" ")
         match kind:
             case "begin":
                 self._header = {"schema": word, **_fields(more)}
-                return self._cut()
+                return self._close_cut_frame()
             case "about" if self._header is not None:
                 self._header |= _fields(rest)
                 return []
             case "probe" if _PROBE_ID.fullmatch(word):
-                events = [*self._flush_header(), *self._cut()]
+                events = [*self._flush_header(), *self._close_cut_frame()]
                 self._open = _Open(word, self._line)
                 return [*events, ProbeStarted(word)]
             case "done" if self._open and self._open.probe_id == word:
-                return self._finish(_fields(more))
+                return self._finish_frame(_fields(more))
             case "end":
                 fields = _fields(rest)
                 end = End(_integer(fields.get("probes")), fields.get("sha256", ""))
-                return [*self._flush_header(), *self._cut(), end]
-        self._hear(self._line, line)
+                return [*self._flush_header(), *self._close_cut_frame(), end]
+        self._note_noise(self._line, line)
         return []
 
     def _flush_header(self) -> list[Event]:
@@ -235,10 +235,10 @@ class FrameReader:
         fields, self._header = self._header, None
         return [_header(self._nonce or "", fields)]
 
-    def _cut(self) -> list[Event]:
-        return self._finish(None) if self._open else []
+    def _close_cut_frame(self) -> list[Event]:
+        return self._finish_frame(None) if self._open else []
 
-    def _finish(self, fields: dict[str, str] | None) -> list[Event]:
+    def _finish_frame(self, fields: dict[str, str] | None) -> list[Event]:
         assert self._open
         frame, self._open = self._open, None
         if frame.bare and any(line.strip() for _, line in frame.bare):
@@ -248,7 +248,7 @@ class FrameReader:
                 frame.first_line = frame.bare[0][0]
             else:
                 for number, line in frame.bare:
-                    self._hear(number, line)
+                    self._note_noise(number, line)
         return [_frame(frame, fields)]
 
 

@@ -47,14 +47,14 @@ def chosen_of(values: Iterable[str]) -> str:
 
     One on the machine before one in a container, and any before a torch without CUDA.
     """
-    pythons = [match for value in values if (match := _FOUND.fullmatch(value)) and _known(match["python"])]
-    best = min(reversed(pythons), key=_rank, default=None)
+    pythons = [match for value in values if (match := _FOUND.fullmatch(value)) and _is_interpreter(match["python"])]
+    best = min(reversed(pythons), key=_python_rank, default=None)
     return best["python"] if best else ""
 
 
-def _rank(python: re.Match[str]) -> tuple[bool, bool]:
+def _python_rank(python: re.Match[str]) -> tuple[bool, bool]:
     return python["version"].endswith("+cpu"), ":" in python["python"]
 
 
-def _known(text: str) -> bool:
+def _is_interpreter(text: str) -> bool:
     return bool(_HERE.fullmatch(text) or _CONTAINER.fullmatch(text))

@@ -25,17 +25,17 @@ class LocalAgent:
 
     async def run(self, script: str, watch: Watch, *, sweep: str = SWEEP) -> Ending:
         mark = new_mark()
-        process = await _start(mark, "--watch-stdin")
+        process = await _start_shell(mark, "--watch-stdin")
         try:
-            await _send(process, script)
+            await _send_script(process, script)
             reason, stderr = await supervise(_LocalChannel(process), watch)
         except BaseException:
-            await _sweep(mark, sweep)
+            await _sweep_run(mark, sweep)
             raise
         finally:
             if process.stdin:
                 process.stdin.close()
-        leftover = False if reason is Reason.FINISHED else await _sweep(mark, sweep)
+        leftover = False if reason is Reason.FINISHED else await _sweep_run(mark, sweep)
         code = process.returncode if reason is Reason.FINISHED else None
         return Ending(code, reason, stderr, leftover)
 
@@ -44,7 +44,7 @@ class LocalAgent:
         return await self.run(script, watch, sweep=sweep_script(interpreter))
 
 
-async def _start(mark: str, *arguments: str) -> Process:
+async def _start_shell(mark: str, *arguments: str) -> Process:
     return await asyncio.create_subprocess_exec(
         "sh",
         "-s",
@@ -63,7 +63,7 @@ def _environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if not k.startswith("PEERPATH_")}
 
 
-async def _send(process: Process, script: str) -> None:
+async def _send_script(process: Process, script: str) -> None:
     assert process.stdin
     process.stdin.write(whole_lines(script))
     # A shell that ended before it had read everything says more by its exit code.
@@ -71,7 +71,7 @@ async def _send(process: Process, script: str) -> None:
         await process.stdin.drain()
 
 
-async def _sweep(mark: str, sweep: str) -> bool | None:
+async def _sweep_run(mark: str, sweep: str) -> bool | None:
     """Ends what is left of a run; whether something could not be ended."""
     process = await asyncio.create_subprocess_exec(
         "sh", "-s", "--", mark, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True

@@ -44,15 +44,15 @@ class Reader:
         return self.typed is not None and bool(self.typed.search(command))
 
     def is_started(self, line: Line) -> bool:
-        return self._opens(line) or self._holds(line)
+        return self._opens_output(line) or self._holds_start(line)
 
-    def _opens(self, line: Line) -> bool:
+    def _opens_output(self, line: Line) -> bool:
         for form in line.forms:  # noqa: SIM110 - asked of every line, and any() costs twice as much
             if self.anchored.match(form):
                 return True
         return False
 
-    def _holds(self, line: Line) -> bool:
+    def _holds_start(self, line: Line) -> bool:
         return any(floating.search(line.forms[0]) for floating in self.floating)
 
     def is_continued(self, line: Line) -> bool:
@@ -72,14 +72,14 @@ class Reader:
         if not opens and not holds:
             return []
         ids = set(_opened_by(line) if opens else ())
-        ids |= {r.id for r in all_readers() if holds and r.floating and r._holds(line)}
+        ids |= {r.id for r in all_readers() if holds and r.floating and r._holds_start(line)}
         return [r for r in all_readers() if r.id in ids and r.id not in without]
 
 
 def _opened_by(line: Line) -> Iterator[str]:
     for starts, readers in _groups():
         if any(starts.match(form) for form in line.forms):
-            yield from (reader.id for reader in readers if reader._opens(line))
+            yield from (reader.id for reader in readers if reader._opens_output(line))
 
 
 @cache

@@ -68,12 +68,12 @@ class _Recogniser:
         position = 0
         while position < len(self.lines):
             parts = self._place_typed(position) or self._place_started(position)
-            parts += self._between(parts)
+            parts += self._parts_between(parts)
             self.parts += parts
             position = max([position, *(part.last - 1 for part in parts)]) + 1
         if named := by_name(self.hint):
             self._place_whole(named)
-        return Recognition(tuple(self.parts), tuple(self._unrecognised()))
+        return Recognition(tuple(self.parts), tuple(self._unrecognised_ranges()))
 
     def _place_typed(self, position: int) -> list[Part]:
         """Every reader that the command answers gets the output: one command may tell two facts."""
@@ -84,10 +84,10 @@ class _Recogniser:
         if not readers:
             return []
         self.placed.add(position)
-        candidates = [c for c in (self._typed(r, position, readers) for r in readers) if c]
-        return [self._part(c) for c in self._of_one_role(self._without_the_others(candidates))]
+        candidates = [c for c in (self._typed_candidate(r, position, readers) for r in readers) if c]
+        return [self._part(c) for c in self._of_one_role(self._without_other_machines(candidates))]
 
-    def _between(self, parts: list[Part]) -> list[Part]:
+    def _parts_between(self, parts: list[Part]) -> list[Part]:
         """What other readers get out of lines that stand among these parts' own."""
         taken = {part.reader for part in parts}
         more = [
@@ -96,18 +96,18 @@ class _Recogniser:
             for reader in map(by_id, by_id(part.reader).between)
             if reader.id not in taken
         ]
-        facts = {fact for part in parts for fact in _known(part.readings)}
-        extra = [self._part(c) for c in more if self._confirmed(c, typed=False)]
-        return [part for part in extra if part.readings is None or _known(part.readings) - facts]
+        facts = {fact for part in parts for fact in _known_facts(part.readings)}
+        extra = [self._part(c) for c in more if self._confirm(c, typed=False)]
+        return [part for part in extra if part.readings is None or _known_facts(part.readings) - facts]
 
-    def _typed(self, reader: Reader, position: int, rivals: list[Reader]) -> _Candidate | None:
+    def _typed_candidate(self, reader: Reader, position: int, rivals: list[Reader]) -> _Candidate | None:
         last = self._end_of_typed(reader, position + 1, rivals)
         confidence = 1.0 if self.lines[position].prompted else 0.95
         whole = _Candidate(reader, position, last, confidence)
         if self.lines[position].glued or (reader.reads_command and last > position + 1):
-            return self._confirmed(whole, typed=True)
-        below = self._confirmed(replace(whole, first=position + 1), typed=True)
-        return below or self._confirmed(whole, typed=True)
+            return self._confirm(whole, typed=True)
+        below = self._confirm(replace(whole, first=position + 1), typed=True)
+        return below or self._confirm(whole, typed=True)
 
     def _end_of_typed(self, reader: Reader, first: int, rivals: list[Reader]) -> int:
         """Up to the next prompt; earlier where lines that do not belong open another reader's output, or
@@ -116,7 +116,7 @@ class _Recogniser:
         for position in range(first, len(self.lines)):
             line = self.lines[position]
             if line.kind in _TYPED:
-                return self._trimmed(first, left or position)
+                return self._trim_end(first, left or position)
             if line.kind in _BETWEEN:
                 left = left or (position if first < belonging else 0)
                 continue
@@ -125,21 +125,21 @@ class _Recogniser:
                 continue
             if line.kind is Kind.BREAK:
                 if belonging > first:
-                    return self._trimmed(first, left or position)
+                    return self._trim_end(first, left or position)
                 continue
             after_blank = position > first and self.lines[position - 1].kind is not Kind.TEXT
             may_end = position > first and (reader.belongs is not None or after_blank)
             if may_end and _opens_other(rivals, line):
-                return self._trimmed(first, left or position)
+                return self._trim_end(first, left or position)
             if reader.belongs is None:
                 belonging, left = position + 1, 0
-        return self._trimmed(first, left or len(self.lines))
+        return self._trim_end(first, left or len(self.lines))
 
     def _place_started(self, position: int) -> list[Part]:
         line = self.lines[position]
         if line.kind in {Kind.BLANK, Kind.PROMPT, Kind.PAGER}:
             return []
-        failed = self._failed(position)
+        failed = self._failed_readers(position)
         readers = [r for r in Reader.started_by(line, failed) if self._may_speak(r)]
         candidates = [
             _Candidate(
@@ -150,15 +150,15 @@ class _Recogniser:
             )
             for r in readers
         ]
-        candidates = self._without_the_others(candidates)
+        candidates = self._without_other_machines(candidates)
         candidates.sort(key=self._preference, reverse=True)
         for candidate in candidates:
-            if winner := self._confirmed(candidate, typed=False):
-                return [self._part(self._doubted(winner, candidates))]
+            if winner := self._confirm(candidate, typed=False):
+                return [self._part(self._with_doubt(winner, candidates))]
         silent = next((c for c in candidates if self._is_silent(c)), None)
         return [self._part(replace(silent, confidence=_SILENT))] if silent else []
 
-    def _failed(self, position: int) -> set[str]:
+    def _failed_readers(self, position: int) -> set[str]:
         """Readers not to ask here again: they got nothing from lines that reach to this one. Below a
         blank line another output may begin, so there each is asked a few times more."""
         below_blank = position > 0 and self.lines[position - 1].kind is Kind.BLANK
@@ -188,12 +188,12 @@ class _Recogniser:
             return True
         return not reader.any_machine
 
-    def _without_the_others(self, candidates: list[_Candidate]) -> list[_Candidate]:
-        own = [c for c in candidates if not self._is_the_others(c)]
+    def _without_other_machines(self, candidates: list[_Candidate]) -> list[_Candidate]:
+        own = [c for c in candidates if not self._is_other_machines(c)]
         self.failed_until |= {c.reader.id: c.last for c in candidates if c not in own}
         return own
 
-    def _is_the_others(self, candidate: _Candidate) -> bool:
+    def _is_other_machines(self, candidate: _Candidate) -> bool:
         """Nobody said whose output it is, any machine could have printed it, and its words, or its prompt
         or heading, are those of the machine that this reader is not for."""
         reader = candidate.reader
@@ -254,17 +254,17 @@ class _Recogniser:
         own = role_of_text(self._head(candidate))
         return own or self.owners[candidate.first].role or View.GUEST
 
-    def _doubted(self, candidate: _Candidate, rivals: list[_Candidate]) -> _Candidate:
+    def _with_doubt(self, candidate: _Candidate, rivals: list[_Candidate]) -> _Candidate:
         """Less sure when another reader would take the same lines and nothing but habit chose."""
         same = [c for c in rivals if (c.last, c.confidence) == (candidate.last, candidate.confidence)]
         twins = [c for c in same if c.reader.id != candidate.reader.id]
         if self._is_hinted(candidate.reader, candidate.first) or not twins:
             return candidate
-        if any(c.reader.role is candidate.reader.role and self._confirmed(c, False) for c in twins):
+        if any(c.reader.role is candidate.reader.role and self._confirm(c, False) for c in twins):
             return replace(candidate, confidence=min(candidate.confidence, _AMBIGUOUS))
-        return self._role_doubted(candidate)
+        return self._with_role_doubt(candidate)
 
-    def _role_doubted(self, candidate: _Candidate) -> _Candidate:
+    def _with_role_doubt(self, candidate: _Candidate) -> _Candidate:
         if self.role or role_of_text(self._head(candidate)) or self.owners[candidate.first].role:
             return candidate
         return replace(candidate, confidence=round(candidate.confidence * _ROLE_GUESSED, 2))
@@ -275,9 +275,9 @@ class _Recogniser:
         if len(roles) < 2:
             return candidates
         wanted = self._role(max(candidates, key=lambda c: c.last - c.first))
-        return [self._role_doubted(c) for c in candidates if c.reader.role in {None, wanted}]
+        return [self._with_role_doubt(c) for c in candidates if c.reader.role in {None, wanted}]
 
-    def _confirmed(self, candidate: _Candidate, typed: bool) -> _Candidate | None:
+    def _confirm(self, candidate: _Candidate, typed: bool) -> _Candidate | None:
         """The candidate if its parser gets a known value; after a typed command, a definite no too."""
         text = self._text(candidate)
         if not text.strip():
@@ -298,8 +298,8 @@ class _Recogniser:
         """A file named after its reader: taken whole when its parts say nothing of that reader."""
         if any(part.reader == reader.id for part in self.parts):
             return
-        candidate = _Candidate(reader, 0, self._trimmed(0, len(self.lines)), reader.score)
-        if whole := self._confirmed(candidate, typed=True):
+        candidate = _Candidate(reader, 0, self._trim_end(0, len(self.lines)), reader.score)
+        if whole := self._confirm(candidate, typed=True):
             self.parts = [p for p in self.parts if p.confidence > whole.confidence]
             self.parts.append(self._part(whole))
             self.parts.sort(key=lambda part: part.first)
@@ -344,7 +344,7 @@ class _Recogniser:
     def _text(self, candidate: _Candidate) -> str:
         return terminal.unquoted(self.raw[candidate.first : candidate.last])
 
-    def _trimmed(self, first: int, last: int) -> int:
+    def _trim_end(self, first: int, last: int) -> int:
         while last > first and self.lines[last - 1].kind in {Kind.BLANK, Kind.PAGER, Kind.BREAK}:
             last -= 1
         return last
@@ -358,7 +358,7 @@ class _Recogniser:
             if self.lines[position].kind is not Kind.BLANK:
                 below = position
 
-    def _unrecognised(self) -> Iterator[tuple[int, int]]:
+    def _unrecognised_ranges(self) -> Iterator[tuple[int, int]]:
         """Ranges of lines left over; blank lines between two of them do not part them."""
         self._place_commands()
         first = last = -1
@@ -374,7 +374,7 @@ class _Recogniser:
             yield first + 1, last + 1
 
 
-def _known(readings: Readings | None) -> set[str]:
+def _known_facts(readings: Readings | None) -> set[str]:
     return {r.fact_id for r in readings or () if r.kind is ReadingKind.KNOWN}
 
 

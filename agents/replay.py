@@ -22,12 +22,12 @@ class ReplayAgent:
         pass
 
     async def run(self, script: str, watch: Watch) -> Ending:
-        return await self._play(watch)
+        return await self._play_recording(watch)
 
     async def run_payload(self, program: bytes, argv: Sequence[str], *, interpreter: str, watch: Watch) -> Ending:
-        return await self._play(watch)
+        return await self._play_recording(watch)
 
-    async def _play(self, watch: Watch) -> Ending:
+    async def _play_recording(self, watch: Watch) -> Ending:
         clock = asyncio.get_running_loop().time
         deadline = clock() + watch.timeout_s
         for start in range(0, len(self.recording), self.chunk_bytes):

@@ -103,31 +103,31 @@ class SshAgent:
     async def run(self, script: str, watch: Watch, *, sweep: str = SWEEP) -> Ending:
         mark = new_mark()
         async with self.connections.lease(self.spec) as lease:
-            connection, process = await self._begin(lease, mark)
+            connection, process = await self._open_channel(lease, mark)
             try:
                 process.stdin.write(whole_lines(script))
                 reason, stderr = await supervise(_SshChannel(process), watch)
             except BaseException:
-                await _sweep(connection, mark, sweep)
+                await _sweep_run(connection, mark, sweep)
                 raise
             if reason is Reason.FINISHED:
                 return Ending(_exit_code(process), reason, stderr)
-            leftover = None if reason is Reason.LOST else await _sweep(connection, mark, sweep)
+            leftover = None if reason is Reason.LOST else await _sweep_run(connection, mark, sweep)
         if leftover is None:
             leftover = await self._sweep_anew(mark, sweep)
         return Ending(None, reason, stderr, leftover)
 
-    async def _begin(
+    async def _open_channel(
         self, lease: Lease[asyncssh.SSHClientConnection], mark: str
     ) -> tuple[asyncssh.SSHClientConnection, asyncssh.SSHClientProcess[bytes]]:
         """A channel. A connection used before may be half open: after a short wait a new one replaces it."""
         if lease.reused:
             try:
                 async with asyncio.timeout(_OPEN_CHANNEL_S):
-                    return lease.connection, await _start(lease.connection, mark)
+                    return lease.connection, await _start_shell(lease.connection, mark)
             except (TimeoutError, Unreachable):
                 await self.connections.renew(self.spec, lease)
-        return lease.connection, await _start(lease.connection, mark)
+        return lease.connection, await _start_shell(lease.connection, mark)
 
     async def run_payload(self, program: bytes, argv: Sequence[str], *, interpreter: str, watch: Watch) -> Ending:
         script = wrap_payload(program, argv, interpreter=interpreter, timeout_s=watch.timeout_s)
@@ -137,7 +137,7 @@ class SshAgent:
         """One try over a new connection, because the old one is lost or silent."""
         try:
             async with asyncio.timeout(_RECONNECT_S), connect(self.spec) as connection:
-                return await _sweep(connection, mark, sweep)
+                return await _sweep_run(connection, mark, sweep)
         except (AgentError, TimeoutError):
             return None
 
@@ -223,14 +223,14 @@ def _credentials(spec: SshSpec) -> dict[str, Any]:
     return options
 
 
-async def _start(connection: asyncssh.SSHClientConnection, mark: str) -> asyncssh.SSHClientProcess[bytes]:
+async def _start_shell(connection: asyncssh.SSHClientConnection, mark: str) -> asyncssh.SSHClientProcess[bytes]:
     try:
         return await connection.create_process(f"exec env PEERPATH_RUN={mark} sh -s -- --watch-stdin", encoding=None)
     except (OSError, asyncssh.Error) as error:
         raise Unreachable(f"The server opened no session: {why(error)}.") from error
 
 
-async def _sweep(connection: asyncssh.SSHClientConnection, mark: str, sweep: str) -> bool | None:
+async def _sweep_run(connection: asyncssh.SSHClientConnection, mark: str, sweep: str) -> bool | None:
     """Ends what is left of a run, over a second channel; whether something could not be ended."""
     assert re.fullmatch(r"[0-9a-f]+", mark)
     try:
@@ -266,12 +266,12 @@ class _SshChannel:
     process: asyncssh.SSHClientProcess[bytes]
 
     async def read(self) -> bytes:
-        return await self._read(self.process.stdout)
+        return await self._read_stream(self.process.stdout)
 
     async def read_error(self) -> bytes:
-        return await self._read(self.process.stderr)
+        return await self._read_stream(self.process.stderr)
 
-    async def _read(self, stream: asyncssh.SSHReader[bytes]) -> bytes:
+    async def _read_stream(self, stream: asyncssh.SSHReader[bytes]) -> bytes:
         try:
             return await stream.read(_CHUNK)
         except (OSError, asyncssh.Error):

@@ -20,19 +20,19 @@ def parse(output: Output) -> Readings:
         return (ALLREDUCE.unsupported("python3 was not found on the machine"),)
     report = allreduce_lines.parse(output.stdout)
     payload = report.payload
-    if report.played:
-        return (ALLREDUCE.not_run(f"no GPU was measured: {report.played}"),)
+    if report.why_no_gpu:
+        return (ALLREDUCE.not_run(f"no GPU was measured: {report.why_no_gpu}"),)
     if report.arms:
         cut = () if payload.ended else (f"the end: {payload.why_cut(timed_out=output.timed_out)}",)
-        return tuple(_reading(arm, cut) for arm in report.arms)
+        return tuple(_arm_reading(arm, cut) for arm in report.arms)
     if payload.error:
         return (ALLREDUCE.unsupported(payload.error),)
     if report.verdict == "unusable":
         return (ALLREDUCE.unsupported(report.why),)
-    return (ALLREDUCE.unreadable(_nothing(report, output)),)
+    return (ALLREDUCE.unreadable(_why_nothing_measured(report, output)),)
 
 
-def _reading(arm: Arm, cut: tuple[str, ...]) -> Reading[AllReduceResult]:
+def _arm_reading(arm: Arm, cut: tuple[str, ...]) -> Reading[AllReduceResult]:
     """Rows of an arm that broke off are no evidence that its sums are right."""
     if arm.outcome in {"failed", "unusable"}:
         return ALLREDUCE.unreadable(f"{arm.name}: {arm.outcome}, {arm.why}", lines=arm.lines[-1:])
@@ -42,7 +42,7 @@ def _reading(arm: Arm, cut: tuple[str, ...]) -> Reading[AllReduceResult]:
     return ALLREDUCE.known(arm.result, lines=arm.lines, missing=(*unfinished, *cut))
 
 
-def _nothing(report: AllReduceLines, output: Output) -> str:
+def _why_nothing_measured(report: AllReduceLines, output: Output) -> str:
     if report.payload.lost or report.payload.stopped:
         return f"nothing could be measured: {'; '.join([*report.payload.lost, report.payload.stopped])}"[:400]
     lines = (*output.lines, *output.stderr.splitlines())

@@ -20,8 +20,8 @@ def parse(output: Output) -> Readings:
         return (DELIVERY.unsupported("python3 was not found on the machine"),)
     report = delivery_lines.parse(output.stdout)
     payload = report.payload
-    if report.played:
-        return (DELIVERY.not_run(f"no GPU was checked: {report.played}", lines=report.lines),)
+    if report.why_no_gpu:
+        return (DELIVERY.not_run(f"no GPU was checked: {report.why_no_gpu}", lines=report.lines),)
     if report.pairs:
         cut = () if payload.ended else (f"the end: {payload.why_cut(timed_out=output.timed_out)}",)
         missing = (*report.missing, *cut)
@@ -30,12 +30,12 @@ def parse(output: Output) -> Readings:
     if payload.error:
         return (DELIVERY.unsupported(payload.error),)
     if report.missing:
-        return (_nothing(report),)
+        return (_no_pair_checked(report),)
     first = next((line for line in (*output.lines, *output.stderr.splitlines()) if line.strip()), "")
     return (DELIVERY.unreadable(f"no check in the output: {first[:120]}"),)
 
 
-def _nothing(report: DeliveryLines) -> Reading[DeliveryResult]:
+def _no_pair_checked(report: DeliveryLines) -> Reading[DeliveryResult]:
     why = f"no pair could be checked: {'; '.join(report.missing)}"[:400]
     if report.checks and all(check.verdict == "unusable" for check in report.checks):
         return DELIVERY.unsupported(why, lines=report.lines)

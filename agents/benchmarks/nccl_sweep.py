@@ -19,17 +19,17 @@ def parse(output: Output) -> Readings:
         return (NCCL_SWEEP.unsupported("python3 was not found on the machine"),)
     report = nccl_sweep_lines.parse(output.stdout)
     payload = report.payload
-    if report.played:
-        return (NCCL_SWEEP.not_run(f"no GPU was measured: {report.played}"),)
+    if report.why_no_gpu:
+        return (NCCL_SWEEP.not_run(f"no GPU was measured: {report.why_no_gpu}"),)
     if report.unusable or payload.error:
         return (NCCL_SWEEP.unsupported((report.unusable or payload.error)[:400]),)
     if report.result:
         cut = () if payload.ended else (f"the end: {payload.why_cut(timed_out=output.timed_out)}",)
         return (NCCL_SWEEP.known(report.result, lines=report.lines, missing=(*payload.lost, *cut)),)
-    return (NCCL_SWEEP.unreadable(_nothing(report, output)),)
+    return (NCCL_SWEEP.unreadable(_why_no_block(report, output)),)
 
 
-def _nothing(report: SweepLines, output: Output) -> str:
+def _why_no_block(report: SweepLines, output: Output) -> str:
     payload = report.payload
     if payload.rows or payload.lost or payload.stopped:
         why = "; ".join(filter(None, [*payload.lost, payload.why_cut(timed_out=output.timed_out)]))

@@ -24,21 +24,21 @@ def parse(output: Output) -> Readings:
         if output.tool_missing:
             return tuple(fact.unsupported("nsys is not installed") for fact in facts)
         return tuple(fact.unreadable("no row of a report over GPU kernels") for fact in facts)
-    times = KERNEL_TIMES.known(report.times, lines=_ends(report.lines))
+    times = KERNEL_TIMES.known(report.times, lines=_first_and_last(report.lines))
     return (_profile(report), times)
 
 
 def _profile(report: Report) -> Reading[Profile]:
     if report.steps is None:
         why = "a sum over kernels tells neither steps nor gaps: `nsys stats -r cuda_gpu_trace` does"
-        return PROFILE.not_run(why, lines=_ends(report.lines))
+        return PROFILE.not_run(why, lines=_first_and_last(report.lines))
     if report.steps.profile is None:
-        return PROFILE.not_run(report.steps.why, lines=_ends(report.lines))
+        return PROFILE.not_run(report.steps.why, lines=_first_and_last(report.lines))
     how = f"{report.steps.how}, on {report.device or 'the GPU'}, one of {report.devices}"
-    return replace(PROFILE.known(report.steps.profile, lines=_ends(report.lines)), detail=how)
+    return replace(PROFILE.known(report.steps.profile, lines=_first_and_last(report.lines)), detail=how)
 
 
-def _ends(lines: tuple[int, ...]) -> tuple[int, ...]:
+def _first_and_last(lines: tuple[int, ...]) -> tuple[int, ...]:
     return lines if len(lines) <= 16 else (lines[0], lines[-1])
 
 

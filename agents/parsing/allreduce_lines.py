@@ -33,12 +33,12 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class AllReduceLines:
-    """said: the frame around the rows. played: why they say nothing of GPUs, if they do not. verdict and
+    """payload: the frame around the rows. why_no_gpu: why they say nothing about GPUs, if they do not. verdict and
     why: the payload's own, over all arms."""
 
     arms: tuple[Arm, ...]
     payload: PayloadLines
-    played: str = ""
+    why_no_gpu: str = ""
     verdict: str = ""
     why: str = ""
 
@@ -49,7 +49,7 @@ def parse(text: str) -> AllReduceLines:
     for _, row in payload.rows:
         if "verdict" in row:
             verdict, why = text_of(row["verdict"]), text_of(row.get("why", ""))
-    return AllReduceLines(tuple(_arms(payload)), payload, payload_lines.played(payload), verdict, why)
+    return AllReduceLines(tuple(_arms(payload)), payload, payload_lines.why_no_gpu(payload), verdict, why)
 
 
 def _arms(payload: PayloadLines) -> Iterator[Arm]:
@@ -57,7 +57,7 @@ def _arms(payload: PayloadLines) -> Iterator[Arm]:
         own = [(line, row) for line, row in payload.rows if row.get("arm") == name]
         if not own:
             continue
-        rows = tuple(parsed_row for line, row in own for parsed_row in _row(row, line))
+        rows = tuple(parsed_row for line, row in own for parsed_row in _parse_row(row, line))
         ending = next(((line, row) for line, row in own if "outcome" in row), (0, {}))
         yield _arm(name, payload.environment, rows, ending)
 
@@ -87,7 +87,7 @@ def _p2p(arm: str, transport: str, outcome: str) -> bool | None:
     return True if outcome == "hang" else None
 
 
-def _row(row: Mapping[str, Any], line: int) -> list[AllReduceRow]:
+def _parse_row(row: Mapping[str, Any], line: int) -> list[AllReduceRow]:
     """The row, or nothing when a figure that every row has is not there."""
     size, time_us, ranks = (number_of(row.get(k)) for k in ("size_bytes", "time_us", "ranks"))
     if not size or not time_us or not ranks or min(size, time_us, ranks) <= 0:

@@ -58,7 +58,7 @@ def parse(text: str) -> Boot | None:
     kinds: list[str] = []
     errors: list[str] = []
     lines: list[int] = []
-    for number, line in _lines(text):
+    for number, line in _unquoted_lines(text):
         esp, entry = _ESP.match(line), _ENTRY.match(line)
         if esp:
             kinds.append(esp[1])
@@ -66,7 +66,7 @@ def parse(text: str) -> Boot | None:
             entries[entry[1]] = entry[2]
         elif "espmounts" in line or re.match(r"mount of /dev/\S+ failed", line):
             errors.append(line)
-        elif not _note(signs, line):
+        elif not _note_sign(signs, line):
             continue
         lines.append(number)
     if not lines:
@@ -76,7 +76,7 @@ def parse(text: str) -> Boot | None:
     return Boot(loader, signs.uefi, signs.managed, len(kinds), tuple(errors), tuple(lines))
 
 
-def _note(signs: _Signs, line: str) -> bool:
+def _note_sign(signs: _Signs, line: str) -> bool:
     """Takes one of the single-line signs; False when the line is none."""
     if firmware := _FIRMWARE.match(line):
         signs.uefi = (firmware[1] or firmware[2]).lower() == "uefi"
@@ -114,7 +114,7 @@ def _loader(signs: _Signs, entries: dict[str, str], kinds: list[str]) -> BootLoa
     return BootLoader.SYSTEMD_BOOT if systemd else BootLoader.GRUB_UEFI
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
+def _unquoted_lines(text: str) -> Iterator[tuple[int, str]]:
     for number, raw in nonblank_lines(text):
         line = raw[:2400].strip()
         yield number, re.sub(r"^(?:>\s?)+", "", line)

@@ -41,7 +41,7 @@ def parse(text: str) -> Found:
                 inspected += [container for container in [_container(entry)] if container]
     if lines:
         return tuple(inspected), tuple(dict.fromkeys(lines)), ()
-    return _listed(text)
+    return _listed_containers(text)
 
 
 def is_inspect(text: str) -> bool:
@@ -60,12 +60,12 @@ def _container(entry: dict[str, Any]) -> EngineContainer | None:
     return EngineContainer(
         str(entry.get("Name", "?")).lstrip("/")[:100],
         str(image)[:200] if image else None,
-        _flag(at(entry, "State", "Running")),
+        _bool_or_none(at(entry, "State", "Running")),
         ipc,
         shm,
         gpus,
         str(host.get("NetworkMode") or "")[:60] or None,
-        _flag(host.get("Privileged")),
+        _bool_or_none(host.get("Privileged")),
         _memlock(host.get("Ulimits")),
         _environment(at(config, "Env")),
     )
@@ -106,11 +106,11 @@ def _memlock(limits: Any) -> bool | None:
     return None
 
 
-def _flag(value: Any) -> bool | None:
+def _bool_or_none(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _listed(text: str) -> Found:
+def _listed_containers(text: str) -> Found:
     """`docker ps`: names and images only."""
     containers: list[EngineContainer] = []
     lines: list[int] = []

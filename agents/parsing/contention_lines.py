@@ -28,7 +28,7 @@ _MOST_FLOWS = 10_000
 
 def parse(text: str) -> tuple[ContentionResult, PayloadLines]:
     payload = payload_lines.read(text, SCHEMA)
-    rows = [row for number, line in payload.rows for row in _row(line, number)]
+    rows = [row for number, line in payload.rows for row in _parse_row(line, number)]
     environment = dict(payload.environment)
     if payload.notes:
         environment["notes"] = "; ".join(payload.notes)
@@ -39,17 +39,17 @@ def _beside_alone(rows: list[ContentionRow]) -> tuple[ContentionRow, ...]:
     alone: dict[tuple[Pattern, int, bool | None], list[float]] = defaultdict(list)
     for row in rows:
         if row.flows == 1:
-            alone[_key(row)].append(row.time_us)
+            alone[_alone_key(row)].append(row.time_us)
     means = {key: fmean(times) for key, times in alone.items()}
-    return tuple(replace(row, alone_us=means.get(_key(row))) for row in rows)
+    return tuple(replace(row, alone_us=means.get(_alone_key(row))) for row in rows)
 
 
-def _key(row: ContentionRow) -> tuple[Pattern, int, bool | None]:
+def _alone_key(row: ContentionRow) -> tuple[Pattern, int, bool | None]:
     """What the row is held against."""
     return _BASE.get(row.pattern, Pattern.ALONE), row.size_bytes, row.peer_access
 
 
-def _row(line: Mapping[str, Any], number: int) -> list[ContentionRow]:
+def _parse_row(line: Mapping[str, Any], number: int) -> list[ContentionRow]:
     """The row, or nothing when a figure that every row has is not there."""
     flows, size, time_us = (number_of(line.get(k)) for k in ("flows", "size_bytes", "time_us"))
     if line.get("pattern") not in set(Pattern) or not flows or not size or not time_us:

@@ -32,7 +32,7 @@ class CopyLines:
 
 def parse(text: str) -> CopyLines:
     payload = payload_lines.read(text, SCHEMA)
-    rows = tuple(row for number, fields in payload.rows for row in _row(fields, number))
+    rows = tuple(row for number, fields in payload.rows for row in _parse_row(fields, number))
     environment = dict(payload.environment)
     if payload.notes:
         environment["notes"] = "; ".join(payload.notes)
@@ -41,7 +41,7 @@ def parse(text: str) -> CopyLines:
     return CopyLines(result, lines, payload.error, payload.ended, payload.stopped, tuple(payload.lost))
 
 
-def _row(fields: Mapping[str, Any], number: int) -> list[CopyRow]:
+def _parse_row(fields: Mapping[str, Any], number: int) -> list[CopyRow]:
     """The row, or nothing when a figure that every row has is not there."""
     size, time_us = number_of(fields.get("size_bytes")), number_of(fields.get("time_us"))
     known = fields.get("path") in set(CopyPath) and fields.get("timing") in set(Timing)

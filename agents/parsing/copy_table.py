@@ -101,8 +101,8 @@ def parse(text: str) -> CopyResult:
     rows = list(_rows(text))
     units = Counter(base for row in rows if (base := _shown_base(row.figures)))
     usual = units.most_common(1)[0][0] if units else 1024
-    sound = (_kept(row, usual) for row in rows)
-    rejected = (_rejected(row, usual) for row in rows)
+    sound = (_sound_row(row, usual) for row in rows)
+    rejected = (_rejected_row(row, usual) for row in rows)
     return CopyResult(tuple(k for k in sound if k), tuple(r for r in rejected if r), {})
 
 
@@ -120,9 +120,9 @@ def _rows(text: str) -> Iterator[_Row]:
         measured = bool(figures.time_us or figures.rate)
         if header:
             columns = header
-            context = _heard(line, context)
+            context = _with_context(line, context)
         elif figures.size and measured and not _TOTAL.match(line):
-            yield _Row(number, line[:200], figures, _heard(line, context, keep_size=True))
+            yield _Row(number, line[:200], figures, _with_context(line, context, keep_size=True))
         elif line and not measured:
             context = _heading(line, context)
 
@@ -136,15 +136,15 @@ def _clauses(text: str) -> Iterator[tuple[int, str]]:
 
 def _heading(line: str, context: _Context) -> _Context:
     """A line between rows: what it says holds for the rows below, and a new subject ends the old."""
-    own = _heard(line, _Context())
+    own = _with_context(line, _Context())
     if own == _Context():
         return context
     size = _figures(line, []).size
     same_subject = own.path is None and own.source == "?"
-    return _heard(line, replace(context if same_subject else own, size=size))
+    return _with_context(line, replace(context if same_subject else own, size=size))
 
 
-def _heard(line: str, context: _Context, keep_size: bool = False) -> _Context:
+def _with_context(line: str, context: _Context, keep_size: bool = False) -> _Context:
     pair = _PAIR.search(line)
     path = _path(line, pair)
     if pair:
@@ -243,7 +243,7 @@ def _with_key_units(line: str) -> str:
     return _BARE_KEY.sub(spelled, line)
 
 
-def _float(number: str) -> float:
+def _to_float(number: str) -> float:
     """Commas part thousands ("4,194,304") unless one or two digits follow ("13,7")."""
     if re.fullmatch(r"\d+,\d{1,2}", number):
         return float(number.replace(",", "."))
@@ -255,50 +255,50 @@ def _gb_per_s(match: re.Match[str]) -> tuple[float, float]:
     base = 1024 if prefix.lower().endswith("i") else 1000
     factor = base ** _POWERS[prefix[0].upper()] / 1e9
     decimals = len(re.split(r"[.,]", match[1])[1]) if re.search(r"[.,]\d{1,2}$|\.", match[1]) else 0
-    return _float(match[1]) * factor, 0.5 * 10.0**-decimals * factor
+    return _to_float(match[1]) * factor, 0.5 * 10.0**-decimals * factor
 
 
 def _time_us(match: re.Match[str]) -> float:
     unit = match[2]
-    return _float(match[1]) * _TIME_US["mi" if unit.startswith("mic") else unit[0]]
+    return _to_float(match[1]) * _TIME_US["mi" if unit.startswith("mic") else unit[0]]
 
 
 def _size(match: re.Match[str]) -> _Size:
     base = 1024 if match[3] else None
-    return _Size(_float(match[1]), _POWERS[match[2] or ""], base)
+    return _Size(_to_float(match[1]), _POWERS[match[2] or ""], base)
 
 
-def _base(figures: _Figures) -> int | None:
+def _unit_base(figures: _Figures) -> int | None:
     """The unit with which the row's arithmetic holds best; None when it cannot tell."""
     if figures.size is None or not figures.time_us or not figures.rate:
         return None
-    best = min((1024, 1000), key=lambda base: _off(figures, base))
-    return best if _off(figures, best) <= 1 else None
+    best = min((1024, 1000), key=lambda base: _rate_error(figures, base))
+    return best if _rate_error(figures, best) <= 1 else None
 
 
 def _shown_base(figures: _Figures) -> int | None:
     """The unit that a row with ambiguous letters ("KB") showed by its arithmetic."""
     ambiguous = figures.size is not None and figures.size.base is None and figures.size.power > 0
-    return _base(figures) if ambiguous else None
+    return _unit_base(figures) if ambiguous else None
 
 
-def _off(figures: _Figures, base: int) -> float:
+def _rate_error(figures: _Figures, base: int) -> float:
     """Distance of the printed rate from the computed one; 1 is all that is allowed."""
-    computed = _computed(figures, base)
+    computed = _computed_gb_per_s(figures, base)
     allowed = max(TOLERANCE * computed, figures.rate_step)
     return abs(computed - (figures.rate or 0)) / allowed if allowed else 1e9
 
 
-def _computed(figures: _Figures, base: int) -> float:
+def _computed_gb_per_s(figures: _Figures, base: int) -> float:
     if figures.size is None or not figures.time_us:
         return 0.0
     return figures.size.in_bytes(base) / figures.time_us / 1e3
 
 
-def _kept(row: _Row, usual: int) -> CopyRow | None:
+def _sound_row(row: _Row, usual: int) -> CopyRow | None:
     figures, context = row.figures, row.context
     both = figures.time_us and figures.rate
-    base = _base(figures) if both else usual
+    base = _unit_base(figures) if both else usual
     size = figures.size.in_bytes(base) if figures.size and base else 0
     time_us = figures.time_us or (size / figures.rate / 1e3 if figures.rate else 0)
     if size < 1 or not 0 < time_us < 1e12:
@@ -315,8 +315,8 @@ def _kept(row: _Row, usual: int) -> CopyRow | None:
     )
 
 
-def _rejected(row: _Row, usual: int) -> RejectedRow | None:
+def _rejected_row(row: _Row, usual: int) -> RejectedRow | None:
     figures = row.figures
-    if not (figures.size and figures.time_us and figures.rate) or _base(figures):
+    if not (figures.size and figures.time_us and figures.rate) or _unit_base(figures):
         return None
-    return RejectedRow(row.number, row.text, _computed(figures, usual), figures.rate)
+    return RejectedRow(row.number, row.text, _computed_gb_per_s(figures, usual), figures.rate)

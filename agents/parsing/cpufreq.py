@@ -33,7 +33,7 @@ _SPAN = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Entry:
     """One line. cpu None: a driver, which is one for all, or of no CPU by its number. times: CPUs."""
 
     line: int
@@ -46,7 +46,7 @@ class _Said:
 def parse(text: str) -> tuple[CpuGovernor, tuple[int, ...], tuple[str, ...]] | None:
     """The governors, the 1-based lines that first name each and the driver, and what is missing; None when
     there is no governor, or more of them than a machine has CPUs."""
-    entries = list(islice(_said(text), _MOST + 1))
+    entries = list(islice(_entries(text), _MOST + 1))
     governors = [entry for entry in entries if not entry.is_driver]
     if not governors or len(entries) > _MOST:
         return None
@@ -58,11 +58,11 @@ def parse(text: str) -> tuple[CpuGovernor, tuple[int, ...], tuple[str, ...]] | N
     drivers = {entry.value for entry in entries if entry.is_driver}
     governor = CpuGovernor(dict(sorted(counts.items())), drivers.pop() if len(drivers) == 1 else None)
     lines = {entry.value: entry.line for entry in reversed(entries)}
-    missing = _missing(counts.total(), _online(text), highest=max(by_cpu, default=-1))
+    missing = _missing(counts.total(), _online_cpus(text), highest=max(by_cpu, default=-1))
     return governor, tuple(sorted(lines.values())), missing
 
 
-def _said(text: str) -> Iterator[_Said]:
+def _entries(text: str) -> Iterator[_Entry]:
     cpu = None
     for number, raw in nonblank_lines(text):
         match = _LINE.match(raw[:_LINE_CAP])
@@ -71,16 +71,16 @@ def _said(text: str) -> Iterator[_Said]:
         if match["analyzed"]:
             cpu = int(match["analyzed"])
         elif driver := match["by"] or match["driver"]:
-            yield _Said(number, True, driver)
+            yield _Entry(number, True, driver)
         elif match["set"]:
-            yield _Said(number, False, match["set"], int(match["cpu"]))
+            yield _Entry(number, False, match["set"], int(match["cpu"]))
         elif match["decides"]:
-            yield _Said(number, False, match["decides"], cpu)
+            yield _Entry(number, False, match["decides"], cpu)
         else:
-            yield _Said(number, False, match["word"], None, int(match["times"] or 1))
+            yield _Entry(number, False, match["word"], None, int(match["times"] or 1))
 
 
-def _online(text: str) -> int:
+def _online_cpus(text: str) -> int:
     """How many CPUs run; 0 where the text does not tell."""
     listed = _ONLINE.search(text)
     spans = _SPAN.findall(listed[1]) if listed else []

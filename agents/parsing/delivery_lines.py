@@ -42,11 +42,11 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryLines:
-    """said: the frame around the checks. played: why they say nothing of GPUs, if they do not."""
+    """payload: the frame around the checks. why_no_gpu: why they say nothing about GPUs, if they do not."""
 
     checks: tuple[Check, ...]
     payload: PayloadLines
-    played: str = ""
+    why_no_gpu: str = ""
 
     @property
     def lines(self) -> tuple[int, ...]:
@@ -55,7 +55,7 @@ class DeliveryLines:
     @property
     def pairs(self) -> Mapping[str, bool]:
         """Whether the bytes arrived, for each pair of which that can be said."""
-        judged = {pair: _arrived(self.of(pair)) for pair in self._pairs}
+        judged = {pair: _bytes_arrived(self.of(pair)) for pair in self._pairs}
         return {pair: right for pair, right in judged.items() if right is not None}
 
     @property
@@ -78,10 +78,10 @@ class DeliveryLines:
 def parse(text: str) -> DeliveryLines:
     payload = payload_lines.read(text, SCHEMA)
     checks = tuple(check for line, row in payload.rows for check in _check(row, line))
-    return DeliveryLines(checks, payload, _played(payload.environment))
+    return DeliveryLines(checks, payload, _why_no_gpu(payload.environment))
 
 
-def _arrived(checks: Iterable[Check]) -> bool | None:
+def _bytes_arrived(checks: Iterable[Check]) -> bool | None:
     """None: not enough was tried to say that they do."""
     here = list(checks)
     if any(check.verdict in _BAD for check in here):
@@ -92,7 +92,7 @@ def _arrived(checks: Iterable[Check]) -> bool | None:
     return True if whole and all(check.verdict == "right" for check in direct) else None
 
 
-def _played(environment: Mapping[str, str]) -> str:
+def _why_no_gpu(environment: Mapping[str, str]) -> str:
     if environment.get("simulated_fault"):
         return f"a fault was simulated ({environment['simulated_fault']})"
     if environment.get("device") == "cpu":

@@ -50,7 +50,7 @@ def bar_failures(text: str) -> tuple[tuple[BarFailure, ...], tuple[int, ...]]:
     ports, ROMs, and regions of SR-IOV functions. "can't reserve" is another matter: someone holds it.
     """
     failures: dict[tuple[str, str], tuple[BarFailure, int]] = {}
-    for number, line in _lines(text, "NVRM: BAR", ": BAR ", ": bridge window"):
+    for number, line in _lines_with_words(text, "NVRM: BAR", ": BAR ", ": bridge window"):
         nvrm, region = _NVRM_BAR.search(line), _REGION.search(line)
         if nvrm:
             key = (full_address(nvrm["address"]), f"NVRM{nvrm['bar']}")
@@ -75,7 +75,7 @@ def _is_memory(region: re.Match[str]) -> bool:
 
 def xid_events(text: str) -> tuple[tuple[XidEvent, ...], tuple[int, ...]]:
     """Every Xid line: the code is the number after the closing parenthesis."""
-    matches = [(number, _XID.search(line)) for number, line in _lines(text, "Xid (")]
+    matches = [(number, _XID.search(line)) for number, line in _lines_with_words(text, "Xid (")]
     events = [(number, match) for number, match in matches if match]
     return (
         tuple(XidEvent(full_address(m["address"]), int(m["code"]), m["text"].strip()) for _, m in events),
@@ -92,7 +92,7 @@ def iommu(text: str) -> tuple[Iommu, tuple[int, ...]] | None:
     lines: list[int] = []
     vendor, domain, enabled, remapping, emulated = None, None, None, None, None
     units: set[str] = set()
-    for number, line in _lines(text, "DMAR", "AMD-Vi", "AMD IOMMU", "iommu", "remapping"):
+    for number, line in _lines_with_words(text, "DMAR", "AMD-Vi", "AMD IOMMU", "iommu", "remapping"):
         domain_found = _DOMAIN.search(line)
         if domain_found:
             domain = domain_found[1]
@@ -126,7 +126,7 @@ def _vendor(line: str) -> str | None:
 
 def hypervisor(text: str) -> tuple[str, int] | None:
     """What the kernel says it found by CPUID ("KVM"), and the line."""
-    for number, line in _lines(text, "Hypervisor detected"):
+    for number, line in _lines_with_words(text, "Hypervisor detected"):
         match = _HYPERVISOR.search(line)
         if match:
             return match[1].strip(), number
@@ -139,7 +139,7 @@ def is_whole(text: str) -> bool:
     return "Linux version " in head and "ommand line:" in head and text.count("\n") > 150
 
 
-def _lines(text: str, *words: str) -> Iterator[tuple[int, str]]:
+def _lines_with_words(text: str, *words: str) -> Iterator[tuple[int, str]]:
     """The lines with one of these words, without their stamps."""
     for number, raw in lines_with(text, words):
         yield number, _STAMP.sub("", raw[:LINE_CAP], count=1).rstrip()

@@ -88,13 +88,13 @@ def parse(text: str) -> Names | None:
             line = f"{typed.pop(0)}: {line.strip()}"
         kernel, pair = _KERNEL.search(line), _PAIR.match(line)
         if kernel:
-            combined, bios = _split(kernel[1])
+            combined, bios = _split_firmware(kernel[1])
             fields |= {"bios_vendor": bios} if bios else {}
             lines.append(number)
-        elif pair and (key := _file(pair[1], section)) and pair[2].strip().lower() not in _EMPTY:
+        elif pair and (key := _dmi_file(pair[1], section)) and pair[2].strip().lower() not in _EMPTY:
             fields.setdefault(key, pair[2].strip())
             lines.append(number)
-    combined = combined or _join(fields)
+    combined = combined or _join_names(fields)
     return Names(combined, fields, tuple(lines)) if lines else None
 
 
@@ -124,20 +124,20 @@ def machine_type(names: Names) -> MachineType | None:
     return MachineType.OTHER if virt_kind(names) == "qemu" and has_product else None
 
 
-def _file(label: str, section: Mapping[str, str]) -> str | None:
+def _dmi_file(label: str, section: Mapping[str, str]) -> str | None:
     label = label.strip()
     if label in _FILES:
         return label
     return section.get(label) or _LABELS.get(label)
 
 
-def _split(text: str) -> tuple[str, str]:
+def _split_firmware(text: str) -> tuple[str, str]:
     """Vendor and product, and the firmware after ", BIOS "."""
     bios = _BIOS.search(text)
     head = text[: bios.start()] if bios else text
     return head.strip().rstrip(","), bios[1].strip() if bios else ""
 
 
-def _join(fields: Mapping[str, str]) -> str:
+def _join_names(fields: Mapping[str, str]) -> str:
     vendor, product = fields.get("sys_vendor", ""), fields.get("product_name", "")
     return product if product.startswith(vendor) and product else f"{vendor} {product}".strip()

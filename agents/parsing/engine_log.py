@@ -66,13 +66,13 @@ def parse(text: str) -> tuple[EngineStart, tuple[int, ...]] | None:
         if not any(mark in line for mark in _MARKS):
             continue
         before = log.start
-        log.start = _read(before, line)
+        log.start = _read_line(before, line)
         if log.start != before:
             log.lines.append(number)
     return (log.start, tuple(log.lines)) if log.lines else None
 
 
-def _read(start: EngineStart, line: str) -> EngineStart:
+def _read_line(start: EngineStart, line: str) -> EngineStart:
     """Each reader is asked only of lines that hold its word: logs are long."""
     if "backend" in line or "MoE" in line:
         start = _backends(start, line)
@@ -120,12 +120,12 @@ def _sizes(start: EngineStart, line: str) -> EngineStart:
 def _backends(start: EngineStart, line: str) -> EngineStart:
     moe, attention = start.moe_backend, start.attention_backend
     if moe is None and ("MoE" in line or "moe" in line):
-        moe = _first(_MOE, line)
+        moe = _first_match(_MOE, line)
     if attention is None and "backend" in line:
-        attention = _first(_ATTENTION, line)
+        attention = _first_match(_ATTENTION, line)
         attention = None if attention and "moe" in attention.lower() else attention
     return replace(start, moe_backend=moe, attention_backend=attention)
 
 
-def _first(patterns: tuple[re.Pattern[str], ...], line: str) -> str | None:
+def _first_match(patterns: tuple[re.Pattern[str], ...], line: str) -> str | None:
     return next((match["name"].strip() for p in patterns if (match := p.search(line))), None)

@@ -59,8 +59,8 @@ def parse(text: str) -> Found:
     for number, raw in enumerate(text.splitlines(), 1):
         line = _QUOTE.sub("", raw[:_LINE_CAP]).strip()
         if line.startswith("#"):
-            columns, fields = _head(line, columns, fields)
-        elif columns and (row := _row(columns, fields, line)):
+            columns, fields = _parse_head(line, columns, fields)
+        elif columns and (row := _parse_row(columns, fields, line)):
             gpu, values = row
             samples[gpu].append(values)
             lines.append(number)
@@ -68,7 +68,7 @@ def parse(text: str) -> Found:
     return tuple(_summary(gpu, samples[gpu]) for gpu in gpus), tuple(lines)
 
 
-def _head(
+def _parse_head(
     line: str, columns: list[str], fields: dict[str, tuple[str, float, float]]
 ) -> tuple[list[str], dict[str, tuple[str, float, float]]]:
     """The names of the columns; a line of units keeps those above it."""
@@ -80,7 +80,7 @@ def _head(
     return ([], {}) if "pid" in words else (columns, fields)
 
 
-def _row(
+def _parse_row(
     columns: list[str], fields: dict[str, tuple[str, float, float]], line: str
 ) -> tuple[str, dict[str, float]] | None:
     """The GPU and its readable cells; None when the number of cells is another than the head's."""

@@ -54,7 +54,7 @@ def parse(text: str) -> Groups | None:
     """Every group the text names with at least one device; None when there is none."""
     if "roup" not in text and not _ANY_PAIR.search(text):
         return None
-    members = list(_objects(text)) or list(_logged(text)) or list(_members(text.splitlines()))
+    members = list(_json_members(text)) or list(_kernel_log_members(text)) or list(_members(text.splitlines()))
     if not members:
         return None
     by_group: dict[int, dict[str, str]] = {}
@@ -66,7 +66,7 @@ def parse(text: str) -> Groups | None:
     return Groups(groups, used, _is_cut(text))
 
 
-def _objects(text: str) -> Iterator[_Member]:
+def _json_members(text: str) -> Iterator[_Member]:
     """`pvesh get /nodes/NODE/hardware/pci --output-format json`; -1 is no group."""
     if '"iommugroup"' not in text:
         return
@@ -77,7 +77,7 @@ def _objects(text: str) -> Iterator[_Member]:
             yield _Member(group, full_address(address), str(name or ""), number)
 
 
-def _logged(text: str) -> Iterator[_Member]:
+def _kernel_log_members(text: str) -> Iterator[_Member]:
     """The kernel's own list (drivers/iommu/iommu.c)."""
     for number, line in lines_with(text, ("Adding to iommu group ",)):
         if added := _ADDED.search(line[:LINE_CAP]):
@@ -109,21 +109,21 @@ def _members(lines: list[str]) -> Iterator[_Member]:
         line = raw[:LINE_CAP]
         plain = _PLAIN.match(line) if above.group is not None else None
         if plain and "roup" not in line:
-            member: _Member | None = _named(above.group or 0, plain[1], plain[2], number)
+            member: _Member | None = _named_member(above.group or 0, plain[1], plain[2], number)
         elif (bare := _BARE_HEADER.match(line)) and not line[0].isspace():
             above.group, above.device, member = int(bare[1]), None, None
         elif "│" in line:
             member = _table_row(line, above, number)
         else:
-            member = _alone(line, number)
+            member = _one_line_member(line, number)
             if member and "/" not in line:
                 above.group = member.group
-            member = member or _below(line, above, number)
+            member = member or _member_below(line, above, number)
         if member:
             yield member
 
 
-def _alone(line: str, number: int) -> _Member | None:
+def _one_line_member(line: str, number: int) -> _Member | None:
     """A line that names both a group and a device."""
     address = _address(line)
     if address is None:
@@ -138,7 +138,7 @@ def _alone(line: str, number: int) -> _Member | None:
     return _Member(int(own[1]), full_address(address[0]), "", number) if own else None
 
 
-def _below(line: str, above: _Above, number: int) -> _Member | None:
+def _member_below(line: str, above: _Above, number: int) -> _Member | None:
     """A header, a device under one, or a line about the device above it."""
     sysfs, header, own = _naming_group(line)
     address = _address(line)
@@ -178,10 +178,10 @@ def _is_member(line: str, address: re.Match[str]) -> bool:
 
 
 def _member(group: int, line: str, address: re.Match[str], number: int) -> _Member:
-    return _named(group, address[0], line[address.end() :], number)
+    return _named_member(group, address[0], line[address.end() :], number)
 
 
-def _named(group: int, address: str, after: str, number: int) -> _Member:
+def _named_member(group: int, address: str, after: str, number: int) -> _Member:
     name = after.strip()
     return _Member(group, full_address(address), "" if name.startswith("->") else name, number)
 

@@ -17,33 +17,33 @@ def values(text: str) -> tuple[tuple[int, Any], ...]:
     """(1-based line, value) of every JSON object or array, in order."""
     if text.lstrip().startswith(">"):  # quoted in a mail
         text = _QUOTE.sub("", text)
-    whole = _whole(text)
+    whole = _whole_value(text)
     if whole is not None:
         return (whole,)
     parsed_values: list[tuple[int, Any]] = []
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
         if line[:1] in {"{", "["} and line[-1:] in {"}", "]", ","} and len(line) <= _LINE_CAP:
-            value = _decoded(line.rstrip(","))
+            value = _decode_json(line.rstrip(","))
             if isinstance(value, dict | list) and value:
                 parsed_values.append((number, value))
     return tuple(parsed_values)
 
 
-def _whole(text: str) -> tuple[int, Any] | None:
+def _whole_value(text: str) -> tuple[int, Any] | None:
     """The text from its first brace to its last one, if that is one value."""
     starts = [at for at in (text.find("{"), text.find("[")) if at >= 0]
     end = max(text.rfind("}"), text.rfind("]")) + 1
     if not starts or end <= min(starts):
         return None
     start = min(starts)
-    value = _decoded(text[start:end])
+    value = _decode_json(text[start:end])
     if isinstance(value, dict | list):
         return text.count("\n", 0, start) + 1, value
     return None
 
 
-def _decoded(text: str) -> Any:
+def _decode_json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

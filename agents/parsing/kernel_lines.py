@@ -20,12 +20,12 @@ Row = TypeVar("Row", MemoryRow, LaunchRow)
 
 @dataclass(frozen=True, slots=True)
 class KernelLines(Generic[Row]):
-    """said: the frame around the rows. played: why they say nothing of GPUs, if they do not."""
+    """payload: the frame around the rows. why_no_gpu: why they say nothing about GPUs, if they do not."""
 
     rows: tuple[Row, ...]
     payload: PayloadLines
     environment: Mapping[str, str]
-    played: str
+    why_no_gpu: str
 
     @property
     def lines(self) -> tuple[int, ...]:
@@ -33,21 +33,21 @@ class KernelLines(Generic[Row]):
 
 
 def memory(text: str) -> KernelLines[MemoryRow]:
-    return _read(text, MEMORY_SCHEMA, _memory_row)
+    return _read_rows(text, MEMORY_SCHEMA, _memory_row)
 
 
 def launch(text: str) -> KernelLines[LaunchRow]:
-    return _read(text, LAUNCH_SCHEMA, _launch_row)
+    return _read_rows(text, LAUNCH_SCHEMA, _launch_row)
 
 
-def _read(text: str, schema: str, make: Callable[[Mapping[str, Any], int], Row | None]) -> KernelLines[Row]:
+def _read_rows(text: str, schema: str, make: Callable[[Mapping[str, Any], int], Row | None]) -> KernelLines[Row]:
     payload = payload_lines.read(text, schema)
     rows = tuple(row for number, line in payload.rows if (row := make(line, number)))
     environment = dict(payload.environment)
     if payload.notes:
         environment["notes"] = "; ".join(payload.notes)
-    played = "the CPU played one, to try the program" if environment.get("device") == "cpu" else ""
-    return KernelLines(rows, payload, environment, played)
+    why_no_gpu = "the CPU played one, to try the program" if environment.get("device") == "cpu" else ""
+    return KernelLines(rows, payload, environment, why_no_gpu)
 
 
 def _figures(fields: Mapping[str, Any]) -> Figures | None:

@@ -15,8 +15,8 @@ def reading(fact: Fact[T], result: T, report: KernelLines[Any], output: Output) 
     payload = report.payload
     if output.tool_missing:
         return fact.unsupported("python3 was not found on the machine")
-    if report.played:
-        return fact.not_run(f"no GPU was measured: {report.played}", lines=report.lines)
+    if report.why_no_gpu:
+        return fact.not_run(f"no GPU was measured: {report.why_no_gpu}", lines=report.lines)
     if report.rows:
         end = () if payload.ended else (f"the end: {payload.why_cut(timed_out=output.timed_out)}",)
         return fact.known(result, lines=report.lines, missing=(*payload.lost, *end))

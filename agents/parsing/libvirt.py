@@ -64,7 +64,7 @@ def parse(text: str) -> tuple[Vm, ...]:
     for tag in _tags(text):
         if tag.name == "domain" or not drafts:
             drafts.append(_Draft(whole=tag.name == "domain"))
-        _take(drafts[-1], tag)
+        _take_tag(drafts[-1], tag)
     domains = tuple(_vm(draft) for draft in drafts if draft.devices or draft.args or draft.values)
     return (*domains, *_rows(text, {vm.name for vm in domains}))
 
@@ -90,7 +90,7 @@ def _tags(text: str) -> Iterator[_Tag]:
         line += piece.count("\n")
 
 
-def _take(draft: _Draft, tag: _Tag) -> None:
+def _take_tag(draft: _Draft, tag: _Tag) -> None:
     if tag.name == "hostdev":
         draft.in_hostdev = tag.attributes.get("type") == "pci"
         draft.source, draft.rom_bar, draft.in_source = None, None, False

@@ -122,13 +122,13 @@ def _read_line(line: str, at: int, branches: dict[int, _Place]) -> tuple[list[Pc
     place, device = _Place(), None
     nodes: list[PciNode] = []
     while step := _STEP.match(line, at):
-        if step["branch"] and device is None and at == _first(line):
-            place = _nearest(branches, at)
+        if step["branch"] and device is None and at == _first_column(line):
+            place = _nearest_branch(branches, at)
             branches[at] = place
         elif step["branch"]:
             branches[at] = place
         elif step["bus"]:
-            place, device = _behind(place, device, step["domain"], step["bus"].lower()), None
+            place, device = _place_behind(place, device, step["domain"], step["bus"].lower()), None
         elif step["device"]:
             device = _address(place, step["device"].lower())
             if device is None or len(place.path) >= DEPTH_CAP:
@@ -142,12 +142,12 @@ def _read_line(line: str, at: int, branches: dict[int, _Place]) -> tuple[list[Pc
     return nodes, True
 
 
-def _first(line: str) -> int:
+def _first_column(line: str) -> int:
     lead = _LEAD.match(line)
     return lead.end() if lead else 0
 
 
-def _nearest(branches: dict[int, _Place], column: int) -> _Place:
+def _nearest_branch(branches: dict[int, _Place], column: int) -> _Place:
     """The branch at this column, or one or two beside it where a paste lost leading blanks."""
     for offset in (0, -1, 1, -2, 2):
         if column + offset in branches:
@@ -155,7 +155,7 @@ def _nearest(branches: dict[int, _Place], column: int) -> _Place:
     return _Place()
 
 
-def _behind(place: _Place, bridge: str | None, domain: str | None, bus: str) -> _Place:
+def _place_behind(place: _Place, bridge: str | None, domain: str | None, bus: str) -> _Place:
     """The place behind a bridge, or in a root complex when no bridge leads to it."""
     if bridge is None:
         root = f"{(domain or '0000').lower()}:{bus}"

@@ -27,12 +27,12 @@ _WORST_LAST = ("right", "unusable", "failed", "wrong", "hang")
 
 @dataclass(frozen=True, slots=True)
 class SweepLines:
-    """result: None without a plan or a row of the baseline. played: why the rows say nothing of GPUs, if they
+    """result: None without a plan or a row of the baseline. why_no_gpu: why the rows say nothing about GPUs, if they
     do not. unusable: why nothing can be compared. lines: what the result rests on."""
 
     payload: PayloadLines
     result: SweepResult | None = None
-    played: str = ""
+    why_no_gpu: str = ""
     unusable: str = ""
     lines: tuple[int, ...] = ()
 
@@ -42,14 +42,14 @@ def parse(text: str) -> SweepLines:
     plans = [(line, row["plan"]) for line, row in payload.rows if isinstance(row.get("plan"), dict)]
     verdicts = [row for _, row in payload.rows if row.get("verdict") == "unusable"]
     unusable = text_of(verdicts[-1].get("why", "")) if verdicts else ""
-    played = payload_lines.played(payload)
+    why_no_gpu = payload_lines.why_no_gpu(payload)
     if not plans:
-        return SweepLines(payload, None, played, unusable)
+        return SweepLines(payload, None, why_no_gpu, unusable)
     line, plan = plans[0]
     result = _result(payload, plan)
     lines = (line, *(row.line for row in result.rows))
     measured = any(row.arm == BASELINE for row in result.rows)
-    return SweepLines(payload, result if measured else None, played, unusable, lines)
+    return SweepLines(payload, result if measured else None, why_no_gpu, unusable, lines)
 
 
 def _result(payload: PayloadLines, plan: Mapping[str, Any]) -> SweepResult:

@@ -78,14 +78,14 @@ def _text_tables(text: str) -> Iterator[Table]:
         if not row and _NCCL_SAYS.search(line):
             _read_setting(table, line)
             continue
-        if (row and (closed or _starts_over(table, row))) or (table.rows and _opens(line)):
+        if (row and (closed or _starts_over(table, row))) or (table.rows and _opens_table(line)):
             yield table
             table, closed = Table(), False
         if row:
             _add_row(table, row, number)
         else:
             _read_heading(table, line)
-            closed = bool(table.rows) and (closed or _ends(line))
+            closed = bool(table.rows) and (closed or _ends_table(line))
     yield table
 
 
@@ -94,7 +94,7 @@ def _read_setting(table: Table, line: str) -> None:
         table.p2p = disabled[1] == "0"
 
 
-def _ends(line: str) -> bool:
+def _ends_table(line: str) -> bool:
     """What stands below a run's rows: its sums, or anything that is not a comment of the program."""
     return not line.startswith("#") or bool(_AVERAGE.match(line)) or "Out of bounds" in line
 
@@ -104,7 +104,7 @@ def _starts_over(table: Table, row: re.Match[str]) -> bool:
     return bool(table.rows) and int(row[1]) < table.rows[-1][0]
 
 
-def _opens(line: str) -> bool:
+def _opens_table(line: str) -> bool:
     named = bool(_NAME.search(line)) and "concluded" not in line
     return named or bool(_HEADER.match(line) or _SETUP.match(line) or "nccl-tests version" in line)
 
@@ -167,7 +167,7 @@ def _report(text: str) -> Table | None:
     if not isinstance(report, dict) or not isinstance(report.get("results"), list):
         return None
     table = Table()
-    for item in [*_list(report, "args"), *_list(report, "env")]:
+    for item in [*_list_of(report, "args"), *_list_of(report, "env")]:
         if isinstance(item, str) and (item.startswith("NCCL_") or "_perf" in item):
             _read_heading(table, item)
     _read_config(table, report)
@@ -181,7 +181,7 @@ def _read_config(table: Table, report: dict[str, Any]) -> None:
     config = report.get("config")
     if isinstance(config, dict) and isinstance(config.get("graph"), int):
         table.graph = config["graph"]
-    for device in _list(report, "devices"):
+    for device in _list_of(report, "devices"):
         if isinstance(device, dict) and isinstance(device.get("rank"), int):
             table.seen_ranks.add(device["rank"])
             table.gpu_names.append(str(device.get("device_info", "")).strip())
@@ -201,6 +201,6 @@ def _add_result(table: Table, row: Any) -> None:
             table.rows.append((row["size"], float(time_us), in_place, _count(wrong) if numeric else None))
 
 
-def _list(report: dict[str, Any], key: str) -> list[Any]:
+def _list_of(report: dict[str, Any], key: str) -> list[Any]:
     value = report.get(key)
     return value if isinstance(value, list) else []

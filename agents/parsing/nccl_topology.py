@@ -48,31 +48,31 @@ class _Reader:
     def take(self, tag: re.Match[str], line: int) -> None:
         name = tag["name"]
         if tag["close"]:
-            self._close(name)
+            self._close_element(name)
             return
         attributes = dict(_ATTRIBUTE.findall(tag["attributes"]))
         if name == "cpu":
             self.cpus += 1
-            self.numa, self.open = _whole(attributes.get("numaid")), []
+            self.numa, self.open = _whole_number(attributes.get("numaid")), []
         elif name == "pci" and not tag["empty"] and len(self.open) < _DEPTH:
             self.open.append((attributes.get("busid", "").lower(), _link(attributes)))
         elif name == "gpu":
-            self._gpu(attributes, line)
+            self._add_gpu(attributes, line)
         elif name == "nvlink" and self.gpus:
-            count = self.gpus[-1].nvlinks + (_whole(attributes.get("count")) or 0)
+            count = self.gpus[-1].nvlinks + (_whole_number(attributes.get("count")) or 0)
             self.gpus[-1] = replace(self.gpus[-1], nvlinks=count)
         elif name == "net":
             self.nics.append(attributes.get("name", "?"))
 
-    def _gpu(self, attributes: dict[str, str], line: int) -> None:
+    def _add_gpu(self, attributes: dict[str, str], line: int) -> None:
         address, link = self.open[-1] if self.open else ("", None)
         above = tuple(bridge for bridge, _ in self.open[:-1])
         numa = self.numa if self.numa is not None and self.numa >= 0 else None
-        rank = _whole(attributes.get("rank"))
+        rank = _whole_number(attributes.get("rank"))
         self.gpus.append(TopologyGpu(address, rank, numa, link, 0, above))
         self.lines.append(line)
 
-    def _close(self, name: str) -> None:
+    def _close_element(self, name: str) -> None:
         if name == "pci" and self.open:
             self.open.pop()
         elif name == "system":
@@ -80,9 +80,9 @@ class _Reader:
 
 
 def _link(attributes: dict[str, str]) -> str | None:
-    speed, width = attributes.get("link_speed", "").strip(), _whole(attributes.get("link_width")) or 0
+    speed, width = attributes.get("link_speed", "").strip(), _whole_number(attributes.get("link_width")) or 0
     return f"{speed} x{width}" if speed and width > 0 else None
 
 
-def _whole(text: str | None) -> int | None:
+def _whole_number(text: str | None) -> int | None:
     return int(text) if text and re.fullmatch(r"-?[0-9]{1,9}", text) else None

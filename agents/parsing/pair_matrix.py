@@ -69,8 +69,8 @@ def _tables(text: str) -> Iterator[_Table]:
         elif title := _TITLE.match(line):
             if table:
                 yield table
-            table = _titled(title, running)
-        elif table and not _continues(table, line, number):
+            table = _titled_table(title, running)
+        elif table and not _take_line(table, line, number):
             yield table
             table = None
     if table:
@@ -78,7 +78,7 @@ def _tables(text: str) -> Iterator[_Table]:
     yield access
 
 
-def _titled(title: re.Match[str], running: str) -> _Table | None:
+def _titled_table(title: re.Match[str], running: str) -> _Table | None:
     if title["access"]:
         return _Table(title["access"], "access", None)
     if title["sample"]:
@@ -88,7 +88,7 @@ def _titled(title: re.Match[str], running: str) -> _Table | None:
     return _Table(running or title["nv"], title["nvunit"], None)
 
 
-def _continues(table: _Table, line: str, number: int) -> bool:
+def _take_line(table: _Table, line: str, number: int) -> bool:
     """Takes a header or row into the table; False when the table ended above."""
     header = _HEADER.match(line)
     if header and not table.gpus:

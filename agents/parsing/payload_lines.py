@@ -55,7 +55,7 @@ def read(text: str, schema: str) -> PayloadLines:
     return payload
 
 
-def played(payload: PayloadLines) -> str:
+def why_no_gpu(payload: PayloadLines) -> str:
     """Why what it printed says nothing of any GPU; "" when it does."""
     simulated = any(row.get("simulated") for _, row in payload.rows)
     if simulated or "--simulate-fault" in payload.environment.get("argv", ""):

@@ -22,7 +22,7 @@ Numbered = Iterator[tuple[int, str]]
 def lines(text: str) -> Numbered:
     """(1-based number, line); a table's row and an object's keys as "key: value"."""
     inside: set[int] = set()
-    expanded = list(_expanded(text)) if "{" in text[:_CAP] and '"' in text[:_CAP] else []
+    expanded = list(_expanded_objects(text)) if "{" in text[:_CAP] and '"' in text[:_CAP] else []
     for first, last, _ in expanded:
         inside |= set(range(first, last + 1))
     by_line: dict[int, list[str]] = {}
@@ -50,13 +50,13 @@ def objects(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
             yield number + 1, number + 1 + match[0].count("\n"), value
 
 
-def _expanded(text: str) -> Iterator[tuple[int, int, list[str]]]:
+def _expanded_objects(text: str) -> Iterator[tuple[int, int, list[str]]]:
     for first, last, value in objects(text):
-        if pairs := _said(value):
+        if pairs := _key_values(value):
             yield first, last, pairs
 
 
-def _said(value: Mapping[str, Any]) -> list[str]:
+def _key_values(value: Mapping[str, Any]) -> list[str]:
     if "vmid" in value and "status" in value:
         mib = int(value["maxmem"]) // 2**20 if isinstance(value.get("maxmem"), int) else 0
         return [f"{value['vmid']} {value.get('name', '-')} {value['status']} {mib} 0.00"]

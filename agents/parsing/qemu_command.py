@@ -77,13 +77,13 @@ def parse(text: str) -> tuple[Found, ...]:
             drafts.append(_Draft(running=True, words_by_line=True))
         elif showcmd:
             typed_running, typed_vm = False, int(showcmd[1])
-            _close(drafts)
+            _close_draft(drafts)
         elif _TYPED_RUNNING.search(line[:400]) and not _BINARY.match(line):
             typed_running, typed_vm = True, None
-            _close(drafts)
+            _close_draft(drafts)
         else:
-            _take(drafts, line, number, typed_running, typed_vm)
-    commands = (_read(draft) for draft in drafts if draft.pieces)
+            _take_line(drafts, line, number, typed_running, typed_vm)
+    commands = (_read_draft(draft) for draft in drafts if draft.pieces)
     return tuple(item for item in commands if item is not None)
 
 
@@ -106,12 +106,12 @@ def split(line: str) -> tuple[str, ...]:
             if end < 0:
                 unclosed.add(char)
                 continue
-            parts, at = _with(parts, line[at + 1 : end]), end + 1
+            parts, at = _with_part(parts, line[at + 1 : end]), end + 1
         elif char == "\\" and at + 1 < len(line):
-            parts, at = _with(parts, line[at + 1]), at + 2
+            parts, at = _with_part(parts, line[at + 1]), at + 2
         else:
             end = _run_end(line, at, json_word=parts is None and char == "{")
-            parts, at = _with(parts, line[at:end]), end
+            parts, at = _with_part(parts, line[at:end]), end
     return (*words, "".join(parts)) if parts is not None else tuple(words)
 
 
@@ -119,7 +119,7 @@ _PLAIN_END = re.compile(r"[\s'\"\\]")
 _JSON_END = re.compile(r"\s")
 
 
-def _with(parts: list[str] | None, more: str) -> list[str]:
+def _with_part(parts: list[str] | None, more: str) -> list[str]:
     """The word's parts with one more; None is no word yet."""
     if parts is None:
         return [more]
@@ -132,28 +132,28 @@ def _run_end(line: str, at: int, *, json_word: bool) -> int:
     return end.start() if end else len(line)
 
 
-def _close(drafts: list[_Draft]) -> None:
+def _close_draft(drafts: list[_Draft]) -> None:
     if drafts:
         drafts[-1].open = False
 
 
-def _take(drafts: list[_Draft], line: str, number: int, typed_running: bool, typed_vm: int | None) -> None:
+def _take_line(drafts: list[_Draft], line: str, number: int, typed_running: bool, typed_vm: int | None) -> None:
     current = drafts[-1] if drafts and drafts[-1].open else None
     if current and current.words_by_line:
         _take_word(drafts, current, line, number)
         return
     binary = _BINARY.search(line)
     if binary and (rest := line[binary.end() :].strip(" \\")) == "" and "\\" not in line:
-        _append(_start(drafts, True, typed_vm, True), line, number)
+        _append_line(_start_draft(drafts, True, typed_vm, True), line, number)
     elif binary and _OPTION.match(rest or "-x"):
         running = typed_running or _looks_running(line, binary.start())
-        _append(_start(drafts, running, typed_vm, False), line[binary.start() :], number)
+        _append_line(_start_draft(drafts, running, typed_vm, False), line[binary.start() :], number)
     elif current and (_OPTION.match(line) or current.pieces[-1].endswith("\\")):
-        _append(current, line, number)
+        _append_line(current, line, number)
     elif _OPTION.match(line):
-        _append(_start(drafts, typed_running, typed_vm, False), line, number)
+        _append_line(_start_draft(drafts, typed_running, typed_vm, False), line, number)
     else:
-        _close(drafts)
+        _close_draft(drafts)
 
 
 def _take_word(drafts: list[_Draft], current: _Draft, line: str, number: int) -> None:
@@ -162,17 +162,17 @@ def _take_word(drafts: list[_Draft], current: _Draft, line: str, number: int) ->
     if not line or line.startswith("#") or named:
         current.open = False
     if named:
-        current = _start(drafts, True, None, True)
+        current = _start_draft(drafts, True, None, True)
     if current.open:
-        _append(current, line, number)
+        _append_line(current, line, number)
 
 
-def _start(drafts: list[_Draft], running: bool, vm_id: int | None, words_by_line: bool) -> _Draft:
+def _start_draft(drafts: list[_Draft], running: bool, vm_id: int | None, words_by_line: bool) -> _Draft:
     drafts.append(_Draft(running, words_by_line, vm_id))
     return drafts[-1]
 
 
-def _append(draft: _Draft, line: str, number: int) -> None:
+def _append_line(draft: _Draft, line: str, number: int) -> None:
     draft.pieces.append(line)
     draft.lines.append(number)
 
@@ -184,7 +184,7 @@ def _looks_running(line: str, binary_at: int) -> bool:
     return bool(_PS.match(line[:binary_at])) or " -pidfile " in line
 
 
-def _read(draft: _Draft) -> Found | None:
+def _read_draft(draft: _Draft) -> Found | None:
     if draft.words_by_line:
         words: tuple[str, ...] = tuple(draft.pieces)
     else:
@@ -209,7 +209,7 @@ def _command(words: Sequence[str], draft: _Draft) -> QemuCommand | None:
         cpu=values.get("-cpu"),
         devices=tuple(devices),
         global_clique=global_clique,
-        text=_masked(words, options)[:TEXT_CAP],
+        text=_masked_text(words, options)[:TEXT_CAP],
     )
 
 
@@ -306,6 +306,6 @@ def _address(text: str) -> str | None:
     return f"{match[1] or '0000'}:{match[2]}".lower() if match else None
 
 
-def _masked(words: Sequence[str], options: Sequence[tuple[str, str]]) -> str:
+def _masked_text(words: Sequence[str], options: Sequence[tuple[str, str]]) -> str:
     secret = {value for option, value in options if option in _MAY_HOLD_SECRETS}
     return " ".join(_SECRET.sub(r"\1***", w) if w in secret else w for w in words)

@@ -81,11 +81,11 @@ def parse(text: str) -> tuple[Vm, ...]:
         if row:
             name = None if row[2] == "-" else row[2]
             rows[int(row[1])] = _Row(name, row[3] == "running", int(row[4]), number)
-        elif not _opens(drafts, line):
-            _take(drafts, line, number)
+        elif not _opens_configuration(drafts, line):
+            _take_line(drafts, line, number)
     shown = [_vm(draft, rows) for draft in drafts if draft.config or draft.pending]
     configured = {vm.id for vm in shown}
-    listed = [_listed(id_, row) for id_, row in rows.items() if id_ not in configured]
+    listed = [_listed_vm(id_, row) for id_, row in rows.items() if id_ not in configured]
     return (*shown, *listed)
 
 
@@ -124,7 +124,7 @@ def _flag(value: str | None) -> bool | None:
     return {"1": True, "on": True, "yes": True, "true": True}.get(value, False) if value else None
 
 
-def _opens(drafts: list[_Draft], line: str) -> bool:
+def _opens_configuration(drafts: list[_Draft], line: str) -> bool:
     """Whether the line is a header, or a typed command, that starts another configuration."""
     if match := _FILE.match(line.strip()):
         drafts.append(_Draft(int(match[1]), whole="grep" not in line))
@@ -143,7 +143,7 @@ def _opens(drafts: list[_Draft], line: str) -> bool:
     return False
 
 
-def _take(drafts: list[_Draft], line: str, number: int) -> None:
+def _take_line(drafts: list[_Draft], line: str, number: int) -> None:
     """Adds one line to the configuration at hand."""
     text = _PREFIX.sub("", line, count=1).rstrip()
     if not text or text.startswith("#"):
@@ -160,10 +160,10 @@ def _take(drafts: list[_Draft], line: str, number: int) -> None:
         return
     if not drafts:
         drafts.append(_Draft())
-    _store(drafts, match[1] or "", match[2], _value(match[2], match[3] or ""), number)
+    _store_value(drafts, match[1] or "", match[2], _value(match[2], match[3] or ""), number)
 
 
-def _store(drafts: list[_Draft], prefix: str, key: str, value: str, number: int) -> None:
+def _store_value(drafts: list[_Draft], prefix: str, key: str, value: str, number: int) -> None:
     draft = drafts[-1]
     if prefix == "new" or draft.section.upper() == "PENDING":
         if key == "delete":
@@ -242,7 +242,7 @@ def _memory(value: str | None) -> int | None:
     return int(digits[1]) if digits else None
 
 
-def _listed(id_: int, row: _Row) -> Vm:
+def _listed_vm(id_: int, row: _Row) -> Vm:
     return Vm(
         id=id_, name=row.name, memory_mib=row.memory_mib, running=row.running, key_lines={"id": row.line}, filtered=True
     )

@@ -32,7 +32,7 @@ class _Block:
 def parse(text: str) -> tuple[tuple[ServingRow, ...], tuple[int, ...]]:
     """One row for each block that holds an output throughput, and the lines of those blocks."""
     blocks = [b for b in _blocks(text) if "output token throughput (tok/s)" in b.fields]
-    return tuple(_row(b) for b in blocks), tuple(n for b in blocks for n in b.lines)
+    return tuple(_row_of_block(b) for b in blocks), tuple(n for b in blocks for n in b.lines)
 
 
 def _blocks(text: str) -> Iterator[_Block]:
@@ -58,7 +58,7 @@ def _blocks(text: str) -> Iterator[_Block]:
         yield block
 
 
-def _row(block: _Block) -> ServingRow:
+def _row_of_block(block: _Block) -> ServingRow:
     get = block.fields.get
     limit = next((int(block.fields[name]) for name in _LIMITS if name in block.fields), None)
     requests = get("successful requests")

@@ -79,24 +79,24 @@ def _engine(report: dict[str, Any]) -> ServingRow | None:
 
 def _guidellm(item: Any) -> ServingRow | None:
     metrics = at(item, "metrics")
-    output = _successful(metrics, "output_tokens_per_second", "mean")
+    output = _successful_metric(metrics, "output_tokens_per_second", "mean")
     if output is None:
         return None
-    tpot = _successful(metrics, "inter_token_latency_ms", "median")
+    tpot = _successful_metric(metrics, "inter_token_latency_ms", "median")
     if tpot is None:
-        tpot = _successful(metrics, "time_per_output_token_ms", "median")
+        tpot = _successful_metric(metrics, "time_per_output_token_ms", "median")
     totals = at(metrics, "request_totals") or at(item, "request_totals")
     return ServingRow(
         _streams(item),
         output,
-        _successful(metrics, "tokens_per_second", "mean"),
+        _successful_metric(metrics, "tokens_per_second", "mean"),
         tpot,
         _count(at(totals, "successful")),
-        ttft_ms=_successful(metrics, "time_to_first_token_ms", "median"),
+        ttft_ms=_successful_metric(metrics, "time_to_first_token_ms", "median"),
     )
 
 
-def _successful(metrics: Any, name: str, statistic: str) -> float | None:
+def _successful_metric(metrics: Any, name: str, statistic: str) -> float | None:
     return number(at(metrics, name, "successful", statistic))
 
 

@@ -43,7 +43,7 @@ class ServingLines:
 def parse(text: str) -> ServingLines:
     payload = payload_lines.read(text, SCHEMA)
     rungs = [(number, row) for number, row in payload.rows if row.get("rung") is True]
-    read = [(number, row, _row(row)) for number, row in rungs]
+    read = [(number, row, _parse_row(row)) for number, row in rungs]
     return ServingLines(
         tuple(row for _, _, row in read if row),
         tuple(number for number, _, row in read if row),
@@ -52,7 +52,7 @@ def parse(text: str) -> ServingLines:
     )
 
 
-def _row(fields: Mapping[str, Any]) -> ServingRow | None:
+def _parse_row(fields: Mapping[str, Any]) -> ServingRow | None:
     """None when it does not say how many requests ran at once."""
     concurrency, requests = _count(fields.get("concurrency")), _count(fields.get("requests"))
     if not concurrency:

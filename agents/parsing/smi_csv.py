@@ -141,9 +141,9 @@ def _with_header(lines: Sequence[str], start: int, fields: list[str], broken_at:
     cut: list[str] = []
     at = start + 1
     while at < len(lines):
-        row, used = _join(lines, at, len(fields), broken_at)
+        row, used = _join_row(lines, at, len(fields), broken_at)
         at += used
-        if not _fits(fields, row):
+        if not _row_fits(fields, row):
             continue
         gpu = _gpu(fields, row, len(gpus))
         if gpus.setdefault(gpu.index, gpu) is not gpu:
@@ -155,7 +155,7 @@ def _with_header(lines: Sequence[str], start: int, fields: list[str], broken_at:
     return GpuTable(tuple(gpus.values()), tuple(numbers), (*not_asked, *cut))
 
 
-def _join(lines: Sequence[str], at: int, width: int, broken_at: int) -> tuple[list[str], int]:
+def _join_row(lines: Sequence[str], at: int, width: int, broken_at: int) -> tuple[list[str], int]:
     """The cells of the row that opens on line `at`, and how many lines it takes."""
     joined = lines[at]
     first = cells_of(joined)
@@ -172,7 +172,7 @@ def _join(lines: Sequence[str], at: int, width: int, broken_at: int) -> tuple[li
     return first, 1
 
 
-def _fits(fields: Sequence[str], row: Sequence[str]) -> bool:
+def _row_fits(fields: Sequence[str], row: Sequence[str]) -> bool:
     """Whether the cells can be these fields: a cut row needs one telling cell, a whole row no wrong one."""
     if not row[0] or len(row) > len(fields) or (len(row) == 1 < len(fields)):
         return False
@@ -210,7 +210,7 @@ def _without_header(lines: Sequence[str]) -> GpuTable:
     rows = [(number, row) for number, row in rows if _tells_a_gpu(row)]
     width = len(rows[0][1]) if rows else 0
     rows = [(number, row) for number, row in rows if len(row) == width]
-    fields = _our_columns([row for _, row in rows]) or _guess([row for _, row in rows])
+    fields = _our_columns([row for _, row in rows]) or _guess_fields([row for _, row in rows])
     gpus: dict[int, Gpu] = {}
     for _, row in rows:
         gpu = _gpu(fields, row, len(gpus))
@@ -228,12 +228,12 @@ def _tells_a_gpu(row: Sequence[str]) -> bool:
 
 def _our_columns(rows: Sequence[Sequence[str]]) -> list[str]:
     for columns in (COLUMNS, OLD_COLUMNS):
-        if rows and all(len(row) == len(columns) and _fits(columns, row) for row in rows):
+        if rows and all(len(row) == len(columns) and _row_fits(columns, row) for row in rows):
             return list(columns)
     return []
 
 
-def _guess(rows: Sequence[Sequence[str]]) -> list[str]:
+def _guess_fields(rows: Sequence[Sequence[str]]) -> list[str]:
     """A field for every column whose values all have its shape; "" for the others."""
     fields = [""] * (len(rows[0]) if rows else 0)
     for at in range(len(fields)):

@@ -69,7 +69,7 @@ def parse(text: str) -> SmiQuery | None:
         if not _is_key(key):
             continue
         if is_pair:
-            _store(key, value, number_, section, head, blocks)
+            _store_value(key, value, number_, section, head, blocks)
         else:
             section = key
     handles = smi_lost.find(text)
@@ -88,7 +88,7 @@ def _is_key(text: str) -> bool:
     return bool(_KEY.fullmatch(text))
 
 
-def _store(
+def _store_value(
     key: str, value: str, line: int, section: str, head: dict[str, tuple[str, int]], blocks: list[Block]
 ) -> None:
     """Keys that occur once in a block are stored without their section."""

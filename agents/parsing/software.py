@@ -48,14 +48,14 @@ def parse(text: str) -> Found:
     versions: dict[str, str] = {}
     lines: list[int] = []
     for number, raw in nonblank_lines(text):
-        name, version = _said(raw[:_LINE_CAP].strip().lstrip("> "))
+        name, version = _package_version(raw[:_LINE_CAP].strip().lstrip("> "))
         if name and version and name not in versions:
             versions[name] = version
             lines.append(number)
     return versions, tuple(lines)
 
 
-def _said(line: str) -> tuple[str, str]:
+def _package_version(line: str) -> tuple[str, str]:
     pinned = _PINNED.match(line) or _LISTED.match(line)
     if pinned and _PACKAGES.fullmatch(pinned["name"].lower()):
         return pinned["name"].lower().replace("_", "-"), pinned["version"]

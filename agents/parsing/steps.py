@@ -48,19 +48,19 @@ class Steps:
 def read(kernels: Sequence[Kernel], marks: Sequence[Mark] = ()) -> Steps:
     """The mean step of one GPU. Both sequences may come in any order."""
     ordered = sorted(kernels, key=lambda kernel: kernel.start_us)
-    windows = _marked(sorted(marks, key=lambda mark: mark.start_us))
+    windows = _marked_windows(sorted(marks, key=lambda mark: mark.start_us))
     count = sum(steps for _, _, steps in windows)
     if count >= _FEWEST_STEPS:
-        return Steps(_mean(ordered, windows), f"{count} steps by marks on the GPU's time line")
-    repeated = _repeated(ordered)
+        return Steps(_mean_profile(ordered, windows), f"{count} steps by marks on the GPU's time line")
+    repeated = _repeated_window(ordered)
     if isinstance(repeated, tuple):
         first, last, steps = repeated
         how = f"{steps} repeats of the same sequence of kernels"
-        return Steps(_mean(ordered, [(first, last, steps)]), how)
+        return Steps(_mean_profile(ordered, [(first, last, steps)]), how)
     return Steps(None, why=repeated)
 
 
-def _marked(marks: Sequence[Mark]) -> list[Window]:
+def _marked_windows(marks: Sequence[Mark]) -> list[Window]:
     """From mark to mark; steps with prefill in them are no decode steps. The last has no end."""
     windows: list[Window] = []
     for this, following in pairwise(marks):
@@ -79,7 +79,7 @@ def is_mark(name: str) -> bool:
     return bool(_MARK.match(name[:200]))
 
 
-def _repeated(ordered: Sequence[Kernel]) -> Window | str:
+def _repeated_window(ordered: Sequence[Kernel]) -> Window | str:
     """The whole repeats, from the first kernel on, or why there are none."""
     names = [kernel.name for kernel in ordered]
     length = kinds.period(names)
@@ -95,7 +95,7 @@ def _repeated(ordered: Sequence[Kernel]) -> Window | str:
     return ordered[0].start_us, ordered[steps * length].start_us, steps
 
 
-def _mean(ordered: Sequence[Kernel], windows: Sequence[Window]) -> Profile:
+def _mean_profile(ordered: Sequence[Kernel], windows: Sequence[Window]) -> Profile:
     starts = [kernel.start_us for kernel in ordered]
     longest = max((kernel.duration_us for kernel in ordered), default=0.0)
     total = [0.0] * 5

@@ -80,7 +80,7 @@ def _device(line: str, number: int) -> Device | None:
         _hex(words.get("revision")) or None,
         words.get("driver") or None,
         int(numa) if re.fullmatch(r"-?[0-9]{1,4}", numa) else None,
-        words.get("path") or _arrow(line),
+        words.get("path") or _link_target(line),
     )
 
 
@@ -88,6 +88,6 @@ def _hex(word: str | None) -> str:
     return word[2:].lower() if word and re.fullmatch(r"0x[0-9a-fA-F]{2,6}", word) else ""
 
 
-def _arrow(line: str) -> str:
+def _link_target(line: str) -> str:
     """The target in `/sys/bus/pci/devices/… -> /sys/devices/…`, as `ls -l` and loops print it."""
     return next((word for word in line.split() if word.startswith("/sys/devices/pci")), "")

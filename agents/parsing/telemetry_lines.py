@@ -39,14 +39,14 @@ def parse(payload: PayloadLines) -> tuple[tuple[GpuTelemetry, ...], tuple[int, .
             columns = [str(name) for name in line["telemetry"]]
             every_s = number_of(line.get("every_s"))
             continue
-        rows = [row for cells in _list(line.get("gpus")) if (row := _row(columns, cells))]
+        rows = [row for cells in _as_list(line.get("gpus")) if (row := _parse_row(columns, cells))]
         for row in rows[:_MOST_GPUS]:
             looks[int(row["gpu"])].append(row)
         lines += [number] if rows else []
     return tuple(_summary(gpu, looks[gpu], every_s) for gpu in sorted(looks)), tuple(lines)
 
 
-def _row(columns: list[str], cells: Any) -> Look | None:
+def _parse_row(columns: list[str], cells: Any) -> Look | None:
     """The figures that are there; None without the GPU's number."""
     if not isinstance(cells, list) or len(cells) != len(columns):
         return None
@@ -55,14 +55,14 @@ def _row(columns: list[str], cells: Any) -> Look | None:
     return row if row.get("gpu", -1).is_integer() else None
 
 
-def _list(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
 def _summary(gpu: int, every: list[Look], every_s: float | None) -> GpuTelemetry:
     busy = [row for row in every if row.get("busy_percent", 0) > 0]
     rows = busy if len(busy) >= _BUSY_LOOKS else every
-    middle, most = _middles(rows), _most(every)
+    middle, most = _medians(rows), _highest(every)
     reasons = [_reasons(row) for row in rows if "throttle_bits" in row]
     throttled = 100 * sum(map(bool, reasons)) / len(reasons) if reasons else None
     return GpuTelemetry(
@@ -73,11 +73,11 @@ def _summary(gpu: int, every: list[Look], every_s: float | None) -> GpuTelemetry
         busy_percent=middle.get("busy_percent"),
         memory_busy_percent=middle.get("memory_busy_percent"),
         memory_used_mib=middle.get("memory_used_mib"),
-        sm_clock_mhz=_whole(middle.get("sm_clock_mhz")),
-        temperature_celsius=_whole(most.get("temperature_celsius")),
-        memory_clock_mhz=_whole(middle.get("memory_clock_mhz")),
-        pcie_gen=_whole(most.get("pcie_gen")),
-        pcie_width=_whole(most.get("pcie_width")),
+        sm_clock_mhz=_whole_number(middle.get("sm_clock_mhz")),
+        temperature_celsius=_whole_number(most.get("temperature_celsius")),
+        memory_clock_mhz=_whole_number(middle.get("memory_clock_mhz")),
+        pcie_gen=_whole_number(most.get("pcie_gen")),
+        pcie_width=_whole_number(most.get("pcie_width")),
         throttle_reasons=tuple(word for word in THROTTLING.values() if any(word in r for r in reasons)),
         throttled_percent=throttled,
         every_s=every_s,
@@ -89,15 +89,15 @@ def _reasons(row: Look) -> tuple[str, ...]:
     return tuple(word for bit, word in THROTTLING.items() if bits & bit)
 
 
-def _middles(rows: list[Look]) -> Look:
+def _medians(rows: list[Look]) -> Look:
     names = {name for row in rows for name in row}
     return {n: round(median(row[n] for row in rows if n in row), 6) for n in names}
 
 
-def _most(rows: list[Look]) -> Look:
+def _highest(rows: list[Look]) -> Look:
     names = {name for row in rows for name in row}
     return {n: max(row[n] for row in rows if n in row) for n in names}
 
 
-def _whole(value: float | None) -> int | None:
+def _whole_number(value: float | None) -> int | None:
     return None if value is None else int(value)

@@ -82,9 +82,9 @@ def parse(text: str) -> Topology | None:
             draft.nics.append((legend[1], legend[2]))
             continue
         words = [word for word in _SEPARATOR.split(line) if word.strip("-:")]
-        if _repeats(draft, words) or _is_of_p2p(words):
+        if _starts_again(draft, words) or _is_of_p2p(words):
             break
-        _take(draft, words, number)
+        _take_line(draft, words, number)
     return _topology(draft)
 
 
@@ -95,7 +95,7 @@ def worst(links: list[str]) -> str | None:
     return next(iter(ranked + nvlinks), None)
 
 
-def _repeats(draft: _Draft, words: list[str]) -> bool:
+def _starts_again(draft: _Draft, words: list[str]) -> bool:
     """Whether a second matrix begins here."""
     return len(words) > 1 and words[0] in draft.rows and bool(_LINK.fullmatch(words[1]))
 
@@ -106,9 +106,9 @@ def _is_of_p2p(words: list[str]) -> bool:
     return bool(words) and bool(_GPU.fullmatch(words[0])) and after in _PEER_CODES
 
 
-def _take(draft: _Draft, words: list[str], number: int) -> None:
+def _take_line(draft: _Draft, words: list[str], number: int) -> None:
     if len(words) > 1 and _DEVICE.fullmatch(words[0]) and _LINK.fullmatch(words[1]):
-        draft.rows[words[0]] = draft.open_row = _split(words[1:], number, draft.cells_after)
+        draft.rows[words[0]] = draft.open_row = _split_row(words[1:], number, draft.cells_after)
         draft.head_open = False
     elif draft.open_row is not None and words and not draft.open_row.closed:
         _continue_row(draft, draft.open_row, words)
@@ -118,7 +118,7 @@ def _take(draft: _Draft, words: list[str], number: int) -> None:
         draft.open_row = None
 
 
-def _split(words: list[str], number: int, cells_after: int) -> _Row:
+def _split_row(words: list[str], number: int, cells_after: int) -> _Row:
     """Links, then affinity cells; any other word closes the row. A cut mark is no link."""
     row = _Row([], [], number)
     for word in words:
@@ -138,7 +138,7 @@ def _continue_row(draft: _Draft, row: _Row, words: list[str]) -> None:
     if row.affinity and (words[0][0] in "-," or row.affinity[-1][-1] in "-,"):
         cells[-1] += words[0]  # the break fell into a list of CPUs
         words = words[1:]
-    rest = _split([*cells, *words], row.line, draft.cells_after)
+    rest = _split_row([*cells, *words], row.line, draft.cells_after)
     short = len(row.links) < len(draft.header) or len(row.affinity) < draft.affinity_columns
     if rest.closed or not short:
         if short:
@@ -177,7 +177,7 @@ def _goes_on(draft: _Draft, words: list[str]) -> bool:
 
 
 def _topology(draft: _Draft) -> Topology | None:
-    devices = draft.header if _is_sound(draft) else _unnamed(draft)
+    devices = draft.header if _is_sound(draft) else _names_of_rows(draft)
     rows = {name: row for name, row in draft.rows.items() if name in devices}
     rows = {n: row for n, row in rows.items() if _on_diagonal(devices.index(n), row)}
     if not rows:
@@ -210,7 +210,7 @@ def _is_sound(draft: _Draft) -> bool:
     return len(names) == len(draft.header) >= widest and names.issuperset(draft.rows)
 
 
-def _unnamed(draft: _Draft) -> list[str]:
+def _names_of_rows(draft: _Draft) -> list[str]:
     """Without a header: the rows' own names, as far as "X" shows which column is whose."""
     names: list[str] = []
     for name, row in draft.rows.items():

@@ -47,7 +47,7 @@ def parse(text: str) -> tuple[P2pMatrix, tuple[int, ...], tuple[str, ...]] | Non
     draft = _Draft()
     for number, raw in enumerate(text.splitlines(), 1):
         words = [word for word in _SEPARATOR.split(unquoted(raw)) if word.strip("-:")]
-        if not _take(draft, words, number) and draft.rows and draft.header[:1] == words[:1]:
+        if not _take_line(draft, words, number) and draft.rows and draft.header[:1] == words[:1]:
             break
     gpus = _names(draft)
     rows = {gpu: draft.rows[gpu] for gpu in gpus if gpu in draft.rows}
@@ -58,7 +58,7 @@ def parse(text: str) -> tuple[P2pMatrix, tuple[int, ...], tuple[str, ...]] | Non
     return P2pMatrix(tuple(gpus), codes), tuple(draft.lines), _missing(gpus, rows)
 
 
-def _take(draft: _Draft, words: list[str], number: int) -> bool:
+def _take_line(draft: _Draft, words: list[str], number: int) -> bool:
     """Adds one line to what was found; False when it is no part of this matrix."""
     if len(words) > 1 and _GPU.fullmatch(words[0]) and _code_count(words[1:]):
         return _take_row(draft, words, number)

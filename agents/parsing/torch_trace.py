@@ -50,16 +50,16 @@ def looks_like_trace(raw: bytes) -> bool:
 def parse(text: str) -> Trace | None:
     """None when the text holds no trace; a trace without GPU work has no devices."""
     if len(text) >= _LARGE_BYTES:
-        return _large(text)
+        return _read_large_file(text)
     for line, value in json_text.values(text):
         events = value if isinstance(value, list) else at(value, "traceEvents")
         if isinstance(events, list) and any(_is_event(event) for event in events[:200]):
             rank = number(at(value, "distributedInfo", "rank"))
-            return _read(events, line, None if rank is None else int(rank))
+            return _read_events(events, line, None if rank is None else int(rank))
     return None
 
 
-def _large(text: str) -> Trace | None:
+def _read_large_file(text: str) -> Trace | None:
     """Event by event, so that those of the CPU, which are most of such a file, are not held."""
     head = _EVENTS.search(text[:_HEAD_BYTES])
     if head is None:
@@ -67,7 +67,7 @@ def _large(text: str) -> Trace | None:
     rank = _RANK.search(text[:_HEAD_BYTES])
     line = text.count("\n", 0, head.start()) + 1
     try:
-        return _read(_events(text, head.end()), line, int(rank[1]) if rank else None)
+        return _read_events(_events(text, head.end()), line, int(rank[1]) if rank else None)
     except (ValueError, IndexError):  # it is cut
         return None
 
@@ -88,7 +88,7 @@ def _is_event(event: Any) -> bool:
     return isinstance(event, dict) and "ph" in event and "name" in event
 
 
-def _read(events: Iterable[Any], line: int, rank: int | None) -> Trace:
+def _read_events(events: Iterable[Any], line: int, rank: int | None) -> Trace:
     work: dict[str, list[Kernel]] = defaultdict(list)
     marks: dict[tuple[str, str], list[Mark]] = defaultdict(list)
     for event in events:

@@ -43,10 +43,10 @@ def _config(pairs: dict[str, str]) -> VmxConfig:
         pairs.get("displayname"),
         _uuid(pairs.get("uuid.bios", "")),
         pairs.get("firmware"),
-        _whole(pairs.get("memsize")),
+        _whole_number(pairs.get("memsize")),
         tuple(pci_address for _, value in ids if (pci_address := address(value))),
         _switch(pairs.get("pcipassthru.use64bitmmio")),
-        _whole(pairs.get("pcipassthru.64bitmmiosizegb")),
+        _whole_number(pairs.get("pcipassthru.64bitmmiosizegb")),
         _switch(pairs.get("pcipassthru.allowp2p")),
         _switch(pairs.get("pcipassthru.relaxacsforp2p")),
         None if shown is None else not shown,
@@ -76,5 +76,5 @@ def _switch(text: str | None) -> bool | None:
     )
 
 
-def _whole(text: str | None) -> int | None:
+def _whole_number(text: str | None) -> int | None:
     return int(text) if text and re.fullmatch(r"[0-9]{1,9}", text.strip()) else None

@@ -24,7 +24,7 @@ def read_board(devices: Sequence[Device]) -> Reading[MachineType]:
     only beside a device that only hypervisors make; an expander counts where no base bridge shows.
     """
     virtual = any(device.is_virtual for device in devices)
-    i440fx, q35, pxb = (_find(devices, marks) for marks in (_I440FX, _Q35, _PXB))
+    i440fx, q35, pxb = (_find_device(devices, marks) for marks in (_I440FX, _Q35, _PXB))
     if i440fx:
         return MACHINE_TYPE.known(MachineType.I440FX, lines=(i440fx.line,))
     if q35 and virtual:
@@ -39,5 +39,5 @@ def read_board(devices: Sequence[Device]) -> Reading[MachineType]:
     return MACHINE_TYPE.absent("no device that only a hypervisor makes")
 
 
-def _find(devices: Sequence[Device], marks: tuple[str, ...]) -> Device | None:
+def _find_device(devices: Sequence[Device], marks: tuple[str, ...]) -> Device | None:
     return next((d for d in devices if d.vendor_device in marks or any(m in d.name for m in marks)), None)

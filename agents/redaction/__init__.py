@@ -77,7 +77,7 @@ def redact(text: str, keep: Mapping[str, str] | None = None) -> Redacted:
     own_hits = [_Hit(*span, r.kind) for r in all_redactors() for span in r.find(text)]
     known = {text[hit.start : hit.end].lower(): hit.kind for hit in own_hits}
     known |= _learnt_before(text, tokens)
-    hits = _apart([*own_hits, *_named(text, known)])
+    hits = _merge_overlaps([*own_hits, *_named_hits(text, known)])
     pieces: list[str] = []
     end = 0
     numbers: dict[str, int] = {}
@@ -137,7 +137,7 @@ def _by_shape() -> Mapping[str, Redactor]:
     return {redactor.token(1).rstrip(_NUMBER): redactor for redactor in all_redactors()}
 
 
-def _named(text: str, known: Mapping[str, str]) -> Iterator[_Hit]:
+def _named_hits(text: str, known: Mapping[str, str]) -> Iterator[_Hit]:
     """Where the names known by now stand as words of their own."""
     index: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for secret, kind in known.items():
@@ -168,7 +168,7 @@ def _is_distinctive(secret: str) -> bool:
     return len(secret) >= 4 and secret.strip("0123456789-_.") not in _TOOL_WORDS
 
 
-def _apart(hits: Iterable[_Hit]) -> list[_Hit]:
+def _merge_overlaps(hits: Iterable[_Hit]) -> list[_Hit]:
     """In order and apart: those that overlap become one, of the widest one's kind."""
     result: list[_Hit] = []
     widest = 0

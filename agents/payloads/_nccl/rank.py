@@ -120,7 +120,7 @@ class Rank:
         if fault and self.rank == 1 and self.attempt.fault == "wrong":
             buffer[:1] += 1
         wrong_elements = sum(self.links.all(self.values.wrong(buffer, times)))
-        self.show(wrong=self.board.said["wrong"] + wrong_elements)
+        self.show(wrong=self.board.state["wrong"] + wrong_elements)
         return wrong_elements
 
     def settle(self):
@@ -135,7 +135,7 @@ class Rank:
             what = {**self.attempt.label, "size_bytes": size, "ranks": self.chosen.ranks}
             what.update(dtype=self.chosen.dtype, in_place=True, wrong=wrong)
             report(what, timing, method, slowest)
-            self.show(rows=self.board.said.get("rows", 0) + 1)
+            self.show(rows=self.board.state.get("rows", 0) + 1)
 
 
 def slowed(reduce, scratch):

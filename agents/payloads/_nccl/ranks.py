@@ -19,17 +19,17 @@ class Board:
 
     def __init__(self):
         self.memory = mmap.mmap(-1, 1024)
-        self.said = {"doing": "starting", "wrong": 0}
+        self.state = {"doing": "starting", "wrong": 0}
         self.show()
 
     def show(self, **more):
-        self.said = {**self.said, **more, "at": time.monotonic()}
-        self.memory[:] = json.dumps(self.said).encode().ljust(len(self.memory))
+        self.state = {**self.state, **more, "at": time.monotonic()}
+        self.memory[:] = json.dumps(self.state).encode().ljust(len(self.memory))
 
     def read(self):
         with contextlib.suppress(ValueError):  # just being written
-            self.said = json.loads(self.memory[:].decode())
-        return self.said
+            self.state = json.loads(self.memory[:].decode())
+        return self.state
 
 
 class Links:

@@ -19,15 +19,15 @@ PATHS = ("/v1/completions", "/v1/chat/completions")
 
 class Failed(Exception):  # noqa: N818
     """A request that brought no whole answer. The text is a kind of failure, short enough to count;
-    said: the engine's own words about it, where it has any."""
+    detail: the engine's own words about it, where it has any."""
 
-    def __init__(self, kind, said=""):
+    def __init__(self, kind, detail=""):
         super().__init__(kind)
-        self.said = said
+        self.detail = detail
 
     @property
     def whole(self):
-        return ": ".join(filter(None, (str(self), self.said)))
+        return ": ".join(filter(None, (str(self), self.detail)))
 
 
 class Endpoint:
@@ -50,7 +50,7 @@ class Endpoint:
     def url(self):
         return f"{self.parts.scheme}://{self.parts.netloc}{self.prefix}"
 
-    def _open(self, method, path, body, stall):
+    def _connect(self, method, path, body, stall):
         if self.parts.scheme == "https":
             trust = ssl.create_default_context()
             connection = http.client.HTTPSConnection(self.parts.hostname, self.parts.port, timeout=stall, context=trust)
@@ -62,7 +62,7 @@ class Endpoint:
 
     def ask(self, method, path, body=None, stall=None):
         """(status, answer). Raises OSError or HTTPException when nothing answers."""
-        connection = self._open(method, path, body, stall or self.stall)
+        connection = self._connect(method, path, body, stall or self.stall)
         try:
             response = connection.getresponse()
             return response.status, response.read(64 * MOST_LINE)
@@ -72,18 +72,18 @@ class Endpoint:
     def stream(self, path, body):
         """(arrival, event) of each event, arrival by time.perf_counter. Raises Failed."""
         try:
-            connection = self._open("POST", path, body, self.stall)
+            connection = self._connect("POST", path, body, self.stall)
         except (OSError, http.client.HTTPException) as error:
-            raise Failed(_kind(error)) from None
+            raise Failed(_failure_kind(error)) from None
         try:
             response = connection.getresponse()
             if response.status != 200:
                 raise refused(response.status, response.read(PIECE))
             if response.headers.get_content_type() == "application/json":
                 raise Failed("an answer that is no stream")
-            yield from _said(events(response))
+            yield from _json_events(events(response))
         except (OSError, http.client.HTTPException) as error:
-            raise Failed(_kind(error)) from None
+            raise Failed(_failure_kind(error)) from None
         finally:
             connection.close()
 
@@ -123,7 +123,7 @@ def _lines(response):
             yield now, line.rstrip(b"\r")
 
 
-def _said(events):
+def _json_events(events):
     """The JSON of each event until [DONE], which some engines do not send: a stream that ends without it
     and without a reason to finish was dropped."""
     finished = False
@@ -170,7 +170,7 @@ def words_of(raw):
     return answer[:200] if isinstance(answer, str) else ""
 
 
-def _kind(error):
+def _failure_kind(error):
     if isinstance(error, TimeoutError) or "timed out" in str(error):
         return "no data for too long"
     if isinstance(error, ConnectionRefusedError):
@@ -199,7 +199,7 @@ def find(url, key, stall, model=""):
         try:
             status, body = endpoint.ask("GET", "/v1/models", stall=10)
         except (OSError, http.client.HTTPException) as error:
-            problems.append(f"{address}: {_kind(error)}")
+            problems.append(f"{address}: {_failure_kind(error)}")
             continue
         listed = _models(body) if status == 200 else {}
         chosen = model or next(iter(listed), "")

@@ -51,7 +51,7 @@ def options(argv):
 def measured(chosen, argv):
     """Returns the exit code."""
     try:
-        (_read if chosen.read else _record)(chosen, argv)
+        (_tell_file if chosen.read else _record_engine)(chosen, argv)
     except Refusal as refusal:
         say(**refusal.line)
         return REFUSED
@@ -60,7 +60,7 @@ def measured(chosen, argv):
     return GO_ON
 
 
-def _read(chosen, argv):
+def _tell_file(chosen, argv):
     path = Path(chosen.read)
     if not path.is_file():
         raise Refusal(f"{path} is no file here", "name a .json or .json.gz that the profiler wrote")
@@ -68,7 +68,7 @@ def _read(chosen, argv):
     _tell_first([path])
 
 
-def _record(chosen, argv):
+def _record_engine(chosen, argv):
     endpoint, model, engine = find(chosen.url, read_key(chosen.key_file), 120, chosen.model)
     busy = running(endpoint)
     if busy and not chosen.force:

@@ -32,12 +32,12 @@ def configured():
     """Folders that running engines were told to write traces to, as this machine reaches them."""
     for root, cwd, environment, argv in engines():
         home = next((line[5:].decode() for line in environment if line.startswith(b"HOME=")), "/")
-        for folder in _told(environment, argv):
+        for folder in _configured_folders(environment, argv):
             whole = home + folder[1:] if folder.split("/")[0] == "~" else folder
             yield root / str(Path(cwd) / whole).lstrip("/")
 
 
-def _told(environment, argv):
+def _configured_folders(environment, argv):
     words = [word.decode("utf-8", "replace") for word in argv]
     for line in environment:
         name, _, value = line.decode("utf-8", "replace").partition("=")

@@ -68,10 +68,10 @@ class Recording:
         """False when there are enough."""
         category = event.get("cat") if isinstance(event, dict) else None
         if category in WORK or category == "gpu_user_annotation":
-            self._keep(event, category)
+            self._keep_event(event, category)
         return self.kernels < MOST_KERNELS
 
-    def _keep(self, event, category):
+    def _keep_event(self, event, category):
         start, took = event.get("ts"), event.get("dur")
         name = str(event.get("name", ""))
         if event.get("ph") != "X" or not _figure(start) or not _figure(took):

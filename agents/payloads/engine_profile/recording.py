@@ -34,11 +34,11 @@ class Streams:
     def __init__(self, call, count, seed):
         self.call, self.over = call, threading.Event()
         self.arrivals, self.failures = [[] for _ in range(count)], []
-        self.threads = [threading.Thread(target=self._one, args=(i, seed), daemon=True) for i in range(count)]
+        self.threads = [threading.Thread(target=self._run_stream, args=(i, seed), daemon=True) for i in range(count)]
         for thread in self.threads:
             thread.start()
 
-    def _one(self, index, seed):
+    def _run_stream(self, index, seed):
         try:
             for arrival in self.call.arrivals(prompt_of(100, seed, index), TOKENS):
                 self.arrivals[index].append(arrival)
@@ -74,7 +74,7 @@ def record(endpoint, call, chosen, folder, until):
         streams.wait_for(PLAIN, until)
         before = time.perf_counter()
         ON[0] = 1
-        _start(endpoint, folder)
+        _start_profiler(endpoint, folder)
         started = time.perf_counter()
         streams.wait_for(chosen.steps, until)
         ended = time.perf_counter()
@@ -104,7 +104,7 @@ def _say_how_slow(plain_ms, recorded_ms):
         )
 
 
-def _start(endpoint, folder):
+def _start_profiler(endpoint, folder):
     """SGLang takes where to write and what to record; vLLM passes over what it does not know in a body."""
     body = {"output_dir": folder, "activities": ["GPU"], "with_stack": False}
     status, answer = _post(endpoint, "/start_profile", body, 60)

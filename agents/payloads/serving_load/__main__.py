@@ -68,8 +68,8 @@ def measured(chosen, argv):
             fix = "wait until the engine is idle, or give --force and accept figures beside other work"
             raise Refusal(f"the engine is working on {busy:.0f} requests", fix)
         call, first = caller_for(endpoint, model)
-        _header(chosen, argv, endpoint, model, engine, call)
-        _climb(chosen, call, _words(first, chosen.input_tokens))
+        _say_header(chosen, argv, endpoint, model, engine, call)
+        _climb_ladder(chosen, call, _prompt_words(first, chosen.input_tokens))
     except Refusal as refusal:
         say(**refusal.line)
         return REFUSED
@@ -78,7 +78,7 @@ def measured(chosen, argv):
     return GO_ON
 
 
-def _header(chosen, argv, endpoint, model, engine, call):
+def _say_header(chosen, argv, endpoint, model, engine, call):
     environment = {
         "endpoint": endpoint.url + call.path,
         "model": model,
@@ -95,7 +95,7 @@ def _header(chosen, argv, endpoint, model, engine, call):
         say(note="this endpoint takes no ignore_eos: answers may end before their length")
 
 
-def _words(first, tokens):
+def _prompt_words(first, tokens):
     """How many words make a prompt of so many tokens, by what the first one counted as."""
     if not first.prompt_tokens:
         say(note="the server sends no usage: no figure in tokens can be given", lost=True)
@@ -103,7 +103,7 @@ def _words(first, tokens):
     return round(tokens * 200 / first.prompt_tokens)
 
 
-def _climb(chosen, call, words):
+def _climb_ladder(chosen, call, words):
     sys.setswitchinterval(0.0005)  # a thread that holds the interpreter delays the others' arrivals
     power = Power()
     for concurrency in chosen.rungs:

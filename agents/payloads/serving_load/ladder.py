@@ -25,14 +25,14 @@ class Rung:
 
     def warm_up(self):
         """Every stream once, few tokens: what an engine compiles or captures at its first batch."""
-        self._together(lambda: self._try(self._next(), WARM_TOKENS, keep=False))
+        self._run_threads(lambda: self._try_request(self._next_number(), WARM_TOKENS, keep=False))
 
     def measure(self):
         """(first, last) moment of the rung, by time.perf_counter."""
         self.left = self.chosen.requests or max(4, 2 * self.concurrency)
         first = time.perf_counter()
         self.until = first + self.chosen.rung_seconds
-        self._together(self._stream)
+        self._run_threads(self._run_stream)
         return first, time.perf_counter()
 
     def say_short(self):
@@ -43,18 +43,18 @@ class Rung:
             mean = statistics.fmean(lengths)
             say(note=f"at {self.concurrency} at once answers had {mean:.0f} of {wanted} tokens")
 
-    def _together(self, task):
+    def _run_threads(self, task):
         threads = [threading.Thread(target=task, daemon=True) for _ in range(self.concurrency)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
 
-    def _stream(self):
+    def _run_stream(self):
         failed, mine = 0, 0
         while failed < MOST_FAILURES and self._may_send(mine):
             mine += 1
-            failed = 0 if self._try(self._next(), self.chosen.output_tokens, keep=True) else failed + 1
+            failed = 0 if self._try_request(self._next_number(), self.chosen.output_tokens, keep=True) else failed + 1
             if failed:
                 time.sleep(0.2)
 
@@ -64,12 +64,12 @@ class Rung:
             self.left -= 1
             return mine == 0 or (self.left >= 0 and time.perf_counter() < self.until)
 
-    def _next(self):
+    def _next_number(self):
         with self.lock:
             self.sent += 1
             return self.concurrency * 100_000 + self.sent
 
-    def _try(self, number, tokens, keep):
+    def _try_request(self, number, tokens, keep):
         try:
             answer = self.call(prompt_of(self.words, self.chosen.seed, number), tokens)
         except Failed as failed:
@@ -77,7 +77,7 @@ class Rung:
                 kind = str(failed) if keep else f"{failed} (warm-up)"
                 seen = self.failures.get(kind, 0)
                 self.failures[kind] = seen + 1
-            if failed.said and not seen:
+            if failed.detail and not seen:
                 say(note=f"at {self.concurrency} at once, {failed.whole}")
             return False
         if keep:

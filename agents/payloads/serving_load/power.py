@@ -22,9 +22,9 @@ class Power:
             say(note=f"no telemetry: {str(error)[:200]}")
             return
         say(telemetry=list(COLUMNS), every_s=EVERY_SECONDS)
-        threading.Thread(target=self._look, args=(nvml,), daemon=True).start()
+        threading.Thread(target=self._watch_power, args=(nvml,), daemon=True).start()
 
-    def _look(self, nvml):
+    def _watch_power(self, nvml):
         """Ends with its process. The library waits outside the interpreter, so no stream waits for it."""
         while True:
             at_s, seen, gpus = elapsed_s(), time.perf_counter(), nvml.sample()

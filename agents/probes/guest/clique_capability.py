@@ -37,7 +37,7 @@ def _cliques(output: Output, devices: tuple[lspci.Device, ...]) -> Reading[tuple
     lines: list[int] = []
     missing: list[str] = []
     for address, line, text in blocks:
-        looked, capability, why = _look(text)
+        looked, capability, why = _find_capability(text)
         if not looked:
             missing.append(f"{address}: {why}")
             continue
@@ -54,7 +54,7 @@ def _cliques(output: Output, devices: tuple[lspci.Device, ...]) -> Reading[tuple
     return CLIQUE_CAPABILITY.known(tuple(cliques), lines=tuple(lines), missing=tuple(missing))
 
 
-def _look(text: Numbered) -> tuple[bool, CliqueCapability | None, str]:
+def _find_capability(text: Numbered) -> tuple[bool, CliqueCapability | None, str]:
     """Whether the capability list could be read at all, what was found, and why not."""
     space = lspci_caps.config_space(text)
     if space and space[:2] != _NVIDIA:

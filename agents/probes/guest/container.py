@@ -41,7 +41,7 @@ _INIT = frozenset(("systemd", "init", "openrc-init", "runit"))
 
 
 def parse(output: Output) -> Readings:
-    answers, lines = _said(output.stdout)
+    answers, lines = _read_answers(output.stdout)
     if not answers:
         if output.tool_missing:
             return (CONTAINER.unsupported("no tool answered"),)
@@ -61,7 +61,7 @@ def parse(output: Output) -> Readings:
     return (CONTAINER.not_run("no mark of a container; root could read PID 1's environment"),)
 
 
-def _said(text: str) -> tuple[dict[str, str], dict[str, int]]:
+def _read_answers(text: str) -> tuple[dict[str, str], dict[str, int]]:
     """Label -> value and label -> line. A lone word is what `systemd-detect-virt -c` prints."""
     answers: dict[str, str] = {}
     lines: dict[str, int] = {}

@@ -20,7 +20,7 @@ def parse(output: Output) -> Readings:
     model, model_line = read.model or info.model, read.lines.get("model") or info.model_line
     bits, bits_line = read.phys_bits or info.phys_bits, read.lines.get("phys_bits", info.bits_line)
     if not (model or bits or read.lines or info.flags_line):
-        return _nothing(output)
+        return _no_readings(output)
     return (
         CPU_MODEL.known(model, lines=(model_line,)) if model else CPU_MODEL.unreadable("no model name in the output"),
         PHYS_BITS.known(bits, lines=(bits_line,)) if bits else _no_bits(output.alternative),
@@ -65,7 +65,7 @@ def _nodes(read: lscpu.Lscpu, alternative: int) -> Reading[tuple[NumaNode, ...]]
     return NUMA_NODES.not_run("guest.numa reads the nodes")
 
 
-def _nothing(output: Output) -> Readings:
+def _no_readings(output: Output) -> Readings:
     if output.tool_missing:
         return tuple(f.unsupported("neither lscpu nor /proc/cpuinfo") for f in _FACTS)
     return tuple(f.unreadable("nothing here describes a processor") for f in _FACTS)

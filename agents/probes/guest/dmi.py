@@ -23,7 +23,7 @@ def parse(output: Output) -> Readings:
         missing = ("the names after the cut",) if output.truncated else ()
         if output.alternative < 0 and names.combined in names.fields.values():
             missing = (*missing, "vendor or product: the text shows one of them")
-        described = _described(names, missing)
+        described = _names_reading(names, missing)
         return (described, _board(names), _kind(names, output.alternative), _uuid(names))
     if "no DMI tables" in output.stdout[:200]:
         why = "the kernel found no DMI tables, as in guests without firmware"
@@ -34,7 +34,7 @@ def parse(output: Output) -> Readings:
     return tuple(f.unreadable(why) for f in _FACTS)
 
 
-def _described(names: dmi.Names, missing: tuple[str, ...]) -> Reading[str]:
+def _names_reading(names: dmi.Names, missing: tuple[str, ...]) -> Reading[str]:
     board = f"{names.fields.get('board_vendor', '')} {names.fields.get('board_name', '')}".strip()
     parts = (names.combined, f"board {board}" if board and board != names.combined else "")
     text = "; ".join(part for part in parts if part) or "; ".join(names.fields.values())

@@ -38,7 +38,7 @@ if [ $n = 0 ]; then echo "{_NONE}"; fi"""
 def parse(output: Output) -> Readings:
     answer = engine_log.parse(output.stdout)
     if answer is None:
-        return (_nothing(output), *(fact.not_run("no engine's start-up log") for fact in _FACTS[1:]))
+        return (_no_reading(output), *(fact.not_run("no engine's start-up log") for fact in _FACTS[1:]))
     start, lines = answer
     engines = engine.parse(output.stdout)
     log = nccl_log.parse(output.stdout)
@@ -60,7 +60,7 @@ def parse(output: Output) -> Readings:
     )
 
 
-def _nothing(output: Output) -> Reading[Any]:
+def _no_reading(output: Output) -> Reading[Any]:
     if output.tool_missing:
         return ENGINE_START.unsupported("no log can be read here")
     if output.refused:

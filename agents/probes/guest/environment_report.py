@@ -16,14 +16,14 @@ from agents.probes.guest import cpu, driver_version, gpu_list, software, topo_ma
 _PARTS = (software, driver_version, gpu_list, cpu, topo_matrix)
 
 
-def _supplies() -> tuple[Fact[Any], ...]:
+def _all_supplied() -> tuple[Fact[Any], ...]:
     facts: dict[str, Fact[Any]] = {}
     for part in _PARTS:
         facts |= {fact.id: fact for fact in part.probe.supplies}
     return tuple(facts.values())
 
 
-_FACTS = _supplies()
+_FACTS = _all_supplied()
 # torch puts a single GPU on the line of its heading.
 _ONE_GPU = "GPU models and configuration: GPU "
 
@@ -36,10 +36,10 @@ def parse(output: Output) -> Readings:
         for reading in part.probe.parse(output):
             if reading.kind is ReadingKind.KNOWN:
                 known.setdefault(reading.fact_id, reading)
-    return tuple(known.get(fact.id) or _nothing(fact, output, bool(known)) for fact in _FACTS)
+    return tuple(known.get(fact.id) or _no_reading(fact, output, bool(known)) for fact in _FACTS)
 
 
-def _nothing(fact: Fact[Any], output: Output, report: bool) -> Reading[Any]:
+def _no_reading(fact: Fact[Any], output: Output, report: bool) -> Reading[Any]:
     if report:
         return fact.not_run("this report, or this part of one, does not say")
     if output.tool_missing or "No module named 'torch" in output.stderr[-2000:] + output.stdout[-2000:]:

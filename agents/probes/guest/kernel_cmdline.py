@@ -19,12 +19,12 @@ _MOST_LINES = 100
 def parse(output: Output) -> Readings:
     for number, raw in lines_with(output.stdout, ("ommand line: ",)):
         logged = _LOGGED.search(raw[:8192].strip())
-        if logged and _options(logged[1]) > 0:
+        if logged and _option_share(logged[1]) > 0:
             return (KERNEL_CMDLINE.known(logged[1], lines=(number,)),)
     # Any line of a log may hold a word like "pid=1"; a command line is made of them, and stands early.
     for number, raw in enumerate(islice(output.lines, _MOST_LINES), 1):
         line = raw[:8192].strip()
-        if _options(line) > 0.5:
+        if _option_share(line) > 0.5:
             return (KERNEL_CMDLINE.known(line, lines=(number,)),)
     if output.tool_missing:
         return (KERNEL_CMDLINE.unsupported("no /proc/cmdline"),)
@@ -35,7 +35,7 @@ def parse(output: Output) -> Readings:
     return (KERNEL_CMDLINE.unreadable("no kernel option in the output"),)
 
 
-def _options(line: str) -> float:
+def _option_share(line: str) -> float:
     """The share of its words that are kernel options."""
     words = [word.rstrip(",") for word in line.split()]
     return sum(bool(_OPTION.match(word)) for word in words) / len(words) if words else 0.0

@@ -25,7 +25,7 @@ tail -c 20000000 -- "$PEERPATH_NCCL_LOG\""""
 def parse(output: Output) -> Readings:
     log = nccl_log.parse(output.stdout)
     if not (log.is_log or log.version or log.env):
-        return tuple(_nothing(fact, output) for fact in _FACTS)
+        return tuple(_no_reading(fact, output) for fact in _FACTS)
     version = (
         NCCL_VERSION.known(log.version, lines=log.at("version"))
         if log.version
@@ -34,7 +34,7 @@ def parse(output: Output) -> Readings:
     return (version, _transports(log, output), _env(log))
 
 
-def _nothing(fact: Fact[Any], output: Output) -> Reading[Any]:
+def _no_reading(fact: Fact[Any], output: Output) -> Reading[Any]:
     if output.refused:
         return fact.not_run("the log may not be read")
     if output.exit_code not in (0, None) and not output.stdout:

@@ -35,7 +35,7 @@ def parse(output: Output) -> Readings:
     if not listed:
         listed = tuple(device.listed for device in sysfs_pci.parse(output.stdout))
     if not listed:
-        return _nothing(output)
+        return _no_readings(output)
     gpus = lspci.gpus(listed)
     board = read_board(listed)
     if gpus:
@@ -62,7 +62,7 @@ def _missing(output: Output, listed: tuple[lspci.Device, ...]) -> tuple[str, ...
     return ()
 
 
-def _nothing(output: Output) -> Readings:
+def _no_readings(output: Output) -> Readings:
     facts = (PCI_GPUS, GPU_COUNT_PCI, MACHINE_TYPE)
     if output.tool_missing:
         return tuple(f.unsupported("lspci is not installed and sysfs shows no PCI") for f in facts)

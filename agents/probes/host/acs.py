@@ -27,7 +27,7 @@ def parse(output: Output) -> Readings:
         lines = tuple(line for _, line in ports)
         missing = ("the end of the list",) if output.truncated else ()
         return (ACS.known(tuple(port for port, _ in ports), lines=lines, missing=missing),)
-    return (_nothing(output, listed),)
+    return (_no_reading(output, listed),)
 
 
 def _of_devices(listed: Iterable[lspci.Device]) -> list[tuple[AcsPort, int]]:
@@ -59,7 +59,7 @@ def _port(address: str, flags: str) -> AcsPort:
     return AcsPort(address, bool(_REDIRECT.search(flags)), flags.strip())
 
 
-def _nothing(output: Output, listed: tuple[lspci.Device, ...]) -> Reading[tuple[AcsPort, ...]]:
+def _no_reading(output: Output, listed: tuple[lspci.Device, ...]) -> Reading[tuple[AcsPort, ...]]:
     if output.tool_missing:
         return ACS.unsupported("lspci is not installed")
     if output.refused:

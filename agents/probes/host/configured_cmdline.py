@@ -21,19 +21,22 @@ _OPTION = re.compile(r"^(?:root|quiet|ro|rw|splash|[\w.-]+=\S*)$")
 
 
 def parse(output: Output) -> Readings:
-    grub, kernel, lines = _read(output.lines)
+    grub, kernel, lines = _read_files(output.lines)
     if grub is not None or kernel is not None:
         cmdline = ConfiguredCmdline(grub, kernel)
-        return (CONFIGURED_CMDLINE.known(cmdline, lines=lines), _running(cmdline, lines, output.alternative < 0))
-    if bare := _bare(output.lines):
+        return (
+            CONFIGURED_CMDLINE.known(cmdline, lines=lines),
+            _running_cmdline(cmdline, lines, output.alternative < 0),
+        )
+    if bare := _bare_options(output.lines):
         number, text = bare
         missing = ("whether it runs or is configured: the line stands alone",)
         only = CONFIGURED_CMDLINE.not_run("the line does not say which file it is from")
         return (only, HOST_CMDLINE.known(text, lines=(number,), missing=missing))
-    return (_nothing(output), HOST_CMDLINE.not_run("host.kernel_cmdline reads the running one"))
+    return (_no_reading(output), HOST_CMDLINE.not_run("host.kernel_cmdline reads the running one"))
 
 
-def _read(rows: list[str]) -> tuple[str | None, str | None, tuple[int, ...]]:
+def _read_files(rows: list[str]) -> tuple[str | None, str | None, tuple[int, ...]]:
     """GRUB's two variables joined as grub-mkconfig joins them; the other file's one line."""
     options: dict[str, str] = {}
     kernel: str | None = None
@@ -55,7 +58,7 @@ def _read(rows: list[str]) -> tuple[str | None, str | None, tuple[int, ...]]:
     return (joined if options else None), kernel, tuple(lines)
 
 
-def _bare(rows: list[str]) -> tuple[int, str] | None:
+def _bare_options(rows: list[str]) -> tuple[int, str] | None:
     """Options alone, one of them about the IOMMU, as people write them down."""
     for number, raw in enumerate(rows, 1):
         text = raw[:8192].strip().lstrip("> ").replace(", ", " ")
@@ -69,7 +72,7 @@ def _is_options(line: str) -> bool:
     return bool(words) and all(_OPTION.match(word) for word in words)
 
 
-def _running(cmdline: ConfiguredCmdline, lines: tuple[int, ...], pasted: bool) -> Reading[str]:
+def _running_cmdline(cmdline: ConfiguredCmdline, lines: tuple[int, ...], pasted: bool) -> Reading[str]:
     """A configuration is no proof of what runs; pasted alone it is what there is."""
     text = cmdline.kernel_cmdline or cmdline.grub
     if pasted and text and not (cmdline.grub and cmdline.kernel_cmdline):
@@ -78,7 +81,7 @@ def _running(cmdline: ConfiguredCmdline, lines: tuple[int, ...], pasted: bool) -
     return HOST_CMDLINE.not_run("host.kernel_cmdline reads the running one")
 
 
-def _nothing(output: Output) -> Reading[ConfiguredCmdline]:
+def _no_reading(output: Output) -> Reading[ConfiguredCmdline]:
     if output.tool_missing:
         return CONFIGURED_CMDLINE.unsupported("neither file is on this machine")
     if output.refused:

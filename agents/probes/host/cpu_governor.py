@@ -25,13 +25,13 @@ _NONE = re.compile(
 def parse(output: Output) -> Readings:
     answer = cpufreq.parse(output.stdout)
     if answer is None:
-        return (_nothing(output),)
+        return (_no_reading(output),)
     governor, lines, missing = answer
     missing += ("the end of the output",) if output.truncated else ()
     return (CPU_GOVERNOR.known(governor, lines=lines, missing=missing),)
 
 
-def _nothing(output: Output) -> Reading[CpuGovernor]:
+def _no_reading(output: Output) -> Reading[CpuGovernor]:
     text = f"{output.stdout}\n{output.stderr}"
     if output.refused:
         return CPU_GOVERNOR.not_run("reading the governors was refused")

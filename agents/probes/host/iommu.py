@@ -32,7 +32,7 @@ def parse(output: Output) -> Readings:
     logged = dmesg.iommu(output.stdout)
     groups, domain = _GROUPS.search(output.stdout), _DOMAIN.search(output.stdout)
     if logged is None and groups is None and domain is None:
-        return (_nothing(output),)
+        return (_no_reading(output),)
     iommu, lines = logged or (Iommu(), ())
     iommu = _with_sysfs(iommu, groups, _UNITS.search(output.stdout))
     if iommu.default_domain is None and domain:
@@ -57,7 +57,7 @@ def _with_sysfs(iommu: Iommu, groups: re.Match[str] | None, units: re.Match[str]
     return replace(iommu, enabled=enabled, vendor=vendor, units=len(names) or iommu.units)
 
 
-def _nothing(output: Output) -> Reading[Iommu]:
+def _no_reading(output: Output) -> Reading[Iommu]:
     if output.tool_missing:
         return HOST_IOMMU.unsupported("neither kernel log nor sysfs")
     if output.refused:

@@ -18,13 +18,13 @@ _GRUB = re.compile(r"^\s*GRUB_CMDLINE_LINUX(?:_DEFAULT)?=(.*)$")
 
 
 def parse(output: Output) -> Readings:
-    configured = _configured(output)
+    configured = _configured_cmdline(output)
     if configured is not None:
         return (configured,)
     return (replace(running.parse(output)[0], fact_id=HOST_CMDLINE.id),)
 
 
-def _configured(output: Output) -> Reading[str] | None:
+def _configured_cmdline(output: Output) -> Reading[str] | None:
     values = [(n, m[1]) for n, line in enumerate(output.lines, 1) if (m := _GRUB.match(line[:4096]))]
     options = [(number, value.strip().strip("\"'").strip()) for number, value in values]
     text = " ".join(value for _, value in options if value)

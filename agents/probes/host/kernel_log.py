@@ -15,7 +15,7 @@ from agents.probes.host import iommu
 
 
 def parse(output: Output) -> Readings:
-    return (_iommu(output), _held(output))
+    return (_iommu(output), _held_regions(output))
 
 
 def _iommu(output: Output) -> Reading[Iommu]:
@@ -26,7 +26,7 @@ def _iommu(output: Output) -> Reading[Iommu]:
     return reading
 
 
-def _held(output: Output) -> Reading[tuple[HeldRegion, ...]]:
+def _held_regions(output: Output) -> Reading[tuple[HeldRegion, ...]]:
     regions, lines = host_dmesg.held_regions(output.stdout)
     if regions:
         return HELD_REGIONS.known(regions, lines=lines)

@@ -32,7 +32,7 @@ def parse(output: Output) -> Readings:
     tree = lspci_tree.parse(output.stdout)
     by_path = _nodes_by_path(output.lines)
     if tree is None and not by_path:
-        return _nothing(output)
+        return _no_readings(output)
     shown = tree.nodes if tree else ()
     nodes = {node.address: node for node in (*shown, *(node for node, _ in by_path))}
     nodes |= {node.address: node for node in shown}
@@ -95,7 +95,7 @@ def _link(extra: re.Match[str]) -> str | None:
     return now if now == most or not top else f"{now} (at most {most})"
 
 
-def _nothing(output: Output) -> Readings:
+def _no_readings(output: Output) -> Readings:
     facts = (PCI_TREE, GPU_PATHS)
     if output.tool_missing:
         return tuple(f.unsupported("lspci is not installed and sysfs shows no PCI") for f in facts)

@@ -27,7 +27,7 @@ _SOCKETS = re.compile(
 def parse(output: Output) -> Readings:
     names, cpu = dmi.parse(output.stdout), lscpu.parse(output.stdout)
     fields = names.fields if names else {}
-    sockets = [(n, int(m[1])) for n, line in enumerate(output.lines, 1) if (m := _match(line))]
+    sockets = [(n, int(m[1])) for n, line in enumerate(output.lines, 1) if (m := _match_sockets(line))]
     known = [number for number in sockets if number[1] > 0]
     platform = Platform(
         fields.get("sys_vendor") or fields.get("board_vendor"),
@@ -48,7 +48,7 @@ def parse(output: Output) -> Readings:
     return (PLATFORM.known(platform, lines=tuple(sorted(lines)), missing=missing),)
 
 
-def _match(line: str) -> re.Match[str] | None:
+def _match_sockets(line: str) -> re.Match[str] | None:
     return _SOCKETS.match(line[:200])
 
 

@@ -31,7 +31,7 @@ def parse(output: Output) -> Readings:
         missing = tuple(dict.fromkeys(m for command in commands for m in _missing(command)))
         missing += ("the end of the output",) if output.truncated else ()
         return (QEMU_COMMANDS.known(commands, lines=lines, missing=missing),)
-    return (_nothing(output),)
+    return (_no_reading(output),)
 
 
 def _missing(command: QemuCommand) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ def _missing(command: QemuCommand) -> tuple[str, ...]:
     return () if command.machine else (f"arguments of {whose}: this is a part of its command line",)
 
 
-def _nothing(output: Output) -> Reading[tuple[QemuCommand, ...]]:
+def _no_reading(output: Output) -> Reading[tuple[QemuCommand, ...]]:
     if output.tool_missing:
         return QEMU_COMMANDS.unsupported("no /proc to read processes from")
     if _NONE in output.stdout:

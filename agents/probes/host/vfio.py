@@ -45,7 +45,7 @@ _KERNEL = "### journal of the kernel since boot"
 
 
 def parse(output: Output) -> Readings:
-    return (_errors(output), _backend(output), _held(output))
+    return (_errors(output), _backend(output), _held_regions(output))
 
 
 def _errors(output: Output) -> Reading[tuple[VfioError, ...]]:
@@ -67,7 +67,7 @@ def _errors(output: Output) -> Reading[tuple[VfioError, ...]]:
     return VFIO_ERRORS.not_run("no log of a VM start in the output")
 
 
-def _held(output: Output) -> Reading[tuple[HeldRegion, ...]]:
+def _held_regions(output: Output) -> Reading[tuple[HeldRegion, ...]]:
     regions, lines = host_dmesg.held_regions(output.stdout)
     if regions:
         return HELD_REGIONS.known(regions, lines=lines)

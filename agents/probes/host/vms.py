@@ -31,7 +31,7 @@ done
 def parse(output: Output) -> Readings:
     vms = qm_config.parse(output.stdout) + libvirt.parse(output.stdout)
     if not vms:
-        return (_nothing(output),)
+        return (_no_reading(output),)
     if output.truncated:
         vms = (*vms[:-1], replace(vms[-1], filtered=True))
     lines = {number for vm in vms for number in vm.key_lines.values()}
@@ -50,7 +50,7 @@ def _missing(output: Output, vms: tuple[Vm, ...]) -> list[str]:
     return missing
 
 
-def _nothing(output: Output) -> Reading[tuple[Vm, ...]]:
+def _no_reading(output: Output) -> Reading[tuple[Vm, ...]]:
     if output.tool_missing:
         return VMS.unsupported("neither Proxmox nor libvirt on this machine")
     if output.refused:
