@@ -32,16 +32,32 @@ class CopyPath(StrEnum):
     LAUNCH = "launch"
 
 
-@dataclass(frozen=True, slots=True)
-class CopyRow:
-    """One size on one path. time_us: median of `samples` measurements.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleStats:
+    """The spread of the samples behind a median time. None: the program did not print it.
 
-    gb_per_s: 10⁹ bytes a second, as printed where it was printed. source/destination: "0", "cpu",
-    "?" where the output does not say. unstable: the samples spread or drift too far to compare. cv: their
-    standard deviation ÷ their mean; outliers: how many lie beyond Tukey's outer fences, three interquartile
-    ranges outside the quartiles; None where the program did not count. None of them is left out.
-    method: how the device was timed ("graph", "queued"), or the host ("call"). Of copies both ways
-    size_bytes is what one of them moves, gb_per_s what both move.
+    ci_*: the 95 % bootstrap interval of the median. cv: standard deviation ÷ mean. outliers: samples beyond
+    Tukey's outer fences, three interquartile ranges outside the quartiles; they stay in every figure.
+    unstable: the samples spread or drift too far to compare.
+    """
+
+    p95_us: float | None = None
+    p99_us: float | None = None
+    ci_low_us: float | None = None
+    ci_high_us: float | None = None
+    cv: float | None = None
+    samples: int | None = None
+    outliers: int | None = None
+    unstable: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CopyRow(SampleStats):
+    """One size on one path. time_us: the median.
+
+    gb_per_s: 10⁹ bytes a second, as printed where it was printed. source/destination: "0", "cpu", "?" where
+    the output does not say. method: how the device was timed ("graph", "queued"), or the host ("call"). For
+    copies both ways size_bytes counts one copy, gb_per_s counts both.
     """
 
     path: CopyPath
@@ -50,17 +66,9 @@ class CopyRow:
     size_bytes: int
     time_us: float
     timing: Timing = Timing.UNKNOWN
-    p95_us: float | None = None
-    p99_us: float | None = None
-    ci_low_us: float | None = None
-    ci_high_us: float | None = None
-    cv: float | None = None
-    samples: int | None = None
-    outliers: int | None = None
     gb_per_s: float | None = None
     peer_access: bool | None = None
     line: int = 0
-    unstable: bool | None = None
     method: str = ""
 
 
@@ -98,9 +106,9 @@ class Pattern(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ContentionRow:
-    """Copies of one size that start together. time_us: until each of the `flows` has done one, device
-    time, median; alone_us: the same of one copy alone in this process, None when that was not measured.
+class ContentionRow(SampleStats):
+    """Copies of one size that start together. time_us: device time until each of the `flows` has done one
+    copy, median; alone_us: the same for one copy alone in this process, None when that was not measured.
 
     gb_per_s: what all flows move, 10⁹ bytes a second. peer_access: None for copies with the host.
     """
@@ -111,15 +119,7 @@ class ContentionRow:
     time_us: float
     gb_per_s: float
     alone_us: float | None = None
-    ci_low_us: float | None = None
-    ci_high_us: float | None = None
-    p95_us: float | None = None
-    p99_us: float | None = None
-    cv: float | None = None
-    samples: int | None = None
-    outliers: int | None = None
     peer_access: bool | None = None
-    unstable: bool | None = None
     line: int = 0
 
     @property
@@ -142,11 +142,8 @@ class ContentionResult:
 
 
 @dataclass(frozen=True, slots=True)
-class AllReduceRow:
-    """One size. graph: timed inside a CUDA graph; timing and method say how else ("queued", "call").
-
-    unstable: the samples spread or drift too far to compare.
-    """
+class AllReduceRow(SampleStats):
+    """One size. graph: timed inside a CUDA graph; timing and method say how else ("queued", "call")."""
 
     size_bytes: int
     time_us: float
@@ -156,14 +153,6 @@ class AllReduceRow:
     graph: bool | None = None
     timing: Timing | None = None
     method: str = ""
-    p95_us: float | None = None
-    p99_us: float | None = None
-    ci_low_us: float | None = None
-    ci_high_us: float | None = None
-    cv: float | None = None
-    samples: int | None = None
-    outliers: int | None = None
-    unstable: bool | None = None
     line: int = 0
 
 

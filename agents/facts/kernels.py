@@ -6,29 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from agents.facts.bench import Timing
+from agents.facts.bench import SampleStats, Timing
 from agents.facts.fact import Fact
 
 BEYOND_L2 = 4  # a buffer of so many times the L2 is served by memory
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """time_us: median of `samples`; ci_*: its 95 % bootstrap interval. unstable: they spread or drift too
-    far to compare. method: "queued" and "graph" (device), "call" (a caller who waits), "no_wait" (the
-    host's time to queue one). cv, outliers: as of a copy."""
+class Figures(SampleStats):
+    """time_us: the median. method: "queued" and "graph" (device), "call" (a caller who waits), "no_wait" (the
+    host's time to queue one)."""
 
     time_us: float
     timing: Timing
     method: str = ""
-    p95_us: float | None = None
-    p99_us: float | None = None
-    ci_low_us: float | None = None
-    ci_high_us: float | None = None
-    cv: float | None = None
-    samples: int | None = None
-    outliers: int | None = None
-    unstable: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +86,14 @@ class LaunchResult:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def figures(self, what: Work, method: str) -> Figures | None:
-        """Of that work on the first GPU, timed in that way."""
-        found = (row.figures for row in self.rows if row.what is what)
-        return next((figures for figures in found if figures.method == method), None)
+        """The figures of that work on the first GPU, timed by that method."""
+        of_work = (row.figures for row in self.rows if row.what is what)
+        return next((figures for figures in of_work if figures.method == method), None)
 
     def time_us(self, what: Work, method: str) -> float | None:
-        """Its median."""
-        found = self.figures(what, method)
-        return found.time_us if found else None
+        """The median of those figures."""
+        figures = self.figures(what, method)
+        return figures.time_us if figures else None
 
 
 MEMORY: Fact[MemoryResult] = Fact("bench.memory", "Memory bandwidth reached", MemoryResult)

@@ -12,7 +12,7 @@ from typing import Any
 
 from agents.facts.bench import AllReduceResult, AllReduceRow, Timing
 from agents.parsing import payload_lines
-from agents.parsing.payload_lines import PayloadLines, number_of, text_of, whole_of
+from agents.parsing.payload_lines import PayloadLines, number_of, stats_of, text_of
 
 SCHEMA = "peerpath.allreduce/1"
 CONTROL = "no_p2p"
@@ -94,7 +94,6 @@ def _parse_row(row: Mapping[str, Any], line: int) -> list[AllReduceRow]:
         return []
     wrong = number_of(row.get("wrong"))
     method, timing = text_of(row.get("method", "")), row.get("timing")
-    unstable = row.get("unstable")
     return [
         AllReduceRow(
             int(size),
@@ -105,14 +104,7 @@ def _parse_row(row: Mapping[str, Any], line: int) -> list[AllReduceRow]:
             graph=method == "graph",
             timing=Timing(timing) if timing in set(Timing) else None,
             method=method,
-            p95_us=number_of(row.get("p95_us")),
-            p99_us=number_of(row.get("p99_us")),
-            ci_low_us=number_of(row.get("ci_low_us")),
-            ci_high_us=number_of(row.get("ci_high_us")),
-            cv=number_of(row.get("cv")),
-            samples=whole_of(row, "samples"),
-            outliers=whole_of(row, "outliers"),
-            unstable=unstable if isinstance(unstable, bool) else None,
+            **stats_of(row),
             line=line,
         )
     ]

@@ -14,7 +14,7 @@ from typing import Any
 
 from agents.facts.bench import ContentionResult, ContentionRow, Pattern
 from agents.parsing import payload_lines
-from agents.parsing.payload_lines import PayloadLines, number_of, whole_of
+from agents.parsing.payload_lines import PayloadLines, number_of, stats_of
 
 SCHEMA = "peerpath.contention/1"
 _BASE = {
@@ -57,7 +57,7 @@ def _parse_row(line: Mapping[str, Any], number: int) -> list[ContentionRow]:
     if not 1 <= flows <= _MOST_FLOWS or min(size, time_us) <= 0:
         return []
     rate = number_of(line.get("gb_per_s"))
-    peer, unstable = line.get("peer_access"), line.get("unstable")
+    peer = line.get("peer_access")
     return [
         ContentionRow(
             Pattern(line["pattern"]),
@@ -65,15 +65,8 @@ def _parse_row(line: Mapping[str, Any], number: int) -> list[ContentionRow]:
             int(size),
             time_us,
             rate if rate is not None else int(flows) * int(size) / time_us / 1e3,
-            ci_low_us=number_of(line.get("ci_low_us")),
-            ci_high_us=number_of(line.get("ci_high_us")),
-            p95_us=number_of(line.get("p95_us")),
-            p99_us=number_of(line.get("p99_us")),
-            cv=number_of(line.get("cv")),
-            samples=whole_of(line, "samples"),
-            outliers=whole_of(line, "outliers"),
+            **stats_of(line),
             peer_access=peer if isinstance(peer, bool) else None,
-            unstable=unstable if isinstance(unstable, bool) else None,
             line=number,
         )
     ]

@@ -12,7 +12,7 @@ from typing import Any
 
 from agents.facts.bench import CopyPath, CopyResult, CopyRow, Timing
 from agents.parsing import payload_lines
-from agents.parsing.payload_lines import number_of, text_of, whole_of
+from agents.parsing.payload_lines import number_of, stats_of, text_of
 
 SCHEMA = "peerpath.copy/1"
 
@@ -47,7 +47,7 @@ def _parse_row(fields: Mapping[str, Any], number: int) -> list[CopyRow]:
     known = fields.get("path") in set(CopyPath) and fields.get("timing") in set(Timing)
     if not known or size is None or time_us is None or size < 0 or time_us <= 0:
         return []
-    peer, unstable = fields.get("peer_access"), fields.get("unstable")
+    peer = fields.get("peer_access")
     return [
         CopyRow(
             CopyPath(fields["path"]),
@@ -56,17 +56,10 @@ def _parse_row(fields: Mapping[str, Any], number: int) -> list[CopyRow]:
             int(size),
             time_us,
             Timing(fields["timing"]),
-            samples=whole_of(fields, "samples"),
-            outliers=whole_of(fields, "outliers"),
+            **stats_of(fields),
             line=number,
             method=text_of(fields.get("method", "")),
             peer_access=peer if isinstance(peer, bool) else None,
-            unstable=unstable if isinstance(unstable, bool) else None,
-            p95_us=number_of(fields.get("p95_us")),
-            p99_us=number_of(fields.get("p99_us")),
-            ci_low_us=number_of(fields.get("ci_low_us")),
-            ci_high_us=number_of(fields.get("ci_high_us")),
-            cv=number_of(fields.get("cv")),
             gb_per_s=number_of(fields.get("gb_per_s")),
         )
     ]

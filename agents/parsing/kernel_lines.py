@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from agents.facts.bench import Timing
 from agents.facts.kernels import Figures, LaunchRow, MemoryRow, Work
 from agents.parsing import payload_lines
-from agents.parsing.payload_lines import PayloadLines, number_of, text_of, whole_of
+from agents.parsing.payload_lines import PayloadLines, number_of, stats_of, text_of, whole_of
 
 MEMORY_SCHEMA, LAUNCH_SCHEMA = "peerpath.memory/1", "peerpath.launch/1"
 _KERNELS = frozenset({"read", "copy", "triad"})
@@ -57,20 +57,7 @@ def _figures(fields: Mapping[str, Any]) -> Figures | None:
         return None
     if fields.get("method") not in _METHODS[Timing(timing)]:
         return None
-    unstable = fields.get("unstable")
-    return Figures(
-        time_us,
-        Timing(timing),
-        text_of(fields["method"]),
-        p95_us=number_of(fields.get("p95_us")),
-        p99_us=number_of(fields.get("p99_us")),
-        ci_low_us=number_of(fields.get("ci_low_us")),
-        ci_high_us=number_of(fields.get("ci_high_us")),
-        cv=number_of(fields.get("cv")),
-        samples=whole_of(fields, "samples"),
-        outliers=whole_of(fields, "outliers"),
-        unstable=unstable if isinstance(unstable, bool) else None,
-    )
+    return Figures(time_us, Timing(timing), text_of(fields["method"]), **stats_of(fields))
 
 
 def _memory_row(fields: Mapping[str, Any], line: int) -> MemoryRow | None:

@@ -82,6 +82,16 @@ def whole_of(fields: Mapping[str, Any], name: str) -> int | None:
     return int(number) if number is not None and number >= 0 else None
 
 
+def stats_of(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of agents.facts.bench.SampleStats, as agents/payloads/_shared/lines.py prints them."""
+    unstable = fields.get("unstable")
+    return {
+        **{name: number_of(fields.get(name)) for name in ("p95_us", "p99_us", "ci_low_us", "ci_high_us", "cv")},
+        **{name: whole_of(fields, name) for name in ("samples", "outliers")},
+        "unstable": unstable if isinstance(unstable, bool) else None,
+    }
+
+
 def text_of(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
