@@ -86,7 +86,9 @@ def _passed(device: HostPci) -> str:
 
 
 def _record(value: Any) -> str:
-    shown = ((f.name, getattr(value, f.name)) for f in fields(value))
+    own = type(value).__annotations__  # a row's own fields first, then the statistics it inherits
+    ordered = sorted(fields(value), key=lambda f: f.name not in own)
+    shown = ((f.name, getattr(value, f.name)) for f in ordered)
     return " ".join(
         f"{name.removesuffix('_').replace('_', ' ')} {_words(v)}" for name, v in shown if v not in (None, "", (), {})
     )
