@@ -1,11 +1,11 @@
-"""The reading shared by the probes that look at PCI Express links."""
+"""What the two probes of PCI Express links share: the question, the signature, the reading."""
 
 from __future__ import annotations
 
 from agents.facts import Fact
 from agents.facts.gpu import PcieLink
 from agents.parsing import pcie_link
-from agents.probe import Output, Readings
+from agents.probe import Output, Readings, Signature
 
 SYSFS = r"""cd /sys/bus/pci/devices 2>/dev/null && ls ./*/vendor >/dev/null 2>&1 || exit 127
 for v in $(grep -l 0x10de ./*/vendor); do
@@ -14,11 +14,18 @@ for v in $(grep -l 0x10de ./*/vendor); do
     sed 's/^current_link_//; s/^max_link_/max_/; s/:/=/; s/ /_/g')
 done
 echo 'devices seen'"""
-Found = tuple[tuple[PcieLink, ...], tuple[int, ...]]
+SIGNATURE = Signature(
+    typed=r"lspci\b.*(?:\s-\w*vv|Lnk)|(?:current|max)_link_(?:speed|width)",
+    starts=(r"^[0-9a-f]{4}:\S+ vendor=0x10de class=0x\w+ speed=", r"^\s*Lnk(?:Cap|Sta):\s"),
+    belongs=r"^[0-9a-f]{4}:\S+ vendor=|^\s*Lnk\w+:|^devices seen$",
+    score=0.7,
+    any_machine=True,
+    with_command=True,
+)
 
 
 def read_links(fact: Fact[tuple[PcieLink, ...]], output: Output, behind: str) -> Readings:
-    """behind: what it means when GPUs are there and none says anything of a link."""
+    """behind: the reason to give when there are GPUs and none of them shows a link."""
     links, lines = pcie_link.from_sysfs(output.stdout)
     if not links:
         links, lines = pcie_link.from_lspci(output.stdout)

@@ -6,11 +6,7 @@ memory, and only what the GPU did is told. First a header, last {"end": true}.
 
 import argparse
 import contextlib
-import functools
-import os
 import secrets
-import signal
-import sys
 import time
 from pathlib import Path
 
@@ -19,9 +15,9 @@ from endpoint import find, read_key, running
 from lines import Refusal, lost, say
 from machine import driver_version, program
 from places import configured, new_traces, remove, seen_from_here, traces
-from processes import GO_ON, REFUSED, SIGNALS, STOPPED, Stopped, end_by_signal, run_all
 from recorded import tell
 from recording import record, switch_off
+from startup import leave_with, run_on_engine
 
 SCHEMA = "peerpath.engine_profile/1"
 OPTIONS = (
@@ -49,15 +45,7 @@ def options(argv):
 
 
 def measured(chosen, argv):
-    """Returns the exit code."""
-    try:
-        (_tell_file if chosen.read else _record_engine)(chosen, argv)
-    except Refusal as refusal:
-        say(**refusal.line)
-        return REFUSED
-    except Exception as error:  # a process's last line of defence: a line, never a traceback
-        lost("the recording", error)
-    return GO_ON
+    (_tell_file if chosen.read else _record_engine)(chosen, argv)
 
 
 def _tell_file(chosen, argv):
@@ -121,28 +109,14 @@ def _tell_first(paths):
     lost("the GPU's work", "none of the traces holds any")
 
 
+def stop_profiler(chosen):
+    with contextlib.suppress(Refusal):
+        switch_off(find(chosen.url, read_key(chosen.key_file), 1, chosen.model)[0])
+
+
 def main(argv):
-    try:
-        chosen = options(argv)
-        for number in SIGNALS:
-            signal.signal(number, end_by_signal)
-        task = functools.partial(measured, chosen, argv)
-        code = run_all([("the recording", task)], chosen.limit)
-    except Refusal as refusal:
-        say(**refusal.line)
-        return 2
-    except Stopped as stopped:
-        with contextlib.suppress(Refusal):
-            switch_off(find(chosen.url, read_key(chosen.key_file), 1, chosen.model)[0])
-        say(stopped=str(stopped))
-        return STOPPED
-    if code == 0:
-        say(end=True)
-    return code
+    return run_on_engine(argv, options, "the recording", measured, stop_profiler)
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except BrokenPipeError:
-        os._exit(5)
+    leave_with(main)

@@ -9,9 +9,6 @@ prefixes); without one each run has its own. How many tokens they are is what th
 """
 
 import argparse
-import functools
-import os
-import signal
 import sys
 import time
 
@@ -21,7 +18,7 @@ from ladder import Rung, row_of
 from lines import Refusal, lost, say
 from machine import card_settings, driver_version, program
 from power import Power
-from processes import GO_ON, REFUSED, SIGNALS, STOPPED, Stopped, end_by_signal, run_all
+from startup import leave_with, run_on_engine
 
 SCHEMA = "peerpath.serving_load/1"
 BUSY_PERCENT = 70  # of one core: above it the figures are this program's, not the engine's
@@ -59,23 +56,16 @@ def options(argv):
 
 
 def measured(chosen, argv):
-    """The whole ladder, in the process that is watched. Returns the exit code."""
-    try:
-        key = read_key(chosen.key_file)
-        endpoint, model, engine = find(chosen.url, key, chosen.stall_seconds, chosen.model)
-        busy = running(endpoint)
-        if busy and not chosen.force:
-            fix = "wait until the engine is idle, or give --force and accept figures beside other work"
-            raise Refusal(f"the engine is working on {busy:.0f} requests", fix)
-        call, first = caller_for(endpoint, model)
-        _say_header(chosen, argv, endpoint, model, engine, call)
-        _climb_ladder(chosen, call, _prompt_words(first, chosen.input_tokens))
-    except Refusal as refusal:
-        say(**refusal.line)
-        return REFUSED
-    except Exception as error:  # a process's last line of defence: a line, never a traceback
-        lost("the ladder", error)
-    return GO_ON
+    """Prints the whole ladder, in the process that is watched."""
+    key = read_key(chosen.key_file)
+    endpoint, model, engine = find(chosen.url, key, chosen.stall_seconds, chosen.model)
+    busy = running(endpoint)
+    if busy and not chosen.force:
+        fix = "wait until the engine is idle, or give --force and accept figures beside other work"
+        raise Refusal(f"the engine is working on {busy:.0f} requests", fix)
+    call, first = caller_for(endpoint, model)
+    _say_header(chosen, argv, endpoint, model, engine, call)
+    _climb_ladder(chosen, call, _prompt_words(first, chosen.input_tokens))
 
 
 def _say_header(chosen, argv, endpoint, model, engine, call):
@@ -123,25 +113,8 @@ def _climb_ladder(chosen, call, words):
 
 
 def main(argv):
-    try:
-        chosen = options(argv)
-        for number in SIGNALS:
-            signal.signal(number, end_by_signal)
-        task = functools.partial(measured, chosen, argv)
-        code = run_all([("the ladder", task)], chosen.limit)
-    except Refusal as refusal:
-        say(**refusal.line)
-        return 2
-    except Stopped as stopped:
-        say(stopped=str(stopped))
-        return STOPPED
-    if code == 0:
-        say(end=True)
-    return code
+    return run_on_engine(argv, options, "the ladder", measured)
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except BrokenPipeError:
-        os._exit(5)
+    leave_with(main)

@@ -8,8 +8,8 @@ kernel prints "Unknown" and width 0 or 63: then nothing is known. An idle GPU lo
 from __future__ import annotations
 
 from agents.facts.gpu import PCIE_LINKS
-from agents.probe import Command, Output, Probe, Readings, Signature
-from agents.probes.link_reading import SYSFS, read_links
+from agents.probe import Command, Output, Probe, Readings
+from agents.probes.link_reading import SIGNATURE, SYSFS, read_links
 
 
 def parse(output: Output) -> Readings:
@@ -22,12 +22,5 @@ probe = Probe(
     commands=(Command(SYSFS),),
     supplies=(PCIE_LINKS,),
     parse=parse,
-    signature=Signature(
-        typed=r"lspci\b.*(?:\s-\w*vv|Lnk)|(?:current|max)_link_(?:speed|width)",
-        starts=(r"^[0-9a-f]{4}:\S+ vendor=0x10de class=0x\w+ speed=", r"^\s*Lnk(?:Cap|Sta):\s"),
-        belongs=r"^[0-9a-f]{4}:\S+ vendor=|^\s*Lnk\w+:|^devices seen$",
-        score=0.7,
-        any_machine=True,
-        with_command=True,
-    ),
+    signature=SIGNATURE,
 )
