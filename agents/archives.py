@@ -1,7 +1,7 @@
-"""Archives that people send, taken apart in bounded memory and never onto a disk.
+"""Unpacks archives that people send, in bounded memory and never onto a disk.
 
-.gz .bz2 .xz, .tar alone or in one of these, and .zip are known by their content, not their name.
-An archive inside an archive is opened once more, not deeper.
+It knows .gz, .bz2, .xz, .zip and .tar (alone or compressed) by their content, not their name. It opens an archive
+inside an archive, but nothing deeper.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import IO, cast
 
 TOTAL_BYTES = 256 * 2**20
 MOST_ENTRIES = 10_000
-# Logs shrink to a twentieth, repeated ones to a hundredth; what grows more than this is a bomb.
+# Logs shrink to a twentieth, repetitive ones to a hundredth; a file that grows more than this is a bomb.
 MOST_RATIO = 300
 _RATIO_FROM_BYTES = 16 * 2**20
 _CHUNK = 256 * 2**10
@@ -59,13 +59,13 @@ _DAMAGE = (
 
 
 class ArchiveError(Exception):
-    """The archive is refused as a whole; the message says why, in one sentence."""
+    """The whole archive is refused; the message gives the reason in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One file. path: within the archive, with those of the archives around it in front. data: b""
-    where problem says, in words, why it was left out."""
+    """One file. path: within the archive, after the paths of the archives around it. problem: why the file was left
+    out; then data is b""."""
 
     path: str
     data: bytes = b""
@@ -74,7 +74,7 @@ class Member:
 
 @dataclass(slots=True)
 class _Budget:
-    """What may still be unpacked. Raises ArchiveError when it is spent."""
+    """How many bytes may still be unpacked. Raises ArchiveError when none is left."""
 
     packed: int
     unpacked: int = 0
@@ -94,10 +94,10 @@ class _Budget:
 
 
 def unpack(raw: bytes, name: str = "") -> tuple[Member, ...]:
-    """The files in it, in their order; what is no archive is one member. name: for the path.
+    """The files of an archive in order; other data is one member. name: the start of the path.
 
-    Raises ArchiveError for bombs and for too many entries. Links, devices and paths that lead out of
-    the archive are left out and say so; what is damaged is read as far as it goes.
+    Raises ArchiveError for bombs and for too many entries. Links, devices and paths that lead out of the archive are
+    left out, with a problem; damaged data is read up to the damage.
     """
     if _archive_kind(raw) is None:
         return (_plain_member(name, raw),)
@@ -109,8 +109,8 @@ def is_archive(raw: bytes) -> bool:
 
 
 def hint_of(path: str) -> str:
-    """What a file in a report says it is, as a command line: sosreport keeps a command's output as
-    sos_commands/pci/lspci_-nnvv and copies files with their whole path; else the file's name."""
+    """The command line that a report's file name stands for: sosreport keeps a command's output as
+    sos_commands/pci/lspci_-nnvv and copies files with their whole path. Else the file's name."""
     parts = PurePosixPath(path).parts
     if "sos_commands" in parts:
         return parts[-1].replace("_", " ")
@@ -165,7 +165,7 @@ def _open_stream(raw: bytes, kind: str) -> IO[bytes]:
 
 @dataclass(slots=True)
 class _Xz:
-    """lzma's own file has no limit on the memory that a header may ask for."""
+    """An .xz stream with a memory limit; LZMAFile has none, and a header may ask for any amount."""
 
     rest: bytes
     streams: int = 1
@@ -190,7 +190,7 @@ class _Xz:
 
 @dataclass(slots=True)
 class _Counted:
-    """A stream whose bytes are counted as they come."""
+    """A stream that counts its bytes as they are read."""
 
     stream: IO[bytes]
     budget: _Budget
@@ -211,7 +211,7 @@ def _tar_members(stream: IO[bytes] | _Counted, path: str, budget: _Budget, depth
             if problem:
                 yield Member(_printable(inner), problem=problem)
             elif info.isfile() and (file := archive.extractfile(info)):
-                # A sparse file may be larger than what was read for it, so it is counted itself.
+                # A sparse file may be larger than the bytes read for it, so its own size is counted.
                 twice = counted and not info.issparse()
                 data, damage = _read_all(file, _Budget(budget.packed) if twice else budget)
                 yield from _expand(inner, data, budget, depth)
@@ -262,8 +262,8 @@ def _zip_refusal(info: zipfile.ZipInfo) -> str:
 
 
 def _refusal(name: str) -> str:
-    """Why this path is not taken: it would lead out of a folder that it were unpacked to, or is none (of a
-    zip's, what follows a NUL is gone)."""
+    """Why this path is refused: it leads out of the target folder, or it is no path. In a zip, the part after a NUL
+    is gone."""
     if not name:
         return "it has no name"
     if name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:[/\\]", name):
@@ -278,7 +278,7 @@ def _printable(path: str) -> str:
 
 
 def _read_all(file: IO[bytes], budget: _Budget) -> tuple[bytes, str]:
-    """What could be read, and where it ended too early, why."""
+    """The bytes that could be read, and the reason if they end too early."""
     parts: list[bytes] = []
     try:
         while part := file.read(_CHUNK):

@@ -1,8 +1,8 @@
-"""What a benchmark is: a program that loads the machine, and how to read what it printed.
+"""Defines a benchmark: a program that loads the machine, and the parser of its output.
 
-A benchmark file (agents/benchmarks/<name>.py) holds a docstring, one module-level
-`benchmark = Benchmark(…)` and the function it names; the package walk finds it. Its id is
-"bench.<name>". Benchmarks without a payload read what a person ran and pasted.
+A benchmark file (agents/benchmarks/<name>.py) holds a docstring, one module-level `benchmark = Benchmark(…)` and the
+function it names; the package walk finds it. Its id is "bench.<name>". A benchmark without a payload reads output
+that a person pasted.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ _TOOL = Path(__file__).with_name("reference_tool.sh")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One argument of a payload that a person may set: "--name=value"; empty is left to the payload.
+    """One argument of a payload that a person may set: "--name=value"; empty means the payload's default.
 
-    default: what the page offers; "hidden", "batch" and "concurrency" are filled in from what the
-    session says of its model and its observed points. pattern: what a value must match as a whole, in a
-    form that browsers take too.
+    default: the value the page offers; "hidden", "batch" and "concurrency" come from the session's model and observed
+    points. pattern: matches a whole valid value, in a syntax that browsers understand too.
     """
 
     name: str
@@ -51,15 +50,18 @@ PAIRS = Choice("pairs", "Pairs of GPUs", "auto", "auto, first, all, or 0-1,1-0",
 class Benchmark:
     """One measurement.
 
-    supplies and parse: as for a probe; one output may hold several results, then a fact has several
-    readings. payload: folder in agents/payloads that the target's Python runs (its __main__.py),
-    shipped with the modules of _shared and of the folders that it names besides; None: only pasted output
-    is read, or a reference tool is run that is on the machine. tool: its name, as the probe
-    guest.reference_tools finds it. argv: the program's arguments when nobody chose others.
-    duration_s: how long it takes on two GPUs. timeout_s: when it is ended.
-    gpu_memory_mib: what it needs free on each GPU. engine_runs: it asks the serving engine, which has to
-    run and be idle; else it wants the GPUs for itself. choices: arguments a person may set.
-    about: what it does, for the person who decides whether to run it.
+    supplies and parse: as for a probe; one output may hold several results, then a fact has several readings.
+    payload: folder in agents/payloads whose __main__.py the target's Python runs, shipped with the modules of
+        _shared and of the folders in besides; None: the benchmark only reads pasted output, or runs a reference
+        tool on the machine.
+    tool: the tool's name, as the probe guest.reference_tools reports it.
+    argv: the program's default arguments.
+    duration_s: its time on two GPUs.
+    timeout_s: when it is ended.
+    gpu_memory_mib: free memory it needs on each GPU.
+    engine_runs: it asks the serving engine, which has to run and be idle; else it needs the GPUs for itself.
+    choices: arguments a person may set.
+    about: a description for the person who decides whether to run it.
     """
 
     module: str
@@ -85,13 +87,12 @@ class Benchmark:
 
     @property
     def can_run(self) -> bool:
-        """Whether there is something to run; else only pasted output is read."""
+        """Whether there is a program to run; else the benchmark only reads pasted output."""
         return self.payload is not None or bool(self.tool)
 
     def payload_source(self) -> bytes:
-        """The program to ship: one zip archive, which any Python runs as it is, and the same bytes for
-        the same source; for a reference tool the sh script that runs it. Raises ValueError when this
-        benchmark has none."""
+        """The program to ship: one zip archive that any Python can run, with the same bytes for the same source. For
+        a reference tool: the sh script that runs it. Raises ValueError when this benchmark has none."""
         if self.tool:
             return _TOOL.read_bytes()
         if self.payload is None:
@@ -104,7 +105,7 @@ class Benchmark:
 
 
 def _module_files(*folders: str) -> list[Path]:
-    """The payload's own files and those that payloads share, in order of their names."""
+    """The payload's own files and the shared ones, in order of name."""
     paths = [path for name in (*folders, "_shared") for path in (_PAYLOADS / name).glob("*.py")]
     return sorted(paths, key=lambda path: path.name)
 

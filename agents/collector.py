@@ -1,4 +1,4 @@
-"""Makes, from a list of probes, the one POSIX sh script that asks them all.
+"""Builds one POSIX sh script that runs a list of probes.
 
 The same script runs over SSH, in a local shell, or in the hands of a person who pastes its output
 back; agents/framing.py reads all three. The fixed part is collector.sh beside this file.
@@ -24,9 +24,9 @@ _HASH_LINE = re.compile(r"(?m)^script_sha256=.*$")
 
 @dataclass(frozen=True, slots=True)
 class PreviewLine:
-    """One command the script may run. root: by `sudo -n` where that is allowed, else without.
+    """One command the script may run. root: with `sudo -n` where that is allowed, else without.
 
-    needs: tools without which this alternative is passed over. root_adds: what is not seen without.
+    needs: tools that this alternative requires. root_adds: what the command does not see without root.
     """
 
     probe_id: str
@@ -48,21 +48,21 @@ def preview(probes: Sequence[Probe]) -> tuple[PreviewLine, ...]:
 
 
 def limits_s(probes: Iterable[Probe]) -> int:
-    """The probes' own time limits together: what a script of them takes at most, on its machine."""
+    """The sum of the probes' time limits in seconds: the most a script of them takes on its machine."""
     return sum(probe.timeout_s for probe in probes)
 
 
 def run_limit_s(probes: Iterable[Probe]) -> int:
-    """After so many seconds a run of them is ended from here, with what had come by then kept."""
+    """The seconds after which we end a run of these probes; the output up to then is stored."""
     return limits_s(probes) + GRACE_S
 
 
 def build_script(probes: Sequence[Probe], *, role: View, nonce: str, arguments: Mapping[str, str] | None = None) -> str:
     """The collector for these probes, ready to run.
 
-    nonce: 8–64 letters and digits, in every line the script itself prints, so that its answer can
-    be told from any other. arguments: {"VMID": "100"} reaches the commands as $PEERPATH_VMID.
-    Raises ValueError for a nonce, name or value that has no safe form, and for a probe given twice.
+    nonce: 8–64 letters and digits, in every line that the script itself prints, so that its answer differs from any
+    other. arguments: {"VMID": "100"} becomes $PEERPATH_VMID for the commands. Raises ValueError for a nonce, name or
+    value that has no safe form, and for a repeated probe.
     """
     if not re.fullmatch(r"[0-9A-Za-z]{8,64}", nonce):
         raise ValueError("A nonce is 8 to 64 letters and digits.")
@@ -85,7 +85,7 @@ def build_script(probes: Sequence[Probe], *, role: View, nonce: str, arguments: 
 
 
 def script_sha256(script: str) -> str:
-    """The hash a collector's header names: of the script with that hash left empty."""
+    """The hash in a collector's header: SHA-256 of the script with that hash left empty."""
     blank = _HASH_LINE.sub("script_sha256=", script, count=1)
     return hashlib.sha256(blank.encode()).hexdigest()
 
@@ -131,7 +131,7 @@ def _alternative(command: Command) -> str:
 
 
 def _functions(probes: Sequence[Probe]) -> str:
-    """Each once, in a variable that the commands begin with."""
+    """The sh functions, each once, in a variable that the commands start with."""
     called = {c.calls.name: c.calls.sh + "\n" for probe in probes for c in probe.commands if c.calls}
     texts = [f"{name}={quote(text)}" for name, text in sorted(called.items())]
     return "\n".join(["", "# What several commands begin with.", *texts]) if texts else ""

@@ -1,7 +1,7 @@
-"""Open connections, shared by the runs at one machine and kept for a short while between two runs.
+"""Open connections: the runs at one machine share them, and they stay open a short while between two runs.
 
-It knows nothing of SSH: it keeps what it is told how to open, by the value that says where and as whom.
-Everything happens in one event loop.
+The module does not depend on SSH: the caller passes the function that opens a connection, and a value that names the
+machine and the user. Everything happens in one event loop.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Connection = TypeVar("Connection", bound=Closable)
 
 @dataclass(slots=True)
 class _Entry(Generic[Connection]):
-    """One machine's connection. users: who holds it or waits for it. used: somebody has had it."""
+    """One machine's connection. users: how many hold it or wait for it. used: whether anybody has held it."""
 
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
     channels: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CHANNELS))
@@ -38,7 +38,7 @@ class _Entry(Generic[Connection]):
 
 @dataclass(slots=True)
 class Lease(Generic[Connection]):
-    """The right to use a connection. reused: others used it before, so that it may have died since."""
+    """The right to use a connection. reused: others used the connection before, so it may have died since."""
 
     connection: Connection
     reused: bool
@@ -46,7 +46,7 @@ class Lease(Generic[Connection]):
 
 @dataclass(slots=True)
 class Connections(Generic[Spec, Connection]):
-    """open: how a connection is made. idle_s: how long one stays open that nobody uses."""
+    """open: the function that opens a connection. idle_s: how long an unused connection stays open."""
 
     open: Callable[[Spec], AbstractAsyncContextManager[Connection]]
     idle_s: float = 0.0
@@ -54,14 +54,13 @@ class Connections(Generic[Spec, Connection]):
 
     @asynccontextmanager
     async def lease(self, spec: Spec) -> AsyncIterator[Lease[Connection]]:
-        """The machine's connection, for one channel at a time. Raises what `open` raises; one machine
-        that does not answer delays nobody who wants another."""
+        """The machine's connection, for one channel at a time. Raises what `open` raises; a machine that does not
+        answer delays no lease of another machine."""
         async with self._in_use(spec) as entry, entry.channels:
             yield await self._lease_of(spec, entry)
 
     async def reach(self, spec: Spec) -> None:
-        """Opens the machine's connection if there is none, for whoever leases it within `idle_s`. Raises
-        what `open` raises."""
+        """Opens the machine's connection if there is none, for a lease within `idle_s`. Raises what `open` raises."""
         async with self._in_use(spec) as entry:
             await self._open_connection(spec, entry)
 
@@ -80,7 +79,7 @@ class Connections(Generic[Spec, Connection]):
                 await self._release(spec, entry)
 
     async def renew(self, spec: Spec, lease: Lease[Connection]) -> None:
-        """Gives the lease a new connection; whoever else held the old one loses it."""
+        """Gives the lease a new connection; other holders of the old one lose it."""
         entry = self._entries[spec]
         if entry.connection is lease.connection:
             await _close(entry)

@@ -1,9 +1,9 @@
-"""Text that came over a wire: cleaned of what terminals add, and a collector's answer taken apart.
+"""Reads text from a wire: removes what terminals add, and splits a collector's answer into frames.
 
-A collector prints marks ("=nonce= probe guest.cpu"), and between a probe's two marks its output,
-every line prefixed: "| " for stdout, "! " for stderr. One newline is added to each stream, so the
-lines joined by newlines are the stream, byte for byte. A person may have pasted the text: with a
-login message before, quoted by a mail program, with CRLF, or cut anywhere.
+A collector prints marks ("=nonce= probe guest.cpu"), and between a probe's two marks its output, every line prefixed:
+"| " for stdout, "! " for stderr. One newline is added to each stream, so the lines joined by newlines are the stream,
+byte for byte. A pasted text may start with a login message, be quoted by a mail program, hold CRLF, or be cut
+anywhere.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _LONGEST_LINE = 16 * 2**20  # bytes; above every probe's output limit
 
 
 def clean(raw: bytes) -> str:
-    """Decodes UTF-8 (invalid bytes replaced) and removes ANSI escapes, CR, NUL and what turns the writing
-    direction around (Unicode's Bidi_Control), which would show a name as another.
+    """Decodes UTF-8 (invalid bytes replaced) and removes ANSI escapes, CR, NUL and Unicode's Bidi_Control characters,
+    which could display a name as a different one.
 
-    Line numbers of the result are those of the raw text: only LF ends a line, and other characters
-    that Python's splitlines() would break at become blanks.
+    Line numbers of the result are those of the raw text: only LF ends a line; the other characters at which Python's
+    splitlines() breaks become blanks.
     """
     text = _ANSI.sub("", raw.decode("utf-8", "replace"))
     return re.sub(r"[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]", " ", _UNSEEN.sub("", text))
@@ -40,10 +40,10 @@ def clean(raw: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Who answered. Every value is what the text says, unchecked; "" or None where it does not.
+    """The collector's header. Every value is unchecked text; "" or None where the text has none.
 
-    script_sha256: as the script states it; ran_sha256: of the file that ran, "" when it came over a
-    wire. redacted: the script replaced names, addresses, serials and UUIDs.
+    script_sha256: as the script states it; ran_sha256: of the file that ran, "" when the script came over a wire.
+    redacted: the script replaced names, addresses, serials and UUIDs.
     """
 
     nonce: str
@@ -69,8 +69,8 @@ class ProbeStarted:
 class Frame:
     """One probe's answer. Line numbers are 1-based within the whole text.
 
-    first_line: of stdout's first line; of the opening mark when there is none. Line n of
-    output.stdout is line first_line + n - 1. duration_ms None: unknown, the frame was cut.
+    first_line: the number of stdout's first line; of the opening mark when stdout is empty. Line n of output.stdout
+    is line first_line + n - 1. duration_ms None: unknown, because the frame was cut.
     """
 
     probe_id: str
@@ -85,7 +85,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The last line: how many probes were shown, and the SHA-256 over what they printed."""
+    """The last line: the number of probes, and the SHA-256 over their output."""
 
     probes: int | None
     sha256: str
@@ -96,7 +96,7 @@ Event = Header | ProbeStarted | Frame | End
 
 @dataclass(frozen=True, slots=True)
 class NoiseLine:
-    """A line that belongs to no frame, as it was read."""
+    """A line that belongs to no frame."""
 
     line: int
     text: str
@@ -106,8 +106,8 @@ class NoiseLine:
 class Bundle:
     """One collector's answer, as far as it arrived.
 
-    complete: the end is there and every frame with it. hash_matches None: no end to compare with.
-    edited: the text is not as the script printed it (pasted by hand, altered, lines lost).
+    complete: the end and every frame are there. hash_matches None: there is no end to compare with. edited: the text
+    differs from what the script printed (altered, lines lost).
     """
 
     header: Header | None
@@ -133,10 +133,9 @@ class _Open:
 
 
 class FrameReader:
-    """Takes a collector's answer apart as it comes. It raises nothing on any bytes.
+    """Splits a collector's answer while it arrives. It raises nothing on any bytes.
 
-    nonce: the one the script was made with; marks with another are noise. None (a paste): the first
-    mark's nonce is taken.
+    nonce: the script's; marks with another nonce are noise. None (a paste): the nonce of the first mark counts.
     """
 
     def __init__(self, nonce: str | None = None) -> None:
@@ -164,7 +163,7 @@ class FrameReader:
         return events
 
     def close(self) -> list[Event]:
-        """The events left when nothing more comes; a frame that is still open was cut."""
+        """The remaining events at the end of the input; an open frame was cut."""
         last, self._tail = bytes(self._tail), bytearray()
         events = self._read_line(last) if last else []
         return [*events, *self._flush_header(), *self._close_cut_frame()]
@@ -253,7 +252,7 @@ class FrameReader:
 
 
 def read_bundle(raw: bytes, *, nonce: str | None = None) -> Bundle:
-    """A whole answer at once: streamed, downloaded or pasted. It raises nothing on any bytes.
+    """Reads a whole answer at once: streamed, downloaded or pasted. It raises nothing on any bytes.
 
     Of several answers in one text the first is read and the others are noise; see read_bundles.
     """
@@ -288,12 +287,12 @@ def read_bundles(raw: bytes) -> tuple[tuple[int, Bundle], ...]:
 
 
 def looks_like_bundle(raw: bytes) -> bool:
-    """Whether a collector printed this, or a part of it that names a probe."""
+    """Whether a collector printed this text, or a part of it that names a probe."""
     return _OPENING.search(raw) is not None
 
 
 def _answer_sha256(frames: Iterable[Frame]) -> str:
-    """As collector.sh sums it: all stdout in order of id, then all stderr, with the added newline."""
+    """The hash as collector.sh computes it: all stdout in order of id, then all stderr, with the added newlines."""
     ordered = sorted(frames, key=lambda frame: frame.probe_id + ".")
     streams = [f.raw_stdout for f in ordered] + [f.raw_stderr for f in ordered]
     return hashlib.sha256(b"".join(s + b"\n" for s in streams if s)).hexdigest()

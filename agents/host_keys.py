@@ -1,7 +1,7 @@
-"""SSH host keys: what one looks like, where accepted ones are kept, and how a new one is fetched.
+"""SSH host keys: their form, the known_hosts files that hold accepted ones, and how to fetch a new one.
 
-known_hosts files are OpenSSH's (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT). Keys of certificate
-authorities are not taken: a person accepts a machine's own key.
+known_hosts files are OpenSSH's (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT). Keys of certificate authorities are ignored: a
+person accepts a machine's own key.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import asyncssh
 from agents.agent import Unreachable
 
 DEFAULT_PORT = 22
-# In the order they are asked for; a pinned key's own algorithms come first.
+# In the order of the request; a pinned key's own algorithms come first.
 ALGORITHMS = (
     "ssh-ed25519",
     "ecdsa-sha2-nistp256",
@@ -53,9 +53,9 @@ def from_key(key: asyncssh.SSHKey) -> HostKey:
 
 
 def pinned_in(known_hosts: str, host: str, port: int = DEFAULT_PORT) -> tuple[HostKey, ...]:
-    """The keys a known_hosts text holds for this host and port, revoked ones left out.
+    """The keys of a known_hosts text for this host and port, without the revoked ones.
 
-    A line that cannot be read is passed over; it pins nothing.
+    An unreadable line is skipped; it pins nothing.
     """
     readable = "\n".join(line for line in known_hosts.splitlines() if _is_entry(line))
     number = port if port != DEFAULT_PORT else None
@@ -100,11 +100,11 @@ async def fetch_host_key(
 
 
 def why(error: BaseException) -> str:
-    """The reason in words; some errors carry none."""
+    """The reason in words, also for errors without a text."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, ConnectionError) and error.errno:
-        return os.strerror(error.errno)  # asyncio's own text leaves the reason out
+        return os.strerror(error.errno)  # asyncio's own text omits the reason
     return str(getattr(error, "strerror", None) or str(error) or type(error).__name__).rstrip(".")
 
 

@@ -1,8 +1,8 @@
 """Which Python runs a payload: one on the machine, or one in a container that runs there.
 
 As text: a path or name ("/opt/venv/bin/python", "python3"), or "docker:NAME:/usr/bin/python3", with podman in
-docker's place. A container's name comes from the target: only what container runtimes themselves allow in a
-name is taken (moby, daemon/names: [a-zA-Z0-9][a-zA-Z0-9_.-]+).
+docker's place. A container's name comes from the target, so only the characters that container runtimes allow are
+accepted (moby, daemon/names: [a-zA-Z0-9][a-zA-Z0-9_.-]+).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _CONTAINER = re.compile(
     re.ASCII,
 )
 _HERE = re.compile(r"/\S{0,400}/python[0-9.]*", re.ASCII)
-_FOUND = re.compile(r"(?P<python>\S{1,600}) (?P<version>\d[\w.+!-]{0,60}|\?)", re.ASCII)
+_PYTHON = re.compile(r"(?P<python>\S{1,600}) (?P<version>\d[\w.+!-]{0,60}|\?)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """path: as the machine, or the container, names it. engine, container: "" for the machine's own."""
+    """path: within the machine or the container. engine, container: "" for a Python of the machine itself."""
 
     path: str
     engine: str = ""
@@ -43,11 +43,11 @@ def interpreter_of(text: str) -> Interpreter:
 
 
 def chosen_of(values: Iterable[str]) -> str:
-    """The one to use among what probes found ("PYTHON VERSION"), newest last; "" when there is none.
+    """The best of the interpreters that probes report ("PYTHON VERSION", newest last); "" when there is none.
 
-    One on the machine before one in a container, and any before a torch without CUDA.
+    A Python on the machine is preferred to one in a container, and both to a torch without CUDA.
     """
-    pythons = [match for value in values if (match := _FOUND.fullmatch(value)) and _is_interpreter(match["python"])]
+    pythons = [match for value in values if (match := _PYTHON.fullmatch(value)) and _is_interpreter(match["python"])]
     best = min(reversed(pythons), key=_python_rank, default=None)
     return best["python"] if best else ""
 

@@ -1,4 +1,4 @@
-"""Runs scripts on this machine, each in a session of its own."""
+"""Runs scripts on this machine, each in its own session."""
 
 from __future__ import annotations
 
@@ -59,20 +59,20 @@ async def _start_shell(mark: str, *arguments: str) -> Process:
 
 
 def _environment() -> dict[str, str]:
-    """Without our own settings: what is run here has no use for the secret key or the database."""
+    """The environment without our own settings: a script must not see the secret key or the database."""
     return {k: v for k, v in os.environ.items() if not k.startswith("PEERPATH_")}
 
 
 async def _send_script(process: Process, script: str) -> None:
     assert process.stdin
     process.stdin.write(whole_lines(script))
-    # A shell that ended before it had read everything says more by its exit code.
+    # If the shell ended before it read everything, its exit code tells more.
     with suppress(ConnectionError):
         await process.stdin.drain()
 
 
 async def _sweep_run(mark: str, sweep: str) -> bool | None:
-    """Ends what is left of a run; whether something could not be ended."""
+    """Ends the processes left by a run. Returns whether some could not be ended."""
     process = await asyncio.create_subprocess_exec(
         "sh", "-s", "--", mark, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True
     )

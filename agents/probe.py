@@ -1,4 +1,4 @@
-"""What a probe is: one read-only question, its commands, its parser, and how its output looks.
+"""Defines a probe: one read-only question with its commands, its parser and its signature.
 
 A probe file (agents/probes/<role>/<name>.py) holds a docstring, one module-level `probe = Probe(…)`
 and the functions it names; the package walk in agents/probes finds it. Its id is "<role>.<name>".
@@ -24,7 +24,7 @@ _REFUSED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What one probe's command printed, decoded (UTF-8, invalid bytes replaced), ANSI and CR removed.
+    """The output of one probe's command, decoded (UTF-8, invalid bytes replaced), without ANSI and CR.
 
     alternative: index of the command that answered; -1 when every alternative was missing or when a
     person pasted the text. exit_code None: unknown (a paste). truncated: cut at the output cap, or
@@ -48,13 +48,13 @@ class Output:
 
     @property
     def refused(self) -> bool:
-        """The answer was denied for lack of rights: a reading `not_run`, never `absent`."""
+        """Whether the answer was denied for lack of rights: a reading `not_run`, never `absent`."""
         return bool(_REFUSED.search(f"{self.stderr[-4096:]}\n{self.stdout[-4096:]}"))
 
 
 @dataclass(frozen=True, slots=True)
 class Functions:
-    """sh functions that several commands call. A script states them once, in a variable of this name."""
+    """sh functions that several commands call. A script defines them once, in a variable of this name."""
 
     name: str
     sh: str
@@ -76,24 +76,24 @@ class Command:
 
     @property
     def whole(self) -> str:
-        """What runs: the functions, then the snippet."""
+        """The text that runs: the functions, then the snippet."""
         return f"{self.calls.sh}\n{self.sh}" if self.calls else self.sh
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """How pasted text that answers this probe is recognised.
+    """How to recognise pasted text that answers this probe.
 
     typed: regular expression for the command line as a person types it after a prompt.
     starts: regular expressions, one of which matches a line that opens such output.
     belongs: regular expression for lines that may continue it; None: everything up to the next part.
     score: how sure a match of `starts` alone is (0…1); a typed command makes it sure.
-    above: regular expression for a line that belongs when it stands right above the first one: a
-    section's name, which alone could be anything.
-    any_machine: the same tool prints the same about every machine (lspci, dmesg), so that such output
-    said to be another machine's is not this role's.
-    with_command: the parser learns from the typed command, too (which VM, which file).
-    between: ids of the readers whose lines stand among this output's and are read, too.
+    above: regular expression for a line that belongs only right above the first one, as a section's name, which
+        alone could be anything.
+    any_machine: the tool prints the same on every machine (lspci, dmesg), so output of a machine with another role
+        does not answer this probe.
+    with_command: the parser also reads the typed command (which VM, which file).
+    between: ids of readers that also read lines inside this output.
     """
 
     typed: str | None = None
@@ -112,11 +112,13 @@ class Probe:
 
     supplies: the facts `parse` may return; every one gets a reading from each parse.
     parse: pure; Output in, one Reading per fact out. It raises nothing on any text.
-    timeout_s and cap_kib bound the command on the target. slow: run beside the others.
-    root_adds: what root would add when run without, in words for the preview.
-    left_out: what stands in the same place and is taken out on the target, before anything is printed.
-    on_demand: asked only by name. for_runs: what a benchmark needs to be started, which only an agent does
-    and only believes when an agent has asked; a script that a person is handed leaves it out.
+    timeout_s and cap_kib bound the command on the target.
+    slow: run beside the others.
+    root_adds: what the output lacks without root, in words for the preview.
+    left_out: what the same source also holds and the target removes before it prints.
+    on_demand: runs only when a person names it.
+    for_runs: a benchmark needs its answer to start; only an agent's own answer counts, so the script for a person
+        leaves this probe out.
     """
 
     module: str

@@ -1,6 +1,6 @@
-"""Raw bytes in, readings out: the collector's framed text, or whatever a person pasted.
+"""Raw bytes in, readings out: the collector's framed text, or a person's paste.
 
-One reader for all that comes in, whichever way it came.
+All input takes this one path.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ EDITED = "The text is not as the collector printed it: lines were changed or los
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One output that was understood.
+    """One output with its readings.
 
-    reader: probe or benchmark id. lines: first and last line within the raw text; in a paste the
-    readings' line numbers count there too. frame: the collector's frame it came from; the readings'
-    line numbers then count within the frame's own output. unsure: it could be the other machine's.
+    reader: probe or benchmark id. lines: first and last line within the raw text; in a paste the readings' line
+    numbers count there too. frame: the collector's frame it came from; the readings' line numbers then count within
+    the frame's own output. unsure: the output could be the other machine's.
     """
 
     reader: str
@@ -44,8 +44,8 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class RawReading:
-    """unrecognised: line ranges of the raw text nobody could place. notes: for the person who gave
-    it, in words: edited, cut off, of another role."""
+    """unrecognised: line ranges of the raw text that no reader took. notes: sentences for the person who brought the
+    text: edited, cut off, of another role."""
 
     items: tuple[Item, ...] = ()
     unrecognised: tuple[LineRange, ...] = ()
@@ -54,9 +54,9 @@ class RawReading:
 
 
 def read_raw(raw: bytes, *, role: View | None, hint: str = "") -> RawReading:
-    """Everything that can be read from one paste, upload or file. It raises nothing on any bytes.
+    """Everything read from one paste, upload or file. It raises nothing on any bytes.
 
-    role: whose output it is, when known. hint: a probe id or file name that says what it may be.
+    role: the machine, when known. hint: a probe id or file name that suggests the reader.
     """
     if looks_like_bundle(raw):
         return _read_bundles(raw, role, hint)
@@ -66,8 +66,7 @@ def read_raw(raw: bytes, *, role: View | None, hint: str = "") -> RawReading:
 
 
 def _read_trace(raw: bytes) -> RawReading:
-    """A file that is one trace, which needs no search for where outputs begin in it: that would take
-    longer than the reading."""
+    """Reads a file that is one trace. It skips the search for outputs, which would take longer than the parsing."""
     reader = "bench.profile_trace"
     span = (1, raw.count(b"\n") + 1)
     readings = read_output(reader, Output(clean(raw)))
@@ -75,7 +74,7 @@ def _read_trace(raw: bytes) -> RawReading:
 
 
 def read_lines(lines: list[str], role: View | None, hint: str) -> RawReading:
-    """Pasted lines without a collector's frames among them."""
+    """Reads pasted lines without a collector's frames."""
     lines, own = self_output.blanked(lines)
     recognition = recognise("\n".join(lines), role, hint)
     items = tuple(_read_part(part) for part in recognition.parts)
@@ -84,13 +83,13 @@ def read_lines(lines: list[str], role: View | None, hint: str) -> RawReading:
 
 
 def read_output(reader: str, output: Output) -> Readings:
-    """What the parser of this probe or benchmark reads; nothing for a reader that no longer exists."""
+    """The readings of this probe's or benchmark's parser; none for a reader that no longer exists."""
     known = all_probes().get(reader) or all_benchmarks().get(reader)
     return parse_safely(known, output) if known else ()
 
 
 def read_frame(frame: Frame, before: int = 0) -> Item:
-    """before: lines of the raw text above the answer that the frame stands in."""
+    """before: the number of lines of the raw text above the frame's answer."""
     first = before + frame.first_line
     return Item(
         frame.probe_id,
@@ -109,7 +108,7 @@ def title_of(reader: str) -> str:
 
 
 def view_of(reader: str) -> View:
-    """Whose output it reads; benchmarks run in the guest."""
+    """The machine whose output the reader reads; benchmarks run in the guest."""
     probe: Probe | None = all_probes().get(reader)
     return probe.role if probe else View.GUEST
 
@@ -158,7 +157,7 @@ def _read_part(part: Part) -> Item:
 
 
 def _read_bundles(raw: bytes, role: View | None, hint: str) -> RawReading:
-    """Every collector's answer in the text, and what a person pasted around them."""
+    """Reads every collector's answer in the text, and the pasted text around them."""
     items: list[Item] = []
     notes: list[str] = []
     header: Header | None = None

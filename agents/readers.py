@@ -1,4 +1,4 @@
-"""Whatever reads an output, a probe or a benchmark, as the recogniser sees it."""
+"""The readers of outputs, probes and benchmarks, with their signatures compiled for the recogniser."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from agents.probes import all_probes
 from agents.safe_parse import parse_safely
 
 _P2P_LETTERS = {"r": "read", "w": "write", "n": "nvlink", "a": "atomics", "p": "pcie", "rw": "read", "prop": "pcie"}
-# Readers asked together whether a line opens their output.
+# How many readers' opening patterns are joined into one.
 _GROUP = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """role None: either's output. Patterns are tried on a line as it is, unquoted, and dedented.
+    """role None: the output of either machine. Patterns are tried on the raw, the unquoted and the dedented line.
 
-    any_machine: its tool prints the same about either. reads_command: its parser learns from the
-    command line too (a benchmark's settings, a VM's number).
+    any_machine: the tool prints the same on either machine. reads_command: the parser also reads the command line (a
+    benchmark's settings, a VM's number).
     """
 
     id: str
@@ -65,7 +65,7 @@ class Reader:
 
     @staticmethod
     def started_by(line: Line, without: Collection[str] = ()) -> list[Reader]:
-        """Readers whose output this line opens, best score first. without: ids not to ask."""
+        """Readers whose output this line opens, best score first. without: ids to leave out."""
         first, anywhere = _prefilter()
         opens = any(first.match(form) for form in line.forms)
         holds = any(pattern.search(line.forms[0]) for pattern in anywhere)
@@ -109,15 +109,15 @@ def _reader(reader_id: str, role: View | None, parse: Callable[[Output], Reading
 
 @cache
 def _prefilter() -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...]]:
-    """All anchored starts in one pattern, and the others one by one: most lines open nothing, and
-    an alternation searched for at every position would cost more than all of its members."""
+    """All anchored starts in one pattern, and the others one by one. Most lines open nothing, and searching an
+    alternation at every position costs more than searching its members separately."""
     floating = tuple(p for reader in all_readers() for p in reader.floating)
     return _any_of(reader.anchored.pattern for reader in all_readers()), floating
 
 
 @cache
 def _groups() -> tuple[tuple[re.Pattern[str], tuple[Reader, ...]], ...]:
-    """The anchored starts of the first few readers in one pattern, of the next few, and so on."""
+    """The readers in groups, each with one pattern of its anchored starts."""
     readers = all_readers()
     groups = (readers[n : n + _GROUP] for n in range(0, len(readers), _GROUP))
     return tuple((_any_of(r.anchored.pattern for r in some), some) for some in groups)
@@ -129,8 +129,8 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
 
 
 def _is_anchored(pattern: str) -> bool:
-    """Whether it can match at a line's beginning only: every alternative says so. Patterns with
-    flags or back references count as not anchored; they cannot be joined to others."""
+    """Whether every alternative can match only at the start of a line. Patterns with flags or back references count
+    as not anchored, because they cannot be joined to others."""
     if re.search(r"\(\?[a-zA-Z]+\)|\\\d", pattern):
         return False
     plain = re.sub(r"\\.", "__", pattern)
@@ -141,20 +141,20 @@ def _is_anchored(pattern: str) -> bool:
 
 
 def by_id(reader_id: str) -> Reader:
-    """Raises StopIteration for an id that no reader has."""
+    """Raises StopIteration for an unknown id."""
     return next(reader for reader in all_readers() if reader.id == reader_id)
 
 
 def by_name(hint: str) -> Reader | None:
-    """The reader that a hint names outright: "guest.topo_p2p_write", also inside a file's name."""
+    """The reader whose id the hint contains: "guest.topo_p2p_write", also inside a file name."""
     return next((r for r in all_readers() if r.id in re.split(r"[/\s]|\.txt\b", hint)), None)
 
 
 def hinted(reader: Reader, hint: str) -> bool:
-    """Whether a file's name speaks for this reader among those that could take the same lines."""
+    """Whether a file's name favours this reader over others that could take the same lines."""
     if reader.id in hint or reader.id.partition(".")[2] in re.sub(r"[-. ]", "_", hint):
         return True
-    if reader.is_typed(hint):  # a report's file is named after the command
+    if reader.is_typed(hint):  # a report names a file after its command
         return True
     letter = re.search(r"p2p[-_. ]+(?:\w*[-_. ])?(rw|r|w|n|a|p|prop)\b", hint.replace("_", " "))
     return letter is not None and reader.id == f"guest.topo_p2p_{_P2P_LETTERS[letter[1]]}"

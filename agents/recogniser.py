@@ -1,8 +1,8 @@
-"""Which probe or benchmark does this pasted text answer?
+"""Finds the probe or benchmark that each part of a pasted text answers.
 
-A typed command line (after a prompt, in a heading, or alone) opens a part surely, else a line that
-such output starts with does. Lines continue a part while they belong to it. A part counts only when
-its reader's own parser gets something out of it; the rest is reported as unrecognised.
+A typed command line (after a prompt, in a heading, or alone) opens a part for sure; otherwise a line opens it that
+such output starts with. A part continues while lines belong to it. A part counts only when its reader's parser gets a
+value from it; the rest is reported as unrecognised.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from agents.readers import Reader, all_readers, by_id, by_name, hinted
 from agents.recognition import Part, Recognition
 from agents.role_words import role_of_text, role_of_words, says_only
 
-# Output of other lines inside one part (a warning, a cut) that does not end it.
+# So many foreign lines (a warning, a cut) do not end a part.
 _GAP_LINES = 3
-# What the same-looking twins of one role may claim when nothing says which of them it is.
+# The confidence of readers of one role whose outputs look the same, when nothing tells them apart.
 _AMBIGUOUS = 0.6
 _ROLE_GUESSED = 0.7
 _MOST_FAILURES = 20
 _HEAD_LINES = 2000
 _HEAD_CHARS = 50_000
 _HINTED = 0.9
-# Surely this kind of output, though nothing in it answers a question (a log without its events).
+# The confidence of an output of a sure kind without an answer in it (a log without its events).
 _SILENT = 0.5
 _SURE_START = 0.8
 _TYPED = frozenset({Kind.COMMAND, Kind.PROMPT})
@@ -58,7 +58,7 @@ class _Recogniser:
         self.hint = hint
         self.role = role or role_of_words(hint)
         self.owners = ownership.owners(self.raw, self.lines)
-        self.failed_until: dict[str, int] = {}  # so that a failing reader is not tried on each line
+        self.failed_until: dict[str, int] = {}  # a reader that failed is not tried on every line
         self.failures: Counter[str] = Counter()
         self.placed: set[int] = set()
         self.parsed: dict[tuple[_Candidate, int | None], Readings] = {}
@@ -76,7 +76,7 @@ class _Recogniser:
         return Recognition(tuple(self.parts), tuple(self._unrecognised_ranges()))
 
     def _place_typed(self, position: int) -> list[Part]:
-        """Every reader that the command answers gets the output: one command may tell two facts."""
+        """Every reader of the command gets the output: one command may answer two probes."""
         line = self.lines[position]
         if line.kind is not Kind.COMMAND:
             return []
@@ -88,7 +88,7 @@ class _Recogniser:
         return [self._part(c) for c in self._of_one_role(self._without_other_machines(candidates))]
 
     def _parts_between(self, parts: list[Part]) -> list[Part]:
-        """What other readers get out of lines that stand among these parts' own."""
+        """The parts that other readers get from lines inside these parts."""
         taken = {part.reader for part in parts}
         more = [
             _Candidate(reader, part.first - 1, part.last, reader.score)
@@ -110,9 +110,9 @@ class _Recogniser:
         return below or self._confirm(whole, typed=True)
 
     def _end_of_typed(self, reader: Reader, first: int, rivals: list[Reader]) -> int:
-        """Up to the next prompt; earlier where lines that do not belong open another reader's output, or
-        stand below a blank line with nothing of this one after them."""
-        belonging, left = first, 0  # left: the first blank line below what belongs
+        """The end of the part: at the next prompt, or earlier where foreign lines open another reader's output or
+        follow a blank line with no more lines of this part."""
+        belonging, left = first, 0  # left: the first blank line below the lines that belong
         for position in range(first, len(self.lines)):
             line = self.lines[position]
             if line.kind in _TYPED:
@@ -159,8 +159,8 @@ class _Recogniser:
         return [self._part(replace(silent, confidence=_SILENT))] if silent else []
 
     def _failed_readers(self, position: int) -> set[str]:
-        """Readers not to ask here again: they got nothing from lines that reach to this one. Below a
-        blank line another output may begin, so there each is asked a few times more."""
+        """Readers to skip at this line: they got nothing from lines that include it. Another output may begin below a
+        blank line, so there a reader is tried a few times more."""
         below_blank = position > 0 and self.lines[position - 1].kind is Kind.BLANK
         return {
             name
@@ -169,7 +169,7 @@ class _Recogniser:
         }
 
     def _is_silent(self, candidate: _Candidate) -> bool:
-        """Its reader understood the lines, and says for each fact that they do not tell it."""
+        """Whether its reader knows this kind of output but every reading is `not_run`."""
         if candidate.reader.score < _SURE_START or candidate.reader.role is None:
             return False
         output = Output(self._text(candidate), "", None, -1)
@@ -179,11 +179,12 @@ class _Recogniser:
         return max(reader.score, _HINTED) if self._is_hinted(reader, position) else reader.score
 
     def _is_hinted(self, reader: Reader, first: int) -> bool:
-        """By the file's name, or by the words right above, as "Peer access (topo -p2p w)"."""
+        """Whether the file's name or the text right above favours the reader, e.g. "Peer access (topo -p2p w)"."""
         return hinted(reader, self.hint) or hinted(reader, ownership.heading(self.lines, first, self.placed))
 
     def _may_speak(self, reader: Reader) -> bool:
-        """Not for one machine about lines that were said to be the other's and could be any's."""
+        """Whether the reader may take lines of the known role. A reader of the other machine may not take output that
+        any machine could print."""
         if self.role is None or reader.role in {None, self.role} or reader.id in self.hint:
             return True
         return not reader.any_machine
@@ -194,8 +195,8 @@ class _Recogniser:
         return own
 
     def _is_other_machines(self, candidate: _Candidate) -> bool:
-        """Nobody said whose output it is, any machine could have printed it, and its words, or its prompt
-        or heading, are those of the machine that this reader is not for."""
+        """Whether the output belongs to the machine that this reader is not for: the role is unknown, any machine
+        could print the output, and its words, prompt or heading are the other machine's."""
         reader = candidate.reader
         if self.role or reader.role is None or not reader.any_machine:
             return False
@@ -205,17 +206,17 @@ class _Recogniser:
         return by_place or says_only(text, other)
 
     def _first_of_started(self, reader: Reader, position: int) -> int:
-        """The line above too, where it is the name of what begins here."""
+        """The first line of the part: the line above where it is a name that belongs to the output, else this one."""
         if reader.above is None or position == 0 or position - 1 in self.placed:
             return position
         named = self.lines[position - 1]
-        # A name may look like a tool's: "nvidia-gpu".
+        # A name may look like a tool: "nvidia-gpu".
         may_be = named.kind in {Kind.TEXT, Kind.COMMAND} and not named.prompted
         belongs = may_be and any(reader.above.search(form) for form in named.forms)
         return position - 1 if belongs else position
 
     def _end_of_started(self, reader: Reader, first: int, rivals: list[Reader]) -> int:
-        """The line after the last one that belongs; without such a rule, up to the next part."""
+        """The line after the last one that belongs. If the reader has no rule for that: the start of the next part."""
         last = first + 1
         gap = 0
         opening = self.lines[first].text
@@ -248,14 +249,16 @@ class _Recogniser:
         )
 
     def _role(self, candidate: _Candidate) -> View:
-        """Whose output this is: as told, else by the part's own words, else by the whole text's."""
+        """The machine of this output: the known role, else by the part's words, else by the section's owner, else the
+        guest."""
         if self.role:
             return self.role
         own = role_of_text(self._head(candidate))
         return own or self.owners[candidate.first].role or View.GUEST
 
     def _with_doubt(self, candidate: _Candidate, rivals: list[_Candidate]) -> _Candidate:
-        """Less sure when another reader would take the same lines and nothing but habit chose."""
+        """The candidate with less confidence where another reader could take the same lines and only the order
+        decided."""
         same = [c for c in rivals if (c.last, c.confidence) == (candidate.last, candidate.confidence)]
         twins = [c for c in same if c.reader.id != candidate.reader.id]
         if self._is_hinted(candidate.reader, candidate.first) or not twins:
@@ -270,7 +273,7 @@ class _Recogniser:
         return replace(candidate, confidence=round(candidate.confidence * _ROLE_GUESSED, 2))
 
     def _of_one_role(self, candidates: list[_Candidate]) -> list[_Candidate]:
-        """Guest and host readers answer to the same commands: those of one role are kept."""
+        """The candidates of one role, because guest and host readers share commands."""
         roles = {c.reader.role for c in candidates if c.reader.role}
         if len(roles) < 2:
             return candidates
@@ -278,7 +281,7 @@ class _Recogniser:
         return [self._with_role_doubt(c) for c in candidates if c.reader.role in {None, wanted}]
 
     def _confirm(self, candidate: _Candidate, typed: bool) -> _Candidate | None:
-        """The candidate if its parser gets a known value; after a typed command, a definite no too."""
+        """The candidate if its parser gets a known value, or, after a typed command, a definite no."""
         text = self._text(candidate)
         if not text.strip():
             return None
@@ -295,7 +298,7 @@ class _Recogniser:
         return None
 
     def _place_whole(self, reader: Reader) -> None:
-        """A file named after its reader: taken whole when its parts say nothing of that reader."""
+        """Takes the whole file for the reader in its name, when no part of the file is that reader's."""
         if any(part.reader == reader.id for part in self.parts):
             return
         candidate = _Candidate(reader, 0, self._trim_end(0, len(self.lines)), reader.score)
@@ -337,7 +340,7 @@ class _Recogniser:
         return False
 
     def _head(self, candidate: _Candidate) -> str:
-        """Enough of it to find words that tell whose it is."""
+        """The start of the candidate's text, enough to find words that show its machine."""
         last = min(candidate.last, candidate.first + _HEAD_LINES)
         return "\n".join(self.raw[candidate.first : last])[:_HEAD_CHARS]
 
@@ -350,7 +353,7 @@ class _Recogniser:
         return last
 
     def _place_commands(self) -> None:
-        """A command nobody knows above output that was placed needs no reader."""
+        """Places unknown commands right above a placed output."""
         below = -1
         for position in range(len(self.lines) - 1, -1, -1):
             if self.lines[position].kind is Kind.COMMAND and below in self.placed:
@@ -359,7 +362,7 @@ class _Recogniser:
                 below = position
 
     def _unrecognised_ranges(self) -> Iterator[tuple[int, int]]:
-        """Ranges of lines left over; blank lines between two of them do not part them."""
+        """Ranges of lines without a part; blank lines do not split a range."""
         self._place_commands()
         first = last = -1
         for position, line in enumerate(self.lines):
@@ -379,5 +382,5 @@ def _known_facts(readings: Readings | None) -> set[str]:
 
 
 def _opens_other(rivals: list[Reader], line: Line) -> bool:
-    """Whether output of a reader begins here that does not want the part already."""
+    """Whether this line opens the output of a reader that is not among the rivals."""
     return any(reader not in rivals for reader in Reader.started_by(line))

@@ -1,4 +1,4 @@
-"""What a redactor is: one kind of secret or name, and how it is found in a text."""
+"""Defines a redactor: it finds one kind of secret or name in a text."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Redactor:
-    """find: the spans of the secrets themselves, without the words around them.
+    """find: yields the spans of the secrets, without the words around them.
 
-    module: its last word is the kind, the kind's first word names the tokens (<ip-1>). spreads: it
-    is found by the words around it, so what was found once is replaced wherever it stands alone.
-    form: how its tokens look, where a redacted output could not be read again otherwise.
+    module: its last word is the kind, the kind's first word names the tokens (<ip-1>). spreads: the words around a
+    secret reveal it, so a secret once known is replaced wherever it appears alone. form: the look of its tokens,
+    where a parser could not read the redacted output otherwise.
     """
 
     module: str
@@ -37,8 +37,8 @@ class Redactor:
 
 @dataclass(frozen=True, slots=True)
 class Clue:
-    """A pattern within a line. needles: words of which a line holds one, else it is not searched;
-    finding a word is a hundred times as fast as trying a pattern at every character."""
+    """A pattern within a line. needles: only lines that hold one of these words are searched; finding a word is a
+    hundred times as fast as trying a pattern at every character."""
 
     pattern: re.Pattern[str]
     needles: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Clue:
 
 
 def clue(pattern: str, *needles: str) -> Clue:
-    """Of a pattern that ignores case, needles in lower case stand for their usual spellings."""
+    """Builds a Clue. For a pattern that ignores case, a lower-case needle stands for its usual spellings."""
     compiled = re.compile(pattern, re.MULTILINE)
     if compiled.flags & re.IGNORECASE:
         needles = tuple(dict.fromkeys(w for n in needles for w in (n, n.capitalize(), n.upper(), n.title())))
@@ -59,7 +59,7 @@ def clue(pattern: str, *needles: str) -> Clue:
 
 
 def spans(clues: Iterable[Clue], text: str, group: str) -> Iterator[Span]:
-    """The spans of the named group in every match of every clue, where it took part."""
+    """The spans of the named group in every match of every clue, where the group matched."""
     for clue in clues:
         for match in clue.matches(text):
             if match[group]:
@@ -67,7 +67,7 @@ def spans(clues: Iterable[Clue], text: str, group: str) -> Iterator[Span]:
 
 
 def _lines_with(needles: tuple[str, ...], text: str) -> Iterator[Span]:
-    """The lines that hold one of the needles, once for each."""
+    """The lines that hold one of the needles, each once."""
     for needle in needles:
         end = 0
         while (at := text.find(needle, end)) >= 0:

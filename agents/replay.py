@@ -1,4 +1,4 @@
-"""Plays back what a run once printed, for demonstrations and tests of what comes after an agent."""
+"""Plays back a recorded run, for demonstrations and for tests of the code behind an agent."""
 
 from __future__ import annotations
 

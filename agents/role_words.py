@@ -1,4 +1,4 @@
-"""Whose output a text is, by words that only a host or only a guest prints."""
+"""Tells a host's output from a guest's by words that only one of them prints."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _GUEST = re.compile(
     r"|^(?:kvm|qemu|amazon|google|vmware|microsoft|xen|wsl)$",
     re.MULTILINE,
 )
-# What a host does not print even where it tells of its guests.
+# Words that a host does not print even when it describes its guests.
 _SURELY_GUEST = re.compile(
     r"NVIDIA-SMI \d|\bNVRM: |Hypervisor detected|\[1234:1111\]|\[(?:1af4|1b36):|\bVirtio\b|QEMU PCI"
 )
-# A host's, unless a guest's words stand beside them: some VMs have an emulated IOMMU.
+# A host's words, unless a guest's words are there too: some VMs have an emulated IOMMU.
 _PROBABLY_HOST = re.compile(r"\bDMAR\b|\bAMD-Vi\b")
 
 
@@ -34,7 +34,7 @@ def role_of_words(hint: str) -> View | None:
 
 
 def role_of_text(text: str) -> View | None:
-    """By words that only one side prints; the host's first, since its logs name guests too."""
+    """The machine by its words; the host's come first, because its logs also name guests."""
     if _HOST.search(text):
         return View.HOST
     if _GUEST.search(text):
@@ -43,12 +43,12 @@ def role_of_text(text: str) -> View | None:
 
 
 def says_both(text: str) -> bool:
-    """Whether words of both sides stand in the text, so that it tells nothing of its other lines."""
+    """Whether the text holds words of both machines, so that they do not decide about its other lines."""
     return bool(_HOST.search(text) and _SURELY_GUEST.search(text))
 
 
 def says_only(text: str, role: View) -> bool:
-    """Whether words of this side stand in the text, and none of the other's."""
+    """Whether the text holds words of this machine and none of the other's."""
     host, guest = _HOST.search(text), _GUEST.search(text)
     if role is View.GUEST:
         return bool(guest and not host)

@@ -231,7 +231,7 @@ async def _start_shell(connection: asyncssh.SSHClientConnection, mark: str) -> a
 
 
 async def _sweep_run(connection: asyncssh.SSHClientConnection, mark: str, sweep: str) -> bool | None:
-    """Ends what is left of a run, over a second channel; whether something could not be ended."""
+    """Ends the processes left by a run, over a second channel. Returns whether some could not be ended."""
     assert re.fullmatch(r"[0-9a-f]+", mark)
     try:
         # The limit covers everything: a machine that stopped answering does not even open the channel.

@@ -1,4 +1,4 @@
-"""What the GPUs did while one of our programs measured, beside what it measured."""
+"""Telemetry of the GPUs during a measurement of ours, as one more reading."""
 
 from __future__ import annotations
 

@@ -27,10 +27,10 @@ _PS_ROW = re.compile(
     r"(?P<status>\bUp |\bExited |\bCreated\b|\bRestarting |\bPaused\b).{0,300}?(?P<name>\S{1,80})\s*$"
 )
 
-Found = tuple[tuple[EngineContainer, ...], tuple[int, ...], tuple[str, ...]]
+Answer = tuple[tuple[EngineContainer, ...], tuple[int, ...], tuple[str, ...]]
 
 
-def parse(text: str) -> Found:
+def parse(text: str) -> Answer:
     """Containers of engines or with GPUs, the lines, and what is missing; empty when there is none."""
     inspected: list[EngineContainer] = []
     lines: list[int] = []
@@ -110,7 +110,7 @@ def _bool_or_none(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _listed_containers(text: str) -> Found:
+def _listed_containers(text: str) -> Answer:
     """`docker ps`: names and images only."""
     containers: list[EngineContainer] = []
     lines: list[int] = []

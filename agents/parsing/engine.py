@@ -54,7 +54,7 @@ _PAIR = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class FoundEngine:
+class EngineMention:
     """lines: first and last. flags_seen False: only its worker's process title was there."""
 
     engine: Engine
@@ -62,9 +62,9 @@ class FoundEngine:
     flags_seen: bool = True
 
 
-def parse(text: str) -> tuple[FoundEngine, ...]:
+def parse(text: str) -> tuple[EngineMention, ...]:
     """Every engine named, the one with most flags first."""
-    engines: list[FoundEngine] = []
+    engines: list[EngineMention] = []
     version: str | None = None
     for first, last, line in _logical_lines(text):
         if not any(mention in line for mention in _MENTIONS):
@@ -73,9 +73,9 @@ def parse(text: str) -> tuple[FoundEngine, ...]:
         version = version_match["version"] if version_match else version
         engine = _from_command(line) or _from_printed(line)
         if engine:
-            engines.append(FoundEngine(engine, tuple(sorted({first, last}))))
+            engines.append(EngineMention(engine, tuple(sorted({first, last}))))
         elif name := _worker(line):
-            engines.append(FoundEngine(Engine(name), (first,), flags_seen=False))
+            engines.append(EngineMention(Engine(name), (first,), flags_seen=False))
     engines.sort(key=lambda item: len(item.engine.flags), reverse=True)
     return tuple(_with_version(item, version) for item in engines)
 
@@ -85,11 +85,11 @@ def masked(text: str) -> str:
     return _SECRET_VALUE.sub(_MASK, text)
 
 
-def _with_version(item: FoundEngine, version: str | None) -> FoundEngine:
+def _with_version(item: EngineMention, version: str | None) -> EngineMention:
     engine = item.engine
     if engine.name != "vllm" or engine.version or not version:
         return item
-    return FoundEngine(Engine("vllm", version, engine.flags), item.lines, item.flags_seen)
+    return EngineMention(Engine("vllm", version, engine.flags), item.lines, item.flags_seen)
 
 
 def _logical_lines(text: str) -> list[tuple[int, int, str]]:

@@ -126,8 +126,8 @@ def _device(line: str, number: int) -> Device | None:
     parts = _CLASS.match(head["text"])
     if parts is None:
         return None
-    ids_found = _IDS.findall(parts["rest"])
-    ids_or_none = ids_found[-1] if ids_found else _unnamed_nvidia(parts["rest"])
+    id_texts = _IDS.findall(parts["rest"])
+    ids_or_none = id_texts[-1] if id_texts else _unnamed_nvidia(parts["rest"])
     name = _TAIL.sub("", parts["rest"]).strip()
     return Device(address, number, parts["name"], parts["code"], ids_or_none, name, rev)
 

@@ -17,10 +17,10 @@ _NODE = re.compile(r"(?<![\w/])/dev/nvidia[\w/-]{0,40}")
 # Keys that only a container has.
 _MARKS = re.compile(r"^(?:unprivileged|rootfs|lxc\..*|mp\d+|dev\d+|cmode|swap)$")
 
-Found = tuple[tuple[LxcContainer, ...], tuple[int, ...]]
+Answer = tuple[tuple[LxcContainer, ...], tuple[int, ...]]
 
 
-def parse(text: str) -> Found:
+def parse(text: str) -> Answer:
     """Every container whose lines hold a key that VMs do not have."""
     blocks: list[tuple[int | None, list[tuple[str, str]]]] = [(None, [])]
     lines: list[int] = []

@@ -17,10 +17,10 @@ _BARE = re.compile(r"^[\s>|]*(?P<module>(?:vfio|nvidia|nouveau|kvm|iommufd)[\w-]
 _OPTION = re.compile(r"(?<!\S)(?P<name>\w{1,80})=(?P<value>\"[^\"]*\"|'[^']*'|\S*)")
 _INSTALL = re.compile(r"^[\s>|]*install\s+(?P<module>[\w-]{1,60})\s+/(?:usr/)?bin/(?:true|false)\b")
 
-Found = tuple[ModuleConfig, tuple[int, ...]]
+Answer = tuple[ModuleConfig, tuple[int, ...]]
 
 
-def parse(text: str) -> Found | None:
+def parse(text: str) -> Answer | None:
     """The configuration and the lines it stands on; None when no line is one of modprobe's."""
     options: list[ModuleOption] = []
     blacklisted: list[str] = []

@@ -22,10 +22,10 @@ _ANY_MAP = re.compile(r"\b(?:id|iommugroup|node|path|subsystem-id)=[^\s\"'│|]*
 _BORDER = re.compile(r"^[\s┌┬┐├┼┤└┴┘─═╞╪╡╘╧╛╒╤╕+-]*$")
 _ADDRESS = re.compile(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[01][0-9a-f](?:\.[0-7])?)$", re.I)
 
-Found = tuple[tuple[PciMapping, ...], tuple[int, ...]]
+Answer = tuple[tuple[PciMapping, ...], tuple[int, ...]]
 
 
-def parse(text: str) -> Found | None:
+def parse(text: str) -> Answer | None:
     """Every alternative of every mapping and its 1-based line; None when the text holds none.
 
     path: in full and lower case, several functions of one device joined by ";". mapping "" where the

@@ -25,7 +25,7 @@ _WORD = re.compile(r"\b(max_speed|max_width|speed|width)=(\S*)")
 _MOST_LANES = 32
 _TYPED = re.compile(r"\blspci\b.{0,80}\s-s\s*((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7])\b", re.IGNORECASE)
 
-Found = tuple[tuple[PcieLink, ...], tuple[int, ...]]
+Answer = tuple[tuple[PcieLink, ...], tuple[int, ...]]
 
 
 def generation(text: str) -> int | None:
@@ -41,7 +41,7 @@ def lanes(text: str) -> int | None:
     return count if 1 <= count <= _MOST_LANES else None
 
 
-def from_sysfs(text: str) -> Found:
+def from_sysfs(text: str) -> Answer:
     """The GPUs of our loop, each with what it says of its link."""
     rows = text.splitlines()
     links: list[PcieLink] = []
@@ -65,7 +65,7 @@ def _link(address: str, words: dict[str, str]) -> PcieLink:
     )
 
 
-def from_lspci(text: str) -> Found:
+def from_lspci(text: str) -> Answer:
     """NVIDIA GPUs with their link; of a part that names no device at all, the nameless links in it."""
     devices = lspci.parse(text)
     links: list[PcieLink] = []

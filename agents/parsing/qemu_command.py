@@ -47,7 +47,7 @@ _MAY_HOLD_SECRETS |= {"-blockdev", "-iscsi", "-cdrom"}
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocatedCommand:
     """A command line and the 1-based lines it stands on."""
 
     command: QemuCommand
@@ -66,7 +66,7 @@ class _Draft:
     open: bool = True
 
 
-def parse(text: str) -> tuple[Found, ...]:
+def parse(text: str) -> tuple[LocatedCommand, ...]:
     """Every command line in the text, in order; parts without the program's name count, too."""
     drafts: list[_Draft] = []
     typed_running, typed_vm = False, None
@@ -184,13 +184,13 @@ def _looks_running(line: str, binary_at: int) -> bool:
     return bool(_PS.match(line[:binary_at])) or " -pidfile " in line
 
 
-def _read_draft(draft: _Draft) -> Found | None:
+def _read_draft(draft: _Draft) -> LocatedCommand | None:
     if draft.words_by_line:
         words: tuple[str, ...] = tuple(draft.pieces)
     else:
         words = split(" ".join(piece.removesuffix("\\") for piece in draft.pieces))
     command = _command(words, draft)
-    return Found(command, tuple(draft.lines)) if command else None
+    return LocatedCommand(command, tuple(draft.lines)) if command else None
 
 
 def _command(words: Sequence[str], draft: _Draft) -> QemuCommand | None:

@@ -20,10 +20,10 @@ from agents.parsing.json_text import at, number
 _TOLERANCE = 0.05
 _MS = {"ms": 1.0, "milliseconds": 1.0, "us": 1e-3, "ns": 1e-6, "s": 1e3, "sec": 1e3, "seconds": 1e3}
 
-Found = tuple[tuple[ServingRow, ...], tuple[int, ...], tuple[str, ...]]
+Answer = tuple[tuple[ServingRow, ...], tuple[int, ...], tuple[str, ...]]
 
 
-def parse(text: str) -> Found:
+def parse(text: str) -> Answer:
     """The rows, the lines their objects begin on, and what was left out."""
     rows: list[ServingRow] = []
     lines: list[int] = []

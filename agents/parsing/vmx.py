@@ -16,10 +16,10 @@ _PAIR = re.compile(r"^[\s>|]*(?P<key>[A-Za-z][\w.:]{1,80})\s*=\s*\"(?P<value>[^\
 _ID = re.compile(r"(?P<domain>\d{4,5}):(?P<bus>\d{3}):(?P<device>\d{2})\.(?P<function>[0-7])")
 _MARKS = re.compile(r"^(?:config\.version|virtualhw\.version|displayname|pcipassthru\d*\..*|vmci0\..*)$")
 
-Found = tuple[tuple[VmxConfig, ...], tuple[int, ...]]
+Answer = tuple[tuple[VmxConfig, ...], tuple[int, ...]]
 
 
-def parse(text: str) -> Found:
+def parse(text: str) -> Answer:
     """One configuration for each file; a second displayName opens the next."""
     files: list[dict[str, str]] = []
     lines: list[int] = []

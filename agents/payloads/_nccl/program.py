@@ -16,7 +16,7 @@ from sizes import sizes_of
 LOOK_SECONDS = 90
 
 
-def asked(about, limit, row_seconds, stall_seconds):
+def option_parser(about, limit, row_seconds, stall_seconds):
     """The options that all of them take; times in seconds."""
     ask = argparse.ArgumentParser(description=about)
     ask.add_argument("--sizes", default="", help="bytes or 12K,4M (1024)")
@@ -70,9 +70,9 @@ def find_ranks(chosen, argv, schema, deadline):
     return None
 
 
-def run(argv, options, measure):
-    """options(argv) -> chosen; measure(chosen, argv, deadline) -> exit code. Returns the exit code."""
-    return startup.run(argv, options, functools.partial(in_folder, measure))
+def leave(options, measure):
+    """Runs the program and ends this process. options(argv) -> chosen; measure(chosen, argv, deadline) -> exit code."""
+    startup.leave(options, functools.partial(in_folder, measure))
 
 
 def in_folder(measure, chosen, argv, deadline):

@@ -10,13 +10,12 @@ result. All is killed at --limit, when standard input closes, or on a signal.
 """
 
 import os
-import sys
 import time
 
 from arms import CONTROL, DEFAULT, FORCED, arm, verdict
 from lines import say
 from processes import Stopped
-from program import asked, find_ranks, message_sizes, run
+from program import find_ranks, leave, message_sizes, option_parser
 from sizes import KIB
 
 SCHEMA = "peerpath.allreduce/1"
@@ -25,7 +24,7 @@ FAULTS = ("wrong", "hang", "control")
 
 
 def options(argv):
-    ask = asked("Checks and times all-reduces over all GPUs.", 280.0, 0.25, 30.0)
+    ask = option_parser("Checks and times all-reduces over all GPUs.", 280.0, 0.25, 30.0)
     ask.add_argument("--simulate-fault", choices=FAULTS, default="", help="to see that it is found")
     ask.add_argument("--set", default="", help="NCCL_NAME=VALUE,… for all arms, which say it")
     chosen = ask.parse_args(argv)
@@ -62,7 +61,4 @@ def takes_no_p2p(chosen, attempt):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(run(sys.argv[1:], options, measure))
-    except BrokenPipeError:
-        os._exit(5)
+    leave(options, measure)

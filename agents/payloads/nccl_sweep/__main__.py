@@ -13,7 +13,6 @@ input closes, or on a signal.
 
 import os
 import random
-import sys
 import time
 
 from attempt import Attempt
@@ -21,7 +20,7 @@ from lines import Refusal, say
 from machine import load_torch
 from nccl import version_of
 from processes import Stopped
-from program import asked, find_ranks, message_sizes, run
+from program import find_ranks, leave, message_sizes, option_parser
 from runtime import library
 from settings import BASELINE, NO_P2P, SWEPT, arms_of, named_arms
 from sizes import KIB
@@ -37,7 +36,7 @@ SLACK = 1.3  # a block may take so much longer than the one before it
 
 
 def options(argv):
-    ask = asked("Tries NCCL's settings against each other.", 280.0, 0.05, 15.0)
+    ask = option_parser("Tries NCCL's settings against each other.", 280.0, 0.05, 15.0)
     ask.add_argument("--weights", default="", help="how often each size comes, as in 8,1; else alike")
     ask.add_argument("--repeats", type=int, default=5, help="blocks, each with every arm once")
     ask.add_argument("--arms", default="", help="only these, with the baseline")
@@ -143,7 +142,4 @@ def tried(chosen, arms, name, block, deadline):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(run(sys.argv[1:], options, measure))
-    except BrokenPipeError:
-        os._exit(5)
+    leave(options, measure)

@@ -38,7 +38,7 @@ done
 echo 'containers tried'"""
 
 
-_FOUND = re.compile(r"^((?:docker|podman):\S{1,600}) (\d[\w.+!-]{0,60}|\?)$", re.ASCII)
+_PYTHON_LINE = re.compile(r"^((?:docker|podman):\S{1,600}) (\d[\w.+!-]{0,60}|\?)$", re.ASCII)
 _END = "containers tried"
 
 
@@ -46,7 +46,7 @@ def parse(output: Output) -> Readings:
     pythons = [
         (number, match[1], match[2])
         for number, line in enumerate(output.lines, 1)
-        if (match := _FOUND.match(line[:800].strip())) and _is_safe(match[1])
+        if (match := _PYTHON_LINE.match(line[:800].strip())) and _is_safe(match[1])
     ]
     if pythons:
         number, python, version = min(pythons, key=lambda item: item[2].endswith("+cpu"))

@@ -51,14 +51,14 @@ done
 for p in /opt/*/bin/python; do try "$p"; done
 echo 'interpreters tried'"""
 
-_FOUND = re.compile(r"^(/\S{1,400}) (\d[\w.+!-]{0,60}|\?|-|!|~)$")
+_PYTHON_LINE = re.compile(r"^(/\S{1,400}) (\d[\w.+!-]{0,60}|\?|-|!|~)$")
 
 
 def parse(output: Output) -> Readings:
     tried = [
         (number, match[1], match[2])
         for number, line in enumerate(output.lines, 1)
-        if (match := _FOUND.match(line[:500].strip()))
+        if (match := _PYTHON_LINE.match(line[:500].strip()))
     ]
     having = [item for item in tried if item[2] not in ("-", "!", "~")]
     if having:

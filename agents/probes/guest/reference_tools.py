@@ -27,14 +27,14 @@ for tool in all_reduce_perf nvbandwidth p2pBandwidthLatencyTest simpleP2P; do
 done
 echo 'tools looked for'"""
 
-_FOUND = re.compile(rf"^({'|'.join(TOOLS)}) (/[\w./+-]{{1,400}})$", re.ASCII)
+_TOOL_PATH = re.compile(rf"^({'|'.join(TOOLS)}) (/[\w./+-]{{1,400}})$", re.ASCII)
 
 
 def parse(output: Output) -> Readings:
     tools: dict[str, str] = {}
     lines = []
     for number, line in enumerate(output.lines, 1):
-        if (match := _FOUND.match(line[:600].strip())) and match[2].endswith(f"/{match[1]}"):
+        if (match := _TOOL_PATH.match(line[:600].strip())) and match[2].endswith(f"/{match[1]}"):
             tools.setdefault(match[1], match[2])
             lines.append(number)
     if tools:
