@@ -1,7 +1,7 @@
-"""All-reduces over all GPUs, values checked, with P2P and without: one reading for each arm.
+"""All-reduces over all GPUs, with checked values, with and without P2P: one reading for each arm.
 
-Device time is that inside a CUDA graph: eager all-reduces of 12 KiB read about 40 µs with P2P and without,
-where the devices need 7.5 and 12.9 µs (two H200, 2026).
+Device time is measured inside a CUDA graph: eager all-reduces of 12 KiB read about 40 µs with and without P2P,
+although the devices need 7.5 and 12.9 µs (two H200, 2026).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def parse(output: Output) -> Readings:
 
 
 def _arm_reading(arm: Arm, cut: tuple[str, ...]) -> Reading[AllReduceResult]:
-    """Rows of an arm that broke off are no evidence that its sums are right."""
+    """The reading of one arm. Rows of an arm that broke off do not show that its sums are right."""
     if arm.outcome in {"failed", "unusable"}:
         return ALLREDUCE.unreadable(f"{arm.name}: {arm.outcome}, {arm.why}", lines=arm.lines[-1:])
     if not arm.result.rows and arm.outcome != "hang":
@@ -50,7 +50,7 @@ def _why_nothing_measured(report: AllReduceLines, output: Output) -> str:
     return f"no measurement in the output: {first[:120]}"
 
 
-# Names that choose how NCCL sends; none that names a file or a library.
+# Variables that choose how NCCL sends; none of them names a file or a library.
 SETTING = (
     r"NCCL_(?:ALGO|PROTO|BUFFSIZE|NTHREADS|(?:MIN|MAX)_NCHANNELS|P2P_(?:DISABLE|LEVEL)"
     r"|SHM_(?:DISABLE|USE_CUDA_MEMCPY)|CUMEM_ENABLE)=[\w.:\-]{1,40}"

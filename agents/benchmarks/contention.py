@@ -1,7 +1,7 @@
-"""What copies take beside others: between all GPUs, many to one, one to many, and all with the host.
+"""The time of copies beside other copies: between all GPUs, many to one, one to many, and all with the host.
 
-A pair alone says little of a machine in which every GPU sends at once: without peer access all copies share
-the host's memory, behind one root complex or switch they share a link.
+A pair alone says little about a machine in which every GPU sends at once: without peer access all copies share the
+host's memory; behind one root complex or switch they share a link.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Copies between GPUs, inside one, by hand over the host: device-timed and host-synchronised.
+"""Copies between GPUs, inside one GPU and through host memory: device-timed and host-synchronised.
 
 The two timings differ by an order of magnitude on small copies (two H200, 2026: 12 KiB inside one GPU
 takes 0.9 µs of device time and 14 to 17 µs with a synchronise per call), so every row says which it is.

@@ -1,4 +1,4 @@
-"""Copies between GPUs that a person measured with something else and wrote down."""
+"""Copies between GPUs that a person measured with another tool and wrote down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recording that a serving engine makes of its own GPU work during real requests."""
+"""A serving engine's recording of its own GPU work during real requests."""
 
 from __future__ import annotations
 

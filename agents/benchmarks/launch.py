@@ -1,7 +1,7 @@
-"""What launching, waiting and graphs cost here, and small matrix products: the parts of a decode step.
+"""The cost of launches, waits, graphs and small matrix products: the parts of a decode step.
 
-Times on the device and for a caller differ by what the processor adds, and that is what a step without
-CUDA graphs pays for every kernel.
+The time for a caller exceeds the device's time by the processor's share. A step without CUDA graphs pays that share
+for every kernel.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How fast each GPU's memory really is, on buffers of at least four times its L2.
+"""The real bandwidth of each GPU's memory, on buffers of at least four times its L2.
 
-A step that reads weights cannot be faster than this; datasheets give the peak, of which streaming reads
-reach about nine tenths.
+A step that reads weights cannot be faster than this. Datasheets give the peak; streaming reads reach about nine
+tenths of it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""NCCL's settings tried against each other at the model's message sizes, as an experiment.
+"""Compares NCCL's settings at the model's message sizes in an experiment.
 
-Fresh processes for every try, every arm once in each block, in an order drawn anew: what the machine does
-meanwhile falls on all arms alike. Which arms really differ is for webapp/diagnosis/compare/sweep.py.
+Every try has fresh processes, and every block holds each arm once in a newly drawn order, so that disturbances fall
+on all arms alike. webapp/diagnosis/compare/sweep.py decides which arms really differ.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """NVIDIA's nvbandwidth with -j, as people run and paste it (https://github.com/NVIDIA/nvbandwidth).
 
-Without peer access it waives its device-to-device tests, so it shows no figure at all; that is said.
+Without peer access it waives its device-to-device tests and shows no figure; the reading then says so.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reports of Nsight Systems: the sum over kernels, or the trace of each (nsys stats -r cuda_gpu_kern_sum,
 cuda_gpu_trace).
 
-A sum has no steps and no gaps in it, so it only gives the kernels' times. In a trace the step is known by
-exact repetition alone.
+A sum holds neither steps nor gaps, so it only gives the kernels' times. In a trace only exact repetition shows the
+step.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A trace of the torch profiler, as vLLM and SGLang write it (VLLM_TORCH_PROFILER_DIR, start_profile).
 
-One rank's view. The step is known only by marks on the GPU's time line or by exact repetition;
-else the recording gives its kernels' times and no step.
+One rank's view. Marks on the GPU's time line or exact repetition show the step; without them the recording only gives
+its kernels' times.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def parse(output: Output) -> Readings:
 
 
 def readings_of(trace: Trace) -> Readings:
-    """What a recording of one rank gives: its step if it can be told, and its kernels' times."""
+    """The readings of one rank's recording: its step, if it can be determined, and its kernels' times."""
     if not trace.devices:
         why = "this trace holds no work of a GPU: CUDA activities were not recorded"
         return (PROFILE.not_run(why), KERNEL_TIMES.not_run(why))

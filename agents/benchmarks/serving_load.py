@@ -1,4 +1,4 @@
-"""Our own load on a serving engine, through its OpenAI-compatible endpoint, from the machine it runs on."""
+"""Our own load on a serving engine: through its OpenAI-compatible endpoint, from the engine's machine."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """cuda-samples' simpleP2P, as people run and paste it (Samples/0_Introduction/simpleP2P).
 
-It checks what kernels read from the peer. A failure is a wrong delivery; "Test passed" says nothing of what
-is written to a peer, which is how NCCL sends.
+It checks what kernels read from the peer. A failure is a wrong delivery; "Test passed" says nothing about writes to a
+peer, which is how NCCL sends.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ class Timing(StrEnum):
 
 
 class CopyPath(StrEnum):
-    """same: inside one GPU. peer: GPU to GPU as the runtime does it. peer_both_ways: one copy in each
-    direction at once. staged: by hand over the host. synchronise, launch: controls that copy nothing."""
+    """same: inside one GPU. peer: GPU to GPU by the runtime's copy. peer_both_ways: one copy in each direction at
+    once. staged: by the program through host memory. synchronise, launch: controls that copy nothing."""
 
     SAME = "same"
     PEER = "peer"
@@ -92,7 +92,7 @@ class CopyResult:
 
 
 class Pattern(StrEnum):
-    """Which GPUs copy at once. alone, from_host, to_host: one copy, what the others stand beside.
+    """Which GPUs copy at once. alone, from_host, to_host: one copy, the reference for the other patterns.
     many_to_one, one_to_many: between the first GPU and every other."""
 
     ALONE = "alone"
@@ -124,7 +124,7 @@ class ContentionRow(SampleStats):
 
     @property
     def slowdown(self) -> float | None:
-        """How many times as long a copy takes as alone; None without that figure."""
+        """The time of a copy divided by its time alone; None without that figure."""
         return self.time_us / self.alone_us if self.alone_us else None
 
 
@@ -135,8 +135,8 @@ class ContentionResult:
 
     @property
     def slowest(self) -> ContentionRow | None:
-        """Of several copies at once those that take the most times as long as one alone; unstable rows tell
-        nothing. None where nothing was measured beside one alone."""
+        """The row of several copies with the largest slowdown; unstable rows do not count. None where no such row has
+        a slowdown."""
         rows = [row for row in self.rows if row.flows > 1 and row.slowdown and not row.unstable]
         return max(rows, key=lambda row: row.slowdown or 0.0, default=None)
 
@@ -158,7 +158,7 @@ class AllReduceRow(SampleStats):
 
 @dataclass(frozen=True, slots=True)
 class AllReduceResult:
-    """p2p: whether peer-to-peer was on; None: not said."""
+    """p2p: whether peer-to-peer was on; None: unknown."""
 
     rows: tuple[AllReduceRow, ...]
     p2p: bool | None = None
@@ -176,8 +176,8 @@ class DeliveryResult:
 
 @dataclass(frozen=True, slots=True)
 class SweepArm:
-    """One choice of NCCL's settings. outcome: right, wrong, hang, failed or unusable; the worst of its
-    tries, with the reason. transport: what NCCL's log named, "" if nothing; line: where that stands."""
+    """One choice of NCCL's settings. outcome: right, wrong, hang, failed or unusable; the worst of its tries; why:
+    its reason. transport: as NCCL's log names it, "" if it names none; line: where it does."""
 
     name: str
     settings: Mapping[str, str]
@@ -201,7 +201,7 @@ class SweepRow:
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """Every arm once in each block, in an order drawn by `seed`; rows are of whole blocks only.
+    """Every arm once in each block, in an order drawn with `seed`; only rows of whole blocks.
 
     arms: the first is the baseline, which sets nothing. weights: (bytes, share of the all-reduces), the
     shares adding up to 1.
@@ -233,11 +233,11 @@ class PairMatrix:
 
 @dataclass(frozen=True, slots=True)
 class ServingRow:
-    """One operating point. Throughputs over all its requests together, in tokens a second; total counts
-    input tokens as well. time_per_output_token_ms, ttft_ms and itl_ms are medians where there is one.
+    """One operating point. Throughputs are over all its requests together, in tokens a second; total also counts
+    input tokens. time_per_output_token_ms, ttft_ms and itl_ms are medians where the tool gives them.
 
-    ttft: until the first text came. itl: between two events of a stream; tokens_per_event: how many
-    tokens one held. errors: requests that brought no whole answer. power_w: of all GPUs of the machine.
+    ttft: time to the first text. itl: time between two events of a stream; tokens_per_event: mean tokens in an event.
+    errors: requests without a whole answer. power_w: of all GPUs of the machine.
     """
 
     concurrency: int | None
@@ -273,7 +273,7 @@ class Profile:
 
     @property
     def kernels_ms(self) -> float:
-        """Time in kernels that are no collectives."""
+        """Time in kernels that are not collectives."""
         return self.attention_ms + self.moe_ms + self.other_ms
 
     @property
@@ -287,9 +287,9 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class KernelTimes:
-    """Milliseconds of GPU time by kind of kernel over a whole recording, all its GPUs together.
+    """Milliseconds of GPU time by kind of kernel over a whole recording, summed over its GPUs.
 
-    No step and no gaps can be told from it. kernels: launches counted.
+    It shows neither steps nor gaps. kernels: the number of launches.
     """
 
     nccl_ms: float
@@ -301,13 +301,13 @@ class KernelTimes:
 
 @dataclass(frozen=True, slots=True)
 class GpuTelemetry:
-    """Medians of one GPU's samples while it was watched; None: not among the columns, or N/A.
+    """Medians of one GPU's samples; None: no such column, or N/A.
 
-    busy_percent: time in which any kernel ran. sm_active_percent, tensor_percent and dram_percent are
-    DCGM's profiling figures, which say how much of the chip worked. *_gb_per_s: 10⁹ bytes a second.
-    pcie_gen and pcie_width: the best that was seen, because an idle link goes down by itself.
-    throttle_reasons: what slowed the clocks in any sample; throttled_percent: in how many of them.
-    every_s: between two samples. temperature_celsius: of our own programs the highest.
+    busy_percent: share of the time in which any kernel ran. sm_active_percent, tensor_percent and dram_percent are
+    DCGM's profiling figures: how much of the chip worked. *_gb_per_s: 10⁹ bytes a second. pcie_gen and pcie_width:
+    the highest values, because an idle link slows down by itself. throttle_reasons: what slowed the clocks in any
+    sample; throttled_percent: the share of such samples. every_s: time between two samples. temperature_celsius: the
+    highest sample, where our own program measured.
     """
 
     gpu: str

@@ -1,8 +1,8 @@
-"""What a fact is, and the five ways a reading of it can end.
+"""Defines a fact, and the five ways a reading of it can end.
 
-A `Fact` names one thing that can be known about a machine; a `Reading` is what one parser got for
-it from one output. "Tool missing", "not supported here", "could not be read", "never asked" and
-"zero" stay different values all the way to the screen, so that unknown never looks like healthy.
+A `Fact` names one thing that can be known about a machine; a `Reading` is what one parser got for it from one output.
+"Tool missing", "not supported here", "could not be read", "never asked" and "zero" stay different values up to the
+screen, so that unknown never looks like healthy.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class View(StrEnum):
-    """Whose eyes saw it: the guest (or bare-metal server), the hypervisor, or a person."""
+    """Where a reading comes from: the guest (or bare-metal server), the hypervisor, or a person."""
 
     GUEST = "guest"
     HOST = "host"
@@ -41,8 +41,8 @@ class ReadingKind(StrEnum):
 class Reading(Generic[T]):
     """One parser's answer for one fact.
 
-    lines: 1-based line numbers within the text the parser was given, the ones the value rests on.
-    missing: what a complete value would hold and this one does not ("row GPU7"); then not complete.
+    lines: 1-based numbers, within the parser's input, of the lines that the value rests on. missing: what this value
+    lacks ("row GPU7"); then it is not complete.
     """
 
     fact_id: str

@@ -71,8 +71,8 @@ class GpuNuma:
 class Clique:
     """The GPUDirect clique capability of one GPU, looked for in its PCI config space.
 
-    clique_id None: looked for and not there, unless `present`: plain `lspci -vv` shows the capability
-    and not its id. offset: where it sits (0xc8 or 0xd4).
+    clique_id None: the capability is not there, or, if `present`, plain `lspci -vv` shows it without its id. offset:
+    its place (0xc8 or 0xd4).
     """
 
     pci_address: str
@@ -110,9 +110,9 @@ class XidEvent:
 
 @dataclass(frozen=True, slots=True)
 class Fabric:
-    """NVSwitch fabric state; its clique id has nothing to do with the GPUDirect clique.
+    """NVSwitch fabric state. Its clique id is unrelated to the GPUDirect clique.
 
-    Of several GPUs the least ready one. health: what the health section complains of, or "Healthy".
+    With several GPUs: of the least ready one. health: the complaints of the health section, or "Healthy".
     """
 
     state: str
@@ -133,8 +133,8 @@ class NvLinks:
 class PcieLink:
     """The PCI Express link of one device: generation (1 to 7) and lanes, now and at most.
 
-    None: the device says nothing of a link, as behind an emulated bus. pci_address None: the text
-    does not name the device. An idle GPU lowers its generation to save power, never its lanes.
+    None: the device shows no link, as behind an emulated bus. pci_address None: the text does not name the device. An
+    idle GPU lowers its generation to save power, never its lanes.
     """
 
     pci_address: str | None
@@ -151,9 +151,9 @@ class PcieLink:
 
 @dataclass(frozen=True, slots=True)
 class DriverParams:
-    """What the loaded NVIDIA module runs with (/proc/driver/nvidia/params).
+    """The parameters of the loaded NVIDIA module (/proc/driver/nvidia/params).
 
-    values: every line that was there. registry: the keys of RegistryDwords, e.g. {"ForceP2P": "0x11"}.
+    values: every line of the file. registry: the keys of RegistryDwords, e.g. {"ForceP2P": "0x11"}.
     """
 
     values: Mapping[str, str] = field(default_factory=dict)
@@ -162,9 +162,9 @@ class DriverParams:
 
 @dataclass(frozen=True, slots=True)
 class DriverModule:
-    """The NVIDIA kernel module. open: NVIDIA's open modules or the proprietary ones; None: not said.
+    """The NVIDIA kernel module. open: NVIDIA's open modules or the proprietary ones; None: unknown.
 
-    dkms: "nvidia/580.95.05, 6.8.0-87-generic, x86_64: installed" as printed. loaded: of its family
+    dkms: "nvidia/580.95.05, 6.8.0-87-generic, x86_64: installed" as printed. loaded: the loaded modules of its family
     (nvidia, nvidia_uvm, nvidia_peermem, gdrdrv); None: the text does not list modules.
     """
 

@@ -29,7 +29,7 @@ class IommuGroup:
 
 @dataclass(frozen=True, slots=True)
 class PciNode:
-    """One device of the host's PCI tree (`lspci -tv`). path: bridges from the root complex down.
+    """One device of the host's PCI tree (`lspci -tv`). path: the bridges from the root complex down.
 
     root: the root complex ("0000:00"). name: lspci's text, may be empty with plain -t.
     """
@@ -42,7 +42,7 @@ class PciNode:
 
 @dataclass(frozen=True, slots=True)
 class GpuPath:
-    """How one GPU hangs on the host. switch: the common bridge when it is not a root port."""
+    """The place of one GPU in the host's PCI tree. switch: the common bridge when it is not a root port."""
 
     pci_address: str
     root_complex: str
@@ -67,7 +67,7 @@ class VfioBackend(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class VfioError:
-    """code: the errno that was printed, negative. vm_id: whose start log it stands in."""
+    """code: the printed errno, negative. vm_id: the VM of the start log."""
 
     pci_address: str | None
     code: int | None
@@ -96,10 +96,10 @@ class AcsPort:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredCmdline:
-    """Kernel options set for the next boot, by the file that holds them; None: not seen.
+    """Kernel options set for the next boot, by file; None: the text does not show the file.
 
-    Which of the two counts depends on the boot loader: systemd-boot reads /etc/kernel/cmdline, GRUB
-    its own file after update-grub.
+    The boot loader decides which one counts: systemd-boot reads /etc/kernel/cmdline, GRUB its own file after
+    update-grub.
     """
 
     grub: str | None = None
@@ -108,8 +108,8 @@ class ConfiguredCmdline:
 
 @dataclass(frozen=True, slots=True)
 class CpuGovernor:
-    """governors: how many CPUs have each frequency governor. driver: the kernel's scaling driver, which
-    decides what a governor's name means; None: not told."""
+    """governors: how many CPUs have each frequency governor. driver: the kernel's scaling driver, which decides what
+    a governor's name means; None: unknown."""
 
     governors: Mapping[str, int]
     driver: str | None = None
@@ -117,8 +117,8 @@ class CpuGovernor:
 
 @dataclass(frozen=True, slots=True)
 class HeldRegion:
-    """A memory region of a device that somebody on the host holds, so that VFIO cannot have it; for a
-    GPU usually the boot framebuffer. bar: 0 to 5."""
+    """A memory region of a device that a driver of the host holds, so that VFIO cannot map it; for a GPU usually the
+    boot framebuffer. bar: 0 to 5."""
 
     pci_address: str
     bar: int
@@ -126,7 +126,7 @@ class HeldRegion:
 
 @dataclass(frozen=True, slots=True)
 class LxcContainer:
-    """One LXC container of Proxmox. gpu_devices: device nodes of NVIDIA that it is given."""
+    """One LXC container of Proxmox. gpu_devices: NVIDIA's device nodes in the container."""
 
     id: int | None = None
     name: str | None = None
@@ -139,7 +139,7 @@ class LxcContainer:
 class VmxConfig:
     """One VMware .vmx file. passthrough: host addresses of pciPassthruN, lower case.
 
-    mmio_gib: pciPassthru.64bitMMIOSizeGB. allow_p2p and relax_acs None: not written.
+    mmio_gib: pciPassthru.64bitMMIOSizeGB. allow_p2p and relax_acs None: the file does not set them.
     """
 
     name: str | None = None

@@ -1,4 +1,4 @@
-"""What a decode step is made of on one GPU: memory reads, launches, small matrix products."""
+"""The parts of a decode step on one GPU: memory reads, launches, small matrix products."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Figures(SampleStats):
 
 @dataclass(frozen=True, slots=True)
 class MemoryRow:
-    """One streaming kernel. kernel: read, copy, triad. size_bytes: one buffer. moved_bytes: read and
-    written in all. gb_per_s: 10⁹ of them a second."""
+    """One streaming kernel. kernel: read, copy, triad. size_bytes: of one buffer. moved_bytes: all bytes read and
+    written. gb_per_s: 10⁹ moved bytes a second."""
 
     gpu: str
     kernel: str
@@ -48,9 +48,9 @@ class MemoryResult:
 
 
 class Work(StrEnum):
-    """synchronise: a wait for nothing. kernel: one that does nothing. operation: torch adding to one
-    number. graph: a CUDA graph of `kernels` empty ones. gemm, grouped_gemm: few tokens with a layer's
-    weights, and with those of `experts`."""
+    """synchronise: a wait with nothing to wait for. kernel: an empty kernel. operation: torch adds to one number.
+    graph: a CUDA graph of `kernels` empty ones. gemm, grouped_gemm: products of few tokens with a layer's weights,
+    and with those of `experts`."""
 
     SYNCHRONISE = "synchronise"
     KERNEL = "kernel"
@@ -62,8 +62,8 @@ class Work(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LaunchRow:
-    """weight_bytes: what one product reads of weights. beyond_l2: its weights came from memory, not from
-    the cache; None: no product."""
+    """weight_bytes: the bytes of weights that one product reads. beyond_l2: the weights come from memory, not from
+    the cache; None: the work is no product."""
 
     what: Work
     gpu: str

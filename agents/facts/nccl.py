@@ -1,4 +1,4 @@
-"""What the engine's own logs say: NCCL version, environment, transports; the serving engine."""
+"""Facts from the engine's own logs: NCCL version, environment, transports; the serving engine."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from agents.facts.fact import Fact
 class NcclTransports:
     """Channel connections by transport, counted in an NCCL_DEBUG=INFO log.
 
-    detail: the distinct "via …" texts, sorted. refused: pairs NCCL says have P2P disabled.
-    nodes, ranks: of the largest communicator, None where the log does not say. initialised: whether
-    it says "Init COMPLETE"; None where it does not even say that initialising began.
+    detail: the distinct "via …" texts, sorted. refused: pairs for which NCCL reports P2P as disabled. nodes, ranks:
+    of the largest communicator, None where the log has none. initialised: whether the log says "Init COMPLETE"; None
+    where it does not show that initialising began.
     """
 
     p2p: int = 0
@@ -29,7 +29,7 @@ class NcclTransports:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """name: "sglang", "vllm", … flags: as given on its command line or printed at start."""
+    """name: "sglang", "vllm", … flags: from its command line or its start lines."""
 
     name: str
     version: str | None = None
@@ -51,7 +51,7 @@ class TopologyGpu:
 
 @dataclass(frozen=True, slots=True)
 class NcclTopology:
-    """The system graph NCCL found or was given in a file."""
+    """NCCL's graph of the system: detected, or read from a file."""
 
     gpus: tuple[TopologyGpu, ...]
     cpus: int = 0
@@ -59,15 +59,15 @@ class NcclTopology:
 
     @property
     def flat(self) -> bool:
-        """Several GPUs and no switch above any of them."""
+        """Whether there are several GPUs and no switch above any of them."""
         return len(self.gpus) > 1 and not any(gpu.switches for gpu in self.gpus)
 
 
 @dataclass(frozen=True, slots=True)
 class EngineStart:
-    """What an engine's start-up log says. None: the log does not say.
+    """What an engine's start-up log shows. None: the log does not show it.
 
-    custom_all_reduce_why: the engine's own reason for leaving it out. cuda_graphs False: it says so.
+    custom_all_reduce_why: the engine's own reason for not using it. cuda_graphs False: the log says so.
     """
 
     custom_all_reduce: bool | None = None
@@ -86,9 +86,8 @@ class EngineStart:
 class EngineContainer:
     """A container that runs an engine or holds GPUs.
 
-    ipc: "host", "private", "shareable". shm_mib: of its own /dev/shm, unless ipc is "host". gpus:
-    "all", device ids, or None where none were asked for. env: variables that steer NCCL, CUDA and
-    the engine; others, which may be secret, are left out.
+    ipc: "host", "private", "shareable". shm_mib: of its own /dev/shm, unless ipc is "host". gpus: "all", device ids,
+    or None for no GPU. env: variables that steer NCCL, CUDA and the engine; others may be secret and are left out.
     """
 
     name: str

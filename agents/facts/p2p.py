@@ -1,4 +1,4 @@
-"""What the driver says of GPU pairs: peer-to-peer matrices and topology."""
+"""The driver's answers about GPU pairs: peer-to-peer matrices and topology."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class NumaNode:
 
 @dataclass(frozen=True, slots=True)
 class Iommu:
-    """enabled: an IOMMU is active as this machine sees it. default_domain: "Translated" or "Passthrough"."""
+    """enabled: this machine sees an active IOMMU. default_domain: "Translated" or "Passthrough"."""
 
     enabled: bool | None = None
     vendor: str | None = None
@@ -54,7 +54,7 @@ class ModuleOption:
 
 @dataclass(frozen=True, slots=True)
 class ModuleConfig:
-    """What modprobe is configured to do at the next load; the loaded modules may differ.
+    """modprobe's configuration for the next load; the loaded modules may differ.
 
     softdeps: (module, the rest of the line), e.g. ("nouveau", "pre: vfio-pci").
     """
@@ -64,7 +64,7 @@ class ModuleConfig:
     softdeps: tuple[tuple[str, str], ...] = ()
 
     def value(self, module: str, name: str) -> str | None:
-        """The last one wins, as for modprobe; None: not configured."""
+        """The last value, as modprobe takes it; None: not configured."""
         values = [o.value for o in self.options if (o.module, o.name) == (module, name)]
         return values[-1] if values else None
 

@@ -1,4 +1,4 @@
-"""The VM as the hypervisor configures and runs it.
+"""The VM, as the hypervisor configures and runs it.
 
 `host.vms` holds every VM an output names; the `vm.*` facts are about the one under diagnosis and are
 derived from it by matching (webapp.diagnosis.matching), never by a probe.
@@ -31,10 +31,9 @@ class HostPci:
 class Vm:
     """One VM's configuration.
 
-    machine: the raw `machine:` value, None when the line is absent (Proxmox's default is i440FX).
-    config: every `key: value` of the current section. pending: values not yet applied.
-    key_lines: the line each key stands on. filtered: the paste shows only a part of the config, so an
-    absent key proves nothing.
+    machine: the raw `machine:` value, None when the line is absent (Proxmox's default is i440FX). config: every `key:
+    value` of the current section. pending: values not yet applied. key_lines: the line each key stands on. filtered:
+    the text shows only a part of the config, so an absent key proves nothing.
     """
 
     id: int | None = None
@@ -68,9 +67,10 @@ class QemuDevice:
 
 @dataclass(frozen=True, slots=True)
 class QemuCommand:
-    """A QEMU command line, running (/proc/PID/cmdline) or as `qm showcmd` would make it.
+    """A QEMU command line: of a running process (/proc/PID/cmdline), or as `qm showcmd` prints it.
 
-    running False: showcmd, a promise and not a fact. global_clique: from `-global vfio-pci.…`.
+    running False: from showcmd, which shows the next start and not the present process. global_clique: from `-global
+    vfio-pci.…`.
     """
 
     vm_id: int | None

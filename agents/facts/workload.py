@@ -1,4 +1,4 @@
-"""What the operator says: model, parallelism, observed speed, goal, and the three host questions."""
+"""The operator's answers: model, parallelism, observed speed, goal, and the three host questions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Range = tuple[float, float]
 class Model:
     """The served model.
 
-    active_weight_bytes: range of the bytes all ranks together read for one token at batch 1, parts
-    that every rank keeps a copy of counted on each; divided by tp it is what one GPU reads.
-    weight_bytes: size of the checkpoint, a range. accepted_per_step: tokens a decode step yields per
-    request (1 without speculative decoding), a range. kv_bytes_per_token: cache for one token of
-    context, all GPUs that serve it together, parts that every rank keeps counted on each; a range.
+    active_weight_bytes: range of the bytes that all ranks together read for one token at batch 1; a part that every
+    rank copies counts once for each rank. Divided by tp it is what one GPU reads. weight_bytes: size of the
+    checkpoint, a range. accepted_per_step: tokens that a decode step yields per request (1 without speculative
+    decoding), a range. kv_bytes_per_token: cache for one token of context over all GPUs that serve it, a range; a
+    part that every rank copies counts once for each rank.
     """
 
     name: str | None = None

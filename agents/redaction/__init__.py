@@ -1,4 +1,4 @@
-"""Secrets and names out of a text, consistently: the same secret gets the same token.
+"""Takes secrets and names out of a text, consistently: the same secret gets the same token.
 
 One module per kind, each with a module-level `redactor`, found by walking this package.
 """
@@ -19,7 +19,7 @@ from agents.redactor import Redactor
 _WORD = re.compile(r"[0-9A-Za-z_]+")
 _TOKEN = re.compile(r"<[a-z]+-(\d{1,6})>|\b0{8}-0{4}-40{3}-80{3}-0{6}(\d{6})\b")
 _NUMBER = "0123456789>"  # how a token ends
-# A machine or a person may be called like this; then the name is replaced only where it is one.
+# A machine or a person may have such a name; it is replaced only where the context shows a name.
 _TOOL_WORDS = frozenset(
     {
         *("admin", "amd", "bond", "bridge", "card", "cluster", "compute", "cpu", "cuda"),
@@ -37,7 +37,7 @@ _TOOL_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What was replaced of one kind. count: places; lines: 1-based, each once."""
+    """The replacements of one kind. count: places; lines: 1-based, each once."""
 
     kind: str
     count: int
@@ -70,8 +70,8 @@ def all_redactors() -> tuple[Redactor, ...]:
 def redact(text: str, keep: Mapping[str, str] | None = None) -> Redacted:
     """The text with every secret replaced; line numbers stay. It raises nothing on any text.
 
-    keep: the tokens of the case's other texts. What was a secret there is one here, and a name
-    learnt there is replaced here even where nothing around it says that it is a name.
+    keep: the tokens of the case's other texts. A secret there is a secret here, and a name learnt there is replaced
+    here even where no context shows that it is a name.
     """
     tokens = dict(keep or {})
     own_hits = [_Hit(*span, r.kind) for r in all_redactors() for span in r.find(text)]
@@ -92,13 +92,13 @@ def redact(text: str, keep: Mapping[str, str] | None = None) -> Redacted:
         pieces += (text[end : hit.start], token, "\n" * secret.count("\n"))
         end = hit.end
     pieces.append(text[end:])
-    # Tokens of a text that was redacted before are taken: no other secret of the case may get them.
+    # The tokens of a text that was redacted before are reserved: no other secret of the case may get them.
     tokens |= {match[0]: match[0] for match in _TOKEN.finditer(text) if match[0] not in tokens}
     return Redacted("".join(pieces), _report(text, hits), tokens)
 
 
 def kind_of(token: str) -> str | None:
-    """Which kind of secret a token stands for; None when it is no token."""
+    """The kind of secret that a token stands for; None when it is no token."""
     return next((kind for kind, _ in _tokens_in(token)), None)
 
 
@@ -108,7 +108,7 @@ def _redactor(kind: str) -> Redactor:
 
 
 def _learnt_before(text: str, tokens: Mapping[str, str]) -> dict[str, str]:
-    """Secret -> kind, of those whose words are in the text: a case may have learnt 100,000."""
+    """Secret -> kind, only of secrets whose words are in the text: a case may have learnt 100,000."""
     words = set(_WORD.findall(_lower(text)))
     return {
         secret: kind
@@ -133,12 +133,12 @@ def _tokens_in(text: str) -> Iterator[tuple[str, int]]:
 
 @cache
 def _by_shape() -> Mapping[str, Redactor]:
-    """By what stands before the number of its tokens."""
+    """The redactors by the prefix of their tokens."""
     return {redactor.token(1).rstrip(_NUMBER): redactor for redactor in all_redactors()}
 
 
 def _named_hits(text: str, known: Mapping[str, str]) -> Iterator[_Hit]:
-    """Where the names known by now stand as words of their own."""
+    """The places where known names appear as whole words."""
     index: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for secret, kind in known.items():
         first = _WORD.search(secret)
@@ -164,12 +164,12 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
 
 
 def _is_distinctive(secret: str) -> bool:
-    """Whether it may be replaced where nothing says what it is: "gpu0" may not."""
+    """Whether the name may be replaced without context: "gpu0" may not."""
     return len(secret) >= 4 and secret.strip("0123456789-_.") not in _TOOL_WORDS
 
 
 def _merge_overlaps(hits: Iterable[_Hit]) -> list[_Hit]:
-    """In order and apart: those that overlap become one, of the widest one's kind."""
+    """The hits in order; overlapping ones become one, of the widest one's kind."""
     result: list[_Hit] = []
     widest = 0
     for hit in sorted(hits, key=lambda h: (h.start, -h.end)):
@@ -186,7 +186,7 @@ def _merge_overlaps(hits: Iterable[_Hit]) -> list[_Hit]:
 
 
 def _numbers(text: str, tokens: Mapping[str, str]) -> dict[str, int]:
-    """The highest number of each kind that is taken, by the case or by a text redacted before."""
+    """The highest number of each kind in use, in the case or in a text redacted before."""
     highest: dict[str, int] = defaultdict(int)
     for source in (text, "\n".join(tokens.values())):
         for kind, number in _tokens_in(source):

@@ -1,4 +1,4 @@
-"""Passwords, tokens and keys: by their published form, or by the label before them."""
+"""Finds passwords, tokens and keys by their published form, or by the label before them."""
 
 from __future__ import annotations
 

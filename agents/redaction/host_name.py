@@ -51,7 +51,7 @@ _CLUES = (
 )
 # Not within one line.
 _DOMAIN = re.compile(rf"<domain\b[^>]{{0,200}}>\s{{0,20}}<name>{_NAME}</name>")
-# Sites that anybody may name, and what a machine is called that nobody named.
+# Public sites, and default names of machines.
 _PUBLIC = re.compile(
     r"(?i)(?:[\w-]+\.)*(?:github|gitlab|githubusercontent|nvidia|huggingface|hf|pytorch|python|pypi|"
     r"kernel|proxmox|ubuntu|debian|docker|google|googleapis|microsoft|amazonaws|redhat|vllm|sglang|"

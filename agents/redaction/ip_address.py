@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from agents.redactor import Redactor, Span
 
-# Each begins with what it is searched by; what must not stand before is looked at after that.
+# Each pattern begins with the text it is searched by; a look-behind comes after that.
 _V4 = re.compile(r"\d(?<![\w.+~]\d)(?<!==\d)(?<![A-Za-z_]-\d)\d{0,2}(?:\.\d{1,3}){3}(?![\w+~]|\.\w)")
-# Only of the ranges in use, so that no C++ name ("c10::") and no list of numbers counts.
+# Only the ranges in use, so that no C++ name ("c10::") and no list of numbers matches.
 _V6 = re.compile(
     r"[23fF](?<![\w.].)(?:(?<=[23])[0-9A-Fa-f]|[c-fC-F])[0-9A-Fa-f]{2}:"
     r"(?:[0-9A-Fa-f]{0,4}:){1,6}[0-9A-Fa-f]{0,4}(?![\w:])"
@@ -38,7 +38,7 @@ def find(text: str) -> Iterator[Span]:
 
 
 def _is_someones_v4(address: str) -> bool:
-    """Loopback, any and masks tell nothing about anybody; leading zeros are no address."""
+    """Whether the address belongs to somebody: not loopback, any or a mask; leading zeros make no address."""
     octets = address.split(".")
     valid = all(int(octet) < 256 and (octet == "0" or octet[0] != "0") for octet in octets)
     return valid and octets[0] not in ("0", "127", "255")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from agents.redactor import Redactor, Span, clue, spans
 
-# Searched by the first separator; the byte before it is looked at after that.
+# Searched by the first separator; a look-behind checks the byte before it.
 _GROUPS = re.compile(
     r"(?P<by>[:-])(?<=[0-9A-Fa-f]{2}[:-])(?<![\w:.-][0-9A-Fa-f]{2}[:-])"
     r"[0-9A-Fa-f]{2}(?:(?P=by)[0-9A-Fa-f]{2}){4,18}(?![\w:]|-\w)"
@@ -29,7 +29,7 @@ def find(text: str) -> Iterator[Span]:
     for match in _GROUPS.finditer(text):
         start, end = match.start() - 2, match.end()
         digits = re.sub("[:-]", "", text[start:end]).lower()
-        # All zeros and the broadcast address are nobody's.
+        # All zeros and the broadcast address belong to nobody.
         if len(digits) // 2 in _SIZES and set(digits) not in ({"0"}, {"f"}):
             yield start, end
     yield from spans(_OTHERS, text, "address")

@@ -53,7 +53,7 @@ def _column(text: str, start: int, column: int, columns: int) -> Iterator[Span]:
 
 
 def _cell(row: str, column: int, columns: int) -> Span | None:
-    """Where the cell's text stands in a row of that many columns."""
+    """The span of the cell's text in a row of that many columns."""
     cells = row.split(",", columns)
     if len(cells) != columns or not cells[column].strip():
         return None

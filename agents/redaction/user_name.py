@@ -1,4 +1,4 @@
-"""Login names: in prompts, home folders, sudo's and sshd's lines. Those every system has may stay."""
+"""Login names in prompts, home folders, sudo's and sshd's lines. Names that every system has stay."""
 
 from __future__ import annotations
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from agents.redactor import Redactor, Span, clue, spans
 
-# Searched by the first hyphen; the group before it is looked at after that.
+# Searched by the first hyphen; a look-behind checks the group before it.
 _FULL = re.compile(
     r"-(?<=[0-9A-Fa-f]{8}-)(?<![0-9A-Za-z][0-9A-Fa-f]{8}-)"
     r"(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![0-9A-Za-z])"
 )
-# A UUID that nobody has, in the form that parsers want: a redacted output can be read again, and
+# An invented UUID in the form that parsers want: a redacted output can be read again, and
 # a VM is still found by the UUID that its guest shows.
 _PLACEHOLDER = "00000000-0000-4000-8000-"
 _FIRMWARE_DEFAULT = "03000200-0400-0500-0006-000700080009"
@@ -32,7 +32,7 @@ def find(text: str) -> Iterator[Span]:
 
 
 def _is_nobodys(uuid: str) -> bool:
-    """Blank, a firmware's default or a placeholder."""
+    """Whether the UUID is blank, a firmware's default or a placeholder."""
     blank = len(set(uuid) - {"-"}) == 1
     return blank or uuid.startswith(_PLACEHOLDER) or uuid == _FIRMWARE_DEFAULT
 

@@ -39,7 +39,7 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str) -> tuple[SampleOutput, ...]:
-    """What was known at a stage: its outputs and those of every stage before it, in order of time.
+    """The outputs known at a stage: its own and those of every earlier stage, in order of time.
 
     A name without a stage means the last one. Raises ValueError with the known names for another.
     """
@@ -50,7 +50,7 @@ def load(name: str) -> tuple[SampleOutput, ...]:
 
 
 def _stage(stage: str) -> list[SampleOutput]:
-    """workload.toml first: the operator speaks before the machine does."""
+    """The outputs of a stage, workload.toml first: the operator answers before the machine."""
     folder = _HERE / CASE / stage
     files = [p for p in folder.iterdir() if p.name != "provenance.toml"]
     epoch = int(stage == "after")
