@@ -1,7 +1,7 @@
 """JSON lines of the all-reduce payload (schema peerpath.allreduce/1): a header, rows, a line an arm, an end.
 
-An arm is one run of fresh processes: "no_p2p" (the control), "default", and "p2p_forced" where NCCL took no
-P2P by itself. Whether P2P was on is what NCCL's log shows, not what was asked for.
+An arm is one run of fresh processes: "no_p2p" (the control), "default", and "p2p_forced" where NCCL took no P2P by
+itself. NCCL's log decides whether P2P was on, not the settings.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ _ARMS = (CONTROL, "default", "p2p_forced")
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """outcome: right, wrong, hang, failed or unusable; "" when it was cut. lines: what the result
-    rests on."""
+    """outcome: right, wrong, hang, failed or unusable; "" when the arm was cut. lines: the lines of the result."""
 
     name: str
     result: AllReduceResult
@@ -33,7 +32,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class AllReduceLines:
-    """payload: the frame around the rows. why_no_gpu: why they say nothing about GPUs, if they do not. verdict and
+    """payload: the frame around the rows. why_no_gpu: why the rows say nothing about GPUs, "" if they do. verdict and
     why: the payload's own, over all arms."""
 
     arms: tuple[Arm, ...]
@@ -67,7 +66,7 @@ def _arm(
 ) -> Arm:
     line, end = ending
     settings = {key: text_of(end[key]) for key in ("outcome", "transport", "nccl", "settings") if key in end}
-    if isinstance(channels := end.get("channels"), dict):  # lines of NCCL's log, over all ranks
+    if isinstance(channels := end.get("channels"), dict):  # counted lines of NCCL's log, over all ranks
         settings["connections"] = ", ".join(f"{via} {text_of(n)}" for via, n in list(channels.items())[:8])
     here = {key: value for key, value in {**environment, "arm": name, **settings}.items() if value}
     p2p = _p2p(name, settings.get("transport", ""), settings.get("outcome", ""))
@@ -77,7 +76,7 @@ def _arm(
 
 
 def _p2p(arm: str, transport: str, outcome: str) -> bool | None:
-    """As the log says; without a word of it only that P2P was off, or that it was allowed and hung."""
+    """Whether P2P was on, by the log. Without it: off in the control arm, on where the arm hung."""
     if transport.startswith("mixed"):
         return None
     if transport:
@@ -88,7 +87,7 @@ def _p2p(arm: str, transport: str, outcome: str) -> bool | None:
 
 
 def _parse_row(row: Mapping[str, Any], line: int) -> list[AllReduceRow]:
-    """The row, or nothing when a figure that every row has is not there."""
+    """The row, or nothing when a required figure is missing."""
     size, time_us, ranks = (number_of(row.get(k)) for k in ("size_bytes", "time_us", "ranks"))
     if not size or not time_us or not ranks or min(size, time_us, ranks) <= 0:
         return []

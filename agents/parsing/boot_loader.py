@@ -28,10 +28,10 @@ _SYSTEMD_FILE = re.compile(r"systemd-boot(?:x64|aa64)\.efi|Linux Boot Manager", 
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """loader UNKNOWN: the text does not settle it. uefi None: not said.
+    """loader UNKNOWN: the text does not decide it. uefi None: unknown.
 
-    managed: whether proxmox-boot-tool keeps the boot partitions; None: not asked. esps: their number.
-    errors: lines about a boot partition that could not be read.
+    managed: whether proxmox-boot-tool manages the boot partitions; None: unknown. esps: their number. errors: lines
+    about unreadable boot partitions.
     """
 
     loader: BootLoader
@@ -52,7 +52,7 @@ class _Signs:
 
 
 def parse(text: str) -> Boot | None:
-    """What the text tells; None when no line is about booting."""
+    """The boot loader; None when no line is about booting."""
     signs = _Signs()
     entries: dict[str, str] = {}
     kinds: list[str] = []
@@ -77,7 +77,7 @@ def parse(text: str) -> Boot | None:
 
 
 def _note_sign(signs: _Signs, line: str) -> bool:
-    """Takes one of the single-line signs; False when the line is none."""
+    """Notes a single-line sign; False when the line is none."""
     if firmware := _FIRMWARE.match(line):
         signs.uefi = (firmware[1] or firmware[2]).lower() == "uefi"
     elif _NO_VARIABLES in line:
@@ -96,7 +96,7 @@ def _note_sign(signs: _Signs, line: str) -> bool:
 
 
 def _loader(signs: _Signs, entries: dict[str, str], kinds: list[str]) -> BootLoader:
-    """The entry that was booted counts before what is configured."""
+    """The booted entry counts before the configuration."""
     booted = entries.get(signs.current or "", "")
     if signs.product == "systemd-boot" or _SYSTEMD_FILE.search(booted):
         return BootLoader.SYSTEMD_BOOT
@@ -104,7 +104,7 @@ def _loader(signs: _Signs, entries: dict[str, str], kinds: list[str]) -> BootLoa
         return BootLoader.GRUB_UEFI
     grub = any("grub" in kind for kind in kinds)
     systemd = any("uefi" in kind for kind in kinds)
-    # Without proxmox-boot-tool's boot partitions a Proxmox host boots GRUB; the file alone is on all.
+    # Without proxmox-boot-tool's boot partitions a Proxmox host boots GRUB; every host has GRUB's file.
     unmanaged = signs.managed is False
     if signs.uefi is False:
         known = grub or unmanaged or signs.grub_config

@@ -1,9 +1,8 @@
 """`docker inspect` and `docker ps`, podman's too.
 
 inspect (Docker Engine API v1.51): an array of objects with Name, Config.Image, Config.Env, State.Running,
-HostConfig.IpcMode, ShmSize (bytes), DeviceRequests[].Count (-1 is all) and DeviceIDs, NetworkMode,
-Privileged, Ulimits. Of the environment only variables that steer NCCL, CUDA and engines are kept, since the
-rest may be secret.
+HostConfig.IpcMode, ShmSize (bytes), DeviceRequests[].Count (-1 is all) and DeviceIDs, NetworkMode, Privileged,
+Ulimits. Only variables that steer NCCL, CUDA and engines are kept from the environment, since others may be secret.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ Answer = tuple[tuple[EngineContainer, ...], tuple[int, ...], tuple[str, ...]]
 
 
 def parse(text: str) -> Answer:
-    """Containers of engines or with GPUs, the lines, and what is missing; empty when there is none."""
+    """Containers that run an engine or hold GPUs, the lines, and what is missing; empty when there is none."""
     inspected: list[EngineContainer] = []
     lines: list[int] = []
     for line, value in json_text.values(text):
@@ -72,7 +71,7 @@ def _container(entry: dict[str, Any]) -> EngineContainer | None:
 
 
 def _gpus(host: dict[str, Any], env: dict[str, str]) -> str | None:
-    """What was asked for: "all", "2 of any", "0,1"; by the NVIDIA runtime, its variable says which."""
+    """The requested GPUs: "all", "2 of any", "0,1"; with the NVIDIA runtime its variable names them."""
     requests = host.get("DeviceRequests")
     for request in requests if isinstance(requests, list) else []:
         ids, count = at(request, "DeviceIDs"), number(at(request, "Count"))

@@ -1,7 +1,7 @@
 """JSON lines of the contention payload (schema peerpath.contention/1): a header, one line a pattern and size.
 
-What one copy takes alone is the mean of its rows of the same size and peer access: one is measured before
-the patterns and one after.
+The time of one copy alone is the mean of its rows of the same size and peer access: one row is measured before the
+patterns and one after.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def _beside_alone(rows: list[ContentionRow]) -> tuple[ContentionRow, ...]:
 
 
 def _alone_key(row: ContentionRow) -> tuple[Pattern, int, bool | None]:
-    """What the row is held against."""
+    """The key of the row's reference, a copy alone."""
     return _BASE.get(row.pattern, Pattern.ALONE), row.size_bytes, row.peer_access
 
 
 def _parse_row(line: Mapping[str, Any], number: int) -> list[ContentionRow]:
-    """The row, or nothing when a figure that every row has is not there."""
+    """The row, or nothing when a required figure is missing."""
     flows, size, time_us = (number_of(line.get(k)) for k in ("flows", "size_bytes", "time_us"))
     if line.get("pattern") not in set(Pattern) or not flows or not size or not time_us:
         return []

@@ -1,7 +1,7 @@
 """JSON lines of the copy payload (schema peerpath.copy/1): a header, one line a row, an end line.
 
-A note says what a reader should know; one with "lost" says which rows are not there, and why.
-A run that was cut still gives its rows; what is missing is said.
+A note informs the reader; a note with "lost" names missing rows and the reason. A run that was cut still gives its
+rows, and the reading names what is missing.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ SCHEMA = "peerpath.copy/1"
 
 @dataclass(frozen=True, slots=True)
 class CopyLines:
-    """error: why the payload refused, with what to do about it. ended: it reached its last line.
-    stopped: its watchdog ended it, and why. lost: what could not be measured, and why."""
+    """error: why the payload refused, and how to fix it. ended: it reached its last line. stopped: why its watchdog
+    ended it. lost: what could not be measured, and why."""
 
     result: CopyResult
     lines: tuple[int, ...]
@@ -42,7 +42,7 @@ def parse(text: str) -> CopyLines:
 
 
 def _parse_row(fields: Mapping[str, Any], number: int) -> list[CopyRow]:
-    """The row, or nothing when a figure that every row has is not there."""
+    """The row, or nothing when a required figure is missing."""
     size, time_us = number_of(fields.get("size_bytes")), number_of(fields.get("time_us"))
     known = fields.get("path") in set(CopyPath) and fields.get("timing") in set(Timing)
     if not known or size is None or time_us is None or size < 0 or time_us <= 0:

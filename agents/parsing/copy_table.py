@@ -1,8 +1,8 @@
 """Copy measurements as people write them down: lines, tables, key=value, any column order.
 
-What "KB" means is decided by each row's own arithmetic: 12 KB in 13.7 µs at 0.90 GB/s holds only for
-1024 bytes a KB (GB/s is 10⁹ bytes a second). A row that fits neither within 5 % is rejected. Rows with
-one figure only take the unit that the other rows of the text showed, else 1024.
+Each row's own arithmetic decides what "KB" means: 12 KB in 13.7 µs at 0.90 GB/s is true only for 1024 bytes a KB
+(GB/s is 10⁹ bytes a second). A row that fits neither unit within 5 % is rejected. A row with a single figure takes
+the usual unit of the text's other rows, else 1024.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 @dataclass(frozen=True, slots=True)
 class _Size:
-    """number × 1024^power or 1000^power; base None: the letters do not say which."""
+    """number × 1024^power or 1000^power; base None: the letters do not decide it."""
 
     number: float
     power: int = 0
@@ -80,7 +80,7 @@ class _Figures:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """What headings above the rows said. size: a heading that holds the size of all rows below."""
+    """The context from headings above the rows. size: from a heading that holds the size of all rows below."""
 
     path: CopyPath | None = None
     source: str = "?"
@@ -128,14 +128,14 @@ def _rows(text: str) -> Iterator[_Row]:
 
 
 def _clauses(text: str) -> Iterator[tuple[int, str]]:
-    """Lines by number, unquoted; prose that goes on after a semicolon counts as lines of its own."""
+    """Unquoted lines by number; each clause after a semicolon counts as a line of its own."""
     for number, raw in nonblank_lines(text):
         for clause in _CLAUSE.split(_QUOTE.sub("", raw[:2000])):
             yield number, clause.strip()
 
 
 def _heading(line: str, context: _Context) -> _Context:
-    """A line between rows: what it says holds for the rows below, and a new subject ends the old."""
+    """The context after a line between rows: it holds for the rows below, and a new subject replaces the old one."""
     own = _with_context(line, _Context())
     if own == _Context():
         return context
@@ -175,7 +175,7 @@ def _path(line: str, pair: re.Match[str] | None) -> CopyPath | None:
 
 
 def _timing(line: str) -> Timing | None:
-    """None when the line does not say, or says both."""
+    """None when the line names neither timing, or both."""
     device, sync = bool(_DEVICE.search(line)), bool(_SYNC.search(line))
     if device == sync:
         return None
@@ -210,7 +210,7 @@ def _column(cell: str) -> tuple[str, str]:
 
 
 def _figures(line: str, columns: list[tuple[str, str]]) -> _Figures:
-    """The first size, time and rate of a line; bare numbers get their column's or key's unit."""
+    """The first size, time and rate of a line; bare numbers take the unit of their column or key."""
     if not _DIGIT.search(line):
         return _Figures()
     spelled = _with_key_units(_with_column_units(line, columns) if columns else line)
@@ -233,7 +233,7 @@ def _with_column_units(line: str, columns: list[tuple[str, str]]) -> str:
 
 
 def _with_key_units(line: str) -> str:
-    """ "size=12288 time=13.7" gets "B" and "us" behind its numbers."""
+    """Adds units: "size=12288 time=13.7" becomes "size=12288 B time=13.7 us"."""
 
     def spelled(match: re.Match[str]) -> str:
         key = match[1].lower()
@@ -269,7 +269,7 @@ def _size(match: re.Match[str]) -> _Size:
 
 
 def _unit_base(figures: _Figures) -> int | None:
-    """The unit with which the row's arithmetic holds best; None when it cannot tell."""
+    """The unit that fits the row's arithmetic best; None when none fits."""
     if figures.size is None or not figures.time_us or not figures.rate:
         return None
     best = min((1024, 1000), key=lambda base: _rate_error(figures, base))
@@ -283,7 +283,7 @@ def _shown_base(figures: _Figures) -> int | None:
 
 
 def _rate_error(figures: _Figures, base: int) -> float:
-    """Distance of the printed rate from the computed one; 1 is all that is allowed."""
+    """The error of the printed rate in units of the allowed error; above 1 the row does not fit."""
     computed = _computed_gb_per_s(figures, base)
     allowed = max(TOLERANCE * computed, figures.rate_step)
     return abs(computed - (figures.rate or 0)) / allowed if allowed else 1e9

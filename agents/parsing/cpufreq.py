@@ -1,4 +1,4 @@
-"""The frequency governor of each CPU: the kernel's files as grep and cat print them, and cpupower's words.
+"""The frequency governor of each CPU: from the kernel's files as grep and cat print them, or from cpupower.
 
 grep prints ".../cpu0/cpufreq/scaling_governor:powersave", cat the word alone, once a CPU, and `uniq -c`
 counts those (Linux, admin-guide/pm/cpufreq). cpupower-frequency-info(1) prints "analyzing CPU 0:",
@@ -16,7 +16,7 @@ from itertools import islice
 from agents.facts.host import CpuGovernor
 from agents.parsing.nonblank_lines import nonblank_lines
 
-# The kernel's own (drivers/cpufreq, kernel/sched); half a word at a cut is none of them.
+# The kernel's own governors (drivers/cpufreq, kernel/sched); half a word at a cut does not match.
 GOVERNORS = "performance|powersave|schedutil|ondemand|conservative|userspace"
 _LINE = re.compile(
     r"\s*(?:(?:/sys/devices/system/cpu/)?"
@@ -34,7 +34,7 @@ _SPAN = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One line. cpu None: a driver, which is one for all, or of no CPU by its number. times: CPUs."""
+    """One line. cpu None: a driver, which all CPUs share, or a governor without a CPU number. times: CPUs."""
 
     line: int
     is_driver: bool
@@ -81,14 +81,15 @@ def _entries(text: str) -> Iterator[_Entry]:
 
 
 def _online_cpus(text: str) -> int:
-    """How many CPUs run; 0 where the text does not tell."""
+    """How many CPUs are online; 0 where the text does not show it."""
     listed = _ONLINE.search(text)
     spans = _SPAN.findall(listed[1]) if listed else []
     return sum(max(0, int(last or first) - int(first) + 1) for first, last in spans)
 
 
 def _missing(seen: int, online: int, highest: int) -> tuple[str, ...]:
-    """Where the text does not tell how many run, one CPU is not all, nor are some below the highest."""
+    """The missing CPUs. Where the text does not give their number: one CPU alone, or fewer than the highest number,
+    is not all."""
     if online:
         return (f"{online - seen} of {online} CPUs",) if seen < online else ()
     return ("the other CPUs",) if seen <= max(highest, 1) else ()

@@ -23,7 +23,7 @@ class CpuInfo:
 
 
 def parse(text: str) -> CpuInfo:
-    """Reads no further than the first block's end, however many processors follow."""
+    """Reads up to the end of the first block, however many processors follow."""
     model, bits, flag = None, None, None
     where = {"model": 0, "bits": 0, "flags": 0}
     for number, raw in enumerate(text.splitlines(), 1):

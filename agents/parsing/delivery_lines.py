@@ -1,8 +1,8 @@
 """JSON lines of the delivery payload (schema peerpath.delivery/1): a header, one line a check, an end line.
 
-A pair is right when the copy engine and a kernel's stores were right in one process at every size that was
-tried; memory of another process (CUDA IPC) may be unusable, in a container for one, and is then missing.
-One check that is wrong, failed or hung makes its pair wrong.
+A pair is right when the copy engine and a kernel's stores were right in one process at every size. Memory of another
+process (CUDA IPC) may be unusable, for example in a container, and is then missing. One check that is wrong, failed
+or hung makes its pair wrong.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _VERDICTS = _BAD | {"right", "unusable", "inconclusive"}
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One write and the receiver's look. pair: "0->1", the sender first. method and size_bytes are "" and
-    0 where no write was possible."""
+    """One write and the receiver's check. pair: "0->1", the sender first. method and size_bytes are "" and 0 where no
+    write was possible."""
 
     pair: str
     mapping: str
@@ -42,7 +42,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryLines:
-    """payload: the frame around the checks. why_no_gpu: why they say nothing about GPUs, if they do not."""
+    """payload: the frame around the checks. why_no_gpu: why the checks say nothing about GPUs, "" if they do."""
 
     checks: tuple[Check, ...]
     payload: PayloadLines
@@ -54,13 +54,13 @@ class DeliveryLines:
 
     @property
     def pairs(self) -> Mapping[str, bool]:
-        """Whether the bytes arrived, for each pair of which that can be said."""
+        """Whether the bytes arrived, for each pair with enough checks."""
         judged = {pair: _bytes_arrived(self.of(pair)) for pair in self._pairs}
         return {pair: right for pair, right in judged.items() if right is not None}
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What could not be tried, and what was tried too little to call its pair right."""
+        """The checks that could not run, and the pairs with too few checks to be called right."""
         untried = [c.words for c in self.checks if c.verdict in {"unusable", "inconclusive"}]
         named = {c.pair for c in self.checks if c.verdict in {"unusable", "inconclusive"}}
         part = [f"{p}: not every way was tried" for p in self._pairs if p not in self.pairs]
@@ -82,7 +82,7 @@ def parse(text: str) -> DeliveryLines:
 
 
 def _bytes_arrived(checks: Iterable[Check]) -> bool | None:
-    """None: not enough was tried to say that they do."""
+    """None: too few checks to say that the bytes arrive."""
     here = list(checks)
     if any(check.verdict in _BAD for check in here):
         return False
@@ -101,7 +101,7 @@ def _why_no_gpu(environment: Mapping[str, str]) -> str:
 
 
 def _check(row: Mapping[str, Any], line: int) -> list[Check]:
-    """The check, or nothing when the line does not say whose it is or how it ended."""
+    """The check, or nothing when the line lacks the pair or the verdict."""
     ends = [row.get("source"), row.get("destination")]
     verdict = row.get("verdict")
     named = all(isinstance(end, str) and end.isdecimal() and end.isascii() for end in ends)

@@ -28,7 +28,7 @@ _ASSIGNED = re.compile(r"\]: assigned|: assigned \[")
 _NVRM_BAR = re.compile(rf"NVRM: BAR(?P<bar>\d) is 0M @ 0x0 \(PCI:{_BDF}\)", re.IGNORECASE)
 _XID = re.compile(rf"\bXid \((?:PCI:)?{_BDF}\): (?P<code>\d{{1,4}})(?:, )?(?P<text>.{{0,400}})", re.IGNORECASE)
 _HYPERVISOR = re.compile(r"\bHypervisor detected: (\S.{0,40})$")
-# Both stand in logs of machines without AMD's IOMMU, too: code that runs on every x86 kernel prints them.
+# Logs of machines without AMD's IOMMU hold both too: code that runs on every x86 kernel prints them.
 _NO_PROOF = re.compile(r"AMD IOMMUv2 functionality not available|Unknown option")
 _IOMMU_ON = re.compile(
     r"DMAR: (?:IOMMU enabled|Intel\(R\) Virtualization Technology for Directed I/O)|"
@@ -46,8 +46,8 @@ _REMAPPING = re.compile(r"Interrupt remapping enabled|Enabled IRQ remapping")
 def bar_failures(text: str) -> tuple[tuple[BarFailure, ...], tuple[int, ...]]:
     """Memory regions of devices and bridges that got no address, with their 1-based lines.
 
-    A region that a later line assigns (as with pci=realloc) is no failure. Left out as harmless: I/O
-    ports, ROMs, and regions of SR-IOV functions. "can't reserve" is another matter: someone holds it.
+    A region that a later line assigns (as with pci=realloc) is no failure. I/O ports, ROMs and regions of SR-IOV
+    functions are left out as harmless. "can't reserve" means something else: a driver holds the region.
     """
     failures: dict[tuple[str, str], tuple[BarFailure, int]] = {}
     for number, line in _lines_with_words(text, "NVRM: BAR", ": BAR ", ": bridge window"):
@@ -86,8 +86,8 @@ def xid_events(text: str) -> tuple[tuple[XidEvent, ...], tuple[int, ...]]:
 def iommu(text: str) -> tuple[Iommu, tuple[int, ...]] | None:
     """The IOMMU as this kernel's log shows it; None when no line is about one.
 
-    "Default domain type" alone is no IOMMU: kernels print it without one. "due to virtualization" is
-    how a kernel comments on an emulated IOMMU.
+    "Default domain type" alone shows no IOMMU: kernels print it without one. "due to virtualization" is a kernel's
+    comment on an emulated IOMMU.
     """
     lines: list[int] = []
     vendor, domain, enabled, remapping, emulated = None, None, None, None, None
@@ -125,7 +125,7 @@ def _vendor(line: str) -> str | None:
 
 
 def hypervisor(text: str) -> tuple[str, int] | None:
-    """What the kernel says it found by CPUID ("KVM"), and the line."""
+    """The hypervisor that the kernel detected by CPUID ("KVM"), and the line."""
     for number, line in _lines_with_words(text, "Hypervisor detected"):
         match = _HYPERVISOR.search(line)
         if match:
@@ -134,12 +134,12 @@ def hypervisor(text: str) -> tuple[str, int] | None:
 
 
 def is_whole(text: str) -> bool:
-    """Whether a log reaches back to the boot and is no excerpt, so that a missing line means something."""
+    """Whether a log reaches back to the boot and is no excerpt, so that a missing line proves an absence."""
     head = text[:20_000]
     return "Linux version " in head and "ommand line:" in head and text.count("\n") > 150
 
 
 def _lines_with_words(text: str, *words: str) -> Iterator[tuple[int, str]]:
-    """The lines with one of these words, without their stamps."""
+    """The lines that hold one of these words, without their time stamps."""
     for number, raw in lines_with(text, words):
         yield number, _STAMP.sub("", raw[:LINE_CAP], count=1).rstrip()

@@ -40,7 +40,7 @@ _PAIR = re.compile(r"^\s*(?:dmi )?([A-Za-z][A-Za-z_ ]{2,40}?)\s*: ?(.*)$")
 _KERNEL = re.compile(r"\b(?:Hardware name|DMI): ([A-Z0-9].*)$")
 _UUID = re.compile(r"(?<![0-9a-fA-F-])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
 _BIOS = re.compile(r",?\s*BIOS (\S.*)$")
-# The first that matches counts: clouds that rename a KVM machine before the names of its parts.
+# The first match counts: names of clouds that rename a KVM machine come before the names of its parts.
 _KINDS = (
     (re.compile(r"amazon ec2(?!.{0,80}\.metal)"), "amazon"),
     (re.compile(r"google compute engine"), "google"),
@@ -58,7 +58,7 @@ _KINDS = (
 class Names:
     """fields: by file name below /sys/class/dmi/id, empty and placeholder values left out.
 
-    combined: vendor and product in one, as the kernel prints them. lines: 1-based, where they stand.
+    combined: vendor and product in one text, as the kernel prints them. lines: 1-based.
     """
 
     combined: str
@@ -99,22 +99,22 @@ def parse(text: str) -> Names | None:
 
 
 def uuid(text: str) -> str | None:
-    """The first UUID in a text, lower case: firmware of before SMBIOS 2.6 prints capitals."""
+    """The first UUID in a text, in lower case: firmware before SMBIOS 2.6 prints capitals."""
     match = _UUID.search(text[:LINE_CAP])
     return match[0].lower() if match else None
 
 
 def virt_kind(names: Names) -> str | None:
-    """The hypervisor that these names give away, in systemd's words; None: no known one.
+    """The hypervisor that these names show, in systemd's words; None: no known one.
 
-    As systemd (src/basic/virt.c, detect_vm_dmi) does, "qemu" where firmware says QEMU: it cannot tell
+    As in systemd (src/basic/virt.c, detect_vm_dmi): "qemu" where firmware says QEMU, since firmware does not show
     whether KVM runs it. EC2's *.metal instances are no VMs.
     """
     return next((kind for pattern, kind in _KINDS if pattern.search(names.text)), None)
 
 
 def machine_type(names: Names) -> MachineType | None:
-    """QEMU's board from product name or version ("pc-q35-9.2"); None when they do not say."""
+    """QEMU's board from product name or version ("pc-q35-9.2"); None when they do not show it."""
     text = names.text
     if "i440fx" in text:
         return MachineType.I440FX

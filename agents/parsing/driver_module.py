@@ -29,7 +29,7 @@ Found = tuple[DriverModule, tuple[int, ...]]
 
 
 def parse(text: str) -> Found | None:
-    """None when no line speaks of the module."""
+    """None when no line is about the module."""
     version: str | None = None
     is_open: bool | None = None
     dkms: list[str] = []
@@ -60,7 +60,7 @@ def parse(text: str) -> Found | None:
 
 
 def _modinfo(field: re.Match[str]) -> str | bool | None:
-    """The version, whether the licence is the open modules', or None for what says neither."""
+    """The version, or whether the licence is that of the open modules, or None for other fields."""
     if field["name"] == "version":
         match = _VERSION.fullmatch(field["value"].strip())
         return match[0] if match else None

@@ -55,7 +55,7 @@ _PAIR = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class EngineMention:
-    """lines: first and last. flags_seen False: only its worker's process title was there."""
+    """lines: first and last. flags_seen False: the text only shows a worker's process title."""
 
     engine: Engine
     lines: tuple[int, ...]
@@ -63,7 +63,7 @@ class EngineMention:
 
 
 def parse(text: str) -> tuple[EngineMention, ...]:
-    """Every engine named, the one with most flags first."""
+    """Every engine in the text, the one with the most flags first."""
     engines: list[EngineMention] = []
     version: str | None = None
     for first, last, line in _logical_lines(text):
@@ -81,7 +81,7 @@ def parse(text: str) -> tuple[EngineMention, ...]:
 
 
 def masked(text: str) -> str:
-    """The text without what looks like a token or a password in an address."""
+    """The text without tokens and passwords in addresses."""
     return _SECRET_VALUE.sub(_MASK, text)
 
 

@@ -1,4 +1,4 @@
-"""What vLLM and SGLang say at their start of the things that decide how GPUs talk to each other.
+"""The start-up lines of vLLM and SGLang that decide how GPUs communicate.
 
 vLLM 0.6-0.12: "Custom allreduce is disabled because …" (custom_all_reduce.py), "Graph capturing finished in 8
 secs, took 0.31 GiB" (gpu_model_runner.py), "tensor_parallel_size=8", "enforce_eager=True", "Using Flash
@@ -59,7 +59,7 @@ class _Log:
 
 
 def parse(text: str) -> tuple[EngineStart, tuple[int, ...]] | None:
-    """None when no line says any of it. What happened outweighs what a flag asked for."""
+    """None when no line shows any of it. What happened counts before what a flag requests."""
     log = _Log()
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw[:_LINE_CAP]
@@ -73,7 +73,7 @@ def parse(text: str) -> tuple[EngineStart, tuple[int, ...]] | None:
 
 
 def _read_line(start: EngineStart, line: str) -> EngineStart:
-    """Each reader is asked only of lines that hold its word: logs are long."""
+    """Each function only sees lines that hold its word, because logs are long."""
     if "backend" in line or "MoE" in line:
         start = _backends(start, line)
     if "_size" in line:
@@ -96,7 +96,7 @@ def _all_reduce(start: EngineStart, line: str) -> EngineStart:
 
 
 def _graphs(start: EngineStart, line: str) -> EngineStart:
-    """A flag that leaves graphs on is no proof of a capture."""
+    """A flag that leaves graphs on does not prove a capture."""
     if captured := _CAPTURED.search(line):
         seconds = float(captured["secs"] or captured["elapsed"])
         return replace(start, cuda_graphs=True, capture_s=max(seconds, start.capture_s or 0.0))

@@ -17,7 +17,7 @@ from agents.facts.gpu import GpuProcess
 
 _LINE_CAP = 2000
 _QUOTE = re.compile(r"^(?:\s{0,4}[>|]\s?)+")
-# Column -> field, what to multiply by, the largest value that is believed.
+# Column -> field, factor, largest credible value.
 _SMI: dict[str, tuple[str, float, float]] = {
     "pwr": ("power_w", 1, 5000),
     "gtemp": ("temperature_celsius", 1, 200),
@@ -83,7 +83,7 @@ def _parse_head(
 def _parse_row(
     columns: list[str], fields: dict[str, tuple[str, float, float]], line: str
 ) -> tuple[str, dict[str, float]] | None:
-    """The GPU and its readable cells; None when the number of cells is another than the head's."""
+    """The GPU and its readable cells; None when the number of cells differs from the head's."""
     entity = _GPU.match(line)
     cells = (line[entity.end() :] if entity else line).replace(",", " ").split()
     if len(cells) != len(columns) or (fields is _DCGM) != bool(entity):
@@ -126,7 +126,7 @@ def _summary(gpu: str, rows: list[dict[str, float]]) -> GpuTelemetry:
 
 
 def processes(text: str) -> tuple[tuple[GpuProcess, ...], tuple[int, ...]] | None:
-    """`nvidia-smi pmon`: each process once; None when its head is not there."""
+    """`nvidia-smi pmon`: each process once; None without its head."""
     columns: list[str] = []
     by_gpu_and_pid: dict[tuple[int, int], GpuProcess] = {}
     lines: list[int] = []

@@ -1,8 +1,7 @@
-"""What QEMU and the host's kernel say about VFIO: start logs, `journalctl`, `dmesg`, QEMU's messages.
+"""Messages of QEMU and the host's kernel about VFIO: start logs, `journalctl`, `dmesg`, QEMU's own output.
 
-Texts: QEMU hw/vfio/listener.c, container.c and backends/iommufd.c: a peer's BAR that cannot be mapped
-is a warning, and the VM starts. Linux drivers/pci/pci.c: "can't reserve" means that someone on the host
-holds the region.
+Texts: QEMU hw/vfio/listener.c, container.c and backends/iommufd.c: a peer's BAR that cannot be mapped is a warning,
+and the VM starts. Linux drivers/pci/pci.c: "can't reserve" means that a driver of the host holds the region.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ _START_LOG = re.compile(r"^#{2,} start log of VM (\d{1,9})\b")
 _SECTION = re.compile(r"^#{2,} ")
 _END = re.compile(r"^(?:TASK (?:OK|WARNINGS)\b|log read to its end$)")
 _QEMU_JOURNAL = re.compile(r"^#{2,} journal of QEMU\b|journalctl.{0,60} -t QEMU\b")
-# A log may repeat one message thousands of times; the first of each is enough.
+# A log may repeat a message thousands of times; the first one is enough.
 ERROR_CAP = 200
 _CONTAINER = re.compile(r"(?:^|\s)/dev/(vfio/vfio|iommu)\s*$")
 _IOMMUFD = re.compile(r"IOMMU_IOAS_MAP|-object[= ]['\"]?iommufd\b|\biommufd=[\w-]+")
-# What the patterns above look for holds one of these.
+# Every match of the patterns above holds one of these.
 _START_WORDS = (
     *("## ", "TASK OK", "TASK WARNINGS", "log read to its end", "QEMU", "dma_map(", "VFIO_MAP_DMA"),
     *("IOMMU_IOAS_MAP", "peer-to-peer", "can't reserve"),
@@ -47,11 +46,10 @@ _BACKEND_WORDS = ("/dev/vfio/vfio", "/dev/iommu", "IOMMU_IOAS_MAP", "iommufd")
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """errors: each once, with the line it first stands on beside it in lines.
+    """errors: each once; lines: the line on which each first appears.
 
-    read: the log of a start that succeeded stands in the text to its end, for vm_ids where the text
-    names the VM.
-    followed: what QEMU said after the start is there, too; firmware places the BARs only then.
+    read: the text holds a successful start's log to its end; for vm_ids where the text names the VM. followed: the
+    text also holds QEMU's messages after the start; firmware places the BARs only then.
     """
 
     errors: tuple[VfioError, ...]
@@ -62,7 +60,7 @@ class Start:
 
 
 def vfio_start(text: str) -> Start:
-    """Mapping errors, and whether the text holds a start log in which they would stand."""
+    """Mapping errors, and whether the text holds a start log that would show them."""
     errors: dict[VfioError, int] = {}
     ended: list[int] = []
     vm_id: int | None = None
@@ -84,7 +82,7 @@ def vfio_start(text: str) -> Start:
 
 
 def vfio_backend(text: str) -> tuple[VfioBackend, int, bool] | None:
-    """The backend, the line that shows it, and whether all that the text shows agree.
+    """The backend, the line that shows it, and whether all such lines agree.
 
     By the container a QEMU process holds open (/dev/vfio/vfio is type1's, /dev/iommu iommufd's), or by
     messages and arguments that only iommufd has. Loaded modules say nothing about use.
@@ -104,7 +102,7 @@ def vfio_backend(text: str) -> tuple[VfioBackend, int, bool] | None:
 
 
 def held_regions(text: str) -> tuple[tuple[HeldRegion, ...], tuple[int, ...]]:
-    """Regions that could not be reserved, each once, with the line it first stands on.
+    """Regions that could not be reserved, each once, with its first line.
 
     Kernels since 6.10 put the region before the colon (drivers/pci/pci.c)."""
     regions: dict[HeldRegion, int] = {}

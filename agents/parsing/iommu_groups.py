@@ -19,14 +19,14 @@ from agents.parsing.lspci import LINE_CAP, full_address
 _BDF = re.compile(r"(?<![0-9a-fA-F:.])(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7](?![0-9a-fA-F.:])")
 _SYSFS = re.compile(r"iommu_groups/(\d{1,6})/devices(?:/(\S+)|:?\s*$)")
 _HEADER = re.compile(r"^[\s>|*-]*(?:IOMMU[ _-]*)?Group(?:\s*#|\s*:)?\s*(\d{1,6})\b:?(.*)$", re.I)
-# Within one line, and never looked at twice: the whole text is searched for it.
+# It matches within one line and never backtracks, because it searches the whole text.
 _PAIR = re.compile(
     r"^(?:[^\S\n]|[>|])*+(\d{1,6})(?:[^\S\n]*+:)?[^\S\n]++"
     r"(?=(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.)",
     re.I,
 )
 _BARE_HEADER = re.compile(r"(?:IOMMU )?Group (\d{1,6}):?\s*$", re.IGNORECASE)
-# By far the most lines: a device below its group's header.
+# The most frequent lines: a device below its group's header.
 _PLAIN = re.compile(r"\s+((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7])(?![0-9a-fA-F.:])(.*)")
 _ANY_PAIR = re.compile(_PAIR.pattern, re.IGNORECASE | re.MULTILINE)
 _ADDED = re.compile(r" ([0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]): Adding to iommu group (\d{1,6})\s*$")
@@ -43,7 +43,7 @@ class _Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """groups: by number. lines: 1-based. cut: the text marks that something was left out."""
+    """groups: by number. lines: 1-based. cut: the text marks an omission."""
 
     groups: tuple[IommuGroup, ...]
     lines: tuple[int, ...]
@@ -51,7 +51,7 @@ class Groups:
 
 
 def parse(text: str) -> Groups | None:
-    """Every group the text names with at least one device; None when there is none."""
+    """Every group of the text with at least one device; None when there is none."""
     if "roup" not in text and not _ANY_PAIR.search(text):
         return None
     members = list(_json_members(text)) or list(_kernel_log_members(text)) or list(_members(text.splitlines()))
@@ -96,7 +96,7 @@ def _group(number: int, names: dict[str, str]) -> IommuGroup:
 
 @dataclass(slots=True)
 class _Above:
-    """What the lines above say. group: the header's. device: the one whose attributes follow."""
+    """The state from the lines above. group: of the header. device: the one whose attributes follow."""
 
     group: int | None = None
     device: str | None = None
@@ -165,14 +165,14 @@ def _address(line: str) -> _Match:
 
 
 def _naming_group(line: str) -> tuple[_Match, _Match, _Match]:
-    """A path in sysfs, a header, an attribute; most lines name no group at all."""
+    """The match of a line that names a group: a path in sysfs, a header, an attribute. Most lines name none."""
     if "group" not in line.lower():
         return None, None, None
     return _SYSFS.search(line), _HEADER.match(line), _OWN.search(line)
 
 
 def _is_member(line: str, address: re.Match[str]) -> bool:
-    """A device's own line: nothing but list marks before its address, or a link in `ls -l`."""
+    """Whether this is a device's own line: only list marks before its address, or a link in `ls -l`."""
     before = line[: address.start()].strip()
     return not re.search(r"\w{3}", before) or before.startswith(("l", "["))
 

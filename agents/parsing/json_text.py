@@ -1,6 +1,6 @@
 """JSON in a paste: a whole file, one object a line, or a file whose first brace was lost.
 
-Only whole values are taken; what cannot be decoded is left out, and nothing is decoded twice.
+Only whole values count; invalid text is left out, and nothing is decoded twice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def values(text: str) -> tuple[tuple[int, Any], ...]:
 
 
 def _whole_value(text: str) -> tuple[int, Any] | None:
-    """The text from its first brace to its last one, if that is one value."""
+    """The value from the first brace to the last one, if that is one value."""
     starts = [at for at in (text.find("{"), text.find("[")) if at >= 0]
     end = max(text.rfind("}"), text.rfind("]")) + 1
     if not starts or end <= min(starts):

@@ -20,7 +20,7 @@ Row = TypeVar("Row", MemoryRow, LaunchRow)
 
 @dataclass(frozen=True, slots=True)
 class KernelLines(Generic[Row]):
-    """payload: the frame around the rows. why_no_gpu: why they say nothing about GPUs, if they do not."""
+    """payload: the frame around the rows. why_no_gpu: why the rows say nothing about GPUs, "" if they do."""
 
     rows: tuple[Row, ...]
     payload: PayloadLines
@@ -51,7 +51,7 @@ def _read_rows(text: str, schema: str, make: Callable[[Mapping[str, Any], int], 
 
 
 def _figures(fields: Mapping[str, Any]) -> Figures | None:
-    """None when the line does not say how long, or how that was timed."""
+    """None when the line lacks the time or its timing."""
     time_us, timing = number_of(fields.get("time_us")), text_of(fields.get("timing", ""))
     if time_us is None or time_us <= 0 or timing not in set(_METHODS):
         return None
@@ -61,7 +61,7 @@ def _figures(fields: Mapping[str, Any]) -> Figures | None:
 
 
 def _memory_row(fields: Mapping[str, Any], line: int) -> MemoryRow | None:
-    """The rate is recomputed: a printed one that differs by more than 5 % makes the row no row."""
+    """The row with a recomputed rate; None when the printed rate differs from it by more than 5 %."""
     figures = _figures(fields)
     size, moved, l2 = (whole_of(fields, name) for name in ("size_bytes", "moved_bytes", "l2_bytes"))
     if figures is None or not size or not moved or fields.get("kernel") not in _KERNELS:

@@ -1,4 +1,4 @@
-"""How a run of the kernels payload ends as a reading."""
+"""Turns the output of the kernels payload into a reading."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What kind of work a GPU kernel does, by its name; and how a step is put together from kernels.
+"""The kind of a GPU kernel's work, by its name, and the profile of a step from its kernels.
 
-Names as nsys and the torch profiler print them, of NCCL, vLLM, SGLang, FlashInfer, FlashAttention, cuBLAS
-and CUTLASS (2024-2026). A name that none of the patterns knows is "other": dense layers, norms, sampling.
+Names as nsys and the torch profiler print them, of NCCL, vLLM, SGLang, FlashInfer, FlashAttention, cuBLAS and CUTLASS
+(2024-2026). An unknown name is "other": dense layers, norms, sampling.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from agents.facts.bench import Profile
 
 
 class Kind(StrEnum):
-    """collective: NCCL's kernels and those that engines use in their place."""
+    """collective: NCCL's kernels and the engines' replacements for them."""
 
     COLLECTIVE = "collective"
     ATTENTION = "attention"
@@ -39,7 +39,7 @@ _ATTENTION = re.compile(
     r"sdpa|Batch(?:Decode|Prefill)With|paged_kv|\bmha_|merge_states",
     re.IGNORECASE,
 )
-# Work that a decode step does once, at its very beginning or end, and no layer repeats.
+# Work that a decode step does once, at its start or end, and that no layer repeats.
 _ONCE = re.compile(r"argmax|sampl|multinomial|embedding|exponential_|log_softmax", re.IGNORECASE)
 
 
@@ -69,8 +69,8 @@ def is_once_per_step(name: str) -> bool:
 def profile(kernels: Iterable[Kernel], first_us: float, last_us: float, steps: int) -> Profile:
     """The mean step of the window [first, last), which holds `steps` whole steps.
 
-    Where kernels run side by side, a moment counts for the one that is no collective: nccl_ms is the
-    time in which nothing but collectives ran. gaps_ms: nothing ran.
+    Where kernels overlap, a moment counts for the one that is no collective: nccl_ms is the time in which only
+    collectives ran. gaps_ms: no kernel ran.
     """
     edges: list[tuple[float, int, Kind]] = []
     for kernel in kernels:
@@ -103,7 +103,7 @@ def _sweep(edges: Sequence[tuple[float, int, Kind]]) -> dict[Kind, float]:
 
 
 def period(names: Sequence[str]) -> int | None:
-    """After how many kernels the whole sequence repeats itself exactly, three times or more.
+    """The number of kernels after which the whole sequence repeats exactly, three times or more.
 
     None: it does not. The shortest period by Knuth, Morris and Pratt's failure function.
     """

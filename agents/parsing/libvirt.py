@@ -1,8 +1,8 @@
 """libvirt domains: `virsh dumpxml`, fragments of it, and `virsh list`.
 
-Format: libvirt's formatdomain.html. A passed-through device has two addresses; the one under <source>
-is the host's. Fragments and comments are the rule in pastes, so tags are read one by one, without an
-XML parser, which would also expand hostile entities.
+Format: libvirt's formatdomain.html. A passed-through device has two addresses; the one under <source> is the host's.
+Pastes are often fragments with comments, so tags are read one by one, without an XML parser, which would also expand
+hostile entities.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UNITS_KIB |= {"gib": 1024.0**2, "g": 1024.0**2, "tib": 1024.0**3, "t": 1024.0**
 
 @dataclass(frozen=True, slots=True)
 class _Tag:
-    """name "/hostdev" for a closing one. text: what stands behind it, up to the next tag."""
+    """name: "/hostdev" for a closing tag. text: from the tag up to the next one."""
 
     name: str
     attributes: dict[str, str]
@@ -54,11 +54,11 @@ class _Draft:
 
 
 def parse(text: str) -> tuple[Vm, ...]:
-    """Every domain, or the fragment of one, then the rows of `virsh list` not described in full.
+    """Every domain or fragment of one, then the rows of `virsh list` for other domains.
 
-    hostpci: slot is the device's number among the PCI hostdevs, as in libvirt's alias "hostdev0".
-    args: what <qemu:commandline> or <qemu:override> adds, as QEMU arguments. A hidden KVM signature
-    is written into cpu as Proxmox does: "host-passthrough,hidden=1".
+    hostpci: slot is the device's number among the PCI hostdevs, as in libvirt's alias "hostdev0". args: the QEMU
+    arguments that <qemu:commandline> or <qemu:override> adds. cpu shows a hidden KVM signature as Proxmox does:
+    "host-passthrough,hidden=1".
     """
     drafts: list[_Draft] = []
     for tag in _tags(text):
@@ -131,7 +131,7 @@ def _address(attributes: dict[str, str]) -> str | None:
 
 
 def _take_value(draft: _Draft, tag: _Tag) -> None:
-    """Elements whose first value counts: <name> and <uuid> of the domain come before its devices."""
+    """Takes elements whose first value counts: <name> and <uuid> of the domain come before its devices."""
     if tag.name not in _VALUES:
         return
     value = {

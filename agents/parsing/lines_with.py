@@ -1,6 +1,6 @@
-"""The few lines of a long text that can matter, found by the words they must hold.
+"""Finds the few relevant lines of a long text by the words they must hold.
 
-Looking for a word is a hundred times as fast as looking at every line of a log of megabytes.
+Searching for a word is a hundred times as fast as going through every line of a log of megabytes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`lscpu`, in any language: labels are translated, values mostly are not.
 
-Format: util-linux lscpu(1), `Label: value` lines; sub-entries may be indented. So values decide where
-they can: two "NN bits" are address sizes, a list of CPUs beside "NUMA … 0" is a node. "Virtualization:
-AMD-V" is a feature of the processor, never a sign of a VM.
+Format: util-linux lscpu(1), `Label: value` lines; sub-entries may be indented. So the values decide where possible:
+two "NN bits" are address sizes, a list of CPUs beside "NUMA … 0" is a node. "Virtualization: AMD-V" is a feature of
+the processor, never a sign of a VM.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _CPU_LIST = re.compile(r"^\d+(?:[-,]\d+)*$")
 
 @dataclass(frozen=True, slots=True)
 class Lscpu:
-    """None: the text does not say. hypervisor_flag: from the Flags line, whole or not at all.
+    """None: the text does not show it. hypervisor_flag: from the Flags line, if it is there.
 
-    past_hypervisor: the place where a hypervisor would be named is there, between the processor's own
-    virtualisation feature and its caches (util-linux sys-utils/lscpu.c, print_summary).
+    past_hypervisor: the text includes the place that names a hypervisor, between the processor's own virtualisation
+    feature and its caches (util-linux sys-utils/lscpu.c, print_summary).
 
     lines: the 1-based line of each field that was found, by its name here.
     """

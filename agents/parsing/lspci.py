@@ -1,7 +1,7 @@
 """`lspci` in the forms people paste: plain, -n, -nn, -nnk, -D, -v to -vvv, with quotes and lost indents.
 
-Format: pciutils lspci(8). A device opens with its address and class; what follows, indented or not,
-belongs to it until the next address.
+Format: pciutils lspci(8). A device begins with its address and class; the lines up to the next address belong to it,
+indented or not.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _DISPLAY = {"0300": "VGA compatible controller", "0302": "3D controller"}
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """The lines below a device's header, as (1-based number, text). They share one list: pairs made
-    for every line of a log of megabytes would cost more than reading it."""
+    """The lines below a device's header, as (1-based number, text). All devices share one list: a pair for every line
+    of a log of megabytes would cost more than reading it."""
 
     lines: Sequence[str] = ()
     first: int = 0
@@ -71,14 +71,14 @@ class Device:
 
     @property
     def is_gpu(self) -> bool:
-        """An NVIDIA function of class VGA (0300) or 3D (0302): no audio function, no NVSwitch."""
+        """Whether this is an NVIDIA function of class VGA (0300) or 3D (0302): no audio function, no NVSwitch."""
         by_code = self.class_code in _DISPLAY
         by_name = self.class_code is None and self.class_name in _DISPLAY.values()
         return self.is_nvidia and (by_code or by_name)
 
     @property
     def is_virtual(self) -> bool:
-        """A device that only a hypervisor makes: virtio (1af4), QEMU (1b36, 1234:1111)."""
+        """Whether only a hypervisor makes this device: virtio (1af4), QEMU (1b36, 1234:1111)."""
         if self.vendor_device is not None:
             return self.vendor_device[:4] in ("1af4", "1b36") or self.vendor_device == "1234:1111"
         return self.name.startswith("Red Hat") or "QEMU" in self.name
@@ -96,7 +96,7 @@ def full_address(text: str) -> str:
 def parse(text: str) -> tuple[Device, ...]:
     """Every device in print order; empty when no line opens one."""
     lines = [_unquoted(raw[:LINE_CAP]) for raw in text.splitlines()]
-    # Most lines tell a capability; only an address has a dot this early.
+    # Most lines show a capability; only an address has a dot this early.
     heads = (_device(line, n) for n, line in enumerate(lines, 1) if "." in line[:_ADDRESS_ENDS])
     opened = [device for device in heads if device]
     ends = [*(device.line - 1 for device in opened[1:]), len(lines)]

@@ -38,7 +38,7 @@ _CLIQUE_OFFSETS = ("c8", "d4")
 
 @dataclass(frozen=True, slots=True)
 class CliqueCapability:
-    """clique_id None: plain `lspci -vv` shows where the capability is and not what it holds."""
+    """clique_id None: plain `lspci -vv` shows the capability's place and not its content."""
 
     offset: int
     clique_id: int | None
@@ -46,7 +46,7 @@ class CliqueCapability:
 
 
 def dumps(text: str) -> Iterator[Block]:
-    """The blocks that our loop prints, each opened by "config of <address>"."""
+    """The blocks of our loop, each after a line "config of <address>"."""
     if "config of " not in text:
         return
     address, line = "", 0
@@ -64,7 +64,7 @@ def dumps(text: str) -> Iterator[Block]:
 
 
 def config_space(lines: Iterable[tuple[int, str]]) -> bytes:
-    """The leading bytes of a dump, up to its first gap. Lines that are no dump are skipped."""
+    """The leading bytes of a dump, up to its first gap. Other lines are skipped."""
     space = bytearray()
     for _, line in lines:
         row = _ROW.match(line[:LINE_CAP])
@@ -102,7 +102,7 @@ def clique_in_text(lines: Iterable[tuple[int, str]]) -> CliqueCapability | None:
 
 
 def lists_all_standard(lines: Iterable[tuple[int, str]]) -> bool:
-    """Whether `lspci -vv` printed the standard list to its end: what it prints behind it follows."""
+    """Whether `lspci -vv` printed the standard list to its end: the text after the list is there."""
     begun = False
     for _, line in lines:
         if begun and _BEHIND.search(line[:LINE_CAP]):

@@ -14,7 +14,7 @@ from agents.facts.host import PciNode
 from agents.facts.platform import MachineType
 
 LINE_CAP = 4000
-# Depth of nested bridges; a made-up line must not grow paths without end.
+# The most nested bridges; an invented line must not grow paths without end.
 DEPTH_CAP = 32
 
 _QUOTE = re.compile(r"^(?:>\s?)+")
@@ -35,7 +35,7 @@ _HYPERVISOR = re.compile(r"Red Hat|Virtio|QEMU|\[1af4:|\[1b36:|\[1234:1111\]")
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where the next device hangs. bus None: a line whose beginning was lost."""
+    """The place of the next device. bus None: the start of the line is missing."""
 
     root: str = ""
     bus: str | None = None
@@ -44,9 +44,9 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """nodes: in print order, bridges included. lines: 1-based, one a node.
+    """nodes: in print order, with bridges. lines: 1-based, one per node.
 
-    cut: the text marks that something was left out, or lines hang on nothing that was shown.
+    cut: the text marks an omission, or the branch above some lines is missing.
     """
 
     nodes: tuple[PciNode, ...]
@@ -55,7 +55,7 @@ class Tree:
 
 
 def parse(text: str) -> Tree | None:
-    """The tree; None when no line of it tells where a device is."""
+    """The tree; None when no line shows the place of a device."""
     branches: dict[int, _Place] = {}
     nodes: list[PciNode] = []
     lines: list[int] = []
@@ -74,14 +74,14 @@ def parse(text: str) -> Tree | None:
 
 
 def is_tree(text: str) -> bool:
-    """Whether any line looks like one of the tree, whatever can be read from it."""
+    """Whether any line looks like a line of the tree."""
     return any(_TREE.search(line[:200]) for line in text.splitlines()[:2000])
 
 
 def gpus(nodes: Iterable[PciNode]) -> tuple[PciNode, ...]:
-    """The NVIDIA nodes whose name is not that of an audio function, a switch or a network card.
+    """The NVIDIA nodes except audio functions, switches and network cards.
 
-    The tree prints no classes, so this is by name; function 0 only.
+    The tree prints no classes, so the names decide; function 0 only.
     """
     return tuple(
         n
@@ -95,15 +95,15 @@ def root_port(node: PciNode) -> str | None:
 
 
 def switch(node: PciNode) -> str | None:
-    """The upstream port of the switch below the root port: a port of it and one towards the device.
+    """The upstream port of the switch between the root port and the device.
 
-    Devices that share it can reach each other without passing the root port.
+    Devices that share it can reach each other without the root port.
     """
     return node.path[1] if len(node.path) >= 3 else None
 
 
 def machine_type(text: str) -> MachineType | None:
-    """The emulated board of a QEMU guest from its tree; None where the text does not tell.
+    """The emulated board of a QEMU guest from its tree; None where the text does not show it.
 
     Host bridges: QEMU hw/pci-host/i440fx.c (82441FX) and q35.c (82G33, which is also a real board of
     2007, so it counts only beside a device that only hypervisors make).
@@ -118,7 +118,7 @@ def machine_type(text: str) -> MachineType | None:
 
 
 def _read_line(line: str, at: int, branches: dict[int, _Place]) -> tuple[list[PciNode], bool]:
-    """The nodes of one line, and whether it hangs on something that was shown."""
+    """The nodes of one line, and whether the text shows the branch above them."""
     place, device = _Place(), None
     nodes: list[PciNode] = []
     while step := _STEP.match(line, at):
@@ -148,7 +148,7 @@ def _first_column(line: str) -> int:
 
 
 def _nearest_branch(branches: dict[int, _Place], column: int) -> _Place:
-    """The branch at this column, or one or two beside it where a paste lost leading blanks."""
+    """The branch at this column, or one or two columns beside it where a paste lost leading blanks."""
     for offset in (0, -1, 1, -2, 2):
         if column + offset in branches:
             return branches[column + offset]

@@ -1,8 +1,7 @@
 """modprobe.d(5) files: options, blacklist, softdep; also as people retype them.
 
-`options nvidia NVreg_RegistryDwords="a=1;b=2" NVreg_EnableGpuFirmware=0`. modprobe treats "-" and "_" in
-module names alike. An `options` line whose first word was lost counts when its module is one that
-matters here.
+`options nvidia NVreg_RegistryDwords="a=1;b=2" NVreg_EnableGpuFirmware=0`. modprobe treats "-" and "_" in module names
+alike. An `options` line without its first word counts when its module is one of interest.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Answer = tuple[ModuleConfig, tuple[int, ...]]
 
 
 def parse(text: str) -> Answer | None:
-    """The configuration and the lines it stands on; None when no line is one of modprobe's."""
+    """The configuration and its lines; None when no line is one of modprobe's."""
     options: list[ModuleOption] = []
     blacklisted: list[str] = []
     softdeps: list[tuple[str, str]] = []

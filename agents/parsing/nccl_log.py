@@ -1,4 +1,4 @@
-"""What an NCCL log (NCCL_DEBUG=INFO, NCCL 2.4 to 2.31) says of version, transports and variables.
+"""Version, transports and variables from an NCCL log (NCCL_DEBUG=INFO, NCCL 2.4 to 2.31).
 
 Transport lines (src/transport/{p2p,shm,net}.cc): "Channel 00/0 : 0[0] -> 1[1] via P2P/direct pointer", "via
 P2P/IPC", "via P2P/CUMEM/read", "via P2P/indirect/2[b000]", "via SHM/direct/direct", "via direct shared
@@ -17,7 +17,7 @@ from agents.facts.nccl import NcclTransports
 _LINE_CAP = 4000
 _CACHED_TAILS = 1000
 _LINES_KEPT = 4
-# Exact forms, so that a message that began on the same line without a newline stays out of them.
+# Exact forms, so that a message that follows on the same line does not become part of them.
 _VIA = re.compile(
     r" via (?P<via>direct shared memory|P2P/indirect"
     r"|P2P/(?:direct pointer|IPC|CUMEM|MNNVL)(?:/read)?(?:/CE)?|P2P/\w{1,20}"
@@ -40,8 +40,7 @@ _RANKS = re.compile(r"\bn[rR]anks (\d{1,6})\b")
 
 @dataclass
 class NcclLog:
-    """lines: 1-based, by what stands there ("version", "via P2P", "via SHM", "via NET", "env", "refused",
-    "init").
+    """lines: 1-based, by their content ("version", "via P2P", "via SHM", "via NET", "env", "refused", "init").
 
     env: the last value of each variable. via: how often each transport text occurs.
     """
@@ -59,7 +58,7 @@ class NcclLog:
     tails: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def at(self, *kinds: str) -> tuple[int, ...]:
-        """The first lines of each kind whose name begins so: enough to look them up."""
+        """The first lines of each kind whose name starts with one of these prefixes."""
         line_groups = (lines for kind, lines in self.lines.items() if kind.startswith(kinds))
         return tuple(sorted({line for lines in line_groups for line in lines}))
 
@@ -110,7 +109,7 @@ def parse(text: str) -> NcclLog:
 
 
 def _take_transport(log: NcclLog, line: str, number: int) -> None:
-    """Counts what stands after "via". The same few texts come thousands of times, so they are kept."""
+    """Counts the text after "via". The same few texts appear thousands of times, so they are cached."""
     tail = line[line.index(" via ") :]
     texts = log.tails.get(tail)
     if texts is None:

@@ -1,7 +1,6 @@
 """JSON lines of the sweep over NCCL's settings (schema peerpath.nccl_sweep/1): header, plan, rows, tries.
 
-A block is whole once its own line says so; rows of a block that was cut are left out, because some arms had
-their turn in it and others had not.
+A block is whole once its own line says so. Rows of a cut block are left out, because it lacks some arms.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ _WORST_LAST = ("right", "unusable", "failed", "wrong", "hang")
 
 @dataclass(frozen=True, slots=True)
 class SweepLines:
-    """result: None without a plan or a row of the baseline. why_no_gpu: why the rows say nothing about GPUs, if they
-    do not. unusable: why nothing can be compared. lines: what the result rests on."""
+    """result: None without a plan or a row of the baseline. why_no_gpu: why the rows say nothing about GPUs, "" if
+    they do. unusable: why nothing can be compared. lines: the lines of the result."""
 
     payload: PayloadLines
     result: SweepResult | None = None
@@ -74,7 +73,7 @@ def _result(payload: PayloadLines, plan: Mapping[str, Any]) -> SweepResult:
 
 
 def _arms(named: Any) -> dict[str, dict[str, str]]:
-    """Settings by arm. People paste them into a shell, so nothing but NCCL's variables and plain values."""
+    """Settings by arm. People paste them into a shell, so only NCCL's variables and plain values count."""
     by_name = {
         str(name): {str(key): text_of(value) for key, value in settings.items()}
         for name, settings in (named.items() if isinstance(named, dict) else ())
@@ -88,7 +87,7 @@ def _arms(named: Any) -> dict[str, dict[str, str]]:
 
 
 def _weights(plan: Mapping[str, Any]) -> tuple[tuple[int, float], ...]:
-    """Shares of 1; nothing when sizes and weights do not belong together."""
+    """Weights as shares of 1; empty when sizes and weights do not match."""
     sizes, weights = plan.get("sizes"), plan.get("weights")
     if not isinstance(sizes, list) or not isinstance(weights, list) or len(sizes) != len(weights):
         return ()
@@ -101,7 +100,7 @@ def _weights(plan: Mapping[str, Any]) -> tuple[tuple[int, float], ...]:
 
 
 def _rows(payload: PayloadLines) -> Iterator[SweepRow]:
-    """Device-timed rows, the first of each arm, block and size: a log pasted twice is one run."""
+    """Device-timed rows, the first of each arm, block and size, since a log may be pasted twice."""
     seen = set()
     for line, row in payload.rows:
         time_us, block, size = (
@@ -136,6 +135,6 @@ def _arm(payload: PayloadLines, name: str, settings: Mapping[str, str]) -> Sweep
 
 
 def _count(value: Any, most: int = _MOST) -> int:
-    """A whole number from 1, else 0."""
+    """A whole number of at least 1, else 0."""
     number = number_of(value)
     return int(number) if number is not None and 1 <= number <= most else 0

@@ -28,17 +28,17 @@ _COMMAND_GRAPH = re.compile(r"_perf\b.*\s(?:-G|--cudagraph)[ =]?(\d+)")
 _COMMAND_GPUS = re.compile(r"_perf\b.*\s(?:-g|--ngpus)[ =]?(\d+)")
 _P2P = re.compile(r"\bNCCL_P2P_(?:DISABLE=([01])|LEVEL=(LOC)\b)")
 _AVERAGE = re.compile(r"^# Avg bus bandwidth\s*:\s*([\d.]+)")
-# With NCCL_DEBUG the library writes between the rows.
+# With NCCL_DEBUG the library prints between the rows.
 _NCCL_SAYS = re.compile(r"\bNCCL (?:INFO|WARN|version)\b")
 _DISABLED = re.compile(r"\bNCCL_P2P_DISABLE set by environment to ([01])\b")
 _VERSION = re.compile(r"nccl-library=(\d+)")
-# From here two printed decimals tell the ratio of the two bandwidth columns within 1 %.
+# From this bandwidth on, two printed decimals give the ratio of the two bandwidth columns within 1 %.
 _PRECISE_GB_PER_S = 1.0
 
 
 @dataclass
 class Table:
-    """One run: what its heading said and the rows below it. collective: "all_reduce", "" if unsaid."""
+    """One run: its heading and the rows below it. collective: "all_reduce", "" if unknown."""
 
     collective: str = ""
     ranks: int = 0
@@ -52,8 +52,7 @@ class Table:
     lines: list[int] = field(default_factory=list)
 
     def result(self) -> AllReduceResult:
-        """ranks 0: the output does not say how many. Queued calls are no device time: on small sizes
-        they read the launch."""
+        """ranks 0: unknown. Queued calls are no device time: at small sizes they measure the launch."""
         ranks = max(self.ranks, len(self.seen_ranks)) or _ranks_of(self.bus_factor)
         graph = None if self.graph is None else self.graph > 0
         timing = Timing.DEVICE if graph else Timing.UNKNOWN
@@ -63,7 +62,7 @@ class Table:
 
 
 def parse(text: str) -> tuple[Table, ...]:
-    """Every table with rows, in order. Tables of other collectives are among them."""
+    """Every table with rows, in order, also those of other collectives."""
     report = _report(text)
     tables = [report] if report else list(_text_tables(text))
     return tuple(table for table in tables if table.rows)
@@ -71,7 +70,7 @@ def parse(text: str) -> tuple[Table, ...]:
 
 def _text_tables(text: str) -> Iterator[Table]:
     table = Table()
-    closed = False  # after a table's end a new heading, command or row opens the next
+    closed = False  # after a table's end a new heading, command or row starts the next
     for number, raw in enumerate(text.splitlines(), 1):
         line = _QUOTE.sub("", raw)
         row = _ROW.match(line)
@@ -95,12 +94,12 @@ def _read_setting(table: Table, line: str) -> None:
 
 
 def _ends_table(line: str) -> bool:
-    """What stands below a run's rows: its sums, or anything that is not a comment of the program."""
+    """Whether the line ends a run's rows: its sums, or anything but a comment of the program."""
     return not line.startswith("#") or bool(_AVERAGE.match(line)) or "Out of bounds" in line
 
 
 def _starts_over(table: Table, row: re.Match[str]) -> bool:
-    """A run's sizes grow; a smaller one is another run's, whose heading was not pasted."""
+    """Whether another run starts without a heading: within a run sizes only grow."""
     return bool(table.rows) and int(row[1]) < table.rows[-1][0]
 
 
@@ -148,7 +147,7 @@ def _ranks_of(bus_factor: float) -> int:
 
 
 def _count(wrong: str | float | None) -> int | None:
-    """None: not checked (N/A, or no such column)."""
+    """The number of wrong values; None: not checked (N/A, or no such column)."""
     try:
         return None if wrong is None else int(float(wrong))
     except (ValueError, OverflowError):

@@ -1,8 +1,8 @@
 """NCCL's topology XML: NCCL_TOPO_DUMP_FILE, NCCL_TOPO_FILE, the clouds' virtualTopology.xml.
 
-NCCL 2.28, src/graph/xml.cc, topo.cc: <system> holds <cpu numaid>, those <pci busid link_speed link_width>,
-nested for switches, with <gpu dev rank>, <nic> and <nvlink count> inside. In a VM link_speed may be empty
-and link_width is 0, as sysfs has no link of the port above. Read tag by tag, so a cut file still tells.
+NCCL 2.28, src/graph/xml.cc, topo.cc: <system> holds <cpu numaid>, those <pci busid link_speed link_width>, nested for
+switches, with <gpu dev rank>, <nic> and <nvlink count> inside. In a VM link_speed may be empty and link_width is 0,
+as sysfs has no link of the port above. The parser reads tag by tag, so that a cut file still counts.
 """
 
 from __future__ import annotations

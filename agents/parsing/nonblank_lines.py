@@ -1,7 +1,7 @@
-"""The lines of a text that hold something, by number.
+"""The numbered lines of a text that are not blank.
 
-A blank line is the cheapest that anybody can send: half a million of them are half a megabyte. Parsers to
-which it says nothing look for it here, and not with each of their patterns.
+Blank lines are cheap to send: half a million of them are half a megabyte. Parsers skip them here, before they try
+their patterns.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Nsight Systems' reports: cuda_gpu_kern_sum and cuda_gpu_trace, as `nsys stats` prints them.
 
 CSV heads (nsys 2023-2026): "Time (%)","Total Time (ns)","Instances",…,"Name" and "Start (ns)","Duration
-(ns)",CorrId,GrdX,…,Device,Ctx,GreenCtx,Strm,Name; the column form of the first has the same heads and
-thousands separators. Other summaries (API calls, memory, NVTX) look alike and are left alone.
+(ns)",CorrId,GrdX,…,Device,Ctx,GreenCtx,Strm,Name; the column form of the first has the same heads and thousands
+separators. Other summaries (API calls, memory, NVTX) look alike and are ignored.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _COLUMN_ROW = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """steps None: a sum over kernels has neither steps nor gaps. device: of which the steps are."""
+    """steps None: a sum over kernels has neither steps nor gaps. device: the GPU of the steps."""
 
     times: KernelTimes
     lines: tuple[int, ...]
@@ -52,7 +52,7 @@ class _Row:
 
 
 def parse(text: str) -> Report | None:
-    """The trace if there is one, else the sum; None when the text holds neither."""
+    """The trace if there is one, else the sum; None without both."""
     rows = _rows(text)
     traced = [row for row in rows if row.start_us is not None]
     if traced:
@@ -75,7 +75,7 @@ def _trace(rows: Sequence[_Row]) -> Report:
 
 
 def _rows(text: str) -> list[_Row]:
-    """Rows below a head that was recognised, until a line that is none of them."""
+    """Rows below a known head, up to the first other line."""
     rows: list[_Row] = []
     head: _Head | None = None
     unit = 0.0
@@ -99,7 +99,7 @@ def _rows(text: str) -> list[_Row]:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """Where the columns of a CSV stand that are read, and the units two of them are in."""
+    """The positions of the columns that are read, and the units of two of them."""
 
     width: int
     took: int
@@ -163,7 +163,7 @@ def _figure(cell: str) -> float | None:
 
 
 def _unit(column: str) -> float:
-    """Microseconds to one of the column's own unit; 0 where it has none that is known."""
+    """Microseconds per unit of the column; 0 for an unknown unit."""
     unit = _UNIT.search(column)
     return _US.get(unit[1], 0.0) if unit else 0.0
 

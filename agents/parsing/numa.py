@@ -20,7 +20,7 @@ _LINE_CAP = 65536
 
 
 def parse(text: str) -> tuple[tuple[NumaNode, ...], tuple[int, ...], tuple[str, ...]] | None:
-    """The nodes, the 1-based lines they stand on, and what is missing; None when there is no node."""
+    """The nodes, their 1-based lines, and what is missing; None when there is no node."""
     cpus: dict[int, str] = {}
     sizes: dict[int, int] = {}
     lines: list[int] = []
@@ -45,7 +45,7 @@ def parse(text: str) -> tuple[tuple[NumaNode, ...], tuple[int, ...], tuple[str, 
 
 
 def ranges(text: str) -> str:
-    """ "0-3,8" from "0 1 2 3 8"; a list that is in ranges already stays as it is."""
+    """ "0-3,8" from "0 1 2 3 8"; a list of ranges stays as it is."""
     words = text.split()
     if len(words) < 2 or not all(word.isascii() and word.isdigit() for word in words):
         return "".join(words)

@@ -20,8 +20,8 @@ _UNIT = re.compile(r"\((GB/s|ns|us)\)\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """waived, failed: names of the device-to-device tests that gave no matrix. sum_off: those whose
-    sum is not that of their cells."""
+    """waived, failed: names of the device-to-device tests without a matrix. sum_off: tests whose sum differs from the
+    sum of their cells."""
 
     matrices: tuple[PairMatrix, ...]
     waived: tuple[str, ...]
@@ -40,7 +40,7 @@ def parse(text: str) -> Report | None:
 
 
 def _report(tests: list[dict[str, Any]], line: int) -> Report:
-    """Tests between host and device are left out; so are those that put all GPUs in one figure."""
+    """Leaves out tests between host and device, and tests with one figure for all GPUs."""
     matrices: list[PairMatrix] = []
     waived, failed, sum_off = [], [], []
     for test in tests:
@@ -73,7 +73,7 @@ def _matrix(name: str, test: dict[str, Any]) -> PairMatrix | None:
 
 
 def _adds_up(matrix: PairMatrix, test: dict[str, Any]) -> bool:
-    """The printed sum against the cells, within 5 %; no sum proves nothing."""
+    """Whether the printed sum matches the cells within 5 %, or there is no sum."""
     total = number(test.get("sum"))
     if total is None or matrix.unit != "GB/s":
         return True

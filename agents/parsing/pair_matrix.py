@@ -1,9 +1,9 @@
 """Matrices between GPUs: cuda-samples' p2pBandwidthLatencyTest and nvbandwidth 0.4-0.8.
 
-p2pBandwidthLatencyTest: a title line with its unit, a `D\\D` (bandwidth) or `GPU`/`CPU` (latency)
-header, one row a GPU; latency comes twice, `GPU` as the device and `CPU` as the host saw it, and only
-the device's is kept. nvbandwidth: "memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)", a header of
-numbers, one row a GPU, N/A on the diagonal. Tables between CPU and GPUs are not between GPUs.
+p2pBandwidthLatencyTest: a title line with its unit, a `D\\D` (bandwidth) or `GPU`/`CPU` (latency) header, one row a
+GPU; it prints latency twice, for the device (`GPU`) and for the host (`CPU`); only the device's is kept. nvbandwidth:
+"memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)", a header of numbers, one row a GPU, N/A on the diagonal. Tables
+between CPU and GPUs are not between GPUs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TITLE = re.compile(
 )
 _RUNNING = re.compile(r"^Running (\w+)\.?")
 _HEADER = re.compile(r"^\s*(?:(?P<kind>D\\D|GPU|CPU)\s+)?(?P<ids>\d+(?:\s+\d+)*)\s*$")
-# Blanks are asked for between cells: were they optional, a long number could be split in 2**n ways.
+# The pattern requires blanks between cells: with optional blanks a long number could split in 2**n ways.
 _ROW = re.compile(r"^\s*(\d+)((?:\s+(?:\d+(?:\.\d+)?|N/A|nan|inf))+)\s*$", re.I)
 _ACCESS = re.compile(r"^Device=(\d+) (CAN|CANNOT) Access Peer Device=(\d+)")
 _START = re.compile(r"\[P2P \(Peer-to-Peer\) GPU Bandwidth Latency Test\]")
@@ -44,7 +44,7 @@ Found = tuple[tuple[PairMatrix, ...], tuple[int, ...], tuple[str, ...]]
 
 
 def parse(text: str) -> Found:
-    """The matrices, the lines they stand on, and what is missing."""
+    """The matrices, their lines, and what is missing."""
     tables = list(_tables(text))
     full = [t for t in tables if t.rows]
     matrices = tuple(_matrix(t) for t in full)
@@ -89,7 +89,7 @@ def _titled_table(title: re.Match[str], running: str) -> _Table | None:
 
 
 def _take_line(table: _Table, line: str, number: int) -> bool:
-    """Takes a header or row into the table; False when the table ended above."""
+    """Adds a header or row to the table; False when the table ended above this line."""
     header = _HEADER.match(line)
     if header and not table.gpus:
         table.gpus = header["ids"].split()

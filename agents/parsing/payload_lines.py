@@ -1,6 +1,6 @@
-"""What every payload prints: a header with its schema, one JSON object a line, a last line {"end": true}.
+"""The output of every payload: a header with its schema, one JSON object a line, a last line {"end": true}.
 
-A note says what a reader should know; one with "lost" says which rows are not there, and why.
+A note informs the reader; a note with "lost" names missing rows and the reason.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from agents.parsing.nonblank_lines import nonblank_lines
 
 @dataclass(slots=True)
 class PayloadLines:
-    """rows: (1-based line, object) of what is no frame. error: why it refused, with what to do about it.
-    ended: it reached its last line. stopped: its watchdog ended it, and why. lost: what could not be
-    measured, and why. looks: (1-based line, object) of the telemetry among the rows."""
+    """rows: (1-based line, object) of the measurements. error: why the payload refused, and how to fix it. ended: it
+    reached its last line. stopped: why its watchdog ended it. lost: what could not be measured, and why. looks:
+    (1-based line, object) of the telemetry."""
 
     rows: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     looks: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
@@ -56,7 +56,7 @@ def read(text: str, schema: str) -> PayloadLines:
 
 
 def why_no_gpu(payload: PayloadLines) -> str:
-    """Why what it printed says nothing of any GPU; "" when it does."""
+    """Why the output says nothing about any GPU; "" when it does."""
     simulated = any(row.get("simulated") for _, row in payload.rows)
     if simulated or "--simulate-fault" in payload.environment.get("argv", ""):
         return "a fault was simulated"
@@ -77,7 +77,7 @@ def number_of(value: Any) -> float | None:
 
 
 def whole_of(fields: Mapping[str, Any], name: str) -> int | None:
-    """A count or size; None for what is none or below 0."""
+    """A count or size; None for anything else and below 0."""
     number = number_of(fields.get(name))
     return int(number) if number is not None and number >= 0 else None
 

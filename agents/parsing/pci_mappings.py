@@ -1,7 +1,7 @@
 """Proxmox PCI resource mappings: /etc/pve/mapping/pci.cfg and `pvesh get /cluster/mapping/pci`.
 
-Format: Proxmox guest-common, Mapping/PCI.pm. A section line names the mapping; each indented `map` line
-is one alternative device, a property string. pvesh prints the same strings as JSON or in a table.
+Format: Proxmox guest-common, Mapping/PCI.pm. A section line names the mapping; each indented `map` line is a property
+string with one alternative device. pvesh prints the same strings as JSON or in a table.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from agents.facts.host import PciMapping
 
 LINE_CAP = 65_536
-# Reading JSON in one go is bounded; a cluster's mappings are a few KiB.
+# The size of the JSON is bounded; a cluster's mappings are a few KiB.
 JSON_CAP = 4 * 1024 * 1024
 
 _SECTION = re.compile(r"^(?:>\s?)?(?:pci:\s*)?([A-Za-z][\w-]{0,127})\s*$")

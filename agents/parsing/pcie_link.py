@@ -42,7 +42,7 @@ def lanes(text: str) -> int | None:
 
 
 def from_sysfs(text: str) -> Answer:
-    """The GPUs of our loop, each with what it says of its link."""
+    """The GPUs of our loop, each with its link."""
     rows = text.splitlines()
     links: list[PcieLink] = []
     lines: list[int] = []
@@ -66,7 +66,7 @@ def _link(address: str, words: dict[str, str]) -> PcieLink:
 
 
 def from_lspci(text: str) -> Answer:
-    """NVIDIA GPUs with their link; of a part that names no device at all, the nameless links in it."""
+    """NVIDIA GPUs with their links; links without an address where the text names no device."""
     devices = lspci.parse(text)
     links: list[PcieLink] = []
     lines: list[int] = []

@@ -21,7 +21,7 @@ SCHEMA = "peerpath.engine_profile/1"
 
 @dataclass(frozen=True, slots=True)
 class ProfileLines:
-    """trace None: no kernel was told."""
+    """trace None: the output holds no kernel."""
 
     trace: Trace | None
     payload: PayloadLines
@@ -54,7 +54,7 @@ def _rows(value: Any) -> list[list[Any]]:
 
 
 def _add_kernel(work: dict[str, list[Kernel]], names: dict[int, str], row: list[Any]) -> None:
-    """A kernel whose name was not told, or without its times, is left out."""
+    """Adds a kernel, unless its name or its times are missing."""
     name = names.get(row[0]) if isinstance(row[0], int) else None
     start, took = number_of(row[2]), number_of(row[3])
     if name is not None and start is not None and took is not None and took >= 0:

@@ -1,4 +1,4 @@
-"""What `pvesh get` prints of VMs and devices, as the lines that other tools would print.
+"""Turns the output of `pvesh get` about VMs and devices into the lines of other tools.
 
 pvesh(1), Proxmox VE 8 and 9: tables of box characters, --output-format json (one line, keys sorted) and
 json-pretty. /nodes/NODE/qemu lists VMs, …/VMID/config holds one, …/VMID/pending a list of its keys.
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 _ROW = re.compile(r"^\s*│\s*([a-z][a-z0-9_-]{1,40})\s*│\s*(.*?)\s*│\s*$")
-# None of these objects holds another.
+# These objects are flat.
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _CAP = 2_000_000
 
@@ -37,7 +37,7 @@ def lines(text: str) -> Numbered:
 
 
 def objects(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """(first line, last line, object) of every flat object that can be decoded."""
+    """(first line, last line, object) of every valid flat object."""
     number = counted = 0
     for match in _OBJECT.finditer(text[:_CAP]):
         number += text.count("\n", counted, match.start())

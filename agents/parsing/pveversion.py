@@ -19,7 +19,7 @@ _PACKAGE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PveVersion:
-    """manager: pve-manager's version, which is Proxmox VE's. None: not in the text.
+    """manager: pve-manager's version, which is that of Proxmox VE. None: not in the text.
 
     major: from manager, else from packages that share it.
     """
@@ -33,7 +33,7 @@ class PveVersion:
 
 
 def parse(text: str) -> PveVersion | None:
-    """What the text tells; None when no line is one of pveversion's."""
+    """The versions; None when no line is one of pveversion's."""
     packages: dict[str, str] = {}
     lines: list[int] = []
     kernel = None

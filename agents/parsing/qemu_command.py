@@ -39,7 +39,7 @@ _SECRET = re.compile(
     r"[^,\"}\s]+",
     re.IGNORECASE,
 )
-# A line of options without one of these is some other tool's.
+# A line of options without one of these belongs to another tool.
 _TELLING = frozenset(("-device", "-object", "-machine", "-M", "-cpu", "-global", "-set", "-smbios"))
 # Options whose value may carry a secret in some key.
 _MAY_HOLD_SECRETS = frozenset(("-object", "-fw_cfg", "-smbios", "-vnc", "-spice", "-drive"))
@@ -48,7 +48,7 @@ _MAY_HOLD_SECRETS |= {"-blockdev", "-iscsi", "-cdrom"}
 
 @dataclass(frozen=True, slots=True)
 class LocatedCommand:
-    """A command line and the 1-based lines it stands on."""
+    """A command line and its 1-based lines."""
 
     command: QemuCommand
     lines: tuple[int, ...]
@@ -67,7 +67,7 @@ class _Draft:
 
 
 def parse(text: str) -> tuple[LocatedCommand, ...]:
-    """Every command line in the text, in order; parts without the program's name count, too."""
+    """Every command line in the text, in order, also parts without the program's name."""
     drafts: list[_Draft] = []
     typed_running, typed_vm = False, None
     for number, raw in enumerate(text.splitlines(), 1):
@@ -88,10 +88,10 @@ def parse(text: str) -> tuple[LocatedCommand, ...]:
 
 
 def split(line: str) -> tuple[str, ...]:
-    """The words of a command line as a shell would see them. It never fails, in linear time.
+    """The words of a command line as a shell sees them. It never fails and takes linear time.
 
-    Quotes count at the start of a word or behind a closing one; a word that opens with `{` is JSON,
-    whose quotes are its own; a quote that never closes is an ordinary character.
+    Quotes count at the start of a word or after a closing quote. A word that starts with `{` is JSON with its own
+    quotes. A quote that never closes is an ordinary character.
     """
     words: list[str] = []
     parts: list[str] | None = None
@@ -120,7 +120,7 @@ _JSON_END = re.compile(r"\s")
 
 
 def _with_part(parts: list[str] | None, more: str) -> list[str]:
-    """The word's parts with one more; None is no word yet."""
+    """The word's parts and one more; None: no word yet."""
     if parts is None:
         return [more]
     parts.append(more)
@@ -157,7 +157,7 @@ def _take_line(drafts: list[_Draft], line: str, number: int, typed_running: bool
 
 
 def _take_word(drafts: list[_Draft], current: _Draft, line: str, number: int) -> None:
-    """One argument a line; an empty line, a comment or a program's name ends the command."""
+    """Takes one argument per line; an empty line, a comment or a program's name ends the command."""
     named = current.pieces and _BINARY.fullmatch(line) and not _OPTION.match(current.pieces[-1])
     if not line or line.startswith("#") or named:
         current.open = False
@@ -178,7 +178,8 @@ def _append_line(draft: _Draft, line: str, number: int) -> None:
 
 
 def _looks_running(line: str, binary_at: int) -> bool:
-    """A row of `ps` names a process; an unquoted line with a pidfile is one that a manager started."""
+    """Whether the process runs: a row of `ps` names a process, and an unquoted line with a pidfile comes from a
+    manager."""
     if line.rstrip().endswith("\\") or " '" in line:
         return False
     return bool(_PS.match(line[:binary_at])) or " -pidfile " in line
@@ -224,8 +225,8 @@ def _options(words: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _machine_by_ports(devices: Sequence[QemuDevice]) -> str | None:
-    """Of a part without -machine: Proxmox puts devices behind these ports on q35 only (qemu-server,
-    PCI.pm, get_pci_addr_map)."""
+    """The machine of a part without -machine: Proxmox uses these ports on q35 only (qemu-server, PCI.pm,
+    get_pci_addr_map)."""
     return "q35" if any((d.bus or "").startswith("ich9-pcie-port-") for d in devices) else None
 
 
@@ -277,7 +278,7 @@ def _fields(value: str) -> dict[str, Any]:
 
 
 def _cliques(options: Sequence[tuple[str, str]], devices: list[QemuDevice]) -> tuple[list[QemuDevice], int | None]:
-    """The devices with what `-set` gives them, and what `-global` gives all others."""
+    """The devices with their cliques from `-set`, and the clique from `-global` for all others."""
     by_id: dict[str, int | None] = {}
     global_clique = None
     for option, value in options:

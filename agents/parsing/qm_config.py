@@ -42,13 +42,13 @@ _KEYS = """
 """
 _KNOWN = frozenset(_KEYS.split())
 _SECRET = frozenset(("cipassword", "sshkeys", "digest"))
-# Keys that Proxmox itself writes and nobody picks out by hand.
+# Keys that Proxmox itself writes and that people do not select by hand.
 _BOILERPLATE = frozenset(("smbios1", "vmgenid", "scsihw", "meta"))
 
 
 @dataclass(slots=True)
 class _Draft:
-    """One configuration being read. section: "" current, "PENDING", or a snapshot's name.
+    """One configuration during parsing. section: "" for the current one, "PENDING", or a snapshot's name.
 
     whole: read from its file under a header with the file's name. cut: filtered or elided.
     """
@@ -72,7 +72,7 @@ class _Row:
 
 
 def parse(text: str) -> tuple[Vm, ...]:
-    """Every VM the text names, in order; empty when no line is a VM's."""
+    """Every VM of the text, in order; empty when no line is a VM's."""
     drafts: list[_Draft] = []
     rows: dict[int, _Row] = {}
     for number, raw in pvesh.lines(text):
@@ -92,8 +92,8 @@ def parse(text: str) -> tuple[Vm, ...]:
 def hostpci(slot: int, value: str) -> HostPci | None:
     """One `hostpciN:` value; None when it names neither an address nor a mapping.
 
-    Addresses come back in full and lower case; one without a function ("0000:01:00") means all
-    functions (Proxmox qemu-server, PCI.pm).
+    Addresses are full and in lower case; an address without a function ("0000:01:00") means all functions (Proxmox
+    qemu-server, PCI.pm).
     """
     words = [word.strip() for word in value.split(",")]
     options = dict(word.split("=", 1) for word in words if "=" in word)
@@ -176,7 +176,7 @@ def _store_value(drafts: list[_Draft], prefix: str, key: str, value: str, number
     if prefix == "del":
         draft.deleted.append(key)
     if prefix == "" and key in draft.config and not draft.whole:
-        # Within one file Proxmox takes the last; in loose text another configuration begins.
+        # Within one file Proxmox takes the last value; in loose text another configuration begins.
         draft = _Draft()
         drafts.append(draft)
     if value or prefix != "del":
@@ -189,7 +189,7 @@ def _is_key(key: str) -> bool:
 
 
 def _value(key: str, value: str) -> str:
-    """The value without a trailing `# comment`, which Proxmox would not accept but people paste."""
+    """The value without a trailing `# comment`: Proxmox does not accept one, but people add them."""
     return value.strip() if key == "description" else _COMMENT.sub("", f" {value}").strip()
 
 
@@ -221,9 +221,9 @@ def _vm(draft: _Draft, rows: dict[int, _Row]) -> Vm:
 
 
 def _is_filtered(draft: _Draft) -> bool:
-    """Whether an absent key proves nothing: a cut, a filter, or a text that no whole config looks like.
+    """Whether an absent key proves nothing: the text is cut, filtered, or no whole configuration.
 
-    A whole one has `memory`, some of what Proxmox always writes itself, and a few more keys.
+    A whole one has `memory`, some keys that Proxmox always writes, and a few more.
     """
     keys = set(draft.config)
     looks_whole = "memory" in keys and bool(keys & _BOILERPLATE) and len(keys) >= 6

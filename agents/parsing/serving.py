@@ -18,7 +18,7 @@ _START = re.compile(r"^\s*=+ Serving Benchmark Result =+\s*$")
 _END = re.compile(r"^\s*={20,}\s*$")
 _FIELD = re.compile(r"^\s*([A-Za-z][^:]{2,60}?):\s+(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|inf|nan)\s*$")
 _COMMAND = re.compile(r"--(?:max-concurrency|concurrency)[ =](\d+)")
-# vLLM prints the limit only if one was given; SGLang's plain "Concurrency" is the average seen.
+# vLLM prints the limit only if there is one; SGLang's plain "Concurrency" is the observed average.
 _LIMITS = ("max request concurrency", "maximum request concurrency")
 
 

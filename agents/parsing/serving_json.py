@@ -16,7 +16,7 @@ from agents.facts.bench import ServingRow
 from agents.parsing import json_text
 from agents.parsing.json_text import at, number
 
-# A file contradicts itself when its tokens and its duration give another throughput than it states.
+# A file contradicts itself when its tokens and duration give a throughput that differs from the stated one.
 _TOLERANCE = 0.05
 _MS = {"ms": 1.0, "milliseconds": 1.0, "us": 1e-3, "ns": 1e-6, "s": 1e3, "sec": 1e3, "seconds": 1e3}
 
@@ -24,7 +24,7 @@ Answer = tuple[tuple[ServingRow, ...], tuple[int, ...], tuple[str, ...]]
 
 
 def parse(text: str) -> Answer:
-    """The rows, the lines their objects begin on, and what was left out."""
+    """The rows, the first lines of their objects, and the results left out."""
     rows: list[ServingRow] = []
     lines: list[int] = []
     left_out: list[str] = []
@@ -52,7 +52,7 @@ def _rows(report: Any) -> list[ServingRow | None]:
 
 
 def _engine(report: dict[str, Any]) -> ServingRow | None:
-    """vLLM's and SGLang's; None when the arithmetic fails."""
+    """The row of a vLLM or SGLang file; None when the arithmetic fails."""
     output = number(report.get("output_throughput"))
     tokens, duration = number(report.get("total_output_tokens")), number(report.get("duration"))
     if output and tokens and duration and abs(tokens / duration - output) > _TOLERANCE * output:
@@ -130,7 +130,7 @@ def _aiperf(report: dict[str, Any]) -> ServingRow:
 
 
 def _scale(metric: Any) -> float | None:
-    """Milliseconds of its unit; None for one that is not known."""
+    """Milliseconds per unit; None for an unknown unit."""
     return _MS.get(str(at(metric, "unit") or "ms").strip().lower())
 
 

@@ -32,7 +32,7 @@ _FIGURES = (
 
 @dataclass(frozen=True, slots=True)
 class ServingLines:
-    """rows: the rungs. failures: sentences about requests that brought no whole answer."""
+    """rows: the rungs. failures: sentences about requests without a whole answer."""
 
     rows: tuple[ServingRow, ...]
     lines: tuple[int, ...]
@@ -53,7 +53,7 @@ def parse(text: str) -> ServingLines:
 
 
 def _parse_row(fields: Mapping[str, Any]) -> ServingRow | None:
-    """None when it does not say how many requests ran at once."""
+    """The row; None without a concurrency."""
     concurrency, requests = _count(fields.get("concurrency")), _count(fields.get("requests"))
     if not concurrency:
         return None

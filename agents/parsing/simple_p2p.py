@@ -1,7 +1,7 @@
 """cuda-samples' simpleP2P: who can reach whom, one copy rate, one value check.
 
-simpleP2P.cu: "> Peer access from A (GPU0) -> B (GPU1) : Yes"; its "GB/s" divides by 2**30, so it is GiB/s.
-The check at the end is of what kernels *read* from the peer; copies into the peer are not checked.
+simpleP2P.cu: "> Peer access from A (GPU0) -> B (GPU1) : Yes"; its "GB/s" divides by 2**30, so it is GiB/s. The final
+check covers what kernels *read* from the peer; it does not check copies into the peer.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _GIB = 1024**3 / 1e9
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """pair: the two GPUs it tested. passed: its value check; None: it did not come to that.
+    """pair: the two tested GPUs. passed: the value check; None: it did not run.
 
-    waived: no pair has peer access. names: of the cards that it lists, in order of their index.
+    waived: no pair has peer access. names: of the listed cards, in order of index.
     """
 
     matrices: tuple[PairMatrix, ...]

@@ -1,7 +1,7 @@
 """`nvidia-smi --query-gpu=… --format=csv`: any columns, with or without header and units.
 
-A row is a line of as many cells as the header; a terminal's wrapping is undone. Without a header only
-columns whose values speak for themselves (index, name, UUID, PCI address, driver) are read.
+A row is a line with as many cells as the header; lines that a terminal wrapped are joined. Without a header only
+columns with unmistakable values count (index, name, UUID, PCI address, driver).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WRAP_LIMIT = 6
 
 @dataclass(frozen=True, slots=True)
 class GpuTable:
-    """gpus: in order of index, unreachable ones among them. missing: for Reading.missing."""
+    """gpus: in order of index, with the unreachable ones. missing: for Reading.missing."""
 
     gpus: tuple[Gpu, ...]
     lines: tuple[int, ...]
@@ -107,13 +107,13 @@ def cells_of(line: str) -> list[str]:
 
 
 def _fields(line: str) -> list[str]:
-    """The field names when every cell is one; else nothing."""
+    """The field names when every cell is one; else empty."""
     cells = [_UNIT.sub("", cell) for cell in cells_of(line) if cell.strip()]
     return cells if cells and all(_FIELD.fullmatch(cell) for cell in cells) else []
 
 
 def _find_header(lines: Sequence[str]) -> tuple[int, list[str], int] | None:
-    """Index of the header's last line, the fields, and the width it is wrapped at (0: it is not)."""
+    """Index of the header's last line, the fields, and the width of the wrapping (0: none)."""
     for first, line in enumerate(lines):
         names = _fields(line)
         if not names or "pid" in names or not any(name in _FIELDS for name in names):
@@ -128,7 +128,7 @@ def _find_header(lines: Sequence[str]) -> tuple[int, list[str], int] | None:
 
 
 def _goes_on(header: str, below: str) -> bool:
-    """Whether the line is the header's rest: names alone, or what completes the name cut in two."""
+    """Whether the line continues the header: names alone, or the rest of a name cut in two."""
     joined = _fields(header + below)
     if not joined or not below.strip():
         return False
@@ -156,7 +156,7 @@ def _with_header(lines: Sequence[str], start: int, fields: list[str], broken_at:
 
 
 def _join_row(lines: Sequence[str], at: int, width: int, broken_at: int) -> tuple[list[str], int]:
-    """The cells of the row that opens on line `at`, and how many lines it takes."""
+    """The cells of the row that starts on line `at`, and its number of lines."""
     joined = lines[at]
     first = cells_of(joined)
     if not joined.strip() or (len(first) >= width and len(joined) != broken_at):
@@ -173,7 +173,7 @@ def _join_row(lines: Sequence[str], at: int, width: int, broken_at: int) -> tupl
 
 
 def _row_fits(fields: Sequence[str], row: Sequence[str]) -> bool:
-    """Whether the cells can be these fields: a cut row needs one telling cell, a whole row no wrong one."""
+    """Whether the cells fit these fields: a cut row needs one unmistakable cell, a whole row no wrong cell."""
     if not row[0] or len(row) > len(fields) or (len(row) == 1 < len(fields)):
         return False
     shaped = [
@@ -197,7 +197,8 @@ def _gpu(fields: Sequence[str], row: Sequence[str], position: int) -> Gpu:
 
 
 def _is_lost(fields: Sequence[str], row: Sequence[str]) -> bool:
-    """The driver names the loss, or at least two cells and half of those that ask the chip are errors."""
+    """Whether the GPU is lost: the driver says so, or at least two cells, and half of those read from the chip, are
+    errors."""
     if any("gpu is lost" in cell.lower() for cell in row):
         return True
     cells = [c for n, c in zip(fields, row, strict=False) if n not in ("index", "driver_version")]
@@ -220,7 +221,7 @@ def _without_header(lines: Sequence[str]) -> GpuTable:
 
 
 def _tells_a_gpu(row: Sequence[str]) -> bool:
-    """A UUID or an address, or an index in front of a product name."""
+    """Whether the row shows a GPU: a UUID, an address, or an index before a product name."""
     if any(_UUID.fullmatch(cell) or ADDRESS.fullmatch(cell) for cell in row):
         return True
     return row[0].isdecimal() and len(row[0]) < 4 and any(_NAME.fullmatch(cell) for cell in row[1:])
@@ -234,7 +235,7 @@ def _our_columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _guess_fields(rows: Sequence[Sequence[str]]) -> list[str]:
-    """A field for every column whose values all have its shape; "" for the others."""
+    """A field for each column whose values all have the field's form; "" for the others."""
     fields = [""] * (len(rows[0]) if rows else 0)
     for at in range(len(fields)):
         column = [row[at] for row in rows]

@@ -1,7 +1,7 @@
 """`nvidia-smi -L`: "GPU 0: NVIDIA L40S (UUID: GPU-…)", below it "  MIG 1g.10gb  Device  0: (UUID: MIG-…)".
 
-Environment reports print the same without the UUID, or several indices at once ("GPU 0,1,2: NVIDIA …").
-People blot a UUID out ("GPU-xxxx…", "GPU-[redacted]") before they paste it; then it is none.
+Environment reports print the same without the UUID, or several indices at once ("GPU 0,1,2: NVIDIA …"). People hide a
+UUID ("GPU-xxxx…", "GPU-[redacted]") before they paste it; then the GPU has no UUID here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""GPUs that the driver lists and cannot reach any more.
+"""GPUs that the driver lists but can no longer reach.
 
-nvidia-smi says so on a line of its own, in forms that changed with its version:
-"Unable to determine the device handle for GPU 0000:04:00.0: Unknown Error", "… for GPU0000:04:00.0: …",
-"… for GPU3: 0000:04:00.0: …", "… for gpu 0000:0A:00.0: GPU is lost. …".
+nvidia-smi prints a line for each, in a form that depends on its version: "Unable to determine the device handle for
+GPU 0000:04:00.0: Unknown Error", "… for GPU0000:04:00.0: …", "… for GPU3: 0000:04:00.0: …", "… for gpu 0000:0A:00.0:
+GPU is lost. …".
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def find(text: str) -> tuple[LostHandle, ...]:
 
 
 def with_lost(gpus: Sequence[Gpu], handles: Sequence[LostHandle]) -> tuple[Gpu, ...]:
-    """The GPUs with the unreachable ones among them, by index.
+    """All GPUs by index, with the unreachable ones.
 
-    A handle without an index takes the first hole in the indices, the last place when there is none.
+    A handle without an index takes the first free index.
     """
     by_index = {gpu.index: gpu for gpu in gpus}
     by_address = {gpu.pci_address: gpu.index for gpu in gpus if gpu.pci_address}

@@ -1,7 +1,7 @@
 """`nvidia-smi -q`: one block a GPU, "Key : value" lines nested by indentation.
 
-Key names moved between drivers ("Clocks Throttle Reasons", "GPU Power Readings"), so a value is found
-by its own key below its section, and pastes that lost their indentation still read.
+Key names moved between drivers ("Clocks Throttle Reasons", "GPU Power Readings"), so a value is found by its own key
+below its section; pastes without indentation work too.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _POWER = ("GPU Power Readings", "Power Readings")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One GPU's block. values: (section, key) -> text; section "" for keys of the block itself.
-    lines: where those of the Fabric section stand."""
+    """One GPU's block. values: (section, key) -> text; section "" for keys of the block itself. lines: of the values
+    in the Fabric section."""
 
     address: str
     line: int
@@ -34,7 +34,7 @@ class Block:
     lines: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def get(self, *places: tuple[str, str]) -> str | None:
-        """The first of these places that holds a value."""
+        """The value of the first of these keys that has one."""
         for place in places:
             if place in self.values and (text := cell_text(self.values[place])) is not None:
                 return text
@@ -43,7 +43,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class SmiQuery:
-    """driver, cuda: from the head, None in an excerpt. attached: "Attached GPUs", lost ones included."""
+    """driver, cuda: from the head, None in an excerpt. attached: "Attached GPUs", with lost ones."""
 
     blocks: tuple[Block, ...]
     gpus: tuple[Gpu, ...]
@@ -54,7 +54,7 @@ class SmiQuery:
 
 
 def parse(text: str) -> SmiQuery | None:
-    """None when the text holds neither a GPU's block nor the head."""
+    """None without a GPU's block and without the head."""
     head: dict[str, tuple[str, int]] = {}
     blocks: list[Block] = []
     section = ""
@@ -83,7 +83,7 @@ def parse(text: str) -> SmiQuery | None:
     return SmiQuery(tuple(blocks), gpus, lines, head.get("Driver Version"), cuda, attached)
 
 
-@lru_cache(maxsize=1024)  # every GPU's block has the same
+@lru_cache(maxsize=1024)  # the same in every GPU's block
 def _is_key(text: str) -> bool:
     return bool(_KEY.fullmatch(text))
 
@@ -91,7 +91,7 @@ def _is_key(text: str) -> bool:
 def _store_value(
     key: str, value: str, line: int, section: str, head: dict[str, tuple[str, int]], blocks: list[Block]
 ) -> None:
-    """Keys that occur once in a block are stored without their section."""
+    """Stores a value; a key that occurs once in a block is stored without its section."""
     value = value.strip()
     if not blocks:
         if cell_text(value) is not None:
@@ -147,7 +147,7 @@ def _says_lost(value: str) -> bool:
 
 
 def gaps(query: SmiQuery) -> tuple[str, ...]:
-    """What a whole `nvidia-smi -q` of these GPUs would hold and this text does not."""
+    """The parts of a whole `nvidia-smi -q` of these GPUs that this text lacks."""
     missing = []
     if query.attached and query.attached[0] > len(query.blocks):
         missing.append(f"{query.attached[0] - len(query.blocks)} of {query.attached[0]} GPUs")
@@ -160,7 +160,7 @@ def gaps(query: SmiQuery) -> tuple[str, ...]:
 
 
 def fabric(query: SmiQuery) -> tuple[Fabric, tuple[int, ...]] | None:
-    """The least ready GPU's fabric state and its lines; None where no GPU names a state.
+    """The least ready GPU's fabric state and its lines; None where no GPU has a state.
 
     State "Completed" with status "Success" is ready (NVML nvmlGpuFabricState_t); all else is not.
     """
@@ -195,7 +195,7 @@ def has_fabric_section(query: SmiQuery) -> bool:
 
 
 def blocks_without_fabric(query: SmiQuery) -> int:
-    """How many GPUs, of those announced or seen, have no Fabric section in this text."""
+    """The number of announced or listed GPUs without a Fabric section in this text."""
     announced = query.attached[0] if query.attached else 0
     return max(announced, len(query.blocks)) - sum(map(_has_fabric, query.blocks))
 

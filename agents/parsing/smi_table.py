@@ -1,7 +1,7 @@
 """The boxed table that plain `nvidia-smi` prints, in whole or in parts.
 
-The head's words changed with the driver ("Driver Version", "KMD Version"; "CUDA Version", "CUDA UMD
-Version"), the memory column's width and the MIG line too, so cells are found by their shape.
+The head's words changed with the driver ("Driver Version", "KMD Version"; "CUDA Version", "CUDA UMD Version"), the
+memory column's width and the MIG line too, so cells are found by their form.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NOT_SHOWN = "UUID and PCIe link: this table has none"
 
 @dataclass(frozen=True, slots=True)
 class SmiTable:
-    """processes None: the paste holds no list of them. gpu_lines and process_lines: 1-based."""
+    """processes None: the text has no list of them. gpu_lines and process_lines: 1-based."""
 
     gpus: tuple[Gpu, ...]
     gpu_lines: tuple[int, ...]

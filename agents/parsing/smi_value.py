@@ -1,7 +1,7 @@
-"""Cells that nvidia-smi prints, and the sentences it prints instead of an answer.
+"""Cells of nvidia-smi, and the sentences it prints instead of an answer.
 
-https://docs.nvidia.com/deploy/nvidia-smi/ : "N/A", "[Not Supported]", "[Unknown Error]", "ERR!" and the like
-stand for a value that was not there; none of them is a zero.
+https://docs.nvidia.com/deploy/nvidia-smi/ : "N/A", "[Not Supported]", "[Unknown Error]", "ERR!" and the like stand
+for a missing value, never for zero.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ LINE_CAP = 4000
 ADDRESS = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]")
 
 _QUOTE = re.compile(r"^\s{0,8}(?:>\s?)+")
-# Styling whose ESC byte a paste has lost.
+# Terminal styling without its ESC byte, which pastes lose.
 _STYLE = re.compile(r"\[(?:\d{1,2}(?:;\d{1,2})?)?m")
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,6})?")
 _UNSAID = re.compile(
@@ -29,15 +29,14 @@ _FAILED = re.compile(
 
 
 def unquoted(line: str) -> str:
-    """The line without the "> " that mail programs put before it and what is left of styling, cut
-    where no row is that long."""
+    """The line without mail quoting ("> ") and remains of terminal styling, cut at LINE_CAP."""
     bare = line[:LINE_CAP]
     if ">" in bare:
         bare = _QUOTE.sub("", bare)
     return _STYLE.sub("", bare) if "m" in bare and "[" in bare else bare
 
 
-@lru_cache(maxsize=1024)  # the same few cells stand in every GPU's block
+@lru_cache(maxsize=1024)  # every GPU's block holds the same few cells
 def cell_text(cell: str) -> str | None:
     """The cell's text, None where it stands for "no value"."""
     text = cell.strip()
@@ -69,7 +68,7 @@ def switch(cell: str) -> bool | None:
 
 
 def failure(text: str) -> str | None:
-    """The sentence by which nvidia-smi, or the shell, says that it cannot answer at all."""
+    """The sentence with which nvidia-smi or the shell refuses any answer."""
     match = _FAILED.search(text)
     if match is None:
         return None

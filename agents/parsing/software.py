@@ -1,4 +1,4 @@
-"""Versions of what runs the model: torch.utils.collect_env, vLLM's collect_env, SGLang's check_env, pip.
+"""Software versions from torch.utils.collect_env, vLLM's collect_env, SGLang's check_env and pip.
 
 collect_env (PyTorch 2.11, torch/utils/collect_env.py): "PyTorch version: 2.8.0+cu128", "[pip3] torch==2.8.0";
 vLLM's adds headings and aligns the colons ("vLLM Version                 : 0.11.0"). check_env (SGLang,
@@ -44,7 +44,7 @@ Found = tuple[dict[str, str], tuple[int, ...]]
 
 
 def parse(text: str) -> Found:
-    """Name -> version, the first of each, and the lines. Names as pip's, with "-"."""
+    """Name -> first version, and the lines. Names as in pip, with "-"."""
     versions: dict[str, str] = {}
     lines: list[int] = []
     for number, raw in nonblank_lines(text):

@@ -1,9 +1,9 @@
-"""Where a step of an engine begins and ends in a recording of GPU kernels.
+"""Finds where an engine's step begins and ends in a recording of GPU kernels.
 
-Two ways, and no third: marks that the engine or the profiler left on the GPU's own time line, or a
-sequence of kernels that repeats itself exactly from the first to the last, three times or more, at least
-_FEWEST_KERNELS long and with work in it that a step does once (sampling, embedding) and no layer repeats.
-Without either the step is not known, and no guess is made.
+There are two ways: marks of the engine or the profiler on the GPU's own time line, or a sequence of kernels that
+repeats exactly from the first to the last, three times or more. The sequence has at least _FEWEST_KERNELS kernels and
+holds work that a step does once (sampling, embedding) and no layer repeats. Otherwise the step is unknown; the parser
+does not guess.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """profile None: why says what was lacking. how: by which of the two ways, for people."""
+    """profile None: why gives the reason. how: which of the two ways, in words."""
 
     profile: Profile | None
     how: str = ""
@@ -46,7 +46,7 @@ class Steps:
 
 
 def read(kernels: Sequence[Kernel], marks: Sequence[Mark] = ()) -> Steps:
-    """The mean step of one GPU. Both sequences may come in any order."""
+    """The mean step of one GPU. Both sequences may be in any order."""
     ordered = sorted(kernels, key=lambda kernel: kernel.start_us)
     windows = _marked_windows(sorted(marks, key=lambda mark: mark.start_us))
     count = sum(steps for _, _, steps in windows)
@@ -61,7 +61,7 @@ def read(kernels: Sequence[Kernel], marks: Sequence[Mark] = ()) -> Steps:
 
 
 def _marked_windows(marks: Sequence[Mark]) -> list[Window]:
-    """From mark to mark; steps with prefill in them are no decode steps. The last has no end."""
+    """The windows from mark to mark, without steps that hold prefill. The last mark has no end."""
     windows: list[Window] = []
     for this, following in pairwise(marks):
         match = _MARK.match(this.name)
@@ -80,7 +80,7 @@ def is_mark(name: str) -> bool:
 
 
 def _repeated_window(ordered: Sequence[Kernel]) -> Window | str:
-    """The whole repeats, from the first kernel on, or why there are none."""
+    """The window of the whole repeats from the first kernel on, or why there are none."""
     names = [kernel.name for kernel in ordered]
     length = kinds.period(names)
     if length is None:

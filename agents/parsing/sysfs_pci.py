@@ -1,4 +1,4 @@
-"""Lines that our own loop over /sys/bus/pci/devices prints: an address, then `key=value` words.
+"""Lines of our own loop over /sys/bus/pci/devices: an address, then `key=value` words.
 
 Example: `0000:01:00.0 vendor=0x10de device=0x2bb5 class=0x030200 revision=0xa1 driver=nvidia numa=-1
 path=/sys/devices/pci0000:00/0000:00:1c.0/0000:01:00.0`.
@@ -21,8 +21,7 @@ _ROOT = re.compile(r"^(?:/sys/devices)?/pci([0-9a-f]{4,8}:[0-9a-f]{2})$")
 class Device:
     """One PCI function. vendor, device: four hex digits. class_code: the first four of six.
 
-    numa_node None: not printed; -1 as the kernel prints it: no node. path: the sysfs path, which holds
-    every bridge from the root complex down.
+    numa_node None: not printed; -1: no node. path: the sysfs path, with every bridge from the root complex down.
     """
 
     address: str
@@ -41,13 +40,13 @@ class Device:
 
     @property
     def listed(self) -> lspci.Device:
-        """The same device as lspci would list it, without a name."""
+        """The device as lspci lists it, without a name."""
         ids = f"{self.vendor}:{self.device}"
         return lspci.Device(self.address, self.line, None, self.class_code, ids, "", self.revision, self.driver)
 
     @property
     def root(self) -> str:
-        """ "0000:00"; empty when the path does not say."""
+        """ "0000:00"; empty when the path does not show it."""
         roots = (_ROOT.match("/" + part) for part in self.path.split("/"))
         return next((match[1] for match in roots if match), "")
 

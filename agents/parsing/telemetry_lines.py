@@ -1,7 +1,7 @@
-"""Telemetry among a payload's lines: one that names the columns, then one for each look at all GPUs.
+"""Telemetry lines of a payload: one names the columns, then one for each sample of all GPUs.
 
-The bits of throttling are NVML's (nvmlClocksEventReasons, https://docs.nvidia.com/deploy/nvml-api/, read in
-November 2026). Idle, and clocks that somebody set, slow nothing down that was asked for.
+The bits of throttling are NVML's (nvmlClocksEventReasons, https://docs.nvidia.com/deploy/nvml-api/, read in November
+2026). Idle clocks and clocks that somebody set do not count as throttling.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ THROTTLING = {
     0x40: "hardware thermal slowdown",
     0x80: "power brake",
 }
-_BUSY_LOOKS = 3  # fewer say nothing of the work; then all of them are taken
+_BUSY_LOOKS = 3  # fewer do not represent the work; then all samples count
 _MOST_GPUS = 64
 
 Look = dict[str, float]
 
 
 def parse(payload: PayloadLines) -> tuple[tuple[GpuTelemetry, ...], tuple[int, ...]]:
-    """One entry a GPU, in order, and the lines of the looks. Medians are of the looks in which a kernel
-    ran, if there are some; the highest temperature and link are of all."""
+    """One entry per GPU, in order, and the lines of the samples. Medians are over the samples in which a kernel ran,
+    if there are any; the highest temperature and link are over all."""
     columns: list[str] = []
     every_s: float | None = None
     looks: dict[int, list[Look]] = defaultdict(list)
@@ -47,7 +47,7 @@ def parse(payload: PayloadLines) -> tuple[tuple[GpuTelemetry, ...], tuple[int, .
 
 
 def _parse_row(columns: list[str], cells: Any) -> Look | None:
-    """The figures that are there; None without the GPU's number."""
+    """The figures of the sample; None without the GPU's number."""
     if not isinstance(cells, list) or len(cells) != len(columns):
         return None
     named = zip(columns, map(number_of, cells), strict=True)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-# Longer lines are matched on their beginning only, so that one line of 100 MB costs what others do.
+# Patterns only see the start of longer lines, so that one line of 100 MB costs no more than others.
 _SHOWN = 2000
 _QUOTE = re.compile(r"^(?:\s?[>|](?:\s|$))+")
 _MARK = re.compile(r"^\s?>\s?")
@@ -53,7 +53,7 @@ _MISSING = re.compile(
 
 
 class Kind(StrEnum):
-    """break: a fence or heading between outputs. pager: what a pager or a cut left."""
+    """break: a fence or heading between outputs. pager: the mark of a pager or a cut."""
 
     BLANK = "blank"
     TEXT = "text"
@@ -65,9 +65,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """text: without quoting and indent. forms: the ways to match it, raw first. command: what was
-    typed. prompted: after a shell's prompt. glued: output follows the command on the same line.
-    machine: the name in the prompt, "" where it has none."""
+    """text: without quoting and indent. forms: the variants to match, raw first. command: the typed text. prompted:
+    after a shell's prompt. glued: output follows the command on the same line. machine: the name in the prompt, ""
+    without one."""
 
     text: str
     forms: tuple[str, ...]
@@ -87,25 +87,25 @@ def read(raw: list[str]) -> list[Line]:
 
 
 def _in_comment(lines: list[Line], at: int) -> bool:
-    """Programs open every line of a heading with "#", also the empty ones: no root's prompt."""
+    """Whether "#" opens a line of a program's heading, which may be empty, and is no root's prompt."""
     beside = lines[max(at - 1, 0) : at + 2]
     return any(line.kind is Kind.TEXT and line.text.startswith("#") for line in beside)
 
 
 def unquoted(raw: list[str]) -> str:
-    """The lines as they were before a mail or a forum put ">" before each of them."""
+    """The lines without the ">" that mail programs and forums add."""
     if raw and raw[0].lstrip()[:1] == ">" and all(not r.strip() or _MARK.match(r) for r in raw):
         raw = [_MARK.sub("", line) for line in raw]
     return "\n".join(raw)
 
 
 def says_cut(line: Line) -> bool:
-    """The person's own mark that lines were left out here; a pager's mark only parts pages."""
+    """Whether a person marked omitted lines here; a pager's mark only separates pages."""
     return line.kind is Kind.PAGER and bool(re.match(r"\[?(?:\.|…)", line.text))
 
 
 def says_missing(text: str) -> bool:
-    """Whether a shell says, in the only few lines there are, that it did not find the tool."""
+    """Whether the few lines are a shell's message that it did not find the tool."""
     lines = [line for line in text.strip().split("\n", 4) if line.strip()]
     return len(lines) <= 3 and bool(_MISSING.search(text))
 
@@ -137,9 +137,9 @@ def _line(raw: str) -> Line:
 
 
 def _bare_command(text: str) -> str:
-    """A command line alone, commented or as a heading: it begins with a tool and does not read on."""
+    """A command line alone, in a comment or as a heading: it begins with a tool and is no prose."""
     if text[0] == "-" and text[1:2].isalpha():
-        return ""  # an option of a command line that goes on over several lines
+        return ""  # an option of a command line of several lines
     may_be = len(text) <= 400 and _may_be_command(text.lstrip(_DECORATIONS))
     decorated = _DECORATED.match(text) if may_be else None
     if not decorated:
@@ -151,13 +151,13 @@ def _bare_command(text: str) -> str:
 
 
 def _may_be_command(text: str) -> bool:
-    """Cheap, for the millions of lines that are none: does it begin with a tool, or what comes before?"""
+    """A cheap first check: whether the line begins with a tool or a prefix of one. Most lines do not."""
     first = text.partition(" ")[0]
     return "=" in first or first in _BEFORE_TOOLS or bool(_TOOLS.match(text))
 
 
 def _reads_on(command: str) -> bool:
-    """Prose or a table row that happens to begin with a tool's name."""
+    """Whether the line is prose or a table row that begins with a tool's name."""
     if re.match(r"^\S+\s*[:=]\s", command) or re.search(r"[.!?,]$", command):
         return True
     return bool(re.match(r"^\w+ (?:is|was|are|says|shows|of|the|and|has|for|to|in|with)\b", command))

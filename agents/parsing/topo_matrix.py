@@ -24,7 +24,7 @@ _LEGEND = re.compile(r"^\s*(NIC\d{1,3}): (\S{1,60})\s*$")
 _PEER_CODES = frozenset(code.value for code in P2pCode)
 _CUT = ("...", "…")
 
-# Farther first (nvidia-smi's legend); NVLink comes last, fewer links before more.
+# The farthest first (nvidia-smi's legend); NVLink is last, with fewer links before more.
 _FAR = ("SYS", "SOC", "NODE", "PHB", "PXB", "PIX", "PSB")
 
 
@@ -38,8 +38,8 @@ class _Row:
 
 @dataclass
 class _Draft:
-    """What the lines read so far hold. tail: the header's words after the devices. broken: a line
-    stood where a wrapped rest was expected, and was none that can be read."""
+    """The state of the parser. tail: the header's words after the devices. broken: an unreadable line stood where the
+    rest of a wrapped line was due."""
 
     header: list[str] = field(default_factory=list)
     tail: list[str] = field(default_factory=list)
@@ -55,13 +55,13 @@ class _Draft:
 
     @property
     def cells_after(self) -> int:
-        """How many cells may follow a row's links; three where the header does not tell."""
+        """How many cells may follow a row's links; three where the header does not show it."""
         return self.affinity_columns or 3
 
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """lines: those of the rows. missing: for Reading.missing. numa: device -> its printed cell."""
+    """lines: of the rows. missing: for Reading.missing. numa: device -> its printed cell."""
 
     matrix: TopologyMatrix
     lines: tuple[int, ...]
@@ -70,7 +70,7 @@ class Topology:
 
 
 def parse(text: str) -> Topology | None:
-    """None when there is no row whose columns can be named. Of several matrices the first is read."""
+    """None without a row with named columns. Only the first of several matrices counts."""
     draft = _Draft()
     for number, raw in enumerate(text.splitlines(), 1):
         if not raw or raw.isspace():
@@ -101,7 +101,7 @@ def _starts_again(draft: _Draft, words: list[str]) -> bool:
 
 
 def _is_of_p2p(words: list[str]) -> bool:
-    """A row of `topo -p2p`: another matrix, with the same header."""
+    """Whether this is a row of `topo -p2p`, another matrix with the same header."""
     after = next((word for word in words[1:] if not _LINK.fullmatch(word)), "")
     return bool(words) and bool(_GPU.fullmatch(words[0])) and after in _PEER_CODES
 
@@ -119,7 +119,7 @@ def _take_line(draft: _Draft, words: list[str], number: int) -> None:
 
 
 def _split_row(words: list[str], number: int, cells_after: int) -> _Row:
-    """Links, then affinity cells; any other word closes the row. A cut mark is no link."""
+    """Splits a row into links and affinity cells; any other word closes the row. A cut mark is no link."""
     row = _Row([], [], number)
     for word in words:
         if _LINK.fullmatch(word) and not row.affinity:
@@ -133,7 +133,7 @@ def _split_row(words: list[str], number: int, cells_after: int) -> _Row:
 
 
 def _continue_row(draft: _Draft, row: _Row, words: list[str]) -> None:
-    """A wrapped row goes on in a line of links and affinity cells alone."""
+    """Adds the rest of a wrapped row: a line of links and affinity cells alone."""
     cells = [*row.links, *row.affinity]
     if row.affinity and (words[0][0] in "-," or row.affinity[-1][-1] in "-,"):
         cells[-1] += words[0]  # the break fell into a list of CPUs
@@ -150,7 +150,7 @@ def _continue_row(draft: _Draft, row: _Row, words: list[str]) -> None:
 
 
 def _take_header(draft: _Draft, words: list[str]) -> None:
-    """Device names up to the affinity columns, behind whatever stands before them on the line."""
+    """Takes the device names up to the affinity columns, after any other words on the line."""
     if draft.head_open and _goes_on(draft, words):
         draft.header += [word for word in words if _DEVICE.fullmatch(word)]
         rest = [word for word in words if not _DEVICE.fullmatch(word)]
@@ -171,7 +171,7 @@ def _take_header(draft: _Draft, words: list[str]) -> None:
 
 
 def _goes_on(draft: _Draft, words: list[str]) -> bool:
-    """Whether the line is the header's wrapped rest; the break may have cut its first word."""
+    """Whether the line continues the wrapped header; the break may have cut its first word."""
     known = [bool(_DEVICE.fullmatch(word)) or word in _HEAD_WORDS for word in words]
     return all(known[1:]) and any(known) and not set(words) & set(draft.header)
 
@@ -195,7 +195,7 @@ def _topology(draft: _Draft) -> Topology | None:
 
 
 def _drop_half_cells(rows: dict[str, _Row], width: int, affinity_columns: int) -> None:
-    """Where a row is cut, "NV1" may be what is left of "NV18" and "0-3" of "0-31"."""
+    """Drops the last cell of a cut row: "NV1" may be the start of "NV18", and "0-3" of "0-31"."""
     for name, row in rows.items():
         if len(row.links) < width and row.links[-1:] and row.links[-1].startswith("NV"):
             row.links.pop()
@@ -211,7 +211,7 @@ def _is_sound(draft: _Draft) -> bool:
 
 
 def _names_of_rows(draft: _Draft) -> list[str]:
-    """Without a header: the rows' own names, as far as "X" shows which column is whose."""
+    """The rows' own names as column names, without a header, as far as "X" shows the columns."""
     names: list[str] = []
     for name, row in draft.rows.items():
         if row.links[len(names) : len(names) + 1] != ["X"]:

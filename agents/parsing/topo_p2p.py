@@ -1,8 +1,8 @@
 """`nvidia-smi topo -p2p <cap>`: a matrix of what the driver allows between GPUs.
 
-Format: a header row of GPU names (often with a leading TAB and ANSI underline), one row a GPU, then a
-legend. Pastes collapse TABs, quote lines, wrap, join the header to the command, or hold a single
-row; whatever rows are there count, and what is not there is named as missing.
+Format: a header row of GPU names (often with a leading TAB and ANSI underline), one row a GPU, then a legend. Pastes
+collapse TABs, quote lines, wrap, join the header to the command, or hold a single row; the rows that are there count,
+and the rest is named as missing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from agents.parsing.smi_value import unquoted
 _GPU = re.compile(r"GPU\d{1,3}")
 _SEPARATOR = re.compile(r"[\s|`]+")
 _CODES = {code.value for code in P2pCode}
-# A path type of `topo -m`: such a row belongs to the other matrix.
+# A path type of `topo -m`: its row belongs to the other matrix.
 _LINK = re.compile(r"SYS|NODE|PHB|PXB|PIX|SOC|NV\d{1,2}")
 _WIDEST = 64
 _Cells = list[P2pCode | None]
@@ -25,7 +25,7 @@ _Cells = list[P2pCode | None]
 
 @dataclass
 class _Draft:
-    """What the lines read so far hold. closed: rows that a wrapped line cannot continue."""
+    """The state of the parser. closed: rows that a wrapped line cannot continue."""
 
     header: list[str] = field(default_factory=list)
     rows: dict[str, list[str]] = field(default_factory=dict)
@@ -35,14 +35,14 @@ class _Draft:
 
     @property
     def width(self) -> int:
-        """The widest a row may get; a header that a break inside a name spoilt says nothing."""
+        """The most cells of a row; a header with a broken name does not count."""
         return len(self.header) if self.header and _is_sound(self.header) else _WIDEST
 
 
 def parse(text: str) -> tuple[P2pMatrix, tuple[int, ...], tuple[str, ...]] | None:
-    """The matrix, the 1-based lines it stands on, and what is missing; None when there is no row.
+    """The matrix, its 1-based lines, and what is missing; None when there is no row.
 
-    Of several matrices in one text the first is read.
+    Only the first of several matrices counts.
     """
     draft = _Draft()
     for number, raw in enumerate(text.splitlines(), 1):
@@ -59,7 +59,7 @@ def parse(text: str) -> tuple[P2pMatrix, tuple[int, ...], tuple[str, ...]] | Non
 
 
 def _take_line(draft: _Draft, words: list[str], number: int) -> bool:
-    """Adds one line to what was found; False when it is no part of this matrix."""
+    """Adds one line to the draft; False when the line is no part of this matrix."""
     if len(words) > 1 and _GPU.fullmatch(words[0]) and _code_count(words[1:]):
         return _take_row(draft, words, number)
     names = _header_words(words)
@@ -90,7 +90,7 @@ def _take_row(draft: _Draft, words: list[str], number: int) -> bool:
 
 
 def _take_header(draft: _Draft, names: list[str]) -> bool:
-    """The first header counts; until a row comes, further names are its wrapped rest."""
+    """Takes the first header; more names before the first row continue it."""
     if draft.rows and draft.header:
         draft.last = ""
         return False
@@ -100,7 +100,7 @@ def _take_header(draft: _Draft, names: list[str]) -> bool:
 
 
 def _code_count(words: Iterable[str]) -> int:
-    """How many words in front are codes."""
+    """The number of leading words that are codes."""
     count = 0
     for word in words:
         if word != "X" and word not in _CODES:
@@ -110,7 +110,7 @@ def _code_count(words: Iterable[str]) -> int:
 
 
 def _header_words(words: list[str]) -> list[str]:
-    """The GPU names that end the line, where nothing but a command stands before them."""
+    """The GPU names at the end of the line, where only a command comes before them."""
     at = len(words)
     while at and _GPU.fullmatch(words[at - 1]):
         at -= 1
@@ -118,7 +118,7 @@ def _header_words(words: list[str]) -> list[str]:
 
 
 def _names(draft: _Draft) -> list[str]:
-    """The columns' names: the header, or where it is lost GPU0 to as many as the longest row has."""
+    """The columns' names: the header, or, without one, GPU0 and so on for the longest row."""
     if draft.header and _is_sound(draft.header):
         return draft.header
     width = max(map(len, draft.rows.values()), default=0)

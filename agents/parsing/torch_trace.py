@@ -22,7 +22,7 @@ from agents.parsing.steps import Mark, Steps
 
 _WORK = frozenset(("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset"))
 
-_HEAD_BYTES = 1 << 20  # what stands before the events is a few KiB
+_HEAD_BYTES = 1 << 20  # the part before the events is a few KiB
 _LARGE_BYTES = 8 << 20
 _EVENTS = re.compile(r'"traceEvents"\s{0,20}:\s{0,20}\[')
 _RANK = re.compile(r'"distributedInfo"\s{0,20}:\s{0,20}\{[^{}]{0,2000}?"rank"\s{0,20}:\s{0,20}(\d{1,6})')
@@ -31,7 +31,7 @@ _GPU = _WORK | {"gpu_user_annotation"}
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """steps: of the device with most kernels. devices: all that have kernels. rank None: not said."""
+    """steps: of the device with most kernels. devices: all with kernels. rank None: unknown."""
 
     steps: Steps
     times: KernelTimes
@@ -42,13 +42,13 @@ class Trace:
 
 
 def looks_like_trace(raw: bytes) -> bool:
-    """A large file that is one JSON object with the events of a trace in it."""
+    """Whether this is a large file with one JSON object that holds a trace's events."""
     head = raw[:_HEAD_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n")
     return len(raw) >= _LARGE_BYTES and head[:1] == b"{" and bool(_EVENTS.search(head.decode("latin-1")))
 
 
 def parse(text: str) -> Trace | None:
-    """None when the text holds no trace; a trace without GPU work has no devices."""
+    """The trace, or None; a trace without GPU work has no devices."""
     if len(text) >= _LARGE_BYTES:
         return _read_large_file(text)
     for line, value in json_text.values(text):
@@ -60,7 +60,7 @@ def parse(text: str) -> Trace | None:
 
 
 def _read_large_file(text: str) -> Trace | None:
-    """Event by event, so that those of the CPU, which are most of such a file, are not held."""
+    """Reads event by event, so that the CPU's events, most of such a file, do not stay in memory."""
     head = _EVENTS.search(text[:_HEAD_BYTES])
     if head is None:
         return None
@@ -112,7 +112,7 @@ def _read_events(events: Iterable[Any], line: int, rank: int | None) -> Trace:
 def trace_of(
     work: Mapping[str, list[Kernel]], marks: Mapping[tuple[str, str], list[Mark]], line: int, rank: int | None
 ) -> Trace:
-    """work: by device. marks: by device and the stream they stand on."""
+    """work: by device. marks: by device and stream."""
     rows = [(k.name, k.duration_us, 1) for kernels in work.values() for k in kernels]
     device = max(work, key=lambda d: len(work[d]), default="")
     best = max((m for (d, _), m in marks.items() if d == device), key=len, default=[])

@@ -1,7 +1,7 @@
-"""Signs of a hypervisor: lines that our snippet prints, or what a person pastes of systemd's tools.
+"""Signs of a hypervisor: lines of our snippet, or pasted output of systemd's tools.
 
-systemd-detect-virt(1) prints one word, hostnamectl(1) "Virtualization: kvm". Of lscpu's "Virtualization:
-AMD-V" nothing is read here: it is a feature of the processor.
+systemd-detect-virt(1) prints one word, hostnamectl(1) "Virtualization: kvm". lscpu's "Virtualization: AMD-V" does not
+count: it is a feature of the processor.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FLAG = "cpu hypervisor flag"
 CLOCKS = "clocksources"
 _LABELS = frozenset((DETECTED, f"{DETECTED} container", VENDOR, FLAG, CLOCKS))
 _LABELS |= {"arch", "kernel", "hypervisor type"}
-# What lscpu (util-linux) prints for a CPUID signature.
+# lscpu's (util-linux) names of CPUID signatures.
 _VENDORS = {"KVM": "kvm", "Microsoft": "microsoft", "VMware": "vmware", "Xen": "xen"}
 _LINE = re.compile(r"^\s*([a-z][a-z_ -]{2,40}): ?(.*)$")
 _HOSTNAMECTL = re.compile(r"^\s*Virtualization: ([a-z0-9-]+)\s*$")
@@ -34,7 +34,7 @@ _HOSTNAMECTL = re.compile(r"^\s*Virtualization: ([a-z0-9-]+)\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """said: what each source said, by its label; "" where it answered with nothing. lines: 1-based."""
+    """answers: of each source, by its label; "" for an empty answer. lines: 1-based."""
 
     answers: Mapping[str, str]
     lines: Mapping[str, int]
@@ -42,7 +42,7 @@ class Signs:
 
     @property
     def vm(self) -> str:
-        """systemd's word for the VM; "" when it was not asked."""
+        """systemd's word for the VM; "" without its answer."""
         return self.answers.get(DETECTED, "")
 
     @property
@@ -66,7 +66,7 @@ class Signs:
 
 
 def parse(text: str) -> Signs:
-    """The first answer of each source; `said` is empty when there is none."""
+    """The first answer of each source; `answers` is empty when there is none."""
     answers: dict[str, str] = {}
     lines: dict[str, int] = {}
     for number, raw in enumerate(text.splitlines(), 1):
