@@ -23,10 +23,10 @@ def all_probes() -> dict[str, Probe]:
 
 
 def probes_for(role: View) -> tuple[Probe, ...]:
-    """The probes a full collection runs for one role; on-demand ones are left out."""
+    """The probes of a full collection for one role, without on-demand ones."""
     return tuple(p for p in all_probes().values() if p.role is role and not p.on_demand)
 
 
 def handed_for(role: View) -> tuple[Probe, ...]:
-    """The probes of the script that a person is handed: all that a diagnosis reads."""
+    """The probes of the script for a person: everything that a diagnosis reads."""
     return tuple(probe for probe in probes_for(role) if not probe.for_runs)

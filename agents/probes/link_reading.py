@@ -1,4 +1,4 @@
-"""What the two probes of PCI Express links share: the question, the signature, the reading."""
+"""The shared parts of the two probes of PCI Express links: the question, its signature, the reading."""
 
 from __future__ import annotations
 

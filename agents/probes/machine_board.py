@@ -14,7 +14,7 @@ _PXB = ("1b36:0009", "1b36:000b", "QEMU PCI Expander", "QEMU PCIe Expander")
 
 
 def whole_bus(devices: Sequence[Device]) -> bool:
-    """Whether the list starts at the bus's first function, so that it is no excerpt."""
+    """Whether the list starts at the bus's first function and so is no excerpt."""
     return any(device.address.endswith(":00:00.0") for device in devices)
 
 

@@ -1,4 +1,4 @@
-"""What the probes of modprobe's configuration share: the question, its signature, the reading."""
+"""The shared parts of the probes of modprobe's configuration: the question, its signature, the reading."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agents.parsing import modprobe
 from agents.probe import Output, Readings
 
 _NONE = "no options are configured"
-# The folder's name is matched by a pattern only so that nothing here looks like a call of the tool.
+# A pattern matches the folder's name, so that nothing here looks like a call of the tool.
 SH = rf"""n=
 for f in /etc/modprob[e].d/*.conf /run/modprob[e].d/*.conf /usr/lib/modprob[e].d/*nvidia*.conf; do
   [ -r "$f" ] || continue

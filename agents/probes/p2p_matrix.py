@@ -8,12 +8,12 @@ from agents.parsing import topo_p2p
 from agents.probe import Output, Readings, Signature
 from agents.probes.smi_answer import no_answer
 
-# The header's first column is blank; rows and header alone do not tell which capability was asked.
+# The header's first column is blank; rows and header alone do not show the capability.
 STARTS = (
     r"^[\s>|`]*(?:\x1b?\[4m)?GPU\d+(?:[\s|]+GPU\d+)*[\s|]*(?:\x1b?\[0?m)?\s*$",
     r"^[\s>|`]*GPU\d+[\s|]+(?:X|OK|CNS|GNS|TNS|DR|NS|U)(?:[\s|]+(?:X|OK|CNS|GNS|TNS|DR|NS|U))*[\s|]*$",
 )
-# A line with a path type or an affinity column is of `topo -m`.
+# A line with a path type or an affinity column belongs to `topo -m`.
 BELONGS = (
     r"^[\s>|`]*(?:GPU\d+[\s|](?!.*\b(?:SYS|NODE|PHB|PXB|PIX|SOC|NV\d+|Affinity)\b)"
     r"|(?:X|OK|CNS|GNS|TNS|DR|NS|U)\b|Legend:|Unknown Error|$)"
@@ -29,6 +29,6 @@ def read_matrix(fact: Fact[P2pMatrix], output: Output) -> Readings:
 
 
 def signature(letters: str, score: float) -> Signature:
-    """letters: a regular expression for what stands after -p2p."""
+    """letters: a regular expression for the argument of -p2p."""
     typed = rf"nvidia-smi\s+topo\s+(?:-p2p|--p2p_status)[\s=]+(?:{letters})\b"
     return Signature(typed, STARTS, BELONGS, score)

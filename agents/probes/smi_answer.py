@@ -1,4 +1,4 @@
-"""What it means when nvidia-smi gives none of the rows a probe asked for."""
+"""The reading for an output of nvidia-smi without the rows that a probe needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def no_answer(fact: Fact[Any], output: Output, wanted: str) -> Reading[Any]:
 
 
 def cut(output: Output) -> tuple[str, ...]:
-    """What Reading.missing says of an output that the collector cut."""
+    """Reading.missing for an output that the collector cut."""
     if output.timed_out:
         return ("what would have come after the time limit",)
     return ("what came after the output limit",) if output.truncated else ()

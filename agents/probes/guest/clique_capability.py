@@ -1,8 +1,8 @@
-"""Whether the hypervisor put GPUs into a GPUDirect clique: looked for in their PCI config space.
+"""Whether the hypervisor put GPUs into a GPUDirect clique, read from their PCI config space.
 
-The guest driver allows PCIe peer access between GPUs of one clique (NVIDIA open kernel modules 595.45,
-hypervisor.c). Beyond the first 64 bytes the kernel shows config space to CAP_SYS_ADMIN alone
-(drivers/pci/pci-sysfs.c): a short read is no answer, and no absence.
+The guest driver allows PCIe peer access between GPUs of one clique (NVIDIA open kernel modules 595.45, hypervisor.c).
+Beyond the first 64 bytes the kernel shows config space to CAP_SYS_ADMIN alone (drivers/pci/pci-sysfs.c): a short read
+is no answer and proves no absence.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _cliques(output: Output, devices: tuple[lspci.Device, ...]) -> Reading[tuple
 
 
 def _find_capability(text: Numbered) -> tuple[bool, CliqueCapability | None, str]:
-    """Whether the capability list could be read at all, what was found, and why not."""
+    """Whether the capability list is readable, the clique capability, and the reason if the list is not readable."""
     space = lspci_caps.config_space(text)
     if space and space[:2] != _NVIDIA:
         why = "reads ff: the device does not answer" if space[0] == 0xFF else "is not NVIDIA's"

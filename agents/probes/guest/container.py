@@ -1,7 +1,7 @@
 """Whether the probe ran inside a container, and which kind.
 
-Marks that the runtimes leave: /.dockerenv (Docker), /run/.containerenv (Podman), /run/systemd/container
-and PID 1's `container=` (LXC, systemd-nspawn), cgroup paths, the Kubernetes variables.
+It reads marks of the runtimes: /.dockerenv (Docker), /run/.containerenv (Podman), /run/systemd/container and PID 1's
+`container=` (LXC, systemd-nspawn), cgroup paths, the Kubernetes variables.
 """
 
 from __future__ import annotations

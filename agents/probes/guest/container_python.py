@@ -1,7 +1,7 @@
 """An interpreter that has torch, inside a running engine's container: benchmarks can run there.
 
-docker-ps(1), docker-exec(1), podman's too. A container is asked when its image or command names an engine
-and its name has only what container runtimes allow in one; nothing is written in it.
+docker-ps(1), docker-exec(1), podman's too. The probe asks a container whose image or command names an engine and
+whose name holds only characters that container runtimes allow. It writes nothing there.
 """
 
 from __future__ import annotations

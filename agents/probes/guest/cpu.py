@@ -1,7 +1,7 @@
-"""The processor: model, and how many physical address bits it has.
+"""The processor: its model and its number of physical address bits.
 
-Physical address bits bound where GPU address regions fit: QEMU's default CPU models show 40 bits,
-1 TiB. lscpu(1), or /proc/cpuinfo's "address sizes".
+GPU address regions must fit into the physical address bits: QEMU's default CPU models show 40 bits, 1 TiB. lscpu(1),
+or /proc/cpuinfo's "address sizes".
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What the kernel log says of GPU address regions, Xid errors, an IOMMU and the hypervisor.
+"""The kernel log's lines about GPU address regions, Xid errors, an IOMMU and the hypervisor.
 
-The log is filtered on the target, so that little of it travels. `dmesg` needs root where
-kernel.dmesg_restrict is set; the journal of this boot is the second way. A missing line counts only
-when the log still reaches back to the boot: the kernel's buffer forgets its oldest lines.
+The target filters the log, so that little text travels. `dmesg` needs root where kernel.dmesg_restrict is set; the
+journal of this boot is the alternative. A missing line counts only when the log still reaches back to the boot,
+because the kernel's buffer drops its oldest lines.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ END { printf "kernel log: %d lines, from boot: %s, left out: %d\n", NR, boot ? "
 for i in /sys/class/iommu/*; do [ ! -e "$i" ] || echo "sysfs iommu: ${i##*/}"; done"""
 
 _SUMMARY = re.compile(r"^kernel log: (\d+) lines, from boot: (yes|no), left out: (\d+)$", re.MULTILINE)
-# "-- No entries --" is all that journalctl says to a user without rights.
+# journalctl prints only "-- No entries --" for a user without rights.
 _EMPTY_LINES = 3
-# How a kernel's log looks, whichever machine's; the first three open any.
+# The form of a kernel log of any machine; the first three patterns open any log.
 STARTS = (
     r"^\s*(?:[>|] ?)*\[ *\d+\.\d{6}\] \S",
     r"^\s*\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ [\d:]{8} \d{4}\] \S",

@@ -1,6 +1,6 @@
-"""What the firmware calls this machine: /sys/class/dmi/id, or dmidecode and kernel lines in a paste.
+"""The firmware's names for this machine: /sys/class/dmi/id, or dmidecode and kernel lines in a paste.
 
-In a QEMU guest the names give the emulated board; they can be set freely by who runs the VM.
+In a QEMU guest the names show the emulated board; the VM's owner can set them freely.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which NVIDIA kernel module is loaded: open or proprietary, of which version, built by DKMS for what.
+"""The loaded NVIDIA kernel module: open or proprietary, its version, and its DKMS builds.
 
 /proc/driver/nvidia/version, modinfo(8), dkms(8), lsmod(8). Blackwell GPUs need the open modules.
 """

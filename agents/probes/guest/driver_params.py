@@ -1,7 +1,7 @@
-"""What the loaded NVIDIA driver runs with.
+"""The parameters of the loaded NVIDIA driver.
 
-/proc/driver/nvidia/params (NVIDIA open kernel modules 580, nv-procfs.c). RegistryDwords holds what options
-set it to; /sys/module/nvidia/parameters shows it empty even when it is set.
+/proc/driver/nvidia/params (NVIDIA open kernel modules 580, nv-procfs.c). RegistryDwords holds the value from the
+module's options; /sys/module/nvidia/parameters shows it empty even when it is set.
 """
 
 from __future__ import annotations

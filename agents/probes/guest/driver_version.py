@@ -1,8 +1,8 @@
 """The driver and the CUDA version it offers, with the table plain `nvidia-smi` prints.
 
-https://docs.nvidia.com/deploy/nvidia-smi/ ; where the tool is missing or fails, the loaded module says its
-version in /proc/driver/nvidia/version, and an unloaded one by modinfo(8). The CUDA version is the
-newest the driver can run, not the toolkit's.
+https://docs.nvidia.com/deploy/nvidia-smi/ ; where the tool is missing or fails, /proc/driver/nvidia/version shows the
+loaded module's version, and modinfo(8) that of a module that is not loaded. The CUDA version is the newest that the
+driver can run, not the toolkit's.
 """
 
 from __future__ import annotations

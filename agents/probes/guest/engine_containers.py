@@ -1,7 +1,7 @@
-"""Containers that run an engine: shared memory, IPC, GPUs, and the variables they were given.
+"""Containers that run an engine: shared memory, IPC, GPUs and environment variables.
 
-docker inspect(1), podman-inspect(1). A private IPC namespace has a /dev/shm of 64 MiB unless --shm-size says
-more, too little for many NCCL ranks. Secrets in the environment stay on the machine.
+docker inspect(1), podman-inspect(1). A private IPC namespace has a /dev/shm of 64 MiB unless --shm-size raises it,
+too little for many NCCL ranks. Secrets in the environment stay on the machine.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from agents.parsing import containers
 from agents.probe import Command, Output, Probe, Readings, Signature
 
 _NONE = "no container is there"
-# Command lines stay on the machine, as do the values of variables that steer nothing.
+# Command lines stay on the machine, and so do the values of irrelevant variables.
 _SH = rf"""tool=docker
 command -v $tool >/dev/null || tool=podman; command -v $tool >/dev/null || exit 127
 ids=$($tool ps -aq 2>&1) || {{ echo "$ids" >&2; exit 1; }}

@@ -1,7 +1,7 @@
 """Which serving engine runs, and with which flags.
 
-SGLang and vLLM servers by their command line (ps(1), or /proc/PID/cmdline where ps is missing); pasted
-start lines of their logs answer too. API keys and tokens are replaced on the machine already.
+SGLang and vLLM servers by their command line (ps(1), or /proc/PID/cmdline where ps is missing); pasted start lines of
+their logs answer too. The target already replaces API keys and tokens.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from agents.parsing import engine
 from agents.probe import Command, Output, Probe, Readings, Signature
 from agents.probes.smi_answer import cut
 
-# Without ps, /proc says the same.
+# Without ps, /proc shows the same.
 _SH = r"""{ ps -eo args ||
     for f in /proc/[0-9]*/cmdline; do tr '\0' ' ' <"$f" && echo; done; } 2>/dev/null |
   grep -E -e 'sglang[.]launch_server|sglang serve|sglang::|vllm serve|vllm[.]entrypoints|VLLM::' \

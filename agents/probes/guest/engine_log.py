@@ -1,7 +1,7 @@
-"""What the engine said at its start: custom all-reduce, CUDA graphs, backends, parallelism, NCCL's version.
+"""The engine's start-up log: custom all-reduce, CUDA graphs, backends, parallelism, NCCL's version.
 
-The logs of vLLM and SGLang containers, or the log named in PEERPATH_ENGINE_LOG. vLLM writes why it leaves its
-own all-reduce out, which on a machine without peer access is the first trace of it.
+The logs of vLLM and SGLang containers, or the log named in PEERPATH_ENGINE_LOG. vLLM logs why it does not use its own
+all-reduce; on a machine without peer access that is the first sign.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ probe = Probe(
     parse=parse,
     signature=Signature(
         typed=r"(?:docker|podman|kubectl)\s+logs\b|journalctl\b.*(?:vllm|sglang)",
-        # Each begins with plain letters: that is what makes a search in long logs cheap.
+        # Each begins with plain letters, which makes a search in long logs cheap.
         starts=(
             r"Custom allreduce is disabled",
             r"Graph capturing finished in \d+ secs",

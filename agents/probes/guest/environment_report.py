@@ -1,7 +1,7 @@
 """Reports that people attach to issues: torch's and vLLM's collect_env, SGLang's check_env.
 
-One report answers many questions: versions, GPUs, driver, processor, topology. Each part is read by the probe
-that asks for it. Making one loads torch, so it is made only when somebody asks for it.
+One report answers many questions: versions, GPUs, driver, processor, topology. Each part goes to the probe that asks
+for it. A report loads torch, so the target makes one only on demand.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ONE_GPU = "GPU models and configuration: GPU "
 
 
 def parse(output: Output) -> Readings:
-    """Of each fact the first part that knows it."""
+    """For each fact the reading of the first part that knows it."""
     output = replace(output, stdout=output.stdout.replace(_ONE_GPU, "GPU "))
     known: dict[str, Reading[Any]] = {}
     for part in _PARTS:

@@ -1,4 +1,4 @@
-"""The address regions (BARs) of each NVIDIA GPU, and those that got no address.
+"""The address regions (BARs) of each NVIDIA GPU, also those without an address.
 
 sysfs `resource`: a line a region, "start end flags" (Documentation/PCI/sysfs-pci.rst; flags from
 include/linux/ioport.h). NVIDIA GPUs have three memory regions: registers, framebuffer, and a third
@@ -73,7 +73,7 @@ def _blocks(text: str) -> Iterator[tuple[str, int, list[_Row]]]:
 def _bars(address: str, rows: list[_Row]) -> list[Bar]:
     """The three regions stand at lines 0, 1 and 3, or 0, 2 and 4 where the registers are 64 bits wide.
 
-    Without registers the others' lines are not known, so only those that have an address count.
+    Without registers the lines of the others are unknown, so only regions with an address count.
     """
     registers = _bar(address, 0, rows[0]) if rows else None
     if registers is None:
@@ -87,7 +87,7 @@ def _bars(address: str, rows: list[_Row]) -> list[Bar]:
 
 
 def _bar(address: str, at: int, row: _Row) -> Bar | None:
-    """None for I/O ports. A region without an address starts at 0, whatever size is left of it."""
+    """None for I/O ports. A region without an address starts at 0, whatever size it shows."""
     start, end, flags = row
     if flags and not flags & _IS_MEMORY:
         return None

@@ -1,7 +1,7 @@
-"""What the GPUs do while they are watched: power, clocks, utilisation, PCIe traffic.
+"""Samples of the GPUs at work: power, clocks, utilisation, PCIe traffic.
 
-https://docs.nvidia.com/deploy/nvidia-smi/ (dmon), three samples; pasted `dcgmi dmon` answers too. Whether the
-engine was serving meanwhile is not in it. `sm` is time in which any kernel ran, not how much of the chip.
+https://docs.nvidia.com/deploy/nvidia-smi/ (dmon), three samples; pasted `dcgmi dmon` answers too. It does not show
+whether the engine was serving. `sm` is the time in which any kernel ran, not the busy part of the chip.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which processes use the GPUs, as `nvidia-smi pmon` samples them.
 
-https://docs.nvidia.com/deploy/nvidia-smi/ (pmon). Inside a container processes of others are not shown, so an
+https://docs.nvidia.com/deploy/nvidia-smi/ (pmon). Inside a container nvidia-smi hides processes of others, so an
 empty list does not prove an idle GPU.
 """
 

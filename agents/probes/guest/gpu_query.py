@@ -1,7 +1,7 @@
-"""Everything nvidia-smi knows of each GPU, and the state of the NVSwitch fabric.
+"""Everything nvidia-smi knows about each GPU, and the state of the NVSwitch fabric.
 
-https://docs.nvidia.com/deploy/nvidia-smi/ (-q). Only here: the virtualisation mode (Pass-Through, or
-VGPU) and the Fabric section, whose CliqueId has nothing to do with the GPUDirect clique.
+https://docs.nvidia.com/deploy/nvidia-smi/ (-q). Only this output has the virtualisation mode (Pass-Through or VGPU)
+and the Fabric section, whose CliqueId is unrelated to the GPUDirect clique.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def parse(output: Output) -> Readings:
 
 
 def _count(query: SmiQuery) -> Reading[int]:
-    """Blocks that are there; fewer than the head announces means that the text or a GPU is cut off."""
+    """The number of blocks; fewer than the head announces means that the text is cut or a GPU is lost."""
     reachable = sum(not gpu.lost for gpu in query.gpus)
     if query.attached is None and query.gpus:
         missing = ("the head, so there may be more GPUs",)

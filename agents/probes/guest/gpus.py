@@ -1,8 +1,7 @@
-"""The inventory: what the driver lists, with memory, PCIe link, power, clocks and use.
+"""The driver's list of GPUs, with memory, PCIe link, power, clocks and use.
 
-https://docs.nvidia.com/deploy/nvidia-smi/ (--help-query-gpu). Old drivers refuse a list with one
-field they do not know, so a short list and the plain list of names follow. A GPU that is listed and
-cannot be reached is lost, and not counted.
+https://docs.nvidia.com/deploy/nvidia-smi/ (--help-query-gpu). Old drivers refuse a list with one unknown field, so a
+shorter list and the plain list of names follow. A listed GPU that the driver cannot reach is lost and does not count.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from agents.probe import Command, Output, Probe, Readings, Signature
 from agents.probes.smi_answer import cut, no_answer
 
 _FACTS = (GPUS, GPU_COUNT_SMI, DRIVER_VERSION)
-# What no column tells; nvidia-smi -q does.
+# No column shows these; nvidia-smi -q does.
 _BEYOND_CSV: tuple[str, ...] = ("virtualisation mode",)
 
 
-# A driver that does not know a field says so, and is asked for fewer; the oldest for a plain list.
+# A driver that rejects a field is asked for fewer fields; the oldest drivers for a plain list.
 _SH = rf"""for fields in {",".join(COLUMNS[:7])},\
 {",".join(COLUMNS[7:13])},\
 {",".join(COLUMNS[13:])} \

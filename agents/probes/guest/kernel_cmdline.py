@@ -21,7 +21,7 @@ def parse(output: Output) -> Readings:
         logged = _LOGGED.search(raw[:8192].strip())
         if logged and _option_share(logged[1]) > 0:
             return (KERNEL_CMDLINE.known(logged[1], lines=(number,)),)
-    # Any line of a log may hold a word like "pid=1"; a command line is made of them, and stands early.
+    # Any line of a log may hold a word like "pid=1"; a command line consists of such words and appears early.
     for number, raw in enumerate(islice(output.lines, _MOST_LINES), 1):
         line = raw[:8192].strip()
         if _option_share(line) > 0.5:
@@ -36,7 +36,7 @@ def parse(output: Output) -> Readings:
 
 
 def _option_share(line: str) -> float:
-    """The share of its words that are kernel options."""
+    """The share of the line's words that are kernel options."""
     words = [word.rstrip(",") for word in line.split()]
     return sum(bool(_OPTION.match(word)) for word in words) / len(words) if words else 0.0
 

@@ -1,4 +1,4 @@
-"""How much memory this machine has: MemTotal of /proc/meminfo (proc(5)), or `free` with units."""
+"""The memory of this machine: MemTotal of /proc/meminfo (proc(5)), or `free` with units."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How the guest's kernel modules are configured: nvidia, nvidia_uvm, blacklists.
+"""The configuration of the guest's kernel modules: nvidia, nvidia_uvm, blacklists.
 
-modprobe.d(5). These are wishes for the next load; guest.driver_params shows what the loaded driver has.
+modprobe.d(5). It takes effect at the next load; guest.driver_params shows the values of the loaded driver.
 """
 
 from __future__ import annotations

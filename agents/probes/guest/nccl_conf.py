@@ -1,8 +1,8 @@
-"""NCCL variables set outside the command line: its files, and the environment of running engines.
+"""NCCL variables outside the command line: in NCCL's files and in the environment of running engines.
 
-/etc/nccl.conf and ~/.nccl.conf hold NAME=value lines, NCCL_CONF_FILE names another one; the environment wins
-(https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html). /proc/PID/environ is what a process was
-started with; what it set by itself afterwards is only in its log.
+/etc/nccl.conf and ~/.nccl.conf hold NAME=value lines, NCCL_CONF_FILE names another file; the environment wins
+(https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html). /proc/PID/environ shows a process's variables at
+its start; later changes are only in its log.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _Section = tuple[str, bool, dict[str, str], list[int]]
 
 
 def _sections(lines: list[str]) -> list[_Section]:
-    """(kind, readable, variables, lines). Lines above any head are a file that a person pasted."""
+    """(kind, readable, variables, lines). Lines above the first head belong to a pasted file."""
     sections: list[_Section] = []
     for number, raw in enumerate(lines, 1):
         line = raw[:1200].rstrip()
@@ -70,7 +70,7 @@ def _files(sections: list[_Section]) -> Reading[Mapping[str, str]]:
 
 
 def _processes(sections: list[_Section]) -> Reading[Mapping[str, str]]:
-    """The engine's variables; processes that differ are said to."""
+    """The engine's variables; the reading says so when processes differ."""
     read = [(variables, at) for kind, open_, variables, at in sections if kind == "process" and open_]
     closed = sum(kind == "process" and not open_ for kind, open_, _, _ in sections)
     if not read:

@@ -1,8 +1,8 @@
-"""Which transport NCCL really took, its version, and the variables it read.
+"""The transport that NCCL really uses, its version, and the variables it read.
 
 The engine's own log with NCCL_DEBUG=INFO
-(https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-debug). Transports are chosen once,
-when a communicator is made, so a log that starts later shows none.
+(https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-debug). NCCL chooses transports once, when it
+creates a communicator, so a log that starts later shows none.
 """
 
 from __future__ import annotations

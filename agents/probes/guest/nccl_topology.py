@@ -1,7 +1,8 @@
 """The system as NCCL sees it: its topology XML.
 
-NCCL_TOPO_DUMP_FILE writes it; NCCL_TOPO_FILE and /var/run/nvidia-topologyd/virtualTopology.xml, which clouds
-put into their VMs, give NCCL one to go by (NCCL 2.28, src/graph/topo.cc). In a VM without either it is flat.
+NCCL_TOPO_DUMP_FILE writes it; NCCL_TOPO_FILE and /var/run/nvidia-topologyd/virtualTopology.xml, which clouds put into
+their VMs, replace NCCL's own detection (NCCL 2.28, src/graph/topo.cc). In a VM without such a file the topology is
+flat.
 """
 
 from __future__ import annotations

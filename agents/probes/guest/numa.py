@@ -1,7 +1,7 @@
 """NUMA nodes of the guest, and the node each GPU reports.
 
-/sys/devices/system/node and each function's numa_node (-1: none, the usual case in a VM, where the
-hypervisor gives no affinity). It matters only with more than one node.
+/sys/devices/system/node and each function's numa_node (-1: none, the usual case in a VM, where the hypervisor gives
+no affinity). NUMA matters only with more than one node.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which NVIDIA GPUs the PCI bus shows, whatever the driver makes of them.
+"""The NVIDIA GPUs on the PCI bus, whether the driver can use them or not.
 
-lspci(8), or sysfs where lspci is missing. A count above nvidia-smi's means lost GPUs. The host bridge
-names the emulated board: 8086:1237 i440FX, 8086:29c0 Q35 (QEMU hw/pci-host/i440fx.c, q35.c).
+lspci(8), or sysfs where lspci is missing. More GPUs than nvidia-smi lists means lost GPUs. The host bridge names the
+emulated board: 8086:1237 i440FX, 8086:29c0 Q35 (QEMU hw/pci-host/i440fx.c, q35.c).
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ probe = Probe(
             r"^(?:Subsystem|Kernel (?:driver|modules)|DeviceName)\b"
         ),
         any_machine=True,
-        # With -vv and more the same lines tell of capabilities, regions and links.
+        # With -vv and more the same lines show capabilities, regions and links.
         between=("guest.clique_capability", "guest.gpu_bars", "guest.pcie_links"),
     ),
     timeout_s=30,

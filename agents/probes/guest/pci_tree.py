@@ -1,7 +1,7 @@
-"""The guest's PCI tree: which bridges each device sits behind, and the emulated board that shows.
+"""The guest's PCI tree: the bridges above each device, and the emulated board.
 
-In a VM the tree is the hypervisor's: it never tells where a GPU physically is. The collector reads
-sysfs; `lspci -t` in a paste is read too.
+In a VM the tree is the hypervisor's: it never shows where a GPU physically is. The collector reads sysfs; the parser
+also reads a pasted `lspci -t`.
 """
 
 from __future__ import annotations

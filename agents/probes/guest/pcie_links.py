@@ -1,8 +1,8 @@
 """The PCI Express link of each GPU, now and at most, as the guest sees it.
 
-sysfs-bus-pci (Linux). A passed-through GPU shows its own registers, so its figures are the real link's; the
-emulated port above it (QEMU pcie-root-port: 16 GT/s x32) is no link at all and is left out. Behind i440FX the
-kernel prints "Unknown" and width 0 or 63: then nothing is known. An idle GPU lowers its speed.
+sysfs-bus-pci (Linux). A passed-through GPU shows its own registers, so its figures are the real link's; the emulated
+port above it (QEMU pcie-root-port: 16 GT/s x32) is no link at all and is left out. Behind i440FX the kernel prints
+"Unknown" and width 0 or 63: then the link is unknown. An idle GPU lowers its speed.
 """
 
 from __future__ import annotations

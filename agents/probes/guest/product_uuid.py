@@ -1,6 +1,6 @@
-"""The machine's DMI UUID, by which a guest is matched to its VM (`smbios1: uuid=…`).
+"""The machine's DMI UUID, which matches a guest to its VM (`smbios1: uuid=…`).
 
-/sys/class/dmi/id/product_uuid is readable by root alone (Linux, drivers/firmware/dmi-id.c).
+Only root can read /sys/class/dmi/id/product_uuid (Linux, drivers/firmware/dmi-id.c).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from agents.probe import Command, Output, Probe, Readings, Signature
 _SH = r"""f=/sys/class/dmi/id/product_uuid
 if [ -e $f ]; then cat $f; else echo 'no DMI tables'; fi"""
 
-# What boards print when nobody set one.
+# Boards print these when nobody set a UUID.
 _PLACEHOLDERS = ("00000000-0000-0000-0000-000000000000", "03000200-0400-0500-0006-000700080009")
 
 

@@ -1,8 +1,8 @@
-"""An interpreter that has torch, found without importing it: benchmarks run with that one.
+"""An interpreter that has torch; benchmarks run with it. The probe does not import torch.
 
-importlib.util.find_spec of a top-level name imports nothing; the version comes from the package's
-metadata. Tried are running engines' own, then usual places; never a program that another user can change,
-as whoever asks may be root.
+importlib.util.find_spec of a top-level name imports nothing; the version comes from the package's metadata. It tries
+the running engines' interpreters, then the usual places. It never runs a program that another user can change,
+because the caller may be root.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which reference tools are on the machine: nccl-tests, nvbandwidth, and two of the CUDA samples.
 
-They can be run beside our own measurements. Tried are PATH and where people build them; never a program that
-another user can change, as whoever asks may be root.
+They can run beside our own measurements. The probe looks in PATH and where people build them. It never names a
+program that another user can change, because the caller may be root.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How large /dev/shm is, through which NCCL stages what GPUs cannot exchange directly.
+"""The size of /dev/shm, through which NCCL copies data that GPUs cannot exchange directly.
 
 df(1). A container's default is 64 MiB (Docker, --shm-size), too small for many NCCL ranks.
 """

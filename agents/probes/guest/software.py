@@ -1,7 +1,8 @@
-"""Versions of what runs the model: torch, NCCL's package, vLLM, SGLang, kernels' libraries, the CUDA toolkit.
+"""Versions of the software that runs the model: torch, NCCL's package, vLLM, SGLang, kernel libraries, the CUDA
+toolkit.
 
-Read from package metadata, which imports nothing and touches no GPU; pasted output of
-pip answers too; guest.environment_report reads whole reports. The NCCL that an engine loads is in its log.
+The probe reads package metadata, which imports nothing and touches no GPU; pasted output of pip answers too.
+guest.environment_report reads whole reports. An engine's log shows the NCCL that it loads.
 """
 
 from __future__ import annotations

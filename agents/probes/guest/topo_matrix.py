@@ -1,7 +1,7 @@
 """Path types between GPUs and NICs, and each GPU's NUMA node.
 
-https://docs.nvidia.com/deploy/nvidia-smi/ (topo -m). In a guest the types describe the emulated PCI tree, so
-they tell nothing of where the GPUs really sit. NUMA N/A: the device reports no node, usual in a VM.
+https://docs.nvidia.com/deploy/nvidia-smi/ (topo -m). In a guest the types describe the emulated PCI tree, so they say
+nothing about the GPUs' real places. NUMA N/A: the device reports no node, as usual in a VM.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def parse(output: Output) -> Readings:
 
 
 def _without_nvlink(text: str) -> tuple[str, ...]:
-    """`topo -mp` shows PCIe paths only, also between GPUs that have NVLinks; its legend lacks NV#."""
+    """What `topo -mp` lacks: it shows PCIe paths only, also between GPUs with NVLinks, and its legend has no NV#."""
     legend = re.search(r"^[\s>]*PIX\s+= ", text, re.MULTILINE)
     return ("NVLinks: this is the form that leaves them out (-mp)",) if legend and "NV#" not in text else ()
 
 
 def _worst(matrix: Topology, gaps: tuple[str, ...]) -> Reading[str]:
-    """The farthest of the pairs that are there; a cut row may hide a farther one, and says so."""
+    """The farthest pair of the matrix; the reading names cut rows, which may hide a farther one."""
     gpus = matrix.matrix.gpus
     links = matrix.matrix.gpu_links()
     worst = topo_matrix.worst(list(links.values()))
@@ -74,13 +74,13 @@ probe = Probe(
         typed=r"nvidia-smi\s+topo\s+(?:-mp?\b|--matrix)",
         starts=(
             r"^[\s>|`]*(?:\x1b?\[4m)?GPU\d+[\s|].*(?:\bCPU Affinity|\bNIC\d+|\bmlx\d_\d+|\.\.\.)",
-            # A header of GPUs alone, as a narrow terminal wraps it; the parser tells what follows.
+            # A header of GPUs alone, as a narrow terminal wraps it; the parser decides about the next lines.
             r"^[\s>|`]*GPU\d+(?:[\s|]+GPU\d+)+[\s|]*(?:C|CP|CPU|CPU Af?f?i?n?i?t?)?$",
             r"^[\s>|`]*GPU\d+[\s|]+(?:X[\s|]+)?(?:SYS|NODE|PHB|PXB|PIX|SOC|NV\d+)\b",
         ),
         belongs=r"^[\s>|`]*(?:(?:GPU|NIC)\d+\b|mlx\d_|Legend:|NIC Legend:|Affinity\b"
         r"|(?:X|SYS|NODE|PHB|PXB|PIX|SOC|NV\d+|NV#)(?:\s|$)|$)"
-        # What a narrow terminal put on the next line.
+        # The part that a narrow terminal puts on the next line.
         r"|^[a-z]{1,8}\s+NUMA |^[-,\d]+(?:\s+[-,\d]+|\s+N/A)*\s*$",
     ),
     timeout_s=20,

@@ -1,7 +1,7 @@
-"""Which GPU pairs the driver lets do atomics in each other's memory.
+"""Between which GPU pairs the driver allows atomics in each other's memory.
 
-https://docs.nvidia.com/deploy/nvidia-smi/ (topo -p2p a).
-Often not OK over PCIe where reads and writes are; that is no fault.
+https://docs.nvidia.com/deploy/nvidia-smi/ (topo -p2p a). Over PCIe they are often not OK where reads and writes are;
+that is no fault.
 """
 
 from __future__ import annotations

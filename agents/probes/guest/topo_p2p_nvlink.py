@@ -1,7 +1,6 @@
-"""Which GPU pairs the driver lets reach each other over NVLink.
+"""Between which GPU pairs the driver allows peer access over NVLink.
 
-https://docs.nvidia.com/deploy/nvidia-smi/ (topo -p2p n).
-Driver policy, not a test.
+https://docs.nvidia.com/deploy/nvidia-smi/ (topo -p2p n). The answer is driver policy, not a test.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which GPU pairs the driver gives the PCIe peer property.
+"""The GPU pairs that have the driver's PCIe peer property.
 
 https://docs.nvidia.com/deploy/nvidia-smi/ (topo -p2p p).
 NS beside OK for reads is normal where NVLink carries them.

@@ -1,7 +1,7 @@
-"""Which GPU pairs the driver lets read each other's memory.
+"""Between which GPU pairs the driver allows reads of each other's memory.
 
-https://docs.nvidia.com/deploy/nvidia-smi/ (topo -p2p r). The answer is driver policy, not a test.
-A person may ask for reads and writes at once ("rw"): the one matrix then answers here and for writes.
+https://docs.nvidia.com/deploy/nvidia-smi/ (topo -p2p r). The answer is driver policy, not a test. A person may ask
+for reads and writes at once ("rw"): one matrix then answers for both.
 """
 
 from __future__ import annotations

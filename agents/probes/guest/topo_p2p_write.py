@@ -1,7 +1,7 @@
-"""Which GPU pairs the driver lets write each other's memory.
+"""Between which GPU pairs the driver allows writes to each other's memory.
 
-https://docs.nvidia.com/deploy/nvidia-smi/ (topo -p2p w).
-Driver policy, not a test; NCCL wants reads and writes.
+https://docs.nvidia.com/deploy/nvidia-smi/ (topo -p2p w). The answer is driver policy, not a test; NCCL needs reads
+and writes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What kind of virtual machine this is, if any, and whether its guest can see KVM's signature.
 
-systemd-detect-virt(1) reads CPUID, then firmware names: "qemu" means that no KVM signature was there
-(src/basic/virt.c). Real guests lack it, so the snippet also prints what lscpu, the clock sources, Xen's
-/sys/hypervisor and DMI say. NVIDIA's driver goes by CPUID alone (open kernel modules 595.45,
-hypervisor.c), so a hidden KVM changes what it answers about peers.
+systemd-detect-virt(1) reads CPUID, then firmware names: "qemu" means that there was no KVM signature
+(src/basic/virt.c). Many guests lack that tool, so the snippet also prints the answers of lscpu, the clock sources,
+Xen's /sys/hypervisor and DMI. NVIDIA's driver only reads CPUID (open kernel modules 595.45, hypervisor.c), so a
+hidden KVM changes its answers about peers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ c=$(cat /sys/devices/system/clocksource/clocksource0/available_clocksource) && e
 cd /sys/class/dmi/id && grep -s . sys_vendor product_name product_version | sed 's/^/dmi /; s/:/: /'
 exit 0"""
 
-# Kinds whose guests have another CPUID signature than KVM's; "qemu" is emulation or a hidden KVM.
+# Kinds of VM whose CPUID signature is not KVM's; "qemu" is emulation or a hidden KVM.
 _NOT_KVM = frozenset(("none", "qemu", "vmware", "xen", "oracle", "parallels", "microsoft"))
 
 
@@ -58,7 +58,8 @@ def _kind(signs: Signs) -> Reading[str]:
 
 
 def _kind_without_systemd(signs: Signs, lines: tuple[int, ...]) -> Reading[str]:
-    """Clouds by firmware first, as systemd does; then the signature; then firmware."""
+    """The kind without systemd's answer: clouds by firmware first, as in systemd, then the signature, then other
+    firmware."""
     if signs.firmware in ("amazon", "google"):
         return VIRT_KIND.known(signs.firmware, lines=signs.names.lines if signs.names else ())
     if signs.signature:
@@ -94,7 +95,8 @@ def _kvm(signs: Signs) -> Reading[bool]:
 
 
 def _other_signature(signs: Signs) -> bool:
-    """lscpu asks CPUID itself: an empty answer means that no hypervisor it knows signs there."""
+    """Whether a hypervisor other than KVM signs in CPUID. lscpu reads CPUID: an empty answer means that it knows no
+    such signature."""
     return signs.answers.get(VENDOR) == "" or signs.signature in ("xen", "vmware")
 
 

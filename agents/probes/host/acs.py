@@ -1,7 +1,7 @@
-"""ACS on the host's bridges: whether they send peer traffic up to the root instead of straight across.
+"""ACS on the host's bridges: whether they redirect peer traffic up to the root.
 
-`lspci -vvv`, ACSCtl (PCI Express base specification, Access Control Services). ReqRedir+ or CmpltRedir+
-at a switch's downstream port makes the detour; at a root port without a switch there is none to make.
+`lspci -vvv`, ACSCtl (PCI Express base specification, Access Control Services). ReqRedir+ or CmpltRedir+ at a switch's
+downstream port causes the detour; a root port without a switch causes none.
 """
 
 from __future__ import annotations

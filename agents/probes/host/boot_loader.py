@@ -1,4 +1,4 @@
-"""Which boot loader starts the host, so that a change of its kernel command line goes to the right file.
+"""The host's boot loader, which decides the file for changes of the kernel command line.
 
 proxmox-boot-tool(8) exits 2 where it manages nothing; efibootmgr(8); LoaderInfo, an EFI variable.
 """

@@ -1,7 +1,7 @@
-"""Kernel options set for the host's next boot, in the two places where they can stand.
+"""Kernel options for the host's next boot, in their two possible files.
 
-/etc/default/grub (GRUB_CMDLINE_LINUX, …_DEFAULT) and /etc/kernel/cmdline (proxmox-boot-tool(8)). Only one of
-them counts, which host.boot_loader tells; what runs now is host.kernel_cmdline.
+/etc/default/grub (GRUB_CMDLINE_LINUX, …_DEFAULT) and /etc/kernel/cmdline (proxmox-boot-tool(8)). Only one of them
+counts; host.boot_loader shows which. host.kernel_cmdline reads the running one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def parse(output: Output) -> Readings:
 
 
 def _read_files(rows: list[str]) -> tuple[str | None, str | None, tuple[int, ...]]:
-    """GRUB's two variables joined as grub-mkconfig joins them; the other file's one line."""
+    """GRUB's two variables, joined as grub-mkconfig joins them, and the other file's single line."""
     options: dict[str, str] = {}
     kernel: str | None = None
     lines: list[int] = []
@@ -59,7 +59,7 @@ def _read_files(rows: list[str]) -> tuple[str | None, str | None, tuple[int, ...
 
 
 def _bare_options(rows: list[str]) -> tuple[int, str] | None:
-    """Options alone, one of them about the IOMMU, as people write them down."""
+    """A line of options alone, at least one about the IOMMU, as people write them down."""
     for number, raw in enumerate(rows, 1):
         text = raw[:8192].strip().lstrip("> ").replace(", ", " ")
         if re.search(r"(?:^|\s)(?:(?:amd_|intel_)?iommu|pcie_acs_override)=\S", text) and _is_options(text):
@@ -73,7 +73,7 @@ def _is_options(line: str) -> bool:
 
 
 def _running_cmdline(cmdline: ConfiguredCmdline, lines: tuple[int, ...], pasted: bool) -> Reading[str]:
-    """A configuration is no proof of what runs; pasted alone it is what there is."""
+    """A configuration does not prove the running command line; pasted alone it is the best evidence."""
     text = cmdline.kernel_cmdline or cmdline.grub
     if pasted and text and not (cmdline.grub and cmdline.kernel_cmdline):
         missing = ("whether the running kernel was started with it: this is configuration",)

@@ -1,7 +1,7 @@
-"""The frequency governor of the host's CPUs, and the driver it works through: launches wait for the CPU.
+"""The frequency governor of the host's CPUs, and its scaling driver: launches wait for the CPU.
 
-/sys/devices/system/cpu/cpuN/cpufreq (Linux, admin-guide/pm/cpufreq); cpupower-frequency-info(1). Without that
-folder no scaling driver is loaded: nothing can be set, and who sets the clock instead is not told here.
+/sys/devices/system/cpu/cpuN/cpufreq (Linux, admin-guide/pm/cpufreq); cpupower-frequency-info(1). Without that folder
+no scaling driver is loaded: Linux cannot set the clock, and the output does not show what sets it.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def parse(output: Output) -> Readings:
 
 
 def _with_sysfs(iommu: Iommu, groups: re.Match[str] | None, units: re.Match[str] | None) -> Iommu:
-    """Groups decide whether it is on; the entries of /sys/class/iommu are its units."""
+    """Adds sysfs: groups decide whether the IOMMU is on; the entries of /sys/class/iommu are its units."""
     names = [path.rpartition("/")[2] for path in units[1].split()] if units else []
     vendor = next((_VENDORS[n[:4]] for n in names if n[:4] in _VENDORS), iommu.vendor)
     enabled = int(groups[1]) > 0 if groups else iommu.enabled
@@ -82,7 +82,7 @@ probe = Probe(
             r"\bDetected AMD IOMMU #",
             r"^iommu groups: \d+",
         ),
-        # A kernel command line or GRUB's names "iommu" too, and has its own reader.
+        # A kernel command line also holds "iommu", but has its own reader.
         belongs=r"^(?!\s*(?:GRUB_CMDLINE_|BOOT_IMAGE=|initrd=|root=))"
         r".*(?:DMAR|AMD-Vi|AMD IOMMU|[iI][oO][mM][mM][uU]|remapping)",
         score=0.7,

@@ -1,4 +1,4 @@
-"""The IOMMU groups: what can be passed to a VM only together.
+"""The IOMMU groups: devices that can only go to a VM together.
 
 /sys/kernel/iommu_groups (Linux). GPUs in separate groups can still reach each other inside one VM, whose
 groups all live in one container.

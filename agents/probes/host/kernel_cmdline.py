@@ -1,7 +1,7 @@
-"""The host's kernel command line: the running one, or what GRUB is configured to pass next time.
+"""The host's kernel command line: the running one, or the one configured in GRUB.
 
-/proc/cmdline looks the same on guest and host. A line of /etc/default/grub or /etc/kernel/cmdline is a
-configuration: whether the running kernel got it is left open.
+/proc/cmdline looks the same on guest and host. A line of /etc/default/grub or /etc/kernel/cmdline is a configuration;
+the running kernel may have another one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A host's kernel log, pasted whole: its IOMMU, and device regions that the host itself holds.
 
-The collector asks for these lines alone (host.iommu, host.vfio); people paste everything.
+The collector's probes read only these lines (host.iommu, host.vfio); people paste everything.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def parse(output: Output) -> Readings:
 
 
 def _iommu(output: Output) -> Reading[Iommu]:
-    """An excerpt without a line about one says nothing."""
+    """An excerpt without a line about an IOMMU proves nothing."""
     (reading,) = iommu.parse(output)
     if reading.kind is ReadingKind.UNREADABLE:
         return HOST_IOMMU.not_run("no line about an IOMMU, but this log does not hold the whole boot")

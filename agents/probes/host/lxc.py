@@ -1,7 +1,7 @@
-"""LXC containers and the GPU nodes they are given: another way to the GPUs, without VFIO and its gates.
+"""LXC containers and their GPU nodes: another way to the GPUs, without VFIO and its gates.
 
-/etc/pve/lxc/*.conf (pct.conf(5), Proxmox VE 9). The devices of a container are the host's own, so peer access
-is what the host's driver allows.
+/etc/pve/lxc/*.conf (pct.conf(5), Proxmox VE 9). A container uses the host's own devices, so the host's driver decides
+about peer access.
 """
 
 from __future__ import annotations

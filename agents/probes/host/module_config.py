@@ -1,7 +1,7 @@
-"""How the host's kernel modules are configured: which devices vfio-pci takes, what is blacklisted.
+"""The configuration of the host's kernel modules: the devices that vfio-pci takes, and the blacklist.
 
-modprobe.d(5); Linux drivers/vfio (ids, disable_idle_d3, allow_unsafe_interrupts). These are wishes for the
-next boot, and on Proxmox they count only after update-initramfs.
+modprobe.d(5); Linux drivers/vfio (ids, disable_idle_d3, allow_unsafe_interrupts). It takes effect at the next boot,
+on Proxmox only after update-initramfs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The host's NVIDIA display functions, and the driver that holds each: vfio-pci where they are passed on.
+"""The host's NVIDIA display functions, and the driver that holds each: vfio-pci for passthrough.
 
-lspci(8) -nnk, or sysfs. A GPU that another driver holds is none that a VM can have.
+lspci(8) -nnk, or sysfs. A VM cannot get a GPU that another driver holds.
 """
 
 from __future__ import annotations

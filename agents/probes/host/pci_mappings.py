@@ -1,7 +1,7 @@
-"""Proxmox's PCI resource mappings: which devices stand behind `hostpciN: mapping=…`.
+"""Proxmox's PCI resource mappings: the devices behind `hostpciN: mapping=…`.
 
-/etc/pve/mapping/pci.cfg (Proxmox guest-common, Mapping/PCI.pm). A mapping with several devices is a pool:
-the first free one is taken at each start.
+/etc/pve/mapping/pci.cfg (Proxmox guest-common, Mapping/PCI.pm). A mapping with several devices is a pool: each start
+takes the first free one.
 """
 
 from __future__ import annotations

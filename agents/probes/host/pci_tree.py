@@ -1,7 +1,7 @@
-"""The host's PCI tree and where each GPU hangs on it: root complex, root port, switch, node, group, link.
+"""The host's PCI tree and each GPU's place in it: root complex, root port, switch, node, group, link.
 
-`lspci -tv` for the tree; sysfs for what it does not print (class, NUMA node, IOMMU group, link). The
-link falls to 2.5 GT/s while a GPU idles, so its maximum is printed beside it.
+`lspci -tv` shows the tree; sysfs shows the class, NUMA node, IOMMU group and link. The link falls to 2.5 GT/s while a
+GPU idles, so the output also shows its maximum.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _nodes_by_path(lines: list[str]) -> list[tuple[PciNode, int]]:
 
 
 def _gpu_paths(output: Output, nodes: dict[str, PciNode], cut: tuple[str, ...]) -> Reading[tuple[GpuPath, ...]]:
-    """By class where sysfs gives it, else by the names in the tree."""
+    """Finds GPUs by class where sysfs gives it, else by the names in the tree."""
     listed = sysfs_pci.parse(output.stdout)
     if listed:
         gpus = [d for d in listed if d.is_gpu]

@@ -1,7 +1,7 @@
 """The PCI Express link of each GPU on the host, now and at most: fewer lanes than possible is a fault.
 
-lspci -vv (LnkCap, LnkSta), as root, or sysfs. Devices that vfio-pci holds for no running VM sleep and may
-show 2.5 GT/s; the lanes stay.
+lspci -vv (LnkCap, LnkSta), as root, or sysfs. A device that vfio-pci holds without a running VM sleeps and may show
+2.5 GT/s; its lanes stay.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What machine the host is: vendor, model, processor, sockets.
+"""The host's machine: vendor, model, processor, sockets.
 
 DMI names from /sys/class/dmi/id or dmidecode(8), lscpu(1) in any language, and the number of physical
 packages in /sys/devices/system/cpu.
@@ -53,7 +53,7 @@ def _match_sockets(line: str) -> re.Match[str] | None:
 
 
 def _board(product: str | None, board: str | None) -> str | None:
-    """The product, and its mainboard where that has another name."""
+    """The product, and its mainboard where the names differ."""
     if product and board and board not in product:
         return f"{product} (board {board})"
     return product or board

@@ -1,4 +1,4 @@
-"""The Proxmox VE version: pveversion(1). Its major number tells kernel and QEMU generation."""
+"""The Proxmox VE version: pveversion(1). Its major number shows the kernel and QEMU generation."""
 
 from __future__ import annotations
 

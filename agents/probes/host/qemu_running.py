@@ -1,6 +1,6 @@
-"""The command line of every running QEMU process: what the VM really has, unlike its configuration.
+"""The command line of every running QEMU process: it shows the VM as it runs, not as configured.
 
-/proc/PID/cmdline. Values that may be secret are masked before they leave the host.
+/proc/PID/cmdline. The host masks values that may be secret.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def parse(output: Output) -> Readings:
 
 
 def _missing(command: QemuCommand) -> tuple[str, ...]:
-    """A whole command line names its machine; a part of one proves no absence."""
+    """What the command line lacks: a whole one names its machine, and a part proves no absence."""
     whose = f"VM {command.vm_id}" if command.vm_id is not None else "the VM"
     return () if command.machine else (f"arguments of {whose}: this is a part of its command line",)
 

@@ -1,8 +1,8 @@
-"""VFIO: which backend the VMs use, and what went wrong when their devices were mapped.
+"""VFIO: the backend of the VMs, and the errors of mapping their devices.
 
-QEMU maps the BARs of the other passed-through devices, too, and only warns when that fails
-(hw/vfio/listener.c); type1 can map them, iommufd only by dma-buf. Proxmox keeps QEMU's messages in the
-start task's log and in the journal under the name QEMU.
+QEMU also maps the BARs of the other passed-through devices, and only warns when that fails (hw/vfio/listener.c);
+type1 can map them, iommufd only by dma-buf. Proxmox keeps QEMU's messages in the start task's log and in the journal
+under the name QEMU.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def parse(output: Output) -> Readings:
 
 
 def _errors(output: Output) -> Reading[tuple[VfioError, ...]]:
-    """An empty tuple only when a start log was read to its end."""
+    """The errors; an empty tuple only when the text holds a start log to its end."""
     if output.tool_missing:
         return VFIO_ERRORS.unsupported("no log of VM starts on this machine")
     start = host_dmesg.vfio_start(output.stdout)

@@ -1,7 +1,7 @@
-"""The VMs as they are configured: Proxmox's files, or libvirt's domains.
+"""The VMs' configurations: Proxmox's files, or libvirt's domains.
 
-/etc/pve/qemu-server/*.conf hold pending changes and snapshots, which `qm config` mixes or hides, so the
-files are read. Descriptions, passwords and keys stay on the host.
+/etc/pve/qemu-server/*.conf hold pending changes and snapshots, which `qm config` mixes or hides, so the probe reads
+the files. Descriptions, passwords and keys stay on the host.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """VMware's configuration of the VM: passed-through devices, address space, peer-to-peer.
 
-.vmx files (VMware vSphere 7 and 8: pciPassthru.use64bitMMIO, .64bitMMIOSizeGB, .allowP2P, .RelaxACSforP2P).
-Read from what the administrator pastes: ESXi's shell is not asked.
+.vmx files (VMware vSphere 7 and 8: pciPassthru.use64bitMMIO, .64bitMMIOSizeGB, .allowP2P, .RelaxACSforP2P). The
+parser reads the administrator's paste; no probe runs in ESXi's shell.
 """
 
 from __future__ import annotations
