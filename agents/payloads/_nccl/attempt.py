@@ -1,4 +1,4 @@
-"""Fresh processes with one set of NCCL's settings, what its log says, and how they ended."""
+"""Runs fresh processes with one set of NCCL's settings, reads NCCL's log, and judges how they ended."""
 
 import functools
 import os
@@ -18,9 +18,9 @@ VIA = re.compile(r" via (P2P/\w+|SHM(?:/\w+)*|NET/\w+|direct shared memory)")
 
 
 class Attempt:
-    """label: what its rows carry, {"arm": …} and more. settings: NCCL's variables. fault: one to play.
+    """label: the fields of its rows, {"arm": …} and more. settings: NCCL's variables. fault: one to simulate.
 
-    outcome: right, wrong, hang, failed or unusable; transport: what NCCL's log says, "" if nothing.
+    outcome: right, wrong, hang, failed or unusable; transport: from NCCL's log, "" if unknown.
     """
 
     def __init__(self, chosen, label, settings, fault=""):
@@ -58,13 +58,13 @@ class Attempt:
         return state["at"] + (self.chosen.stall_seconds if started_up else START_SECONDS)
 
     def lead(self):
-        """In a process of its own: the settings are this attempt's alone."""
+        """Runs in its own process, so that the settings belong to this attempt alone."""
         os.environ.update(self.settings)
         os.environ.update(NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="INIT,ENV")
         os.environ["NCCL_DEBUG_FILE"] = f"{self.chosen.folder}/{self.name}.%p.log"
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
         try:
-            load_torch()  # once for all ranks, which are forked from here
+            load_torch()  # once for all ranks, which are forks of this process
         except Refusal as refusal:
             lost(self.name, refusal)
             return REFUSED

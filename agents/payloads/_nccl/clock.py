@@ -1,7 +1,7 @@
-"""How long an all-reduce takes: on the device in a CUDA graph, queued, and for a caller who waits.
+"""Times an all-reduce: on the device in a CUDA graph, queued, and for a caller who waits.
 
-In a graph as nccl-tests -G: 20 in place on one stream. Queued is what a program without graphs gets, and
-small ones then take as long as the CPU needs to launch them.
+In a graph as in nccl-tests -G: 20 in place on one stream. A program without graphs gets the queued time, where small
+all-reduces take as long as the CPU needs to launch them.
 """
 
 import time
@@ -11,12 +11,12 @@ from runtime import raw
 IN_GRAPH = 20
 QUEUED = 50
 LEAST_SAMPLES, MOST_SAMPLES = 20, 100
-HOLD_CYCLES = 1_000_000  # about 0.5 ms, in which the host queues what is measured
+HOLD_CYCLES = 1_000_000  # about 0.5 ms, in which the host queues the work to measure
 
 
 class Clock:
-    """Every way gives one rank's microseconds of one all-reduce in each sample; all ranks take the same
-    number of samples, which rank 0 decides."""
+    """Every method gives one rank's microseconds of one all-reduce in each sample. All ranks take the same number of
+    samples; rank 0 decides it."""
 
     def __init__(self, torch, cuda, comm, links, seconds, word):
         self.torch, self.cuda, self.comm, self.links, self.seconds = (torch, cuda, comm, links, seconds)
@@ -46,8 +46,8 @@ class Clock:
         return self.samples(lambda: self.call_us(buffer))
 
     def elapsed_us(self, queue, hold):
-        """Device time of what `queue` queues. The ranks meet on the device first, so that none waits for
-        another inside the stretch that is measured."""
+        """Device time of the work that `queue` queues. The ranks meet on the device first, so that none waits for
+        another during the measurement."""
         start, stop = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
         if hold:
             with self.torch.cuda.stream(self.comm.stream):

@@ -9,10 +9,10 @@ TYPES = {"fp32": 7, "bf16": 9}  # ncclFloat32, ncclBfloat16
 
 
 def version_of(library):
-    """As NCCL writes it: "2.28.9". Starts nothing on any GPU."""
+    """The version as NCCL writes it: "2.28.9". Starts nothing on any GPU."""
     number = ctypes.c_int()
     library.ncclGetVersion(ctypes.byref(number))
-    major = 10_000 if number.value >= 10_000 else 1000  # 2.9 changed how it is put together
+    major = 10_000 if number.value >= 10_000 else 1000  # 2.9 changed its composition
     minor, patch = divmod(number.value % major, 100)
     return f"{number.value // major}.{minor}.{patch}"
 
@@ -57,8 +57,8 @@ class Nccl:
 
 
 class Gloo:
-    """The same on the CPU, over torch's gloo: shows that the program runs. meeting: a file of this arm's
-    own, because the ranks of an arm that ended may leave their addresses in theirs."""
+    """The same on the CPU, over torch's gloo: shows that the program runs. meeting: a file for this arm alone,
+    because the ranks of an earlier arm may leave their addresses in its file."""
 
     def __init__(self, torch, rank, ranks, meeting):
         self.distributed = torch.distributed

@@ -1,4 +1,4 @@
-"""What programs that sum over all GPUs have in common: options, a first look, and the frame around it."""
+"""The common parts of programs that sum over all GPUs: options, a first look, and the frame."""
 
 import argparse
 import functools
@@ -17,7 +17,7 @@ LOOK_SECONDS = 90
 
 
 def option_parser(about, limit, row_seconds, stall_seconds):
-    """The options that all of them take; times in seconds."""
+    """A parser with the common options; times in seconds."""
     ask = argparse.ArgumentParser(description=about)
     ask.add_argument("--sizes", default="", help="bytes or 12K,4M (1024)")
     ask.add_argument("--hidden", type=int, default=0, help="adds hidden x batch x bytes of the type")
@@ -38,7 +38,7 @@ def message_sizes(chosen, ladder):
 
 
 def look(chosen, argv, schema):
-    """Prints the header, and answers with the kind of device and how many there are."""
+    """Prints the header. Returns the kind of device and the number of devices."""
     try:
         torch = load_torch()
         device = device_of(torch, chosen)
@@ -49,7 +49,7 @@ def look(chosen, argv, schema):
 
 
 def find_ranks(chosen, argv, schema, deadline):
-    """Sets chosen.device and chosen.ranks. The exit code when it cannot be measured, else None."""
+    """Sets chosen.device and chosen.ranks. Returns the exit code when nothing can be measured, else None."""
     until = min(deadline, time.monotonic() + LOOK_SECONDS)
     code, answer = answer_of(functools.partial(look, chosen, argv, schema), until)
     if not answer or "error" in answer:
@@ -76,6 +76,6 @@ def leave(options, measure):
 
 
 def in_folder(measure, chosen, argv, deadline):
-    mark = os.environ.get("PEERPATH_RUN", "")  # what is left of a killed run is found by it
+    mark = os.environ.get("PEERPATH_RUN", "")  # the sweep finds the rest of a killed run by it
     with tempfile.TemporaryDirectory(prefix=f"peerpath.{mark}") as chosen.folder:
         return measure(chosen, argv, deadline)

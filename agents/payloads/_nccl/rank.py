@@ -1,4 +1,4 @@
-"""What one rank does: connect, and for every size sum checked values, then measure, then check again."""
+"""The work of one rank: connect; for every size sum and check values, measure, and check again."""
 
 import time
 
@@ -11,11 +11,11 @@ from runtime import Cuda
 from values import Values
 
 WIDTHS = {"bf16": 2, "fp32": 4}
-SHARE_OF_FREE = 16  # a buffer and what it takes to check it
+SHARE_OF_FREE = 16  # a buffer and the memory to check it
 
 
 class Rank:
-    """rank 0 speaks for all of them: rows on standard output, progress on the board."""
+    """rank 0 reports for all ranks: rows on standard output, progress on the board."""
 
     def __init__(self, attempt, rank, links):
         self.attempt, self.chosen, self.board = attempt, attempt.chosen, attempt.board
@@ -77,7 +77,7 @@ class Rank:
         buffer = self.buffer[: size // WIDTHS[self.chosen.dtype]]
         second = number == min(1, len(self.sizes) - 1)
         wrong = self.checked(buffer, lambda: self.comm.reduce(buffer), fault=second)
-        buffer.zero_()  # sums of nothing stay what they are, however often
+        buffer.zero_()  # sums of zeros stay zero, however often
         cuda = self.chosen.device == "cuda"
         if cuda:
             wrong += self.on_the_device(buffer, size, wrong)
@@ -91,7 +91,7 @@ class Rank:
         self.row(size, "call", "host_sync", eager, wrong + again)
 
     def on_the_device(self, buffer, size, wrong):
-        """Elements that are wrong after a graph's 20 sums."""
+        """The number of wrong elements after a graph's 20 sums."""
         graph = self.clock.captured(buffer)
         try:
             more = 0
@@ -106,11 +106,11 @@ class Rank:
             return more
         finally:
             self.comm.wait()
-            # Destroying a communicator hangs while a graph of it is still there.
+            # Destroying a communicator hangs while a graph of it exists.
             self.clock.cuda("cudaGraphExecDestroy", graph)
 
     def checked(self, buffer, reduce, times=1, fault=False):
-        """Wrong elements on all ranks. fault: where a simulated one belongs."""
+        """The number of wrong elements on all ranks. fault: whether a simulated fault belongs here."""
         self.values.fill(buffer, self.rank)
         self.settle()
         if fault and self.rank == 1 and self.attempt.fault == "hang":
@@ -124,7 +124,7 @@ class Rank:
         return wrong_elements
 
     def settle(self):
-        """torch writes on its own stream; NCCL's must not start before that is done."""
+        """Waits for torch, which writes on its own stream: NCCL's must not start before."""
         if self.chosen.device == "cuda":
             self.torch.cuda.synchronize()
 
@@ -139,7 +139,7 @@ class Rank:
 
 
 def slowed(reduce, scratch):
-    """A simulated slow arm: with every sum come ten that nobody wants."""
+    """A simulated slow arm: every sum comes with ten more."""
 
     def slow(buffer):
         for _ in range(10):

@@ -1,4 +1,4 @@
-"""The processes of one arm, one a GPU: their start, their end, and what they tell each other."""
+"""The processes of one arm, one per GPU: their start, their end, and their exchange."""
 
 import contextlib
 import ctypes
@@ -11,11 +11,11 @@ import time
 
 from processes import GO_ON
 
-BROKEN = 6  # exit code of an arm of which a rank failed
+BROKEN = 6  # exit code of an arm with a failed rank
 
 
 class Board:
-    """A line of rank 0's that the watching process reads, whatever becomes of rank 0."""
+    """A line of rank 0's in shared memory; the watching process can read it even when rank 0 is gone."""
 
     def __init__(self):
         self.memory = mmap.mmap(-1, 1024)
@@ -27,13 +27,13 @@ class Board:
         self.memory[:] = json.dumps(self.state).encode().ljust(len(self.memory))
 
     def read(self):
-        with contextlib.suppress(ValueError):  # just being written
+        with contextlib.suppress(ValueError):  # rank 0 is writing it
             self.state = json.loads(self.memory[:].decode())
         return self.state
 
 
 class Links:
-    """What every rank says, to every rank; in the order of the ranks."""
+    """Exchanges a value of every rank with every rank, in the order of the ranks."""
 
     def __init__(self, rank, to_others):
         self.rank, self.to_others = rank, to_others
@@ -50,8 +50,8 @@ class Links:
 
 
 def run(count, work):
-    """work(rank, links) in a process for each rank. The exit code: all of them ended well, or one did
-    not, and then the others, which would wait for it for ever, are killed."""
+    """Runs work(rank, links) in a process for each rank. The exit code shows whether all ended well. If one fails,
+    the others are killed, because they would wait for it for ever."""
     pipes = [multiprocessing.Pipe() for _ in range(count - 1)]
     children = [begun(rank, pipes, work) for rank in range(count)]
     while children:

@@ -1,10 +1,10 @@
-"""What each rank contributes, and the sum that has to come out: whole numbers that bfloat16 holds."""
+"""Each rank's contribution and the right sum: whole numbers that bfloat16 holds."""
 
 EXACT = 256  # the largest whole number up to which bfloat16 holds every one
 
 
 class Values:
-    """Of every element its own mixture, so that a piece at another place is wrong there."""
+    """Every element has its own mixture, so that a piece at another place is wrong there."""
 
     def __init__(self, torch, count, ranks, device):
         self.torch, self.ranks, self.modulus = torch, ranks, max(2, EXACT // ranks)
@@ -20,11 +20,11 @@ class Values:
         buffer.copy_(self.of(rank, buffer.numel()))
 
     def wrong(self, buffer, times=1):
-        """Elements that are not the sum, after so many all-reduces in place, one on the other."""
+        """The number of elements that differ from the sum, after so many successive all-reduces in place."""
         total = sum(self.of(rank, buffer.numel()) for rank in range(self.ranks))
         wanted = total.to(buffer.dtype) * float(self.ranks) ** (times - 1)
         return int((buffer != wanted).sum())
 
     def exact(self, times):
-        """Whether that many can be checked: a power of two only moves the exponent."""
+        """Whether so many all-reduces can be checked: a power of two only moves the exponent."""
         return self.ranks & (self.ranks - 1) == 0 and self.ranks ** (times - 1) * EXACT < 2**127

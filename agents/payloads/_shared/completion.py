@@ -1,4 +1,4 @@
-"""One streamed completion: when its text came, and how many tokens the server says it was."""
+"""One streamed completion: the arrival of its text, and its tokens by the server's usage."""
 
 import random
 import time
@@ -6,15 +6,15 @@ import time
 from endpoint import PATHS, WHOLE_LENGTH, Failed, choice_of
 from lines import Refusal
 
-# What says that a way of asking is not there, or that another one may be taken.
+# Failures which show that a path is missing, or that another kind of request may work.
 ABSENT = ("HTTP 404", "HTTP 405", "HTTP 501")
 REFUSED = ("HTTP 400", "HTTP 422", "an answer without text", "an answer that is no stream")
 WORDS = "river stone window market letter garden winter engine paper bridge silver morning"
 
 
 class Answer:
-    """Times by time.perf_counter. arrivals: of every event that brought text. prompt_tokens and
-    completion_tokens as the server's usage says; None: it sent none, and events are no tokens."""
+    """Times by time.perf_counter. arrivals: of every event with text. prompt_tokens and completion_tokens: from the
+    server's usage; None: it sent none, and events are no tokens."""
 
     def __init__(self, started):
         self.started = started
@@ -27,7 +27,7 @@ class Answer:
 
     @property
     def tpot_ms(self):
-        """Milliseconds for each token after the first; None where it cannot be told."""
+        """Milliseconds for each token after the first; None when unknown."""
         if not self.completion_tokens or self.completion_tokens < 2 or len(self.arrivals) < 2:
             return None
         return (self.arrivals[-1] - self.arrivals[0]) * 1e3 / (self.completion_tokens - 1)
@@ -38,7 +38,7 @@ class Answer:
 
 
 class Caller:
-    """How completions are asked of this endpoint: which path, and which extra fields it takes."""
+    """Asks this endpoint for completions: by the path and the extra fields that it accepts."""
 
     def __init__(self, endpoint, model, path=PATHS[0], extra=WHOLE_LENGTH):
         self.endpoint, self.model, self.path, self.extra = endpoint, model, path, extra
@@ -55,7 +55,7 @@ class Caller:
         return answer
 
     def arrivals(self, prompt, tokens):
-        """When each event that brings text came. Raises Failed."""
+        """The arrival of each event with text. Raises Failed."""
         return (arrival for arrival, event in self.events(prompt, tokens) if _has_text(event))
 
     def events(self, prompt, tokens):
@@ -92,9 +92,9 @@ def _note_usage(answer, usage):
 
 
 def caller_for(endpoint, model):
-    """(Caller, its first answer): the first way of asking that this endpoint takes.
+    """(Caller, its first answer): the first kind of request that this endpoint accepts.
 
-    Raises Refusal when none brings an answer.
+    Raises Refusal when none works.
     """
     problems = []
     for path in PATHS:
@@ -118,7 +118,7 @@ def _no_first(failed):
 
 
 def prompt_of(words, seed, number):
-    """The same text for the same seed and number; another one from its first word on for others, so
-    that no cache of prefixes answers for the engine."""
+    """The same text for the same seed and number. Other texts differ from the first word on, so that no cache of
+    prefixes answers for the engine."""
     draw = random.Random(f"{seed}/{number}")
     return " ".join([f"{seed}.{number}", *draw.choices(WORDS.split(), k=max(1, words))])

@@ -1,8 +1,8 @@
-"""How long a copy takes: as a caller sees it, and as the device does; alone and beside others.
+"""Times a copy: for a caller and on the device; alone and beside others.
 
-Device time comes from a CUDA graph where one GPU copies. Copies that touch two GPUs are queued instead,
-behind a kernel that holds the stream until all of them are there: capturing one failed on two H200
-(driver 580.159, 2026).
+Device time comes from a CUDA graph where one GPU copies. Copies that touch two GPUs are queued instead, behind a
+kernel that holds the stream until all are queued: the capture of such a copy failed on two H200 (driver 580.159,
+2026).
 """
 
 import functools
@@ -12,7 +12,7 @@ from runtime import raw
 
 NOTHING = int  # a call that does nothing
 LEAST_SAMPLES, MOST_SAMPLES = 20, 200
-MOST_QUEUED = 1200  # copies in all streams that are queued while the device is held
+MOST_QUEUED = 1200  # copies over all streams in the queue while the device is held
 WARM_UP = (
     "a tenth of a second of copies on every GPU before a process's first row; before each row 3 to 5 "
     "single copies and one whole batch, or 5 calls, none of which is in the row"
@@ -21,7 +21,7 @@ CYCLES_PER_US, MOST_HOLD_CYCLES = 2000, 20_000_000  # about 10 ms
 
 
 def taken(measure, seconds):
-    """Samples of one measure: as many as fit into the seconds, within reason."""
+    """Samples of one measure: as many as fit into the seconds, within limits."""
     samples, end = [], time.perf_counter() + seconds
     while len(samples) < MOST_SAMPLES:
         samples.append(measure())
@@ -31,7 +31,7 @@ def taken(measure, seconds):
 
 
 def call_times(action, finish, seconds):
-    """Microseconds of single calls, each with its finish."""
+    """Microseconds of single calls, each with the wait for its end."""
 
     def call_us():
         start = time.perf_counter_ns()
@@ -45,18 +45,18 @@ def call_times(action, finish, seconds):
 
 
 class Clock:
-    """Times copies on a stream of a GPU. Every way of timing gives its method and the microseconds of
-    one copy in each sample."""
+    """Times copies on a stream of a GPU. Every timing gives its method and the microseconds of one copy in each
+    sample."""
 
     def __init__(self, torch, cuda, seconds):
         self.torch, self.cuda, self.seconds = torch, cuda, seconds
 
     def calls(self, copy, stream):
-        """One copy after the other, each waited for."""
+        """One copy after the other, with a wait for each."""
         return "call", call_times(copy, stream.synchronize, self.seconds)
 
     def elapsed_us(self, queue, stream, hold_cycles=0):
-        """Device time of what `queue` queues, once the device has been held that long."""
+        """Device time of the work that `queue` queues, while the device is held at first."""
         start, stop = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
         if hold_cycles:
             with self.torch.cuda.stream(stream):
@@ -93,7 +93,7 @@ class Clock:
         return start.elapsed_time(stop) * 1e3
 
     def together(self, flows):
-        """Copies on several streams at once: the microseconds until each of them has done one."""
+        """Copies on several streams at once: the microseconds until each stream has done one."""
         once = max(1.0, min(self.round_us(flows) for _ in range(3)))
         count = max(5, min(200, int(20_000 / once), MOST_QUEUED // len(flows)))
         start = time.perf_counter_ns()
@@ -108,7 +108,7 @@ class Clock:
         return "queued", samples
 
     def graph(self, copy, stream):
-        """Captured once, launched as a whole. For copies of one GPU only."""
+        """Captures the copies once and launches them as a whole. For copies of one GPU only."""
         count = max(4, min(50, int(4000 / self.once_us(copy, stream))))
         try:
             run = self.cuda.capture(copy, count, raw(stream.cuda_stream))
@@ -121,8 +121,8 @@ class Clock:
         return "graph", samples
 
     def queued(self, copy, stream):
-        """200 in a sample, fewer once that takes over 20 ms. The device is held while they are
-        queued, so that the host's time for that is not measured."""
+        """200 copies in a sample, fewer if that takes over 20 ms. The device is held while the host queues them, so
+        that the host's time is not measured."""
         count = max(10, min(200, int(20_000 / self.once_us(copy, stream))))
 
         def queue():

@@ -12,13 +12,13 @@ from lines import Refusal
 PORTS = (30000, 8000)  # SGLang's and vLLM's own defaults
 MOST_LINE = 1 << 20  # bytes of one event's line
 PIECE = 1 << 16
-# Both engines take these beside the OpenAI fields; what refuses them is asked without.
+# Both engines accept these besides the OpenAI fields; other endpoints get requests without them.
 WHOLE_LENGTH = {"ignore_eos": True}
 PATHS = ("/v1/completions", "/v1/chat/completions")
 
 
 class Failed(Exception):  # noqa: N818
-    """A request that brought no whole answer. The text is a kind of failure, short enough to count;
+    """A request without a whole answer. The text is the kind of failure, short enough to count;
     detail: the engine's own words about it, where it has any."""
 
     def __init__(self, kind, detail=""):
@@ -91,7 +91,7 @@ class Endpoint:
 def events(response):
     """(arrival, data) of server-sent events, as the WHATWG HTML standard frames them.
 
-    arrival: when the first line of the event was whole. An event cut off by the end is none.
+    arrival: when the first line of the event was complete. An event without its end does not count.
     """
     data, arrival = [], 0.0
     for now, line in _lines(response):
@@ -104,11 +104,11 @@ def events(response):
 
 
 def _lines(response):
-    """(arrival, line) without its end. Raises Failed, and IncompleteRead when the connection broke:
-    readline would take that for the end.
+    """(arrival, line) without its end. Raises Failed, and IncompleteRead when the connection broke; readline would
+    see an end there.
 
-    Lines are split as bytes: a token may hold U+2028 or U+0085, at which text splits and an event does
-    not, and a piece may end inside a character.
+    Lines are split as bytes: a token may hold U+2028 or U+0085, which split text but not events, and a piece may end
+    inside a character.
     """
     rest = b""
     while True:
@@ -124,8 +124,8 @@ def _lines(response):
 
 
 def _json_events(events):
-    """The JSON of each event until [DONE], which some engines do not send: a stream that ends without it
-    and without a reason to finish was dropped."""
+    """The JSON of each event until [DONE], which some engines do not send. A stream that ends without it and without
+    a finish_reason was dropped."""
     finished = False
     for arrival, data in events:
         if data.strip() == b"[DONE]":
@@ -152,13 +152,13 @@ def choice_of(event):
 
 
 def refused(status, raw):
-    """The Failed of an answer that is not 200. What is said about a key may hold it, and is left out."""
+    """The Failed of an answer that is not 200. Words about a key may contain it and are left out."""
     return Failed(f"HTTP {status}", "" if status in (401, 403) else words_of(raw))
 
 
 def words_of(raw):
-    """What an engine says about a request: {"error": {"message": …}} as OpenAI has it, FastAPI's
-    {"detail": …}; "" when it is neither."""
+    """An engine's words about a request: OpenAI's {"error": {"message": …}} or FastAPI's {"detail": …}; "" for other
+    answers."""
     try:
         answer = json.loads(raw)
     except ValueError:
@@ -190,8 +190,8 @@ def read_key(path):
 
 
 def find(url, key, stall, model=""):
-    """(endpoint, model, engine): the one asked for, else what answers at an engine's usual port.
-    model: its name, which an endpoint that loads models when they are asked for need not list."""
+    """(endpoint, model, engine): the given endpoint, else one at an engine's usual port. model: its name; an endpoint
+    that loads models on demand may not list it."""
     tried = [url] if url else [f"http://127.0.0.1:{port}" for port in PORTS]
     problems = []
     for address in tried:
@@ -214,7 +214,7 @@ def find(url, key, stall, model=""):
 
 
 def _models(body):
-    """{name: who owns it} as the endpoint lists them; {} when it lists none."""
+    """{name: owner} of the endpoint's models; {} when it lists none."""
     try:
         rows = json.loads(body)["data"]
         return {row["id"]: str(row.get("owned_by", "")) for row in rows if row["id"]}

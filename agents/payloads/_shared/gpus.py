@@ -1,4 +1,4 @@
-"""Buffers and streams of the GPUs, and the copies between them as the CUDA runtime makes them."""
+"""Buffers and streams of the GPUs, and the CUDA runtime's copies between them."""
 
 import ctypes
 import functools
@@ -7,14 +7,14 @@ import time
 from lines import Refusal, say
 from runtime import Cuda, raw
 
-MEMCPY_DEFAULT = 4  # the runtime's cudaMemcpyDefault: it tells from the addresses
+MEMCPY_DEFAULT = 4  # the runtime's cudaMemcpyDefault: the addresses decide
 BUFFERS = 2
 WARM_SECONDS = 0.1
 
 
 class Gpus:
-    """Two buffers of the largest size on each GPU, pinned memory, and a stream each. sizes: those of which
-    the two and `more` buffers fill no more than half of what is free. Raises Refusal when none is."""
+    """Two buffers of the largest size on each GPU, pinned memory, and a stream each. sizes: those at which the two
+    and `more` buffers fill at most half of the free memory. Raises Refusal when there is none."""
 
     def __init__(self, torch, count, sizes, more=0):
         self.torch, self.cuda, self.count = torch, Cuda(), count
@@ -32,7 +32,7 @@ class Gpus:
         self.warm()
 
     def warm(self):
-        """Clocks rise with work."""
+        """Works for a while, because clocks rise with work."""
         end = time.perf_counter() + WARM_SECONDS
         while time.perf_counter() < end:
             for gpu, (first, second) in enumerate(self.buffers):
@@ -54,7 +54,7 @@ class Gpus:
         return functools.partial(self.cuda, "cudaMemcpyPeerAsync", *args)
 
     def reachable(self, pairs):
-        """The ordered pairs that the driver gives peer access; a note names the others."""
+        """The ordered pairs with peer access by the driver; a note names the others."""
         reachable = [pair for pair in pairs if self.torch.cuda.can_device_access_peer(*pair)]
         refused = [f"{a} to {b}" for a, b in pairs if (a, b) not in reachable]
         if refused and not reachable:
@@ -64,7 +64,7 @@ class Gpus:
         return reachable
 
     def enable(self, pairs):
-        """Peer access both ways, for the whole of this process."""
+        """Enables peer access both ways, for this whole process."""
         for a, b in sorted({*pairs, *((b, a) for a, b in pairs)}):
             self.torch.cuda.set_device(a)
             self.cuda("cudaDeviceEnablePeerAccess", b, 0)

@@ -1,4 +1,4 @@
-"""What the program prints: one JSON object a line, and the statistics in a row."""
+"""Prints the program's lines: one JSON object a line, with the statistics in a row."""
 
 import json
 import mmap
@@ -7,16 +7,16 @@ import random
 import statistics
 import time
 
-BEGAN = time.monotonic()  # of the process that watches: the others are forked from it
+BEGAN = time.monotonic()  # of the watching process, which forks the others
 # Interquartile ranges outside the quartiles: "far out" in J. W. Tukey, Exploratory Data Analysis, 1977.
 FENCE = 3
-MARKS = {}  # what is true of every row of this run
-FIRST_NOTES = []  # said before the header could be, and printed behind it
+MARKS = {}  # true for every row of this run
+FIRST_NOTES = []  # notes from before the header, printed after it
 HEADED = mmap.mmap(-1, 1)  # shared by all processes of this run: whether the header was printed
 
 
 class Refusal(Exception):  # noqa: N818
-    """Why nothing can be measured, and what would change that."""
+    """Why nothing can be measured, and how to fix it."""
 
     def __init__(self, error, fix):
         super().__init__(error)
@@ -32,7 +32,7 @@ def say(**line):
 
 
 def lost(what, error):
-    """Rows that will be missing, and why."""
+    """Notes that rows will be missing, and why."""
     first = str(error).split("\n")[0] or type(error).__name__
     say(note=f"{what}: {first[:300]}", lost=True)
 
@@ -40,11 +40,10 @@ def lost(what, error):
 def summary(samples_us):
     """Median with p95, p99 and a bootstrap 95 % interval.
 
-    unstable, not to be compared: that interval is wider than 10 % of the median, or the second half of
-    the samples moved by more than that, or the middle 80 % of them span more than 30 % of it. The last
-    catches two modes: small copies over the host take 12 or 21 us on two H200, and whichever had more
-    samples gives a tight interval. outliers: samples beyond Tukey's outer fences; they are counted, and
-    stay in every figure.
+    unstable, not to be compared: the interval is wider than 10 % of the median, or the second half of the samples
+    moved by more than that, or the middle 80 % of the samples span more than 30 % of it. The last rule catches two
+    modes: small copies over the host take 12 or 21 us on two H200, and the mode with more samples gives a tight
+    interval. outliers: samples beyond Tukey's outer fences; they are counted and stay in every figure.
     """
     ordered = sorted(samples_us)
     count, median = len(ordered), statistics.median(ordered)
@@ -76,8 +75,7 @@ def row_of(path, source, destination, size, **more):
 
 
 def report(row, timing, method, samples_us, flows=1):
-    """flows: how many copies of size_bytes one time stands for. at_s: when it was done, on the clock of
-    the telemetry's lines."""
+    """flows: the number of copies of size_bytes in one time. at_s: its moment on the clock of the telemetry's lines."""
     row = {**row, **MARKS, "timing": timing, "method": method, "at_s": elapsed_s()}
     row.update(summary([max(s, 1e-3) for s in samples_us]))
     if row["size_bytes"]:

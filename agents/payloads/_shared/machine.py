@@ -1,4 +1,4 @@
-"""The machine it runs on: whether it can be measured, and what the figures depend on."""
+"""The program's machine: whether it can be measured, and what the figures depend on."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ def gpu_nodes():
 
 
 def smi(query):
-    """The cells of nvidia-smi's answer; nothing where it cannot be asked."""
+    """The cells of nvidia-smi's answer; nothing where it does not run."""
     command = ["nvidia-smi", query, "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(command, capture_output=True, timeout=20)
@@ -34,7 +34,7 @@ def smi(query):
 
 
 def holders():
-    """Who uses the GPUs: processes, and memory of processes that are not visible here."""
+    """The users of the GPUs: processes, and memory of processes that are not visible here."""
     numbers = {row[1]: row[0] for row in smi("--query-gpu=index,uuid") if len(row) == 2}
     users, seen = [], set()
     for row in smi("--query-compute-apps=pid,gpu_uuid,used_memory,process_name"):
@@ -52,7 +52,7 @@ def holders():
 
 
 def refuse_when_busy(users=None, force=False):
-    """Refuses, or with force says in every row that it was measured beside other work."""
+    """Refuses when the GPUs are in use; with force every row says that it was measured beside other work."""
     users = holders() if users is None else users
     if not users:
         return
@@ -65,7 +65,7 @@ def refuse_when_busy(users=None, force=False):
 
 
 def load_torch():
-    # A torch without NumPy says so at its first tensor; nothing here uses NumPy.
+    # A torch without NumPy warns at its first tensor; nothing here uses NumPy.
     warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
     try:
         import torch
@@ -84,7 +84,7 @@ def device_of(torch, chosen):
     try:
         torch.cuda.init()
         torch.cuda.synchronize()
-    except Exception as error:  # torch raises what the driver says in many types
+    except Exception as error:  # torch raises the driver's errors as many types
         words = " ".join(str(error).split("\n")[0].split())
         fix = "compare nvidia-smi's driver with torch.version.cuda"
         raise Refusal(f"CUDA does not start: {words}", fix) from None
@@ -134,15 +134,15 @@ def driver_version():
 
 
 def card_settings():
-    """What the administrator set on the GPUs, each value once; nothing where nvidia-smi cannot say."""
+    """The administrator's settings of the GPUs, each value once; nothing without nvidia-smi."""
     rows = [row for row in smi("--query-gpu=ecc.mode.current,power.limit") if len(row) == 2]
     columns = (("ecc", 0), ("power_limits_w", 1))
     return {name: ", ".join(dict.fromkeys(row[i] for row in rows)) for name, i in columns}
 
 
 def program(argv):
-    """What ran and on what: the interpreter, the arguments, the hash of the one file that was shipped,
-    the kernel, and the settings that CUDA and NCCL read."""
+    """The program and its surroundings: the interpreter, the arguments, the hash of the shipped file, the kernel, and
+    the settings that CUDA and NCCL read."""
     path = Path(sys.argv[0])
     digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
     version, settings = sys.version.split()[0], sorted(os.environ.items())
@@ -156,9 +156,9 @@ def program(argv):
 
 
 def fingerprint(schema, environment, argv):
-    """One short hash over what has to be equal before a difference between two runs means anything.
+    """One short hash over everything that must be equal before two runs can be compared.
 
-    The kernel and the interpreter are left out: what is changed between two runs may change them.
+    It leaves out the kernel and the interpreter: the change between two runs may change them.
     """
     values = {"schema": schema, "measuring": measuring(argv)}
     values.update({name: environment.get(name, "") for name in COMPARABLE})
@@ -168,7 +168,7 @@ def fingerprint(schema, environment, argv):
 
 
 def measuring(argv):
-    """The arguments that change what is measured or how."""
+    """The arguments that change the measurement."""
     settings, words = [], iter(argv)
     for word in words:
         if word in UNMEASURED:
@@ -185,8 +185,7 @@ def memory_used():
 
 
 def say_what_is_left(before):
-    """Whether the GPUs hold more than before, if it was asked; drivers take a moment to free a killed
-    process's."""
+    """Notes when a GPU holds more memory than before. Drivers take a moment to free a killed process's memory."""
     if not before:
         return
     for _ in range(5):

@@ -1,6 +1,6 @@
-"""What the driver says of each GPU (NVML, the library under nvidia-smi), read through ctypes.
+"""The driver's figures of each GPU (NVML, the library under nvidia-smi), read through ctypes.
 
-https://docs.nvidia.com/deploy/nvml-api/, read in November 2026. A figure that a card does not have is null.
+https://docs.nvidia.com/deploy/nvml-api/, read in November 2026. A figure that a card lacks is null.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ class Memory(ctypes.Structure):
 
 
 class Nvml:
-    """OSError when the library is not there or does not start."""
+    """Raises OSError when the library is missing or does not start."""
 
     def __init__(self):
         self.library = ctypes.CDLL("libnvidia-ml.so.1")
@@ -56,7 +56,7 @@ class Nvml:
             raise OSError(f"{name}: {self.library.nvmlErrorString(code).decode()}")
 
     def handle(self, index):
-        """None for a GPU that is there but does not answer, as one that fell off the bus."""
+        """None for a GPU that does not answer, for example one that fell off the bus."""
         handle = ctypes.c_void_p()
         try:
             self("nvmlDeviceGetHandleByIndex_v2", index, ctypes.byref(handle))
@@ -87,7 +87,7 @@ class Nvml:
         ]
 
     def throttled(self, gpu):
-        """Driver 535 gave the function another name, and kept the old one."""
+        """The reasons for throttling. Driver 535 renamed the function and kept the old name."""
         name = "nvmlDeviceGetCurrentClocksThrottleReasons"
         if not hasattr(self.library, name):
             name = "nvmlDeviceGetCurrentClocksEventReasons"
@@ -98,7 +98,7 @@ class Nvml:
         return self.read("nvmlDeviceGetMemoryInfo_v2", gpu, into=memory)
 
     def read(self, name, gpu, *args, kind=ctypes.c_uint, into=None):
-        """What the function fills in; None where this card or driver has no such figure."""
+        """The value that the function fills in; None where this card or driver lacks it."""
         figure = kind() if into is None else into
         with contextlib.suppress(OSError, AttributeError):  # AttributeError: no such function
             self(name, gpu, *args, ctypes.byref(figure))

@@ -1,4 +1,4 @@
-"""A measurement in parts, each in a process of its own that loads torch afresh."""
+"""A measurement in parts, each in its own process with a fresh torch."""
 
 import functools
 import time
@@ -24,9 +24,9 @@ def chosen_of(only, parts):
 
 
 class Parts:
-    """parts: key -> (name, measure(torch, chosen, until)). measure prints rows until about `until` and
-    gives GO_ON, or ENOUGH when the parts after it have nothing to measure. on_cpu(torch, chosen) stands
-    for all of them where there is no GPU. chosen.parts: the keys to run."""
+    """parts: key -> (name, measure(torch, chosen, until)). measure prints rows until about `until` and returns GO_ON,
+    or ENOUGH when the later parts have nothing to measure. on_cpu(torch, chosen) replaces all of them where there is
+    no GPU. chosen.parts: the keys to run."""
 
     def __init__(self, schema, parts, on_cpu):
         self.schema, self.parts, self.on_cpu = schema, parts, on_cpu
@@ -37,7 +37,7 @@ class Parts:
         return run_all(tasks, deadline - time.monotonic())
 
     def one(self, key, chosen, argv, seconds):
-        """In its own process. Returns the exit code; what goes wrong is one line."""
+        """Runs one part in its own process. Returns the exit code; an error is one line."""
         (name, measure), first = self.parts[key], key == chosen.parts[0]
         until = time.monotonic() + seconds - MARGIN_SECONDS
         try:

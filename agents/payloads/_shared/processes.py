@@ -1,4 +1,4 @@
-"""Processes that measure, and the one that watches them."""
+"""The measuring processes, and the process that watches them."""
 
 import ctypes
 import json
@@ -11,9 +11,9 @@ from lines import lost
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 GO_ON, ENOUGH, STILLBORN, REFUSED, STOPPED = 0, 10, 1, 3, 4  # exit codes
-PART_SECONDS = 30  # what one process may take, to load torch and measure, however short the limit is
-LOOK_SECONDS = 0.02  # between two looks at a process, which its end waits for
-STUCK_SECONDS = 20  # how long a killed process may take to go
+PART_SECONDS = 30  # the least time for one process to load torch and measure, however short the limit is
+LOOK_SECONDS = 0.02  # between two looks at a process; its end waits for the next look
+STUCK_SECONDS = 20  # how long a killed process may take to end
 
 
 class Stopped(Exception):  # noqa: N818
@@ -21,7 +21,7 @@ class Stopped(Exception):  # noqa: N818
 
 
 def started(task):
-    """Forks a process with a group of its own, which dies with this one."""
+    """Forks a process with its own group, which dies with this one."""
     parent = os.getpid()
     child = os.fork()
     if child:
@@ -40,8 +40,8 @@ def started(task):
 
 
 def watched(child, until, progress=None):
-    """The exit code of a process, negative for a signal; None: it was killed when its time was up.
-    progress: says until when something has to happen, for one that may hang long before its time."""
+    """The exit code of a process, negative for a signal; None: it was killed when its time was up. progress: gives
+    the time until which something has to happen, for a process that may hang long before its limit."""
     alive = True
     try:
         while time.monotonic() < (min(until, progress()) if progress else until):
@@ -60,7 +60,7 @@ def watched(child, until, progress=None):
 
 
 def answer_of(task, until):
-    """(exit code, answer): what a process of its own computed, as JSON; None when it gave nothing."""
+    """(exit code, answer): the JSON result of task in its own process; None without a result."""
     read, write = os.pipe()
 
     def answering():
@@ -93,9 +93,9 @@ def end_by_signal(number, _frame):
 
 
 def run_all(tasks, limit, least=PART_SECONDS):
-    """Runs (name, task) in a process each, one after the other, and returns the exit code: 0 when what
-    can be measured was. A process that crashes or hangs is a note. The time left is shared out, so that
-    one that hangs leaves some for the next. Raises Stopped at the limit."""
+    """Runs each (name, task) in its own process, one after the other, and returns the exit code: 0 when everything
+    possible was measured. A process that crashes or hangs becomes a note. The tasks share the remaining time, so that
+    a hanging one leaves some for the next. Raises Stopped at the limit."""
     deadline = time.monotonic() + limit
     for index, (name, task) in enumerate(tasks):
         share = max(least, (deadline - time.monotonic()) / (len(tasks) - index))

@@ -14,7 +14,7 @@ def raw(handle):
 
 
 def library(name):
-    """The library of that name that torch loaded, or that lies beside it."""
+    """The library of that name that torch loaded, or one in torch's folders."""
     maps = Path("/proc/self/maps").read_text().splitlines()
     paths = [line.split()[-1] for line in maps if f"/{name}" in line]
     for folder in sys.path:
@@ -35,11 +35,11 @@ class Cuda:
     def __call__(self, name, *args):
         code = getattr(self.library, name)(*args)
         if code:
-            self.library.cudaGetLastError()  # or torch's next call would raise it once more
+            self.library.cudaGetLastError()  # or torch's next call raises it again
             raise OSError(f"{name}: {self.library.cudaGetErrorString(code).decode()}")
 
     def capture(self, action, count, stream):
-        """A CUDA graph of `count` copies. A capture that fails is ended too, and leaves no error."""
+        """A CUDA graph of `count` copies. A failed capture is ended too and leaves no error."""
         graph, run = ctypes.c_void_p(), ctypes.c_void_p()
         self("cudaStreamBeginCapture", stream, CAPTURE_RELAXED)
         try:

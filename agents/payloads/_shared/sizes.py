@@ -7,8 +7,8 @@ UNITS = {"K": KIB, "M": KIB**2, "G": KIB**3}
 
 
 def sizes_of(named, ladder, hidden=0, batch="1", width=2):
-    """Bytes, each once and in order: those named ("12K,4M"), else the ladder's; with hidden, what a step
-    of so many tokens sends besides (width: bytes of an activation)."""
+    """Sizes in bytes, each once and in order: the named ones ("12K,4M"), else the ladder's. With hidden also the
+    message sizes of steps of so many tokens (width: bytes of an activation)."""
     try:
         words = [word.strip().upper() for word in named.split(",") if word.strip()]
         sizes = [int(w[:-1]) * UNITS[w[-1]] if w[-1] in UNITS else int(w) for w in words] or ladder

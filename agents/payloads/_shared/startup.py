@@ -1,4 +1,4 @@
-"""How every program starts and ends: its arguments, who uses the GPUs, telemetry, and what is left."""
+"""The start and end of every program: arguments, users of the GPUs, telemetry, and memory left behind."""
 
 import functools
 import os
@@ -26,8 +26,8 @@ def add_options(ask, limit):
 
 
 def run(argv, options, measure):
-    """The exit code. options(argv) gives the arguments; measure(chosen, argv, deadline) prints the
-    header and the rows and gives the exit code, 0 when what can be measured was."""
+    """The exit code. options(argv) gives the arguments; measure(chosen, argv, deadline) prints the header and the
+    rows and returns the exit code, 0 when everything possible was measured."""
     os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # as nvidia-smi counts
 
     def work(chosen):
@@ -80,7 +80,7 @@ def framed(argv, options, work):
 
 
 def watch(chosen, measure):
-    """Measures, with the GPUs looked at before, meanwhile and afterwards."""
+    """Measures, and checks the GPUs before, during and after it."""
     watching = chosen.device != "cpu" and bool(gpu_nodes())
     if watching:
         refuse_when_busy(holders(), chosen.force)

@@ -1,6 +1,6 @@
-"""What the GPUs do while they are measured: a process of its own looks at them a few times a second.
+"""Telemetry of the GPUs during a measurement: a separate process samples them a few times a second.
 
-One line names the columns, then one line a look. It touches no GPU: the driver answers from what it knows.
+One line names the columns, then each sample is one line. It starts no work on a GPU: the driver answers by itself.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ EVERY_SECONDS = 0.4
 
 @contextlib.contextmanager
 def sampled(every_seconds):
-    """Looks every so often while the block runs; 0: never. The process dies with this one."""
+    """Samples at this interval in seconds while the block runs; 0: never. The process dies with this one."""
     child = started(lambda: watch(every_seconds)) if every_seconds > 0 else None
     try:
         yield
@@ -25,7 +25,7 @@ def sampled(every_seconds):
 
 
 def watch(every_seconds):
-    """Looks from the header on, until it is killed. Without NVML it says so and ends."""
+    """Samples from the header on, until it is killed. Without NVML it prints a note and ends."""
     while not HEADED[0]:
         time.sleep(0.02)
     try:

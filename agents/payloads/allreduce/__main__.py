@@ -1,12 +1,12 @@
-"""Sums values over all GPUs with NCCL, checks every sum, and times it with P2P and without.
+"""Sums values over all GPUs with NCCL, checks every sum, and times it with and without P2P.
 
-Runs on the target by itself: Python 3.8 or newer with torch, nothing else. NCCL is called directly, one
-process a GPU. Each arm (without P2P as the control, with it, and forced where NCCL takes none by itself)
-gets fresh processes, because NCCL chooses its transports once. One JSON line a row, first a header, then
-for each arm how it ended and which transport NCCL's log names, a verdict, last {"end": true}.
+Runs on the target by itself: Python 3.8 or newer with torch, nothing else. It calls NCCL directly, with one process
+per GPU. Each arm (without P2P as the control, with P2P, and forced where NCCL does not take it by itself) gets fresh
+processes, because NCCL chooses its transports once. It prints JSON lines: a header, the rows, for each arm its
+outcome and the transport in NCCL's log, a verdict, last {"end": true}.
 
-The process that was started only watches: an arm in which nothing comes back is killed, and that is its
-result. All is killed at --limit, when standard input closes, or on a signal.
+The first process only watches: it kills an arm without progress, and that is the arm's result. Everything is killed
+at --limit, when standard input closes, or on a signal.
 """
 
 import os
@@ -33,7 +33,7 @@ def options(argv):
         if not (equals and name.startswith("NCCL_")):
             ask.error(f"--set takes NCCL_NAME=VALUE, not {word!r}")
         os.environ[name] = value
-    chosen.all_ways = True  # in a graph, queued, and with a wait for each
+    chosen.all_ways = True  # in a graph, queued, and with a wait for each one
     chosen.sizes = message_sizes(chosen, LADDER)
     return chosen
 

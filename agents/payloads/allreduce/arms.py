@@ -1,4 +1,4 @@
-"""The arms: without P2P as the control, as NCCL chooses, and forced; and what they say together."""
+"""The arms (without P2P as the control, as NCCL chooses, forced) and their common verdict."""
 
 from attempt import GLOO, Attempt
 
@@ -15,7 +15,7 @@ def arm(chosen, name):
 
 
 def simulated(chosen, name):
-    """The fault to play in this arm."""
+    """The fault to simulate in this arm."""
     fault, control = chosen.simulate_fault, name == CONTROL
     if fault == "control":
         return "wrong" if control else ""
@@ -23,7 +23,7 @@ def simulated(chosen, name):
 
 
 def verdict(arms):
-    """(verdict, why) of what was tried over P2P, beside the control without it."""
+    """(verdict, why) of the arms over P2P, compared with the control without it."""
     control, tested = arms[CONTROL], arms.get(FORCED, arms[DEFAULT])
     if control.outcome != "right":
         why = f"the control without P2P is not right either: {control.outcome}, {control.why}"

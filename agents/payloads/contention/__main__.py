@@ -1,13 +1,12 @@
-"""Times copies of one pair of GPUs alone, and beside those of all the others.
+"""Times copies of one pair of GPUs alone, and beside the copies of all other GPUs.
 
-Runs on the target by itself: Python 3.8 or newer with torch, nothing else. All copies of a pattern are
-queued while the device is held, start together, and are timed by the device until the last is done. One
-copy alone is measured before and after the patterns of its size. One JSON line a row as soon as it is
-measured, first a header, last {"end": true}; between them what the GPUs did meanwhile.
+Runs on the target by itself: Python 3.8 or newer with torch, nothing else. All copies of a pattern are queued while
+the device is held; they start together, and the device times them until the last one is done. One copy alone is
+measured before and after the patterns of its size. It prints each row as a JSON line at once, first a header, last
+{"end": true}; between them telemetry.
 
-The process that was started only watches. Every part is measured in a process of its own; one that fails,
-crashes or hangs costs its own rows alone. All are killed at --limit, when standard input closes, or on a
-signal.
+The first process only watches. Every part has its own process; a part that fails, crashes or hangs costs only its own
+rows. All are killed at --limit, when standard input closes, or on a signal.
 """
 
 import argparse
@@ -36,7 +35,7 @@ def peers(access):
     return measure
 
 
-PARTS = {  # the one most likely to hang last
+PARTS = {  # the part most likely to hang is the last
     "host": ("copies from and to the host at once", host),
     "no_peer": ("copies at once without peer access", peers(False)),
     "peer": ("copies at once with peer access", peers(True)),

@@ -1,4 +1,4 @@
-"""Copies of a pattern on the GPUs: a stream each, a target of its own each, started together."""
+"""Copies of a pattern on the GPUs: each with its own stream and target, started together."""
 
 import time
 
@@ -9,7 +9,7 @@ from patterns import between, with_host
 
 
 class Contention:
-    """The rows of one process. until: when it should have ended, by the monotonic clock."""
+    """The rows of one process. until: its end by the monotonic clock."""
 
     def __init__(self, torch, chosen, until):
         self.torch, self.until = torch, until
@@ -55,7 +55,7 @@ class Contention:
                 self.row(row, ends)
 
     def row(self, row, ends):
-        """A row that fails costs itself alone."""
+        """Prints a row; a failing row costs only itself."""
         try:
             flows = [self.flow(source, destination, row["size_bytes"]) for source, destination in ends]
             self.torch.cuda.set_device(next(end for end in ends[0] if end != "cpu"))
@@ -64,7 +64,7 @@ class Contention:
             lost("{pattern}, {size_bytes} bytes".format(**row), error)
 
     def flow(self, source, destination, size):
-        """(copy, stream) of one source and destination, whose memory and stream are kept."""
+        """(copy, stream) of one source and destination; both are cached."""
         ends = (source, destination)
         if ends not in self.flows:
             self.flows[ends] = self.opened(source, destination)
@@ -74,7 +74,7 @@ class Contention:
         return self.gpus.peer_copy(source, destination, size, stream, target), stream
 
     def opened(self, source, destination):
-        """What is copied, a target of its own, and a stream: the source's, or of the GPU there is."""
+        """The source buffer, a new target, and a stream: of the source, or of the only GPU."""
         gpu = destination if source == "cpu" else source
         what = self.new("cpu") if source == "cpu" else self.gpus.buffers[source][0]
         return what, self.new(destination), self.torch.cuda.Stream(gpu)

@@ -2,7 +2,7 @@
 
 
 def between(count):
-    """The patterns of so many GPUs; with two, many-to-one and one-to-many are one copy alone."""
+    """The patterns of so many GPUs; with two GPUs many-to-one and one-to-many are one copy alone."""
     every = [(a, b) for a in range(count) for b in range(count) if a != b]
     patterns = [("all_to_all", every)] if count > 1 else []
     if count > 2:

@@ -1,11 +1,11 @@
-"""Times copies inside a GPU, between GPUs and over the host: as the device and as a caller sees them.
+"""Times copies inside a GPU, between GPUs and over the host: on the device and for a caller.
 
-Runs on the target by itself: Python 3.8 or newer with torch, nothing else. One JSON line a row as soon
-as it is measured, first a header, last {"end": true}; between them what the GPUs did meanwhile.
+Runs on the target by itself: Python 3.8 or newer with torch, nothing else. It prints each row as a JSON line at once,
+first a header, last {"end": true}; between them telemetry.
 
-The process that was started only watches. Every part is measured in a process of its own, because peer
-access is a state of a whole process, and so that a part that fails, crashes or hangs costs its own rows
-alone: it becomes a note. All of them are killed at --limit, when standard input closes, or on a signal.
+The first process only watches. Every part has its own process, because peer access is a state of a whole process, and
+because a part that fails, crashes or hangs then costs only its own rows and becomes a note. All of them are killed at
+--limit, when standard input closes, or on a signal.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def part(measure):
     return of_bench
 
 
-PARTS = {  # the one most likely to hang last
+PARTS = {  # the part most likely to hang is the last
     "inside": ("copies inside one GPU", part(Bench.inside)),
     "staged": ("copies by hand over the host", part(Bench.staged)),
     "no_peer": ("copies without peer access", part(lambda bench: bench.peer(False))),

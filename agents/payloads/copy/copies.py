@@ -1,4 +1,4 @@
-"""What is copied: inside one GPU, to and from the host, and between GPUs."""
+"""The copies: inside one GPU, to and from the host, and between GPUs."""
 
 import ctypes
 import functools
@@ -12,14 +12,14 @@ from runtime import raw
 
 
 class Bench:
-    """The rows of one process. until: when it should have ended, by the monotonic clock."""
+    """The rows of one process. until: its end by the monotonic clock."""
 
     def __init__(self, torch, chosen, until):
         self.torch, self.seconds, self.until = torch, chosen.row_seconds, until
         self.quick = chosen.quick
         self.count = torch.cuda.device_count()
         self.whole, self.swept = between(chosen.pairs, self.count)
-        # A process loads what it needs: a context on each of eight GPUs takes seconds.
+        # A process opens only the GPUs it needs: a context on each of eight GPUs takes seconds.
         used = [gpu for pair in (*self.whole, *self.swept) for gpu in pair]
         self.gpus = Gpus(torch, max(used, default=0) + 1, chosen.sizes)
         self.clock = Clock(torch, self.gpus.cuda, self.seconds)
@@ -27,7 +27,7 @@ class Bench:
         self.some_sizes = swept_sizes(self.sizes)
 
     def row(self, row, gpu, timing, times, flows=1):
-        """times(): the method and its samples. A row that fails costs itself alone."""
+        """times() gives the method and its samples. A failing row costs only itself."""
         try:
             self.torch.cuda.set_device(gpu)
             report(row, timing, *times(), flows=flows)
@@ -36,13 +36,13 @@ class Bench:
             lost(f"{names}, {timing}", error)
 
     def both(self, row, gpu, copy, device):
-        """One copy, timed by the device in this way and by a caller who waits for each."""
+        """One copy, timed on the device by this measure and for a caller who waits for each."""
         stream = self.streams[gpu]
         self.row(row, gpu, "device", lambda: device(copy, stream))
         self.row(row, gpu, "host_sync", lambda: self.clock.calls(copy, stream))
 
     def controls(self):
-        """What a caller pays for waiting and for queueing alone."""
+        """The controls: a caller's cost of waiting alone and of queueing alone."""
         stream, word = self.streams[0], raw(self.gpus.buffers[0][0].data_ptr())
         args = (word, 0, ctypes.c_size_t(4), raw(stream.cuda_stream))
         launch = functools.partial(self.gpus.cuda, "cudaMemsetAsync", *args)
@@ -54,7 +54,7 @@ class Bench:
         stream.synchronize()
 
     def inside(self):
-        """Every size on the first GPU, the links of all others to the host at two sizes."""
+        """Every size on the first GPU, and the host links of all others at two sizes."""
         for size in self.gpus.too_large:
             say(note=f"{size} bytes left out: more than a quarter of a GPU's free memory")
         if not self.whole:
@@ -81,7 +81,7 @@ class Bench:
             yield row_of(path, source, destination, size), copy
 
     def staged(self):
-        """Down to pinned memory on one GPU's stream, then up on the other's."""
+        """Copies down to pinned memory on one GPU's stream, then up on the other's."""
         for size in self.sizes:
             for a, b in self.whole[:1]:
                 copy = self.staged_copy(a, b, size)
@@ -105,7 +105,7 @@ class Bench:
         return copy
 
     def peer(self, access):
-        """The runtime's own copy between GPUs; without peer access it goes over the host."""
+        """The runtime's own copy between GPUs, which uses host memory without peer access."""
         whole, swept = self.whole, self.swept
         if access:
             reachable = set(self.gpus.reachable([*whole, *swept]))
@@ -124,7 +124,7 @@ class Bench:
         self.sweep(swept, access)
 
     def sweep(self, pairs, access):
-        """The other pairs at two sizes, as many as there is time for."""
+        """The other pairs at two sizes, as time allows."""
         for number, (a, b) in enumerate(pairs):
             if time.monotonic() > self.until:
                 left = ", ".join(f"{a} to {b}" for a, b in pairs[number:])

@@ -1,15 +1,15 @@
-"""Which pairs of GPUs are measured at every size, and which at two."""
+"""Chooses the pairs of GPUs to measure at every size, and those at two sizes."""
 
 from lines import Refusal
 from sizes import KIB
 
-SWEPT_BYTES = 16 * KIB**2  # what a pair's bandwidth is judged at: on its plateau, and quick
+SWEPT_BYTES = 16 * KIB**2  # the size to judge a pair's bandwidth: on its plateau, and quick
 
 
 def between(chosen, count):
-    """(pairs at every size, pairs at two sizes), each ordered. chosen: "auto", "first", "all", or pairs as
-    in 0-1,1-0. auto: every size between the first two and between the first and the last GPU, which are
-    most likely on two sockets; two sizes between all others. Raises Refusal for pairs that are none."""
+    """(pairs at every size, pairs at two sizes), each ordered. chosen: "auto", "first", "all", or pairs as in
+    0-1,1-0. auto: every size for the first two GPUs and for the first and the last, which are most likely on two
+    sockets; two sizes for all other pairs. Raises Refusal for invalid pairs."""
     every = [(a, b) for a in range(count) for b in range(count) if a != b]
     if chosen == "all":
         return every, []
@@ -33,7 +33,7 @@ def named(words, every):
 
 
 def representative(pairs):
-    """Each pair once, whichever way it is named."""
+    """Each pair once, in either direction."""
     return list({frozenset(pair): pair for pair in reversed(pairs)}.values())[::-1]
 
 

@@ -1,13 +1,12 @@
-"""Checks on the receiving GPU whether what other GPUs write to it arrives.
+"""Checks on the receiving GPU whether the writes of other GPUs arrive.
 
-Runs on the target by itself: Python 3.8 or newer and the GPU driver, nothing else. For every ordered pair
-and three sizes a pattern is written by the copy engine and by a kernel's stores, in one process and to
-memory of another process (CUDA IPC); each time the receiver's own process and context reads its memory
-back and compares. One JSON line a check, first a header, last {"end": true}.
+Runs on the target by itself: Python 3.8 or newer and the GPU driver, nothing else. For every ordered pair and three
+sizes the copy engine and a kernel's stores write a pattern, in one process and to memory of another process (CUDA
+IPC). Each time the receiver's own process and context reads its memory back and compares. It prints one JSON line per
+check, first a header, last {"end": true}.
 
-The process that was started only watches. Every pair is tried in a process of its own; one in which
-nothing comes back is killed, and that is its result. All is killed at --limit, when standard input
-closes, or on a signal.
+The first process only watches. Every pair has its own process; a process without progress is killed, and that is the
+pair's result. Everything is killed at --limit, when standard input closes, or on a signal.
 """
 
 import argparse
@@ -45,7 +44,7 @@ def options(argv):
 
 
 def look(chosen):
-    """The GPUs and who reaches whom, or why that cannot be said."""
+    """The GPUs and their reachable pairs, or the error."""
     try:
         driver = driver_of(chosen)
         gpus = list(driver.gpus())
@@ -58,7 +57,7 @@ def look(chosen):
 
 
 def numbers_of(gpus):
-    """nvidia-smi's number of each GPU: CUDA counts only those that it is shown."""
+    """nvidia-smi's number of each GPU: CUDA counts only the visible ones."""
     rows = [row for row in smi("--query-gpu=index,pci.bus_id") if len(row) == 2]
     by_address = {address[-12:].lower(): index for index, address in rows}
     return [by_address.get(gpu[1][-12:].lower(), str(i)) for i, gpu in enumerate(gpus)]
@@ -101,7 +100,7 @@ def measure(chosen, argv, deadline):
 
 
 def watch(pair, mapping, deadline):
-    """One pair's checks in a process of their own. One that hangs is a result."""
+    """Runs one pair's checks in their own process. A hang is a result."""
     until = min(deadline, time.monotonic() + pair.chosen.pair_seconds)
     code = watched(started(functools.partial(pair.measure, mapping)), until)
     what = "{source} to {destination}, {0}".format(mapping, **pair.row)

@@ -1,7 +1,7 @@
-"""The check: poison at the destination, a pattern at the source, a write, and the owner's own look.
+"""The check: poison the destination, load a pattern at the source, write, and read as the owner.
 
-Whoever wrote is never asked whether it arrived: a GPU that reads a peer back may be served from a mirror
-of what it wrote, while the peer's memory never changed.
+The sender never decides whether its write arrived: a GPU that reads a peer back may get a mirror of its own write,
+while the peer's memory never changed.
 """
 
 import functools
@@ -14,8 +14,8 @@ POISONED = bytes([POISON]) * BLOCK
 
 @functools.lru_cache(maxsize=2)
 def pattern(seed, size):
-    """Bytes that no other seed gives, every block of 4 KiB with its own number, so that one that
-    arrives at another place is wrong there."""
+    """Bytes that only this seed gives. Every block of 4 KiB has its own number, so that a block at another place is
+    wrong there."""
     noise = hashlib.shake_256(seed.encode()).digest(2 * BLOCK)
     blocks = (
         number.to_bytes(8, "little") + noise[number * 8 % BLOCK :][: BLOCK - 8] for number in range(-(-size // BLOCK))
@@ -24,7 +24,7 @@ def pattern(seed, size):
 
 
 class Owner:
-    """Memory of the GPU that receives, looked at by that GPU alone."""
+    """Memory of the receiving GPU, read by that GPU alone."""
 
     def __init__(self, gpu, size):
         self.gpu, self.buffer = gpu, gpu.allocate(size)
@@ -33,12 +33,12 @@ class Owner:
         return self.gpu.handle(self.buffer)
 
     def poison(self, size):
-        """Whether this memory keeps what its owner writes."""
+        """Poisons the memory. Returns whether it keeps its owner's write."""
         self.gpu.fill(self.buffer, POISON, size)
         return self.gpu.read(self.buffer, size) == bytes([POISON]) * size
 
     def differences(self, seed, size):
-        """Blocks that are not the pattern; none when all of it arrived."""
+        """The blocks that differ from the pattern; {} when all of it arrived."""
         content, wanted = self.gpu.read(self.buffer, size), pattern(seed, size)
         if content == wanted:
             return {}
@@ -50,11 +50,11 @@ class Owner:
 
 
 class Writer:
-    """The GPU that sends: its own copy of the pattern, and the peer's memory as it is mapped here.
+    """The sending GPU: its own copy of the pattern, and the mapping of the peer's memory.
 
-    fault: what is simulated, to show that the check finds it. "mirror": what is written stays on this
-    side, where it also reads back right. "torn": the last block is left out. announce: told method
-    and size before each write, and nothing after it.
+    fault: a simulated one, to show that the check finds it. "mirror": a write stays on this side, where it also reads
+    back right. "torn": the last block is left out. announce: called with method and size before each write, and
+    without arguments after it.
     """
 
     def __init__(self, gpu, target, size, fault="", announce=lambda *what: None):
@@ -64,7 +64,7 @@ class Writer:
             self.target = gpu.allocate(size)
 
     def load(self, data):
-        """Whether the sender's own memory keeps the pattern."""
+        """Loads the pattern. Returns whether the sender's own memory keeps it."""
         self.gpu.upload(self.buffer, data)
         return self.gpu.read(self.buffer, len(data)) == data
 
@@ -74,7 +74,7 @@ class Writer:
         self.announce()
 
     def sees(self, data):
-        """Whether it reads its own bytes back over the same mapping."""
+        """Whether the sender reads its own bytes back over the same mapping."""
         try:
             self.gpu.fill(self.back, 0, len(data))
             self.gpu.fetch(self.back, self.target, len(data))

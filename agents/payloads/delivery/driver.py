@@ -15,7 +15,7 @@ class Handle(ctypes.Structure):
 
 
 class Driver:
-    """Calls into the driver; OSError with its own words when one fails."""
+    """Calls into the driver; a failing call raises OSError with the driver's own words."""
 
     def __init__(self):
         try:
@@ -53,8 +53,8 @@ class Driver:
 
 
 class Gpu:
-    """One GPU's own memory, in its primary context. A buffer is (address, context or None): None for
-    memory of another process, which is mapped here."""
+    """One GPU's own memory, in its primary context. A buffer is (address, context or None): None for mapped memory of
+    another process."""
 
     def __init__(self, driver, index):
         self.driver, self.context, self.stream = driver, ctypes.c_void_p(), ctypes.c_void_p()
@@ -74,7 +74,7 @@ class Gpu:
                 raise
 
     def prepare(self, method):
-        """OSError when this GPU cannot write in that way at all."""
+        """Raises OSError when this GPU cannot write by that method."""
         if method == "kernel_stores" and self.kernel is None:
             module, function = ctypes.c_void_p(), ctypes.c_void_p()
             self("cuModuleLoadData", ctypes.byref(module), kernel.PTX)
@@ -120,7 +120,7 @@ class Gpu:
         self("cuStreamSynchronize", self.stream)
 
     def copy(self, target, source, size):
-        """By the copy engine, as cudaMemcpyPeerAsync."""
+        """Writes by the copy engine, as cudaMemcpyPeerAsync does."""
         (to, to_context), (what, what_context) = target, source
         count = ctypes.c_size_t(size)
         if to_context and what_context:

@@ -1,7 +1,7 @@
-"""The kernel that stores: the smallest program that writes to a peer as NCCL's kernels do.
+"""The storing kernel: the smallest program that writes to a peer as NCCL's kernels do.
 
-PTX, which every driver compiles for its own GPU (PTX ISA, version 6.0 and Volta on), so that neither
-NVRTC nor Triton is needed. store(from, to, count): count words of 16 bytes, any grid.
+It is PTX, which every driver compiles for its own GPU (PTX ISA, version 6.0 and Volta on), so that it needs neither
+NVRTC nor Triton. store(from, to, count): count words of 16 bytes, any grid.
 """
 
 NAME = b"store"

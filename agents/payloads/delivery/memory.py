@@ -1,4 +1,4 @@
-"""GPUs that are played by this machine's memory: shows that the program runs and what it would find."""
+"""GPUs simulated in this machine's memory: they show that the program runs and finds faults."""
 
 import mmap
 import os

@@ -1,4 +1,4 @@
-"""One ordered pair of GPUs: every write from the one to the other, in one process and between two."""
+"""One ordered pair of GPUs: every write from the first to the second, in one process and between two."""
 
 import ctypes
 import functools
@@ -17,8 +17,8 @@ MAPPINGS = ("one_process", "ipc")
 
 
 class Pair:
-    """a and b: as CUDA counts the GPUs here. names: as nvidia-smi does. doing: memory shared with the
-    process that watches, which learns from it what was tried when nothing came back."""
+    """a and b: as CUDA counts the GPUs here. names: nvidia-smi's numbers. doing: memory shared with the watching
+    process, which shows the current write in a hang."""
 
     def __init__(self, chosen, a, b, names, doing):
         self.chosen, self.a, self.b, self.doing = chosen, a, b, doing
@@ -53,7 +53,7 @@ class Pair:
         here, there = multiprocessing.Pipe()
         child = os.fork()
         if child == 0:
-            here.close()  # or it would never see the other side close it
+            here.close()  # or it never sees the other side close it
             serve(there, lambda: Owner(self.gpu(self.b), self.chosen.sizes[-1]))
         there.close()
         owner = RemoteOwner(here)
@@ -89,13 +89,13 @@ class Pair:
         say(**self.row, mapping=mapping, **more)
 
     def now(self, *what):
-        """mapping, method and size while something is written; nothing else counts as a hang."""
+        """Notes mapping, method and size during a write; only a write counts as a hang."""
         self.doing.seek(0)
         words = " ".join(map(str, what)) if len(what) == 3 else ""
         self.doing.write(words.encode().ljust(len(self.doing)))
 
     def hung(self):
-        """The row of what was tried when nothing came back; None when it had not begun."""
+        """The row of the hanging write; None when none had begun."""
         words = self.doing[:].decode().split()
         if not words:
             return None
@@ -106,7 +106,7 @@ class Pair:
 
 
 class RemoteOwner:
-    """The owner in its own process, asked over a pipe."""
+    """The owner in its own process, behind a pipe."""
 
     def __init__(self, link):
         self.link = link

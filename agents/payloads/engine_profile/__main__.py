@@ -1,7 +1,7 @@
-"""Lets a serving engine record its own GPU work during real requests, and tells one rank's part of it.
+"""Lets a serving engine record its own GPU work during real requests, and prints one rank's part of it.
 
-Runs on the target by itself: Python 3.8 or newer, nothing else. The trace is read where it lies, in bounded
-memory, and only what the GPU did is told. First a header, last {"end": true}.
+Runs on the target by itself: Python 3.8 or newer, nothing else. It reads the trace in place, in bounded memory, and
+prints only the GPU's work: first a header, last {"end": true}.
 """
 
 import argparse
@@ -99,7 +99,7 @@ def _record_and_tell(chosen, endpoint, call):
 
 
 def _tell_first(paths):
-    """The first file with GPU work in it; vLLM writes one of its front end beside those of the ranks."""
+    """Prints the first file with GPU work; vLLM also writes a file of its front end."""
     for path in paths:
         try:
             if tell(path):

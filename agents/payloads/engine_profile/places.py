@@ -1,4 +1,4 @@
-"""Where an engine writes its traces, and which of them are new. It may live in a container."""
+"""Finds the folders of an engine's traces, and the new traces in them. The engine may run in a container."""
 
 import contextlib
 import json
@@ -11,11 +11,11 @@ from pathlib import Path
 ENGINES = re.compile(rb"sglang|vllm", re.IGNORECASE)
 # Rank 0 of whatever the engine counts, as SGLang and vLLM name their files.
 FIRST_RANK = re.compile(r"(?:TP-0(?:\D|$)|rank[-_]?0(?:\D|$))")
-QUIET_SECONDS = 2.0  # without growth: then a file is written to its end
+QUIET_SECONDS = 2.0  # without growth: then a file is complete
 
 
 def engines():
-    """(root, working folder, environment, arguments) of each engine process that may be looked into."""
+    """(root, working folder, environment, arguments) of each readable engine process."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
             argv = (process / "cmdline").read_bytes().split(b"\0")
@@ -24,12 +24,12 @@ def engines():
             environment = (process / "environ").read_bytes().split(b"\0")
             cwd = os.readlink(str(process / "cwd"))  # noqa: PTH115, Python 3.8 has no Path.readlink
             yield process / "root", cwd, environment, argv
-        except OSError:  # it has ended, or is another account's
+        except OSError:  # it has ended, or belongs to another account
             continue
 
 
 def configured():
-    """Folders that running engines were told to write traces to, as this machine reaches them."""
+    """The trace folders that running engines are configured with, as paths of this machine."""
     for root, cwd, environment, argv in engines():
         home = next((line[5:].decode() for line in environment if line.startswith(b"HOME=")), "/")
         for folder in _configured_folders(environment, argv):
@@ -55,13 +55,13 @@ def _configured_folders(environment, argv):
 
 
 def seen_from_here(folder):
-    """The folder itself, and as each engine's container has it."""
+    """The folder itself, and its place in each engine's container."""
     return [Path(folder), *(root / folder.lstrip("/") for root, *_ in engines())]
 
 
 def traces(folders):
-    """{(device, inode): (path, bytes)}: each file once, though several processes share their root.
-    The profiler packs its trace by way of a temporary file, which may be gone at any moment."""
+    """{(device, inode): (path, bytes)}: each file once, though several processes share their root. The profiler packs
+    its trace through a temporary file, which may vanish at any moment."""
     by_file = {}
     for folder in folders:
         with contextlib.suppress(OSError):
@@ -74,7 +74,7 @@ def traces(folders):
 
 
 def new_traces(folders, before, until):
-    """Files that were not there before, written to their end, rank 0 first; none came: []."""
+    """The new and complete files, rank 0 first; [] when there is none."""
     sizes, quiet = {}, time.monotonic()
     while time.monotonic() < until:
         now = {k: file for k, file in traces(folders()).items() if k not in before}
@@ -88,7 +88,7 @@ def new_traces(folders, before, until):
 
 
 def remove(folder):
-    """True when nothing of it is left."""
+    """Removes the folder. True when nothing of it is left."""
     for path in seen_from_here(folder):
         shutil.rmtree(str(path), ignore_errors=True)
     return not any(path.exists() for path in seen_from_here(folder))

@@ -1,7 +1,7 @@
-"""The GPU's work out of a torch profiler's trace, however large the file: it is never whole in memory.
+"""Reads the GPU's work from a torch profiler's trace of any size, without holding the whole file in memory.
 
-Kineto writes {…, "distributedInfo": {"rank": 0, …}, …, "traceEvents": [{…}, …]}. Of the events only those on
-the GPU's time line are kept: kernels, copies, and the ranges that mark steps.
+Kineto writes {…, "distributedInfo": {"rank": 0, …}, …, "traceEvents": [{…}, …]}. It keeps only the events on the
+GPU's time line: kernels, copies, and the ranges that mark steps.
 """
 
 import gzip
@@ -11,7 +11,7 @@ import re
 from lines import lost, say
 
 CHUNK = 1 << 22  # characters
-MOST_EVENT = 1 << 26  # characters of what is not yet whole
+MOST_EVENT = 1 << 26  # characters of an incomplete event
 MOST_KERNELS = 400_000  # over a hundred steps of a large model, and some 10 MiB of lines
 BATCH = 200
 WORK = {"kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset"}
@@ -21,7 +21,8 @@ NEXT = re.compile(r"[\s,]*")
 
 
 def events(path, head):
-    """Each event of the file. head: called with the text before them. ValueError: no whole trace."""
+    """Each event of the file. head: called with the text before the events. Raises ValueError for a cut or other
+    file."""
     opened = gzip.open if path.suffix == ".gz" else open
     decoder = json.JSONDecoder()
     with opened(str(path), "rt", encoding="utf-8", errors="replace") as file:
@@ -54,7 +55,7 @@ def events(path, head):
 
 
 class Recording:
-    """Says the GPU's events as lines: names once each, then kernels by the number of their name."""
+    """Prints the GPU's events as lines: each name once, then kernels by the number of their name."""
 
     def __init__(self):
         self.names, self.rows, self.marks = {}, [], []
@@ -65,7 +66,7 @@ class Recording:
         self.rank = int(match[1]) if match else None
 
     def take(self, event):
-        """False when there are enough."""
+        """Takes an event; False when there are enough."""
         category = event.get("cat") if isinstance(event, dict) else None
         if category in WORK or category == "gpu_user_annotation":
             self._keep_event(event, category)
@@ -106,7 +107,7 @@ def _figure(value):
 
 
 def tell(path):
-    """Says what the GPU did in this recording; how many kernels that are."""
+    """Prints the GPU's work in this recording. Returns the number of kernels."""
     recording = Recording()
     for event in events(path, recording.head):
         if not recording.take(event):

@@ -1,7 +1,7 @@
-"""Real requests in the middle of which the engine's profiler runs.
+"""Runs the engine's profiler in the middle of real requests.
 
-It is started when every stream has had some tokens and stopped before one ends, so that the recording holds
-decode steps alone: a prefill in it would hide where steps begin.
+The profiler starts when every stream has had some tokens and stops before one ends, so that the recording holds only
+decode steps: a prefill would hide where steps begin.
 """
 
 import contextlib
@@ -16,10 +16,10 @@ from completion import prompt_of
 from endpoint import Failed, refused
 from lines import Refusal, say
 
-TOKENS = 4096  # asked for; the streams are dropped when the recording is over
-PLAIN = 16  # events of each stream before it: how fast a step is without the profiler
+TOKENS = 4096  # requested; the streams are dropped after the recording
+PLAIN = 16  # events of each stream before the recording, to time a step without the profiler
 SLOWED = 1.15
-ON = mmap.mmap(-1, 1)  # whether the profiler records, seen by the process that watches as well
+ON = mmap.mmap(-1, 1)  # whether the profiler records; shared with the watching process
 NOT_SET_UP = (
     "SGLang has it always; start vLLM with --profiler-config "
     '\'{"profiler": "torch", "torch_profiler_dir": "/tmp/traces", "torch_profiler_with_stack": false}\' '
@@ -48,7 +48,7 @@ class Streams:
             self.failures.append(str(failed))
 
     def wait_for(self, more, until):
-        """Until every stream had so many more events. Raises Refusal when one ends first."""
+        """Waits until every stream has so many more events. Raises Refusal when one ends first."""
         wanted = [len(arrivals) + more for arrivals in self.arrivals]
         while any(len(a) < n for a, n in zip(self.arrivals, wanted)):  # noqa: B905
             if not all(thread.is_alive() for thread in self.threads) or time.monotonic() > until:
@@ -87,8 +87,8 @@ def record(endpoint, call, chosen, folder, until):
 
 
 def switch_off(endpoint):
-    """For the process that watches, when the one that records was killed: a profiler that is left on
-    slows the engine and fills its memory. The engine need not be waited for."""
+    """For the watching process, after the recording process was killed: a profiler that stays on slows the engine and
+    fills its memory. It does not wait for the engine."""
     if ON[0]:
         with contextlib.suppress(Refusal):
             _post(endpoint, "/stop_profile", None, 1)
@@ -105,7 +105,7 @@ def _say_how_slow(plain_ms, recorded_ms):
 
 
 def _start_profiler(endpoint, folder):
-    """SGLang takes where to write and what to record; vLLM passes over what it does not know in a body."""
+    """Starts the profiler. SGLang takes the folder and the activities; vLLM ignores unknown fields of the body."""
     body = {"output_dir": folder, "activities": ["GPU"], "with_stack": False}
     status, answer = _post(endpoint, "/start_profile", body, 60)
     ON[0] = status == 200

@@ -1,13 +1,11 @@
-"""Times what a decode step is made of on one GPU: memory reads, launches and small matrix products.
+"""Times the parts of a decode step on one GPU: memory reads, launches and small matrix products.
 
-Runs on the target by itself: Python 3.8 or newer with torch, nothing else. --measure memory: kernels that
-stream through each GPU's memory. --measure launch: what launching, waiting and graphs cost, and products of
-few tokens with a layer's weights and with experts. One JSON line a row as soon as it is measured, first a
-header, last {"end": true}.
+Runs on the target by itself: Python 3.8 or newer with torch, nothing else. --measure memory: kernels that stream
+through each GPU's memory. --measure launch: the cost of launches, waits and graphs, and products of few tokens with a
+layer's weights and with experts. It prints each row as a JSON line at once, first a header, last {"end": true}.
 
-The process that was started only watches. Every part is measured in a process of its own, so that one that
-fails, crashes or hangs costs its own rows alone. All of them are killed at --limit, when standard input
-closes, or on a signal.
+The first process only watches. Every part has its own process, so that a part that fails, crashes or hangs costs only
+its own rows. All of them are killed at --limit, when standard input closes, or on a signal.
 """
 
 import argparse
@@ -65,7 +63,7 @@ def batches(text):
 
 
 def look(chosen, argv):
-    """Prints the header, and answers with the kind of device and how many there are."""
+    """Prints the header. Returns the kind of device and the number of devices."""
     try:
         torch = load_torch()
         device = device_of(torch, chosen)
@@ -76,7 +74,7 @@ def look(chosen, argv):
 
 
 def parts(chosen, gpus):
-    """(name, what to measure) for each process."""
+    """(name, measure) for each process."""
     if chosen.measure == "memory":
         return [(f"memory{of(gpu)}", functools.partial(memory, gpu)) for gpu in gpus]
     return [
@@ -108,7 +106,7 @@ def products(gpu, torch, chosen):
 
 
 def measured(name, measure, chosen):
-    """One part, in its own process; what goes wrong is one line."""
+    """Runs one part in its own process; an error is one line."""
     try:
         measure(load_torch(), chosen)
     except Exception as error:  # a process's last line of defence: a line, never a traceback

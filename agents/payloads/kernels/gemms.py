@@ -1,7 +1,7 @@
-"""Matrix products at the sizes of a decode step: few tokens, all of the weights read.
+"""Matrix products at the sizes of a decode step: few tokens, and a read of all weights.
 
-The weights are taken in turn from so many that the L2 cannot keep them, as in a model; where memory does
-not allow that, the row says so. Experts are multiplied in one batched product, as a fused kernel would.
+The products rotate over so many weights that the L2 cannot hold them, as in a model; where memory does not allow
+that, the row says so. Experts are one batched product, as in a fused kernel.
 """
 
 import functools
@@ -13,7 +13,7 @@ from stopwatch import tell
 
 BEYOND_L2 = 4
 LEAST_IN_GRAPH = 50
-FREE_SHARE = 4  # weights take at most a quarter of what is free
+FREE_SHARE = 4  # weights take at most a quarter of the free memory
 CPU_BYTES = 64 * 2**20
 
 

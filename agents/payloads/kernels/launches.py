@@ -1,4 +1,4 @@
-"""What starting work costs: for the host that queues it, for one who waits, and on the device."""
+"""The cost of starting work: for the host that queues it, for a caller who waits, and on the device."""
 
 import functools
 
@@ -9,8 +9,8 @@ IN_GRAPH = 200
 
 
 def measure_launches(torch, watch):
-    """Rows of: a wait with nothing to wait for; a kernel that does nothing; the same by torch's own
-    addition, as a program without graphs pays it; a CUDA graph of such kernels."""
+    """Prints rows for a wait with nothing to wait for, an empty kernel, torch's own addition (the cost in a program
+    without graphs), and a CUDA graph of empty kernels."""
     device = "cpu" if watch.gpu is None else f"cuda:{watch.gpu}"
     about = {"gpu": str(watch.gpu) if watch.gpu is not None else "cpu"}
     number = torch.zeros(1, device=device)
@@ -30,7 +30,7 @@ def measure_launches(torch, watch):
 
 
 def started(watch, row, action):
-    """One small piece of work by itself."""
+    """Times one small piece of work by itself."""
     queueing = watch.taken(lambda: watch.queueing_us(action, QUEUED))
     tell(row, "host_sync", "no_wait", queueing)
     tell(row, "host_sync", "call", watch.calls(action))

@@ -1,6 +1,6 @@
-"""How long work takes: on the device in a queue or a CUDA graph, and for a caller.
+"""Times work: on the device in a queue or a CUDA graph, and for a caller.
 
-On a CPU there is no device to time: only callers are.
+On a CPU there is no device to time, only the caller.
 """
 
 import ctypes
@@ -10,7 +10,7 @@ from lines import say, summary
 from runtime import Cuda
 
 LEAST_SAMPLES, MOST_SAMPLES = 20, 200
-SAMPLE_US = 5000  # device time of one sample, where it takes several of what is measured
+SAMPLE_US = 5000  # device time of one sample that repeats the work
 CYCLES_PER_US, LEAST_HOLD_US, MOST_HOLD_US = 2000, 500, 10_000
 WARM_SECONDS = 0.2
 WARM_UP = (
@@ -20,7 +20,7 @@ L2_CACHE_SIZE = 38  # the runtime's cudaDevAttrL2CacheSize
 
 
 def tell(row, timing, method, samples_us, moved_bytes=0):
-    """Prints one row; with moved_bytes its rate, too."""
+    """Prints one row; with moved_bytes also its rate."""
     figures = summary([max(us, 1e-3) for us in samples_us])
     if moved_bytes:
         figures["gb_per_s"] = round(moved_bytes / figures["time_us"] / 1e3, 4)
@@ -28,7 +28,7 @@ def tell(row, timing, method, samples_us, moved_bytes=0):
 
 
 class Stopwatch:
-    """Times what torch does on one stream of a GPU, which becomes the current one. gpu None: on the CPU."""
+    """Times torch's work on one stream of a GPU, which becomes the current one. gpu None: on the CPU."""
 
     def __init__(self, torch, gpu, seconds):
         self.torch, self.gpu, self.seconds = torch, gpu, seconds
@@ -39,7 +39,7 @@ class Stopwatch:
             self.warm()
 
     def warm(self):
-        """So long a kernel that the clocks have risen."""
+        """Runs kernels until the clocks have risen."""
         until = time.perf_counter() + WARM_SECONDS
         while time.perf_counter() < until:
             self.torch.cuda._sleep(MOST_HOLD_US * CYCLES_PER_US)
@@ -50,7 +50,7 @@ class Stopwatch:
             self.stream.synchronize()
 
     def taken(self, measure):
-        """As many samples as fit into the seconds, within reason, after five that do not count."""
+        """As many samples as fit into the seconds, within limits, after five that do not count."""
         for _ in range(5):
             measure()
         samples, end = [], time.perf_counter() + self.seconds
@@ -61,14 +61,14 @@ class Stopwatch:
         return samples
 
     def call_us(self, action):
-        """One call, waited for."""
+        """Microseconds of one call with the wait for its end."""
         start = time.perf_counter_ns()
         action()
         self.wait()
         return (time.perf_counter_ns() - start) / 1e3
 
     def queueing_us(self, action, count):
-        """The host's time for handing over one of `count`, for which nobody waits."""
+        """The host's microseconds to queue one of `count` actions, without a wait."""
         start = time.perf_counter_ns()
         for _ in range(count):
             action()
@@ -77,8 +77,8 @@ class Stopwatch:
         return spent_us / count
 
     def elapsed_us(self, queue, hold_us=LEAST_HOLD_US):
-        """Device time of what `queue` queues. The device is held until all of it is there, so that the
-        host's time for queueing is not measured."""
+        """Device time of the work that `queue` queues. The device is held until all of it is queued, so that the
+        host's time is not measured."""
         start, stop = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
         self.torch.cuda._sleep(int(min(MOST_HOLD_US, hold_us) * CYCLES_PER_US))
         start.record()
@@ -88,7 +88,7 @@ class Stopwatch:
         return start.elapsed_time(stop) * 1e3
 
     def queued(self, action):
-        """Device microseconds of one of many in a queue."""
+        """Device microseconds of one action among many in a queue."""
         once_us = max(1.0, min(self.elapsed_us(action) for _ in range(5)))
         count = max(4, min(200, int(SAMPLE_US / once_us)))
 
@@ -100,7 +100,7 @@ class Stopwatch:
         return self.taken(lambda: self.elapsed_us(queue, hold_us) / count)
 
     def captured(self, actions):
-        """A CUDA graph of these, which ran once before: what they need is allocated by then."""
+        """A CUDA graph of these actions. They run once before, so that their memory is allocated."""
         for action in actions:
             action()
         self.wait()
@@ -113,7 +113,7 @@ class Stopwatch:
         return graph
 
     def in_graph(self, actions):
-        """Device microseconds of one of these inside a CUDA graph of them all."""
+        """Device microseconds of one action inside a CUDA graph of them all."""
         graph = self.captured(actions)
         return self.taken(lambda: self.elapsed_us(graph.replay) / len(actions))
 

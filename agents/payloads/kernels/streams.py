@@ -1,4 +1,4 @@
-"""How fast a GPU's memory gives and takes: kernels that stream through more than its cache holds."""
+"""Times a GPU's memory: kernels stream through more bytes than its cache holds."""
 
 import functools
 
@@ -13,7 +13,7 @@ BUFFERS = 3
 
 
 def kernels(torch, buffers):
-    """(name, action, passes): what streams, and how often each byte of a buffer's size crosses."""
+    """(name, action, passes): the streaming kernels, and how many buffers' bytes each one moves."""
     a, b, c = buffers
     total = torch.zeros((), device=a.device)
     return (
@@ -34,7 +34,7 @@ def size_for(torch, gpu, l2_bytes):
 
 
 def measure_memory(torch, gpu, chosen):
-    """gpu None: this machine's memory, to try the program."""
+    """Prints the rows. gpu None: this machine's memory, to try the program."""
     watch = Stopwatch(torch, gpu, chosen.row_seconds)
     l2_bytes = 0 if gpu is None else watch.l2_bytes()
     size = ON_CPU_BYTES if gpu is None else size_for(torch, gpu, l2_bytes)

@@ -1,14 +1,13 @@
-"""Tries NCCL's settings against each other: all-reduces at a model's message sizes, checked and timed.
+"""Compares NCCL's settings: checked and timed all-reduces at a model's message sizes.
 
-Runs on the target by itself: Python 3.8 or newer with torch, nothing else. An arm is one choice of NCCL's,
-the baseline is none; NCCL reads them once, so every try gets fresh processes, one a GPU. They come in
-blocks: each block tries every arm once, in an order that is drawn anew (--seed). An arm that hangs, fails or
-sums wrong is out, and the others go on. A block that would not fit in --limit is not begun.
+Runs on the target by itself: Python 3.8 or newer with torch, nothing else. An arm is one choice of settings; the
+baseline sets nothing. NCCL reads settings once, so every try gets fresh processes, one per GPU. Each block tries
+every arm once, in a newly drawn order (--seed). An arm that hangs, fails or sums wrong drops out, and the others go
+on. A block that does not fit into --limit does not begin.
 
-JSON lines: a header, the plan, a row for each size, for each try how it ended and which transport NCCL's
-log names, a line after each whole block, last {"end": true}. The process that was started only watches; it
-has loaded torch, so that no try has to, and never touches a GPU. All is killed at --limit, when standard
-input closes, or on a signal.
+It prints JSON lines: a header, the plan, a row for each size, for each try its outcome and the transport in NCCL's
+log, a line after each whole block, last {"end": true}. The first process only watches; it loads torch once for all
+tries and never touches a GPU. Everything is killed at --limit, when standard input closes, or on a signal.
 """
 
 import os
@@ -27,12 +26,12 @@ from sizes import KIB
 
 SCHEMA = "peerpath.nccl_sweep/1"
 SIZES = [12 * KIB, 192 * KIB, 768 * KIB]  # 1, 16 and 64 tokens of a hidden size of 6144
-# No step sends it, a long prompt does: measured along, so that no gain hides its price.
+# A long prompt sends this size and a step does not: it shows the price of a gain at small sizes.
 PREFILL = 4 * KIB**2
 FAULTS = ("slow", "wrong", "hang")
-# NVIDIA's container images say by it what they hold; NCCL does not read it.
+# NVIDIA's container images set it as a label; NCCL does not read it.
 LABELS = {"NCCL_VERSION"}
-SLACK = 1.3  # a block may take so much longer than the one before it
+SLACK = 1.3  # a block may take this factor longer than the one before it
 
 
 def options(argv):
@@ -81,14 +80,14 @@ def measure(chosen, argv, deadline):
     code = find_ranks(chosen, argv, SCHEMA, deadline)
     if code is not None:
         return code
-    load_torch()  # found by the look above, so it comes back
+    load_torch()  # the look above found torch, so the import works here
     clear_swept()
     if chosen.always:
         words = " ".join(f"{name}={value}" for name, value in chosen.always.items())
         say(note=f"set in every arm: {words}")
     version = version_of(library("libnccl")) if chosen.device == "cuda" else ""
     start = time.monotonic()
-    # It counts for nothing: it wakes the GPUs, fills the caches, and shows what NCCL takes by itself.
+    # This try does not count: it wakes the GPUs, fills the caches, and shows NCCL's own transport.
     first = tried(chosen, {BASELINE: {}}, BASELINE, 0, deadline)
     if first.outcome != "right":
         say(verdict="unusable", why=f"without any setting: {first.outcome}, {first.why}")
@@ -101,8 +100,8 @@ def measure(chosen, argv, deadline):
 
 
 def clear_swept():
-    """What the arms choose is NCCL's own choice in the baseline. Other settings stay: a machine's
-    administrator may have made them for good reasons, such as no NVLink multicast."""
+    """Removes the arms' variables from the environment, so that the baseline is NCCL's own choice. Other settings
+    stay: an administrator may have good reasons for them, such as no NVLink multicast."""
     inherited = sorted(name for name in os.environ if name.startswith("NCCL_"))
     swept = [name for name in inherited if name in SWEPT]
     for name in swept:
@@ -114,7 +113,7 @@ def clear_swept():
 
 
 def sweep(chosen, arms, took, deadline):
-    """took: seconds that the first block is thought to take."""
+    """took: the expected seconds of the first block."""
     draw, left = random.Random(chosen.seed), list(arms)
     for block in range(1, chosen.repeats + 1):
         if time.monotonic() + took * SLACK > deadline:

@@ -1,7 +1,7 @@
-"""The arms of the sweep: one choice of NCCL's each, where this version of NCCL has it.
+"""The arms of the sweep: each one a choice of settings that this version of NCCL has.
 
-Versions: NCCL's user guide, environment variables; NCCL_SHM_USE_CUDA_MEMCPY left between 2.30.4 and 2.30.7.
-NCCL_SHM_DISABLE is not tried: it leaves the network, which is slower on every machine.
+Versions: NCCL's user guide, environment variables; NCCL_SHM_USE_CUDA_MEMCPY disappeared between 2.30.4 and 2.30.7.
+NCCL_SHM_DISABLE is no arm: only the network remains then, which is slower on every machine.
 """
 
 from lines import Refusal
@@ -29,13 +29,13 @@ ARMS = {
     "cumem_host_off": ({"NCCL_CUMEM_HOST_ENABLE": "0"}, (2, 23), NEVER, SHM),
 }
 
-NO_P2P = {"NCCL_P2P_DISABLE": "1"}  # it decides before NCCL_P2P_LEVEL does
+NO_P2P = {"NCCL_P2P_DISABLE": "1"}  # it takes precedence over NCCL_P2P_LEVEL
 
 SWEPT = {name for settings, *_ in ARMS.values() for name in settings}
 
 
 def named_arms(named):
-    """The set of "a,b"."""
+    """The set of names in "a,b". Raises Refusal for an unknown one."""
     names = {word.strip() for word in named.split(",") if word.strip()}
     unknown = names - ARMS.keys()
     if unknown:
@@ -44,9 +44,9 @@ def named_arms(named):
 
 
 def arms_of(version, transport, wanted=frozenset(), no_p2p=False):
-    """{name: settings}, the baseline first: what this version ("2.28.9"; "": every one) has, and what can
-    change anything beside the transport that NCCL takes by itself. wanted: those alone, with the baseline.
-    no_p2p: P2P is off in all of them, so nothing about it is tried."""
+    """{name: settings}, the baseline first: the arms that this version has ("2.28.9"; "": all arms) and that can
+    change something, given NCCL's own transport. wanted: only these, with the baseline. no_p2p: P2P is off in all of
+    them, so arms about it are left out."""
     number = tuple(int(part) for part in version.split(".")) if version else None
     mixed = not transport.startswith(("P2P", "SHM", "NET"))
     return {

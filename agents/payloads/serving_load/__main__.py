@@ -1,11 +1,11 @@
-"""Loads a serving engine through its OpenAI-compatible endpoint, from the machine it runs on.
+"""Loads a serving engine through its OpenAI-compatible endpoint, from the engine's machine.
 
-Runs on the target by itself: Python 3.8 or newer, nothing else. A ladder of concurrencies; each rung has a
-warm-up that is not counted, then streams that send one request after the other. One JSON line a request
-and one a rung as soon as they are over, first a header, last {"end": true}.
+Runs on the target by itself: Python 3.8 or newer, nothing else. It climbs a ladder of concurrencies; each rung has a
+warm-up that does not count, then streams that send one request after the other. It prints a JSON line after each
+request and each rung, first a header, last {"end": true}.
 
-Prompts are drawn from --seed: the same seed repeats them exactly (and may then meet an engine's cache of
-prefixes); without one each run has its own. How many tokens they are is what the server's usage says.
+Prompts are drawn from --seed: the same seed repeats them exactly (and may then hit an engine's cache of prefixes);
+without a seed each run has its own. The server's usage gives their number of tokens.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from power import Power
 from startup import leave_with, run_on_engine
 
 SCHEMA = "peerpath.serving_load/1"
-BUSY_PERCENT = 70  # of one core: above it the figures are this program's, not the engine's
+BUSY_PERCENT = 70  # of one core: above it the figures show this program, not the engine
 OPTIONS = (
     ("--url", str, "", "the endpoint as this machine reaches it; default: ports 30000 and 8000"),
     ("--model", str, "", "its name in requests; default: the first that the endpoint lists"),
@@ -86,7 +86,7 @@ def _say_header(chosen, argv, endpoint, model, engine, call):
 
 
 def _prompt_words(first, tokens):
-    """How many words make a prompt of so many tokens, by what the first one counted as."""
+    """The number of words in a prompt of so many tokens, by the tokens of the first prompt."""
     if not first.prompt_tokens:
         say(note="the server sends no usage: no figure in tokens can be given", lost=True)
         return tokens
@@ -94,7 +94,7 @@ def _prompt_words(first, tokens):
 
 
 def _climb_ladder(chosen, call, words):
-    sys.setswitchinterval(0.0005)  # a thread that holds the interpreter delays the others' arrivals
+    sys.setswitchinterval(0.0005)  # a thread that holds the interpreter delays other threads' arrivals
     power = Power()
     for concurrency in chosen.rungs:
         rung = Rung(call, concurrency, chosen, words)

@@ -1,4 +1,4 @@
-"""One rung of the ladder: so many requests at once for a while, and what they say together."""
+"""One rung of the ladder: so many requests at once for a while, and their statistics."""
 
 import statistics
 import threading
@@ -9,8 +9,8 @@ from endpoint import Failed
 from lines import say
 
 WARM_TOKENS = 8
-SHORT = 0.95  # of the length asked for: below it answers ended early
-MOST_FAILURES = 5  # in a row: then a stream of requests gives up
+SHORT = 0.95  # of the requested length: below it answers ended early
+MOST_FAILURES = 5  # in a row: then a stream gives up
 
 
 class Rung:
@@ -24,11 +24,11 @@ class Rung:
         self.lock = threading.Lock()
 
     def warm_up(self):
-        """Every stream once, few tokens: what an engine compiles or captures at its first batch."""
+        """Runs every stream once with few tokens: an engine compiles or captures at its first batch."""
         self._run_threads(lambda: self._try_request(self._next_number(), WARM_TOKENS, keep=False))
 
     def measure(self):
-        """(first, last) moment of the rung, by time.perf_counter."""
+        """Runs the rung. Returns its first and last moment by time.perf_counter."""
         self.left = self.chosen.requests or max(4, 2 * self.concurrency)
         first = time.perf_counter()
         self.until = first + self.chosen.rung_seconds
@@ -36,7 +36,7 @@ class Rung:
         return first, time.perf_counter()
 
     def say_short(self):
-        """An engine that does not know ignore_eos may pass over it."""
+        """Notes short answers: an engine that does not know ignore_eos may ignore it."""
         lengths = [a.completion_tokens for a in self.answers if a.completion_tokens is not None]
         wanted = self.chosen.output_tokens
         if lengths and statistics.fmean(lengths) < SHORT * wanted:
@@ -59,7 +59,7 @@ class Rung:
                 time.sleep(0.2)
 
     def _may_send(self, mine):
-        """Each stream sends at least one, so that the rung has its concurrency."""
+        """Whether a stream may send: each sends at least one request, so that the rung has its concurrency."""
         with self.lock:
             self.left -= 1
             return mine == 0 or (self.left >= 0 and time.perf_counter() < self.until)
@@ -100,8 +100,8 @@ def _figures(answer):
 
 
 def row_of(rung, first, last, watts, client_s):
-    """Throughputs over the whole rung, first request to last token, as the engines' own benchmarks take
-    them. Without the server's usage no figure in tokens is given."""
+    """The row of a rung. Throughputs are over the whole rung, from the first request to the last token, as in the
+    engines' own benchmarks. Without the server's usage there is no figure in tokens."""
     answers = rung.answers
     row = {
         "rung": True,
@@ -139,8 +139,8 @@ def _in_tokens(answers, seconds, watts):
 
 
 def spread(name, samples):
-    """Median, p95 and p99 in milliseconds; nothing without samples. The nearest rank: with few samples
-    the last two are the largest one."""
+    """Median, p95 and p99 in milliseconds; nothing without samples. By the nearest rank: with few samples the last
+    two are the largest sample."""
     if not samples:
         return {}
     ordered = sorted(samples)

@@ -1,4 +1,4 @@
-"""What the GPUs do while the engine is loaded: every look is a line of telemetry, and its power is kept."""
+"""Telemetry of the GPUs during the load: every sample is a line, and its power is stored."""
 
 import threading
 import time
@@ -7,11 +7,11 @@ from lines import elapsed_s, say
 from nvml import COLUMNS, Nvml
 
 EVERY_SECONDS = 0.4
-FEWEST = 3  # looks in a window that a mean is made of
+FEWEST = 3  # least samples in a window for a mean
 
 
 class Power:
-    """All GPUs of the machine, whether they serve or not. Without NVML there are no samples, and no
+    """The power of all GPUs of the machine, whether they serve or not. Without NVML there are no samples and no
     tokens per joule."""
 
     def __init__(self):
@@ -25,7 +25,7 @@ class Power:
         threading.Thread(target=self._watch_power, args=(nvml,), daemon=True).start()
 
     def _watch_power(self, nvml):
-        """Ends with its process. The library waits outside the interpreter, so no stream waits for it."""
+        """Samples until its process ends. The library waits outside the interpreter, so it delays no stream."""
         while True:
             at_s, seen, gpus = elapsed_s(), time.perf_counter(), nvml.sample()
             say(at_s=at_s, gpus=gpus)
@@ -33,11 +33,11 @@ class Power:
             time.sleep(EVERY_SECONDS)
 
     def add(self, seen, watts):
-        """A look in which a GPU does not say what it draws is none."""
+        """Adds a sample, unless a GPU's power is unknown."""
         if watts and None not in watts:
             self.samples.append((seen, sum(watts)))
 
     def mean_w(self, first, last):
-        """Mean of all GPUs together over [first, last]; None with too few looks in it."""
+        """Mean watts of all GPUs together over [first, last]; None with too few samples."""
         inside = [watts for seen, watts in list(self.samples) if first <= seen <= last]
         return sum(inside) / len(inside) if len(inside) >= FEWEST else None
