@@ -19,7 +19,7 @@ PATHS = ("/v1/completions", "/v1/chat/completions")
 
 class Failed(Exception):  # noqa: N818
     """A request without a whole answer. The text is the kind of failure, short enough to count;
-    detail: the engine's own words about it, where it has any."""
+    detail: the engine's own words about it, if any."""
 
     def __init__(self, kind, detail=""):
         super().__init__(kind)
