@@ -8,8 +8,8 @@ import gc
 def settle() -> None:
     """Once, when everything is loaded. What is there stays for good, and a full collection that looks
     through it takes 60 to 130 ms of somebody's page; and because one comes only when as much as a quarter of
-    all there is has been added, garbage lay about for hours: memory grew by 40 kB a minute (bench/scale.py,
-    2026-11-30). Source: Python's documentation of gc.freeze.
+    all there is has been added, garbage lay about for hours: memory grew by 40 kB a minute (bench/RESULTS.md,
+    “Watching a run”). Source: Python's documentation of gc.freeze.
 
     The quarter is of what the last full collection left, so one more has to come after the freeze: without
     it a worker had none in 600 runs and grew by 2.5 kB a run. It looks through little now, and comes often.

@@ -1,5 +1,5 @@
 """The style sheets of a page as one file: a browser must have them all before it paints, and twenty-two
-answers cost a slow one more than their bytes do. A component keeps its own file; here
+answers cost a slow one more than their bytes do (bench/RESULTS.md). A component keeps its own file; here
 they stand one after another, nothing else is done to them."""
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from django.templatetags.static import static
 
 # A later one may override an earlier one.
 SHEETS = (
-    *("tokens", "base", "shell", "screens", "components", "tables", "ladder", "doors", "findings"),
-    *("menus", "dialogs", "standing", "folding", "evidence", "forms", "figures", "sweep"),
-    *("tree", "topology", "pairs", "reasoning", "paper", "people", "handoff"),
-    *("measuring", "hand", "verifying", "account", "search", "help"),
+    *("tokens", "base", "shell", "components", "menus", "dialogs", "standing", "folding"),
+    *("evidence", "forms", "figures", "sweep", "topology", "reasoning", "people", "handoff"),
+    *("machines", "measuring", "verifying", "account", "search", "help"),
 )
 _ADDRESS = re.compile(r"/static/styles\.([0-9a-f]{12})\.css")
 
