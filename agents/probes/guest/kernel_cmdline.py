@@ -36,8 +36,9 @@ def parse(output: Output) -> Readings:
 
 
 def _option_share(line: str) -> float:
-    """The share of the line's words that are kernel options."""
-    words = [word.rstrip(",") for word in line.split()]
+    """The share of the line's words that are kernel options. What follows a bare "--" is for init
+    (https://docs.kernel.org/admin-guide/kernel-parameters.html)."""
+    words = [word.rstrip(",") for word in line.partition(" -- ")[0].split()]
     return sum(bool(_OPTION.match(word)) for word in words) / len(words) if words else 0.0
 
 
