@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from webapp.diagnosis.case import Advice, Case, OptionStatus
 from webapp.diagnosis.claim import Basis, Claim, EvidenceRef, Range
-from webapp.diagnosis.ground import Ground, ground, ground_refs
+from webapp.diagnosis.ground import Ground, ground_refs, without_kvm
 
 Refs = tuple[EvidenceRef, ...]
 
@@ -28,7 +28,7 @@ def advise(status: OptionStatus, *why: Claim, effect: Range | None = None, after
 
 def no_vm(case: Case) -> Advice | None:
     """What only a VM's host can set has no effect where there is no VM."""
-    if ground(case.facts) is not Ground.BARE_METAL:
+    if without_kvm(case.facts) is not Ground.BARE_METAL:
         return None
     why = seen("there is no VM: the machine says it runs on bare metal", ground_refs(case.facts), "")
     return advise(OptionStatus.NO_EFFECT, why)
@@ -36,5 +36,5 @@ def no_vm(case: Case) -> Advice | None:
 
 def p2p_effect(case: Case) -> Range | None:
     """Factor on single-stream throughput that P2P could bring."""
-    bound = case.single_stream
+    bound = case.bound_with("max_gain_p2p")
     return bound.max_gain_p2p if bound else None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from agents.facts import Fact, ReadingKind
+from agents.facts import Fact
 from agents.probes import all_probes
 from webapp.diagnosis.facts import Facts
 
@@ -28,4 +28,4 @@ def _readers() -> Mapping[str, str]:
 
 
 def _ids(facts: Facts, wanted: tuple[Fact[Any], ...]) -> Iterator[str]:
-    return (tells(fact) for fact in wanted if facts.kind(fact) is not ReadingKind.KNOWN)
+    return (tells(fact) for fact in facts.unknown(*wanted))

@@ -2,6 +2,7 @@
 
 step = floor (weight reads) + communication + what is left. Ranges are combined so that the truth stays
 inside as long as the inputs' ranges hold it. A profile of the step takes the place of the estimate.
+
 Source: Amdahl's law (1967) over the parts of one decode step; two all-reduces a layer as in Megatron-LM
 (Shoeybi et al. 2019); ring steps and volume as in NVIDIA/nccl-tests, PERFORMANCE.md; intervals of measured
 all-reduces by percentile bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap, 1993).
@@ -37,12 +38,17 @@ T = TypeVar("T")
 def bounds(facts: Facts) -> tuple[Bound, ...]:
     """One for each observed concurrency, rising."""
     points = observed_points(facts)
-    steps = [step_ms(facts, point)[0] for point in points]
-    found = []
-    for i, point in enumerate(points):
-        others = [step for step in steps[:i] + steps[i + 1 :] if step]
-        found.append(_bound(facts, point, others))
-    return tuple(found)
+    return tuple(_of_point(facts.scope(), i) for i in range(len(points)))
+
+
+def _of_point(facts: Facts, number: int) -> Bound:
+    timed = facts.scope()
+    points = observed_points(timed)
+    point = points.pop(number)
+    step_ms(timed, point)
+    facts.reads.add(timed.reads)
+    others = [step for other in points if (step := step_ms(facts, other)[0])]
+    return replace(_bound(facts, point, others), reads=facts.reads, step_reads=timed.reads)
 
 
 def observed_points(facts: Facts) -> list[Observed]:
@@ -72,7 +78,7 @@ def step_ms(facts: Facts, point: Observed) -> tuple[Range | None, tuple[str, ...
     if not point.output_tokens_per_s:
         counted = " (the total counts input tokens as well)" if point.total_tokens_per_s else ""
         return None, (f"user.observed: output_tokens_per_s{counted}",)
-    model = facts.value(MODEL) or Model()
+    model = facts.value(MODEL, where=lambda model: model.draft_tokens or model.accepted_per_step) or Model()
     if model.draft_tokens and model.accepted_per_step is None:
         accepted: Range = (1.0, model.draft_tokens + 1.0)
     else:
@@ -110,7 +116,7 @@ def _bound(facts: Facts, point: Observed, others: Sequence[Range], per_layer: fl
     p2p = _gain_p2p(facts, step, base, removable, comm.p2p_ms)
     assumes = floor.assumes + comm.assumes + ((TOO_LOOSE,) if too_loose else ())
     assumes += ((NO_STEP_FITS,) if stray else ()) + (() if cut else (NOT_SPLIT,))
-    gain = _gain(step, base, removable)
+    gain, wanted = _gain(step, base, removable), facts.scope()
     assumes += () if point in (facts.value(OBSERVED) or ()) else _as_served(facts)
     assumes += (_in_words(step, base, removable, gain),) if gain and removable else ()
     return Bound(
@@ -121,7 +127,7 @@ def _bound(facts: Facts, point: Observed, others: Sequence[Range], per_layer: fl
         unexplained_ms=_beside(step, split) if split else _left(step, floor.floor_ms, cut),
         max_gain_remove_comm=gain,
         max_gain_p2p=p2p,
-        goal_reachable_by_p2p=_reachable(facts, point, p2p),
+        goal_reachable_by_p2p=_reachable(wanted, point, p2p),
         basis=_basis(floor, comm),
         assumes=assumes,
         missing=missing + floor.missing + comm.missing,
@@ -129,6 +135,7 @@ def _bound(facts: Facts, point: Observed, others: Sequence[Range], per_layer: fl
         profiled_ms=split.parts if split else {},
         unless=OVER_NETWORK if PRESUMES_SHM in comm.assumes else "",
         said=_said(facts, point, floor),
+        goal_reads=wanted.reads,
     )
 
 
@@ -317,12 +324,12 @@ def _with(facts: Facts, fact: Fact[T], value: T) -> Facts:
     old = facts.best(fact)
     item = Sourced(fact.known(value), "what if") if old is None else old
     item = replace(item, reading=fact.known(value))
-    return Facts({**facts.readings, fact.id: (item,)}, facts.changes)
+    return Facts({**facts.readings, fact.id: (item,)}, facts.changes, facts.origins, facts.withheld)
 
 
 def _without(facts: Facts, fact: Fact[Any]) -> Facts:
     kept = {key: group for key, group in facts.readings.items() if key != fact.id}
-    return Facts(kept, facts.changes)
+    return Facts(kept, facts.changes, facts.origins, facts.withheld)
 
 
 def _point(facts: Facts, observed: list[Observed], batch: int | None) -> tuple[Observed, tuple[str, ...]]:

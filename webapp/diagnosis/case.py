@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeVar
 
 from webapp.diagnosis.claim import Basis, Claim, EvidenceRef, Range, each_once
-from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.facts import NOTHING, Facts, Reads
 
 
 class Path(StrEnum):
@@ -32,6 +33,7 @@ class Gate:
     why: str
     evidence: tuple[EvidenceRef, ...] = ()
     expected: str | None = None
+    reads: Reads = field(default=NOTHING, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "evidence", each_once(self.evidence))
@@ -44,7 +46,8 @@ class Bound:
     None: not computable; `missing` names the inputs. gains are factors of the throughput (1 = none).
     goal_reachable_by_p2p None: no goal, or not computable. profiled_ms: the step by kind of kernel,
     where a profile was taken at this load. unless: what would break the bound and was not ruled out; it
-    stands wherever a gain is said. said: parts that rest on figures a person typed.
+    stands wherever a gain is said. said: parts that rest on figures a person typed. step_reads: what
+    step_ms alone rests on. goal_reads: what goal_reachable_by_p2p rests on, beside `reads`.
     """
 
     concurrency: int
@@ -62,6 +65,9 @@ class Bound:
     profiled_ms: Mapping[str, Range] = field(default_factory=dict)
     unless: str = ""
     said: tuple[str, ...] = ()
+    reads: Reads = field(default=NOTHING, compare=False, repr=False)
+    step_reads: Reads = field(default=NOTHING, compare=False, repr=False)
+    goal_reads: Reads = field(default=NOTHING, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "evidence", each_once(self.evidence))
@@ -90,6 +96,7 @@ class Verdict:
     against: tuple[Claim, ...] = ()
     missing: tuple[str, ...] = ()
     share_ms: Range | None = None
+    reads: Reads = field(default=NOTHING, compare=False, repr=False)
 
 
 class OptionStatus(StrEnum):
@@ -127,6 +134,7 @@ class Advice:
     why: tuple[Claim, ...]
     predicted_effect: Range | None = None
     after: str = ""
+    reads: Reads = field(default=NOTHING, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +142,7 @@ class Contradiction:
     id: str
     text: str
     evidence: tuple[EvidenceRef, ...]
+    reads: Reads = field(default=NOTHING, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "evidence", each_once(self.evidence))
@@ -146,6 +155,7 @@ class Correction:
     belief: str
     correct: str
     source: str
+    reads: Reads = field(default=NOTHING, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +165,7 @@ class Finding:
     id: str
     severity: str
     claims: tuple[Claim, ...]
+    reads: Reads = field(default=NOTHING, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +180,7 @@ class NextTest:
     restart: Restart
     actor: Actor
     how: str
+    reads: Reads = field(default=NOTHING, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +195,10 @@ class Layout:
     fits: bool | None
     why: str
     restart: Restart = Restart.ENGINE
+    reads: Reads = field(default=NOTHING, compare=False, repr=False)
+
+
+Judged = TypeVar("Judged", Gate | None, Bound | None, Verdict | None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,14 +210,103 @@ class Case:
     bounds: tuple[Bound, ...] = ()
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
+    def scope(self) -> Case:
+        """The same case, with a record of its own of what one rule reads."""
+        return Case(self.facts.scope(), self.ladder, self.bounds, self.verdicts)
+
     def gate(self, name: str, path: Path = Path.PCIE) -> Gate | None:
-        return next((g for g in self.ladder if g.gate == name and g.path is path), None)
+        """With its words and lines; `state` is enough for a rule that uses neither."""
+        return self._read(self._gate(name, path))
+
+    def gates(self, *names: str) -> tuple[Gate, ...]:
+        """On every path, in order of the ladder."""
+        return tuple(gate for gate in self.ladder if gate.gate in names and self._read(gate))
+
+    def state(self, name: str, path: Path = Path.PCIE) -> GateState | None:
+        gate = self._gate(name, path)
+        self.facts.reads.add(gate.reads if gate else NOTHING, words=False)
+        return gate.state if gate else None
+
+    def not_applicable(self, name: str, path: Path = Path.PCIE) -> bool:
+        gate = self._gate(name, path)
+        return self._if(gate, gate is not None and gate.state is GateState.NOT_APPLICABLE)
+
+    def supported(self, hypothesis_id: str) -> bool:
+        """For a rule to which any other verdict is as if there were none: another one is not read."""
+        verdict = self.verdicts.get(hypothesis_id)
+        return self._if(verdict, verdict is not None and verdict.kind is VerdictKind.SUPPORTED)
+
+    def refuted(self, hypothesis_id: str) -> bool:
+        verdict = self.verdicts.get(hypothesis_id)
+        return self._if(verdict, verdict is not None and verdict.kind is VerdictKind.REFUTED)
+
+    def passed(self, name: str, path: Path = Path.PCIE) -> Gate | None:
+        """The gate with its words, where it passes; else it is not read."""
+        return self.gate(name, path) if self.passes(name, path) else None
+
+    def failed(self, name: str, path: Path = Path.PCIE) -> Gate | None:
+        return self.gate(name, path) if self.fails(name, path) else None
+
+    def passes(self, name: str, path: Path = Path.PCIE) -> bool:
+        """For a rule to which any other state is as if the gate were none: another one is not read. That a
+        gate does not apply is read, for without what shows it the gate would have a state."""
+        gate = self._gate(name, path)
+        return self._if(gate, gate is not None and gate.state is GateState.PASS)
+
+    def fails(self, name: str, path: Path = Path.PCIE) -> bool:
+        gate = self._gate(name, path)
+        return self._if(gate, gate is not None and gate.state is GateState.FAIL)
 
     def verdict(self, hypothesis_id: str) -> VerdictKind:
         found = self.verdicts.get(hypothesis_id)
+        self.facts.reads.add(found.reads if found else NOTHING, words=False)
         return found.kind if found else VerdictKind.OPEN
+
+    def claims(self, hypothesis_id: str) -> Verdict | None:
+        """The whole verdict, for a rule that goes by what it says."""
+        return self._read(self.verdicts.get(hypothesis_id))
 
     @property
     def single_stream(self) -> Bound | None:
         """The bound at the lowest observed concurrency."""
-        return min(self.bounds, key=lambda b: b.concurrency, default=None)
+        return self._read(min(self.bounds, key=lambda b: b.concurrency, default=None))
+
+    def bound_with(self, *parts: str, concurrency: int | None = None) -> Bound | None:
+        """The bound there, or at the lowest, where it has these parts; one that lacks a part is not read, but
+        for the facts that it lacks."""
+        there = (b for b in self.bounds if concurrency in {None, b.concurrency})
+        bound = min(there, key=lambda b: b.concurrency, default=None)
+        if bound is None or all(getattr(bound, part) for part in parts):
+            return self._read(bound)
+        self.facts.reads.gaps.update(bound.reads.gaps)
+        return None
+
+    @property
+    def steps(self) -> tuple[tuple[int, Range | None], ...]:
+        """The step in ms at each observed concurrency, without what the bounds say of it."""
+        for bound in self.bounds:
+            self.facts.reads.add(bound.step_reads)
+        return tuple((bound.concurrency, bound.step_ms) for bound in self.bounds)
+
+    def reaches_goal(self, bound: Bound) -> bool | None:
+        """Whether P2P could reach the goal at this load: what the bound says of it, with what the person wants."""
+        self.facts.reads.add(bound.goal_reads)
+        return bound.goal_reachable_by_p2p
+
+    @property
+    def every_bound(self) -> tuple[Bound, ...]:
+        return tuple(bound for bound in self.bounds if self._read(bound))
+
+    def _gate(self, name: str, path: Path) -> Gate | None:
+        return next((gate for gate in self.ladder if gate.gate == name and gate.path is path), None)
+
+    def _if(self, result: Gate | Verdict | None, holds: bool) -> bool:
+        reads = result.reads if result else NOTHING
+        applies = not isinstance(result, Gate) or result.state is not GateState.NOT_APPLICABLE
+        self.facts.reads.add(Reads(gaps=reads.gaps) if applies and not holds else reads, words=False)
+        return holds
+
+    def _read(self, result: Judged) -> Judged:
+        if result is not None:
+            self.facts.reads.add(result.reads)
+        return result

@@ -1,9 +1,9 @@
 """What tensor parallelism's all-reduces cost in one decode step: a typical range, not a proof.
 
-Two all-reduces a layer, one after the other (Megatron-LM, Shoeybi et al. 2019); each carries
-tokens × hidden size × activation bytes, whatever the number of GPUs. One that was measured counts from
-the low end of its 95 % interval to the high end (percentile bootstrap, Efron and Tibshirani 1993,
-chapter 13).
+Two all-reduces a layer, one after the other; each carries tokens × hidden size × activation bytes, whatever
+the number of GPUs. One that was measured counts from the low end of its 95 % interval to the high end.
+
+Source: Megatron-LM, Shoeybi et al. 2019; percentile bootstrap, Efron and Tibshirani 1993, chapter 13.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 
 from agents.facts import ReadingKind
 from agents.facts.host import HOST_CMDLINE
@@ -20,37 +21,47 @@ from webapp.diagnosis.reference.beliefs import BELIEFS, Belief
 
 def find(facts: Facts) -> tuple[Correction, ...]:
     """In the order of the beliefs; each once."""
-    texts = _texts(facts)
-    return tuple(
-        Correction(belief.belief, belief.correct, belief.source)
-        for belief in BELIEFS
-        if _said(belief, texts) or _SEEN.get(belief.id, _never)(facts)
+    found = (_correction(belief, facts.scope()) for belief in BELIEFS)
+    return tuple(correction for correction in found if correction)
+
+
+def _correction(belief: Belief, facts: Facts) -> Correction | None:
+    if _said(belief, facts) or facts.exception(_SEEN.get(belief.id, _never)):
+        return Correction(belief.belief, belief.correct, belief.source, facts.reads)
+    return None
+
+
+def _said(belief: Belief, facts: Facts) -> bool:
+    """By the first text that holds a pattern of the belief; what does not hold it counts for nothing."""
+    places: tuple[tuple[str, Callable[[Facts], str]], ...] = (
+        (belief.notes, _notes),
+        (belief.host_cmdline, _host_cmdline),
+        (belief.guest_cmdline, _guest_cmdline),
+        (belief.vm, _configuration),
+        (belief.nccl, _variables),
     )
+    return any(pattern and facts.exception(partial(_holds, pattern, text)) for pattern, text in places)
 
 
-def _said(belief: Belief, texts: Mapping[str, str]) -> bool:
-    patterns = {
-        "notes": belief.notes,
-        "host_cmdline": belief.host_cmdline,
-        "guest_cmdline": belief.guest_cmdline,
-        "vm": belief.vm,
-        "nccl": belief.nccl,
-    }
-    return any(
-        pattern and re.search(pattern, texts[place], re.IGNORECASE | re.MULTILINE)
-        for place, pattern in patterns.items()
-    )
+def _holds(pattern: str, text: Callable[[Facts], str], facts: Facts) -> bool:
+    return re.search(pattern, facts.derived(text), re.IGNORECASE | re.MULTILINE) is not None
 
 
-def _texts(facts: Facts) -> dict[str, str]:
+def _notes(facts: Facts) -> str:
+    return facts.value(NOTES) or ""
+
+
+def _host_cmdline(facts: Facts) -> str:
+    return facts.value(HOST_CMDLINE) or ""
+
+
+def _guest_cmdline(facts: Facts) -> str:
+    return facts.value(KERNEL_CMDLINE) or ""
+
+
+def _variables(facts: Facts) -> str:
     variables = facts.value(NCCL_ENV) or {}
-    return {
-        "notes": facts.value(NOTES) or "",
-        "host_cmdline": facts.value(HOST_CMDLINE) or "",
-        "guest_cmdline": facts.value(KERNEL_CMDLINE) or "",
-        "vm": _configuration(facts),
-        "nccl": "\n".join(f"{name}={value}" for name, value in sorted(variables.items())),
-    }
+    return "\n".join(f"{name}={value}" for name, value in sorted(variables.items()))
 
 
 def _configuration(facts: Facts) -> str:

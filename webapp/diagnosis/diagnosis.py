@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from webapp.diagnosis import contradictions, corrections
@@ -21,13 +21,15 @@ from webapp.diagnosis.case import (
     Verdict,
 )
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
-from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.facts import Facts, Reads
 from webapp.diagnosis.findings import findings
+from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.ladder import judge_ladder
 from webapp.diagnosis.layouts import layouts
 from webapp.diagnosis.matching import with_vm
 from webapp.diagnosis.measured_on import here
 from webapp.diagnosis.next_test import next_tests
+from webapp.diagnosis.option import Option
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +50,42 @@ class Diagnosis:
     headline: str
     summary: str
 
+    def rests_on(self, rule: str) -> Reads:
+        """What a rule read here. rule: "gates.driver", "hypotheses.hang", "options.iommu_pt" or
+        "contradictions.gpu_count"."""
+        package, _, name = rule.partition(".")
+        results: dict[str, Iterable[Gate | Verdict | Advice | Contradiction | None]] = {
+            "gates": (gate for gate in self.ladder if gate.gate == name),
+            "hypotheses": (self.verdicts.get(name),),
+            "options": (self.advice.get(name),),
+            "contradictions": (clash for clash in self.contradictions if clash.id == name),
+        }
+        reads = Reads()
+        for result in filter(None, results.get(package, ())):
+            reads.add(result.reads)
+        return reads
+
 
 def judge(facts: Facts, *, vmid: int | None = None) -> Case:
     """Gates, bounds and verdicts, without what is advised. Other machines' figures decide nothing."""
     facts = here(with_vm(facts, vmid))
     case = Case(facts, judge_ladder(facts), bounds(facts))
-    return replace(case, verdicts={h.id: h.assess(case) for h in all_hypotheses()})
+    return replace(case, verdicts={h.id: _assess(h, case.scope()) for h in all_hypotheses()})
+
+
+def _assess(hypothesis: Hypothesis, case: Case) -> Verdict:
+    return replace(hypothesis.assess(case), reads=case.facts.reads)
+
+
+def _advise(option: Option, case: Case) -> Advice:
+    return replace(option.judge(case), reads=case.facts.reads)
 
 
 def diagnose(facts: Facts, *, vmid: int | None = None) -> Diagnosis:
     """vmid: the VM under diagnosis, where the evidence names several and does not tell which."""
     case = judge(facts, vmid=vmid)
     facts = with_vm(facts, vmid)
-    advice = {option.id: option.judge(case) for option in all_options()}
+    advice = {option.id: _advise(option, case.scope()) for option in all_options()}
     return Diagnosis(
         facts=facts,
         contradictions=contradictions.find(facts, case.bounds),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from webapp.diagnosis.case import Case, Finding
 from webapp.diagnosis.finding_rules import after, guest, host, speed
 
@@ -11,5 +14,10 @@ _ORDER = {"critical": 0, "warning": 1, "info": 2}
 def findings(case: Case) -> tuple[Finding, ...]:
     """Critical ones first, otherwise in the order in which a case usually unfolds."""
     rules = (*after.RULES, *speed.RULES, *guest.RULES, *host.RULES)
-    found = [finding for rule in rules if (finding := rule(case))]
+    found = [finding for rule in rules if (finding := _judged(rule, case.scope()))]
     return tuple(sorted(found, key=lambda finding: _ORDER[finding.severity]))
+
+
+def _judged(rule: Callable[[Case], Finding | None], case: Case) -> Finding | None:
+    finding = rule(case)
+    return finding and replace(finding, reads=case.facts.reads)

@@ -53,12 +53,16 @@ class Listing:
 
 def listing(facts: Facts) -> Listing | None:
     """None until both were counted."""
+    if facts.peek(GPU_COUNT_SMI) is None or facts.peek(GPU_COUNT_PCI) is None:
+        facts.value(GPU_COUNT_PCI if facts.peek(GPU_COUNT_PCI) is None else GPU_COUNT_SMI)
+        return None
     driver, bus = facts.best(GPU_COUNT_SMI), facts.best(GPU_COUNT_PCI)
     listed, on_bus = facts.value(GPU_COUNT_SMI), facts.value(GPU_COUNT_PCI)
     if driver is None or bus is None or listed is None or on_bus is None:
         return None
     refs = facts.refs(GPU_COUNT_SMI, GPU_COUNT_PCI)
-    whole = driver.reading.complete and _in_matrices_since(facts, driver) <= listed
+    longer = facts.exception(lambda facts: _in_matrices_since(facts, driver) > listed)
+    whole = driver.reading.complete and not longer
     return Listing(listed, on_bus, driver.epoch == bus.epoch, driver, whole, refs)
 
 

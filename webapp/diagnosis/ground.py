@@ -28,19 +28,29 @@ class Ground(StrEnum):
 
 def ground(facts: Facts) -> Ground:
     """A container says nothing of what is below it. Kinds are systemd-detect-virt's (manual page)."""
-    kind = (facts.value(VIRT_KIND) or "").lower()
-    if kind in KVM_KINDS or facts.value(KVM_VISIBLE) or facts.value(VM_ID) is not None:
+    if in_kvm(facts):
         return Ground.KVM
-    if kind == "none":
-        return Ground.BARE_METAL
-    if not kind or kind in CONTAINER_KINDS:
-        return Ground.UNKNOWN
-    return Ground.OTHER_HYPERVISOR
+    return without_kvm(facts) or Ground.UNKNOWN
+
+
+def in_kvm(facts: Facts) -> bool:
+    """Each of three facts shows it, and what shows it is read."""
+    kind = facts.value(VIRT_KIND, where=lambda kind: kind.lower() in KVM_KINDS)
+    visible, vm = facts.value(KVM_VISIBLE, where=bool), facts.value(VM_ID)
+    return bool(kind or visible) or vm is not None
+
+
+def without_kvm(facts: Facts) -> Ground | None:
+    """Bare metal or another hypervisor; None in a KVM guest, and where nothing tells."""
+    kind = facts.value(VIRT_KIND, where=lambda kind: kind.lower() not in {"", *KVM_KINDS, *CONTAINER_KINDS})
+    if kind is None or in_kvm(facts):
+        return None
+    return Ground.BARE_METAL if kind.lower() == "none" else Ground.OTHER_HYPERVISOR
 
 
 def rented_from(facts: Facts) -> str | None:
     """Whose cloud this is, where its hypervisor is KVM and its settings are not the operator's."""
-    return RENTED.get((facts.value(VIRT_KIND) or "").lower())
+    return RENTED.get((facts.value(VIRT_KIND, where=lambda kind: kind.lower() in RENTED) or "").lower())
 
 
 def ground_refs(facts: Facts) -> tuple[EvidenceRef, ...]:
@@ -54,7 +64,6 @@ def kvm_hidden(facts: Facts) -> bool | None:
     as a KVM that is not visible. Firmware's names by themselves say nothing of the signature.
     """
     visible = facts.value(KVM_VISIBLE)
-    kind = (facts.value(VIRT_KIND) or "").lower()
     if visible is not None:
-        return not visible and ground(facts) is Ground.KVM
-    return False if kind == "kvm" else None
+        return not visible and in_kvm(facts)
+    return False if facts.value(VIRT_KIND, where=lambda kind: kind.lower() == "kvm") else None

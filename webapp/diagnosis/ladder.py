@@ -20,38 +20,40 @@ _JUDGED = frozenset({GateState.PASS, GateState.FAIL})
 def judge_ladder(facts: Facts) -> tuple[Gate, ...]:
     """Every gate, NVLink's first where there is NVLink, then PCIe's, in order of the ladder."""
     paths = [Path.NVLINK, Path.PCIE] if has_nvlink(facts) else [Path.PCIE]
-    return tuple(gate for path in paths for gate in _on_path(facts, path))
+    return tuple(_gate(facts.scope(), rung, path) for path in paths for rung in all_rungs())
 
 
-def _on_path(facts: Facts, path: Path) -> list[Gate]:
-    reason, refs = _not_applicable(facts, path)
-    if reason:
-        return [Gate(rung.id, path, GateState.NOT_APPLICABLE, reason, refs) for rung in all_rungs()]
-    return [_unless_stale(facts, rung, rung.judge(facts, path)) for rung in all_rungs()]
+def _gate(facts: Facts, rung: Rung, path: Path) -> Gate:
+    not_applicable = facts.exception(lambda facts: _not_applicable(facts, path))
+    if not_applicable:
+        gate = Gate(rung.id, path, GateState.NOT_APPLICABLE, *not_applicable)
+    else:
+        gate = rung.judge(facts, path)
+        gate = facts.exception(lambda facts: _if_stale(facts, rung, gate)) or gate
+    return replace(gate, reads=facts.reads)
 
 
-def _unless_stale(facts: Facts, rung: Rung, gate: Gate) -> Gate:
+def _if_stale(facts: Facts, rung: Rung, gate: Gate) -> Gate | None:
     """A verdict from before a change that turned the driver's answer is none any more."""
     now = facts.best(P2P_READ)
     if rung.outlives_changes or gate.state not in _JUDGED or now is None:
-        return gate
+        return None
     epochs = {s.source: s.epoch for found in facts.readings.values() for s in found}
     taken = max((epochs.get(ref.source, now.epoch) for ref in gate.evidence), default=now.epoch)
     then = next((s for s in facts.all(P2P_READ) if s.epoch <= taken), None)
     if taken >= now.epoch or then is None or then.reading.value == now.reading.value:
-        return gate
+        return None
     why = f"not looked at since the driver’s answer changed; before: {gate.why}"
     return replace(gate, state=GateState.UNKNOWN, why=why)
 
 
-def _not_applicable(facts: Facts, path: Path) -> tuple[str, tuple[EvidenceRef, ...]]:
-    parallelism = facts.value(PARALLELISM)
-    count = gpu_count(facts)
-    if count in {0, 1}:
+def _not_applicable(facts: Facts, path: Path) -> tuple[str, tuple[EvidenceRef, ...]] | None:
+    count = facts.exception(lambda facts: gpu_count(facts) in {0, 1}) and gpu_count(facts)
+    if count is not False:
         return f"there is {'one' if count else 'no'} GPU", gpu_count_refs(facts)
-    if parallelism and parallelism.tp == 1:
+    if facts.value(PARALLELISM, where=lambda parallelism: parallelism.tp == 1):
         return "tensor parallel 1: no collective between GPUs", facts.refs(PARALLELISM)
     if path is Path.PCIE and has_nvlink(facts) and not pairs(facts).pcie:
         refs = facts.refs(TOPOLOGY) or facts.refs(P2P_NVLINK) or facts.refs(FABRIC)
         return "every pair is joined by NVLink", refs
-    return "", ()
+    return None

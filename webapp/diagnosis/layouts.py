@@ -46,10 +46,13 @@ def name_of(parallel: Parallelism) -> str:
 
 def comm_per_token_ms(facts: Facts, tp: int) -> Range | None:
     """All-reduces of one token at concurrency 1 with this tensor-parallel size, from the copies."""
-    curve, model = copy_curve(facts), facts.value(MODEL) or Model()
     if tp == 1:
         return (0.0, 0.0)
-    if curve is None or not (model.layers and model.hidden_size and model.activation_bytes):
+    curve = copy_curve(facts)
+    if curve is None:
+        return None
+    model = facts.value(MODEL) or Model()
+    if not (model.layers and model.hidden_size and model.activation_bytes):
         return None
     size = message_bytes(model, step_tokens(facts, 1))
     low, high = all_reduce_us(curve, size, tp, gpu_link(facts))
@@ -58,12 +61,14 @@ def comm_per_token_ms(facts: Facts, tp: int) -> Range | None:
 
 
 def _layout(facts: Facts, parallel: Parallelism, why: str) -> Layout:
+    facts = facts.scope()
+    facts.value(PARALLELISM)
     own = [*_expert_parallel(facts, parallel), *_dp_attention(parallel)]
     room = fit(facts, parallel.tp * parallel.pp)
     comm = None if own else comm_per_token_ms(facts, parallel.tp)
     parts = [*own, OWN_COLLECTIVES, room.why] if own else [why, room.why]
     text = "; ".join(part for part in parts if part)
-    return Layout(name_of(parallel), comm, room.fits, text)
+    return Layout(name_of(parallel), comm, room.fits, text, reads=facts.reads)
 
 
 def _expert_parallel(facts: Facts, parallel: Parallelism) -> list[str]:

@@ -43,13 +43,20 @@ def with_vm(facts: Facts, vmid: int | None = None) -> Facts:
     if not seen:
         return facts
     groups = _by_vm(seen)
-    chosen, problem = _choose(facts, groups, vmid)
+    choice = facts.scope()
+    chosen, problem = _choose(choice, groups, vmid)
     if chosen is None:
-        found = [Sourced(VM_ID.not_run(problem), seen[0].sourced.source, seen[0].sourced.epoch)]
+        first = seen[0].sourced
+        found = [(Sourced(VM_ID.not_run(problem), first.source, first.epoch), first.reading.fact_id)]
     else:
         found = _derive(groups[chosen])
     kept = {k: v for k, v in facts.readings.items() if not k.startswith("vm.")}
-    return Facts({**kept, **Facts.of(found).readings}, facts.changes)
+    origins: dict[str, frozenset[str]] = {}
+    for item, origin in found if chosen else ():
+        fact_id = item.reading.fact_id
+        origins[fact_id] = origins.get(fact_id, choice.reads.every) | {origin}
+    derived = Facts.of(item for item, _ in found).readings
+    return Facts({**kept, **derived}, facts.changes, {**facts.origins, **origins})
 
 
 def _mentions(facts: Facts) -> list[_Seen]:
@@ -80,6 +87,8 @@ def _choose(facts: Facts, groups: dict[str, list[_Seen]], vmid: int | None) -> t
     """The group meant, or None and what to ask."""
     if vmid is not None:
         return _by_id(groups, vmid)
+    if len(groups) == 1 and not facts.exception(lambda facts: _is_another(facts, *groups.values())):
+        return next(iter(groups)), ""
     uuid = (facts.value(PRODUCT_UUID) or "").lower()
     if uuid:
         matched = [name for name, group in groups.items() if any(s.uuid == uuid for s in group)]
@@ -93,6 +102,13 @@ def _choose(facts: Facts, groups: dict[str, list[_Seen]], vmid: int | None) -> t
     if len(candidates) == 1:
         return candidates[0], ""
     return None, f"ask which VM: {', '.join(sorted(candidates))}"
+
+
+def _is_another(facts: Facts, group: list[_Seen]) -> bool:
+    """Whether the one VM that was read has a UUID, and it is not the guest's."""
+    uuid = (facts.value(PRODUCT_UUID) or "").lower()
+    uuids = {seen.uuid for seen in group if seen.uuid}
+    return bool(uuid and uuids) and uuid not in uuids
 
 
 def _by_id(groups: dict[str, list[_Seen]], vmid: int) -> tuple[str | None, str]:
@@ -130,14 +146,15 @@ def _not_nvidia(facts: Facts) -> tuple[set[str], set[str]]:
     return {name for name, found in vendors.items() if NVIDIA not in found}, addresses
 
 
-def _derive(group: list[_Seen]) -> list[Sourced]:
-    """Readings of every mention; of older ones only those that a newer absence does not deny."""
-    found: dict[str, list[Sourced]] = {}
+def _derive(group: list[_Seen]) -> list[tuple[Sourced, str]]:
+    """Readings of every mention, each with the fact that it is derived from; of older ones only those that a
+    newer absence does not deny."""
+    found: dict[str, list[tuple[Sourced, str]]] = {}
     for seen in sorted(group, key=_recency, reverse=True):
         for reading in _readings(seen):
             taken = found.setdefault(reading.fact_id, [])
-            if not taken or taken[0].reading.kind is ReadingKind.KNOWN:
-                taken.append(replace(seen.sourced, reading=reading))
+            if not taken or taken[0][0].reading.kind is ReadingKind.KNOWN:
+                taken.append((replace(seen.sourced, reading=reading), seen.sourced.reading.fact_id))
     return [item for items in found.values() for item in items]
 
 

@@ -55,9 +55,12 @@ def here(facts: Facts) -> Facts:
     refused = [item for item in facts.all(NCCL_TRANSPORTS) if _refused(facts, item)]
     if not foreign and not refused:
         return facts
-    every = (item for group in facts.readings.values() for item in group)
-    kept = (_never(item, _NOT_OURS) if item in refused else item for item in every)
-    return Facts.of((_if_here(facts, item, foreign) for item in kept), facts.changes)
+    every = [item for group in facts.readings.values() for item in group]
+    kept = [_never(item, _NOT_OURS) if item in refused else item for item in every]
+    kept = [_if_here(facts, item, foreign) for item in kept]
+    withheld = {new.reading.fact_id: frozenset({GPUS.id}) for old, new in zip(every, kept, strict=True) if new != old}
+    withheld |= {NCCL_TRANSPORTS.id: frozenset({P2P_READ.id})} if refused else {}
+    return replace(Facts.of(kept, facts.changes), origins=facts.origins, withheld=withheld)
 
 
 def _refused(facts: Facts, item: Sourced) -> bool:

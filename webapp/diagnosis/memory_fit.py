@@ -60,6 +60,12 @@ def fit(facts: Facts, gpus: int) -> Fit:
     return Fit(True, text + _context(left, model.kv_bytes_per_token) + AS_SAID)
 
 
+def too_large(facts: Facts, gpus: int) -> Fit | None:
+    """The fit, where they certainly do not."""
+    room = fit(facts, gpus)
+    return room if room.fits is False else None
+
+
 def _context(left: float, each: tuple[float, float] | None) -> str:
     """How much context that holds, over all requests at once."""
     if each is None or each[1] <= 0:

@@ -11,7 +11,7 @@ from agents.facts.gpu import CLIQUE_CAPABILITY, GPU_COUNT_PCI, GPU_COUNT_SMI
 from agents.facts.nccl import NCCL_TRANSPORTS
 from agents.facts.p2p import P2P_READ, P2P_WRITE
 from agents.facts.vm import VM_QEMU_ARGS
-from webapp.diagnosis.case import Actor, Case, GateState, NextTest, Restart, VerdictKind
+from webapp.diagnosis.case import Actor, Case, GateState, NextTest, Path, Restart, VerdictKind
 from webapp.diagnosis.catalogue import all_hypotheses, all_rungs, listed
 from webapp.diagnosis.copy_curve import copy_curve
 from webapp.diagnosis.facts import Facts
@@ -68,10 +68,11 @@ def next_tests(case: Case) -> tuple[NextTest, ...]:
     """At most three, the one that could decide most a minute first; `decides` holds what is open."""
     rated: list[tuple[float, NextTest]] = []
     for candidate in CANDIDATES:
-        test = candidate.test
-        open_ = tuple(name for name in test.decides if _is_open(case, name))
-        if open_ and candidate.useful(case):
-            rated.append((candidate.weight * len(open_) / cost_minutes(test), replace(test, decides=open_)))
+        test, scope = candidate.test, case.scope()
+        open_ = tuple(name for name in test.decides if _is_open(scope, name))
+        if open_ and candidate.useful(scope):
+            test = replace(test, decides=open_, reads=scope.facts.reads)
+            rated.append((candidate.weight * len(open_) / cost_minutes(test), test))
     rated.sort(key=lambda item: -item[0])
     return tuple(test for _, test in rated[:WANTED])
 
@@ -108,9 +109,9 @@ def cost_minutes(test: NextTest) -> int:
 
 
 def _is_open(case: Case, name: str) -> bool:
-    gates = [gate for gate in case.ladder if gate.gate == name]
-    if gates:
-        return any(gate.state is GateState.UNKNOWN for gate in gates)
+    states = [state for path in Path if (state := case.state(name, path))]
+    if states:
+        return GateState.UNKNOWN in states
     return name in case.verdicts and case.verdict(name) is VerdictKind.OPEN
 
 
@@ -124,8 +125,7 @@ def _own_host(case: Case) -> bool:
 
 
 def _refused(case: Case) -> bool:
-    driver = case.gate("driver")
-    return driver is not None and driver.state is GateState.FAIL
+    return case.state("driver") is GateState.FAIL
 
 
 def _no_device_timing(case: Case) -> bool:
@@ -162,7 +162,7 @@ def _counts_unread(case: Case) -> bool:
 
 
 def _in_use(case: Case) -> bool:
-    return any(g.gate == "used" and g.state is GateState.PASS for g in case.ladder)
+    return any(case.state("used", path) is GateState.PASS for path in Path)
 
 
 def _no_copies(case: Case) -> bool:
@@ -178,8 +178,7 @@ def _not_read(facts: Facts) -> bool:
 
 
 def _allowed_but_unchecked(case: Case) -> bool:
-    driver = case.gate("driver")
-    return bool(driver and driver.state is GateState.PASS) and case.facts.value(DELIVERY) is None
+    return case.state("driver") is GateState.PASS and case.facts.value(DELIVERY) is None
 
 
 CANDIDATES = (

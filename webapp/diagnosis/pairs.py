@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
+from operator import itemgetter
 from typing import Any
 
-from agents.facts import Fact, ReadingKind
+from agents.facts import Fact
 from agents.facts.gpu import FABRIC, GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS
 from agents.facts.p2p import P2P_NVLINK, P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode, P2pMatrix, TopologyMatrix
 from webapp.diagnosis.case import Path
@@ -37,21 +38,24 @@ def gpu_count(facts: Facts) -> int | None:
 
     A part of a list is a lower bound: a matrix may name more, and one GPU of it is not one in all.
     """
-    gpus = facts.value(GPUS)
+    gpus = facts.value(GPUS, where=len)
     listed = len(gpus) if gpus else facts.value(GPU_COUNT_SMI)
-    names = _names(facts)
-    on_bus = facts.value(GPU_COUNT_PCI)
     if listed and _is_part(facts, GPU_COUNT_SMI):
-        most = max(listed, len(names), on_bus or 0)
+        most = max(listed, len(_names(facts)), facts.value(GPU_COUNT_PCI) or 0)
         return most if most > 1 else None
-    if on_bus == 1 and _is_part(facts, GPU_COUNT_PCI):
-        on_bus = None
-    return listed or len(names) or on_bus
+    seen = listed or len(_names(facts))
+    if seen:
+        return seen
+    on_bus = facts.value(GPU_COUNT_PCI)
+    return None if on_bus == 1 and _is_part(facts, GPU_COUNT_PCI) else on_bus
 
 
 def _is_part(facts: Facts, count: Fact[int]) -> bool:
-    counted = facts.best(count)
-    return counted is not None and bool(counted.reading.missing)
+    def lacks(facts: Facts) -> bool:
+        counted = facts.best(count)
+        return counted is not None and bool(counted.reading.missing)
+
+    return facts.exception(lacks)
 
 
 def gpu_count_refs(facts: Facts) -> tuple[EvidenceRef, ...]:
@@ -59,7 +63,7 @@ def gpu_count_refs(facts: Facts) -> tuple[EvidenceRef, ...]:
     lists: tuple[Fact[Any], ...] = (GPUS, GPU_COUNT_SMI)
     others: tuple[Fact[Any], ...] = (P2P_READ, P2P_WRITE, TOPOLOGY, GPU_COUNT_PCI)
     sources = (*others, *lists) if _is_part(facts, GPU_COUNT_SMI) else (*lists, *others)
-    known = (fact for fact in sources if facts.kind(fact) is ReadingKind.KNOWN)
+    known = (fact for fact in sources if facts.peek(fact) is not None)
     first = next(known, None)
     return facts.refs(first) if first else ()
 
@@ -68,8 +72,16 @@ def pairs(facts: Facts) -> Pairs:
     """NVLink where the topology lists bonded links, the driver says so, or a switch fabric registers."""
     names = _names(facts) or tuple(f"GPU{i}" for i in range(gpu_count(facts) or 0))
     fabric = fabric_state(facts) is not None
-    topology, nvlink = facts.value(TOPOLOGY), facts.value(P2P_NVLINK)
+    topology, nvlink = facts.value(TOPOLOGY, where=_linked), facts.value(P2P_NVLINK, where=_allows)
     return _pairs(names, fabric, topology, nvlink)
+
+
+def _linked(topology: TopologyMatrix) -> bool:
+    return any(map(_NVLINK.match, topology.gpu_links().values()))
+
+
+def _allows(matrix: P2pMatrix) -> bool:
+    return P2pCode.OK in matrix.pairs().values()
 
 
 @lru_cache(maxsize=64)  # a diagnosis asks dozens of times
@@ -84,19 +96,21 @@ def _pairs(names: tuple[str, ...], fabric: bool, topology: TopologyMatrix | None
 
 
 def has_nvlink(facts: Facts) -> bool:
-    return fabric_state(facts) is not None or bool(pairs(facts).nvlink)
+    linked, allowed = facts.value(TOPOLOGY, where=_linked), facts.value(P2P_NVLINK, where=_allows)
+    return bool(fabric_state(facts) or linked or allowed)
 
 
 def fabric_state(facts: Facts) -> str | None:
     """The NVSwitch fabric's state; None on machines without one or when it was not read."""
-    fabric = facts.value(FABRIC)
-    return None if fabric is None or fabric.state.lower() in _NO_FABRIC else fabric.state
+    fabric = facts.value(FABRIC, where=lambda fabric: fabric.state.lower() not in _NO_FABRIC)
+    return None if fabric is None else fabric.state
 
 
 def codes(facts: Facts, path: Path) -> tuple[dict[Pair, P2pCode], dict[Pair, P2pCode]]:
     """The driver's answers for reads and for writes on one path."""
-    wanted = pairs(facts).on(path)
-    return _on(facts.value(P2P_READ), wanted), _on(facts.value(P2P_WRITE), wanted)
+    reads, writes = facts.value(P2P_READ), facts.value(P2P_WRITE)
+    wanted = pairs(facts).on(path) if reads or writes else frozenset()
+    return _on(reads, wanted), _on(writes, wanted)
 
 
 def _on(matrix: P2pMatrix | None, wanted: frozenset[Pair]) -> dict[Pair, P2pCode]:
@@ -104,7 +118,9 @@ def _on(matrix: P2pMatrix | None, wanted: frozenset[Pair]) -> dict[Pair, P2pCode
 
 
 def _names(facts: Facts) -> tuple[str, ...]:
-    matrices = (facts.value(P2P_READ), facts.value(P2P_WRITE), facts.value(P2P_NVLINK))
-    topology = facts.value(TOPOLOGY)
-    found = [m.gpus for m in matrices if m] + ([topology.gpus] if topology else [])
-    return max(found, key=len, default=())
+    """Of the longest matrix, which alone is read for them."""
+    matrices: tuple[Fact[Any], ...] = (P2P_READ, P2P_WRITE, P2P_NVLINK, TOPOLOGY)
+    known = [(len(matrix.gpus), fact) for fact in matrices if (matrix := facts.peek(fact))]
+    longest = max(known, key=itemgetter(0), default=None)
+    matrix = facts.value(longest[1]) if longest else None
+    return matrix.gpus if matrix else ()

@@ -10,13 +10,12 @@ from webapp.diagnosis.facts import Facts
 
 def vm_board(facts: Facts) -> MachineType | None:
     """Of two readings the one of the newer epoch; within one epoch the host's."""
-    readings = [s for s in (facts.best(VM_MACHINE), facts.best(MACHINE_TYPE)) if s]
-    known = [s for s in readings if s.reading.value is not None]
-    newest = max(known, key=lambda s: s.epoch, default=None)
-    return newest.reading.value if newest else None
+    if facts.peek(VM_MACHINE) is None or facts.newer(MACHINE_TYPE, VM_MACHINE):
+        return facts.value(MACHINE_TYPE) or facts.value(VM_MACHINE)
+    return facts.value(VM_MACHINE)
 
 
 def vm_board_refs(facts: Facts) -> tuple[EvidenceRef, ...]:
     """Of the readings that say so: one that says another board is no evidence for this one."""
     board = vm_board(facts)
-    return facts.refs(*(f for f in (VM_MACHINE, MACHINE_TYPE) if facts.value(f) in {board, None}))
+    return facts.refs(*(f for f in (VM_MACHINE, MACHINE_TYPE) if facts.peek(f) in {board, None}))

@@ -50,14 +50,13 @@ class ListedBenchmark:
 
 @dataclass(frozen=True, slots=True)
 class ListedRule:
-    """title: what it is called. sources: works it goes back to. reads: titles of the facts it goes by.
-    refuted_by: what refutes a hypothesis, "" for other rules."""
+    """title: what it is called. sources: works it goes back to. refuted_by: what refutes a hypothesis, "" for
+    other rules."""
 
     id: str
     title: str
     says: tuple[str, ...]
     sources: tuple[str, ...]
-    reads: tuple[str, ...]
     refuted_by: str = ""
 
 
@@ -123,7 +122,7 @@ def _probe(probe: Probe) -> ListedProbe:
 
 def _rule(package: str, name: str, title: str) -> ListedRule:
     found = _provenance(f"{package}.{name}")
-    return ListedRule(name, title, found.says, _sources(found), _titles(found.inputs))
+    return ListedRule(name, title, found.says, _sources(found))
 
 
 def _option(option: Option) -> ListedOption:

@@ -27,15 +27,15 @@ def as_dict(result: Diagnosis, unrecognised: Sequence[dict[str, Any]] = ()) -> d
         "headline": result.headline,
         "summary": result.summary,
         "facts": _facts(result.facts),
-        "contradictions": [_plain(item) for item in result.contradictions],
-        "ladder": [_plain(gate) for gate in result.ladder],
+        "contradictions": [_result(item) for item in result.contradictions],
+        "ladder": [_result(gate) for gate in result.ladder],
         "hypotheses": [_verdict(h, result.verdicts[h.id]) for h in all_hypotheses()],
         "bounds": [_bound(bound) for bound in result.bounds],
-        "findings": [_plain(finding) for finding in result.findings],
-        "next_tests": [_plain(test) for test in result.next_tests],
-        "layouts": [_plain(layout) for layout in result.layouts],
+        "findings": [_result(finding) for finding in result.findings],
+        "next_tests": [_result(test) for test in result.next_tests],
+        "layouts": [_result(layout) for layout in result.layouts],
         "options": [_option(options[name], advice) for name, advice in result.advice.items()],
-        "corrections": [_plain(item) for item in result.corrections],
+        "corrections": [_result(item) for item in result.corrections],
         "unrecognised": list(unrecognised),
     }
     plain: dict[str, Any] = rounded(found)
@@ -53,6 +53,11 @@ def as_text(plain: Any) -> str:
 
 def _plain(value: Any) -> Any:
     return json.loads(msgspec.json.encode(value))
+
+
+def _result(value: Any) -> dict[str, Any]:
+    """What a rule says, without the record of what it read."""
+    return {key: item for key, item in _plain(value).items() if not key.endswith("reads")}
 
 
 def _facts(facts: Facts) -> dict[str, Any]:
@@ -89,8 +94,7 @@ def _verdict(hypothesis: Hypothesis, verdict: Verdict) -> dict[str, Any]:
 
 
 def _bound(bound: Bound) -> dict[str, Any]:
-    found: dict[str, Any] = _plain(bound)
-    return found
+    return _result(bound)
 
 
 def _option(option: Option, advice: Advice) -> dict[str, Any]:

@@ -16,7 +16,11 @@ def all_rules() -> tuple[Rule, ...]:
 
 def find(facts: Facts, bounds: tuple[Bound, ...]) -> tuple[Contradiction, ...]:
     """The same output given twice contradicts itself once."""
-    found = (
-        Contradiction(rule.id, text, evidence) for rule in all_rules() for text, evidence in rule.check(facts, bounds)
-    )
+    found = (contradiction for rule in all_rules() for contradiction in _of(rule, facts.scope(), bounds))
     return tuple(dict.fromkeys(found))
+
+
+def _of(rule: Rule, facts: Facts, bounds: tuple[Bound, ...]) -> list[Contradiction]:
+    """What one rule read up to its last clash counts for each of them."""
+    clashes = list(rule.check(facts, bounds))
+    return [Contradiction(rule.id, text, evidence, facts.reads) for text, evidence in clashes]

@@ -37,6 +37,7 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
             f"a gain of {hoped:g} × is hoped for; removing all communication at concurrency "
             f"{bound.concurrency} gains at most {most(gain)}{unless(bound)}"
         )
+        facts.reads.add(bound.reads)
         yield text, facts.refs(NOTES) + bound.evidence
 
 

@@ -9,32 +9,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
+from operator import itemgetter
+from typing import Any
 
+from agents.facts import Fact
 from agents.facts.gpu import GPUS
 from agents.facts.workload import MODEL, NOTES, PARALLELISM
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.memory_fit import fit
+from webapp.diagnosis.memory_fit import too_large
 from webapp.diagnosis.rule import Clash, Rule
 
 _LAYOUT = re.compile(r"\bTP\s?=?\s?(\d{1,2})(?:\s*(?:\+|x|×|,|and|/)?\s*PP\s?=?\s?(\d{1,2}))?", re.I)
 
 
 def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
-    for tp, pp in sorted(_layouts(facts)):
-        found = fit(facts, tp * pp)
-        if found.fits is False:
+    for (tp, pp), named_in in sorted(_layouts(facts).items(), key=itemgetter(0)):
+        found = facts.exception(partial(too_large, gpus=tp * pp))
+        if found:
+            facts.value(named_in)
             name = f"TP{tp}" + (f"+PP{pp}" if pp > 1 else "")
-            yield f"{name}: {found.why}", facts.refs(MODEL, GPUS, PARALLELISM, NOTES)
+            yield f"{name}: {found.why}", facts.refs(MODEL, GPUS, named_in)
 
 
-def _layouts(facts: Facts) -> set[tuple[int, int]]:
-    """Tensor and pipeline degrees in use, and those the operator writes about."""
-    used = facts.value(PARALLELISM)
-    found = {(max(1, used.tp), max(1, used.pp))} if used else set()
-    for match in _LAYOUT.finditer(facts.value(NOTES) or ""):
-        found.add((max(1, int(match[1])), max(1, int(match[2] or 1))))
-    return found
+def _layouts(facts: Facts) -> dict[tuple[int, int], Fact[Any]]:
+    """Tensor and pipeline degrees in use, and those the operator writes about, with the fact that names them."""
+    found: dict[tuple[int, int], Fact[Any]] = {}
+    for match in _LAYOUT.finditer(facts.peek(NOTES) or ""):
+        found[max(1, int(match[1])), max(1, int(match[2] or 1))] = NOTES
+    used = facts.peek(PARALLELISM)
+    return found | ({(max(1, used.tp), max(1, used.pp)): PARALLELISM} if used else {})
 
 
 rule = Rule(__name__, "A layout that does not fit the memory", check)

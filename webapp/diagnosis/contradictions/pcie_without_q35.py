@@ -1,7 +1,9 @@
 """`pcie=1` on a machine that is not q35: this VM does not start.
 
-`qm set` accepts it; the start ends with `q35 machine model is not enabled` (Proxmox qemu-server 9.2.6,
-PCI.pm). Pending values count: they are what the next start uses.
+`qm set` accepts it; the start ends with `q35 machine model is not enabled`. Pending values count: they are
+what the next start uses.
+
+Source: Proxmox qemu-server 9.2.6, PCI.pm.
 """
 
 from __future__ import annotations

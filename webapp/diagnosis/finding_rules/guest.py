@@ -108,8 +108,8 @@ def no_iommu_in_guest(case: Case) -> Finding | None:
 
 def staged_plateau(case: Case) -> Finding | None:
     """Large copies at the speed of a detour over host memory."""
-    curve, driver = copy_curve(case.facts), case.gate("driver")
-    if curve is None or (driver and driver.state is GateState.PASS):
+    curve = copy_curve(case.facts)
+    if curve is None or case.passes("driver"):
         return None
     large = [(size, size / us / 1e3) for size, us in curve.points if size >= MIB]
     if not large:
@@ -124,7 +124,7 @@ def staged_plateau(case: Case) -> Finding | None:
         f"{rate:.1f} GB/s at {_size(size)}: the plateau looks like any staged copy without P2P, "
         f"{38 * share:.0f}–{45 * share:.0f} GB/s, in a VM as on bare metal"
     )
-    claim = because(text, STAGED_SOURCE, curve.evidence, (rate, rate))
+    claim = because(text, STAGED_SOURCE, curve.evidence + case.facts.refs(GPUS), (rate, rate))
     return Finding("staged_plateau", "info", (claim,))
 
 
@@ -146,8 +146,7 @@ def host_synchronised(case: Case) -> Finding | None:
 
 def level_is_set(case: Case) -> Finding | None:
     level = (case.facts.value(NCCL_ENV) or {}).get("NCCL_P2P_LEVEL")
-    driver = case.gate("driver")
-    if level is None or driver is None or driver.state is not GateState.FAIL:
+    if level is None or not case.fails("driver"):
         return None
     text = f"NCCL_P2P_LEVEL={level} costs nothing now and will be needed once the driver allows P2P"
     refs = case.facts.refs(NCCL_ENV)

@@ -9,8 +9,8 @@ from agents.facts.host import GPU_PATHS, IOMMU_GROUPS, PCI_TREE, PLATFORM
 from agents.facts.vm import VM_HOSTPCI, VM_ID
 from agents.facts.workload import HOST_ROOT, MAY_CHANGE, WHY_VM
 from webapp.diagnosis.advising import because, seen
-from webapp.diagnosis.case import Case, Finding, GateState
-from webapp.diagnosis.ground import Ground, ground
+from webapp.diagnosis.case import Case, Finding
+from webapp.diagnosis.ground import in_kvm
 from webapp.diagnosis.wording import said
 
 
@@ -55,12 +55,10 @@ def mapping_pool(case: Case) -> Finding | None:
 
 def host_questions(case: Case) -> Finding | None:
     """Root, what may change, why a VM: asked once the VM matters."""
-    facts, driver = case.facts, case.gate("driver")
-    refused = driver is not None and driver.state is GateState.FAIL
-    may, vm = facts.value(MAY_CHANGE), facts.value(VM_ID)
-    root, why = facts.value(HOST_ROOT), facts.value(WHY_VM)
-    known = root is not None or may is not None or vm is not None
-    if ground(facts) is not Ground.KVM or not (refused or known):
+    facts = case.facts
+    root, may, why = facts.value(HOST_ROOT), facts.value(MAY_CHANGE), facts.value(WHY_VM)
+    matters = root or may or facts.value(VM_ID) is not None or case.fails("driver")
+    if not matters or not in_kvm(facts):
         return None
     answers = (
         f"root on the host: {said(*filter(None, (root,)))}",

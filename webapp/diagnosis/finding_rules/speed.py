@@ -64,7 +64,7 @@ def total_is_not_output(case: Case) -> Finding | None:
 
 def unexplained(case: Case) -> Finding | None:
     """More than half of a single stream's step is neither weight reads nor communication."""
-    bound = case.single_stream
+    bound = case.bound_with("step_ms", "unexplained_ms")
     if not (bound and bound.step_ms and bound.unexplained_ms):
         return None
     low, high = bound.unexplained_ms
@@ -82,14 +82,15 @@ def unexplained(case: Case) -> Finding | None:
 
 
 def goal_by_p2p(case: Case) -> Finding | None:
-    found = [claim for bound in case.bounds if (claim := _goal(case, bound))]
+    found = [claim for bound in case.every_bound if (claim := _goal(case, bound))]
     return Finding("goal_not_by_p2p_alone", "warning", tuple(found)) if found else None
 
 
 def _goal(case: Case, bound: Bound) -> Claim | None:
+    reachable = case.reaches_goal(bound)
     goal, observed = case.facts.value(GOAL), _observed(case, bound.concurrency)
     gain = bound.max_gain_remove_comm
-    if goal is None or observed is None or gain is None or bound.goal_reachable_by_p2p is not False:
+    if goal is None or observed is None or gain is None or reachable is not False:
         return None
     single = bound.concurrency == 1
     wanted = goal.single_stream_tokens_per_s if single else goal.total_tokens_per_s
@@ -102,10 +103,10 @@ def _goal(case: Case, bound: Bound) -> Claim | None:
 
 def transport_unseen(case: Case) -> Finding | None:
     """The bound presumes shared memory until a log shows the transport."""
-    presumed = [text for bound in case.bounds for text in bound.assumes if "NCCL log" in text]
+    presumed = [text for bound in case.every_bound for text in bound.assumes if "NCCL log" in text]
     if not presumed:
         return None
-    bound = case.bounds[0]
+    bound = case.every_bound[0]
     text = f"the bound {presumed[0]}: over the network it would not hold"
     return Finding("transport_unseen", "info", (Claim(text, bound.evidence, None, Basis.INFERRED),))
 

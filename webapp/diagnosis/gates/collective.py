@@ -33,7 +33,7 @@ def judge(facts: Facts, path: Path) -> Gate:
     arms = _newest_arms(facts)
     if not arms:
         expected = "right or wrong only shows once the driver allows P2P"
-        refused = driver.judge(facts, path).state is GateState.FAIL
+        refused = driver.refuses(facts, path)
         unread = facts.unread(ALLREDUCE)
         why = "no value-checked all-reduce" + (f" (what was read: {unread})" if unread else "")
         refs = facts.refs(ALLREDUCE) if unread else ()
@@ -75,8 +75,9 @@ def outcome(result: AllReduceResult) -> Outcome:
 def _over_p2p(facts: Facts, path: Path, result: AllReduceResult) -> bool:
     """P2P was on, the log's transport does not say otherwise, and the driver does not refuse it."""
     transport = result.environment.get("transport", "P2P")
-    refused = driver.judge(facts, path).state is GateState.FAIL
-    return bool(result.p2p) and transport.upper().startswith("P2P") and not refused
+    if not result.p2p or not transport.upper().startswith("P2P"):
+        return False
+    return not driver.refuses(facts, path)
 
 
 def _newest_arms(facts: Facts) -> list[Sourced]:

@@ -23,10 +23,9 @@ def judge(facts: Facts, path: Path) -> Gate:
     checked = _on_path(facts, path)
     refs = facts.refs(DELIVERY)
     wrong = sorted(f"{a}→{b}" for (a, b), right in checked.items() if not right)
-    allowed = driver.judge(facts, path).state
     if not checked:
-        return _not_checked(facts, path, allowed)
-    if allowed is GateState.FAIL:
+        return _not_checked(facts, path, driver.state(facts, path))
+    if driver.refuses(facts, path):
         why = "bytes were checked, but the driver refuses P2P here, so the copies were staged"
         return Gate(GATE, path, GateState.UNKNOWN, why, refs)
     if wrong:
@@ -56,10 +55,12 @@ def _not_checked(facts: Facts, path: Path, allowed: GateState) -> Gate:
 
 def _on_path(facts: Facts, path: Path) -> dict[Pair, bool]:
     """Keys of the benchmark hold the two indices in order ("0->1")."""
+    result = facts.value(DELIVERY)
+    if result is None:
+        return {}
     wanted = pairs(facts).on(path)
     found: dict[Pair, bool] = {}
-    result = facts.value(DELIVERY)
-    for key, right in result.pairs.items() if result else ():
+    for key, right in result.pairs.items():
         numbers = re.findall(r"\d+", key)
         if len(numbers) == 2:
             found[(f"GPU{numbers[0]}", f"GPU{numbers[1]}")] = right

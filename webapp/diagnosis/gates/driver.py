@@ -11,10 +11,11 @@ from collections import Counter
 
 from agents.facts.bench import PAIR_MATRICES
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
+from agents.facts.vm import VM_ID
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates import granted
-from webapp.diagnosis.ground import Ground, ground, ground_refs, kvm_hidden
+from webapp.diagnosis.ground import Ground, ground_refs, in_kvm, kvm_hidden, without_kvm
 from webapp.diagnosis.pairs import Pair, codes, pairs
 from webapp.diagnosis.rung import Rung
 
@@ -34,6 +35,19 @@ _NS_IN_KVM = (
 _NOT_GRANTED = ", or a hypervisor that grants its guests no P2P"
 
 
+def state(facts: Facts, path: Path) -> GateState:
+    """For another gate, which uses none of the words."""
+    inner = facts.scope()
+    gate = judge(inner, path)
+    facts.reads.add(inner.reads, words=False)
+    return gate.state
+
+
+def refuses(facts: Facts, path: Path) -> bool:
+    """For a rule to which any other answer is as if there were none."""
+    return facts.exception(lambda facts: state(facts, path) is GateState.FAIL)
+
+
 def judge(facts: Facts, path: Path) -> Gate:
     reads, writes = codes(facts, path)
     refs = facts.refs(P2P_READ, P2P_WRITE)
@@ -44,17 +58,17 @@ def judge(facts: Facts, path: Path) -> Gate:
         why = f"topo -p2p was read before the last change only ({seen[0]} on {seen[1]} ordered pairs); "
         return Gate(GATE, path, GateState.UNKNOWN, why + f"since then: {turned.why}", refs + turned.evidence)
     if refused:
-        why = _why(facts, path, refused, {*reads, *writes})
-        return Gate(GATE, path, GateState.FAIL, why, refs + ground_refs(facts))
+        why = _why(facts.aside, path, refused, {*reads, *writes})
+        return Gate(GATE, path, GateState.FAIL, why, refs + ground_refs(facts) + facts.refs(VM_ID))
     if not reads and not writes:
-        return _not_read(facts, path)
+        return _not_read(facts.aside, path)
     every = pairs(facts).on(path)
     for name, found in (("read", reads), ("write", writes)):
         if set(found) != every:
             why = f"OK so far, but {name} was seen on {len(found)} of {len(every)} ordered pairs"
             return Gate(GATE, path, GateState.UNKNOWN, why, refs)
     why = f"read and write OK on {len(every)} of {len(every)} ordered pairs"
-    promised = path is Path.PCIE and ground(facts) is Ground.KVM
+    promised = path is Path.PCIE and in_kvm(facts.aside)
     why += "; in a VM a promise, not a measurement" if promised else ""
     return Gate(GATE, path, GateState.PASS, why, refs)
 
@@ -73,18 +87,16 @@ def _not_read(facts: Facts, path: Path) -> Gate:
 
 def _reached(facts: Facts, path: Path) -> dict[Pair, bool]:
     """cudaDeviceCanAccessPeer by pair, as CUDA's samples print it."""
-    wanted = pairs(facts).on(path)
     matrix = next((m for m in facts.value(PAIR_MATRICES) or () if m.unit == "access"), None)
-    found = (
-        {
-            (f"GPU{a}", f"GPU{b}"): value > 0
-            for a, row in zip(matrix.gpus, matrix.values, strict=False)
-            for b, value in zip(matrix.gpus, row, strict=False)
-            if a != b and value is not None
-        }
-        if matrix
-        else {}
-    )
+    if matrix is None:
+        return {}
+    wanted = pairs(facts).on(path)
+    found = {
+        (f"GPU{a}", f"GPU{b}"): value > 0
+        for a, row in zip(matrix.gpus, matrix.values, strict=False)
+        for b, value in zip(matrix.gpus, row, strict=False)
+        if a != b and value is not None
+    }
     return {pair: can for pair, can in found.items() if pair in wanted or not wanted}
 
 
@@ -107,16 +119,15 @@ def _why(facts: Facts, path: Path, refused: dict[Pair, P2pCode], seen: set[Pair]
 
 def meaning(facts: Facts, path: Path, code: P2pCode) -> str:
     """What a code says on this ground and path."""
-    where = ground(facts)
     if code is not P2pCode.NS or path is not Path.PCIE:
         return MEANING[code]
-    if where is Ground.KVM and kvm_hidden(facts) is not True:
-        return _NS_IN_KVM
-    return MEANING[code] + (_NOT_GRANTED if where is Ground.OTHER_HYPERVISOR else "")
+    if in_kvm(facts):
+        return MEANING[code] if kvm_hidden(facts) else _NS_IN_KVM
+    return MEANING[code] + (_NOT_GRANTED if without_kvm(facts) is Ground.OTHER_HYPERVISOR else "")
 
 
 def _expected(facts: Facts, path: Path) -> str | None:
-    if path is Path.PCIE and ground(facts) is Ground.KVM:
+    if path is Path.PCIE and in_kvm(facts):
         return "NS on every pair unless the VM’s GPUs carry a clique (p2p_caps.c)"
     return None
 

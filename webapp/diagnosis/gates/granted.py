@@ -12,25 +12,35 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from agents.facts import Fact, ReadingKind
-from agents.facts.gpu import CLIQUE_CAPABILITY, GPU_COUNT_PCI
+from agents.facts.gpu import CLIQUE_CAPABILITY, GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS
 from agents.facts.host import GPU_PATHS, PCI_MAPPINGS
-from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
-from agents.facts.vm import VM_ARGS, VM_CLIQUE, VM_HOSTPCI, VM_ID, VM_QEMU_ARGS
+from agents.facts.p2p import P2P_NVLINK, P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode
+from agents.facts.vm import VM_ARGS, VM_CLIQUE, VM_HOSTPCI, VM_ID, VM_QEMU_ARGS, HostPci
 from webapp.diagnosis import vm_readings
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.ground import Ground, ground, rented_from
+from webapp.diagnosis.ground import in_kvm, rented_from, without_kvm
 from webapp.diagnosis.pairs import codes, gpu_count
 from webapp.diagnosis.rung import Rung
 
 GATE = "granted"
+_SHOW_GPUS: tuple[Fact[Any], ...] = (
+    GPUS,
+    GPU_COUNT_SMI,
+    GPU_COUNT_PCI,
+    P2P_READ,
+    P2P_WRITE,
+    P2P_NVLINK,
+    TOPOLOGY,
+    GPU_PATHS,
+)
 
 
 def judge(facts: Facts, path: Path) -> Gate:
-    where = ground(facts)
     if path is Path.NVLINK:
         return Gate(GATE, path, GateState.NOT_APPLICABLE, "the clique is about PCIe; this is NVLink")
-    if where in {Ground.BARE_METAL, Ground.OTHER_HYPERVISOR}:
+    where = without_kvm(facts)
+    if where:
         cloud = rented_from(facts)
         why = f"{cloud}’s hypervisor: its settings are not this operator’s" if cloud else ""
         return Gate(GATE, path, GateState.NOT_APPLICABLE, why or f"not a KVM guest: {where}")
@@ -40,10 +50,9 @@ def judge(facts: Facts, path: Path) -> Gate:
 def turned_since(facts: Facts, path: Path, answer: GateState) -> Gate | None:
     """What was found of the clique after a change, where the driver’s older answer is not what it gives
     then: a refusal before the clique, an OK before it was taken away."""
-    if path is Path.NVLINK or ground(facts) is not Ground.KVM:
-        return None
     asked = P2P_READ if facts.value(P2P_READ) else P2P_WRITE
-    if not any(facts.newer(look, asked) for look in (CLIQUE_CAPABILITY, VM_QEMU_ARGS, VM_CLIQUE)):
+    newer = [look for look in (CLIQUE_CAPABILITY, VM_QEMU_ARGS, VM_CLIQUE) if facts.newer(look, asked)]
+    if path is Path.NVLINK or not newer or not in_kvm(facts):
         return None
     gate = judge(facts, path)
     if answer is GateState.FAIL:
@@ -141,11 +150,18 @@ def _gpus_passed(facts: Facts) -> bool:
     A configuration that names addresses was given as a GPU machine's; only mappings need be looked up.
     """
     devices = facts.value(VM_HOSTPCI) or ()
+    if any(not device.mapping for device in devices):
+        return True
+    if not facts.exception(lambda facts: _mapped_gpus(facts, devices)):
+        return facts.any_of(*_SHOW_GPUS)
+    return True
+
+
+def _mapped_gpus(facts: Facts, devices: tuple[HostPci, ...]) -> bool:
+    if any(facts.peek(fact) for fact in _SHOW_GPUS):
+        return False
     vendors = {m.mapping: m.vendor_device or "" for m in facts.value(PCI_MAPPINGS) or ()}
-    seen = gpu_count(facts) or facts.value(GPU_PATHS)
-    return bool(seen) or any(
-        not device.mapping or vendors.get(device.mapping, "").startswith("10de") for device in devices
-    )
+    return any(vendors.get(device.mapping or "", "").startswith("10de") for device in devices)
 
 
 def _devices(facts: Facts) -> int:
@@ -157,15 +173,17 @@ def _devices(facts: Facts) -> int:
 
 def _not_looked(facts: Facts) -> Gate:
     why = "neither the guest’s config space nor the QEMU command line was looked at"
-    reads, writes = codes(facts, Path.PCIE)
+    reads, writes = codes(facts.aside, Path.PCIE)
     answers = {*reads.values(), *writes.values()}
     expected = None
-    if ground(facts) is Ground.KVM and P2pCode.NS in answers:
+    if not answers or not in_kvm(facts.aside):
+        return Gate(GATE, Path.PCIE, GateState.UNKNOWN, why)
+    if P2pCode.NS in answers:
         expected = (
             "absent, since in a KVM guest the driver answers NS when there is no clique "
             "(NVIDIA open kernel modules 595.45.04, p2p_caps.c)"
         )
-    elif ground(facts) is Ground.KVM and answers == {P2pCode.OK}:
+    elif answers == {P2pCode.OK}:
         expected = "present, since in a KVM guest the driver answers OK over PCIe only with a clique"
     return Gate(GATE, Path.PCIE, GateState.UNKNOWN, why, (), expected)
 

@@ -1,7 +1,9 @@
 """Are the GPUs' BARs in the VM's IOMMU domain: the log of this VM's start, and the VFIO backend.
 
-QEMU maps the BARs of other VFIO devices too and only warns when that fails (QEMU hw/vfio/listener.c).
-The type1 container follows such mappings; iommufd rejects them without dma-buf export.
+QEMU maps the BARs of other VFIO devices too and only warns when that fails. The type1 container follows such
+mappings; iommufd rejects them without dma-buf export.
+
+Source: QEMU hw/vfio/listener.c.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from agents.facts.host import VFIO_BACKEND, VFIO_ERRORS, VfioBackend, VfioError
 from agents.facts.vm import VM_ID, VM_QEMU_ARGS
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.ground import Ground, ground
+from webapp.diagnosis.ground import Ground, in_kvm, without_kvm
 from webapp.diagnosis.rung import Rung
 
 GATE = "mapped"
@@ -26,7 +28,7 @@ _IOMMUFD_EXPECTED = "not mapped: iommufd rejects BARs unless kernel and QEMU exp
 def judge(facts: Facts, path: Path) -> Gate:
     if path is Path.NVLINK:
         return Gate(GATE, path, GateState.NOT_APPLICABLE, "NVLink does not pass the IOMMU")
-    if ground(facts) is Ground.BARE_METAL:
+    if without_kvm(facts) is Ground.BARE_METAL:
         return Gate(GATE, path, GateState.NOT_APPLICABLE, "bare metal: no VFIO in between")
     backend, log = _backend(facts), facts.best(VFIO_ERRORS)
     expected = _expected(facts, backend)
@@ -54,7 +56,7 @@ def _expected(facts: Facts, backend: VfioBackend | None) -> str | None:
     """Only QEMU's guests have VFIO below them; what another hypervisor maps is not known from here."""
     if backend is VfioBackend.IOMMUFD:
         return _IOMMUFD_EXPECTED
-    return _TYPE1_EXPECTED if backend or ground(facts) is Ground.KVM else None
+    return _TYPE1_EXPECTED if backend or in_kvm(facts) else None
 
 
 def mapping_errors(facts: Facts) -> tuple[VfioError, ...]:

@@ -22,7 +22,7 @@ def judge(facts: Facts, path: Path) -> Gate:
     seen = facts.value(NCCL_TRANSPORTS)
     refs = facts.refs(NCCL_TRANSPORTS)
     if seen is None or not (seen.p2p or seen.shm or seen.net):
-        refused = driver.judge(facts, path).state is GateState.FAIL
+        refused = driver.refuses(facts, path)
         expected = "SHM: NCCL decides once, at start, by the driver’s answer" if refused else None
         unread = facts.unread(NCCL_TRANSPORTS)
         why = "no NCCL log with transports was read" + (f" (what was read: {unread})" if unread else "")

@@ -8,7 +8,9 @@ Source: exact rank-sum test, three runs against three (Wilcoxon, 1945).
 
 from __future__ import annotations
 
-from agents.facts import ReadingKind
+from typing import Any
+
+from agents.facts import Fact, ReadingKind
 from agents.facts.bench import SERVING
 from agents.facts.nccl import NCCL_TRANSPORTS
 from webapp.diagnosis.case import Gate, GateState, Path
@@ -49,9 +51,9 @@ def judge(facts: Facts, path: Path) -> Gate:
 
 def _arm(facts: Facts, *, p2p: bool) -> Arm:
     """Output tokens a second by concurrency, from epochs whose NCCL log shows this arm."""
-    epochs = {s.epoch for s in _known(facts, NCCL_TRANSPORTS.id) if _shows_p2p(s) is p2p}
+    epochs = {s.epoch for s in _known(facts, NCCL_TRANSPORTS) if _shows_p2p(s) is p2p}
     found: Arm = {}
-    for item in once(_known(facts, SERVING.id)):
+    for item in once(_known(facts, SERVING)):
         for row in item.reading.value or () if item.epoch in epochs else ():
             if row.concurrency and row.output_tokens_per_s:
                 found.setdefault(row.concurrency, []).append(row.output_tokens_per_s)
@@ -65,12 +67,12 @@ def _shows_p2p(item: Sourced) -> bool | None:
     return bool(seen.p2p and not seen.shm and not seen.net)
 
 
-def _known(facts: Facts, fact_id: str) -> list[Sourced]:
-    return [s for s in facts.readings.get(fact_id, ()) if s.reading.kind is ReadingKind.KNOWN]
+def _known(facts: Facts, fact: Fact[Any]) -> list[Sourced]:
+    return [s for s in facts.all(fact) if s.reading.kind is ReadingKind.KNOWN]
 
 
 def _refs(facts: Facts) -> tuple[EvidenceRef, ...]:
-    return tuple(ref for item in _known(facts, SERVING.id) for ref in item.refs[:1])
+    return tuple(ref for item in _known(facts, SERVING) for ref in item.refs[:1])
 
 
 def _list(numbers: list[int]) -> str:

@@ -1,7 +1,8 @@
 """P2P works but takes a detour: ACS redirect on a switch that GPUs share sends it to the root port.
 
-Without a shared switch there is nothing to turn in, and ACS costs nothing (PCI Express base
-specification, Access Control Services).
+Without a shared switch there is nothing to turn in, and ACS costs nothing.
+
+Source: PCI Express base specification, Access Control Services.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from collections import Counter
 
 from agents.facts.host import ACS, GPU_PATHS
 from webapp.diagnosis.asking import asks, tells
-from webapp.diagnosis.case import Case, GateState, Verdict, VerdictKind
+from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.topology import peer_redirects
 
 
 def assess(case: Case) -> Verdict:
-    facts, driver = case.facts, case.gate("driver")
-    if driver and driver.state is GateState.FAIL:
+    facts, driver = case.facts, case.failed("driver")
+    if driver:
         text = "the driver refuses P2P, so no traffic takes any path between peers"
         return Verdict(VerdictKind.REFUTED, (), (Claim(text, driver.evidence),))
     paths = facts.value(GPU_PATHS)
@@ -43,8 +44,7 @@ def assess(case: Case) -> Verdict:
         return Verdict(VerdictKind.REFUTED, (), (claim,))
     text = f"ACS redirects {turned.count(True)} of these {len(turned)} GPUs’ traffic to the root port"
     detour = Claim(text, facts.refs(ACS), None, Basis.MEASURED)
-    allowed = driver is not None and driver.state is GateState.PASS
-    kind = VerdictKind.SUPPORTED if allowed else VerdictKind.OPEN
+    kind = VerdictKind.SUPPORTED if case.passes("driver") else VerdictKind.OPEN
     return Verdict(kind, (together, detour), (), ("bench.copy",))
 
 

@@ -1,7 +1,9 @@
 """There is not enough address space for the GPUs' BARs, so some GPUs get none.
 
-Each GPU's BAR1 is its memory rounded up to a power of two; all of them and RAM must fit into the
-guest's physical address bits. QEMU's default CPU types have 40 bits, 1 TiB (QEMU target/i386).
+Each GPU's BAR1 is its memory rounded up to a power of two; all of them and RAM must fit into the guest's
+physical address bits. QEMU's default CPU types have 40 bits, 1 TiB.
+
+Source: QEMU target/i386.
 """
 
 from __future__ import annotations
@@ -82,6 +84,10 @@ def _empty(facts: Facts) -> tuple[Claim, ...]:
 
 def _too_few_bits(facts: Facts) -> tuple[Claim, ...]:
     """RAM plus every BAR1 against the address bits; a lower limit, firmware gives MMIO only a part."""
+    return facts.exception(_needed)
+
+
+def _needed(facts: Facts) -> tuple[Claim, ...]:
     bits, memory, gpus = facts.value(PHYS_BITS), facts.value(MEMORY_MIB), facts.value(GPUS) or ()
     vram = max((gpu.vram_mib for gpu in gpus if gpu.vram_mib), default=0)
     count = max(facts.value(GPU_COUNT_PCI) or 0, len(gpus))
@@ -94,7 +100,7 @@ def _too_few_bits(facts: Facts) -> tuple[Claim, ...]:
         f"{count} GPUs and RAM need {needed_mib / 1024 / 1024:.2f} TiB of addresses; {bits} bits "
         f"reach {(1 << bits) / 2**40:.0f} TiB"
     )
-    refs = facts.refs(PHYS_BITS, GPUS)
+    refs = facts.refs(PHYS_BITS, GPUS, MEMORY_MIB, GPU_COUNT_PCI)
     return (Claim(text, refs, (needed_mib / 2**20, needed_mib / 2**20), Basis.ESTIMATED),)
 
 

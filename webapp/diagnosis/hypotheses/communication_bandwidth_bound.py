@@ -23,16 +23,19 @@ LARGE_BYTES = 256 * 1024
 
 def assess(case: Case) -> Verdict:
     facts, size = case.facts, _message_bytes(case)
-    bound = max(case.bounds, key=lambda b: b.concurrency, default=None)
     missing = asks(facts, OBSERVED, MODEL, COPY, ALLREDUCE)
-    if bound is None or size is None:
+    if size is None:
         return Verdict(VerdictKind.OPEN, missing=missing)
     if size < LARGE_BYTES:
         text = f"the largest message is {size / 1024:.0f} KiB: its time is latency, not bandwidth"
         claim = Claim(text, facts.refs(MODEL, OBSERVED), (size, size), Basis.ESTIMATED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
-    if not bound.comm_ms or not bound.step_ms or not bound.step_ms[0]:
-        return Verdict(VerdictKind.OPEN, missing=missing or bound.missing)
+    highest = max(concurrency for concurrency, _ in case.steps)
+    bound = case.bound_with("comm_ms", "step_ms", concurrency=highest)
+    if bound is None and not missing:
+        missing = next(b.missing for b in case.every_bound if b.concurrency == highest)
+    if bound is None or not bound.comm_ms or not bound.step_ms or not bound.step_ms[0]:
+        return Verdict(VerdictKind.OPEN, missing=missing)
     low, high = bound.comm_ms[0] / bound.step_ms[1], bound.comm_ms[1] / bound.step_ms[0]
     claim = _claim(case, bound, size, (low, min(1.0, high)))
     if low >= MUCH:
@@ -51,9 +54,9 @@ def _claim(case: Case, bound: Bound, size: float, share: tuple[float, float]) ->
 def _message_bytes(case: Case) -> float | None:
     """Tokens in a step × hidden × activation bytes, at the highest concurrency."""
     model = case.facts.value(MODEL)
-    if not case.bounds or not model or not model.hidden_size:
+    concurrency = max((concurrency for concurrency, _ in case.steps), default=None)
+    if concurrency is None or not model or not model.hidden_size:
         return None
-    concurrency = max(bound.concurrency for bound in case.bounds)
     tokens = concurrency * ((model.draft_tokens or 0) + 1)
     return float(tokens * model.hidden_size * (model.activation_bytes or 2))
 

@@ -21,13 +21,14 @@ LITTLE = 0.1
 
 
 def assess(case: Case) -> Verdict:
-    facts, bound, profile = case.facts, case.single_stream, case.facts.value(PROFILE)
+    facts, profile = case.facts, case.facts.value(PROFILE)
     if profile is not None:
         share = profile.share(profile.nccl_ms)
         text = f"collectives take {share * 100:.0f} % of the profiled step, waiting included"
         text += unnamed(facts, PROFILE)
         claim = Claim(text, facts.refs(PROFILE), (share, share), Basis.MEASURED)
         return _verdict(claim, share, share, (profile.nccl_ms, profile.nccl_ms), ())
+    bound = case.bound_with("comm_ms", "step_ms")
     if bound is None or not bound.comm_ms or not bound.step_ms or not bound.step_ms[0]:
         return Verdict(VerdictKind.OPEN, missing=asks(facts, OBSERVED, COPY, ALLREDUCE, PROFILE))
     low = bound.comm_ms[0] / bound.step_ms[1]

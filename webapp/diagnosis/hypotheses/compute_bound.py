@@ -1,7 +1,9 @@
 """The GPUs' arithmetic fills the step.
 
-Utilisation is the share of time in which any kernel ran (NVML, nvmlUtilization_t), so it never shows
-this. A profile does, together with a step that grows with the tokens in it.
+Utilisation is the share of time in which any kernel ran, so it never shows this. A profile does, together
+with a step that grows with the tokens in it.
+
+Source: NVML, nvmlUtilization_t.
 """
 
 from __future__ import annotations
@@ -12,10 +14,11 @@ from agents.facts.bench import PROFILE
 from agents.facts.gpu import GPUS
 from agents.facts.workload import OBSERVED
 from webapp.diagnosis.asking import asks
-from webapp.diagnosis.case import Bound, Case, Verdict, VerdictKind
+from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim, Range
+from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.load import load
+from webapp.diagnosis.load import Load, load
 from webapp.diagnosis.measured_on import unnamed
 from webapp.diagnosis.wording import span
 
@@ -39,7 +42,7 @@ def assess(case: Case) -> Verdict:
     facts, profile = case.facts, case.facts.value(PROFILE)
     for_: list[Claim] = []
     against = _utilisation_says_nothing(case)
-    growth = _growth(case.bounds)
+    growth = _growth(case)
     if growth is not None:
         text = f"{growth.tokens:g} times the tokens take {span(growth.step)} times the step"
         claim = Claim(text, facts.refs(OBSERVED), growth.step, Basis.ESTIMATED)
@@ -59,8 +62,8 @@ def assess(case: Case) -> Verdict:
 
 
 def _utilisation_says_nothing(case: Case) -> list[Claim]:
-    seen = load(case.facts)
-    if not seen.busy or seen.power_share is None:
+    seen = case.facts.exception(_busy)
+    if not seen or seen.power_share is None:
         return []
     text = (
         f"utilisation of {seen.busy_percent} % means that a kernel was running, and "
@@ -70,15 +73,20 @@ def _utilisation_says_nothing(case: Case) -> list[Claim]:
     return [Claim(text, case.facts.refs(GPUS), None, Basis.LITERATURE)]
 
 
-def _growth(bounds: tuple[Bound, ...]) -> Growth | None:
+def _busy(facts: Facts) -> Load | None:
+    seen = load(facts)
+    return seen if seen.busy and seen.power_share is not None else None
+
+
+def _growth(case: Case) -> Growth | None:
     """From the lowest to the highest observed concurrency."""
-    timed = sorted((b for b in bounds if b.step_ms), key=lambda b: b.concurrency)
-    if len(timed) < 2 or not timed[0].step_ms or not timed[-1].step_ms:
+    if len({bound.concurrency for bound in case.bounds if bound.step_ms}) < 2:
         return None
-    (low, high), (low_after, high_after) = timed[0].step_ms, timed[-1].step_ms
-    if not low or not high or timed[0].concurrency == timed[-1].concurrency:
+    timed = sorted((concurrency, step) for concurrency, step in case.steps if step)
+    (few, (low, high)), (many, (low_after, high_after)) = timed[0], timed[-1]
+    if not low or not high:
         return None
-    return Growth(timed[-1].concurrency / timed[0].concurrency, (low_after / high, high_after / low))
+    return Growth(many / few, (low_after / high, high_after / low))
 
 
 hypothesis = Hypothesis(

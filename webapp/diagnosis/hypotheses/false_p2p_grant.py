@@ -1,8 +1,9 @@
 """P2P is promised and does not deliver: bytes or collectives go wrong or hang where the driver says OK.
 
-A clique is the hypervisor's promise; nothing checks it (QEMU hw/vfio/pci-quirks.c). Where QEMU could
-not map a GPU's BAR for the others, it cannot be kept (QEMU hw/vfio/listener.c). GeForce cards in a VM
-were seen to report OK, full bandwidth, and never to deliver (NVIDIA/nccl issue 2335).
+A clique is the hypervisor's promise; nothing checks it. Where QEMU could not map a GPU's BAR for the others,
+it cannot be kept. GeForce cards in a VM were seen to report OK, full bandwidth, and never to deliver.
+
+Source: QEMU hw/vfio/pci-quirks.c; QEMU hw/vfio/listener.c; NVIDIA/nccl issue 2335.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from webapp.diagnosis.hypothesis import Hypothesis, Severity
 
 
 def assess(case: Case) -> Verdict:
-    allowed = [p for p in Path if _state(case, "driver", p) is GateState.PASS]
+    allowed = [p for p in Path if case.passes("driver", p)]
     if not allowed:
         return _nothing_granted(case)
-    gates = [g for g in case.ladder if g.path in allowed and g.gate in {"delivered", "collective"}]
+    gates = [g for g in case.gates("delivered", "collective") if g.path in allowed]
     failed = [g for g in gates if g.state is GateState.FAIL]
     passed = [g for g in gates if g.state is GateState.PASS]
     if failed:
         return Verdict(VerdictKind.SUPPORTED, _claims(failed), _claims(passed))
-    unmapped = case.gate("mapped")
-    if unmapped and unmapped.state is GateState.FAIL and Path.PCIE in allowed and not passed:
+    unmapped = case.failed("mapped") if Path.PCIE in allowed and not passed else None
+    if unmapped:
         text = f"{unmapped.why}: the driver’s OK cannot be kept"
         claim = Claim(text, unmapped.evidence, None, Basis.INFERRED)
         return Verdict(VerdictKind.SUPPORTED, (claim,), (), asks(case.facts, DELIVERY, ALLREDUCE))
@@ -36,16 +37,11 @@ def assess(case: Case) -> Verdict:
 
 
 def _nothing_granted(case: Case) -> Verdict:
-    refused = [g for g in case.ladder if g.gate == "driver" and g.state is GateState.FAIL]
+    refused = [gate for path in Path if (gate := case.failed("driver", path))]
     if not refused:
         return Verdict(VerdictKind.OPEN, missing=asks(case.facts, P2P_READ))
     claim = Claim("the driver grants nothing that could be false", refused[0].evidence)
     return Verdict(VerdictKind.REFUTED, (), (claim,))
-
-
-def _state(case: Case, name: str, path: Path) -> GateState | None:
-    gate = case.gate(name, path)
-    return gate.state if gate else None
 
 
 def _claims(gates: list[Gate]) -> tuple[Claim, ...]:

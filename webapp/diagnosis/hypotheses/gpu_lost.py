@@ -1,11 +1,13 @@
 """GPUs that should be there do not answer: fewer in the driver than on the bus, or fallen off it.
 
-Xid 79: the GPU has fallen off the bus (NVIDIA Xid catalogue). Revision ff: its config space reads ones.
+Xid 79: the GPU has fallen off the bus. Revision ff: its config space reads ones.
+
+Source: NVIDIA Xid catalogue.
 """
 
 from __future__ import annotations
 
-from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS, PCI_GPUS, XID_EVENTS
+from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS, PCI_GPUS, XID_EVENTS, Gpu, PciGpu
 from agents.facts.vm import VM_HOSTPCI
 from webapp.diagnosis.advising import because
 from webapp.diagnosis.asking import asks
@@ -22,7 +24,7 @@ SOURCE = "qemu-server, PCI.pm, address map"
 
 def assess(case: Case) -> Verdict:
     facts, seen = case.facts, listing(case.facts)
-    for_, fell = [*_unreachable(facts), *_all_ones(facts, seen)], _fell_off(facts)
+    for_, fell = [*_unreachable(facts), *facts.exception(lambda facts: _all_ones(facts, seen))], _fell_off(facts)
     for_ += [seen.claim] if seen and seen.short else []
     if for_:
         return Verdict(VerdictKind.SUPPORTED, (*for_, *fell))
@@ -35,31 +37,44 @@ def assess(case: Case) -> Verdict:
 
 def _all_answer(facts: Facts, seen: Listing, fell: tuple[Claim, ...]) -> Verdict:
     """A GPU that fell off the bus comes back with a reset or a boot, and may go again."""
-    log = facts.best(XID_EVENTS)
-    if fell and log and log.epoch >= seen.driver.epoch:
+    log = facts.best(XID_EVENTS) if fell else None
+    if log and log.epoch >= seen.driver.epoch:
         kind = VerdictKind.OPEN if seen.follows(log) else VerdictKind.SUPPORTED
         return Verdict(kind, fell, (seen.claim,))
     return Verdict(VerdictKind.REFUTED, fell, (seen.claim,))
 
 
 def _unreachable(facts: Facts) -> list[Claim]:
-    lost = [str(gpu.index) for gpu in facts.value(GPUS) or () if gpu.lost]
+    lost = [str(gpu.index) for gpu in facts.value(GPUS, where=_any_lost) or () if gpu.lost]
     text = f"the driver lists GPU {', '.join(lost)} and cannot reach it"
     return [Claim(text, facts.refs(GPUS), None, Basis.MEASURED)] if lost else []
 
 
 def _all_ones(facts: Facts, seen: Listing | None) -> list[Claim]:
-    bus = facts.best(PCI_GPUS)
+    on_bus = facts.value(PCI_GPUS, where=_any_ones) or ()
+    bus = facts.best(PCI_GPUS) if on_bus else None
     if bus and seen and seen.every and seen.driver.epoch > bus.epoch:
         return []
-    gone = [g.pci_address for g in facts.value(PCI_GPUS) or () if (g.revision or "").lower() == "ff"]
+    gone = [gpu.pci_address for gpu in on_bus if _reads_ones(gpu)]
     text = f"config space of {', '.join(gone)} reads all ones (revision ff)"
     claim = Claim(text, facts.refs(PCI_GPUS), None, Basis.MEASURED)
     return [claim, *_on_the_host(facts, gone)] if gone else []
 
 
+def _any_lost(gpus: tuple[Gpu, ...]) -> bool:
+    return any(gpu.lost for gpu in gpus)
+
+
+def _any_ones(gpus: tuple[PciGpu, ...]) -> bool:
+    return any(map(_reads_ones, gpus))
+
+
+def _reads_ones(gpu: PciGpu) -> bool:
+    return (gpu.revision or "").lower() == "ff"
+
+
 def _fell_off(facts: Facts) -> tuple[Claim, ...]:
-    if all(event.code != FALLEN_OFF for event in facts.value(XID_EVENTS) or ()):
+    if not facts.value(XID_EVENTS, where=lambda events: any(event.code == FALLEN_OFF for event in events)):
         return ()
     text = f"the kernel log has Xid {FALLEN_OFF}: a GPU has fallen off the bus"
     return (Claim(text, facts.refs(XID_EVENTS), None, Basis.MEASURED),)

@@ -1,7 +1,9 @@
 """KVM is hidden from the guest, so the driver takes it for bare metal and ignores a clique.
 
-`hidden=1` on the cpu line and `x-vga=1` on a hostpci line both do it (Proxmox qemu-server 9.2.6); the
-driver detects KVM by its CPUID signature (NVIDIA open kernel modules 595.45.04, hypervisor.c).
+`hidden=1` on the cpu line and `x-vga=1` on a hostpci line both do it; the driver detects KVM by its CPUID
+signature.
+
+Source: Proxmox qemu-server 9.2.6; NVIDIA open kernel modules 595.45.04, hypervisor.c.
 """
 
 from __future__ import annotations
@@ -13,23 +15,24 @@ from webapp.diagnosis.asking import asks, tells
 from webapp.diagnosis.case import Case, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.ground import Ground, ground, ground_refs, kvm_hidden
+from webapp.diagnosis.ground import ground_refs, kvm_hidden, without_kvm
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.pairs import codes
 
 
 def assess(case: Case) -> Verdict:
     facts = case.facts
-    hidden, configured = kvm_hidden(facts), facts.value(VM_CPU_HIDDEN)
-    since = facts.newer(VM_CPU_HIDDEN, KVM_VISIBLE) and facts.newer(VM_CPU_HIDDEN, VIRT_KIND)
-    if since and hidden is not None and hidden != bool(configured):
+    hidden, configured = kvm_hidden(facts), facts.value(VM_CPU_HIDDEN, where=bool)
+    differs = hidden is not None and hidden != bool(configured)
+    if differs and facts.newer(VM_CPU_HIDDEN, KVM_VISIBLE) and facts.newer(VM_CPU_HIDDEN, VIRT_KIND):
         return _since_configured(facts, configured)
     if hidden is False:
         text = "the guest sees KVM’s signature"
         claim = Claim(text, facts.refs(KVM_VISIBLE, VIRT_KIND), None, Basis.MEASURED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
-    if ground(facts) in {Ground.BARE_METAL, Ground.OTHER_HYPERVISOR} and not configured:
-        claim = Claim(f"this is not a KVM guest but {ground(facts)}", ground_refs(facts))
+    elsewhere = without_kvm(facts)
+    if elsewhere and not configured:
+        claim = Claim(f"this is not a KVM guest but {elsewhere}", ground_refs(facts))
         return Verdict(VerdictKind.REFUTED, (), (claim,))
     for_ = []
     if hidden:
@@ -39,8 +42,7 @@ def assess(case: Case) -> Verdict:
     if configured:
         text = "the VM’s configuration hides KVM (hidden=1, x-vga=1 or kvm=off)"
         for_.append(Claim(text, facts.refs(VM_CPU_HIDDEN), None, Basis.MEASURED))
-    reads, _ = codes(facts, Path.PCIE)
-    if P2pCode.CNS in reads.values() and for_:
+    if for_ and P2pCode.CNS in codes(facts, Path.PCIE)[0].values():
         text = "the driver answers CNS, as it does when it takes a VM for bare metal"
         for_.append(Claim(text, facts.refs(P2P_READ), None, Basis.INFERRED))
     kind = VerdictKind.SUPPORTED if for_ else VerdictKind.OPEN

@@ -24,7 +24,7 @@ LITTLE = 0.1
 
 
 def assess(case: Case) -> Verdict:
-    facts, profile, bound = case.facts, case.facts.value(PROFILE), case.single_stream
+    facts, profile = case.facts, case.facts.value(PROFILE)
     for_ = _graphs_off(case)
     if profile is not None:
         share = profile.share(profile.gaps_ms)
@@ -36,7 +36,7 @@ def assess(case: Case) -> Verdict:
             return Verdict(VerdictKind.SUPPORTED, (claim, *for_), share_ms=gaps)
         kind = VerdictKind.REFUTED if share <= LITTLE else VerdictKind.OPEN
         return Verdict(kind, tuple(for_), (claim,), share_ms=gaps)
-    share_ms = None
+    share_ms, bound = None, case.bound_with("unexplained_ms")
     if bound and bound.unexplained_ms:
         share_ms = (0.0, bound.unexplained_ms[1])
         text = (

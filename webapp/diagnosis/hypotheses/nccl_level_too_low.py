@@ -1,8 +1,9 @@
 """P2P is allowed, but NCCL's level keeps it from pairs this far apart.
 
-The default level is PXB; on AMD processors with at most two GPUs it is SYS. NCCL_P2P_LEVEL=PHB or SYS
-reaches further (NCCL 2.30.7, src/graph/paths.cc). The old numbers mean 3 PHB, 4 and 5 SYS;
-NCCL_P2P_DISABLE=1 is the lowest level.
+The default level is PXB; on AMD processors with at most two GPUs it is SYS. NCCL_P2P_LEVEL=PHB or SYS reaches
+further. The old numbers mean 3 PHB, 4 and 5 SYS; NCCL_P2P_DISABLE=1 is the lowest level.
+
+Source: NCCL 2.30.7, src/graph/paths.cc.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from agents.facts.bench import NCCL_SWEEP
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.p2p import TOPOLOGY, WORST_LINK
 from webapp.diagnosis.asking import asks
-from webapp.diagnosis.case import Case, GateState, Path, Verdict, VerdictKind
+from webapp.diagnosis.case import Case, Gate, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
@@ -25,34 +26,37 @@ REACHES_FAR = REACHES_ALL | {"PHB", "3"}
 
 
 def assess(case: Case) -> Verdict:
-    facts, driver, used = case.facts, case.gate("driver"), case.gate("used")
+    facts = case.facts
     off = _switched_off(case)
     if off:
         return Verdict(VerdictKind.SUPPORTED, off)
-    if driver and driver.state in {GateState.FAIL, GateState.NOT_APPLICABLE} and driver.evidence:
+    driver = _closed(case)
+    if driver:
         text = "the level matters only where the driver allows P2P over PCIe"
         return Verdict(VerdictKind.REFUTED, (), (Claim(text, driver.evidence),))
-    if used and used.state is GateState.PASS:
+    used = case.passed("used")
+    if used:
         claim = Claim(used.why, used.evidence, None, Basis.MEASURED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
     tried = _tried(facts)
     if tried:
         return Verdict(VerdictKind.SUPPORTED, tried)
     level = (facts.value(NCCL_ENV) or {}).get("NCCL_P2P_LEVEL", "").upper()
-    seen, links, count = facts.value(NCCL_TRANSPORTS), _far_links(facts), gpu_count(facts)
+    links = _far_links(facts)
     missing = asks(facts, NCCL_TRANSPORTS, NCCL_ENV, TOPOLOGY)
     if level in REACHES_FAR and (level in REACHES_ALL or "SYS" not in links):
         text = f"NCCL_P2P_LEVEL={level} reaches across host bridges"
         claim = Claim(text, facts.refs(NCCL_ENV), None, Basis.LITERATURE)
         enough = level in REACHES_ALL or facts.value(TOPOLOGY) is not None
         return Verdict(VerdictKind.REFUTED if enough else VerdictKind.OPEN, (), (claim,), missing)
-    if not links or count is None or count <= 2:
+    if not links or (gpu_count(facts) or 0) <= 2:
         return Verdict(VerdictKind.OPEN, missing=missing)
     which = f"NCCL_P2P_LEVEL={level}" if level else "NCCL’s default level PXB"
     text = f"pairs are {'/'.join(links)} apart, beyond {which}"
     far = Claim(text, facts.refs(TOPOLOGY, WORST_LINK), None, Basis.LITERATURE)
-    refused_by_nccl = used is not None and used.state is GateState.FAIL
-    if driver and driver.state is GateState.PASS and refused_by_nccl and seen and seen.shm:
+    driver = case.passed("driver") if case.fails("used") else None
+    seen = facts.value(NCCL_TRANSPORTS, where=lambda seen: seen.shm) if driver else None
+    if driver and seen:
         text = f"the driver allows P2P, yet the NCCL log shows {seen.shm} connections by SHM"
         refs = facts.refs(NCCL_TRANSPORTS) + driver.evidence
         claim = Claim(text, refs, None, Basis.MEASURED)
@@ -62,15 +66,22 @@ def assess(case: Case) -> Verdict:
 
 def _switched_off(case: Case) -> tuple[Claim, ...]:
     """NCCL_P2P_DISABLE=1, where the driver allows what it leaves unused, NVLink or PCIe."""
-    gates = (case.gate("driver", path) for path in Path)
-    driver = next((gate for gate in gates if gate and gate.state is GateState.PASS), None)
-    disabled = (case.facts.value(NCCL_ENV) or {}).get("NCCL_P2P_DISABLE", "0") not in {"", "0"}
-    if not disabled or driver is None:
+    disabled = case.facts.value(NCCL_ENV, where=lambda env: env.get("NCCL_P2P_DISABLE", "0") not in {"", "0"})
+    gates = (case.passed("driver", path) for path in Path)
+    driver = next((gate for gate in gates if gate), None) if disabled else None
+    if driver is None:
         return ()
     over = "NVLink" if driver.path is Path.NVLINK else "PCIe"
     text = f"NCCL_P2P_DISABLE=1 is set, though the driver allows P2P over {over}"
     refs = case.facts.refs(NCCL_ENV) + driver.evidence
     return (Claim(text, refs, None, Basis.MEASURED),)
+
+
+def _closed(case: Case) -> Gate | None:
+    """The driver’s answer, where it opens no path over PCIe."""
+    closed = case.fails("driver") or case.not_applicable("driver")
+    driver = case.gate("driver") if closed else None
+    return driver if driver and driver.evidence else None
 
 
 def _tried(facts: Facts) -> tuple[Claim, ...]:

@@ -1,8 +1,9 @@
 """NCCL goes over the network inside one machine: shared memory is off or too small.
 
-`via NET/…` between GPUs of one node means that SHM was refused (NCCL 2.30.7, src/transport/shm.cc);
-containers start with 64 MiB of /dev/shm (Docker, --shm-size). Where SHM or P2P are used as well, NET may
-lead to another machine.
+`via NET/…` between GPUs of one node means that SHM was refused; containers start with 64 MiB of /dev/shm
+(Docker, --shm-size). Where SHM or P2P are used as well, NET may lead to another machine.
+
+Source: NCCL 2.30.7, src/transport/shm.cc.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ def assess(case: Case) -> Verdict:
     if seen and seen.net:
         text = f"the NCCL log shows {seen.net} connections by NET"
         for_.append(Claim(text, refs, None, Basis.MEASURED))
-    if (facts.value(NCCL_ENV) or {}).get("NCCL_SHM_DISABLE") == "1":
+    if facts.value(NCCL_ENV, where=lambda variables: variables.get("NCCL_SHM_DISABLE") == "1"):
         text = "NCCL_SHM_DISABLE=1 leaves only the network where P2P is refused"
         for_.append(Claim(text, facts.refs(NCCL_ENV), None, Basis.MEASURED))
-    shm = facts.value(SHM)
-    if shm and shm.size_mib <= SMALL_MIB:
+    shm = facts.value(SHM, where=lambda shm: shm.size_mib <= SMALL_MIB)
+    if shm:
         text = f"shared memory has {shm.size_mib} MiB, a container’s default"
         for_.append(Claim(text, facts.refs(SHM), None, Basis.MEASURED))
     against = _elsewhere(case)

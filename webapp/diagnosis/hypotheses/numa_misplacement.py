@@ -1,7 +1,9 @@
 """Staging buffers lie on the wrong NUMA node.
 
-A GPU without a node (N/A) costs nothing where the guest has one node; with several, NCCL cannot choose
-the near one (NCCL 2.30.7, src/graph/topo.cc). A VM over two sockets without virtual NUMA hides them.
+A GPU without a node (N/A) costs nothing where the guest has one node; with several, NCCL cannot choose the
+near one. A VM over two sockets without virtual NUMA hides them.
+
+Source: NCCL 2.30.7, src/graph/topo.cc.
 """
 
 from __future__ import annotations
@@ -15,12 +17,13 @@ from webapp.diagnosis.asking import asks, tells
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.ground import Ground, ground
+from webapp.diagnosis.ground import Ground, without_kvm
 from webapp.diagnosis.hypothesis import Hypothesis
 
 
 def assess(case: Case) -> Verdict:
-    facts, nodes, platform = case.facts, case.facts.value(NUMA_NODES), case.facts.value(PLATFORM)
+    facts, nodes = case.facts, case.facts.value(NUMA_NODES)
+    platform = facts.value(PLATFORM, where=lambda platform: platform.sockets)
     sockets = platform.sockets if platform else None
     if not nodes:
         return Verdict(VerdictKind.OPEN, missing=asks(facts, NUMA_NODES))
@@ -28,7 +31,7 @@ def assess(case: Case) -> Verdict:
         return _several_nodes(facts, len(nodes))
     text = "the machine has one NUMA node, so a GPU without a node costs nothing by itself"
     one_node = Claim(text, facts.refs(NUMA_NODES), None, Basis.MEASURED)
-    if sockets == 1 or ground(facts) is Ground.BARE_METAL:
+    if sockets == 1 or without_kvm(facts) is Ground.BARE_METAL:
         return Verdict(VerdictKind.REFUTED, (), (one_node,))
     for_: tuple[Claim, ...] = ()
     if sockets and sockets > 1 and facts.value(VM_NUMA) is False:

@@ -9,47 +9,46 @@ from __future__ import annotations
 
 import re
 
-from agents.facts.gpu import FABRIC, GPUS, NVLINKS
+from agents.facts.gpu import FABRIC, GPUS, NVLINKS, Gpu
 from agents.facts.p2p import P2P_NVLINK, P2P_READ, TOPOLOGY
 from webapp.diagnosis.asking import asks
-from webapp.diagnosis.case import Case, Gate, GateState, Path, Verdict, VerdictKind
+from webapp.diagnosis.case import Case, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis, Severity
-from webapp.diagnosis.pairs import fabric_state, pairs
+from webapp.diagnosis.pairs import fabric_state, has_nvlink
 
 _MAY_HAVE_NVLINK = re.compile(r"\b(?:V100|A100|A800|H100|H200|H800|H20|B200|B300|GB200|GB300|SXM\d?)\b")
 
 
 def assess(case: Case) -> Verdict:
     facts = case.facts
-    fabric, driver = case.gate("fabric", Path.NVLINK), case.gate("driver", Path.NVLINK)
-    if fabric and fabric.state is GateState.FAIL:
+    fabric = case.failed("fabric", Path.NVLINK)
+    if fabric:
         claim = Claim(fabric.why, fabric.evidence, None, Basis.MEASURED)
         return Verdict(VerdictKind.SUPPORTED, (claim,))
     links = facts.value(NVLINKS)
-    allowed_since = facts.newer(P2P_READ, NVLINKS) and _passes(driver)
+    allowed_since = facts.newer(P2P_READ, NVLINKS) and case.passes("driver", Path.NVLINK)
     if links and not allowed_since and all(gpu.inactive and not gpu.active for gpu in links):
         text = f"all NVLinks of {len(links)} GPUs are inactive"
         claim = Claim(text, facts.refs(NVLINKS), None, Basis.MEASURED)
         return Verdict(VerdictKind.SUPPORTED, (claim,))
-    if driver and _passes(driver):
+    driver = case.passed("driver", Path.NVLINK)
+    if driver:
         claim = Claim(f"the driver allows P2P over NVLink: {driver.why}", driver.evidence, None, Basis.MEASURED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
-    if fabric and fabric.state is GateState.PASS and fabric_state(facts):
+    fabric = case.passed("fabric", Path.NVLINK) if fabric_state(facts) else None
+    if fabric:
         claim = Claim(fabric.why, facts.refs(FABRIC), None, Basis.MEASURED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
-    names = [gpu.name or "" for gpu in facts.value(GPUS) or ()]
-    without = bool(names) and not any(_MAY_HAVE_NVLINK.search(name) for name in names)
-    topology = facts.value(TOPOLOGY)
-    if without and topology and not pairs(facts).nvlink:
+    if facts.value(TOPOLOGY) and not has_nvlink(facts) and facts.value(GPUS, where=_without_nvlink):
         text = "the topology matrix lists no NVLink, and this model has no switch fabric"
         claim = Claim(text, facts.refs(TOPOLOGY, GPUS), None, Basis.INFERRED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
     return Verdict(VerdictKind.OPEN, missing=asks(facts, TOPOLOGY, FABRIC, P2P_NVLINK))
 
 
-def _passes(gate: Gate | None) -> bool:
-    return gate is not None and gate.state is GateState.PASS
+def _without_nvlink(gpus: tuple[Gpu, ...]) -> bool:
+    return bool(gpus) and not any(_MAY_HAVE_NVLINK.search(gpu.name or "") for gpu in gpus)
 
 
 hypothesis = Hypothesis(

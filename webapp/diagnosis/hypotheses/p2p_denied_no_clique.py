@@ -1,8 +1,9 @@
 """The driver refuses P2P because this is a KVM guest whose GPUs carry no GPUDirect clique.
 
-With KVM visible and no clique the guest driver never marks the chipset as known and answers NS for
-every pair (NVIDIA open kernel modules 595.45.04, p2p_caps.c). MIG, mixed chips, vGPU and confidential
-mode give NS too and are excluded first.
+With KVM visible and no clique the guest driver never marks the chipset as known and answers NS for every
+pair. MIG, mixed chips, vGPU and confidential mode give NS too and are excluded first.
+
+Source: NVIDIA open kernel modules 595.45.04, p2p_caps.c.
 """
 
 from __future__ import annotations

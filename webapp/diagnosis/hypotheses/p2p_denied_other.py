@@ -11,24 +11,25 @@ from __future__ import annotations
 from agents.facts.gpu import CLIQUE_CAPABILITY, GPUS
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
 from webapp.diagnosis.asking import asks
-from webapp.diagnosis.case import Case, Gate, GateState, Path, Verdict, VerdictKind
+from webapp.diagnosis.case import Case, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates.driver import meaning
-from webapp.diagnosis.ground import Ground, ground, ground_refs
+from webapp.diagnosis.ground import ground_refs, without_kvm
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.pairs import codes
 
 
 def assess(case: Case) -> Verdict:
     facts = case.facts
-    driver = next((g for g in _driver_gates(case) if g.state is GateState.FAIL), None)
+    driver = next((path for path in Path if case.fails("driver", path)), None)
     if driver is None:
-        passed = [g for g in _driver_gates(case) if g.state is GateState.PASS]
+        passed = [gate for path in Path if (gate := case.passed("driver", path))]
         if passed:
             claim = Claim(f"the driver allows it: {passed[0].why}", passed[0].evidence)
             return Verdict(VerdictKind.REFUTED, (), (claim,))
         return Verdict(VerdictKind.OPEN, missing=asks(facts, P2P_READ, P2P_WRITE))
-    reasons = [*_configured(case), *_by_code(case, driver.path)]
+    reasons = [*_configured(case), *_by_code(case, driver)]
     if reasons:
         return Verdict(VerdictKind.SUPPORTED, tuple(reasons))
     gpus = facts.value(GPUS) or ()
@@ -38,12 +39,8 @@ def assess(case: Case) -> Verdict:
     return Verdict(VerdictKind.OPEN, (), against, asks(facts, GPUS, CLIQUE_CAPABILITY))
 
 
-def _driver_gates(case: Case) -> list[Gate]:
-    return [gate for gate in case.ladder if gate.gate == "driver"]
-
-
 def _configured(case: Case) -> list[Claim]:
-    facts, granted = case.facts, case.gate("granted")
+    facts, granted = case.facts, case.passed("granted")
     gpus, refs = facts.value(GPUS) or (), facts.refs(GPUS)
     found = []
     if any(gpu.mig for gpu in gpus):
@@ -54,7 +51,7 @@ def _configured(case: Case) -> list[Claim]:
         found.append(Claim(text, refs, None, Basis.MEASURED))
     if any("vgpu" in (gpu.virtualisation_mode or "").lower() for gpu in gpus):
         found.append(Claim("the GPUs are vGPUs, not passed through", refs, None, Basis.MEASURED))
-    if granted and granted.state is GateState.PASS and granted.evidence:
+    if granted and granted.evidence:
         text = f"the clique is there, and still the driver refuses: {granted.why}"
         found.append(Claim(text, granted.evidence, None, Basis.MEASURED))
     return found
@@ -64,13 +61,14 @@ def _by_code(case: Case, path: Path) -> list[Claim]:
     """Codes that name their reason; NS does only where no clique is needed."""
     reads, writes = codes(case.facts, path)
     seen = {*reads.values(), *writes.values()} - {P2pCode.OK, P2pCode.UNKNOWN}
-    bare = ground(case.facts) in {Ground.BARE_METAL, Ground.OTHER_HYPERVISOR} or path is Path.NVLINK
-    refs = case.facts.refs(P2P_READ, P2P_WRITE) + ground_refs(case.facts)
-    return [
-        Claim(f"the driver answers {code}: {meaning(case.facts, path, code)}", refs, None, Basis.MEASURED)
-        for code in sorted(seen)
-        if code is not P2pCode.NS or bare
-    ]
+    if P2pCode.NS in seen and path is Path.PCIE and not without_kvm(case.facts):
+        seen -= {P2pCode.NS}
+    return [_answer(case.facts, path, code) for code in sorted(seen)]
+
+
+def _answer(facts: Facts, path: Path, code: P2pCode) -> Claim:
+    refs = facts.refs(P2P_READ, P2P_WRITE) + ground_refs(facts)
+    return Claim(f"the driver answers {code}: {meaning(facts.aside, path, code)}", refs, None, Basis.MEASURED)
 
 
 hypothesis = Hypothesis(

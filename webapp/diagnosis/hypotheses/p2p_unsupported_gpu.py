@@ -13,8 +13,9 @@ import re
 from agents.facts.gpu import GPUS
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
 from webapp.diagnosis.asking import asks
-from webapp.diagnosis.case import Case, GateState, Path, Verdict, VerdictKind
+from webapp.diagnosis.case import Case, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.pairs import codes
 
@@ -22,19 +23,17 @@ _SUPPORTED = re.compile(r"RTX PRO 6000|RTX 6000 Ada|\b(?:L40S|A100|H100|H200)\b"
 
 
 def assess(case: Case) -> Verdict:
-    facts, driver = case.facts, case.gate("driver")
-    reads, writes = codes(facts, Path.PCIE)
-    answers = {*reads.values(), *writes.values()}
-    names = {gpu.name for gpu in facts.value(GPUS) or () if gpu.name}
-    if driver and driver.state is GateState.PASS:
+    facts, driver = case.facts, case.passed("driver")
+    if driver:
         claim = Claim(f"the driver allows it: {driver.why}", driver.evidence, None, Basis.MEASURED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
-    if P2pCode.GNS in answers:
+    names = {gpu.name for gpu in facts.value(GPUS) or () if gpu.name}
+    geforce = bool(names) and all("GeForce" in name for name in names)
+    if facts.exception(lambda facts: P2pCode.GNS in _answers(facts)):
         refs = facts.refs(P2P_READ, P2P_WRITE)
         claim = Claim("the driver answers GNS: this GPU model is excluded", refs, None, Basis.MEASURED)
         return Verdict(VerdictKind.SUPPORTED, (claim,))
-    geforce = bool(names) and all("GeForce" in name for name in names)
-    if geforce and P2pCode.CNS in answers:
+    if geforce and facts.exception(lambda facts: P2pCode.CNS in _answers(facts)):
         text = "GeForce cards with CNS: product policy of the driver, on bare metal as well"
         refs = facts.refs(GPUS, P2P_READ, P2P_WRITE)
         return Verdict(VerdictKind.SUPPORTED, (Claim(text, refs, None, Basis.LITERATURE),))
@@ -43,6 +42,11 @@ def assess(case: Case) -> Verdict:
         claim = Claim(text, facts.refs(GPUS), None, Basis.LITERATURE)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
     return Verdict(VerdictKind.OPEN, missing=asks(facts, GPUS, P2P_READ, P2P_WRITE))
+
+
+def _answers(facts: Facts) -> set[P2pCode]:
+    reads, writes = codes(facts, Path.PCIE)
+    return {*reads.values(), *writes.values()}
 
 
 hypothesis = Hypothesis(

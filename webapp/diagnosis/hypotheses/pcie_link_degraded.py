@@ -1,8 +1,10 @@
 """A GPU's PCIe link is slower or narrower than it could be.
 
-Links slow down when idle, so a lower generation counts only under load: in a snapshot of a busy GPU, or
-as the best that was seen all along a measurement. The width does not change.
-The GPU's own link is real in a VM too, the emulated ports' are not (nvidia-smi manual, PCIe).
+Links slow down when idle, so a lower generation counts only under load: in a snapshot of a busy GPU, or as
+the best that was seen all along a measurement. The width does not change. The GPU's own link is real in a VM
+too, the emulated ports' are not.
+
+Source: nvidia-smi manual, PCIe.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def judge(case: Case) -> Advice:
         "has no effect on P2P and lowers isolation"
     )
     claims = [because(text, SOURCE, facts.refs(IOMMU_GROUPS))]
-    if "pcie_acs_override" in (facts.value(HOST_CMDLINE) or ""):
+    if facts.value(HOST_CMDLINE, where=lambda line: "pcie_acs_override" in line):
         text = "it is on the host’s command line: remove it if the groups allow"
         claims.append(seen(text, facts.refs(HOST_CMDLINE), SOURCE))
     return advise(OptionStatus.UNSAFE, *claims)

@@ -17,7 +17,7 @@ def judge(case: Case) -> Advice:
     facts = case.facts
     text = "a security hole on platforms without interrupt remapping, and nothing to do with P2P"
     claims = [because(text, "Linux drivers/vfio/vfio_iommu_type1.c", facts.refs(HOST_IOMMU))]
-    if "allow_unsafe_interrupts" in (facts.value(HOST_CMDLINE) or ""):
+    if facts.value(HOST_CMDLINE, where=lambda line: "allow_unsafe_interrupts" in line):
         claims.append(seen("it is set on this host: remove it", facts.refs(HOST_CMDLINE), ""))
     return advise(OptionStatus.UNSAFE, *claims)
 

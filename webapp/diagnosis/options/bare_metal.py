@@ -1,4 +1,7 @@
-"""The engine on the machine itself, without a hypervisor."""
+"""The engine on the machine itself, without a hypervisor.
+
+Source: public P2P measurements of RTX PRO 6000 and data-centre GPUs without a VM, 2025 to 2026.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from agents.facts.gpu import GPUS
 from agents.facts.workload import MAY_CHANGE
 from webapp.diagnosis.advising import advise, because, p2p_effect, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.ground import Ground, ground, ground_refs
+from webapp.diagnosis.ground import Ground, ground_refs, without_kvm
 from webapp.diagnosis.option import Option
 from webapp.diagnosis.wording import said
 
@@ -15,7 +18,7 @@ SOURCE = "public P2P measurements of RTX PRO 6000 and data-centre GPUs without a
 
 def judge(case: Case) -> Advice:
     facts = case.facts
-    if ground(facts) is Ground.BARE_METAL:
+    if without_kvm(facts) is Ground.BARE_METAL:
         return advise(OptionStatus.DONE, seen("there is no VM", ground_refs(facts), SOURCE))
     text = (
         "no clique is needed without a VM; what P2P can gain stays within the bound, and staged copies are "

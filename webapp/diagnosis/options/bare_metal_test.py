@@ -1,6 +1,8 @@
 """The same machine once without its VM, from a live medium: can the hardware do P2P at all?
 
 Decides the ladder's first gate; nothing is installed and the VM's disk is not touched.
+
+Source: CUDA samples p2pBandwidthLatencyTest, with values read back by the destination.
 """
 
 from __future__ import annotations

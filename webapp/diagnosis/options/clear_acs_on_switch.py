@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from agents.facts.host import ACS, GPU_PATHS
 from webapp.diagnosis.advising import advise, because
-from webapp.diagnosis.case import Actor, Advice, Case, GateState, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option
 
 SOURCE = "PCI Express base specification, ACS"
@@ -17,18 +17,17 @@ SOURCE = "PCI Express base specification, ACS"
 
 def judge(case: Case) -> Advice:
     facts = case.facts
-    paths, refs = facts.value(GPU_PATHS), facts.refs(GPU_PATHS, ACS)
-    if case.verdict("acs_detour") is VerdictKind.SUPPORTED:
+    if case.supported("acs_detour"):
         text = "GPUs share a switch whose ports send peer traffic over the root port"
-        return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs))
-    if paths and not any(path.switch for path in paths):
+        return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, facts.refs(GPU_PATHS, ACS)))
+    if facts.value(GPU_PATHS, where=lambda paths: paths and not any(path.switch for path in paths)):
         text = "no two GPUs share a switch, so there is no port at which traffic could turn"
-        return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, refs))
-    driver = case.gate("driver")
-    if driver and driver.state is GateState.FAIL:
+        return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, facts.refs(GPU_PATHS, ACS)))
+    driver = case.failed("driver")
+    if driver:
         text = "the driver refuses P2P, so there is no traffic between peers that could take a detour"
         return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, driver.evidence))
-    return advise(OptionStatus.POSSIBLE, because("only where GPUs share a switch", SOURCE, refs))
+    return advise(OptionStatus.POSSIBLE, because("only where GPUs share a switch", SOURCE, facts.refs(GPU_PATHS, ACS)))
 
 
 option = Option(

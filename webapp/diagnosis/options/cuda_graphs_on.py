@@ -1,4 +1,7 @@
-"""CUDA graphs: one launch a step in place of thousands."""
+"""CUDA graphs: one launch a step in place of thousands.
+
+Source: SGLang and vLLM server arguments, 2026.
+"""
 
 from __future__ import annotations
 

@@ -12,9 +12,8 @@ from webapp.diagnosis.option import Option
 
 
 def judge(case: Case) -> Advice:
-    parallel, refs = case.facts.value(PARALLELISM), case.facts.refs(PARALLELISM)
-    if parallel and parallel.dp_attention:
-        return advise(OptionStatus.DONE, seen("it is in use", refs, ""))
+    if case.facts.value(PARALLELISM, where=lambda parallel: parallel.dp_attention):
+        return advise(OptionStatus.DONE, seen("it is in use", case.facts.refs(PARALLELISM), ""))
     text = (
         "can help at high concurrency and needs memory for replicated attention weights; it does not "
         "help a single stream"

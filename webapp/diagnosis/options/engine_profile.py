@@ -19,7 +19,7 @@ def judge(case: Case) -> Advice:
     if case.facts.value(PROFILE) is not None:
         why = seen("a profile of a step was read", case.facts.refs(PROFILE), "")
         return advise(OptionStatus.DONE, why)
-    bound = case.single_stream
+    bound = case.bound_with("step_ms", "unexplained_ms")
     if bound and bound.step_ms and bound.unexplained_ms:
         text = (
             f"{span(bound.unexplained_ms)} ms of a step of {span(bound.step_ms)} ms have no explanation "

@@ -12,11 +12,11 @@ from webapp.diagnosis.option import Option
 
 
 def judge(case: Case) -> Advice:
-    model, parallel = case.facts.value(MODEL), case.facts.value(PARALLELISM)
-    if parallel and parallel.ep > 1:
+    parallel = case.facts.value(PARALLELISM, where=lambda parallel: parallel.ep > 1)
+    if parallel:
         text = f"expert parallel {parallel.ep} is in use"
         return advise(OptionStatus.DONE, seen(text, case.facts.refs(PARALLELISM), ""))
-    if model and model.total_params and model.total_params == model.active_params:
+    if case.facts.value(MODEL, where=lambda model: model.total_params and model.total_params == model.active_params):
         text = "a dense model has no experts to spread"
         return advise(OptionStatus.BLOCKED, seen(text, case.facts.refs(MODEL), ""))
     text = (

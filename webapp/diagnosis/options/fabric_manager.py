@@ -1,27 +1,29 @@
-"""The service that sets up NVSwitch; without it NVLink P2P is refused."""
+"""The service that sets up NVSwitch; without it NVLink P2P is refused.
+
+Source: NVIDIA Fabric Manager user guide.
+"""
 
 from __future__ import annotations
 
 from agents.facts.gpu import FABRIC
 from agents.facts.p2p import TOPOLOGY, P2pCode
 from webapp.diagnosis.advising import advise, because, seen
-from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option
-from webapp.diagnosis.pairs import pairs
+from webapp.diagnosis.pairs import has_nvlink
 
 SOURCE = "NVIDIA Fabric Manager user guide"
 
 
 def judge(case: Case) -> Advice:
     facts = case.facts
-    if case.verdict("nvlink_fabric_down") is VerdictKind.SUPPORTED:
+    if case.supported("nvlink_fabric_down"):
         text = "the NVSwitch fabric is not set up: fabric manager (or IMEX) comes first"
         return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, facts.refs(FABRIC)))
-    fabric = facts.value(FABRIC)
-    if fabric and fabric.state.lower() == "completed":
+    if facts.value(FABRIC, where=lambda fabric: fabric.state.lower() == "completed"):
         text = "the fabric’s state is Completed"
         return advise(OptionStatus.DONE, seen(text, facts.refs(FABRIC), SOURCE))
-    if facts.value(TOPOLOGY) and not pairs(facts).nvlink:
+    if facts.value(TOPOLOGY) and not has_nvlink(facts):
         text = "no pair is joined by NVLink: there is no fabric to manage"
         return advise(OptionStatus.NO_EFFECT, seen(text, facts.refs(TOPOLOGY), SOURCE))
     return advise(OptionStatus.POSSIBLE, because("only for machines with NVSwitch", SOURCE))

@@ -1,22 +1,25 @@
-"""A slot, riser or setting that leaves a GPU with fewer or slower lanes than it has."""
+"""A slot, riser or setting that leaves a GPU with fewer or slower lanes than it has.
+
+Source: PCI Express base specification, link status.
+"""
 
 from __future__ import annotations
 
 from agents.facts.gpu import GPUS
 from agents.facts.host import GPU_PATHS
 from webapp.diagnosis.advising import advise, because, seen
-from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option
 
 SOURCE = "PCI Express base specification, link status"
 
 
 def judge(case: Case) -> Advice:
-    verdict, refs = case.verdict("pcie_link_degraded"), case.facts.refs(GPUS, GPU_PATHS)
-    if verdict is VerdictKind.SUPPORTED:
+    if case.supported("pcie_link_degraded"):
         text = "a GPU’s link is below what it can do: this comes before all else"
-        return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs))
-    if verdict is VerdictKind.REFUTED:
+        return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, case.facts.refs(GPUS, GPU_PATHS)))
+    if case.refuted("pcie_link_degraded"):
+        refs = case.facts.refs(GPUS, GPU_PATHS)
         return advise(OptionStatus.DONE, seen("the links run at what they can", refs, SOURCE))
     text = "whether a link is degraded shows on the host, under load; idle links slow down to save power"
     return advise(OptionStatus.POSSIBLE, because(text, SOURCE))

@@ -9,17 +9,17 @@ Source: QEMU hw/vfio/pci-quirks.c; NVIDIA open kernel modules 595.45, p2p_caps.c
 from __future__ import annotations
 
 from agents.facts.bench import ALLREDUCE, DELIVERY, PROFILE
-from agents.facts.gpu import GPUS
+from agents.facts.gpu import GPUS, Gpu
 from agents.facts.host import VFIO_BACKEND, VFIO_ERRORS, VfioBackend
 from agents.facts.p2p import P2P_READ, P2pCode
 from agents.facts.platform import MachineType
 from agents.facts.vm import VM_ARGS, VM_CLIQUE, VMS
 from webapp.diagnosis.advising import advise, because, no_vm, p2p_effect, seen
-from webapp.diagnosis.case import Actor, Advice, Case, GateState, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates.mapped import mapping_errors
-from webapp.diagnosis.ground import Ground, ground, ground_refs, rented_from
+from webapp.diagnosis.ground import Ground, ground_refs, rented_from, without_kvm
 from webapp.diagnosis.option import Option
 from webapp.diagnosis.reference.gpus import gpu_spec
 from webapp.diagnosis.vm_board import vm_board, vm_board_refs
@@ -30,7 +30,7 @@ REPORTS = "QEMU hw/vfio/pci-quirks.c; public reports up to 2026-11"
 
 
 def judge(case: Case) -> Advice:
-    facts, granted = case.facts, case.gate("granted")
+    facts = case.facts
     outside = no_vm(case)
     if outside:
         return outside
@@ -38,18 +38,19 @@ def judge(case: Case) -> Advice:
     if cloud:
         text = f"the hypervisor is {cloud}’s: ask for an instance whose GPUs may reach each other"
         return advise(OptionStatus.BLOCKED, because(text, SOURCE, ground_refs(facts)))
-    if granted is None or ground(facts) is Ground.OTHER_HYPERVISOR:
+    if without_kvm(facts) is Ground.OTHER_HYPERVISOR:
         text = "the clique is for PCIe in KVM/QEMU guests"
         return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, ground_refs(facts)))
     danger = [*_seen_here(case), *_known_of_product(facts)]
     if danger:
         return advise(OptionStatus.UNSAFE, *danger)
-    if granted.state is GateState.PASS:
+    granted = case.passed("granted")
+    if granted:
         return advise(OptionStatus.DONE, seen(granted.why, granted.evidence, SOURCE))
     if facts.value(VM_CLIQUE) and facts.newer(VM_CLIQUE, P2P_READ):
         text = "it is configured since the driver was asked: ask again once the VM was started with it"
         return advise(OptionStatus.POSSIBLE, because(text, SOURCE, facts.refs(VM_CLIQUE)))
-    if case.verdict("p2p_denied_no_clique") is not VerdictKind.SUPPORTED:
+    if not case.supported("p2p_denied_no_clique"):
         text = "first it must be known that the driver refuses for lack of a clique"
         return advise(OptionStatus.POSSIBLE, because(text, SOURCE))
     text = (
@@ -74,7 +75,7 @@ def _profile_first(case: Case) -> list[Claim]:
 
 def _gains(case: Case) -> list[Claim]:
     """For each load, because a single stream's gain is not that of many requests."""
-    found, bound = effects(case.bounds), case.single_stream
+    found, bound = effects(case.every_bound), case.single_stream
     if not found or bound is None:
         return []
     text = f"predicted: {found}{unless(bound)}"
@@ -87,7 +88,7 @@ def _not_shown(facts: Facts) -> list[Claim]:
     if facts.value(VMS):
         text = "it is reported to work on other KVM hosts; with checked bytes on Proxmox no public report was found"
         found.append(because(text, REPORTS, facts.refs(VMS)))
-    if vm_board(facts) is MachineType.I440FX:
+    if facts.exception(lambda facts: vm_board(facts) is MachineType.I440FX):
         text = "nothing in QEMU ties it to q35, but no public report of it on i440FX was found"
         found.append(because(text, REPORTS, vm_board_refs(facts)))
     return found
@@ -96,13 +97,12 @@ def _not_shown(facts: Facts) -> list[Claim]:
 def _seen_here(case: Case) -> list[Claim]:
     """What was seen on this machine that makes the promise false."""
     facts, found = case.facts, []
-    if mapping_errors(facts):
+    if facts.exception(mapping_errors):
         text = "VFIO could not map a GPU’s BAR for the others at the start of the VM"
         found.append(because(text, "QEMU hw/vfio/listener.c", facts.refs(VFIO_ERRORS)))
-    delivery = facts.value(DELIVERY)
-    if delivery and not all(delivery.pairs.values()):
+    if facts.value(DELIVERY, where=lambda delivery: not all(delivery.pairs.values())):
         found.append(seen("bytes did not arrive at their destination", facts.refs(DELIVERY), ""))
-    if case.verdict("false_p2p_grant") is VerdictKind.SUPPORTED:
+    if case.supported("false_p2p_grant"):
         refs = facts.refs(DELIVERY, ALLREDUCE, P2P_READ)
         found.append(seen("P2P was granted before and did not work", refs, SOURCE))
     return found
@@ -111,14 +111,18 @@ def _seen_here(case: Case) -> list[Claim]:
 def _known_of_product(facts: Facts) -> list[Claim]:
     """What is known to make the promise false on such GPUs or such a backend."""
     found = []
-    if facts.value(VFIO_BACKEND) is VfioBackend.IOMMUFD:
+    if facts.value(VFIO_BACKEND, where=lambda backend: backend is VfioBackend.IOMMUFD):
         text = "iommufd maps no peer BARs without dma-buf support of kernel and QEMU"
         found.append(because(text, "Linux iommufd, 6.19", facts.refs(VFIO_BACKEND)))
-    specs = [gpu_spec(gpu.name) for gpu in facts.value(GPUS) or ()]
-    if any(spec and spec.geforce for spec in specs):
+    if facts.value(GPUS, where=_any_geforce):
         text = "on GeForce GPUs a clique was accepted while data never arrived"
         found.append(because(text, "public reports to NVIDIA/nccl, 2026", facts.refs(GPUS)))
     return found
+
+
+def _any_geforce(gpus: tuple[Gpu, ...]) -> bool:
+    specs = (gpu_spec(gpu.name) for gpu in gpus)
+    return any(spec and spec.geforce for spec in specs)
 
 
 option = Option(

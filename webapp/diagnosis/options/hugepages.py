@@ -1,4 +1,7 @@
-"""Guest memory in huge pages: fewer translations for copies staged in host memory."""
+"""Guest memory in huge pages: fewer translations for copies staged in host memory.
+
+Source: Proxmox VE administration guide, hugepages.
+"""
 
 from __future__ import annotations
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from agents.facts.host import HOST_CMDLINE
 from webapp.diagnosis.advising import advise, because
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.ground import Ground, ground, ground_refs
+from webapp.diagnosis.ground import Ground, ground_refs, without_kvm
 from webapp.diagnosis.option import Option
 
 
 def judge(case: Case) -> Advice:
     facts = case.facts
-    if ground(facts) is Ground.BARE_METAL:
+    if without_kvm(facts) is Ground.BARE_METAL:
         text = "without a VM the GPUs are the host’s own: P2P often hangs in translated domains"
         source = "NVIDIA GPUDirect documentation; Linux iommu=pt"
         return advise(OptionStatus.POSSIBLE, because(text, source, ground_refs(facts)))

@@ -11,7 +11,8 @@ from __future__ import annotations
 from agents.facts.gpu import BAR_FAILURES
 from agents.facts.platform import PHYS_BITS
 from webapp.diagnosis.advising import advise, because, no_vm
-from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, Verdict
+from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.option import Option
 
 SOURCE = "EDK2 OvmfPkg MemDetect.c; QEMU pci-hole64-size"
@@ -21,19 +22,23 @@ def judge(case: Case) -> Advice:
     outside = no_vm(case)
     if outside:
         return outside
-    verdict, refs = case.verdict("bar_space_shortage"), case.facts.refs(BAR_FAILURES, PHYS_BITS)
-    found = case.verdicts.get("bar_space_shortage")
-    if verdict is VerdictKind.SUPPORTED:
+    found = case.claims("bar_space_shortage") if case.refuted("bar_space_shortage") else None
+    if case.supported("bar_space_shortage"):
         text = "GPUs got no address space: address bits first (CPU type host), then the window"
-        return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs))
-    if found and verdict is VerdictKind.REFUTED and found.for_:
+        return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, case.facts.refs(BAR_FAILURES, PHYS_BITS)))
+    if found and found.for_:
         text = "every GPU has its address space now; only if one loses it again, as it did before"
-        return advise(OptionStatus.POSSIBLE, because(text, SOURCE, found.against[0].evidence + refs))
-    if found and verdict is VerdictKind.REFUTED:
-        refs = found.against[0].evidence
+        return advise(
+            OptionStatus.POSSIBLE, because(text, SOURCE, _lines(found) + case.facts.refs(BAR_FAILURES, PHYS_BITS))
+        )
+    if found:
         text = "every GPU has its address space; the size of a BAR does not enter the driver’s NS"
-        return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, refs))
+        return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, _lines(found)))
     return advise(OptionStatus.POSSIBLE, because("only for GPUs that get no address space", SOURCE))
+
+
+def _lines(found: Verdict) -> tuple[EvidenceRef, ...]:
+    return found.against[0].evidence
 
 
 option = Option(

@@ -1,11 +1,14 @@
-"""The safe switch after a false grant, and the control arm of every comparison."""
+"""The safe switch after a false grant, and the control arm of every comparison.
+
+Source: NCCL 2.30 environment variables.
+"""
 
 from __future__ import annotations
 
 from agents.facts.bench import ALLREDUCE, DELIVERY
 from agents.facts.p2p import P2P_READ
 from webapp.diagnosis.advising import advise, because
-from webapp.diagnosis.case import Actor, Advice, Case, GateState, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.compare.sweep import Standing
 from webapp.diagnosis.nccl_choice import swept
 from webapp.diagnosis.option import Option
@@ -14,12 +17,13 @@ SOURCE = "NCCL 2.30 environment variables"
 
 
 def judge(case: Case) -> Advice:
-    driver, facts = case.gate("driver"), case.facts
-    if case.verdict("false_p2p_grant") is VerdictKind.SUPPORTED:
+    facts = case.facts
+    if case.supported("false_p2p_grant"):
         text = "P2P is granted and does not deliver: switch it off now, until the grant is removed"
         refs = facts.refs(DELIVERY, ALLREDUCE) or facts.refs(P2P_READ)
         return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs))
-    if driver and driver.state is GateState.FAIL:
+    driver = case.failed("driver")
+    if driver:
         text = "the driver refuses P2P already, so NCCL uses none"
         return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, driver.evidence))
     measured = swept(facts, "p2p_off")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.p2p import P2P_READ
 from webapp.diagnosis.advising import advise, because, p2p_effect
-from webapp.diagnosis.case import Actor, Advice, Case, GateState, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.compare.sweep import Standing
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypotheses.nccl_level_too_low import REACHES_FAR
@@ -27,16 +27,17 @@ def judge(case: Case) -> Advice:
     if level is not None and level.upper() in REACHES_FAR:
         text = f"NCCL_P2P_LEVEL={level} is set; it costs nothing, and is needed once P2P is allowed"
         return advise(OptionStatus.DONE, because(text, SOURCE, facts.refs(NCCL_ENV)))
-    if case.verdict("nccl_level_too_low") is VerdictKind.SUPPORTED:
+    if case.supported("nccl_level_too_low"):
         text = f"the driver allows P2P and NCCL does not use it: {_why(facts)}"
         refs = facts.refs(P2P_READ, NCCL_TRANSPORTS)
         return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs), effect=p2p_effect(case))
-    driver, measured = case.gate("driver"), swept(facts, "p2p_any_distance")
-    if measured and driver and driver.state is GateState.PASS:
+    measured = facts.exception(lambda facts: swept(facts, "p2p_any_distance"))
+    if measured and case.passes("driver"):
         effect, claim = measured
         gains = effect.standing is Standing.FASTER
         return advise(OptionStatus.RECOMMENDED if gains else OptionStatus.NO_EFFECT, claim)
-    if driver and driver.state is GateState.FAIL:
+    driver = case.failed("driver")
+    if driver:
         text = "no effect while the driver refuses P2P; it costs nothing, and is needed afterwards"
         return advise(OptionStatus.POSSIBLE, because(text, SOURCE, driver.evidence))
     text = "needed for more than two GPUs at PHB distance, once the driver allows P2P"

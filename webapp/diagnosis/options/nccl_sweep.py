@@ -1,6 +1,8 @@
 """NCCL's own choices tried one by one: algorithm, protocol, channels, buffers.
 
 All are read when a communicator is made, so each try needs fresh processes, and the engine a restart.
+
+Source: NCCL 2.30 environment variables.
 """
 
 from __future__ import annotations
@@ -21,11 +23,11 @@ SOURCE = "NCCL 2.30 environment variables"
 
 
 def judge(case: Case) -> Advice:
-    facts, parallel = case.facts, case.facts.value(PARALLELISM)
-    if parallel and parallel.tp == 1:
+    facts = case.facts
+    if facts.value(PARALLELISM, where=lambda parallel: parallel.tp == 1):
         text = "tensor parallel 1 makes no all-reduce"
         return advise(OptionStatus.NO_EFFECT, seen(text, facts.refs(PARALLELISM), SOURCE))
-    if gpu_count(facts) == 1:
+    if facts.exception(lambda facts: gpu_count(facts) == 1):
         return advise(OptionStatus.NO_EFFECT, seen("there is one GPU", facts.refs(GPUS), SOURCE))
     found = nccl_choice(facts)
     if found and found.compared.told:
@@ -37,7 +39,7 @@ def judge(case: Case) -> Advice:
     )
     refs, limit = (bound.evidence, bound.max_gain_remove_comm) if bound else ((), None)
     claim = because(text, SOURCE, refs, limit)
-    return advise(OptionStatus.RECOMMENDED if parallel else OptionStatus.POSSIBLE, claim)
+    return advise(OptionStatus.RECOMMENDED if facts.value(PARALLELISM) else OptionStatus.POSSIBLE, claim)
 
 
 def _limit(bound: Bound | None) -> str:

@@ -1,6 +1,8 @@
 """Lets Linux hand out BARs again after the firmware.
 
 A workaround: with too few address bits it only changes which GPUs go without.
+
+Source: Linux kernel parameters, pci=realloc.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 from agents.facts.gpu import BAR_FAILURES
 from agents.facts.platform import KERNEL_CMDLINE
 from webapp.diagnosis.advising import advise, because
-from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option
 
 SOURCE = "Linux kernel parameters, pci=realloc"
@@ -16,10 +18,10 @@ SOURCE = "Linux kernel parameters, pci=realloc"
 
 def judge(case: Case) -> Advice:
     facts = case.facts
-    if "pci=realloc" in (facts.value(KERNEL_CMDLINE) or ""):
+    if facts.value(KERNEL_CMDLINE, where=lambda line: "pci=realloc" in line):
         text = "the guest booted with pci=realloc; it is about address space, not about P2P"
         return advise(OptionStatus.DONE, because(text, SOURCE, facts.refs(KERNEL_CMDLINE)))
-    if case.verdict("bar_space_shortage") is VerdictKind.SUPPORTED:
+    if case.supported("bar_space_shortage"):
         text = "a workaround after address bits and window: it may change which GPUs get space"
         return advise(OptionStatus.POSSIBLE, because(text, SOURCE, facts.refs(BAR_FAILURES)))
     text = "only for GPUs that get no address space; nothing to do with P2P"

@@ -1,4 +1,7 @@
-"""The way back from a clique whose promise did not hold."""
+"""The way back from a clique whose promise did not hold.
+
+Source: QEMU hw/vfio/pci-quirks.c.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,24 @@ from agents.facts.bench import ALLREDUCE, DELIVERY
 from agents.facts.p2p import P2P_READ, P2pCode
 from agents.facts.vm import VM_CLIQUE
 from webapp.diagnosis.advising import advise, because
-from webapp.diagnosis.case import Actor, Advice, Case, GateState, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.case import Actor, Advice, Case, GateState, OptionStatus, Restart
 from webapp.diagnosis.option import Option
 
 SOURCE = "QEMU hw/vfio/pci-quirks.c"
 
 
 def judge(case: Case) -> Advice:
-    facts, granted = case.facts, case.gate("granted")
-    where = granted.evidence if granted else ()
-    if case.verdict("false_p2p_grant") is VerdictKind.SUPPORTED:
+    facts = case.facts
+    if case.supported("false_p2p_grant"):
         text = "the grant is false: it hangs or corrupts data"
         refs = facts.refs(DELIVERY, ALLREDUCE) or facts.refs(P2P_READ)
         return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs))
+    looked = case.state("granted") not in {None, GateState.UNKNOWN}
+    granted = case.gate("granted") if looked else None
+    where = granted.evidence if granted else ()
     if facts.value(VM_CLIQUE) or (granted and granted.state is GateState.PASS):
         text = "a clique is set; it stays as long as gates 4 to 7 hold"
         return advise(OptionStatus.POSSIBLE, because(text, SOURCE, facts.refs(VM_CLIQUE) or where))
-    looked = granted is not None and granted.state is not GateState.UNKNOWN
     text = "no clique was seen" if looked else "no clique was seen, and nobody looked for one"
     return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, where))
 

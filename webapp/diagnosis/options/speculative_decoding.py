@@ -12,8 +12,8 @@ from webapp.diagnosis.option import Option
 
 
 def judge(case: Case) -> Advice:
-    model = case.facts.value(MODEL)
-    if model and model.draft_tokens:
+    model = case.facts.value(MODEL, where=lambda model: model.draft_tokens)
+    if model:
         text = f"{model.draft_tokens} draft tokens are in use"
         return advise(OptionStatus.DONE, seen(text, case.facts.refs(MODEL), ""))
     text = (

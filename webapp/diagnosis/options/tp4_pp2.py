@@ -1,6 +1,8 @@
 """Half the tensor-parallel size and twice the pipeline stages.
 
 At concurrency 1 the stages run one after the other: each GPU reads twice as much for half the layers.
+
+Source: Megatron-LM, Narayanan et al. 2021.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from agents.facts.workload import MODEL, PARALLELISM
 from webapp.diagnosis.advising import advise, because
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.layouts import comm_per_token_ms
-from webapp.diagnosis.memory_fit import fit
+from webapp.diagnosis.memory_fit import too_large
 from webapp.diagnosis.option import Option
 from webapp.diagnosis.reference.curves import ring_steps
 from webapp.diagnosis.wording import span
@@ -27,21 +29,23 @@ def judge(case: Case) -> Advice:
     if parallel.tp < 4 or parallel.tp % 2:
         text = "needs a tensor-parallel size that can be halved"
         return advise(OptionStatus.BLOCKED, because(text, SOURCE, facts.refs(PARALLELISM)))
-    room = fit(facts, parallel.tp * parallel.pp)
-    if room.fits is False:
+    room = facts.exception(lambda facts: too_large(facts, parallel.tp * parallel.pp))
+    if room:
         return advise(OptionStatus.BLOCKED, because(room.why, SOURCE, facts.refs(MODEL, GPUS)))
     half = parallel.tp // 2
     text = (
         "single stream is likely slower: weight reads per token double, while "
         f"{ring_steps(half)} ring steps take the place of {ring_steps(parallel.tp)}"
     )
+    refs = facts.refs(PARALLELISM, COPY)
     before, after = comm_per_token_ms(facts, parallel.tp), comm_per_token_ms(facts, half)
     if before and after:
         text += (
             f"; communication {span(before)} ms a token becomes {span(after)} ms. "
             "With many requests throughput can improve"
         )
-    claim = because(text, SOURCE, facts.refs(PARALLELISM, COPY), after)
+        refs += facts.refs(GPUS)
+    claim = because(text, SOURCE, refs, after)
     return advise(OptionStatus.POSSIBLE, claim)
 
 

@@ -21,8 +21,8 @@ def judge(case: Case) -> Advice:
     outside = no_vm(case)
     if outside:
         return outside
-    vga = any(device.x_vga for device in facts.value(VM_HOSTPCI) or ())
-    if kvm_hidden(facts) or facts.value(VM_CPU_HIDDEN) or vga:
+    vga = facts.value(VM_HOSTPCI, where=lambda devices: any(device.x_vga for device in devices))
+    if kvm_hidden(facts) or facts.value(VM_CPU_HIDDEN, where=bool) or vga:
         text = "KVM is hidden from the guest, so the driver takes it for bare metal and ignores a clique"
         refs = facts.refs(VM_CPU_HIDDEN, VM_HOSTPCI) or ground_refs(facts)
         return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs))

@@ -1,6 +1,8 @@
 """The host's memory nodes shown to the guest, so that staging buffers lie near their GPU.
 
 Proxmox: numa: 1 with numaN lines that name hostnodes.
+
+Source: Proxmox VE administration guide, NUMA.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from agents.facts.host import PLATFORM
 from agents.facts.platform import NUMA_NODES
 from agents.facts.vm import VM_NUMA
 from webapp.diagnosis.advising import advise, because, no_vm, seen
-from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, VerdictKind
+from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option
 
 SOURCE = "Proxmox VE administration guide, NUMA"
@@ -21,14 +23,13 @@ def judge(case: Case) -> Advice:
     outside = no_vm(case)
     if outside:
         return outside
-    platform = facts.value(PLATFORM)
-    if facts.value(VM_NUMA):
+    if facts.value(VM_NUMA, where=bool):
         return advise(OptionStatus.DONE, seen("the VM has numa: 1", facts.refs(VM_NUMA), SOURCE))
-    if case.verdict("numa_misplacement") is VerdictKind.SUPPORTED:
+    if case.supported("numa_misplacement"):
         text = "memory and GPUs lie on different nodes"
         refs = facts.refs(NUMA_NODES, GPU_NUMA, PLATFORM)
         return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs))
-    if platform and platform.sockets == 1:
+    if facts.value(PLATFORM, where=lambda platform: platform.sockets == 1):
         text = "the host has one socket; unless its BIOS splits it, there is one memory node"
         return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, facts.refs(PLATFORM)))
     text = "matters on a host with more than one memory node: ask for lscpu on the host"

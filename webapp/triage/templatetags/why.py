@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -17,7 +16,7 @@ from agents.facts import ReadingKind, all_facts
 from webapp.diagnosis.case import Advice
 from webapp.diagnosis.catalogue import all_hypotheses, all_options, listed
 from webapp.diagnosis.contradictions import all_rules
-from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.facts import Facts, Reads
 from webapp.diagnosis.naming import by_title
 from webapp.diagnosis.provenance import provenance
 from webapp.diagnosis.reference.glossary import GLOSSARY
@@ -170,24 +169,26 @@ def why(context: Any, rule: str) -> dict[str, Any]:
     return {
         "rule": found,
         "said": found.says if found else (),
-        "inputs": _inputs(context, found.inputs) if found else "",
+        "inputs": _inputs(context, context["result"].rests_on(rule)) if found else "",
     }
 
 
-def _inputs(context: Any, names: Sequence[str]) -> SafeString:
-    """The facts a rule reads, as this case has them, each with a link to where it was read first."""
+def _inputs(context: Any, reads: Reads) -> SafeString:
+    """The facts that a rule read in this case, each with a link to its first line, and those it looked for."""
     facts: Facts = context["result"].facts
-    found = (_input(context, facts, name) for name in names)
+    found = (_input(context, facts, name, used=name in reads.used) for name in sorted(reads.every))
     return format_html_join(" · ", '<span aria-hidden="true">{}</span> {} {}', found)
 
 
-def _input(context: Any, facts: Facts, name: str) -> tuple[str, str, str]:
+def _input(context: Any, facts: Facts, name: str, *, used: bool) -> tuple[str, str, str]:
     """A mark, what the fact is called, and its link or why it has no value."""
     fact = all_facts().get(name)
     if fact is None:
         return "◌", name, f"({NO_VALUE[ReadingKind.NOT_RUN]})"
     if absent := NO_VALUE.get(facts.kind(fact)):
         return "◌", fact.title, f"({absent})"
+    if not used:
+        return "◌", fact.title, "(not of this machine)"
     ref = facts.refs(fact)[0]
     return "✓", fact.title, cited(context, ref.source, (ref.line,)).link
 
