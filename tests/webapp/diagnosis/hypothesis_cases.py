@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from agents.facts import Reading
@@ -14,7 +15,8 @@ from webapp.diagnosis.ladder import judge_ladder
 
 def assess(hypothesis_id: str, facts: Facts, *bounds: Bound) -> Verdict:
     hypothesis = next(h for h in all_hypotheses() if h.id == hypothesis_id)
-    return hypothesis.assess(Case(facts, judge_ladder(facts), bounds))
+    case = Case(facts.scope(), judge_ladder(facts), bounds)
+    return replace(hypothesis.assess(case), reads=case.facts.reads)
 
 
 def verdict(hypothesis_id: str, *given: Reading[Any] | Bound) -> Verdict:

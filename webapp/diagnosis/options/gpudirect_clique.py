@@ -54,7 +54,7 @@ def judge(case: Case) -> Advice:
         text = "first it must be known that the driver refuses for lack of a clique"
         return advise(OptionStatus.POSSIBLE, because(text, SOURCE))
     text = (
-        f"the driver refuses {why_no_clique(case.ladder)} no clique is granted, and this is the setting it "
+        f"the driver refuses {why_no_clique(case.gates('granted'))} no clique is granted, and this is the setting it "
         "asks for. It promises that the board carries P2P and does not make it so: whether it does is shown "
         "afterwards, by gates 4 to 7, with the old configuration ready to be put back"
     )
