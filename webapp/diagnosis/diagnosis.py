@@ -61,14 +61,14 @@ class Diagnosis:
             "contradictions": (clash for clash in self.contradictions if clash.id == name),
         }
         reads = Reads()
-        for result in filter(None, results.get(package, ())):
-            reads.add(result.reads)
+        for result in results.get(package, ()):
+            reads.add(result.reads if result else Reads())
         return reads
 
 
 def judge(facts: Facts, *, vmid: int | None = None) -> Case:
     """Gates, bounds and verdicts, without what is advised. Other machines' figures decide nothing."""
-    facts = here(with_vm(facts, vmid))
+    facts = here(with_vm(facts.scope(), vmid))
     case = Case(facts, judge_ladder(facts), bounds(facts))
     return replace(case, verdicts={h.id: _assess(h, case.scope()) for h in all_hypotheses()})
 

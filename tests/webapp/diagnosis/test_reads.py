@@ -104,7 +104,7 @@ def test_a_derived_value_is_read_by_each_that_uses_it_and_by_no_other() -> None:
         calls.append(facts)
         return facts.value(GPU_COUNT_SMI)
 
-    facts = facts_at("guest")
+    facts = facts_at("guest").scope()
     one, two, three = facts.scope(), facts.scope(), facts.scope()
     assert one.derived(count) == two.derived(count)
     assert len(calls) == 1
