@@ -9,11 +9,12 @@ from itertools import combinations
 
 import pytest
 
-from agents.facts.bench import COPY
+from agents.facts.bench import COPY, CopyPath, CopyResult, CopyRow, Timing
 from agents.facts.gpu import GPU_COUNT_SMI, GPUS
-from agents.facts.p2p import P2P_READ
+from agents.facts.p2p import P2P_READ, P2pCode
 from agents.facts.platform import KVM_VISIBLE, VIRT_KIND
 from agents.facts.workload import PARALLELISM
+from tests.webapp.diagnosis.building import facts_of, kvm_guest
 from tests.webapp.diagnosis.sample_facts import diagnosed, facts_at
 from webapp.diagnosis.case import Advice, Contradiction, Finding, Gate, Verdict
 from webapp.diagnosis.diagnosis import diagnose
@@ -95,6 +96,15 @@ def test_what_was_looked_for_is_told_apart_from_what_was_read() -> None:
     assert P2P_READ.id in reads.gaps
     assert P2P_READ.id not in reads.used
     assert diagnosed("first").rests_on("options.one_that_is_gone").every == frozenset()
+
+
+def test_figures_of_other_cards_are_left_out_by_the_list_of_cards() -> None:
+    row = CopyRow(CopyPath.PEER, "0", "1", 12288, 13.7, Timing.DEVICE)
+    copies = CopyResult((row,), environment={"gpus": "NVIDIA H200, NVIDIA H200"})
+    facts = facts_of(*kvm_guest(P2pCode.NS), COPY.known(copies))
+    reads = diagnose(facts).rests_on("hypotheses.communication_bandwidth_bound")
+    assert COPY.id in reads.gaps
+    assert GPUS.id in reads.used
 
 
 def test_a_derived_value_is_read_by_each_that_uses_it_and_by_no_other() -> None:

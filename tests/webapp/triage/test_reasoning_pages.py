@@ -11,6 +11,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from django.template import Context, Template
 from django.test import Client
 from django.utils.html import escape
 from django.utils.text import slugify
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 from agents.collector import build_script
 from agents.facts import Reading, View
-from agents.facts.bench import COPY, CopyPath, CopyResult, CopyRow
+from agents.facts.bench import COPY, DELIVERY, CopyPath, CopyResult, CopyRow
 from agents.facts.gpu import GPUS, Gpu
 from agents.facts.host import ACS, GPU_PATHS, PCI_TREE, AcsPort, GpuPath, PciNode
 from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode, TopologyMatrix
@@ -27,6 +28,7 @@ from agents.facts.platform import MACHINE_TYPE, VIRT_KIND, MachineType
 from agents.facts.vm import QEMU_COMMANDS, VMS, HostPci, QemuCommand, QemuDevice, Vm
 from agents.probes import all_probes
 from tests.webapp.diagnosis.building import facts_of, kvm_guest, matrix
+from tests.webapp.diagnosis.sample_facts import diagnosed
 from webapp.accounts.models import User
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
 from webapp.diagnosis.facts import Facts
@@ -389,6 +391,17 @@ def test_every_gate_hypothesis_and_contradiction_says_why(browser: Client, found
     assert "NVIDIA open kernel modules" in driver
     assert "Peer reads" in driver
     assert "Peer writes, driver’s answer (not read)" in driver
+
+
+@pytest.mark.django_db
+def test_it_rests_on_what_its_rule_read_in_this_case(founding: DiagnosisSession) -> None:
+    context = Context({"session": founding, "result": diagnosed("after")})
+    page = Template("{% load why %}{% hypothesis_rule 'acs_detour' %}").render(context)
+    inputs = page.partition("Rests on:")[2].partition("</p>")[0]
+    assert f"✓</span> {P2P_READ.title}" in inputs
+    assert GPU_PATHS.title not in inputs
+    page = Template("{% load why %}{% gate_rule 'delivered' %}").render(context)
+    assert f"◌</span> {DELIVERY.title} (not read)" in page
 
 
 @pytest.mark.django_db
