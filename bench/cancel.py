@@ -36,16 +36,16 @@ def machine_with_a_hanging_tool(made: Any, number: int) -> Machine:
 
 def cancelled(machine: Machine, target: Any, user: Any) -> tuple[float, int, str]:
     """Seconds until nothing of it was alive, how many still were after 5 s, and how the run ended."""
-    from webapp.triage import runs
-    from webapp.triage.models import Run
+    from webapp.records.models import Run
+    from webapp.runs import lifecycle
 
     began = machine.tools / "nvidia-smi.began"
     began.unlink(missing_ok=True)
-    run = runs.queue_probes(target.session, target, user, ["guest.topo_p2p_read"])
+    run = lifecycle.queue_probes(target.session, target, user, ["guest.topo_p2p_read"])
     while not began.exists():
         time.sleep(0.02)
     asked = time.monotonic()
-    assert runs.request_cancel(run, user)
+    assert lifecycle.request_cancel(run, user)
     while (left := len(machine.running())) and time.monotonic() - asked < WITHIN_S:
         time.sleep(0.02)
     seconds = time.monotonic() - asked
@@ -62,7 +62,7 @@ def main() -> int:
         import django
 
         django.setup()
-        from webapp.triage.sessions import session_open
+        from webapp.records.sessions import session_open
 
         made.start_worker("worker-1")
         user: Any = administrator()

@@ -81,7 +81,7 @@ class Chaos:
         self.stack, self.lease_s, self.count = made, lease_s, Count()
         self.random = random.Random(seed)
         self.user: Any = administrator()
-        from webapp.triage.sessions import session_open
+        from webapp.records.sessions import session_open
 
         self.session = session_open(owner=self.user, title="chaos")
         self.machines = [self._machine(n) for n in range(3)]
@@ -137,7 +137,7 @@ class Chaos:
     # One trial.
 
     def trial(self, kind: str) -> None:
-        from webapp.triage.models import Evidence
+        from webapp.records.models import Evidence
 
         self.count.trials[kind] += 1
         known = set(self._patiently(lambda: list(Evidence.objects.values_list("pk", flat=True))))
@@ -154,7 +154,7 @@ class Chaos:
         self._judge(ids, known)
 
     def _queue(self, kind: str, chosen: list[Any]) -> set[Any]:
-        from webapp.triage import runs
+        from webapp.runs import lifecycle as runs
 
         if kind != "web":
             queued = [runs.queue_probes(self.session, t, self.user, NAMES) for t in chosen]
@@ -184,12 +184,12 @@ class Chaos:
         return made
 
     def _all_runs(self) -> set[Any]:
-        from webapp.triage.models import Run
+        from webapp.records.models import Run
 
         return self._patiently(lambda: set(Run.objects.values_list("pk", flat=True)))
 
     def _at_work(self, ids: set[Any]) -> list[Any]:
-        from webapp.triage.models import Run
+        from webapp.records.models import Run
 
         return list(Run.objects.filter(pk__in=ids, state__in=["claimed", "running"]))
 
@@ -199,7 +199,7 @@ class Chaos:
         from django.db.models import Q
         from django.utils import timezone
 
-        from webapp.triage.models import Run
+        from webapp.records.models import Run
 
         began = time.monotonic()
         mine = Run.objects.filter(pk__in=ids, ended_at=None)
@@ -215,7 +215,7 @@ class Chaos:
         self.count.longest_s = max(self.count.longest_s, time.monotonic() - began)
 
     def _judge(self, ids: set[Any], known: set[int]) -> None:
-        from webapp.triage.models import Evidence, Run
+        from webapp.records.models import Evidence, Run
 
         runs = self._patiently(lambda: list(Run.objects.filter(pk__in=ids)))
         self.count.states.update(run.state for run in runs)
@@ -248,7 +248,7 @@ class Chaos:
 
     def began_twice(self) -> int:
         """Beginnings on the machines beyond one a run, by the mark that each beginning has."""
-        from webapp.triage.models import Run
+        from webapp.records.models import Run
 
         found = 0
         for machine, target in zip(self.machines, self.targets, strict=True):

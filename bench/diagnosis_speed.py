@@ -35,7 +35,7 @@ from webapp.diagnosis.diagnosis import Diagnosis, diagnose
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.plain_words import for_a_manager
 from webapp.diagnosis.sections import for_an_engineer
-from webapp.triage.diagnosis_json import as_json
+from webapp.presenting.diagnosis_json import as_json
 
 COUNT = 16
 SIZES = [1 << power for power in range(10, 29)]

@@ -78,7 +78,7 @@ def opened() -> Filled:
 
     from tests.webapp.addresses import a_full_session
     from webapp.accounts.models import User
-    from webapp.triage.models import DiagnosisSession
+    from webapp.records.models import DiagnosisSession
 
     people = {user.username: user for user in User.objects.filter(username__in=PEOPLE)}
     Authenticator.objects.all().delete()  # sealed with a key that an earlier time had
@@ -91,8 +91,8 @@ def opened() -> Filled:
 
 def pages(filled: Filled) -> dict[str, tuple[Any, Callable[[int], str]]]:
     """Who asks for what; the number of the request varies it."""
-    from webapp.triage.listing import page
-    from webapp.triage.session_search import Criteria
+    from webapp.records.session_list import page
+    from webapp.records.session_search import Criteria
 
     second = page(filled.admin, Criteria()).after
     usual, rich = filled.usual, f"/sessions/{filled.rich.pk}"
@@ -158,7 +158,7 @@ def measure(
     from django.utils import timezone
 
     from tests.webapp.addresses import asked_in, browser_of
-    from webapp.triage.models import Visit
+    from webapp.records.models import Visit
 
     by_link = address(0).startswith("/asked/")  # people without an account
     client = browser_of(AnonymousUser() if by_link else user, full)
@@ -217,7 +217,7 @@ def main() -> int:
         from django.conf import settings
 
         from webapp.accounts.models import User
-        from worker.settling import settle
+        from worker.gc_freeze import settle
 
         settings.ALLOWED_HOSTS = ["testserver"]
         begun = time.monotonic()
@@ -233,7 +233,7 @@ def main() -> int:
 
 
 def counts() -> str:
-    from webapp.triage.models import DiagnosisSession, Entry, Event, StoredReading
+    from webapp.records.models import DiagnosisSession, Entry, Event, StoredReading
 
     models = (DiagnosisSession, StoredReading, Entry, Event)
     return ", ".join(f"{m.objects.count():,} {m._meta.verbose_name_plural}" for m in models)

@@ -16,9 +16,9 @@ def fill(sessions: int, readings: int) -> None:
     from django.utils import timezone
 
     from webapp.accounts.models import User
-    from webapp.triage.digests import digest_refresh
-    from webapp.triage.models import Event
-    from webapp.triage.samples import open_sample
+    from webapp.records.digests import digest_refresh
+    from webapp.records.models import Event
+    from webapp.runs.samples import open_sample
 
     people = {name: User.objects.create(username=name, is_staff=name == "admin") for name in PEOPLE}
     rich = open_sample("kpro6@host", owner=people["admin"])
@@ -45,7 +45,7 @@ def fill(sessions: int, readings: int) -> None:
 
 
 def _sessions(count: int, people: dict[str, Any]) -> list[Any]:
-    from webapp.triage.models import DiagnosisSession, SessionMember
+    from webapp.records.models import DiagnosisSession, SessionMember
 
     made = [
         DiagnosisSession(owner=people["many"], title=f"Case {number} on rack {number % 977}") for number in range(count)
@@ -61,7 +61,7 @@ VERDICTS = ("no_clique", "staged_through_host", "kvm_hidden", "launch_bound", "m
 
 
 def _digest(session: Any, chance: random.Random, model: Any, gpu: str, board: str, driver: str) -> Any:
-    from webapp.triage.models import Digest
+    from webapp.records.models import Digest
 
     verdicts = chance.sample(VERDICTS, 2)
     return Digest(
@@ -75,9 +75,9 @@ def _runs(made: list[Any], user: Any) -> None:
     """One that ended in each session, and found like the rest."""
     from django.utils import timezone
 
-    from webapp.triage.digests import run_texts
-    from webapp.triage.models import Entry, Run, Target
-    from webapp.triage.search import plain
+    from webapp.records.digests import run_texts
+    from webapp.records.models import Entry, Run, Target
+    from webapp.records.search import plain
 
     about = {"role": "guest", "agent": "ssh", "user": "op", "created_by": user}
     targets = [Target(session=s, host=f"gpu-{n % 977}", **about) for n, s in enumerate(made)]
@@ -98,9 +98,9 @@ def _texts(made: list[Any], people: dict[str, Any], template: Any) -> None:
     """Digests, entries, three events a session; a decision of every fifth, a comment of every tenth."""
     from django.utils import timezone
 
+    from webapp.records.models import Entry, Event
+    from webapp.records.search import plain
     from webapp.review.models import Comment, Decision, Mention
-    from webapp.triage.models import Entry, Event
-    from webapp.triage.search import plain
 
     chance, model = random.Random(1), template.digest
     digests: list[Any] = []
@@ -146,7 +146,7 @@ def _readings(made: list[Any], template: Any, each: int) -> None:
     """each: readings of one evidence, copied inside the database from the template's."""
     from django.db import connection
 
-    from webapp.triage.models import Evidence, StoredReading
+    from webapp.records.models import Evidence, StoredReading
 
     rows = cycle(template.evidence.exclude(readings=None)[:EVIDENCE_EACH])
     evidence = [
@@ -164,8 +164,8 @@ def _readings(made: list[Any], template: Any, each: int) -> None:
     copied = ", ".join(f"r.{name}" for name in columns.split(", "))
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO triage_storedreading (evidence_id, {columns})"
-            f" SELECT e.id, {copied} FROM triage_evidence e CROSS JOIN triage_storedreading r"
+            f"INSERT INTO records_storedreading (evidence_id, {columns})"
+            f" SELECT e.id, {copied} FROM records_evidence e CROSS JOIN records_storedreading r"
             f" WHERE r.id IN ({chosen}) AND e.id >= {evidence[0].pk}"
         )
 

@@ -249,10 +249,10 @@ def administrator() -> Any:
 def target_of(session: Any, machine: Machine, user: Any) -> Any:
     """A target whose key is stored and whose host key is accepted."""
     from agents.host_keys import HostKey
-    from webapp.triage import keys
-    from webapp.triage.models import PinnedHostKey, StoredKey, Target
+    from webapp.records import stored_keys
+    from webapp.records.models import PinnedHostKey, StoredKey, Target
 
-    key = StoredKey.objects.filter(owner=user).first() or keys.key_add(
+    key = StoredKey.objects.filter(owner=user).first() or stored_keys.key_add(
         user, name="bench", private_key=(machine.folder / "user_key").read_text()
     )
     pin = HostKey.from_line((machine.folder / "host_key.pub").read_text())

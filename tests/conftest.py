@@ -19,8 +19,8 @@ from django.contrib.auth.hashers import make_password
 from tests.corpus import NO_CORPUS
 from webapp.accounts.models import User
 from webapp.config import addresses
-from webapp.triage.models import DiagnosisSession
-from webapp.triage.sessions import session_open
+from webapp.records.models import DiagnosisSession
+from webapp.records.sessions import session_open
 
 if TYPE_CHECKING:
     from tests.bucket import Bucket

@@ -1,7 +1,7 @@
 """The Celery application of the worker: `celery -A worker.celery_app worker`.
 
 Messages carry ids as JSON. They are acknowledged late, so that a message a killed worker had taken
-comes back (Redis: after the visibility timeout that webapp/triage/queue.py sets); a run is claimed by
+comes back (Redis: after the visibility timeout that webapp/runs/queue.py sets); a run is claimed by
 a conditional UPDATE, so a message that comes twice does nothing the second time.
 """
 
@@ -28,9 +28,9 @@ from celery.worker.consumer.mingle import Mingle  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.core.management.base import BaseCommand, SystemCheckError  # noqa: E402
 
-from webapp.triage.queue import celery as app  # noqa: E402
-from worker import duties  # noqa: E402
-from worker.settling import settle  # noqa: E402
+from webapp.runs.queue import celery as app  # noqa: E402
+from worker import lease  # noqa: E402
+from worker.gc_freeze import settle  # noqa: E402
 
 __all__ = ["app"]
 
@@ -73,4 +73,4 @@ def _settle(**_: object) -> None:
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]
 def _stop_runs(**_: object) -> None:
-    duties.drain(settings.DRAIN_S)
+    lease.drain(settings.DRAIN_S)

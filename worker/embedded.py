@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from worker import duties, reconciler
+from worker import lease, reconciler
 from worker.celery_app import app
 
 
@@ -23,7 +23,7 @@ class Embedded:
     threads: tuple[threading.Thread, ...]
 
     def stop(self, timeout_s: float = 5.0) -> None:
-        duties.drain(0)
+        lease.drain(0)
         self.stopping.set()
         self.controller.stop()  # type: ignore[attr-defined]
         for thread in self.threads:

@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from webapp.accounts.models import Tally
 from webapp.notices.queue import send_what_waits
-from webapp.triage import runs
-from worker.salvaging import salvage_lost, salvage_waiting
+from webapp.runs import lifecycle
+from worker.recovery import salvage_lost, salvage_waiting
 
 EVERY_S = 5.0
 logger = logging.getLogger(__name__)
@@ -23,12 +23,12 @@ logger = logging.getLogger(__name__)
 def reconcile_once() -> tuple[int, int]:
     """(runs ended as lost, messages sent again)."""
     now = timezone.now()
-    lost = runs.expire_leases(now)
+    lost = lifecycle.expire_leases(now)
     salvage_lost(now)
     salvage_waiting()
     send_what_waits()
     Tally.forget_ended()
-    return lost, runs.resend_lost_messages(now)
+    return lost, lifecycle.resend_lost_messages(now)
 
 
 def reconcile_until(stop: threading.Event) -> None:

@@ -11,15 +11,15 @@ from itertools import count
 from django.db.models import Max
 
 from agents.agent import Agent, AgentError, Ending, Reason
-from webapp.triage import credentials, runs
-from webapp.triage.models import OutputChunk, Run, RunState
-from webapp.triage.models.run import CANCEL_FAILED, STORAGE_AWAY
-from worker.duties import Duties, Stop
-from worker.listening import connections, listening, reaching
-from worker.measuring import Measuring
-from worker.patience import patiently
-from worker.places import PATIENCE_S, Place
-from worker.probing import Probing
+from webapp.records.models import OutputChunk, Run, RunState
+from webapp.records.models.run import BENCHMARK, CANCEL_FAILED, STORAGE_AWAY
+from webapp.runs import credentials, lifecycle
+from worker.agent_loop import connections, listening, reaching
+from worker.benchmark_job import Measuring
+from worker.database_retry import patiently
+from worker.lease import Duties, Stop
+from worker.probe_job import Probing
+from worker.slots import PATIENCE_S, Place
 
 WAIT_S = 0.25
 Job = Probing | Measuring
@@ -29,21 +29,21 @@ FAILURES = {Reason.LOST: "ConnectionLost", Reason.TIMED_OUT: "TimedOut", Reason.
 logger = logging.getLogger(__name__)
 
 
-def carry_out(claim: runs.Claim, place: Place) -> None:
+def carry_out(claim: lifecycle.Claim, place: Place) -> None:
     """Ends the run in one of its ends or hands it back, unless another worker has taken it over. The place is
     lent while the machine does not answer."""
     run = Run.objects.select_related("session", "target__stored_key", "created_by").get(pk=claim.run_id)
-    job: Job = Measuring(run, claim) if run.kind == runs.BENCHMARK else Probing(run, claim)
+    job: Job = Measuring(run, claim) if run.kind == BENCHMARK else Probing(run, claim)
     duties = Duties(claim)
     try:
         agent = credentials.agent_for(run.target, run.created_by, connections())
         sent = {"nonce": job.nonce, "script_sha256": job.script_sha256}
-        if not patiently(lambda: runs.mark_running(claim, **sent)):
+        if not patiently(lambda: lifecycle.mark_running(claim, **sent)):
             return
         ending = _reach(agent, duties, place) or _listen(agent, job, duties)
     except (AgentError, credentials.RefusedError) as error:
         problem, failure = str(error), type(error).__name__
-        patiently(lambda: runs.finish(claim, RunState.FAILED, problem, failure))
+        patiently(lambda: lifecycle.finish(claim, RunState.FAILED, problem, failure))
         return
     if not patiently(lambda: _end(claim, job, duties.reason, ending)):
         logger.warning("run %s was no longer ours when it ended", run.pk)
@@ -91,11 +91,11 @@ def _store(run: Run, number: int, piece: bytes) -> None:
     patiently(lambda: OutputChunk.objects.bulk_create([chunk], ignore_conflicts=True))
 
 
-def _end(claim: runs.Claim, job: Job, stopped: Stop | None, ending: Ending) -> bool:
+def _end(claim: lifecycle.Claim, job: Job, stopped: Stop | None, ending: Ending) -> bool:
     """False when the claim no longer holds the run."""
     gone = ending.leftover is False
     cancelled = stopped is Stop.SHUTDOWN and ending.reason is Reason.CANCELLED
-    if cancelled and gone and runs.hand_back(claim):
+    if cancelled and gone and lifecycle.hand_back(claim):
         return True
     state, problem = _verdict(job, stopped, ending)
     failure = FAILURES.get(ending.reason, "")
@@ -103,7 +103,7 @@ def _end(claim: runs.Claim, job: Job, stopped: Stop | None, ending: Ending) -> b
         failure = CANCEL_FAILED
     if job.unread:
         failure = STORAGE_AWAY  # by which it is found again
-    return runs.finish(claim, state, problem, failure)
+    return lifecycle.finish(claim, state, problem, failure)
 
 
 def _verdict(job: Job, stopped: Stop | None, ending: Ending) -> tuple[RunState, str]:
@@ -113,7 +113,7 @@ def _verdict(job: Job, stopped: Stop | None, ending: Ending) -> tuple[RunState, 
     elif ending.leftover:
         problem += " Processes of this run are still alive on the machine; end them there."
     if job.unread:
-        problem += f" {runs.WAITS_FOR_STORAGE}"
+        problem += f" {lifecycle.WAITS_FOR_STORAGE}"
         state = RunState.PARTLY if state is RunState.SUCCEEDED else state
     return state, problem.strip()
 

@@ -10,18 +10,18 @@ from celery.exceptions import Reject
 from django.db import close_old_connections, connections, transaction
 from django.utils import timezone
 
-from webapp.config import logs
-from webapp.notices import deliveries, following
-from webapp.notices.following import sessions_with_news
+from webapp import logs
+from webapp.notices import deliveries, fan_out
+from webapp.notices.fan_out import sessions_with_news
 from webapp.notices.queue import DELIVER_TASK, FOLLOW_TASK, send_delivery
-from webapp.triage import runs
-from webapp.triage.digests import digest_refresh
-from webapp.triage.models import DiagnosisSession, RunState
-from webapp.triage.queue import REQUEST_ID, RUN_TASK
-from worker import duties, runner, settling
+from webapp.records.digests import digest_refresh
+from webapp.records.models import DiagnosisSession, RunState
+from webapp.runs import lifecycle
+from webapp.runs.queue import REQUEST_ID, RUN_TASK
+from worker import gc_freeze, lease, runner
 from worker.celery_app import app
-from worker.patience import patiently
-from worker.places import Place
+from worker.database_retry import patiently
+from worker.slots import Place
 
 FOLLOWED_AT_ONCE = 50
 
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 def run(task: Any, run_id: str) -> None:
     """Works on what waits, whoever's turn it is, until nothing may start: a message says that there is
     work, and names the run it was sent for. A worker that is about to end leaves it to the others."""
-    if duties.shutting_down.is_set():
+    if lease.shutting_down.is_set():
         raise Reject("this worker ends", requeue=True)
     request_id = (task.request.headers or {}).get(REQUEST_ID) or ""
     close_old_connections()
@@ -44,13 +44,13 @@ def run(task: Any, run_id: str) -> None:
 
 
 def _work_on() -> None:
-    while not duties.shutting_down.is_set() and (claim := runs.claim_next()):
+    while not lease.shutting_down.is_set() and (claim := lifecycle.claim_next()):
         place = Place(_stand_in)
         with logs.belonging_to(run_id=str(claim.run_id)):
             logger.info("run claimed, fence %d", claim.fence)
             _work(claim, place)
         place.take_back()
-        settling.sweep()
+        gc_freeze.sweep()
 
 
 def _stand_in() -> None:
@@ -67,7 +67,7 @@ def follow() -> None:
     try:
         # What cannot be followed now is left to the next message; it must not be tried for ever.
         tried: set[UUID] = set()
-        while not duties.shutting_down.is_set():
+        while not lease.shutting_down.is_set():
             waiting = [pk for pk in sessions_with_news(FOLLOWED_AT_ONCE + len(tried)) if pk not in tried]
             if not waiting:
                 break
@@ -96,7 +96,7 @@ def _digest(session_id: UUID) -> None:
 
 
 def _tell(session_id: UUID) -> None:
-    for delivery_id in following.follow(session_id):
+    for delivery_id in fan_out.follow(session_id):
         send_delivery(delivery_id)
 
 
@@ -109,10 +109,10 @@ def deliver(delivery_id: str) -> None:
         close_old_connections()
 
 
-def _work(claim: runs.Claim, place: Place) -> None:
+def _work(claim: lifecycle.Claim, place: Place) -> None:
     try:
         runner.carry_out(claim, place)
     except Exception:  # the task boundary: our own mistake must not look like a machine's answer
         logger.exception("run %s broke", claim.run_id)
         said = "Peerpath itself failed; its log has the details. What had arrived by then is kept."
-        patiently(lambda: runs.finish(claim, RunState.FAILED, said, "OurOwn"))
+        patiently(lambda: lifecycle.finish(claim, RunState.FAILED, said, "OurOwn"))

@@ -15,7 +15,7 @@ FILE_LIMIT, FUNCTION_LIMIT, TEMPLATE_LIMIT, SHEET_LIMIT, SCRIPT_LIMIT = 400, 50,
 LINE_LIMIT = 120  # columns
 # The two places where an unknown error may end: a parser, and a task.
 # What a task would have read is read by the reconciler, too: the same boundary in another process.
-CATCH_ALL = {"agents/safe_parse.py", "worker/tasks.py", "worker/salvaging.py"}
+CATCH_ALL = {"agents/safe_parse.py", "worker/tasks.py", "worker/recovery.py"}
 # What programs printed, kept as they printed it.
 RECORDED_OUTPUT = {"tests/browser/outputs.py", "tests/agents/benchmarks/test_result_files.py"}
 
@@ -96,7 +96,7 @@ def test_catch_alls_stand_only_at_the_two_boundaries() -> None:
 
 def test_pages_hold_no_inline_code_or_style() -> None:
     inline = re.compile(r"<script>|<style|\sstyle=|\son[a-z]+=\"|hx-on|autoescape off|\|safe\b|javascript:")
-    taken_away = "templates/review/report.html"  # a file that needs nothing else, never served
+    taken_away = "templates/decision/report.html"  # a file that needs nothing else, never served
     for path in tracked("templates/*.html"):
         if named(path) == taken_away:
             continue

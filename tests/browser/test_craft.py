@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.conftest import ROOT, Server, sign_in
-from webapp.config.styles import SHEETS
+from webapp.pages.styles import SHEETS
 
 pytestmark = pytest.mark.browser
 AXE = Path(__file__).parent / "vendor" / "axe-4.14.1.min.js"  # Deque Systems, MPL-2.0

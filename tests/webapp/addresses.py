@@ -17,63 +17,63 @@ from webapp.accounts.models import ApiToken, User
 from webapp.handoff.models import OPENED, Answer, Link
 from webapp.handoff.scripts import collector_for
 from webapp.notices.models import Webhook
+from webapp.records import intake
+from webapp.records.case_facts import facts_of
+from webapp.records.diagnoses import session_diagnosis
+from webapp.records.digests import digest_refresh
+from webapp.records.models import DiagnosisSession, Evidence, OutputChunk, PinnedHostKey, Run, StoredKey, Target
+from webapp.records.sessions import member_add
 from webapp.review.decisions import Wording, decision_draft
 from webapp.review.models import Approval, Decision
 from webapp.review.threads import comment_add
 from webapp.review.workflow import decision_apply, decision_propose
-from webapp.triage import intake
-from webapp.triage.case_facts import facts_of
-from webapp.triage.diagnoses import session_diagnosis
-from webapp.triage.digests import digest_refresh
-from webapp.triage.models import DiagnosisSession, Evidence, OutputChunk, PinnedHostKey, Run, StoredKey, Target
-from webapp.triage.samples import open_sample
-from webapp.triage.sessions import member_add
+from webapp.runs.samples import open_sample
 
 FOR_ADMINISTRATORS = {
-    *("accounts:people", "accounts:second_factor_reset", "notices:webhooks"),
-    *("triage:stuck", "triage:unstick", "triage:styleguide"),
+    *("account:people", "account:second_factor_reset", "notices:webhooks"),
+    *("session:stuck", "session:unstick", "session:styleguide"),
 }
 # The answers to GET of those that only take POST; everything else answers GET.
 ONLY_POST = {
-    "accounts:add_passkey",
-    "accounts:email",
-    "accounts:make_token",
-    "accounts:password",
-    "accounts:remove_passkey",
-    "accounts:revoke_token",
-    "accounts:second_factor_off",
-    "accounts:second_factor_reset",
-    "accounts:sign_out",
-    "handoff:accept_link",
-    "handoff:answer",
-    "handoff:decline",
-    "handoff:judge",
-    "handoff:take_back",
-    "handoff:make_link",
-    "handoff:questions",
-    "handoff:revoke_link",
-    "handoff:set_aside",
+    "account:add_passkey",
+    "account:email",
+    "account:make_token",
+    "account:password",
+    "account:remove_passkey",
+    "account:revoke_token",
+    "account:second_factor_off",
+    "account:second_factor_reset",
+    "account:sign_out",
+    "link:accept_link",
+    "link:answer",
+    "link:decline",
+    "link:judge",
+    "link:take_back",
+    "link:make_link",
+    "link:questions",
+    "link:revoke_link",
+    "link:set_aside",
     "notices:choose",
     "notices:remove",
     "notices:session_remove",
-    "review:close",
-    "review:comment",
-    "review:judge",
-    "review:move",
-    "review:open_bundle",
-    "triage:add_target",
-    "triage:assignment",
-    "triage:cancel_run",
-    "triage:forget_key",
-    "triage:members",
-    "triage:open_session",
-    "triage:paste",
-    "triage:read_outputs",
-    "triage:remove_key",
-    "triage:sample",
-    "triage:start_run",
-    "triage:unstick",
-    "triage:use_observed",
+    "decision:close",
+    "decision:comment",
+    "decision:judge",
+    "decision:move",
+    "decision:open_bundle",
+    "session:add_target",
+    "session:assignment",
+    "session:cancel_run",
+    "session:forget_key",
+    "session:members",
+    "session:open_session",
+    "session:paste",
+    "session:read_outputs",
+    "session:remove_key",
+    "session:sample",
+    "session:start_run",
+    "session:unstick",
+    "session:use_observed",
 }
 
 
@@ -90,7 +90,7 @@ def patterns(resolver: URLResolver | None = None, space: str = "") -> Iterator[t
 PATTERNS = dict(patterns())
 CONVERTERS = {name: set(entry.pattern.converters) for name, entry in PATTERNS.items()}
 # No pages: for machines, files, or connecting to a machine first.
-APART = {*("live", "ready", "metrics", "review:bundle", "review:report", "triage:host_key"), "triage:program"}
+APART = {*("live", "ready", "metrics", "decision:bundle", "decision:report", "session:host_key"), "session:program"}
 PAGES = sorted(PATTERNS.keys() - ONLY_POST - APART)
 
 

@@ -13,13 +13,13 @@ from tests.webapp.addresses import FOR_ADMINISTRATORS, ONLY_POST, PATTERNS, addr
 from webapp.accounts.models import User
 from webapp.handoff.models import Download, Link
 from webapp.handoff.scripts import collector_for
+from webapp.records.models import DiagnosisSession, Event
 from webapp.review.models import Mention
 from webapp.review.threads import comment_add
-from webapp.triage.models import DiagnosisSession, Event
 
 pytestmark = pytest.mark.django_db
 # To show it a machine is connected to.
-NO_HEAD = {"triage:host_key"}
+NO_HEAD = {"session:host_key"}
 SAME = ("Content-Type", "Content-Disposition", "Location", "Cache-Control", "Referrer-Policy")
 
 
@@ -38,7 +38,7 @@ def test_head_is_answered_as_get_is(parts: dict[str, Any], alice: User, carol: U
     differ = {}
     for name in sorted(PATTERNS.keys() - ONLY_POST - NO_HEAD):
         browser = administrator if name in FOR_ADMINISTRATORS else operator
-        browser = nobody if name.startswith("handoff:asked") else browser
+        browser = nobody if name.startswith("link:asked") else browser
         head, get = (ask(address(name, parts)) for ask in (browser.head, browser.get))
         of_head, of_get = ((a.status_code, *map(a.headers.get, SAME)) for a in (head, get))
         if of_head != of_get or head.content:
@@ -57,8 +57,8 @@ def test_head_shows_nobody_anything(parts: dict[str, Any], alice: User) -> None:
     assert not Link.objects.exclude(opened_at=None, downloaded_at=None).exists()
     assert Mention.objects.filter(user=alice, seen_at=None).exists()
     operator, nobody = browsers
-    operator.get(address("review:for_me", parts))
-    for name in ("handoff:asked", "handoff:fetch"):
+    operator.get(address("decision:for_me", parts))
+    for name in ("link:asked", "link:fetch"):
         assert nobody.get(address(name, parts)).status_code == 200
     assert Link.objects.exclude(opened_at=None).exclude(downloaded_at=None).exists()
     assert not Mention.objects.filter(user=alice, seen_at=None).exists()

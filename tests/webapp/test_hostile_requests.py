@@ -20,13 +20,14 @@ from webapp.accounts import throttle
 from webapp.accounts.models import OneTimeLink, User
 from webapp.config import environment
 from webapp.config.security import LARGEST_ANONYMOUS_REQUEST_BYTES, LARGEST_REQUEST_BYTES
+from webapp.pages.forms.workload import PointForm, WorkloadForm
+from webapp.pages.templatetags.why import with_terms
+from webapp.records import blob_store, intake, redaction
+from webapp.records.models import DiagnosisSession, Event, PinnedHostKey, Run, Target
+from webapp.records.sessions import member_add, session_open
 from webapp.review.models import Decision
-from webapp.triage import bodies, intake, redacting, runs
-from webapp.triage.forms.workload import PointForm, WorkloadForm
-from webapp.triage.models import DiagnosisSession, Event, PinnedHostKey, Run, Target
-from webapp.triage.sessions import member_add, session_open
-from webapp.triage.templatetags.why import with_terms
-from worker.measuring import Measuring
+from webapp.runs import lifecycle
+from worker.benchmark_job import Measuring
 
 pytestmark = pytest.mark.django_db
 
@@ -118,10 +119,10 @@ def test_a_member_runs_nothing_on_the_machine_that_an_administrator_added(
 def test_a_paste_does_not_name_the_program_that_a_benchmark_runs(carol: User, monkeypatch: pytest.MonkeyPatch) -> None:
     session = session_open(owner=carol, title="x")
     target = target_at(session, carol, 22)
-    monkeypatch.setattr("webapp.triage.queue.send_run", lambda run_id: True)
-    probing = runs.queue_probes(session, target, carol, ["guest.python_with_torch"])
-    run = runs.queue_benchmark(session, target, carol, "bench.copy")
-    claim = runs.Claim(run.pk, 1)
+    monkeypatch.setattr("webapp.runs.queue.send_run", lambda run_id: True)
+    probing = lifecycle.queue_probes(session, target, carol, ["guest.python_with_torch"])
+    run = lifecycle.queue_benchmark(session, target, carol, "bench.copy")
+    claim = lifecycle.Claim(run.pk, 1)
     taken = intake.take_text(session, b"/tmp/python3 2.3.0\n", user=carol)
     assert taken.understood[0].reader == PYTHON_WITH_TORCH.id
     assert "'python3' ./program" in sent(Measuring(run, claim))
@@ -129,7 +130,7 @@ def test_a_paste_does_not_name_the_program_that_a_benchmark_runs(carol: User, mo
     def answered(text: str) -> None:
         reading = PYTHON_WITH_TORCH.known(text)
         evidence = intake._store(
-            session=session, run=probing, reader="x", view=None, origin="run", kept=bodies.kept(text.encode())
+            session=session, run=probing, reader="x", view=None, origin="run", kept=blob_store.kept(text.encode())
         )
         intake._store_readings(evidence, (reading,))
 
@@ -369,9 +370,9 @@ def test_an_export_that_cannot_be_redacted_is_not_given_at_all(
     intake.take_text(session_of_alice, b"$ uname -r\n6.8\n", user=alice)
 
     def fails(*_: object) -> None:
-        raise redacting.RedactionError("It could not be redacted.")
+        raise redaction.RedactionError("It could not be redacted.")
 
-    monkeypatch.setattr(redacting, "session_tokens", fails)
+    monkeypatch.setattr(redaction, "session_tokens", fails)
     address = f"/sessions/{session_of_alice.pk}/decisions/1?format=md"
     answer = browser.get(address)
     assert answer.status_code == 503
@@ -414,7 +415,7 @@ def test_error_pages_are_plain_and_say_nothing_of_the_inside(
     def fails(*_: object) -> None:
         raise RuntimeError("a secret of the inside")
 
-    monkeypatch.setattr("webapp.triage.views.start.acting", fails)
+    monkeypatch.setattr("webapp.pages.session.start.acting", fails)
     browser.raise_request_exception = False
     answer = browser.get("/")
     plain_page(answer, 500, "Peerpath itself failed")
@@ -454,7 +455,7 @@ def test_answers_of_two_people_at_once_are_told(
     browser: Client, session_of_alice: DiagnosisSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = DiagnosisSession.objects.filter(pk=session_of_alice.pk)
-    view = "webapp.triage.views.look.acting"
+    view = "webapp.pages.session.look.acting"
 
     def meanwhile(request: Any) -> Any:
         kept.update(version=7)

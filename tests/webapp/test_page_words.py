@@ -13,9 +13,9 @@ from agents.facts import all_facts
 from agents.probes import all_probes
 from webapp.accounts.models import User
 from webapp.diagnosis.catalogue import all_hypotheses
-from webapp.help.pages import PAGES
-from webapp.triage.models import DiagnosisSession
-from webapp.triage.samples import open_sample
+from webapp.pages.help.pages import PAGES
+from webapp.records.models import DiagnosisSession
+from webapp.runs.samples import open_sample
 
 pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 # As they are typed or printed: shown as they are.

@@ -13,8 +13,8 @@ from django.urls import reverse
 
 from tests.webapp.addresses import CONVERTERS, FOR_ADMINISTRATORS, ONLY_POST, PATTERNS, address, arguments_of
 from webapp.accounts.models import GIVEN, Role, User
-from webapp.triage.models import DiagnosisSession
-from webapp.triage.sessions import member_add, session_open
+from webapp.records.models import DiagnosisSession
+from webapp.records.sessions import member_add, session_open
 
 pytestmark = pytest.mark.django_db
 
@@ -41,13 +41,13 @@ ARGUMENTS = {
 }
 # Those of a link ask for the link instead of an account: tests/webapp/handoff.
 OPEN_TO_ALL = {
-    *("accounts:sign_in", "accounts:welcome", "handoff:enter", "handoff:asked", "handoff:answer"),
-    *("handoff:questions", "handoff:judge", "handoff:fetch"),
-    *("handoff:decline", "handoff:take_back"),
+    *("account:sign_in", "account:welcome", "link:enter", "link:asked", "link:answer"),
+    *("link:questions", "link:judge", "link:fetch"),
+    *("link:decline", "link:take_back"),
     # Each of its pages says by itself whether it needs an account: tests/webapp/help.
     *("help:index", "help:page"),
-    "accounts:code",  # for whose password was right: tests/webapp/accounts/test_second_factor.py
-    *("live", "ready", "metrics"),  # for machines: tests/webapp/config/test_health.py
+    "account:code",  # for whose password was right: tests/webapp/accounts/test_second_factor.py
+    *("live", "ready", "metrics"),  # for machines: tests/webapp/operations/test_health.py
 }
 OF_A_SESSION = sorted(name for name, taken in CONVERTERS.items() if "session_id" in taken)
 OF_ITS_PARTS = sorted(
@@ -150,7 +150,7 @@ def test_members_and_administrators_see_the_session(
     signed_in: Callable[[User], Client], alice: User, bob: User, carol: User, parts: dict[str, Any], name: str
 ) -> None:
     member_add(DiagnosisSession.objects.get(pk=parts["session_id"]), user=bob, added_by=alice)
-    for user in (alice, bob) if name == "triage:host_key" else (alice, bob, carol):
+    for user in (alice, bob) if name == "session:host_key" else (alice, bob, carol):
         answer = signed_in(user).get(address(name, parts))
         assert answer.status_code in {200, 302}, user.username
 
@@ -167,8 +167,8 @@ def test_people_are_for_administrators(signed_in: Callable[[User], Client], bob:
 
 # What a role below an operator's may do besides reading; a new address that changes something is the
 # operators' until it is named here.
-FOR_REVIEWERS = {"review:comment", "review:judge"}
-ALSO_NEED_AN_ADMINISTRATOR = {"triage:add_target", "triage:host_key", "triage:forget_key"}
+FOR_REVIEWERS = {"decision:comment", "decision:judge"}
+ALSO_NEED_AN_ADMINISTRATOR = {"session:add_target", "session:host_key", "session:forget_key"}
 
 
 @pytest.mark.parametrize("name", OF_A_SESSION)
@@ -194,7 +194,7 @@ def test_a_role_changes_what_it_may_and_nothing_else(
 @pytest.mark.parametrize("role", [role for role, _ in GIVEN])
 def test_only_an_operators_account_opens_sessions(signed_in: Callable[[User], Client], bob: User, role: str) -> None:
     User.objects.filter(pk=bob.pk).update(role=role)
-    for name in ("triage:open_session", "triage:read_outputs", "triage:sample"):
+    for name in ("session:open_session", "session:read_outputs", "session:sample"):
         answer = signed_in(bob).post(reverse(name), {"stage": "none"})
         assert (answer.status_code == 403) == (role != "operator"), name
     assert DiagnosisSession.objects.filter(owner=bob).exists() == (role == "operator")
@@ -212,4 +212,4 @@ def test_a_person_without_a_right_any_more_sees_nothing(
 ) -> None:
     browser = signed_in(alice)
     User.objects.filter(pk=alice.pk).update(is_active=False)
-    assert browser.get(address("triage:diagnosis", parts)).status_code == 302
+    assert browser.get(address("session:diagnosis", parts)).status_code == 302

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from tests.webapp.addresses import FOR_ADMINISTRATORS, PAGES, a_full_session, address, asked_in, browser_of
 from webapp.accounts.models import User
-from webapp.triage.models import Visit
+from webapp.records.models import Visit
 
 pytestmark = pytest.mark.django_db
 MOST = 10
@@ -26,7 +26,7 @@ def test_every_page_asks_at_most_ten_times(alice: User, bob: User, carol: User) 
     asked = {}
     for name in PAGES:
         browser = administrator if name in FOR_ADMINISTRATORS else operator
-        browser = nobody if name.startswith("handoff:asked") else browser
+        browser = nobody if name.startswith("link:asked") else browser
         browser.get(address(name, parts))
         # Being there again is noted: the most that a page asks.
         Visit.objects.update(at=timezone.now() - timedelta(seconds=30))

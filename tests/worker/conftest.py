@@ -15,8 +15,8 @@ import pytest
 from django.db import connection
 
 from webapp.accounts.models import User
-from webapp.triage.models import DiagnosisSession, Run, Target
-from webapp.triage.sessions import session_open
+from webapp.records.models import DiagnosisSession, Run, Target
+from webapp.records.sessions import session_open
 from worker import tasks
 
 ROOT = Path(__file__).resolve().parents[2]

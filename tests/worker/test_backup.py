@@ -14,13 +14,13 @@ import psycopg
 import pytest
 
 from tests.worker.conftest import ROOT
-from webapp.config import backup
-from webapp.triage.models import DiagnosisSession
+from webapp.operations import backup
+from webapp.records.models import DiagnosisSession
 
 pytestmark = pytest.mark.service
 Env = dict[str, str]
 COUNTS = (
-    "import hashlib, json; from webapp.triage.models import *;"
+    "import hashlib, json; from webapp.records.models import *;"
     "print(json.dumps([[str(s.pk), s.title, s.events.first().hash] for s in"
     " DiagnosisSession.objects.order_by('pk')] + [[e.pk, e.sha256 == hashlib.sha256(e.raw).hexdigest(),"
     " e.readings.count()] for e in Evidence.objects.order_by('pk')]))"
@@ -28,7 +28,7 @@ COUNTS = (
 
 
 SAMPLE = (
-    "from webapp.accounts.models import User; from webapp.triage.samples import *;"
+    "from webapp.accounts.models import User; from webapp.runs.samples import *;"
     "user, _ = User.objects.get_or_create(username='first', is_staff=True);"
     "open_sample('kpro6@{}', owner=user)"
 )

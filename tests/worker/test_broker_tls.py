@@ -12,7 +12,7 @@ from kombu.exceptions import OperationalError
 
 from tests.webapp.notices.certificates import Authority
 from tests.worker.conftest import wait_until
-from webapp.triage import queue
+from webapp.runs import queue
 
 pytestmark = pytest.mark.service
 

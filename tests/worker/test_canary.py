@@ -31,10 +31,10 @@ from tests.worker.conftest import ROOT, wait_until
 from webapp.accounts.models import ApiToken, User
 from webapp.handoff.models import Link
 from webapp.notices.webhooks import webhook_add
-from webapp.triage import queue, runs
-from webapp.triage.keys import KeyRefusedError, key_add
-from webapp.triage.models import DiagnosisSession, PinnedHostKey, Run, RunState, StoredKey, Target
-from webapp.triage.sessions import session_open
+from webapp.records.models import DiagnosisSession, PinnedHostKey, Run, RunState, StoredKey, Target
+from webapp.records.sessions import session_open
+from webapp.records.stored_keys import KeyRefusedError, key_add
+from webapp.runs import lifecycle, queue
 
 __all__ = ["ssh_keys", "sshd"]  # fixtures
 pytestmark = pytest.mark.service
@@ -217,7 +217,7 @@ def machine_of(session: DiagnosisSession, admin: User, sshd: Sshd) -> Target:
 
 
 def run(target: Target, admin: User) -> Run:
-    made = runs.queue_probes(target.session, target, admin)
+    made = lifecycle.queue_probes(target.session, target, admin)
     wait_until(lambda: Run.objects.get(pk=made.pk).ended, 60)
     return Run.objects.get(pk=made.pk)
 

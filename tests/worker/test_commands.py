@@ -15,7 +15,7 @@ import port_for
 import pytest
 
 from tests.worker.conftest import manage, wait_until
-from tests.worker.test_measuring import END, HEAD, PRINTS, ROW
+from tests.worker.test_benchmark_job import END, HEAD, PRINTS, ROW
 from worker.management.commands import serve
 
 CAPPED = """{"telemetry": ["gpu", "power_w", "throttle_bits", "busy_percent"], "every_s": 0.4}

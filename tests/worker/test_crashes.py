@@ -17,8 +17,8 @@ from django.utils import timezone
 
 from tests.worker.conftest import ROOT, alive, wait_until
 from webapp.accounts.models import User
-from webapp.triage import queue, runs
-from webapp.triage.models import Run, RunState, Target
+from webapp.records.models import Run, RunState, Target
+from webapp.runs import lifecycle, queue
 
 QUICK, HANGS = "guest.kernel_cmdline", "guest.topo_p2p_read"
 
@@ -55,7 +55,7 @@ def worker(redis_url: str, database_folder: Path) -> Iterator[Callable[..., subp
 def test_a_killed_worker_loses_its_run_but_nothing_that_had_come(
     here: Target, admin: User, worker: Callable[..., subprocess.Popen[bytes]], hanging_smi: Path
 ) -> None:
-    run = runs.queue_probes(here.session, here, admin, [QUICK, HANGS])
+    run = lifecycle.queue_probes(here.session, here, admin, [QUICK, HANGS])
     first = worker()
     wait_until(hanging_smi.exists)
     wait_until(run.evidence.exists)
@@ -64,8 +64,8 @@ def test_a_killed_worker_loses_its_run_but_nothing_that_had_come(
     first.wait()
 
     now = timezone.now()
-    assert runs.expire_leases(now) == 0, "the lease has not run out yet"
-    assert runs.expire_leases(now + runs.LEASE + timedelta(seconds=1)) == 1
+    assert lifecycle.expire_leases(now) == 0, "the lease has not run out yet"
+    assert lifecycle.expire_leases(now + lifecycle.LEASE + timedelta(seconds=1)) == 1
     run.refresh_from_db()
     assert run.state == RunState.LOST
     assert [e.reader for e in run.evidence.all()] == [QUICK]
@@ -74,7 +74,7 @@ def test_a_killed_worker_loses_its_run_but_nothing_that_had_come(
 
     # The message comes again, to another worker: the run stays lost, and its successor is worked on.
     queue.send_run(run.pk)
-    after = runs.queue_probes(here.session, here, admin, [QUICK])
+    after = lifecycle.queue_probes(here.session, here, admin, [QUICK])
     worker()
     wait_until(lambda: Run.objects.get(pk=after.pk).ended)
     assert Run.objects.get(pk=after.pk).state == RunState.SUCCEEDED
@@ -85,7 +85,7 @@ def test_a_killed_worker_loses_its_run_but_nothing_that_had_come(
 def test_a_worker_asked_to_end_hands_its_run_to_the_next_one(
     here: Target, admin: User, worker: Callable[..., subprocess.Popen[bytes]], hanging_smi: Path
 ) -> None:
-    run = runs.queue_probes(here.session, here, admin, [QUICK, HANGS])
+    run = lifecycle.queue_probes(here.session, here, admin, [QUICK, HANGS])
     process = worker(PEERPATH_DRAIN_S="0")
     wait_until(hanging_smi.exists)
     pid = int(hanging_smi.read_text())
@@ -109,7 +109,7 @@ def test_a_worker_asked_to_end_finishes_what_is_short(
     tmp_path: Path,
 ) -> None:
     tools("nvidia-smi", f"touch {tmp_path}/began; sleep 2; exit 9")
-    run = runs.queue_probes(here.session, here, admin, [HANGS])
+    run = lifecycle.queue_probes(here.session, here, admin, [HANGS])
     process = worker()
     wait_until((tmp_path / "began").exists)
     process.terminate()
@@ -127,7 +127,7 @@ def test_a_message_that_redis_delivers_again_begins_nothing_twice(
 ) -> None:
     """Longer than the visibility timeout, and two workers to give it to."""
     tools("nvidia-smi", f"echo x >> {tmp_path}/began; sleep 6; exit 9")
-    run = runs.queue_probes(here.session, here, admin, [HANGS])
+    run = lifecycle.queue_probes(here.session, here, admin, [HANGS])
     for _ in range(2):
         worker(PEERPATH_VISIBILITY_S="1")
     wait_until(lambda: Run.objects.get(pk=run.pk).ended)
@@ -139,11 +139,11 @@ def test_a_message_that_redis_delivers_again_begins_nothing_twice(
 def test_a_run_whose_message_a_flushed_redis_lost_is_still_done(
     here: Target, admin: User, worker: Callable[..., subprocess.Popen[bytes]], redis_url: str
 ) -> None:
-    run = runs.queue_probes(here.session, here, admin, [QUICK])
+    run = lifecycle.queue_probes(here.session, here, admin, [QUICK])
     with queue.celery.connection_for_write() as conn:
         conn.default_channel.client.flushall()
     worker()
-    assert runs.resend_lost_messages(timezone.now() + timedelta(seconds=25)) == 1
+    assert lifecycle.resend_lost_messages(timezone.now() + timedelta(seconds=25)) == 1
     wait_until(lambda: Run.objects.get(pk=run.pk).ended)
     assert Run.objects.get(pk=run.pk).state == RunState.SUCCEEDED
 
@@ -163,13 +163,13 @@ def test_a_worker_survives_a_redis_that_was_killed_and_came_back(
         env=os.environ | environment,
     )
     try:
-        first = runs.queue_probes(here.session, here, admin, [QUICK])
+        first = lifecycle.queue_probes(here.session, here, admin, [QUICK])
         wait_until(lambda: Run.objects.get(pk=first.pk).ended)
         redis.kill()
         redis.wait()
         time.sleep(0.5)
         redis = subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL)
-        second = runs.queue_probes(here.session, here, admin, [QUICK])
+        second = lifecycle.queue_probes(here.session, here, admin, [QUICK])
         wait_until(lambda: queue.send_run(second.pk))
         wait_until(lambda: Run.objects.get(pk=second.pk).ended)
         assert worker.poll() is None
@@ -183,6 +183,6 @@ def test_a_broker_out_of_reach_leaves_the_run_waiting_and_raises_nothing(
     here: Target, admin: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "celery", queue.make_celery("redis://127.0.0.1:9/0"))
-    run = runs.queue_probes(here.session, here, admin, [QUICK])
+    run = lifecycle.queue_probes(here.session, here, admin, [QUICK])
     run.refresh_from_db()
     assert (run.state, run.sent_at) == (RunState.QUEUED, None)

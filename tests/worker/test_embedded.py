@@ -11,9 +11,9 @@ from tests.worker.conftest import wait_until
 from webapp.accounts.models import User
 from webapp.notices.models import Delivery
 from webapp.notices.webhooks import webhook_add
-from webapp.triage import runs
-from webapp.triage.models import DiagnosisSession, Digest, Event, News, Run, RunState, Target
-from worker import duties, embedded
+from webapp.records.models import DiagnosisSession, Digest, Event, News, Run, RunState, Target
+from webapp.runs import lifecycle
+from worker import embedded, lease
 
 __all__ = ["receiver"]  # a fixture
 
@@ -25,14 +25,14 @@ def worker(transactional_db: None) -> Iterator[embedded.Embedded]:
     running = embedded.start()
     yield running
     running.stop()
-    duties.shutting_down.clear()
-    duties.handing_back.clear()
+    lease.shutting_down.clear()
+    lease.handing_back.clear()
     assert not any(thread.is_alive() for thread in running.threads)
 
 
 def test_runs_are_worked_on_by_threads_of_this_process(worker: embedded.Embedded, here: Target, admin: User) -> None:
     for _ in range(3):
-        runs.queue_probes(here.session, here, admin, ["guest.kernel_cmdline"])
+        lifecycle.queue_probes(here.session, here, admin, ["guest.kernel_cmdline"])
     wait_until(lambda: not Run.objects.filter(ended_at=None).exists())
     states = {run.state: run.evidence.count() for run in Run.objects.all()}
     assert states == {RunState.SUCCEEDED: 1}

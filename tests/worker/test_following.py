@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webapp.triage.models import DiagnosisSession, Digest, Event, News
+from webapp.records.models import DiagnosisSession, Digest, Event, News
 from worker.tasks import follow
 
 

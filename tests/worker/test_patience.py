@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from django.db import OperationalError
 
-from worker.patience import patiently
+from worker.database_retry import patiently
 
 
 def test_it_is_tried_again_when_the_database_was_away_and_the_log_says_why(caplog: pytest.LogCaptureFixture) -> None:

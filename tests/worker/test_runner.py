@@ -12,16 +12,16 @@ from django.utils import timezone
 
 from tests.worker.conftest import alive, in_thread, wait_until
 from webapp.accounts.models import User
-from webapp.triage import runs
-from webapp.triage.models import DiagnosisSession, Evidence, Run, RunState, Target
-from worker import duties, tasks
+from webapp.records.models import DiagnosisSession, Evidence, Run, RunState, Target
+from webapp.runs import lifecycle
+from worker import lease, tasks
 
 QUICK, HANGS = "guest.kernel_cmdline", "guest.topo_p2p_read"
 MATRIX = """printf ' \\tGPU0\\tGPU1\\n GPU0\\tX\\tNS\\n GPU1\\tNS\\tX\\n'"""
 
 
 def queue(target: Target, user: User, *names: str) -> Run:
-    return runs.queue_probes(target.session, target, user, list(names))
+    return lifecycle.queue_probes(target.session, target, user, list(names))
 
 
 def test_a_run_answers_every_probe_and_keeps_what_came(
@@ -66,7 +66,7 @@ def test_cancelling_kills_what_runs_there_and_keeps_what_had_come(here: Target, 
     wait_until(lambda: run.evidence.exists())
     pid = int(hanging_smi.read_text())
     assert alive(pid)
-    assert runs.request_cancel(run, admin)
+    assert lifecycle.request_cancel(run, admin)
     thread.join(10)
     assert not thread.is_alive()
     run.refresh_from_db()
@@ -79,7 +79,7 @@ def test_cancelling_kills_what_runs_there_and_keeps_what_had_come(here: Target, 
 def test_a_worker_fenced_out_stops_the_machine_and_changes_nothing(
     here: Target, admin: User, hanging_smi: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(duties, "RENEW_EVERY_S", 0.1)
+    monkeypatch.setattr(lease, "RENEW_EVERY_S", 0.1)
     run = queue(here, admin, QUICK, HANGS)
     thread = in_thread(run)
     wait_until(hanging_smi.exists)
@@ -97,21 +97,21 @@ def test_a_run_that_is_being_ended_keeps_its_lease(
 ) -> None:
     """The machine may take longer to end it than a lease lasts: nobody else may call it lost meanwhile."""
     for pace in ("RENEW_EVERY_S", "LOOK_EVERY_S"):
-        monkeypatch.setattr(duties, pace, 0.0)
+        monkeypatch.setattr(lease, pace, 0.0)
     run = queue(here, admin, QUICK)
-    claim = runs.claim(run.pk)
+    claim = lifecycle.claim(run.pk)
     assert claim
     if why == "cancel":
-        assert runs.request_cancel(run, admin)
+        assert lifecycle.request_cancel(run, admin)
     else:
-        monkeypatch.setattr(duties, "handing_back", threading.Event())
-        duties.handing_back.set()
-    watching = duties.Duties(claim)
+        monkeypatch.setattr(lease, "handing_back", threading.Event())
+        lease.handing_back.set()
+    watching = lease.Duties(claim)
     assert watching.must_stop()
     Run.objects.filter(pk=run.pk).update(lease_expires_at=timezone.now())
     assert watching.must_stop()
-    assert runs.expire_leases(timezone.now() + timedelta(seconds=1)) == 0
-    assert watching.reason == {"cancel": duties.Stop.ASKED, "shutdown": duties.Stop.SHUTDOWN}[why]
+    assert lifecycle.expire_leases(timezone.now() + timedelta(seconds=1)) == 0
+    assert watching.reason == {"cancel": lease.Stop.ASKED, "shutdown": lease.Stop.SHUTDOWN}[why]
 
 
 def test_a_process_asked_to_end_stops_its_runs_and_hands_them_back(
@@ -122,12 +122,12 @@ def test_a_process_asked_to_end_stops_its_runs_and_hands_them_back(
     wait_until(hanging_smi.exists)
     wait_until(run.evidence.exists)
     pid = int(hanging_smi.read_text())
-    duties.drain(0)
+    lease.drain(0)
     try:
         thread.join(10)
     finally:
-        duties.shutting_down.clear()
-        duties.handing_back.clear()
+        lease.shutting_down.clear()
+        lease.handing_back.clear()
     run.refresh_from_db()
     assert (run.state, run.problem) == (RunState.QUEUED, "")
     wait_until(lambda: not alive(pid), 3)
@@ -135,7 +135,7 @@ def test_a_process_asked_to_end_stops_its_runs_and_hands_them_back(
     hanging_smi.unlink()
     again = in_thread(run)
     wait_until(hanging_smi.exists)
-    assert runs.request_cancel(run, admin)
+    assert lifecycle.request_cancel(run, admin)
     again.join(10)
     run.refresh_from_db()
     assert (run.state, run.fence) == (RunState.CANCELLED, 2)

@@ -23,9 +23,9 @@ from agents.host_keys import HostKey, fetch_host_key
 from agents.ssh import SshAgent
 from tests.worker.conftest import alive, wait_until
 from webapp.accounts.models import User
-from webapp.triage import credentials, runs
-from webapp.triage.models import DiagnosisSession, PinnedHostKey, Run, RunState, Target
-from webapp.triage.sessions import member_add
+from webapp.records.models import DiagnosisSession, PinnedHostKey, Run, RunState, Target
+from webapp.records.sessions import member_add
+from webapp.runs import credentials, lifecycle
 from worker import tasks
 
 pytestmark = pytest.mark.service
@@ -96,7 +96,7 @@ def accept(target: Target, key: HostKey, by: User) -> None:
 
 
 def done(target: Target, by: User) -> Run:
-    run = runs.queue_probes(target.session, target, by, [QUICK])
+    run = lifecycle.queue_probes(target.session, target, by, [QUICK])
     tasks.run(str(run.pk))
     run.refresh_from_db()
     return run
@@ -128,7 +128,7 @@ def cancelled_while_frozen(machine: Target, admin: User, hanging_smi: Path, *, w
     """A run that hangs, cancelled while what serves its connection is frozen; whole: new ones are not
     served either. With the process that it had started there."""
     accept(machine, asyncio.run(fetch_host_key("127.0.0.1", machine.port)), admin)
-    run = runs.queue_probes(machine.session, machine, admin, ["guest.topo_p2p_read"])
+    run = lifecycle.queue_probes(machine.session, machine, admin, ["guest.topo_p2p_read"])
     thread = threading.Thread(target=_carried_out, args=(run,))
     thread.start()
     wait_until(hanging_smi.exists)
@@ -137,7 +137,7 @@ def cancelled_while_frozen(machine: Target, admin: User, hanging_smi: Path, *, w
     for pid in [*serving, *listening]:
         os.kill(pid, signal.SIGSTOP)
     try:
-        assert runs.request_cancel(run, admin)
+        assert lifecycle.request_cancel(run, admin)
         thread.join(20)
         run.refresh_from_db()
         return run, int(hanging_smi.read_text())

@@ -17,10 +17,10 @@ from fido2.cose import CoseKey
 from fido2.utils import websafe_decode, websafe_encode
 from fido2.webauthn import Aaguid, AttestationObject, AttestedCredentialData, AuthenticatorData
 
+from webapp import sealing
 from webapp.accounts.mfa import Adapter
-from webapp.accounts.places import place
+from webapp.accounts.passkey_domain import place
 from webapp.accounts.second_factor import hashes_of_codes
-from webapp.triage import sealing
 
 _OLD_TABLES = Apps()
 

@@ -8,8 +8,8 @@ from typing import Any
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
 
-from webapp.accounts.places import place
-from webapp.triage import sealing
+from webapp import sealing
+from webapp.accounts.passkey_domain import place
 
 _ABOUT = "second factor"  # allauth does not say whose a secret is
 

@@ -12,7 +12,7 @@ from django import forms
 from django.db.models import QuerySet
 
 from webapp.accounts.models import User
-from webapp.accounts.places import origin, place
+from webapp.accounts.passkey_domain import origin, place
 
 MOST, LONGEST_ANSWER = 10, 20_000
 

@@ -16,8 +16,8 @@ from allauth.mfa.utils import decrypt, encrypt
 from django.contrib.sessions.backends.base import SessionBase
 from django.db import transaction
 
+from webapp import sealing
 from webapp.accounts.models import Tally, User
-from webapp.triage import sealing
 
 # Three codes of a million count at any time: a hundred tries a day keep guessing below 0.03 % a day.
 LIMITS = ((5, 15 * 60), (100, 24 * 3600))  # tries, in how many seconds

@@ -17,7 +17,7 @@ def ask_for_code(request: HttpRequest, user: User, target: str) -> HttpResponseR
     """Remembers that the password was right; nobody is signed in before the code is."""
     request.session.cycle_key()
     request.session[PASSED] = {"user": user.pk, "at": int(time.time()), "next": target}
-    return redirect("accounts:code")
+    return redirect("account:code")
 
 
 def following(request: HttpRequest, target: str) -> HttpResponseRedirect:

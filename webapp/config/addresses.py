@@ -108,7 +108,7 @@ def storage(url: str) -> dict[str, Any]:
     AWS_SECRET_ACCESS_KEY)."""
     parts = _split(url)
     if url.lower().startswith("file:///") and parts.path.strip("/") and not parts.query:
-        backend, options = "webapp.triage.folder.Folder", {"location": unquote(parts.path)}
+        backend, options = "webapp.records.blob_folder.Folder", {"location": unquote(parts.path)}
     elif parts.scheme == "s3" and parts.netloc:
         backend, options = "storages.backends.s3.S3Storage", _bucket(parts)
     else:

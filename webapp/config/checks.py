@@ -14,7 +14,7 @@ from django.core import checks
 from django.db import connection
 
 from webapp.config import environment
-from webapp.config.health import takes_writes
+from webapp.operations.health import takes_writes
 
 # Read before Python is chosen, or by what a run starts on its machine.
 ELSEWHERE = {"PEERPATH_PYTHON", "PEERPATH_RUN", "PEERPATH_LISTEN", "PEERPATH_VERSION"}

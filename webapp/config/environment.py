@@ -17,8 +17,8 @@ from annotated_types import Ge, Le
 from django.core.exceptions import ImproperlyConfigured
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError
 
+from webapp import sealing
 from webapp.config import addresses
-from webapp.triage import sealing
 
 BASE_DIR: Path = Path(__file__).resolve().parents[2]
 LEAST_SECRET = 24  # characters; 16 bytes in base64 are as many
@@ -43,7 +43,7 @@ def _secret(text: str) -> str:
 
 
 def _sealing_keys(text: str) -> str:
-    """What seals stored credentials, as webapp.triage.sealing reads it."""
+    """What seals stored credentials, as webapp.sealing reads it."""
     try:
         sealing.parsed(text)
     except sealing.SealError as error:

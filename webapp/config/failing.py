@@ -8,7 +8,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template import loader
 
-from webapp.triage.bodies import LostError
+from webapp.records.blob_store import LostError
 
 RETRY_AFTER_S = 10
 

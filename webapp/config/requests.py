@@ -12,7 +12,7 @@ from secrets import token_hex
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from webapp.config import logs
+from webapp import logs
 
 Answer = Callable[[HttpRequest], HttpResponse]
 _ID = re.compile(r"[0-9A-Za-z-]{8,64}")

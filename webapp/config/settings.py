@@ -8,14 +8,15 @@ from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-from webapp.config import environment, logs
+from webapp import logs
+from webapp.config import environment
 
 _env = environment.read(os.environ)
 BASE_DIR = Path(__file__).resolve().parents[2]
 DATA_DIR = _env.data
 
 SECRET_KEY = _env.secret_key or environment.secret_key(DATA_DIR)
-# What seals stored SSH keys; without it a file in the data folder: webapp/triage/sealing.py.
+# What seals stored SSH keys; without it a file in the data folder: webapp/sealing.py.
 SECRET_KEYS = _env.secret_keys
 DEBUG = _env.debug
 PUBLIC_URL = _env.public_url
@@ -49,12 +50,13 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.mfa",
     "webapp.accounts",
-    "webapp.triage",
+    "webapp.records",
     "webapp.review",
     "webapp.handoff",
     "webapp.notices",
     "webapp.api",
-    "webapp.help",
+    "webapp.pages",
+    "webapp.config",
     "worker",
 ]
 MIDDLEWARE = [
@@ -64,7 +66,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "webapp.config.security.content_security_policy",
     "webapp.config.compression.compressed_files",
-    "webapp.config.styles.joined_styles",
+    "webapp.pages.styles.joined_styles",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "webapp.config.security.limited_requests",
@@ -89,12 +91,12 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "webapp.triage.context.everywhere",
+                "webapp.pages.context.everywhere",
             ],
             "builtins": [
                 "template_partials.templatetags.partials",
-                "webapp.triage.templatetags.show",
-                "webapp.triage.templatetags.citing",
+                "webapp.pages.templatetags.show",
+                "webapp.pages.templatetags.citing",
             ],
             "loaders": [
                 ("template_partials.loader.Loader", ["django.template.loaders.filesystem.Loader"])
@@ -116,7 +118,7 @@ STORAGES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "accounts.User"
-AUTHENTICATION_BACKENDS = ["webapp.accounts.backend.Backend"]
+AUTHENTICATION_BACKENDS = ["webapp.pages.signed_in.Backend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
@@ -127,8 +129,8 @@ MFA_TOTP_ISSUER = "Peerpath"
 MFA_TOTP_TOLERANCE = 1
 MFA_WEBAUTHN_USER_VERIFICATION = "discouraged"  # the password was given already
 
-LOGIN_URL = "accounts:sign_in"
-LOGIN_REDIRECT_URL = "triage:start"
+LOGIN_URL = "account:sign_in"
+LOGIN_REDIRECT_URL = "session:start"
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = _env.time_zone
@@ -146,7 +148,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _PUBLIC.scheme == "https"
 # No script of ours reads it; the token stands in the page.
 CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_NAME = "peerpath_session"
-SESSION_ENGINE = "webapp.accounts.sign_ins"
+SESSION_ENGINE = "webapp.accounts.session_store"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"

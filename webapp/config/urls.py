@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.urls import include, path
 
 from webapp.api.api import api
-from webapp.config import health, metrics
-from webapp.help.api import api_help
+from webapp.operations import health, metrics
+from webapp.pages.help.api import api_help
 
 handler500 = "webapp.config.failing.failed"
 urlpatterns = [
@@ -15,10 +15,10 @@ urlpatterns = [
     path("metrics", metrics.metrics, name="metrics"),
     path("", include("webapp.api.urls")),
     path("help/api", api_help, {"describe": api.get_openapi_schema}, name="api_help"),
-    path("", include("webapp.help.urls")),
-    path("", include("webapp.triage.urls")),
-    path("", include("webapp.accounts.urls")),
-    path("", include("webapp.review.urls")),
-    path("", include("webapp.handoff.urls")),
-    path("", include("webapp.notices.urls")),
+    path("", include("webapp.pages.help.urls")),
+    path("", include("webapp.pages.session.urls")),
+    path("", include("webapp.pages.account.urls")),
+    path("", include("webapp.pages.decision.urls")),
+    path("", include("webapp.pages.link.urls")),
+    path("", include("webapp.pages.notices.urls")),
 ]

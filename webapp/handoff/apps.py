@@ -2,7 +2,7 @@ import logging
 
 from django.apps import AppConfig
 
-from webapp.config.logs import WithoutTokens
+from webapp.logs import WithoutTokens
 
 
 class HandoffConfig(AppConfig):

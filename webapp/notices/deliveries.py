@@ -17,10 +17,10 @@ from django.core.mail import EmailMessage
 from django.db.models import F
 from django.utils import timezone
 
-from webapp.notices import posting
+from webapp import sealing
+from webapp.notices import webhook_client
 from webapp.notices.models import Delivery, DeliveryState
-from webapp.triage import sealing
-from webapp.triage.models import DiagnosisSession
+from webapp.records.models import DiagnosisSession
 
 SENDING_FOR = timedelta(minutes=1)  # posting and mailing end within 30 s
 # Some three days in all: long enough for a weekend without the receiver.
@@ -31,7 +31,7 @@ OPEN = (DeliveryState.WAITING, DeliveryState.SENDING)
 logger = logging.getLogger(__name__)
 
 
-class GoneError(posting.PostError):
+class GoneError(webhook_client.PostError):
     """Nobody is there to be told any more."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ def deliver(delivery_id: UUID) -> None:
         status = _posted(delivery) if delivery.webhook else _mailed(delivery)
     except GoneError as error:
         _end(delivery, DeliveryState.FAILED, str(error.args[0]), None)
-    except posting.PostError as error:
+    except webhook_client.PostError as error:
         _try_again(delivery, str(error.args[0]), error.args[1])
     except sealing.SealError as error:
         _try_again(delivery, str(error), None)
@@ -77,8 +77,10 @@ def _posted(delivery: Delivery) -> int | None:
     if webhook is None or webhook.removed_at or not webhook.stands:
         raise GoneError
     secret = sealing.keyring().open(webhook.key_id, webhook.sealed, str(webhook.pk))
-    message = posting.signed(delivery.body, secret=secret.decode(), delivery=str(delivery.pk), at=datetime.now(UTC))
-    return posting.post(webhook.url, message)
+    message = webhook_client.signed(
+        delivery.body, secret=secret.decode(), delivery=str(delivery.pk), at=datetime.now(UTC)
+    )
+    return webhook_client.post(webhook.url, message)
 
 
 def _mailed(delivery: Delivery) -> int | None:

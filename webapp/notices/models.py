@@ -9,8 +9,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils.functional import cached_property
 
-from webapp.triage.models import DiagnosisSession, Event
-from webapp.triage.models.session import may_operate
+from webapp.records.models import DiagnosisSession, Event
+from webapp.records.models.session import may_operate
 
 
 class Choice(models.Model):
@@ -25,7 +25,7 @@ class Choice(models.Model):
 class Webhook(models.Model):
     """An address that is told of one session, or of all (session None).
 
-    sealed: its secret as webapp.triage.sealing writes it, under the key `key_id`; both "" once removed.
+    sealed: its secret as webapp.sealing writes it, under the key `key_id`; both "" once removed.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

@@ -9,8 +9,8 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from webapp.notices import deliveries
-from webapp.notices.following import sessions_with_news
-from webapp.triage.queue import celery
+from webapp.notices.fan_out import sessions_with_news
+from webapp.runs.queue import celery
 
 FOLLOW_TASK, DELIVER_TASK = "peerpath.follow", "peerpath.deliver"
 MOST_SENT = 20  # each time the reconciler looks; one slow receiver must not fill the workers

@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from webapp import sealing
 from webapp.accounts.models import User
 from webapp.notices.addresses import AddressError, looked_up, place_of
 from webapp.notices.kinds import KINDS
 from webapp.notices.models import Webhook
-from webapp.triage import sealing
-from webapp.triage.models import DiagnosisSession, Event
-from webapp.triage.models.session import stands
+from webapp.records.models import DiagnosisSession, Event
+from webapp.records.models.session import stands
 
 MOST = 20  # of one session, or of the instance
 SECRET_BYTES = 32  # Standard Webhooks has 24 to 64

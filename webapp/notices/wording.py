@@ -10,7 +10,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from webapp.notices.kinds import OF_EVENTS
-from webapp.triage.models import DiagnosisSession, Event
+from webapp.records.models import DiagnosisSession, Event
 
 SCHEMA = "peerpath.notice/1"
 
@@ -75,9 +75,9 @@ def _text(event: Event, session: DiagnosisSession) -> str:
 def _path(event: Event, session: DiagnosisSession) -> str:
     match event.kind:
         case "commented":
-            return reverse("review:discussion", args=[session.pk])
+            return reverse("decision:discussion", args=[session.pk])
         case "decision_proposed" | "decision_approved" | "decision_rejected" | "decision_changes_wanted":
-            return reverse("review:decision", args=[session.pk, event.data["number"]])
+            return reverse("decision:decision", args=[session.pk, event.data["number"]])
         case "link_made" | "link_received" | "link_declined":
-            return reverse("triage:host", args=[session.pk]) + "#links"
-    return reverse("triage:run", args=[session.pk, event.data["run"]])
+            return reverse("session:host", args=[session.pk]) + "#links"
+    return reverse("session:run", args=[session.pk, event.data["run"]])

@@ -11,12 +11,12 @@ from webapp.diagnosis.compare.predictions import Codes, Score
 from webapp.diagnosis.compare.verification import Pick, Verified, verified
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.matching import with_vm
+from webapp.records.case_facts import facts_of
+from webapp.records.models import DiagnosisSession
 from webapp.review import scoring
 from webapp.review.models import Decision, DecisionState
 from webapp.review.scoring import History
-from webapp.review.snapshots import Snapshot
-from webapp.triage.case_facts import facts_of
-from webapp.triage.models import DiagnosisSession
+from webapp.review.states import Snapshot
 
 LONGEST = 200
 

@@ -10,7 +10,7 @@ import msgspec
 
 from webapp.accounts.models import User
 from webapp.diagnosis.compare.predictions import Score
-from webapp.triage.models import DiagnosisSession, Event, seen_by
+from webapp.records.models import DiagnosisSession, Event, seen_by
 
 CLOSINGS = 1000  # so many decide how far a prediction is believed; older ones are of older rules, too
 

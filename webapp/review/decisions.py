@@ -15,9 +15,9 @@ from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.typed import typed
+from webapp.presenting.diagnosis_json import as_dict
+from webapp.records.models import DiagnosisSession, Event, Evidence
 from webapp.review.models import Decision, DecisionState, RecordVersion
-from webapp.triage.diagnosis_json import as_dict
-from webapp.triage.models import DiagnosisSession, Event, Evidence
 
 
 class DecisionError(Exception):

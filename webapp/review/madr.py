@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from webapp.diagnosis.naming import actor_in_words, by_title, restart_in_words
+from webapp.presenting.sentences import sentence
 from webapp.review.disputes import bearing_on
 from webapp.review.models import Approval, Decision
 from webapp.review.threads import Thread, threads_of
 from webapp.review.versions import version_judged
 from webapp.review.workflow import approvals_of
-from webapp.triage.templatetags.why import sentence
 
 Text = Callable[[str], str]
 # What ends a line or starts markup in Markdown, when it comes from outside.

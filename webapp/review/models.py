@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import models
 
 from webapp.diagnosis.case import Actor
-from webapp.triage.models import DiagnosisSession
+from webapp.records.models import DiagnosisSession
 
 
 class Comment(models.Model):
@@ -172,7 +172,7 @@ class Approval(models.Model):
     decision = models.ForeignKey(Decision, on_delete=models.CASCADE, related_name="approvals")
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
     label = models.CharField(max_length=120, blank=True)
-    link = models.ForeignKey("handoff.Link", null=True, on_delete=models.SET_NULL, related_name="approvals")
+    link = models.ForeignKey("records.Link", null=True, on_delete=models.SET_NULL, related_name="approvals")
     word = models.CharField(max_length=14, choices=Word)
     reason = models.TextField(blank=True)
     content_sha256 = models.CharField(max_length=64)

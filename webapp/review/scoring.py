@@ -19,8 +19,8 @@ from webapp.diagnosis.compare.sides import Side, facts_in
 from webapp.diagnosis.compare.verification import Pick, Verified
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.workload import read_workload
+from webapp.records.models import DiagnosisSession
 from webapp.review.models import Decision
-from webapp.triage.models import DiagnosisSession
 
 APPLIED = "changes_applied"
 

@@ -13,8 +13,8 @@ from webapp.accounts.models import User
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
 from webapp.diagnosis.naming import gate_in_words
 from webapp.diagnosis.next_test import title_of
+from webapp.records.models import DiagnosisSession, Event
 from webapp.review.models import Comment, Mention
-from webapp.triage.models import DiagnosisSession, Event
 
 LONGEST = 10_000  # characters; outputs are pasted as evidence instead
 LOGGED = 90  # characters of it in the log

@@ -15,13 +15,13 @@ from webapp.diagnosis.compare.kinds import KINDS, Kind, results
 from webapp.diagnosis.compare.schedule import RUNS, Arm, Plan, Step, Trial, plan, trial
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.option import Option
+from webapp.records.case_facts import facts_of
+from webapp.records.models import DiagnosisSession, Event, Run, Target
+from webapp.records.uploads import Upload, receive
 from webapp.review.models import DecisionState
-from webapp.triage.by_hand import ByHand, by_hand
-from webapp.triage.case_facts import facts_of
-from webapp.triage.models import DiagnosisSession, Event, Run, Target
-from webapp.triage.offering import PREFIX, arguments_of, argv_of, offers
-from webapp.triage.runs import queue_benchmark
-from webapp.triage.uploads import Upload, receive
+from webapp.runs.benchmark_options import PREFIX, arguments_of, argv_of, offers
+from webapp.runs.lifecycle import queue_benchmark
+from webapp.runs.manual_run import ByHand, by_hand
 
 TRIAL, STEP, ARM = "AB", "STEP", "ARM"  # among a run's arguments
 GIVEN = "trial_given"  # the event of a step that was measured by hand

@@ -18,14 +18,14 @@ from django.db.models import F
 from webapp.accounts.models import User
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
-from webapp.handoff.models import Link
-from webapp.review.becoming import became
+from webapp.records.models import DiagnosisSession, Event
+from webapp.records.models.link import Link
+from webapp.review.closing_evidence import Proof
 from webapp.review.decisions import DecisionError, content_of, pin, superseded_pins, version_keep
 from webapp.review.disputes import disputes_on
 from webapp.review.models import Approval, Decision, DecisionState, Word
-from webapp.review.proof import Proof
+from webapp.review.recent_change import became
 from webapp.review.scoring import unconfirmed
-from webapp.triage.models import DiagnosisSession, Event
 
 S = DecisionState
 MOVES: dict[DecisionState, frozenset[DecisionState]] = {

@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from webapp.accounts.models import OneTimeLink, Role, Tally, User
-from webapp.triage.sessions import LastOperatorError, member_add, member_remove, session_open
+from webapp.records.sessions import LastOperatorError, member_add, member_remove, session_open
 from worker.reconciler import reconcile_once
 
 pytestmark = pytest.mark.django_db

@@ -20,10 +20,10 @@ from fido2.utils import websafe_encode
 
 from tests.webapp.accounts.soft_key import SoftKey
 from tests.webapp.accounts.test_second_factor import shown_by_phone
+from webapp import sealing
 from webapp.accounts import second_factor
 from webapp.accounts.carrying_over import OldFactor, OldPasskey, OldRecoveryCode, carry_over
 from webapp.accounts.models import User
-from webapp.triage import sealing
 
 pytestmark = pytest.mark.django_db
 HERE, CODE = "peerpath.example", "/sign-in/code"

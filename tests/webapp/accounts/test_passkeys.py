@@ -15,7 +15,7 @@ from django.test import Client
 from fido2.utils import websafe_encode
 
 from tests.webapp.accounts.soft_key import SoftKey
-from webapp.accounts import places, second_factor
+from webapp.accounts import passkey_domain, second_factor
 from webapp.accounts.models import User
 
 pytestmark = pytest.mark.django_db
@@ -171,7 +171,7 @@ def test_adding_one_asks_for_the_password_and_for_codes_first(client: Client, al
 )
 def test_where_browsers_give_passkeys(client: Client, alice: User, settings: Any, url: str, place: str) -> None:
     settings.PUBLIC_URL = url
-    assert places.place() == place
+    assert passkey_domain.place() == place
     with_codes(alice)
     client.force_login(alice)
     page = client.get(PAGE).content.decode()

@@ -18,9 +18,9 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from webapp import sealing
 from webapp.accounts import second_factor
 from webapp.accounts.models import Tally, User
-from webapp.triage import sealing
 
 pytestmark = pytest.mark.django_db
 PAGE, CODE = "/account/second-factor", "/sign-in/code"

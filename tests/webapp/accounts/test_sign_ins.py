@@ -12,7 +12,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 
 from webapp.accounts.models import User
-from webapp.accounts.sign_ins import SessionStore, kept_as
+from webapp.accounts.session_store import SessionStore, kept_as
 
 pytestmark = pytest.mark.django_db
 COOKIE, PASSWORD = "peerpath_session", "correct horse battery"
@@ -73,7 +73,7 @@ def test_who_was_signed_in_before_the_upgrade_stays_so() -> None:
     user = User.objects.create_user("alice", password=PASSWORD)
     store = Plain()
     store[SESSION_KEY] = str(user.pk)
-    store[BACKEND_SESSION_KEY] = "webapp.accounts.backend.Backend"
+    store[BACKEND_SESSION_KEY] = "webapp.pages.signed_in.Backend"
     store[HASH_SESSION_KEY] = user.get_session_auth_hash()
     store.create()
     assert store.session_key

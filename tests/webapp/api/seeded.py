@@ -8,7 +8,7 @@ import sys
 from tests.webapp.addresses import arguments_of
 from webapp.accounts.models import ApiToken, Scope, User
 from webapp.review.models import Decision
-from webapp.triage.samples import open_sample
+from webapp.runs.samples import open_sample
 
 
 def seed() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.webapp.api.conftest import Program
-from tests.webapp.triage.conftest import gpu_vm
-from tests.webapp.triage.test_against import CMDLINE, COPIES_AGAIN, DRIVER, MEMORY, READ, asked, measured
+from tests.webapp.conftest import gpu_vm
+from tests.webapp.runs.test_repeat_comparison import CMDLINE, COPIES_AGAIN, DRIVER, MEMORY, READ, asked, measured
 from webapp.accounts.models import User
-from webapp.triage.models import DiagnosisSession, Run
+from webapp.records.models import DiagnosisSession, Run
 
 pytestmark = pytest.mark.django_db
 

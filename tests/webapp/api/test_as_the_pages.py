@@ -11,14 +11,14 @@ from django.utils import timezone
 
 from tests.webapp.api.conftest import Program
 from webapp.accounts.models import User
+from webapp.records.digests import digest_refresh
+from webapp.records.intake import take_text
+from webapp.records.long_text import LONGEST_SHOWN
+from webapp.records.models import DiagnosisSession, RunState, Target
+from webapp.records.sessions import member_add
 from webapp.review.models import Decision
-from webapp.triage.digests import digest_refresh
-from webapp.triage.intake import take_text
-from webapp.triage.long_text import LONGEST_SHOWN
-from webapp.triage.models import DiagnosisSession, RunState, Target
-from webapp.triage.runs import queue_benchmark, queue_probes
-from webapp.triage.samples import open_sample
-from webapp.triage.sessions import member_add
+from webapp.runs.lifecycle import queue_benchmark, queue_probes
+from webapp.runs.samples import open_sample
 
 pytestmark = pytest.mark.django_db
 VERSION = b"""$ cat /proc/driver/nvidia/version

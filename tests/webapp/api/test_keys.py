@@ -14,7 +14,7 @@ from tests.agents.conftest import make_key
 from tests.webapp.api.conftest import Program
 from webapp.accounts.models import User
 from webapp.api.models import Remembered
-from webapp.triage.models import DiagnosisSession, StoredKey
+from webapp.records.models import DiagnosisSession, StoredKey
 
 pytestmark = pytest.mark.django_db
 

@@ -22,8 +22,8 @@ from webapp.diagnosis import catalogue
 from webapp.diagnosis.case import VerdictKind
 from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.plain_words import for_a_manager
-from webapp.triage.models import DiagnosisSession
-from webapp.triage.samples import open_sample
+from webapp.records.models import DiagnosisSession
+from webapp.runs.samples import open_sample
 
 HYPOTHESIS = '''"""The engine's shared memory is too small for NCCL's buffers (NCCL manual, shared memory)."""
 

@@ -18,9 +18,9 @@ from tests.webapp.api.conftest import ROOT, Program
 from tests.webapp.test_permissions import everything
 from webapp.accounts.models import GIVEN, ApiToken, Role, Scope, User
 from webapp.api.api import api
-from webapp.help.api import EXAMPLES
-from webapp.triage.models import DiagnosisSession
-from webapp.triage.sessions import member_add, session_open
+from webapp.pages.help.api import EXAMPLES
+from webapp.records.models import DiagnosisSession
+from webapp.records.sessions import member_add, session_open
 
 pytestmark = pytest.mark.django_db
 
@@ -48,7 +48,7 @@ FOR_ADMINISTRATORS = {
 }
 # Of its operators, for who opened the session.
 FOR_OWNERS = {"set_quorum"}
-# With the keys of this machine, or on this machine: tests/webapp/triage has who may.
+# With the keys of this machine, or on this machine: tests/webapp/runs has who may.
 REACHING = {"add_target", "look_at_key", "accept_key", "forget_key"}
 # A body that is well formed, so that what is refused is refused for who asks.
 BODIES: dict[str, Any] = {

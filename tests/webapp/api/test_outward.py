@@ -12,11 +12,11 @@ from django.utils import timezone
 from tests.webapp.addresses import arguments_of
 from tests.webapp.api.conftest import Program
 from webapp.accounts.models import Role, User
-from webapp.notices.following import follow
+from webapp.notices.fan_out import follow
 from webapp.notices.models import Webhook
-from webapp.triage.by_hand import program as program_of
-from webapp.triage.models import DiagnosisSession, Event, Evidence, Run
-from webapp.triage.sessions import member_add
+from webapp.records.models import DiagnosisSession, Event, Evidence, Run
+from webapp.records.sessions import member_add
+from webapp.runs.manual_run import program as program_of
 
 pytestmark = pytest.mark.django_db
 

@@ -18,7 +18,7 @@ import pytest
 
 from tests.webapp.api.conftest import ROOT, Done, Served, opened
 from webapp.api import remote as client
-from webapp.help.api import EXAMPLES
+from webapp.pages.help.api import EXAMPLES
 
 pytestmark = pytest.mark.service
 MATRIX = b"$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\t\n GPU0\tX\tNS\t\n GPU1\tNS\tX\t\n"

@@ -17,11 +17,11 @@ from django.utils import timezone
 from tests.webapp.api.conftest import Program
 from webapp.accounts.models import Role, User
 from webapp.api.models import Remembered
+from webapp.records.diagnoses import session_diagnosis
+from webapp.records.models import DiagnosisSession, Event, Evidence
+from webapp.records.sessions import member_add, quorum_set, session_open, session_save
 from webapp.review.models import Comment
-from webapp.triage.diagnoses import session_diagnosis
-from webapp.triage.models import DiagnosisSession, Event, Evidence
-from webapp.triage.samples import open_sample
-from webapp.triage.sessions import member_add, quorum_set, session_open, session_save
+from webapp.runs.samples import open_sample
 
 pytestmark = pytest.mark.django_db
 

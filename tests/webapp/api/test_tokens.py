@@ -13,7 +13,7 @@ from django.utils import timezone
 from tests.webapp.api.conftest import Program
 from webapp.accounts import throttle
 from webapp.accounts.models import ApiToken, Scope, User, handle_of
-from webapp.triage.sessions import session_open
+from webapp.records.sessions import session_open
 
 pytestmark = pytest.mark.django_db
 

@@ -11,10 +11,10 @@ from django.test import Client
 from agents.samples import load
 from tests.webapp.api.conftest import Program
 from webapp.accounts.models import Role, User
+from webapp.records.sessions import member_add, session_open
 from webapp.review.calibration import scored
 from webapp.review.models import Decision
-from webapp.triage.samples import open_sample
-from webapp.triage.sessions import member_add, session_open
+from webapp.runs.samples import open_sample
 
 pytestmark = pytest.mark.django_db
 PLAN = {"chosen": ["q35_pcie", "amd_iommu_on", "iommu_pt"], "reason": "The plan of the account."}

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from webapp.accounts.models import User
-from webapp.triage.models import DiagnosisSession
+from webapp.records.models import DiagnosisSession
 
 pytestmark = pytest.mark.django_db
 

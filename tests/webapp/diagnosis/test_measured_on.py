@@ -30,7 +30,7 @@ from webapp.diagnosis.case import Gate, GateState
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose, judge
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.measured_on import here
-from webapp.triage.pair_map import pair_map
+from webapp.presenting.pair_map import pair_map
 
 PRINTED = (Path(payloads.__file__).parent / "two_h200_delivery.jsonl").read_text()
 CARDS = "NVIDIA H200, NVIDIA H200"

@@ -9,8 +9,8 @@ import pytest
 from agents.redaction import redact
 from agents.samples import STAGES, load
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose
-from webapp.triage.outputs import facts_from, read_given
-from webapp.triage.sources import Access, Given, gather
+from webapp.runs.outputs import facts_from, read_given
+from webapp.runs.sources import Access, Given, gather
 
 
 def _diagnosed(given: list[Given]) -> Diagnosis:

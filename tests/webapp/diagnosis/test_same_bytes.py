@@ -17,7 +17,7 @@ from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.plain_words import for_a_manager
 from webapp.diagnosis.sections import for_an_engineer
-from webapp.triage.diagnosis_json import as_json
+from webapp.presenting.diagnosis_json import as_json
 
 ROOT = Path(__file__).resolve().parents[3]
 STAGES = ("first", "guest", "host", "after")

@@ -13,8 +13,8 @@ from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.plain_words import for_a_manager
 from webapp.diagnosis.sections import for_an_engineer
 from webapp.diagnosis.wording import called, given, percent, span
-from webapp.triage.diagnosis_text import as_text
-from webapp.triage.templatetags import show
+from webapp.pages.templatetags import show
+from webapp.presenting.diagnosis_text import as_text
 
 RANGE = re.compile(r"(?<![\d.–:])(\d+(?:\.\d+)?)–(\d+(?:\.\d+)?)(?= (?:ms|%|×|µs|GB))")
 

@@ -10,7 +10,7 @@ from django.test import Client
 
 from webapp.accounts.models import User
 from webapp.handoff.models import Link
-from webapp.triage.models import DiagnosisSession
+from webapp.records.models import DiagnosisSession
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from tests.webapp.handoff.stand_in import HOSTS, on_the_stand_in
 from webapp.accounts.models import User
 from webapp.handoff.models import Answer, HandedScript
 from webapp.handoff.scripts import collector_for
-from webapp.triage.models import StoredReading
-from webapp.triage.sessions import session_open
+from webapp.records.models import StoredReading
+from webapp.records.sessions import session_open
 
 pytestmark = [pytest.mark.django_db, pytest.mark.service]
 

@@ -12,8 +12,8 @@ from django.test import Client
 from tests.standin.pve_host import PveHost, Ran
 from webapp.accounts.models import User
 from webapp.handoff.models import Answer, Link
-from webapp.triage.models import DiagnosisSession
-from webapp.triage.samples import open_sample
+from webapp.records.models import DiagnosisSession
+from webapp.runs.samples import open_sample
 
 pytestmark = [pytest.mark.django_db, pytest.mark.service]
 CLIQUE = "x-nv-gpudirect-clique"

@@ -11,16 +11,16 @@ from tests.webapp.handoff.conftest import Sent
 from webapp.accounts.models import Role, User
 from webapp.handoff.models import Link
 from webapp.notices.wording import notice_of
+from webapp.records import intake
+from webapp.records.case_facts import facts_of
+from webapp.records.diagnoses import session_diagnosis
+from webapp.records.models import DiagnosisSession
+from webapp.records.sessions import member_add
 from webapp.review.decisions import Wording, decision_draft
 from webapp.review.madr import as_markdown
 from webapp.review.models import Decision, DecisionState, Word
 from webapp.review.workflow import counting, decision_judge, decision_propose, decision_withdraw
-from webapp.triage import intake
-from webapp.triage.case_facts import facts_of
-from webapp.triage.diagnoses import session_diagnosis
-from webapp.triage.models import DiagnosisSession
-from webapp.triage.samples import open_sample
-from webapp.triage.sessions import member_add
+from webapp.runs.samples import open_sample
 
 pytestmark = pytest.mark.django_db
 Send = Callable[..., Sent]

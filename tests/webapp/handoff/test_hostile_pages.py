@@ -19,8 +19,8 @@ from tests.webapp.diagnosis.scripts.test_hostile_values import FRAGMENTS, VALUE,
 from tests.webapp.handoff.conftest import Sent
 from webapp.accounts.models import Tally
 from webapp.handoff.models import HandedScript
-from webapp.triage import intake
-from webapp.triage.sessions import session_open
+from webapp.records import intake
+from webapp.records.sessions import session_open
 
 pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 

@@ -11,12 +11,12 @@ from django.utils import timezone
 
 from tests.webapp.api.conftest import Program
 from tests.webapp.handoff.conftest import Sent
-from webapp.accounts.changing import OUT, account_change
+from webapp.accounts.administration import OUT, account_change
 from webapp.accounts.models import ApiToken, OneTimeLink, Role, Scope, User
 from webapp.handoff.models import Step
-from webapp.triage.credentials import RefusedError, agent_for
-from webapp.triage.models import DiagnosisSession, Target
-from webapp.triage.sessions import member_add, member_remove
+from webapp.records.models import DiagnosisSession, Target
+from webapp.records.sessions import member_add, member_remove
+from webapp.runs.credentials import RefusedError, agent_for
 
 pytestmark = pytest.mark.django_db
 

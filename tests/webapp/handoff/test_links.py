@@ -21,7 +21,7 @@ from tests.webapp.handoff.conftest import Sent
 from webapp.accounts.models import OneTimeLink
 from webapp.handoff import throttle
 from webapp.handoff.models import Answer, HandedScript, Link
-from webapp.triage.models import DiagnosisSession
+from webapp.records.models import DiagnosisSession
 
 pytestmark = pytest.mark.django_db
 CMDLINE = b"$ cat /proc/cmdline\nBOOT_IMAGE=/boot/vmlinuz-6.14.8-2-pve root=/dev/sda1 ro iommu=pt\n"

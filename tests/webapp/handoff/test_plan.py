@@ -15,11 +15,11 @@ from tests.standin.pve_host import KPRO6
 from webapp.accounts.models import User
 from webapp.diagnosis.catalogue import all_options
 from webapp.handoff.models import Answer, HandedScript, Link
-from webapp.triage import intake
-from webapp.triage.diagnoses import session_diagnosis
-from webapp.triage.models import DiagnosisSession
-from webapp.triage.samples import open_sample
-from webapp.triage.sessions import session_open
+from webapp.records import intake
+from webapp.records.diagnoses import session_diagnosis
+from webapp.records.models import DiagnosisSession
+from webapp.records.sessions import session_open
+from webapp.runs.samples import open_sample
 
 pytestmark = pytest.mark.django_db
 

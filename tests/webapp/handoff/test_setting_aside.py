@@ -14,13 +14,13 @@ from agents.facts.host import HOST_CMDLINE
 from tests.webapp.handoff.conftest import Sent
 from tests.webapp.handoff.stand_in import on_the_stand_in
 from webapp.accounts.models import User
-from webapp.handoff.coming import to_accept
 from webapp.handoff.models import Answer
-from webapp.handoff.taking import still_missing
+from webapp.handoff.pending_answers import to_accept
+from webapp.handoff.submissions import still_missing
+from webapp.pages.progress import Progress, progress_of
+from webapp.records.case_facts import facts_of
+from webapp.records.models import DiagnosisSession, Evidence, SessionMember
 from webapp.review.bundle.export import encoded, session_record
-from webapp.triage.case_facts import facts_of
-from webapp.triage.models import DiagnosisSession, Evidence, SessionMember
-from webapp.triage.progress import Progress, progress_of
 
 pytestmark = pytest.mark.django_db
 CMDLINE = "$ cat /proc/cmdline\nBOOT_IMAGE=/boot/vmlinuz-6.14.8-2-pve root=/dev/sda1 ro iommu=pt\n"

@@ -82,17 +82,17 @@ def main(folder: Path) -> None:
     os.environ |= {"SSL_CERT_FILE": str(folder / "all.pem"), "PEERPATH_DATA": str(folder)}
     os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.config.settings"
     django.setup()
-    from webapp.notices import posting
+    from webapp.notices import webhook_client
 
     names = NameServer()
     names.start()
     said: list[str | int] = []
     for answers in ([[PUBLIC], [INSIDE]], [[INSIDE]], [[PUBLIC, INSIDE]]):
         names.answers = list(answers)
-        message = posting.signed("{}", secret="c2VjcmV0", delivery="d", at=datetime.now(UTC))
+        message = webhook_client.signed("{}", secret="c2VjcmV0", delivery="d", at=datetime.now(UTC))
         try:
-            said.append(posting.post(f"https://{NAME}/hook", message))
-        except posting.PostError as error:
+            said.append(webhook_client.post(f"https://{NAME}/hook", message))
+        except webhook_client.PostError as error:
             said.append(str(error.args[0]))
     sys.stdout.write(json.dumps({"said": said, "asked": names.asked, "public": public, "inside": inside}))
 

@@ -14,11 +14,11 @@ from django.utils import timezone
 from webapp.accounts.models import Role, User
 from webapp.config import addresses
 from webapp.notices.deliveries import deliver
-from webapp.notices.following import follow
+from webapp.notices.fan_out import follow
 from webapp.notices.models import Delivery
+from webapp.records.models import DiagnosisSession, Event, Run, Target
+from webapp.records.sessions import member_add, member_remove
 from webapp.review.threads import comment_add
-from webapp.triage.models import DiagnosisSession, Event, Run, Target
-from webapp.triage.sessions import member_add, member_remove
 
 pytestmark = pytest.mark.django_db
 

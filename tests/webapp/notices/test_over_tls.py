@@ -17,12 +17,12 @@ from tests.webapp.notices.conftest import Receiver, received
 from tests.webapp.notices.mail_server import LOGIN, served
 from webapp.accounts.models import Role, User
 from webapp.config import addresses
-from webapp.notices import posting
+from webapp.notices import webhook_client
 from webapp.notices.deliveries import deliver
-from webapp.notices.following import follow
+from webapp.notices.fan_out import follow
 from webapp.notices.models import Delivery
-from webapp.triage.models import DiagnosisSession, Event
-from webapp.triage.sessions import member_add
+from webapp.records.models import DiagnosisSession, Event
+from webapp.records.sessions import member_add
 
 
 @pytest.fixture
@@ -34,8 +34,8 @@ def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Authority:
 
 
 def posted(receiver: Receiver) -> int:
-    message = posting.signed("{}", secret="c2VjcmV0", delivery="d", at=datetime.now(UTC))
-    return posting.post(receiver.url, message)
+    message = webhook_client.signed("{}", secret="c2VjcmV0", delivery="d", at=datetime.now(UTC))
+    return webhook_client.post(receiver.url, message)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
@@ -58,14 +58,14 @@ def test_a_certificate_that_proves_nothing_gets_nothing(
     by = Authority(tmp_path, "Another CA") if whose == "of nobody it trusts" else trusted
     shown = "127.0.0.1" if whose == "of nobody it trusts" else "receiver.example"
     with received(tls=by.server(shown)) as receiver:
-        with pytest.raises(posting.PostError, match="certificate does not prove that it is 127"):
+        with pytest.raises(webhook_client.PostError, match="certificate does not prove that it is 127"):
             posted(receiver)
         assert receiver.got == []
 
 
 def test_what_speaks_no_tls_is_told(settings: Any, receiver: Receiver) -> None:
     receiver.scheme = "https"
-    with pytest.raises(posting.PostError, match="No answer from"):
+    with pytest.raises(webhook_client.PostError, match="No answer from"):
         posted(receiver)
     assert receiver.got == []
 

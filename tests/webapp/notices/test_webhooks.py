@@ -19,19 +19,19 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.webapp.notices.conftest import Receiver
+from webapp import sealing
 from webapp.accounts.models import Role, User
-from webapp.notices import posting
+from webapp.notices import webhook_client
 from webapp.notices.addresses import AddressError, is_public, looked_up, place_of
 from webapp.notices.deliveries import PAUSES_S, deliver, due, forget_old
-from webapp.notices.following import follow
+from webapp.notices.fan_out import follow
 from webapp.notices.kinds import KINDS
 from webapp.notices.models import Delivery, DeliveryState, Webhook
 from webapp.notices.webhooks import webhook_add, webhook_remove
+from webapp.records.intake import take_text
+from webapp.records.models import DiagnosisSession, Event, News
+from webapp.records.sessions import member_add, member_remove
 from webapp.review.threads import comment_add
-from webapp.triage import sealing
-from webapp.triage.intake import take_text
-from webapp.triage.models import DiagnosisSession, Event, News
-from webapp.triage.sessions import member_add, member_remove
 
 pytestmark = pytest.mark.django_db
 
@@ -221,16 +221,16 @@ def test_the_name_is_looked_up_once_and_that_address_is_connected_to(
         return real(host, *args, **kwargs)
 
     monkeypatch.setattr(socket, "getaddrinfo", once)
-    message = posting.signed("{}", secret="c2VjcmV0", delivery="d", at=datetime.now(UTC))
+    message = webhook_client.signed("{}", secret="c2VjcmV0", delivery="d", at=datetime.now(UTC))
     url = receiver.url.replace("127.0.0.1", "rebinding.test")
-    assert posting.post(url, message) == 204
+    assert webhook_client.post(url, message) == 204
     assert asked == ["rebinding.test"]
     assert receiver.got[0][1]["Host"] == f"rebinding.test:{receiver.port}"
 
 
 def test_an_answer_byte_by_byte_is_cut_off(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.WEBHOOK_PRIVATE = True
-    monkeypatch.setattr(posting, "TOTAL_S", 0.5)
+    monkeypatch.setattr(webhook_client, "TOTAL_S", 0.5)
     listener = socket.create_server(("127.0.0.1", 0))
 
     def drip() -> None:
@@ -244,10 +244,10 @@ def test_an_answer_byte_by_byte_is_cut_off(settings: Any, monkeypatch: pytest.Mo
                 time.sleep(0.05)
 
     threading.Thread(target=drip, daemon=True).start()
-    message = posting.signed("{}", secret="c2VjcmV0", delivery="d", at=datetime.now(UTC))
+    message = webhook_client.signed("{}", secret="c2VjcmV0", delivery="d", at=datetime.now(UTC))
     begun = time.monotonic()
-    with listener, pytest.raises(posting.PostError):
-        posting.post(f"http://127.0.0.1:{listener.getsockname()[1]}/", message)
+    with listener, pytest.raises(webhook_client.PostError):
+        webhook_client.post(f"http://127.0.0.1:{listener.getsockname()[1]}/", message)
     assert time.monotonic() - begun < 3
 
 

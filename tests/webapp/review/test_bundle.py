@@ -18,24 +18,24 @@ from django.test import Client
 from agents.raw_reading import RawReading
 from webapp.accounts.models import User
 from webapp.handoff.models import Link
-from webapp.review.bundle import opening
+from webapp.operations.stuck import unread
+from webapp.records import intake, parse_process
+from webapp.records.case_facts import facts_of
+from webapp.records.diagnoses import session_diagnosis
+from webapp.records.event_log import broken
+from webapp.records.models import DiagnosisSession, Event, StoredReading
+from webapp.records.redaction import redacted
+from webapp.records.sessions import member_add
+from webapp.review.bundle import importing
 from webapp.review.bundle.export import bundle
 from webapp.review.bundle.format import BundleError
-from webapp.review.bundle.opening import open_bundle
-from webapp.review.bundle.sharing import shareable
+from webapp.review.bundle.importing import open_bundle
+from webapp.review.bundle.redacted import shareable
 from webapp.review.decisions import Wording, decision_draft
 from webapp.review.models import Word
 from webapp.review.threads import comment_add
 from webapp.review.workflow import ByLink, counting, decision_judge, decision_propose
-from webapp.triage import intake, read_apart
-from webapp.triage.audit import broken
-from webapp.triage.case_facts import facts_of
-from webapp.triage.diagnoses import session_diagnosis
-from webapp.triage.models import DiagnosisSession, Event, StoredReading
-from webapp.triage.redacting import redacted
-from webapp.triage.samples import open_sample
-from webapp.triage.sessions import member_add
-from webapp.triage.stuck import unread
+from webapp.runs.samples import open_sample
 
 pytestmark = pytest.mark.django_db
 
@@ -114,13 +114,13 @@ def test_nobody_waits_to_save_while_a_bundle_is_read(
 ) -> None:
     raw = bundle(session)
     elsewhere(session)
-    read, held = read_apart.read, []
+    read, held = parse_process.read, []
 
     def told(*given: Any, **more: Any) -> RawReading:
         held.append(connection.in_atomic_block)
         return read(*given, **more)
 
-    monkeypatch.setattr(read_apart, "read", told)
+    monkeypatch.setattr(parse_process, "read", told)
     assert open_bundle(raw, user=alice).session.evidence.exists()
     assert held
     assert not any(held)
@@ -133,7 +133,7 @@ def test_a_bundle_takes_no_more_than_its_time_and_loses_nothing(
     count = session.evidence.exclude(reader=intake.BUNDLE).count()
     elsewhere(session)
     with monkeypatch.context() as patch:
-        patch.setattr(opening, "READ_WITHIN_S", 0.0)
+        patch.setattr(importing, "READ_WITHIN_S", 0.0)
         opened = open_bundle(raw, user=alice)
     assert opened.unread >= count
     assert not StoredReading.objects.exists()
@@ -151,11 +151,11 @@ def test_bundles_leave_one_of_the_two_reading_processes(
     intake.take_text(session, long, user=alice)
     raw = bundle(session)
     elsewhere(session)
-    monkeypatch.setattr(opening, "READ_WITHIN_S", 3.0)
-    with opening._turn(len(long), time.monotonic() + 60) as mine:
+    monkeypatch.setattr(importing, "READ_WITHIN_S", 3.0)
+    with importing._turn(len(long), time.monotonic() + 60) as mine:
         assert mine
         assert open_bundle(raw, user=alice).unread >= 1
-        assert read_apart.read(long, role=None).notes == ()
+        assert parse_process.read(long, role=None).notes == ()
 
 
 def test_a_tampered_output_is_refused(session: DiagnosisSession, alice: User) -> None:

@@ -7,8 +7,8 @@ from django.test import Client
 
 from tests.webapp.review.test_verifying import alice, client, output_of, session
 from webapp.accounts.models import User
+from webapp.records.models import DiagnosisSession
 from webapp.review.trials import GIVEN
-from webapp.triage.models import DiagnosisSession
 
 __all__ = ["alice", "client", "session"]  # fixtures
 pytestmark = pytest.mark.django_db

@@ -14,22 +14,22 @@ from tests.webapp.review.test_verifying import carried_out, measured_again, read
 from webapp.accounts.models import User
 from webapp.diagnosis.compare.effects import Outcome
 from webapp.diagnosis.compare.predictions import Verdict
+from webapp.records.diagnoses import session_diagnosis
+from webapp.records.digests import digest_refresh
+from webapp.records.models import DiagnosisSession
+from webapp.records.sessions import session_open
 from webapp.review.before_after import before_after
 from webapp.review.bundle.export import bundle
-from webapp.review.bundle.opening import open_bundle
+from webapp.review.bundle.importing import open_bundle
 from webapp.review.calibration import scored
+from webapp.review.closing_evidence import Proof, proof_of
 from webapp.review.decisions import DecisionError
 from webapp.review.madr import as_markdown
-from webapp.review.memory import seen_before
 from webapp.review.models import Decision
-from webapp.review.proof import Proof, proof_of
 from webapp.review.scoring import as_data
+from webapp.review.similar_sessions import seen_before
 from webapp.review.workflow import decision_close
-from webapp.triage.diagnoses import session_diagnosis
-from webapp.triage.digests import digest_refresh
-from webapp.triage.models import DiagnosisSession
-from webapp.triage.samples import open_sample
-from webapp.triage.sessions import session_open
+from webapp.runs.samples import open_sample
 
 pytestmark = pytest.mark.django_db
 CLIQUE = "gpudirect_clique"

@@ -8,10 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webapp.accounts.models import User
+from webapp.records import intake
+from webapp.records.case_facts import facts_of
+from webapp.records.diagnoses import session_diagnosis
+from webapp.records.models import DiagnosisSession
+from webapp.records.sessions import member_add
+from webapp.review.closing_evidence import Proof
 from webapp.review.decisions import DecisionError, Wording, decision_draft, superseded_pins
 from webapp.review.madr import as_markdown
 from webapp.review.models import Decision, DecisionState, Word
-from webapp.review.proof import Proof
 from webapp.review.workflow import (
     CLOSED,
     MOVES,
@@ -23,12 +28,7 @@ from webapp.review.workflow import (
     decision_renew,
     decision_withdraw,
 )
-from webapp.triage import intake
-from webapp.triage.case_facts import facts_of
-from webapp.triage.diagnoses import session_diagnosis
-from webapp.triage.models import DiagnosisSession
-from webapp.triage.samples import open_sample
-from webapp.triage.sessions import member_add
+from webapp.runs.samples import open_sample
 
 pytestmark = pytest.mark.django_db
 

@@ -15,19 +15,19 @@ from django.test.utils import CaptureQueriesContext
 from tests.webapp.addresses import asked_in
 from webapp.accounts.models import User
 from webapp.handoff.models import Link
-from webapp.handoff.models.link import NOBODY
+from webapp.records import intake
+from webapp.records.models import Assignment, DiagnosisSession, Run, Target
+from webapp.records.models.link import NOBODY
+from webapp.records.sessions import session_open
 from webapp.review.bundle import preview as previews
 from webapp.review.bundle.export import bundle
 from webapp.review.bundle.format import BundleError
-from webapp.review.bundle.opening import open_bundle
+from webapp.review.bundle.importing import open_bundle
 from webapp.review.bundle.preview import Preview, preview
-from webapp.review.bundle.sharing import shareable
+from webapp.review.bundle.redacted import shareable
 from webapp.review.decisions import content_of
 from webapp.review.models import Approval, Decision, RecordVersion
 from webapp.review.threads import comment_add
-from webapp.triage import intake
-from webapp.triage.models import Assignment, DiagnosisSession, Run, Target
-from webapp.triage.sessions import session_open
 
 pytestmark = pytest.mark.django_db
 

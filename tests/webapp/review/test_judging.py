@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from webapp.accounts.backend import Backend
 from webapp.accounts.models import User
+from webapp.pages.progress import progress_of
+from webapp.pages.signed_in import Backend
+from webapp.records.case_facts import facts_of
+from webapp.records.diagnoses import session_diagnosis
+from webapp.records.digests import digest_refresh
+from webapp.records.models import DiagnosisSession
+from webapp.records.sessions import member_add
 from webapp.review.decisions import DecisionError, Wording, decision_draft, draft_save
+from webapp.review.inbox import MOST, asked_of, said_of_mine, to_judge
 from webapp.review.madr import as_markdown
 from webapp.review.models import Decision, DecisionState, Word
 from webapp.review.threads import comment_add, threads_of
-from webapp.review.waiting import MOST, asked_of, said_of_mine, to_judge
 from webapp.review.workflow import decision_judge, decision_propose, decision_withdraw
-from webapp.triage.case_facts import facts_of
-from webapp.triage.diagnoses import session_diagnosis
-from webapp.triage.digests import digest_refresh
-from webapp.triage.models import DiagnosisSession
-from webapp.triage.progress import progress_of
-from webapp.triage.samples import open_sample
-from webapp.triage.sessions import member_add
+from webapp.runs.samples import open_sample
 
 pytestmark = pytest.mark.django_db
 

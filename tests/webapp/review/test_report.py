@@ -9,9 +9,9 @@ import pytest
 from django.test import Client
 
 from webapp.accounts.models import User
+from webapp.records.models import DiagnosisSession
 from webapp.review.threads import comment_add
-from webapp.triage.models import DiagnosisSession
-from webapp.triage.samples import open_sample
+from webapp.runs.samples import open_sample
 
 pytestmark = pytest.mark.django_db
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webapp.accounts.models import User
+from webapp.records.models import DiagnosisSession
+from webapp.records.sessions import member_add
 from webapp.review.models import Comment
 from webapp.review.threads import Thread, comment_add, is_named, threads_of
-from webapp.triage.models import DiagnosisSession
-from webapp.triage.samples import open_sample
-from webapp.triage.sessions import member_add
+from webapp.runs.samples import open_sample
 
 pytestmark = pytest.mark.django_db
 GUESS = "hypothesis:compute_bound"

@@ -14,18 +14,18 @@ from webapp.accounts.models import User
 from webapp.diagnosis.compare.comparability import Gate
 from webapp.diagnosis.compare.effects import Outcome
 from webapp.diagnosis.compare.predictions import Verdict
+from webapp.records import intake
+from webapp.records.case_facts import facts_of
+from webapp.records.diagnoses import session_diagnosis
+from webapp.records.models import DiagnosisSession, Event, Run, RunState, Target
 from webapp.review.before_after import before_after
 from webapp.review.calibration import scored, scores_of
+from webapp.review.closing_evidence import Proof, proof_of
 from webapp.review.decisions import Wording, decision_draft
 from webapp.review.models import Decision, Word
-from webapp.review.proof import Proof, proof_of
 from webapp.review.scoring import as_data
 from webapp.review.workflow import decision_apply, decision_close, decision_judge, decision_propose
-from webapp.triage import intake
-from webapp.triage.case_facts import facts_of
-from webapp.triage.diagnoses import session_diagnosis
-from webapp.triage.models import DiagnosisSession, Event, Run, RunState, Target
-from webapp.triage.samples import open_sample
+from webapp.runs.samples import open_sample
 
 pytestmark = pytest.mark.django_db
 PHASES = ("q35_pcie", "amd_iommu_on", "iommu_pt")

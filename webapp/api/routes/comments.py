@@ -12,11 +12,11 @@ from ninja import Query, Router, Status
 from pydantic import BaseModel, Field
 
 from webapp.accounts.models import Role
-from webapp.api.asking import Sent, session_of, user_of
 from webapp.api.auth import READ, WRITE
+from webapp.api.idempotency import remembered
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
-from webapp.api.remembering import remembered
+from webapp.api.request_context import Sent, session_of, user_of
 from webapp.review.models import Comment
 from webapp.review.threads import LONGEST, CommentError, comment_add
 

@@ -13,15 +13,20 @@ from ninja import Query, Router
 from pydantic import BaseModel, Field
 
 from webapp.accounts.models import Role
-from webapp.api.asking import Sent, session_of, user_of
 from webapp.api.auth import READ, WRITE
 from webapp.api.etags import IF_MATCH, asked_version, revalidated, tag_of, version_tag
+from webapp.api.idempotency import remembered
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import LEAVING, RefusedError
-from webapp.api.remembering import remembered
+from webapp.api.request_context import Sent, session_of, user_of
 from webapp.api.routes.outgoing import Raw
+from webapp.records.case_facts import facts_of
+from webapp.records.diagnoses import session_diagnosis
+from webapp.records.models import DiagnosisSession
+from webapp.records.redaction import RedactionError, hiding
 from webapp.review import models, workflow
 from webapp.review.before_after import before_after
+from webapp.review.closing_evidence import proof_of
 from webapp.review.decisions import (
     DecisionError,
     DraftChangedError,
@@ -33,12 +38,7 @@ from webapp.review.decisions import (
 )
 from webapp.review.madr import as_markdown
 from webapp.review.models import Decision
-from webapp.review.proof import proof_of
 from webapp.review.scoring import as_data
-from webapp.triage.case_facts import facts_of
-from webapp.triage.diagnoses import session_diagnosis
-from webapp.triage.models import DiagnosisSession
-from webapp.triage.redacting import RedactionError, hiding
 
 router = Router(tags=["decisions"])
 D = "/sessions/{uuid:session_id}/decisions"

@@ -15,19 +15,19 @@ from pydantic import BaseModel, Field
 from agents.facts import View
 from agents.framing import clean
 from webapp.accounts.models import Role
-from webapp.api.asking import Sent, session_of, user_of
 from webapp.api.auth import READ, WRITE
+from webapp.api.idempotency import remembered
 from webapp.api.paging import NO_CURSOR, Asked, Page, page
 from webapp.api.problems import LEAVING, RefusedError
-from webapp.api.remembering import remembered
-from webapp.triage import bodies, intake
-from webapp.triage.assigning import TAKE_BACK, AssignmentError, assign, check_assignment, take_back
-from webapp.triage.evidence_rows import evidence_named
-from webapp.triage.long_text import LONGEST_SHOWN, LongText, shortened
-from webapp.triage.models import Assignment, DiagnosisSession, Evidence
-from webapp.triage.redacting import RedactionError, redacted, with_report
-from webapp.triage.rereading import reread
-from webapp.triage.uploads import LARGEST_UPLOAD_BYTES, Received, Upload, receive
+from webapp.api.request_context import Sent, session_of, user_of
+from webapp.records import blob_store, intake
+from webapp.records.assignments import TAKE_BACK, AssignmentError, assign, check_assignment, take_back
+from webapp.records.evidence_rows import evidence_named
+from webapp.records.long_text import LONGEST_SHOWN, LongText, shortened
+from webapp.records.models import Assignment, DiagnosisSession, Evidence
+from webapp.records.redaction import RedactionError, redacted, with_report
+from webapp.records.reread import reread
+from webapp.records.uploads import LARGEST_UPLOAD_BYTES, Received, Upload, receive
 
 router = Router(tags=["evidence"])
 S = "/sessions/{uuid:session_id}"
@@ -261,7 +261,7 @@ def raw_evidence(request: HttpRequest, session_id: UUID, name: str, asked: Query
         raise RefusedError(410, GONE)
     try:
         body = with_report(redacted(found)) if asked.redacted else found.raw
-    except (RedactionError, bodies.LostError) as error:
+    except (RedactionError, blob_store.LostError) as error:
         raise RefusedError(503, str(error)) from error
     return HttpResponse(body, content_type=TEXT)
 
@@ -274,7 +274,7 @@ def find_lines(request: HttpRequest, session_id: UUID, name: str, asked: Query[L
         raise RefusedError(410, GONE)
     try:
         return _found(found.text, asked, after)
-    except bodies.LostError as error:
+    except blob_store.LostError as error:
         raise RefusedError(503, str(error)) from error
 
 
@@ -321,7 +321,7 @@ def reread_evidence(request: HttpRequest, session_id: UUID, name: str) -> Reread
         raise RefusedError(410, GONE)
     try:
         return RereadOne(changed=intake.reread_one(found))
-    except bodies.LostError as error:
+    except blob_store.LostError as error:
         raise RefusedError(503, str(error)) from error
 
 

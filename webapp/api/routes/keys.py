@@ -11,15 +11,15 @@ from ninja import Query, Router, Status
 from pydantic import BaseModel, Field
 
 from webapp.accounts.models import User
-from webapp.api.asking import Sent, user_of
 from webapp.api.auth import READ, RUN
+from webapp.api.idempotency import remembered
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError, documented
-from webapp.api.remembering import remembered
-from webapp.triage.access import refuse_unless_may_store_keys
-from webapp.triage.keys import LARGEST_KEY, KeyRefusedError, key_add, key_remove, keys_visible_to, removable_key
-from webapp.triage.models import StoredKey
-from webapp.triage.sealing import SealError
+from webapp.api.request_context import Sent, user_of
+from webapp.records.access import refuse_unless_may_store_keys
+from webapp.records.models import StoredKey
+from webapp.records.stored_keys import LARGEST_KEY, KeyRefusedError, key_add, key_remove, keys_visible_to, removable_key
+from webapp.sealing import SealError
 
 router = Router(tags=["keys"])
 SEALING = {"responses": {503: documented("It cannot be sealed now.")}}

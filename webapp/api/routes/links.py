@@ -14,19 +14,19 @@ from ninja import Query, Router, Status
 from pydantic import BaseModel, Field
 
 from webapp.accounts.models import Role
-from webapp.api.asking import Sent, session_of, user_of
 from webapp.api.auth import READ, WRITE
+from webapp.api.idempotency import remembered
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
-from webapp.api.remembering import remembered
+from webapp.api.request_context import Sent, session_of, user_of
 from webapp.handoff.models import Answer, Link
-from webapp.handoff.models.link import NOBODY
 from webapp.handoff.plan import phases_to_ask
 from webapp.handoff.purpose import LONGEST_PURPOSE, purpose
-from webapp.handoff.setting_aside import NotTheirsError, set_aside
-from webapp.triage.diagnoses import session_diagnosis
-from webapp.triage.models import DiagnosisSession
-from webapp.triage.models.session import stands
+from webapp.handoff.retraction import NotTheirsError, set_aside
+from webapp.records.diagnoses import session_diagnosis
+from webapp.records.models import DiagnosisSession
+from webapp.records.models.link import NOBODY
+from webapp.records.models.session import stands
 
 router = Router(tags=["links"])
 L = "/sessions/{uuid:session_id}/links"

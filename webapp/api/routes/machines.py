@@ -14,15 +14,15 @@ from pydantic import BaseModel, Field
 
 from agents.agent import AgentError
 from webapp.accounts.models import Role, User
-from webapp.api.asking import Sent, session_of, user_of
 from webapp.api.auth import READ, RUN
+from webapp.api.idempotency import remembered
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError as Refused
-from webapp.api.remembering import remembered
-from webapp.triage.contact import Contact, first_contact, host_key_pin
-from webapp.triage.credentials import RefusedError, refuse_unless_keys_are_theirs
-from webapp.triage.models import DiagnosisSession, Event, Target
-from webapp.triage.targets import TargetError, refuse_unless_may_add, ssh_fields, target_add, with_usable_key
+from webapp.api.request_context import Sent, session_of, user_of
+from webapp.records.models import DiagnosisSession, Event, Target
+from webapp.runs.credentials import RefusedError, refuse_unless_keys_are_theirs
+from webapp.runs.host_key_check import Contact, first_contact, host_key_pin
+from webapp.runs.targets import TargetError, refuse_unless_may_add, ssh_fields, target_add, with_usable_key
 
 router = Router(tags=["machines"])
 T = "/sessions/{uuid:session_id}/targets"

@@ -9,14 +9,14 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Path, Query, Router
 from pydantic import BaseModel
 
-from webapp.api.asking import session_of
 from webapp.api.auth import READ
 from webapp.api.problems import LEAVING, RefusedError
+from webapp.api.request_context import session_of
+from webapp.records.blob_store import LostError
+from webapp.records.redaction import RedactionError, key_of
 from webapp.review.bundle.export import bundle
-from webapp.review.bundle.sharing import shareable
+from webapp.review.bundle.redacted import shareable
 from webapp.review.report.files import MEDIA_TYPES, report_file
-from webapp.triage.bodies import LostError
-from webapp.triage.redacting import RedactionError, key_of
 
 router = Router(tags=["outgoing"])
 S = "/sessions/{uuid:session_id}"

@@ -11,14 +11,14 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 from pydantic import BaseModel, Field
 
-from webapp.api.asking import session_of
 from webapp.api.auth import READ
 from webapp.api.etags import revalidated, tag_of
+from webapp.api.request_context import session_of
+from webapp.presenting.diagnosis_json import as_dict, as_json, rounded
+from webapp.records.diagnoses import session_diagnosis
+from webapp.records.models import DiagnosisSession
 from webapp.review.before_after import before_after
-from webapp.review.proof import proof_of
-from webapp.triage.diagnoses import session_diagnosis
-from webapp.triage.diagnosis_json import as_dict, as_json, rounded
-from webapp.triage.models import DiagnosisSession
+from webapp.review.closing_evidence import proof_of
 
 router = Router(tags=["reasoning"])
 S = "/sessions/{uuid:session_id}"

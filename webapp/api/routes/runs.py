@@ -15,20 +15,21 @@ from pydantic import BaseModel, Field
 
 from agents.benchmark import all_benchmarks
 from webapp.accounts.models import Role
-from webapp.api.asking import Sent, session_of, user_of
 from webapp.api.auth import READ, RUN
+from webapp.api.idempotency import remembered
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
-from webapp.api.remembering import remembered
+from webapp.api.request_context import Sent, session_of, user_of
 from webapp.api.routes.reasoning import plain
 from webapp.diagnosis.compare.again import Answers
 from webapp.diagnosis.compare.verification import Verified
 from webapp.diagnosis.facts import Sourced
-from webapp.triage import runs
-from webapp.triage.against import against, with_earlier
-from webapp.triage.case_facts import facts_of
-from webapp.triage.models import DiagnosisSession, Run, Target
-from webapp.triage.offering import PREFIX, arguments_of, offers
+from webapp.records.case_facts import facts_of
+from webapp.records.models import DiagnosisSession, Run, Target
+from webapp.records.models.run import BENCHMARK
+from webapp.runs import lifecycle
+from webapp.runs.benchmark_options import PREFIX, arguments_of, offers
+from webapp.runs.repeat_comparison import against, with_earlier
 
 router = Router(tags=["runs"])
 S = "/sessions/{uuid:session_id}"
@@ -164,7 +165,7 @@ def shown(run: Run) -> Sending:
         state=str(run.state),
         cancel_requested=run.cancel_requested_at is not None,
         cancel_failed=run.cancel_failed,
-        waits_for=runs.wait_reason(run),
+        waits_for=lifecycle.wait_reason(run),
         problem=run.problem,
         failure=run.failure,
         started_at=run.started_at,
@@ -204,7 +205,7 @@ def _queued(request: HttpRequest, session: DiagnosisSession, target: Target, sen
     user = user_of(request)
     if not sent.benchmark:
         log = {"nccl_log": sent.nccl_log} if sent.nccl_log else None
-        return runs.queue_probes(session, target, user, sent.probes, log)
+        return lifecycle.queue_probes(session, target, user, sent.probes, log)
     if not sent.yes:
         raise ValueError(NEEDS_YES)
     benchmark = all_benchmarks().get(sent.benchmark)
@@ -212,7 +213,7 @@ def _queued(request: HttpRequest, session: DiagnosisSession, target: Target, sen
     arguments = arguments_of(benchmark, choices) if benchmark else {}
     if sent.interpreter:
         arguments["INTERPRETER"] = sent.interpreter
-    return runs.queue_benchmark(session, target, user, sent.benchmark, arguments)
+    return lifecycle.queue_benchmark(session, target, user, sent.benchmark, arguments)
 
 
 @router.get(S + "/runs/{uuid:run_id}", auth=READ, response=Sending)
@@ -266,7 +267,7 @@ def _measured(one: Verified) -> Measurement:
 def cancel_run(request: HttpRequest, session_id: UUID, run_id: UUID) -> Sending:
     """Asks for its end. One that had ended stays as it is."""
     session = session_of(request, session_id, Role.OPERATOR)
-    runs.request_cancel(_run(session, run_id), user_of(request))
+    lifecycle.request_cancel(_run(session, run_id), user_of(request))
     return shown(_run(session, run_id))
 
 
@@ -277,10 +278,10 @@ def run_again(request: HttpRequest, session_id: UUID, run_id: UUID, sent: Again)
     before = _run(session_of(request, session_id, Role.OPERATOR), run_id)
     if not before.ended:
         raise RefusedError(409, f"Run {before.number} has not ended.")
-    if before.kind == runs.BENCHMARK and not sent.yes:
+    if before.kind == BENCHMARK and not sent.yes:
         raise RefusedError(422, NEEDS_YES)
     try:
-        return Status(201, shown(runs.queue_repeat(before, user_of(request))))
+        return Status(201, shown(lifecycle.queue_repeat(before, user_of(request))))
     except ValueError as error:
         raise RefusedError(422, str(error)) from error
 

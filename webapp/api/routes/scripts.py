@@ -13,18 +13,18 @@ from pydantic import BaseModel
 
 from agents.facts import View
 from agents.probes import handed_for
-from webapp.api.asking import session_of, user_of
 from webapp.api.auth import READ
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
+from webapp.api.request_context import session_of, user_of
 from webapp.api.routes.reasoning import plain
 from webapp.diagnosis.scripts import clique_instructions, host_instructions
 from webapp.handoff.models import Download, HandedScript
 from webapp.handoff.plan import phases
 from webapp.handoff.scripts import collector_for, download_record, handed
-from webapp.handoff.taking import still_missing
-from webapp.triage.by_hand import program
-from webapp.triage.diagnoses import session_diagnosis
+from webapp.handoff.submissions import still_missing
+from webapp.records.diagnoses import session_diagnosis
+from webapp.runs.manual_run import program
 
 router = Router(tags=["scripts"])
 S = "/sessions/{uuid:session_id}"

@@ -13,20 +13,17 @@ from pydantic import BaseModel, Field
 
 from agents.samples import load
 from webapp.accounts.models import ApiToken, Role, User
-from webapp.api.asking import Sent, session_of, user_of
 from webapp.api.auth import READ, WRITE
 from webapp.api.etags import IF_MATCH, asked_version, revalidated, tag_of, version_tag
+from webapp.api.idempotency import remembered
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
-from webapp.api.remembering import remembered
-from webapp.review.bundle.format import BundleError
-from webapp.review.bundle.opening import LARGEST_BYTES, open_bundle
-from webapp.triage.access import refuse_unless_may_open
-from webapp.triage.audit import broken, filtered
-from webapp.triage.models import DiagnosisSession
-from webapp.triage.samples import open_sample
-from webapp.triage.session_search import Criteria, sessions_matching
-from webapp.triage.sessions import (
+from webapp.api.request_context import Sent, session_of, user_of
+from webapp.records.access import refuse_unless_may_open
+from webapp.records.event_log import broken, filtered
+from webapp.records.models import DiagnosisSession
+from webapp.records.session_search import Criteria, sessions_matching
+from webapp.records.sessions import (
     EditedMeanwhileError,
     LastOperatorError,
     member_add,
@@ -35,7 +32,10 @@ from webapp.triage.sessions import (
     session_open,
     session_save,
 )
-from webapp.triage.workload import NO_USABLE_POINT, observed_points_save, workload_check
+from webapp.records.workload import NO_USABLE_POINT, observed_points_save, workload_check
+from webapp.review.bundle.format import BundleError
+from webapp.review.bundle.importing import LARGEST_BYTES, open_bundle
+from webapp.runs.samples import open_sample
 
 router = Router(tags=["sessions"])
 S = "/sessions/{uuid:session_id}"

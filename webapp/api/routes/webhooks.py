@@ -10,18 +10,18 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Status
 from pydantic import BaseModel, Field
 
+from webapp import sealing
 from webapp.accounts.models import Role
-from webapp.api.asking import Sent, administrator, session_of, user_of
 from webapp.api.auth import READ, WRITE
+from webapp.api.idempotency import remembered
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
-from webapp.api.remembering import remembered
+from webapp.api.request_context import Sent, administrator, session_of, user_of
 from webapp.notices.addresses import AddressError
 from webapp.notices.kinds import KINDS
 from webapp.notices.models import Delivery, Webhook
 from webapp.notices.webhooks import place_host, told_of, webhook_add, webhook_remove
-from webapp.triage import sealing
-from webapp.triage.models import DiagnosisSession
+from webapp.records.models import DiagnosisSession
 
 router = Router(tags=["webhooks"])
 W = "/sessions/{uuid:session_id}/webhooks"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
-from webapp.handoff.models.link import Link
-from webapp.triage.models import DiagnosisSession
+from webapp.records.models import DiagnosisSession
+from webapp.records.models.link import Link
 
 
 class HandedScript(models.Model):

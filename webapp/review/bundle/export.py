@@ -17,14 +17,14 @@ import msgspec
 from django.db.models import FilteredRelation, Model, Prefetch
 from django.db.models.functions import Length
 
+from webapp.presenting.diagnosis_json import as_json
+from webapp.records.diagnoses import session_diagnosis
+from webapp.records.event_log import exported
+from webapp.records.intake import parsers_version
+from webapp.records.models import Assignment, DiagnosisSession, Evidence, Run
 from webapp.review.bundle import format as f
 from webapp.review.bundle.people import name_of
 from webapp.review.models import Approval, CameRedacted, Comment, Decision, RecordVersion
-from webapp.triage.audit import exported
-from webapp.triage.diagnoses import session_diagnosis
-from webapp.triage.diagnosis_json import as_json
-from webapp.triage.intake import parsers_version
-from webapp.triage.models import Assignment, DiagnosisSession, Evidence, Run
 
 M = TypeVar("M", bound=Model)
 _SAID = "said"  # by people, of a row: joined to it, so that one query asks for both

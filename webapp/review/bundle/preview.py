@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import accumulate, islice
 
 from agents.redaction import kind_of
+from webapp.records.models import DiagnosisSession, Evidence
+from webapp.records.parse_process import LARGE_BYTES
 from webapp.review.bundle import format as f
 from webapp.review.bundle.export import Output, outputs_of
-from webapp.review.bundle.sharing import PERSON, Shared, shared
-from webapp.triage.models import DiagnosisSession, Evidence
-from webapp.triage.read_apart import LARGE_BYTES
+from webapp.review.bundle.redacted import PERSON, Shared, shared
 
 # 0.5 to 1.5 MB are redacted a second and each text twice, measured on two busy cores: so much is counted
 # at once, and what is longer only when it is asked for.

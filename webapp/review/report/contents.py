@@ -10,9 +10,9 @@ from webapp.diagnosis.claim import Claim, EvidenceRef
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.plain_words import for_a_manager
 from webapp.diagnosis.sections import for_an_engineer
+from webapp.records.models import DiagnosisSession
 from webapp.review.models import Decision
 from webapp.review.threads import Thread, about, threads_of
-from webapp.triage.models import DiagnosisSession
 
 Hide = Callable[[str], str]
 LINES_CITED, LONGEST_LINE = 12, 400

@@ -6,12 +6,12 @@ import json
 from dataclasses import asdict
 
 from webapp.diagnosis.diagnosis import Diagnosis
+from webapp.presenting.diagnosis_json import as_dict
+from webapp.records.diagnoses import session_diagnosis
+from webapp.records.models import DiagnosisSession
+from webapp.records.redaction import hiding
 from webapp.review.report.contents import Report, report_of
 from webapp.review.report.markdown import as_markdown
-from webapp.triage.diagnoses import session_diagnosis
-from webapp.triage.diagnosis_json import as_dict
-from webapp.triage.models import DiagnosisSession
-from webapp.triage.redacting import hiding
 
 MEDIA_TYPES = {"md": "text/markdown; charset=utf-8", "json": "application/json"}
 

@@ -26,8 +26,8 @@ from agents.interpreter import chosen_of, interpreter_of
 from agents.probe import Output
 from agents.probes import all_probes
 from agents.raw_reading import read_output, read_raw
-from webapp.triage.measured import held_back
-from webapp.triage.reach import Keys, agent_of, collect
+from webapp.runs.cli_target import Keys, agent_of, collect
+from webapp.runs.results import held_back
 
 USAGE, UNREACHABLE, PARTLY, INTERRUPTED = 2, 4, 5, 130
 

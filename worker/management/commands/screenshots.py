@@ -18,7 +18,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from webapp.help.pages import PAGES as HELP_PAGES
+from webapp.pages.help.pages import PAGES as HELP_PAGES
 
 try:  # what tests need, and nobody who serves: requirements-test.txt
     from playwright.sync_api import Browser, Page, sync_playwright

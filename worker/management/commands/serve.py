@@ -20,7 +20,7 @@ from gunicorn.app.base import BaseApplication
 
 from webapp.accounts.models import OneTimeLink, User
 from worker import embedded
-from worker.settling import settle
+from worker.gc_freeze import settle
 
 THREADS = 16
 # Of each process; 1024 open files are what a service may have by default, and each thread has others.

@@ -1,0 +1,5 @@
+from django.apps import AppConfig
+
+
+class ConfigConfig(AppConfig):
+    name = "webapp.config"

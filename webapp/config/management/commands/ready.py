@@ -1,0 +1,24 @@
+"""`ready`: whether database, migrations, broker and storage are there; health checks of what has no pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from webapp.operations import health
+
+
+class Command(BaseCommand):
+    help = (
+        "Says whether database, migrations, broker and the storage of evidence are there. Exit codes: 0 they"
+        " are, or the storage alone is not; 1 not."
+    )
+    requires_system_checks = ()
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        found = health.checks()
+        said = ", ".join(f"{part}: {state}" for part, state in found.items())
+        if not health.is_ready(found):
+            raise CommandError(said)
+        self.stdout.write(said + " (degraded)" * health.is_degraded(found))

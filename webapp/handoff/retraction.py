@@ -1,0 +1,69 @@
+"""One answer of several that is not what was asked: it is kept and counts no more, until it is taken back.
+
+An operator says so of any, and lets it count again. Who sent it takes it back by their link, and then it is
+theirs alone to send again.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from webapp.accounts.models import User
+from webapp.handoff.models import Answer, Link
+from webapp.records.models import DiagnosisSession, Event, Evidence
+
+_OTHERS = Answer.objects.filter(evidence=OuterRef("evidence")).exclude(link=OuterRef("link"))
+# Of an answer: nobody else gave the same output.
+CAME_ALONE = Q(~Exists(_OTHERS), evidence__created_by=None)
+
+
+class NotTheirsError(Exception):
+    """Somebody else gave the same output, or took this one back; the message says so."""
+
+
+def set_aside(answer: Answer, by: User, *, counts: bool) -> None:
+    """counts: take it back instead. What the same output says by another way is set aside with it.
+    Raises NotTheirsError where who sent it took it back."""
+    session = answer.link.session
+    with transaction.atomic():
+        DiagnosisSession.objects.select_for_update().get(pk=session.pk)
+        if Answer.objects.filter(pk=answer.pk, taken_back_at__isnull=False).exists():
+            raise NotTheirsError(f"{answer.link.person} took it back, and may send it again.")
+        if _turned(answer, counts=counts):
+            kind = "answer_taken_back" if counts else "answer_set_aside"
+            _told(answer, kind, by)
+
+
+def take_back(answer: Answer) -> None:
+    """By who sent it. Raises NotTheirsError where the same output came another way, too: that goes on
+    counting."""
+    session = answer.link.session
+    with transaction.atomic():
+        DiagnosisSession.objects.select_for_update().get(pk=session.pk)
+        if not Answer.objects.filter(CAME_ALONE, pk=answer.pk).exists():
+            raise NotTheirsError("Others gave the same output, so it goes on counting.")
+        open_rows = Answer.objects.filter(pk=answer.pk, taken_back_at=None)
+        if open_rows.update(taken_back_at=timezone.now()):
+            _turned(answer, counts=False)
+            Link.objects.filter(pk=answer.link_id).update(accepted_at=None, accepted_by=None)
+            _told(answer, "answer_withdrawn", None)
+
+
+def _turned(answer: Answer, *, counts: bool) -> int:
+    changing = _rows_of(answer).filter(set_aside_at__isnull=not counts)
+    return changing.update(set_aside_at=None if counts else timezone.now())
+
+
+def _told(answer: Answer, kind: str, by: User | None) -> None:
+    evidence, link = answer.evidence, answer.link
+    about = {"evidence": evidence.pk, "name": evidence.name, "label": evidence.label}
+    Event.record(link.session, kind, by, person=link.person, **about)
+
+
+def _rows_of(answer: Answer) -> QuerySet[Evidence]:
+    """Its text, and where that is a collector's answer the probes' outputs in it."""
+    evidence = answer.evidence
+    frames = Q(meta__bundle=evidence.sha256, epoch=evidence.epoch)
+    return Evidence.objects.filter(Q(pk=evidence.pk) | frames, session=evidence.session_id)

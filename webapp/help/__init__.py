@@ -1,1 +1,0 @@
-"""Help: pages about the product, made from its own registries."""

@@ -1,5 +1,0 @@
-from django.apps import AppConfig
-
-
-class HelpConfig(AppConfig):
-    name = "webapp.help"

@@ -1,0 +1,1 @@
+"""What the owner of an installation looks after: health, metrics, copies, retention."""

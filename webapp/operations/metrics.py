@@ -1,0 +1,160 @@
+"""Figures for Prometheus, counted in the database when they are asked for, so that every process gives the
+same; whether the storage of evidence is up is what the process that is asked sees.
+
+For a bearer of PEERPATH_METRICS_TOKEN; without one, for programs on this machine alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from secrets import compare_digest
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Max, Min
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from agents.facts import ReadingKind
+from webapp.operations import evidence_storage
+from webapp.records.diagnoses import session_diagnosis
+from webapp.records.models import DiagnosisSession, Event, Run, RunState, StoredReading
+from webapp.records.models.run import ACTIVE
+
+# Verdicts are worked out from facts, not stored: those of so many sessions, where something happened last.
+SESSIONS, LAST_EVENTS = 50, 2000
+_HERE = ("127.0.0.1", "::1")
+
+
+@login_not_required
+@never_cache
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    if not _may_read(request):
+        raise PermissionDenied("Metrics are for the bearer of this installation's metrics token.")
+    return HttpResponse(generate_latest(_registry()), content_type=CONTENT_TYPE_LATEST)
+
+
+def _may_read(request: HttpRequest) -> bool:
+    """A proxy on this machine makes everybody local, so what was forwarded is not."""
+    if settings.METRICS_TOKEN:
+        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        return compare_digest(given.encode(), settings.METRICS_TOKEN.encode())
+    forwarded = "X-Forwarded-For" in request.headers or "Forwarded" in request.headers
+    return request.META.get("REMOTE_ADDR") in _HERE and not forwarded
+
+
+def _registry() -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(_FromDatabase())
+    return registry
+
+
+class _FromDatabase(Collector):
+    def collect(self) -> Iterator[Metric]:
+        yield from _runs()
+        yield from _queue()
+        yield from _storage()
+        yield _unreadable()
+        yield _verdicts()
+
+    def describe(self) -> Iterator[Metric]:
+        return iter(())
+
+
+def _runs() -> Iterator[Metric]:
+    counted = Run.objects.order_by().values_list("state", "failure").annotate(count=Count("pk"))
+    states = Counter(dict.fromkeys(RunState.values, 0))
+    failures: Counter[str] = Counter()
+    for state, failure, count in counted:
+        states[state] += count
+        if failure:
+            failures[failure] += count
+    yield _gauge("peerpath_runs", "Runs by state.", ("state",), _keyed(states))
+    yield _gauge(
+        "peerpath_run_failures",
+        "Runs that did not succeed, by the class of the failure.",
+        ("failure",),
+        _keyed(failures),
+    )
+
+
+def _queue() -> Iterator[Metric]:
+    now = timezone.now()
+    oldest = Run.objects.filter(state=RunState.QUEUED).aggregate(first=Min("created_at"))["first"]
+    age = (now - oldest).total_seconds() if oldest else 0.0
+    yield GaugeMetricFamily("peerpath_queue_oldest_seconds", "Age of the run that waits longest.", value=age)
+    expired = Run.objects.filter(state__in=ACTIVE, lease_expires_at__lt=now).count()
+    yield GaugeMetricFamily(
+        "peerpath_expired_leases", "Runs whose worker went silent and that no reconciler has ended yet.", value=expired
+    )
+
+
+def _storage() -> Iterator[Metric]:
+    """Nothing where evidence lies in the database: what is not there is not up."""
+    if evidence_storage.is_used():
+        yield GaugeMetricFamily(
+            "peerpath_evidence_storage_up",
+            "Whether the storage of evidence takes something and gives it back.",
+            value=evidence_storage.state() == evidence_storage.OK,
+        )
+
+
+def _unreadable() -> Metric:
+    rows = StoredReading.objects.filter(kind=ReadingKind.UNREADABLE.value).order_by()
+    counted = dict(rows.values_list("fact_id").annotate(count=Count("pk")))
+    return _gauge(
+        "peerpath_unreadable_readings", "Answers that no parser could read, by fact.", ("fact",), _keyed(counted)
+    )
+
+
+def _verdicts() -> Metric:
+    newest = Event.objects.order_by("-pk").values_list("session_id", flat=True)[:LAST_EVENTS]
+    moments = _moments(list(dict.fromkeys(newest))[:SESSIONS])
+    counted: Counter[tuple[str, ...]] = Counter()
+    for session_id, (event, reading) in moments.items():
+        counted.update(_verdicts_of(session_id, event, reading))
+    return _gauge(
+        "peerpath_verdicts",
+        f"Hypotheses of the {SESSIONS} sessions where something happened last, by verdict.",
+        ("hypothesis", "verdict"),
+        counted,
+    )
+
+
+def _moments(sessions: list[UUID]) -> dict[UUID, tuple[int, int]]:
+    """The last event and the last reading of each: they change whenever its diagnosis could."""
+    events = Event.objects.filter(session__in=sessions).order_by().values_list("session")
+    rows = StoredReading.objects.filter(evidence__session__in=sessions).order_by()
+    readings = dict(rows.values_list("evidence__session").annotate(last=Max("pk")))
+    return {session: (event, readings.get(session, 0)) for session, event in events.annotate(last=Max("number"))}
+
+
+@lru_cache(maxsize=4 * SESSIONS)
+def _verdicts_of(session_id: UUID, event: int, reading: int) -> tuple[tuple[str, str], ...]:
+    session = DiagnosisSession.objects.filter(pk=session_id).first()
+    if session is None:
+        return ()
+    found = session_diagnosis(session).verdicts
+    return tuple((name, verdict.kind.value) for name, verdict in found.items())
+
+
+def _keyed(counts: dict[str, int]) -> dict[tuple[str, ...], int]:
+    return {(name,): count for name, count in counts.items()}
+
+
+def _gauge(name: str, text: str, labels: tuple[str, ...], counts: dict[tuple[str, ...], int]) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=labels)
+    for values, count in sorted(counts.items()):
+        family.add_metric(values, count)
+    return family

@@ -1,0 +1,69 @@
+"""An output that a claim rests on, as pages name it and link it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+MARKED_LINES = 40  # of an output, in one link
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """One output a claim rests on, and the lines meant in it, in order; none: all of it. older: when it
+    was got, where that was before the last change. address: of its page; "" where nothing is linked."""
+
+    label: str
+    lines: tuple[int, ...]
+    older: datetime | None = None
+    address: str = ""
+
+    @property
+    def text(self) -> str:
+        if not self.lines:
+            return self.label
+        first, last = self.lines[0], self.lines[-1]
+        return f"{self.label}:{first}" + (f"–{last}" if last > first else "")
+
+    @property
+    def link(self) -> SafeString:
+        """To its page at the first of the lines; the text alone where nothing is linked."""
+        if not self.address:
+            return format_html('<span class="ev">{}</span>', self.text)
+        at = ""
+        if self.lines:
+            marked = ",".join(map(str, self.lines[:MARKED_LINES]))
+            at = f"?line={marked}#L{self.lines[0]}"
+        return format_html('<a class="ev" href="{}">{}</a>', self.address + at, self.text)
+
+
+def cited(context: Any, source: str, lines: tuple[int, ...]) -> Cited:
+    """An output as the page of this template context names and links it."""
+    session = context.get("session")
+    if session and "workload@" in source:  # what a person said has a page of its own, and no lines
+        return Cited("what the operator said", (), address=_symptom(session.pk))
+    labels: Mapping[str, str] = context.get("labels") or {}
+    return Cited(
+        labels.get(source, source.partition("@")[0]),
+        lines,
+        (context.get("older") or {}).get(source),
+        _address(session.pk, source) if session else "",
+    )
+
+
+@lru_cache(maxsize=4096)  # a page of claims links hundreds of times to a dozen outputs
+def _address(session_id: UUID, source: str) -> str:
+    return reverse("session:evidence", args=[session_id, source])
+
+
+@lru_cache(maxsize=256)
+def _symptom(session_id: UUID) -> str:
+    return reverse("session:symptom", args=[session_id])

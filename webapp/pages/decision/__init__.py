@@ -1,0 +1,1 @@
+"""The pages of decisions, comments, comparison and reports."""

@@ -1,0 +1,138 @@
+"""An A/B of one option on one measurement: the plan, the next run, and what the runs say so far."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from agents.benchmark import all_benchmarks
+from webapp.diagnosis.diagnosis import Diagnosis
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.matching import with_vm
+from webapp.diagnosis.option import Option
+from webapp.pages.session.start import given
+from webapp.pages.shell import acting, on_session, shell
+from webapp.records.case_facts import facts_of
+from webapp.records.diagnoses import session_diagnosis
+from webapp.records.models import DiagnosisSession
+from webapp.review.models import DecisionState
+from webapp.review.trials import (
+    MEASURED_BY,
+    Setup,
+    choices,
+    line_for,
+    progress,
+    proposed_for,
+    setup_of,
+    started,
+    step_asked,
+    step_start,
+    take_step,
+    waits_for_approval,
+)
+
+OVER = (
+    *(DecisionState.REJECTED, DecisionState.SUPERSEDED, DecisionState.VERIFIED),
+    *(DecisionState.NO_EFFECT, DecisionState.NOT_VERIFIED, DecisionState.REVERTED),
+)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@on_session
+def trial_page(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """?option=, ?benchmark=, ?runs= and ?set= say what is tried; POST starts the next run."""
+    stored = facts_of(session)
+    result = session_diagnosis(session, stored)
+    facts = with_vm(stored, session.vmid)
+    setup, problem = None, ""
+    if request.GET.get("option"):
+        try:
+            setup = setup_of(request.GET.dict())
+        except ValueError as error:
+            problem = str(error)
+    if request.method == "POST" and setup:
+        if "give" in request.POST:
+            _give(request, session, setup, facts)
+        else:
+            _start(request, session, setup, facts)
+        return redirect(address(session, setup))
+    so_far = progress(session, setup, facts) if setup else None
+    unapproved = setup is not None and waits_for_approval(session, setup)
+    context = shell(
+        session,
+        "verify",
+        setup=setup,
+        problem=problem,
+        typed={"option": _proposed(session), **request.GET.dict()},
+        so_far=so_far,
+        line=line_for(setup, so_far.next, facts) if setup and so_far and so_far.next else None,
+        options=_by_worth(result),
+        proposed=proposed_for(session, setup.option) if unapproved and setup else None,
+        benchmarks=[all_benchmarks()[name] for name in MEASURED_BY],
+        unapproved=unapproved,
+        result=result,
+        targets=session.targets.filter(role="guest"),
+        trials=[(s, address(session, s)) for s in started(session)],
+        facts=stored,
+    )
+    return TemplateResponse(request, "decision/ab.html", context, status=422 if problem else 200)
+
+
+def address(session: DiagnosisSession, setup: Setup) -> str:
+    query = {"option": setup.option.id, "benchmark": setup.benchmark.id, "runs": setup.runs}
+    asked = urlencode({**query, "set": setup.sets})
+    return f"{reverse('decision:ab', args=[session.pk])}?{asked}"
+
+
+def _proposed(session: DiagnosisSession) -> str:
+    """What the newest record that is not over wants to try."""
+    rows = session.decisions.exclude(state__in=OVER).order_by("-number")
+    wanted = [name for chosen in rows.values_list("chosen", flat=True) for name in chosen]
+    can = {option.id for option in choices()}
+    return next((name for name in wanted if name in can), "")
+
+
+def _by_worth(result: Diagnosis) -> list[tuple[str, list[Option]]]:
+    """Recommended first, then possible ones; then, named as such, those that are not to be done here."""
+    groups: dict[str, list[Option]] = {"recommended": [], "possible": []}
+    for option in choices():
+        advice = result.advice.get(option.id)
+        status = str(advice.status) if advice else "possible"
+        groups.setdefault(status, []).append(option)
+    return [(status.replace("_", " "), found) for status, found in groups.items() if found]
+
+
+def _give(request: HttpRequest, session: DiagnosisSession, setup: Setup, facts: Facts) -> None:
+    """What a person measured by hand, for the step that the page showed."""
+    so_far = progress(session, setup, facts)
+    try:
+        step = step_asked(session, setup, so_far, request.POST.get("step", ""))
+        if uploads := given(request):
+            take_step(session, setup, step, uploads, acting(request))
+    except ValueError as error:
+        messages.error(request, str(error))
+
+
+def _start(request: HttpRequest, session: DiagnosisSession, setup: Setup, facts: Facts) -> None:
+    """The step that the page showed, unless another one is next by now."""
+    key = request.POST.get("target", "")
+    target = get_object_or_404(session.targets, pk=int(key) if key.isdecimal() else 0)
+    try:
+        step_start(
+            session,
+            setup,
+            facts,
+            number=request.POST.get("step", ""),
+            target=target,
+            user=acting(request),
+            yes=bool(request.POST.get("yes")),
+        )
+    except (ValueError, PermissionDenied) as error:
+        messages.error(request, str(error))

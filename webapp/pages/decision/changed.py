@@ -1,0 +1,37 @@
+"""What is different between any two states of the machine, and what of it can matter."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_safe
+
+from webapp.diagnosis.compare.changed import changed
+from webapp.pages.shell import on_session, shell
+from webapp.records.models import DiagnosisSession
+from webapp.review.scoring import applied
+from webapp.review.states import epochs, facts_at, times
+
+
+@require_safe
+@on_session
+def changes(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """?from= and ?to= are states; without them the last change, else first and last evidence."""
+    states, moments = epochs(session, applied(session)), times(session)
+    proposed = states if session.epoch else moments
+    first = request.GET.get("from") or (proposed[-2:] or states)[0].token
+    last = request.GET.get("to") or (proposed or states)[-1].token
+    known = facts_at(session, [first, last])
+    if known is None:
+        raise Http404
+    context = shell(
+        session,
+        "",
+        found=changed(*known),
+        states=states,
+        moments=moments,
+        first=first,
+        last=last,
+        titles={s.token: s.title for s in [*moments, *states]},
+    )
+    return TemplateResponse(request, "decision/changed.html", context)

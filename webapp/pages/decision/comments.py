@@ -1,0 +1,87 @@
+"""Saying something about a session or a thing in it, and reading what was said."""
+
+from __future__ import annotations
+
+import re
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_POST, require_safe
+
+from webapp.accounts.models import Role
+from webapp.handoff.pending_answers import to_accept
+from webapp.pages.shell import acting, on_session, on_session_for, shell
+from webapp.pages.templatetags.threads import anchor_url
+from webapp.records.models import DiagnosisSession
+from webapp.review.inbox import MOST, all_seen, asked_of, named, said_of_mine, to_judge
+from webapp.review.threads import ANCHOR, CommentError, comment_add
+
+MENTIONS_SHOWN = 100
+SAID_SHOWN = 20
+
+
+@require_POST
+@on_session_for(Role.REVIEWER)
+def comment(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    first = None
+    if request.POST.get("reply_to", ""):
+        number = request.POST["reply_to"]
+        first = get_object_or_404(session.comments, pk=int(number) if number.isdecimal() else 0, reply_to=None)
+    try:
+        comment_add(
+            session,
+            author=acting(request),
+            text=request.POST.get("text", ""),
+            stance=request.POST.get("stance", ""),
+            anchor=request.POST.get("anchor", ""),
+            reply_to=first,
+        )
+    except CommentError as error:
+        messages.error(request, str(error))
+    return redirect(_back(request, session))
+
+
+def _back(request: HttpRequest, session: DiagnosisSession) -> str:
+    back, spot = request.POST.get("back", ""), request.POST.get("spot", "")
+    if not back.startswith(f"/sessions/{session.pk}/"):
+        return session.get_absolute_url()
+    return f"{back}#{spot}" if re.fullmatch(r"[\w-]+", spot) else back
+
+
+@require_safe
+@on_session
+def discussion(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """?about= an anchor shows its threads first, with a form; htmx gets the form alone."""
+    about = request.GET.get("about", "")
+    about = about if ANCHOR.fullmatch(about) else ""
+    if request.headers.get("HX-Request"):
+        back, _, spot = anchor_url(session, about).partition("#")
+        form = {"session": session, "anchor": about, "back": back, "spot": spot}
+        return TemplateResponse(request, "decision/_say.html", form)
+    context = shell(session, "", about=about)
+    return TemplateResponse(request, "decision/discussion.html", context)
+
+
+@require_safe
+def for_me(request: HttpRequest) -> HttpResponse:
+    """What waits for this person's word, what was said of their proposals, what they are asked for, and
+    where somebody named them."""
+    user = acting(request)
+    mentions = named(user).order_by("-pk")[:MENTIONS_SHOWN]
+    waiting = to_judge(user).select_related("session", "proposed_by").defer("options", "pins")
+    said = said_of_mine(user).select_related("by", "decision__session")
+    asked = asked_of(user)
+    listed = {one.comment.pk for one in asked}
+    context = {
+        "nav": "for_me",
+        "mentions": [one for one in mentions if one.comment_id not in listed],
+        "waiting": waiting[:MOST],
+        "said": list(said[:SAID_SHOWN]),
+        "asked": asked,
+        "came": to_accept(user)[:MOST],
+    }
+    if request.method == "GET":  # HEAD shows nobody anything
+        all_seen(user)
+    return TemplateResponse(request, "decision/for_me.html", context)

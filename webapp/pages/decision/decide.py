@@ -1,0 +1,142 @@
+"""Step 7: which changes, and why. A draft is written here; the record's own page moves it on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_http_methods
+
+from webapp.diagnosis.case import Advice, OptionStatus
+from webapp.diagnosis.catalogue import all_options
+from webapp.diagnosis.diagnosis import Diagnosis
+from webapp.diagnosis.option import Option
+from webapp.diagnosis.phases import PHASES
+from webapp.pages.shell import acting, on_session, shell
+from webapp.records.diagnoses import session_diagnosis
+from webapp.records.models import DiagnosisSession
+from webapp.review.decisions import DecisionError, DraftChangedError, Wording, decision_draft, draft_save
+from webapp.review.models import Decision, DecisionState
+from webapp.review.workflow import decision_propose
+
+WORDS = ("title", "reason", "drivers", "consequences", "passed_over")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@on_session
+def decide(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """?draft=N goes on with a draft, ?instead=N starts one that takes the place of a record."""
+    result = session_diagnosis(session)
+    draft, instead = _named(request, session, "draft"), _named(request, session, "instead")
+    if request.method != "POST":
+        return _page(request, session, result, draft, instead, _typed_before(draft or instead))
+    try:
+        decision = _written(request, session, result, draft, instead)
+        if request.POST.get("then") != "keep":
+            decision_propose(decision, user=acting(request))
+    except (DecisionError, DraftChangedError) as error:
+        typed = {**request.POST.dict(), "chosen": request.POST.getlist("chosen")}
+        return _page(request, session, result, draft, instead, typed, error)
+    return redirect("decision:decision", session.pk, decision.number)
+
+
+def _named(request: HttpRequest, session: DiagnosisSession, what: str) -> Decision | None:
+    number = request.GET.get(what, "")
+    if not number.isdecimal():
+        return None
+    return get_object_or_404(session.decisions, number=int(number[:9]))
+
+
+def _typed_before(decision: Decision | None) -> dict[str, Any]:
+    if decision is None:
+        return {"chosen": []}
+    words = {name: getattr(decision, name) for name in WORDS}
+    return {**words, "chosen": decision.chosen, "version": decision.version}
+
+
+def _written(
+    request: HttpRequest, session: DiagnosisSession, result: Diagnosis, draft: Decision | None, instead: Decision | None
+) -> Decision:
+    wording = Wording(
+        chosen=tuple(request.POST.getlist("chosen")),
+        unsafe_understood="unsafe_understood" in request.POST,
+        **{name: request.POST.get(name, "").strip() for name in WORDS},
+    )
+    user = acting(request)
+    if draft is None:
+        return decision_draft(session, user=user, wording=wording, result=result, supersedes=instead)
+    version = request.POST.get("version", "")
+    seen = int(version) if version.isdecimal() else -1
+    draft_save(draft, user=user, version=seen, wording=wording, result=result)
+    return draft
+
+
+def _page(
+    request: HttpRequest,
+    session: DiagnosisSession,
+    result: Diagnosis,
+    draft: Decision | None,
+    instead: Decision | None,
+    typed: dict[str, Any],
+    error: DecisionError | DraftChangedError | None = None,
+) -> HttpResponse:
+    current = error.current if isinstance(error, DraftChangedError) else None
+    context = shell(
+        session,
+        "decide",
+        result=result,
+        recommended=_recommended(result),
+        phases=_phases(result, typed["chosen"]),
+        titles=[option.title for option in all_options() if option.id in typed["chosen"]],
+        problem=str(error or ""),
+        typed={**typed, "version": current.version} if current else typed,
+        chosen=typed["chosen"],
+        theirs=current,
+        draft=draft if draft and draft.state == DecisionState.DRAFT else None,
+        instead=instead,
+        decisions=session.decisions.select_related("proposed_by"),
+    )
+    status = 200 if error is None else 409 if current else 422
+    return TemplateResponse(request, "decision/decide.html", context, status=status)
+
+
+Judged = tuple[Option, Advice]
+WORTH_CHOOSING = frozenset({OptionStatus.RECOMMENDED, OptionStatus.POSSIBLE})
+
+
+def _recommended(result: Diagnosis) -> list[Judged]:
+    """Of every phase, in the order they would be carried out: most of a decision is here."""
+    judged = [(o, result.advice[o.id]) for o in all_options() if o.id in result.advice]
+    judged.sort(key=lambda pair: pair[0].phase)
+    return [pair for pair in judged if pair[1].status is OptionStatus.RECOMMENDED]
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseShown:
+    """A phase with its options that are not recommended. worth: those that can be chosen; rest: those
+    without effect, unsafe, blocked or done. chosen: whether one of them is ticked."""
+
+    id: str
+    title: str
+    worth: tuple[Judged, ...]
+    rest: tuple[Judged, ...]
+    chosen: bool
+
+
+def _phases(result: Diagnosis, chosen: Sequence[str]) -> list[PhaseShown]:
+    """Those that have such an option, in their order."""
+    found = []
+    for phase, options in groupby(all_options(), key=lambda option: option.phase):
+        known = [(o, result.advice[o.id]) for o in options if o.id in result.advice]
+        judged = [(o, a) for o, a in known if a.status is not OptionStatus.RECOMMENDED]
+        worth = tuple((o, a) for o, a in judged if a.status in WORTH_CHOOSING or o.id in chosen)
+        rest = tuple(pair for pair in judged if pair not in worth)
+        ticked = any(o.id in chosen for o, _ in worth)
+        if judged:
+            found.append(PhaseShown(phase, PHASES[phase], worth, rest, ticked))
+    return found

@@ -1,0 +1,258 @@
+"""A decision record: its page, its way from proposal to outcome, its export, and the list of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from webapp.accounts.models import Role
+from webapp.diagnosis.case import OptionStatus
+from webapp.handoff.models import Link
+from webapp.pages.decision.verify import Refused, verify_page
+from webapp.pages.shell import acting, on_session, on_session_for, shell
+from webapp.records.case_facts import facts_of
+from webapp.records.diagnoses import session_diagnosis
+from webapp.records.models import DiagnosisSession, seen_by
+from webapp.records.models.session import stands
+from webapp.records.redaction import RedactionError, hiding
+from webapp.review import workflow
+from webapp.review.before_after import before_after
+from webapp.review.calibration import scores_of
+from webapp.review.closing_evidence import proof_of
+from webapp.review.decisions import DecisionError, as_it_was, decisions_matching, superseded_pins
+from webapp.review.disputes import bearing_on
+from webapp.review.inbox import seen_by_proposer
+from webapp.review.madr import as_markdown
+from webapp.review.models import Approval, Decision, DecisionState, RecordVersion, Word
+from webapp.review.review_context import known_before, my_word, pins_cited, said_on
+from webapp.review.scoring import as_data
+from webapp.review.threads import threads_read
+from webapp.review.versions import differences, versions_of
+
+PER_PAGE = 50
+
+
+SAID = {"yes": Word.APPROVED, "changes": Word.CHANGES_WANTED, "back": Word.WITHDRAWN}
+
+
+@require_safe
+@on_session
+def decision(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
+    """?format=md exports it."""
+    if request.GET.get("format") == "md":
+        found = get_object_or_404(session.decisions, number=number)
+        return _exported(found, raw=bool(request.GET.get("raw")))
+    return _page(request, session, number)
+
+
+def _page(
+    request: HttpRequest, session: DiagnosisSession, number: int, typed: str = "", status: int = 200
+) -> HttpResponse:
+    later = Decision.objects.filter(supersedes=OuterRef("pk")).order_by("number")
+    records = session.decisions.select_related("proposed_by", "supersedes").annotate(
+        replaced_by=Subquery(later.values("number")[:1]),
+        changed=Exists(RecordVersion.objects.filter(decision=OuterRef("pk"), number=2)),
+    )
+    found = get_object_or_404(records, number=number)
+    approvals = workflow.approvals_of(found)
+    counting = workflow.counting(found, approvals)
+    facts = facts_of(session)
+    proposed = found.state == DecisionState.PROPOSED
+    result = session_diagnosis(session, facts) if proposed else None
+    threads = threads_read(session)
+    others = [o for o in found.options if o["id"] not in found.chosen]
+    judged = versions_of(found, approvals) if vars(found)["changed"] else []
+    context = shell(
+        session,
+        "",
+        typed=typed,
+        known=known_before(session, result) if result else [],
+        disputes=bearing_on(found, threads),
+        other_disputes=[t for t in threads if t.disputes and t not in bearing_on(found, threads)],
+        said=said_on(found, judged, approvals, threads),
+        versions=judged,
+        my_word=my_word(found, approvals, acting(request)),
+        decision=found,
+        chosen=[o for o in found.options if o["id"] in found.chosen],
+        passed_over=[o for o in others if o["status"] == OptionStatus.RECOMMENDED],
+        not_chosen=[o for o in others if o["status"] != OptionStatus.RECOMMENDED],
+        pins=pins_cited(found, facts),
+        stale=superseded_pins(found, facts),
+        approvals=approvals,
+        approving_links=_approving_links(session) if proposed else [],
+        counting=counting,
+        needed=workflow.needed(found),
+        given=sum(approval.approves for approval in counting),
+        scores=scores_of(session, number) if found.state in workflow.CLOSED else [],
+        facts=facts,
+        with_answer=True,
+        mine=found.proposed_by_id == acting(request).pk,
+    )
+    unseen = any(word.seen_at is None for word in approvals)
+    if request.method == "GET" and context["mine"] and unseen:
+        seen_by_proposer(Approval.objects.filter(decision=found))
+    return TemplateResponse(request, "decision/decision.html", context, status=status)
+
+
+@require_safe
+@on_session
+def versions(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
+    """?from= and ?to= are version numbers; without them, what you judged and the newest. Before anything
+    was proposed there are none, and the record itself is shown."""
+    found = get_object_or_404(session.decisions.select_related("proposed_by"), number=number)
+    judged = versions_of(found, workflow.approvals_of(found), whole=True)
+    kept = [one.version for one in judged]
+    if not kept:
+        return redirect("decision:decision", session.pk, number)
+    mine = [one for one in judged if any(w.by_id == acting(request).pk for w in one.words)]
+    usual = mine[-1].version if mine else kept[max(0, len(kept) - 2)]
+    before = _asked_version(kept, request.GET.get("from", ""), usual)
+    after = _asked_version(kept, request.GET.get("to", ""), kept[-1])
+    context = shell(
+        session,
+        "",
+        decision=found,
+        judged=judged,
+        before=before,
+        after=after,
+        differences=differences(before, after),
+        was=as_it_was(after),
+    )
+    return TemplateResponse(request, "decision/versions.html", context)
+
+
+def _asked_version(kept: Sequence[RecordVersion], asked: str, usual: RecordVersion) -> RecordVersion:
+    return next((version for version in kept if str(version.number) == asked), usual)
+
+
+def _approving_links(session: DiagnosisSession) -> list[Link]:
+    """Those by which somebody without an account may still judge what is proposed."""
+    may = session.links.filter(may_approve=True).annotate(standing=stands())
+    may = may.prefetch_related("opened_by")
+    return [link for link in may if link.is_open]
+
+
+def _exported(decision: Decision, *, raw: bool) -> HttpResponse:
+    try:
+        text = as_markdown(decision, None if raw else hiding(decision.session))
+    except RedactionError as error:
+        return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
+    response = HttpResponse(text, content_type="text/markdown; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="decision-{decision.number}.md"'
+    return response
+
+
+def _done(request: HttpRequest, act: Callable[[], None]) -> bool:
+    """False after a refusal, which the page says."""
+    try:
+        act()
+    except DecisionError as error:
+        messages.error(request, str(error))
+        return False
+    return True
+
+
+@require_POST
+@on_session
+def move(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
+    """An operator's acts on a record: propose, withdraw, renew, and saying that it was carried out."""
+    found, user = get_object_or_404(session.decisions, number=number), acting(request)
+    acts: dict[str, Callable[[], None]] = {
+        "propose": lambda: workflow.decision_propose(found, user=user),
+        "withdraw": lambda: workflow.decision_withdraw(found, user=user),
+        "renew": lambda: workflow.decision_renew(found, user=user, result=session_diagnosis(session)),
+        "apply": lambda: workflow.decision_apply(found, user=user, facts=facts_of(session)),
+    }
+    asked = request.POST.get("do", "")
+    if asked not in acts:
+        messages.error(request, "There is no such step; reload the page.")
+    elif _done(request, acts[asked]):
+        if asked == "apply":
+            return redirect("decision:verify", session.pk)
+        if asked == "withdraw":
+            editor = reverse("decision:decide", args=[session.pk])
+            return redirect(f"{editor}?draft={number}#reason")
+    return redirect("decision:decision", session.pk, number)
+
+
+@require_POST
+@on_session_for(Role.REVIEWER)
+def judge(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
+    """A second person's word. What they typed stays in the page where it is not taken."""
+    found = get_object_or_404(session.decisions, number=number)
+    reason = request.POST.get("reason", "").strip()
+    try:
+        workflow.decision_judge(
+            found,
+            word=SAID.get(request.POST.get("approves", ""), Word.REJECTED),
+            despite="despite" in request.POST,
+            reason=reason,
+            facts=facts_of(session),
+            by=acting(request),
+            seen=request.POST.get("seen", ""),
+        )
+    except DecisionError as error:
+        messages.error(request, str(error))
+        return _page(request, session, number, typed=reason, status=422)
+    return redirect("decision:decision", session.pk, number)
+
+
+@require_POST
+@on_session
+def close(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
+    """By the two states that the page compared. What was typed stays in the page where it is refused."""
+    found = get_object_or_404(session.decisions, number=number)
+    states = (request.POST.get("before", ""), request.POST.get("after", ""))
+    result, outcome = before_after(session, states, found), request.POST.get("outcome", "")
+    try:
+        workflow.decision_close(
+            found,
+            user=acting(request),
+            state=request.POST.get("state", ""),
+            outcome=outcome,
+            proof=proof_of(result, found),
+            scores=as_data(result.scores),
+        )
+    except DecisionError as error:
+        messages.error(request, str(error))
+        return verify_page(request, session, result, Refused(number, outcome))
+    return redirect("decision:decision", session.pk, number)
+
+
+@require_safe
+def decisions(request: HttpRequest) -> HttpResponse:
+    """Every decision of the sessions this person may see, newest first; ?q= searches, ?state= narrows,
+    ?before= is the last one seen."""
+    found = (
+        Decision.objects.filter(seen_by(acting(request)))
+        .select_related("session", "proposed_by")
+        .defer("options", "pins", "context")
+        .order_by("-created_at", "-pk")
+    )
+    q, state = request.GET.get("q", "").strip()[:100], request.GET.get("state", "")
+    found = decisions_matching(found, q=q, state=state)
+    rows = list(_older(found, request.GET.get("before", ""))[: PER_PAGE + 1])
+    last = rows[PER_PAGE - 1] if len(rows) > PER_PAGE else None
+    before = f"{last.created_at.isoformat()}_{last.pk}" if last else ""
+    context = {"nav": "decisions", "decisions": rows[:PER_PAGE], "q": q, "state": state}
+    context["after"] = before and urlencode({"q": q, "state": state, "before": before})
+    return TemplateResponse(request, "decision/decisions.html", {**context, "states": DecisionState.choices})
+
+
+def _older(found: QuerySet[Decision], before: str) -> QuerySet[Decision]:
+    """All of them for what is no mark of a last one."""
+    at, _, key = before.partition("_")
+    try:
+        moment, last = datetime.fromisoformat(at).astimezone(UTC), int(key[:18])
+    except (ValueError, OverflowError):
+        return found
+    return found.filter(Q(created_at__lt=moment) | Q(created_at=moment, pk__lt=last))

@@ -1,0 +1,1 @@
+"""The product’s own help, made from its catalogues."""

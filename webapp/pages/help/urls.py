@@ -1,0 +1,10 @@
+"""Addresses of the help. What it says of the API is at help/api: webapp.config.urls."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from webapp.pages.help import views
+
+app_name = "help"
+urlpatterns = [path("help", views.index, name="index"), path("help/<slug:slug>", views.page, name="page")]

@@ -1,0 +1,123 @@
+"""The help's pages: each a template, and what the code itself says of its subject."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.views import redirect_to_login
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_safe
+
+from agents.facts import View
+from webapp.accounts.models import GIVEN
+from webapp.diagnosis.case import OptionStatus
+from webapp.diagnosis.claim import Basis
+from webapp.diagnosis.reference import timing
+from webapp.diagnosis.reference.beliefs import BELIEFS
+from webapp.diagnosis.reference.glossary import GLOSSARY
+from webapp.diagnosis.reference.machines import H200_PAIR
+from webapp.pages.help import catalogue
+from webapp.pages.help.commands import commands
+from webapp.pages.help.founding import worked
+from webapp.pages.help.pages import PAGES
+from webapp.pages.shell import STEPS
+
+
+def _operator() -> dict[str, Any]:
+    return {"steps": STEPS}
+
+
+def _reviewer() -> dict[str, Any]:
+    return {"bases": list(Basis)}
+
+
+def _host_admin() -> dict[str, Any]:
+    return {"probes": catalogue.probes(View.HOST)}
+
+
+def _administrator() -> dict[str, Any]:
+    return {"given": GIVEN, "public": settings.PUBLIC_URL}
+
+
+def _reasoning() -> dict[str, Any]:
+    return {"gates": catalogue.gates(), "worked": worked(), "statuses": list(OptionStatus)}
+
+
+def _measuring() -> dict[str, Any]:
+    return {
+        "machine": H200_PAIR,
+        "size_bytes": timing.SIZE_BYTES,
+        "copies": timing.COPIES,
+        "inside": timing.COPIES[1],
+        "all_reduces": timing.ALL_REDUCES,
+        "benchmarks": catalogue.benchmarks(),
+    }
+
+
+def _probes() -> dict[str, Any]:
+    return {"roles": [(view, catalogue.probes(view)) for view in (View.GUEST, View.HOST)]}
+
+
+def _benchmarks() -> dict[str, Any]:
+    return {"benchmarks": catalogue.benchmarks()}
+
+
+def _rules() -> dict[str, Any]:
+    return {
+        "gates": catalogue.gates(),
+        "hypotheses": catalogue.hypotheses(),
+        "contradictions": catalogue.contradictions(),
+        "beliefs": BELIEFS,
+    }
+
+
+def _options() -> dict[str, Any]:
+    return {"phases": catalogue.options()}
+
+
+def _words() -> dict[str, Any]:
+    return {"glossary": GLOSSARY}
+
+
+def _commands() -> dict[str, Any]:
+    return {"commands": commands()}
+
+
+_SHOWN: dict[str, Callable[[], dict[str, Any]]] = {
+    "operator": _operator,
+    "reviewer": _reviewer,
+    "host-admin": _host_admin,
+    "administrator": _administrator,
+    "reasoning": _reasoning,
+    "measuring": _measuring,
+    "probes": _probes,
+    "benchmarks": _benchmarks,
+    "rules": _rules,
+    "options": _options,
+    "words": _words,
+    "commands": _commands,
+}
+
+
+@login_not_required
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    context = {"nav": "help"}
+    return TemplateResponse(request, "help/index.html", context)
+
+
+@login_not_required
+@require_safe
+def page(request: HttpRequest, slug: str) -> HttpResponse:
+    """Raises Http404 for a page there is none of. Those for people with an account ask for it."""
+    shown, found = _SHOWN.get(slug), PAGES.get(slug)
+    if shown is None or found is None:
+        raise Http404(f"There is no help on {slug}.")
+    if not found.open and not request.user.is_authenticated:
+        return redirect_to_login(request.get_full_path())
+    context = {"nav": "help", "here": found, **shown()}
+    return TemplateResponse(request, f"help/{slug.replace('-', '_')}.html", context)

@@ -1,0 +1,1 @@
+"""The host admin’s link, and the pages that make one."""

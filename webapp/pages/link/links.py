@@ -1,0 +1,158 @@
+"""The operator's side of links: make one, see how far it got, revoke it, accept what came."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import messages
+from django.db.models import Prefetch
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from webapp.handoff.models import Answer, Link
+from webapp.handoff.plan import phases_to_ask
+from webapp.handoff.purpose import LONGEST_PURPOSE, purpose
+from webapp.handoff.retraction import NotTheirsError, set_aside
+from webapp.pages.account.confirmation import typed
+from webapp.pages.shell import acting, on_session, shell
+from webapp.records.diagnoses import session_diagnosis
+from webapp.records.models import DiagnosisSession
+from webapp.records.models.link import NOBODY
+from webapp.records.models.session import stands
+
+HOURS = ((24, "1 day"), (72, "3 days"), (168, "1 week"), (336, "2 weeks"))
+ANSWERS_SHOWN = 20
+
+
+@require_safe
+@on_session
+def links(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """The links and how far each got, with the form for a new one; 204 when nothing is new."""
+    answers = Answer.objects.defer("evidence__body", "evidence__stderr").order_by("-at")
+    found = list(
+        session.links.annotate(standing=stands())
+        .select_related("made_by", "accepted_by")
+        .prefetch_related(Prefetch("given", answers.select_related("evidence")))
+    )
+    seen = _seen(found)
+    live = request.headers.get("HX-Request") and "seen" in request.GET
+    if live and request.GET["seen"] == seen:
+        return HttpResponse(status=204)
+    context: dict[str, Any] = {"links": _rows(found), "seen": seen}
+    if live:
+        return TemplateResponse(request, "link/_links.html#live", {"session": session, **context})
+    result = session_diagnosis(session)
+    context |= {
+        "purpose": purpose(result, session.vmid),
+        "hours": HOURS,
+        "phases": phases_to_ask(result, session.vmid),
+        "only_here": only_here(),
+    }
+    if request.headers.get("HX-Request"):
+        return TemplateResponse(request, "link/_links.html", {"session": session, **context})
+    return TemplateResponse(request, "link/links.html", shell(session, "", facts=result.facts, **context))
+
+
+def _rows(found: Sequence[Link]) -> list[dict[str, Any]]:
+    """Each link with what came by it, the newest first."""
+    return [_row(link, list(link.given.all())) for link in found]
+
+
+def _row(link: Link, given: list[Answer]) -> dict[str, Any]:
+    """counting: how many of its outputs are not set aside. to_accept: whether any waits for a word."""
+    counting = sum(answer.evidence.set_aside_at is None for answer in given)
+    return {
+        "link": link,
+        "answers": given[:ANSWERS_SHOWN],
+        "more": len(given[ANSWERS_SHOWN:]),
+        "counting": counting,
+        "to_accept": counting and link.received_at and not link.accepted_at,
+    }
+
+
+def _seen(found: Sequence[Link]) -> str:
+    """Changes whenever the fragment would."""
+    parts = (
+        f"{sum(at is not None for _, at in link.steps)}{'o' if link.is_open else 'c'}"
+        f"{len(link.given.all())}{sum(a.evidence.set_aside_at is None for a in link.given.all())}"
+        f"{len(link.answers)}{link.declined_at or ''}"
+        for link in found
+    )
+    return "-".join(parts) or "none"
+
+
+def only_here() -> bool:
+    """Whether links lead to this machine alone."""
+    return urlsplit(settings.PUBLIC_URL).hostname in {"127.0.0.1", "localhost", "::1"}
+
+
+@never_cache
+@require_POST
+@on_session
+def make(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """The address is on the answer to this request and nowhere else."""
+    text = request.POST.get("purpose", "").strip()[:LONGEST_PURPOSE]
+    hours = request.POST.get("hours", "")
+    result = session_diagnosis(session)
+    offered = {phase.id for phase in phases_to_ask(result, session.vmid)}
+    link, token = Link.make(
+        session,
+        made_by=acting(request),
+        person=request.POST.get("person", "").strip()[:80] or NOBODY,
+        purpose=text or purpose(result, session.vmid),
+        hours=int(hours) if hours in {str(n) for n, _ in HOURS} else HOURS[1][0],
+        phases=[phase for phase in request.POST.getlist("phases") if phase in offered],
+        may_approve="may_approve" in request.POST,
+    )
+    address = f"{settings.PUBLIC_URL}/link/{token}"
+    context = shell(session, "", link=link, address=address, only_here=only_here())
+    return TemplateResponse(request, "link/made.html", context)
+
+
+@require_POST
+@on_session
+def revoke(request: HttpRequest, session: DiagnosisSession, link_id: UUID) -> HttpResponse:
+    link = get_object_or_404(session.links, pk=link_id)
+    if not typed(request, link.person, "close it"):
+        return redirect(f"/sessions/{session.pk}/host#links")
+    link.revoke(acting(request))
+    return _back(request, session, "The link is closed; what came by it stays.")
+
+
+@require_POST
+@on_session
+def accept(request: HttpRequest, session: DiagnosisSession, link_id: UUID) -> HttpResponse:
+    """Leads back to the link, whose card then says so."""
+    link = get_object_or_404(session.links, pk=link_id)
+    link.accept(acting(request))
+    return _to(link)
+
+
+@require_POST
+@on_session
+def put_aside(request: HttpRequest, session: DiagnosisSession, answer_id: int) -> HttpResponse:
+    """An output that is not what was asked; counts=1 takes it back."""
+    found = Answer.objects.select_related("link__session").defer("evidence__body")
+    answer = get_object_or_404(found, pk=answer_id, link__session=session)
+    try:
+        set_aside(answer, acting(request), counts="counts" in request.POST)
+    except NotTheirsError as error:
+        messages.error(request, str(error))
+    return _to(answer.link)
+
+
+def _to(link: Link) -> HttpResponse:
+    return redirect(f"{reverse('link:links', args=[link.session_id])}#link-{link.pk}")
+
+
+def _back(request: HttpRequest, session: DiagnosisSession, text: str) -> HttpResponse:
+    messages.success(request, text)
+    return redirect(f"/sessions/{session.pk}/host#links")

@@ -1,0 +1,99 @@
+"""What a person wants to hear, and where programs are told: of one session, or of all."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from webapp import sealing
+from webapp.accounts.models import Role
+from webapp.notices import preferences
+from webapp.notices.addresses import AddressError
+from webapp.notices.kinds import KINDS
+from webapp.notices.models import Delivery, Webhook
+from webapp.notices.webhooks import place_host, told_of, webhook_add, webhook_remove
+from webapp.pages.account.confirmation import typed
+from webapp.pages.shell import acting, on_session, shell
+from webapp.records.models import DiagnosisSession
+
+SHOWN = 20
+
+
+@require_POST
+def choose(request: HttpRequest) -> HttpResponse:
+    """The kinds of news that come by mail."""
+    preferences.choose(acting(request), request.POST.getlist("kinds"))
+    messages.success(request, "Kept.")
+    return redirect("account:account")
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def webhooks(request: HttpRequest) -> HttpResponse:
+    """Those that are told of every session."""
+    if not acting(request).is_staff:
+        raise PermissionDenied
+    context = {"nav": "webhooks", **_page(request, None, whole=True)}
+    return TemplateResponse(request, "notices/webhooks.html", context)
+
+
+@require_POST
+def remove(request: HttpRequest, webhook_id: UUID) -> HttpResponse:
+    if not acting(request).is_staff:
+        raise PermissionDenied
+    _remove(request, get_object_or_404(Webhook, pk=webhook_id, session=None))
+    return redirect("notices:webhooks")
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@on_session
+def session_webhooks(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """Those that are told of this session; only who may change them sees their whole addresses."""
+    whole = Role(session.my_role).covers(Role.OPERATOR)
+    context = _page(request, session, whole=whole)
+    return TemplateResponse(request, "notices/session.html", shell(session, "", **context))
+
+
+@require_POST
+@on_session
+def session_remove(request: HttpRequest, session: DiagnosisSession, webhook_id: UUID) -> HttpResponse:
+    _remove(request, get_object_or_404(session.webhooks, pk=webhook_id))
+    return redirect("notices:session_webhooks", session.pk)
+
+
+def _remove(request: HttpRequest, webhook: Webhook) -> None:
+    if typed(request, place_host(webhook), "end that it is told"):
+        webhook_remove(webhook, by=acting(request))
+
+
+def _page(request: HttpRequest, session: DiagnosisSession | None, *, whole: bool) -> dict[str, Any]:
+    made = _added(request, session) if request.method == "POST" else None
+    found = told_of(session)
+    sent = Delivery.objects.filter(webhook__session=session, user=None).exclude(webhook=None)
+    return {
+        "hooks": [(hook, hook.url if whole else place_host(hook)) for hook in found],
+        "sent": sent.select_related("webhook", "event__session")[:SHOWN],
+        "kinds": KINDS.values(),
+        "may": whole,
+        "typed": request.POST if made is None else {},
+        "secret": made,
+    }
+
+
+def _added(request: HttpRequest, session: DiagnosisSession | None) -> str | None:
+    """The new webhook's secret; None, and a message, when it was refused."""
+    url, kinds = request.POST.get("url", "").strip(), request.POST.getlist("kinds")
+    try:
+        return webhook_add(session, url=url, kinds=kinds, by=acting(request))[1]
+    except (AddressError, sealing.SealError) as error:
+        messages.error(request, str(error))
+        return None

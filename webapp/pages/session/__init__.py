@@ -1,0 +1,1 @@
+"""The pages of a session and its steps."""

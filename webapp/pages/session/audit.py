@@ -1,0 +1,53 @@
+"""Every act on a session: to read, to filter, to take away."""
+
+from __future__ import annotations
+
+import json
+
+from django.core.paginator import Paginator
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_safe
+
+from webapp.pages.shell import on_session, shell
+from webapp.records.event_log import broken, exported, filtered
+from webapp.records.models import DiagnosisSession
+
+PER_PAGE = 100
+# A chain so long is checked while the page is made; a longer one takes seconds and is checked when asked.
+CHECKED_UNASKED = 1000
+
+
+@require_safe
+@on_session
+def audit(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """?kind= and ?actor= narrow; ?check=1 checks a long chain; ?format=jsonl takes all of it away."""
+    if request.GET.get("format") == "jsonl":
+        return _download(session)
+    kind, actor = request.GET.get("kind", "")[:60], request.GET.get("actor", "")[:150]
+    rows = session.events.order_by().values_list("kind", "actor_name")
+    counts = {(k, name): count for k, name, count in rows.annotate(count=Count("pk"))}
+    fits = [n for (k, name), n in counts.items() if kind in ("", k) and actor in ("", name)]
+    checked = sum(counts.values()) <= CHECKED_UNASKED or bool(request.GET.get("check"))
+    log = Paginator(filtered(session, kind=kind, actor=actor), PER_PAGE)
+    vars(log)["count"] = sum(fits)  # or it counts once more
+    context = shell(
+        session,
+        "",
+        log=log.get_page(request.GET.get("page")),
+        kind=kind,
+        actor=actor,
+        kinds=sorted({kind for kind, _ in counts}),
+        actors=sorted({name for _, name in counts if name}),
+        checked=checked,
+        broken=broken(session) if checked else "",
+    )
+    return TemplateResponse(request, "session/audit.html", context)
+
+
+def _download(session: DiagnosisSession) -> HttpResponse:
+    lines = (json.dumps(row, sort_keys=True) + "\n" for row in exported(session))
+    response = HttpResponse(lines, content_type="application/x-ndjson")
+    response["Content-Disposition"] = f'attachment; filename="events-{session.pk}.jsonl"'
+    return response

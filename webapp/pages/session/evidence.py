@@ -1,0 +1,155 @@
+"""The raw lines a claim rests on, highlighted in their context: as a page, in a dialog, or a few rows of a
+long one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_safe
+
+from agents.framing import clean
+from webapp.pages.shell import on_session, shell
+from webapp.presenting.ansi import Piece, pieces
+from webapp.records import blob_store
+from webapp.records.evidence_rows import evidence_named
+from webapp.records.long_text import LONGEST_SHOWN, LongText, shortened
+from webapp.records.models import DiagnosisSession, Evidence
+from webapp.records.redaction import RedactionError, redacted, with_report
+
+# A page shows this many lines from a little above the first one asked for; ROWS more come as one scrolls.
+WINDOW, CONTEXT, ROWS = 400, 60, 200
+# So many lines with the words looked for are counted.
+MOST_HITS = 1000
+_LINE = re.compile(r"[0-9]{1,9}")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    number: int
+    pieces: tuple[Piece, ...]
+    cut: int
+    marked: bool
+    found: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Lines with the words looked for. at: the place of the one shown among them, from 1."""
+
+    words: str
+    lines: tuple[int, ...]
+    at: int
+
+    @property
+    def line(self) -> int | None:
+        return self.lines[self.at - 1] if self.lines else None
+
+    @property
+    def more(self) -> bool:
+        return len(self.lines) == MOST_HITS
+
+    @property
+    def before(self) -> int:
+        return self.at - 1 or len(self.lines)
+
+    @property
+    def after(self) -> int:
+        return self.at % len(self.lines) + 1 if self.lines else 1
+
+
+@require_safe
+@on_session
+def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> HttpResponse:
+    found = evidence_named(session, name)
+    if request.GET.get("download"):
+        return _download(found, raw=request.GET["download"] != "redacted")
+    context = _context(request, found)
+    if request.GET.get("rows"):
+        return TemplateResponse(request, "session/_evidence_lines.html", context)
+    if request.headers.get("HX-Request"):
+        context = {"session": session, "in_dialog": True, **context}
+        return TemplateResponse(request, "session/_evidence.html", context)
+    context = shell(
+        session,
+        "",
+        readings=found.readings.all(),
+        assigned=bool(found.assignments.all()),
+        errors=shortened(clean(bytes(found.stderr))),
+        **context,
+    )
+    return TemplateResponse(request, "session/evidence.html", context)
+
+
+def _context(request: HttpRequest, found: Evidence) -> dict[str, Any]:
+    """What is shown of it: lines around those asked for, or around words, or from a given one on."""
+    try:
+        return _shown(request, found, found.text)
+    except blob_store.LostError as error:
+        return _shown(request, found, LongText.of(b"")) | {"problem": str(error)}
+
+
+def _shown(request: HttpRequest, found: Evidence, text: LongText) -> dict[str, Any]:
+    marked = [int(n) for n in request.GET.get("line", "").split(",")[:50] if _LINE.fullmatch(n)]
+    words, rows = request.GET.get("find", "").strip()[:200], _number(request, "rows")
+    hits = None if rows else _hits(text, words, _number(request, "hit"))
+    at = _number(request, "at") or (hits.line if hits else None) or min(marked, default=1)
+    first = rows or max(1, min(at, text.total) - CONTEXT)
+    sought = words.encode().lower()
+    return {
+        "evidence": found,
+        "lines": [
+            _line(
+                number,
+                raw,
+                number in marked or number == _number(request, "at"),
+                bool(sought) and sought in raw.lower(),
+            )
+            for number, raw in enumerate(text.cut(first, ROWS if rows else WINDOW), first)
+        ],
+        "total": text.total,
+        "asked": marked[:3],
+        "marked": ",".join(map(str, marked)),
+        "hits": hits,
+        "at": at,
+    }
+
+
+def _number(request: HttpRequest, name: str) -> int | None:
+    text = request.GET.get(name, "")
+    return int(text) if _LINE.fullmatch(text) else None
+
+
+def _hits(text: LongText, words: str, hit: int | None) -> Hits | None:
+    if not words:
+        return None
+    lines = tuple(islice(text.find(words), MOST_HITS))
+    return Hits(words, lines, min(max(hit or 1, 1), max(len(lines), 1)))
+
+
+def _line(number: int, raw: bytes, marked: bool, found: bool) -> Line:
+    # A character may be four bytes, and escapes are no characters; the rest is told in bytes.
+    shown = raw[:LONGEST_SHOWN]
+    return Line(number, pieces(shown), len(raw) - len(shown), marked, found)
+
+
+def _download(evidence: Evidence, *, raw: bool) -> HttpResponse:
+    """As it came, for members who ask; or redacted, with what was hidden told at the end."""
+    if evidence.purged_at:
+        return HttpResponse(
+            "Its raw output was purged; the hash and what was read from it are kept.\n",
+            status=410,
+            content_type="text/plain; charset=utf-8",
+        )
+    try:
+        body = evidence.raw if raw else with_report(redacted(evidence))
+    except (RedactionError, blob_store.LostError) as error:
+        return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
+    response = HttpResponse(body, content_type="text/plain; charset=utf-8")
+    name = evidence.reader if raw else f"{evidence.reader}.redacted"
+    response["Content-Disposition"] = f'attachment; filename="{name}.txt"'
+    return response

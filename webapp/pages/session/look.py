@@ -1,0 +1,214 @@
+"""Steps 3 to 5: look at the guest, measure the path, ask the host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from agents.collector import PreviewLine, limits_s, preview, run_limit_s
+from agents.facts import ReadingKind, View, all_facts
+from agents.facts.bench import ALLREDUCE, COPY
+from agents.probes import probes_for
+from webapp.diagnosis.compare.bias import all_reduce_bias, copy_bias
+from webapp.diagnosis.contradictions.sources_disagree import differ
+from webapp.diagnosis.expected import figures
+from webapp.diagnosis.facts import Facts, Sourced
+from webapp.pages.forms.target import SshTargetForm
+from webapp.pages.session.start import given
+from webapp.pages.session.symptom import asked_version
+from webapp.pages.shell import acting, on_session, shell
+from webapp.records.case_facts import facts_of
+from webapp.records.models import DiagnosisSession
+from webapp.records.sessions import EditedMeanwhileError, session_save
+from webapp.records.uploads import receive
+from webapp.runs.benchmark_options import offers
+from webapp.runs.manual_run import recordings
+from webapp.runs.results import measured
+
+ANSWERS = {
+    "host_root": (
+        ("yes", "Yes, I have root there"),
+        ("ask admin", "No, but I can ask its admin"),
+        ("no", "No, and nobody will"),
+    ),
+    "may_change": (
+        ("guest", "the guest: its software and settings"),
+        ("vm", "the VM’s configuration (it is stopped and started once)"),
+        ("host", "the host: kernel, BIOS (it reboots, with everything on it)"),
+        ("bare metal", "the VM itself: run on the host, without one"),
+    ),
+}
+
+
+# What tells most of a guest in one paste, in the order of what it decides; each is read with its prompt.
+WORTH_PASTING = (
+    "systemd-detect-virt",
+    "nvidia-smi topo -p2p r",
+    "nvidia-smi topo -p2p w",
+    "nvidia-smi topo -m",
+    "nvidia-smi -q",
+    "lspci -nn -d 10de:",
+    "cat /proc/cmdline",
+    "sudo lspci -vvv -d 10de:",
+    "sudo dmesg | grep -iE 'nvrm|xid|bar|iommu'",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FactRow:
+    """best: the reading that counts. others: what other outputs of the same state say instead."""
+
+    title: str
+    best: Sourced
+    others: tuple[Sourced, ...] = ()
+
+
+def fact_rows(facts: Facts, *prefixes: str) -> list[FactRow]:
+    """Known facts first, then the rest; by id within each."""
+    named = all_facts()
+    rows = [
+        FactRow(named[fact_id].title if fact_id in named else fact_id, group[0], _others(group))
+        for fact_id, group in sorted(facts.readings.items())
+        if fact_id.startswith(prefixes)
+    ]
+    return sorted(rows, key=lambda row: row.best.reading.kind is not ReadingKind.KNOWN)
+
+
+def _others(group: tuple[Sourced, ...]) -> tuple[Sourced, ...]:
+    """Copies of one measurement differ by nature and stand with the figures."""
+    best = group[0]
+    if best.reading.fact_id.startswith("bench."):
+        return ()
+    found: list[Sourced] = []
+    for item in group[1:]:
+        known = item.reading.kind is ReadingKind.KNOWN and item.epoch == best.epoch
+        if known and all(differ(item, other) for other in (best, *found)):
+            found.append(item)
+    return tuple(found)
+
+
+def preview_of(role: View) -> list[tuple[PreviewLine, list[PreviewLine]]]:
+    """Every command by probe: the probe's first line, and all its alternatives."""
+    lines = preview(probes_for(role))
+    return [(group[0], group) for _, rows in groupby(lines, key=lambda line: line.probe_id) if (group := list(rows))]
+
+
+@require_safe
+@on_session
+def guest(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    return _look(request, session, View.GUEST)
+
+
+def _look(
+    request: HttpRequest,
+    session: DiagnosisSession,
+    role: View,
+    form: SshTargetForm | None = None,
+    status: int = 200,
+    typed: dict[str, Any] | None = None,
+) -> HttpResponse:
+    """form: as it was sent; else there is one where no machine is yet, and with ?add=1 instead of the
+    runs. typed: answers about the host that were not kept, because somebody else saved meanwhile."""
+    facts = facts_of(session)
+    targets = list(session.targets.filter(role=role.value).with_pins())
+    if form is None and (not targets or request.GET.get("add")):
+        form = SshTargetForm(user=acting(request))
+    runs = session.runs.filter(kind="probes", target__role=role.value)
+    context = shell(
+        session,
+        role.value,
+        role=role.value,
+        target_form=form,
+        targets=targets,
+        runs=runs[:3] if form is None else (),
+        facts=facts,
+        rows=fact_rows(facts, f"{role.value}.", "vm." if role is View.HOST else f"{role.value}."),
+        commands=preview_of(role),
+        run_limit_s=run_limit_s(probes_for(role)),
+        limits_s=limits_s(probes_for(role)),
+        worth_pasting=WORTH_PASTING if role is View.GUEST else (),
+        answers=ANSWERS,
+        host_answers=session.workload.get("host", {}) if typed is None else typed,
+        theirs=None if typed is None else session.workload.get("host", {}),
+    )
+    return TemplateResponse(request, f"session/{role.value}.html", context, status=status)
+
+
+@require_safe
+@on_session
+def path(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    facts = facts_of(session)
+    offered = offers(facts)
+    runs = session.runs.filter(kind="benchmark").select_related("target")[:12]
+    context = shell(
+        session,
+        "path",
+        role="guest",
+        targets=session.targets.filter(role="guest"),
+        active=[run for run in runs if not run.ended],
+        ended=[run for run in runs if run.ended][:3],
+        with_engine=[offer for offer in offered if offer.benchmark.engine_runs],
+        alone=[offer for offer in offered if not offer.benchmark.engine_runs],
+        opened=request.GET.get("measure", ""),
+        recordings=recordings(),
+        results=measured(facts),
+        expected=figures(facts),
+        bias=all_reduce_bias(facts),
+        copy_bias=copy_bias(facts),
+        bounded=facts.value(COPY) or facts.value(ALLREDUCE),
+        facts=facts,
+    )
+    return TemplateResponse(request, "session/path.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@on_session
+def host(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    if request.method == "POST":
+        answers: dict[str, Any] = {
+            "host_root": request.POST.get("host_root", ""),
+            "why_vm": request.POST.get("why_vm", "").strip(),
+            "may_change": request.POST.getlist("may_change"),
+        }
+        kept = {name: value for name, value in answers.items() if value}
+        try:
+            session_save(
+                session,
+                user=acting(request),
+                version=asked_version(request),
+                what="host",
+                values={"workload": {**session.workload, "host": kept}},
+            )
+            messages.success(request, "Kept.")
+        except EditedMeanwhileError as error:
+            return _look(request, error.current, View.HOST, status=409, typed=kept)
+        return redirect("session:host", session.pk)
+    return _look(request, session, View.HOST)
+
+
+@require_POST
+@on_session
+def paste(request: HttpRequest, session: DiagnosisSession, role: str) -> HttpResponse:
+    """Takes pasted text or files, and says at once what was understood and what was not."""
+    back = role if role in {"guest", "host", "path"} else "diagnosis"
+    uploads = given(request)
+    if not uploads:
+        return redirect(f"session:{back}", session.pk)
+    view = View(role) if role in {"guest", "host"} else None
+    received = receive(
+        session,
+        uploads,
+        user=acting(request),
+        view=view,
+        label=f"a paste on “{back}”",
+        hide=bool(request.POST.get("hide")),
+    )
+    context = shell(session, back, received=received, role=role, back=back)
+    return TemplateResponse(request, "session/understood.html", context)

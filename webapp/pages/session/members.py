@@ -1,0 +1,79 @@
+"""Who may see a session, and as what."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from webapp.accounts.models import GIVEN, User
+from webapp.pages.shell import acting, on_session
+from webapp.records.models import DiagnosisSession
+from webapp.records.models.session import may_operate
+from webapp.records.sessions import LastOperatorError, member_add, member_remove, quorum_set
+
+REMOVE = "remove"
+
+
+@require_POST
+@on_session
+def change(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """Adds a person in a role, changes their role, or removes them; without a role, the account's own.
+    With `quorum`, how many others have to approve."""
+    if "quorum" in request.POST:
+        _quorum(request, session)
+        return _back(request, session)
+    name = request.POST.get("username", "").strip()[:150]
+    user = User.objects.filter(username__iexact=name, is_active=True).first()
+    if user is None:
+        messages.error(request, f"Nobody here is called “{name}”. An administrator can invite people.")
+    else:
+        _change(request, session, user, request.POST.get("role", "") or user.role)
+    return _back(request, session)
+
+
+def _back(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    back = request.POST.get("back", "")
+    inside = back.startswith(f"/sessions/{session.pk}/")
+    return redirect(back if inside else session.get_absolute_url())
+
+
+def _quorum(request: HttpRequest, session: DiagnosisSession) -> None:
+    user, asked = acting(request), request.POST.get("quorum", "")
+    if not (user.is_staff or user == session.owner):
+        messages.error(request, f"{session.owner.username} or an administrator sets this.")
+    elif asked not in map(str, range(10)):
+        messages.error(request, "Give a number of people from 0 to 9.")
+    else:
+        quorum_set(session, quorum=int(asked), user=user)
+        messages.success(request, f"A change on the host needs {asked} other people from now on.")
+
+
+def _change(request: HttpRequest, session: DiagnosisSession, user: User, role: str) -> None:
+    if role != REMOVE and role not in dict(GIVEN):
+        messages.error(request, f"There is no role “{role[:20]}”.")
+        return
+    try:
+        if role == REMOVE:
+            done = member_remove(session, user=user, removed_by=acting(request))
+            said = f"{user.username} does not see this session any more.{_stopped(session, user)}"
+        else:
+            done = member_add(session, user=user, added_by=acting(request), role=role)
+            said = f"{user.username} is a {role} of this session now.{_stopped(session, user)}"
+    except LastOperatorError as error:
+        messages.error(request, str(error))
+        return
+    if done:
+        messages.success(request, said)
+
+
+def _stopped(session: DiagnosisSession, user: User) -> str:
+    """What they made and may make no longer stops with that; "" where there is none."""
+    if may_operate(user, session):
+        return ""
+    links = session.links.filter(made_by=user, revoked_at=None, expires_at__gt=timezone.now())
+    counts = {"link": links.count(), "webhook": session.webhooks.filter(made_by=user, removed_at=None).count()}
+    theirs = [f"{n} {name}{'s' * (n > 1)}" for name, n in counts.items() if n]
+    return f" {' and '.join(theirs)} of theirs stopped with that." if theirs else ""

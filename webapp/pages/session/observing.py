@@ -1,0 +1,38 @@
+"""What a load on the engine measured becomes what is observed: the points the bound is computed from."""
+
+from __future__ import annotations
+
+import re
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from webapp.pages.shell import acting, on_session
+from webapp.records.models import DiagnosisSession
+from webapp.records.sessions import EditedMeanwhileError
+from webapp.records.workload import NO_USABLE_POINT, observed_points_save
+
+
+@require_POST
+@on_session
+def use_observed(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+    """Takes the points of one evidence; what was observed at other concurrencies stays."""
+    source = request.POST.get("source", "")
+    try:
+        points = observed_points_save(session, source, user=acting(request), version=_version(request))
+    except EditedMeanwhileError as error:
+        messages.error(request, f"{error} Look at it, then use the points once more.")
+        return redirect("session:path", session.pk)
+    if not points:
+        messages.error(request, NO_USABLE_POINT)
+        return redirect("session:path", session.pk)
+    used = ", ".join(str(point["concurrency"]) for point in points)
+    messages.success(request, f"Observed now: what was measured at {used} at once.")
+    return redirect("session:symptom", session.pk)
+
+
+def _version(request: HttpRequest) -> int:
+    raw = request.POST.get("version", "")
+    return int(raw) if re.fullmatch(r"[0-9]{1,9}", raw) else -1

@@ -1,0 +1,162 @@
+"""Starting, watching and cancelling runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Model, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_POST, require_safe
+
+from agents.benchmark import all_benchmarks
+from webapp.pages.shell import acting, on_session, shell
+from webapp.records.models import DiagnosisSession, Evidence, OutputChunk, Run, Target
+from webapp.records.models.run import BENCHMARK
+from webapp.runs.benchmark_options import arguments_of
+from webapp.runs.lifecycle import queue_benchmark, queue_probes, queue_repeat, request_cancel, wait_reason
+from webapp.runs.repeat_comparison import against, with_earlier
+from webapp.runs.results import live
+
+
+@require_POST
+@on_session
+def start(request: HttpRequest, session: DiagnosisSession, target_id: int) -> HttpResponse:
+    target = get_object_or_404(session.targets, pk=target_id)
+    benchmark = request.POST.get("benchmark", "")
+    try:
+        if again := request.POST.get("again", ""):
+            run = _queue_again(request, session, target, again)
+            benchmark = run.names[0] if run.kind == BENCHMARK else ""
+        elif benchmark:
+            run = _queue_measurement(request, session, target, benchmark)
+        else:
+            arguments = {"nccl_log": path} if (path := request.POST.get("nccl_log", "").strip()) else None
+            run = queue_probes(session, target, acting(request), arguments=arguments)
+    except (ValueError, PermissionDenied) as error:
+        messages.error(request, str(error))
+        return redirect("session:path" if benchmark else f"session:{target.role}", session.pk)
+    back = "path" if benchmark else target.role
+    return redirect(f"/sessions/{session.pk}/{back}#run-{run.number}")
+
+
+def _queue_again(request: HttpRequest, session: DiagnosisSession, target: Target, number: str) -> Run:
+    """By the number of an earlier run of this machine. Raises ValueError."""
+    found = session.runs.filter(target=target, number=int(number[:9]) if number.isdecimal() else 0)
+    before = get_object_or_404(found)
+    if before.kind == BENCHMARK and not request.POST.get("yes"):
+        raise ValueError(NEEDS_YES)
+    return queue_repeat(before, acting(request))
+
+
+NEEDS_YES = "It loads the machine: tick that it may, then start it."
+
+
+def _queue_measurement(request: HttpRequest, session: DiagnosisSession, target: Target, name: str) -> Run:
+    """Raises ValueError without a person's yes, and for arguments that are none."""
+    benchmark = all_benchmarks().get(name)
+    arguments = arguments_of(benchmark, request.POST.dict()) if benchmark else {}
+    if python := request.POST.get("interpreter", "").strip():
+        arguments["INTERPRETER"] = python
+    if not request.POST.get("yes"):
+        raise ValueError(NEEDS_YES)
+    return queue_benchmark(session, target, acting(request), name, arguments)
+
+
+@require_safe
+@on_session
+def watch(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> HttpResponse:
+    """The live fragment of a run; 204 when nothing is new since `seen`. The page where nobody asks for a
+    fragment, or for `whole`.
+
+    Tells a page that watched the run that it has ended, so that its facts are asked for again.
+    """
+    if not request.headers.get("HX-Request") or "whole" in request.GET:
+        return _page(request, session, run_id)
+    run = get_object_or_404(_watched(session), pk=run_id)
+    other = wait_reason(run)
+    if request.GET.get("seen") == seen_of(run, other):
+        return HttpResponse(status=204)
+    context = run_context(session, run, other)
+    response = TemplateResponse(request, "session/_run.html", {"session": session, **context})
+    if run.ended and request.GET.get("seen"):
+        response["HX-Trigger"] = "run-ended"
+    return response
+
+
+def _page(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> HttpResponse:
+    """With what differs from the run that it repeats."""
+    alike = with_earlier(_watched(session), run_id)
+    if not alike:
+        raise Http404
+    run, found = alike[0], against(session, alike[0], alike[1:])
+    context = run_context(session, run, wait_reason(run), found.evidence if found else None)
+    facts = found.facts if found else None
+    page = shell(session, "", facts=facts, against=found, **context)
+    return TemplateResponse(request, "session/run.html", page)
+
+
+@require_safe
+@on_session
+def numbered(request: HttpRequest, session: DiagnosisSession, run_number: int) -> HttpResponse:
+    """To a run by its number, as people and threads call it."""
+    run = get_object_or_404(session.runs.only("pk"), number=run_number)
+    return redirect("session:run", session.pk, run.pk)
+
+
+def _watched(session: DiagnosisSession) -> QuerySet[Run]:
+    """Each with how much of it there is."""
+    return session.runs.select_related("target", "created_by").annotate(
+        answers=_count(Evidence), pieces=_count(OutputChunk)
+    )
+
+
+def _count(model: type[Model]) -> Any:
+    """Of one run, by the index alone."""
+    rows = model._default_manager.filter(run=OuterRef("pk")).order_by().values("run")
+    return Coalesce(Subquery(rows.annotate(count=Count("pk")).values("count")), 0)
+
+
+def seen_of(run: Run, other: str) -> str:
+    """Changes whenever the fragment would. run: as `_watched` gives it; other: what it waits for."""
+    columns = vars(run)
+    counts = f"{columns['answers']}-{columns['pieces']}"
+    return f"{run.state}-{counts}-{bool(run.cancel_requested_at)}-{other}"
+
+
+def run_context(
+    session: DiagnosisSession, run: Run, other: str, answers: Sequence[Evidence] | None = None
+) -> dict[str, Any]:
+    """run: as `_watched` gives it; other: what it waits for; answers: its evidence with its readings, where
+    the page has it."""
+    if answers is None:
+        rows = run.evidence.defer("body", "stderr").prefetch_related("readings")
+        answers = list(rows) if vars(run)["answers"] else []
+    return {
+        "run": run,
+        "evidence": answers,
+        "seen": seen_of(run, other),
+        "expected": len(run.names),
+        "so_far": live(run, vars(run)["pieces"], vars(run)["answers"]),
+        "waiting": other,
+    }
+
+
+@require_POST
+@on_session
+def cancel(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> HttpResponse:
+    run = get_object_or_404(session.runs.select_related("target"), pk=run_id)
+    if not request_cancel(run, acting(request)):
+        messages.info(request, f"Run {run.number} had already ended.")
+    run = get_object_or_404(_watched(session), pk=run_id)
+    if request.headers.get("HX-Request"):
+        return TemplateResponse(
+            request, "session/_run.html", {"session": session, **run_context(session, run, wait_reason(run))}
+        )
+    return redirect(f"session:{'path' if run.kind == 'benchmark' else run.target.role}", session.pk)

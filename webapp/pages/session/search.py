@@ -1,0 +1,91 @@
+"""Everything that has these words and a person may see: sessions, findings, runs, decisions and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from webapp.pages.search_hits import details
+from webapp.pages.shell import acting
+from webapp.records.models import Entry
+from webapp.records.search import LOOKED, newest
+
+SHOWN = 20
+# In the order of the page, with the names of its parts.
+KINDS = {
+    "session": "Sessions",
+    "finding": "Findings",
+    "decision": "Decisions",
+    "comment": "Discussion",
+    "run": "Runs",
+    "evidence": "Evidence",
+}
+
+
+@require_safe
+def search(request: HttpRequest) -> HttpResponse:
+    """?q= words, ?kind= only one kind, ?before= the id of the last one seen."""
+    q, kind = request.GET.get("q", "").strip()[:200], request.GET.get("kind", "")
+    kinds = {kind: KINDS[kind]} if kind in KINDS else KINDS
+    found, cut = _newest(request, q, kinds)
+    groups = [{"title": t, **_group(q, name, found[name], cut)} for name, t in kinds.items()]
+    context = {
+        "nav": "search",
+        "q": q,
+        "all": urlencode({"q": q}),
+        "kind": kind if kind in KINDS else "",
+        "cut": cut,
+        "groups": [group for group in groups if group["rows"] or group["more"]],
+    }
+    return TemplateResponse(request, "session/search.html", context)
+
+
+def _newest(request: HttpRequest, q: str, kinds: Collection[str]) -> tuple[dict[str, list[Entry]], bool]:
+    """Those with these words by kind, one more than is shown; whether there are more than were looked at."""
+    entries = Entry.objects.visible_to(acting(request)).filter(kind__in=kinds)
+    before = request.GET.get("before", "")
+    if before.isdecimal() and len(before) < 19:
+        entries = entries.filter(pk__lt=int(before))
+    matches = newest(entries, q).values_list("pk", "kind")
+    keys: dict[str, list[int]] = {kind: [] for kind in kinds}
+    looked = list(matches[: LOOKED + 1])
+    for key, kind in looked[:LOOKED]:
+        keys[kind].append(key)
+    wanted = [key for of_kind in keys.values() for key in of_kind[: SHOWN + 1]]
+    rows = Entry.objects.filter(pk__in=wanted).select_related("session__owner").order_by("-id")
+    found: dict[str, list[Entry]] = {kind: [] for kind in kinds}
+    for row in rows.defer("words", "session__workload"):
+        found[row.kind].append(row)
+    return found, len(looked) > LOOKED
+
+
+def _group(q: str, kind: str, rows: list[Entry], cut: bool) -> dict[str, Any]:
+    """What is shown of a kind, and the query that leads to older ones."""
+    shown = rows[:SHOWN]
+    more = {"q": q, "kind": kind} if cut or len(rows) > SHOWN else {}
+    if more and shown:
+        more["before"] = str(shown[-1].pk)
+    about = details(kind, shown, q)
+    rows_shown = [(row, address(row), about.get(row.pk)) for row in shown]
+    return {"rows": rows_shown, "more": urlencode(more)}
+
+
+def address(entry: Entry) -> str:
+    """Where it can be read."""
+    if entry.kind == "finding":
+        return reverse("session:diagnosis", args=[entry.session_id]) + f"#finding-{entry.ref}"
+    if entry.kind == "evidence":
+        return reverse("session:evidence", args=[entry.session_id, entry.ref])
+    if entry.kind == "comment":
+        return reverse("decision:discussion", args=[entry.session_id]) + f"#comment-{entry.ref}"
+    if entry.kind == "run":
+        return reverse("session:run_number", args=[entry.session_id, entry.ref])
+    if entry.kind == "decision":
+        return reverse("decision:decision", args=[entry.session_id, entry.ref])
+    return reverse("session:session", args=[entry.session_id])

@@ -1,0 +1,32 @@
+"""What the person on the host said, and what is odd about where an output comes from."""
+
+from __future__ import annotations
+
+from django import template
+
+from webapp.handoff.models import Link
+from webapp.handoff.scripts import marks_of
+from webapp.pages.session.look import ANSWERS
+from webapp.records.models import Evidence
+
+register = template.Library()
+
+
+@register.filter
+def host_words(link: Link) -> list[tuple[str, str]]:
+    """What the person said of the host, each with its question, as their page puts it."""
+    said = link.answers
+    changes = dict(ANSWERS["may_change"])
+    roots = {"yes": "yes", "colleague": "a colleague has", "no": "no", "ask admin": "can be asked"}
+    rows = (
+        ("root there", roots.get(said.get("host_root", ""), "")),
+        ("why a VM", said.get("why_vm", "")),
+        ("may change", "; ".join(changes.get(c, c) for c in said.get("may_change", []))),
+        ("the VM is", str(said.get("vm", "") or "")),
+    )
+    return [(what, text) for what, text in rows if text]
+
+
+@register.filter
+def marks(evidence: Evidence) -> list[str]:
+    return marks_of(evidence)

@@ -1,0 +1,1 @@
+"""A value in, words or coordinates out: no query, no request."""

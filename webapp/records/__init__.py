@@ -1,0 +1,1 @@
+"""A row, and the one function that changes it: no request, no HTML."""

@@ -1,0 +1,111 @@
+"""Where the raw bytes of evidence lie: in the database, or in the storage of PEERPATH_EVIDENCE_URL, there
+under the hash of what they are, so that the same bytes are stored once. What is longer than a block lies
+in blocks, so that a few lines of a long log are had without the rest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.core.files.base import ContentFile
+from django.core.files.storage import InvalidStorageError, Storage, storages
+
+from webapp.records.long_text import BLOCK_BYTES, in_blocks
+
+try:  # only where evidence lies in a bucket: requirements-s3.txt
+    from botocore.exceptions import BotoCoreError, ClientError
+    from s3transfer.exceptions import RetriesExceededError
+except ImportError:
+    OUT_OF_REACH: tuple[type[Exception], ...] = (OSError, InvalidStorageError)
+else:
+    # The last: connections that break in the middle of what they give.
+    OUT_OF_REACH = (OSError, InvalidStorageError, BotoCoreError, ClientError, RetriesExceededError)
+
+STORAGE = "evidence"
+_TRIED = "ready"  # the one name there that is no hash
+_FAST = 1  # zlib's level: a log of 58 MB becomes 13 in a third of a second
+
+
+class LostError(Exception):
+    """The stored bytes cannot be had, or are not those that were stored; a sentence for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """columns: of the evidence of some bytes; blocks: columns of each of its blocks, in order, when they
+    lie there instead."""
+
+    columns: dict[str, Any]
+    blocks: tuple[dict[str, Any], ...] = ()
+
+
+def kept(raw: bytes, *, outside: bool = True) -> Kept:
+    """Outside the database the bytes are written at once: call it before a transaction, not in one. Bytes
+    that no row names in the end do no harm, and no purge finds them: not `outside` is for what is rolled
+    back on purpose. Raises LostError when they cannot be written."""
+    digest = hashlib.sha256(raw).hexdigest()
+    about = {"sha256": digest, "size_bytes": len(raw)}
+    if len(raw) > BLOCK_BYTES:
+        return Kept(about, tuple(_block(*part, outside) for part in in_blocks(raw)))
+    if not (place := _written(raw, digest, outside)):
+        return Kept(about | {"body": raw})
+    return Kept(about | {"place": place})
+
+
+def _block(lines: int, raw: bytes, outside: bool) -> dict[str, Any]:
+    digest = hashlib.sha256(raw).hexdigest()
+    place = _written(raw, digest, outside)
+    where = {"place": place} if place else {"body": zlib.compress(raw, _FAST)}
+    return {"sha256": digest, "lines": lines, **where}
+
+
+def _written(raw: bytes, digest: str, outside: bool) -> str:
+    """Where these bytes lie outside now; "" when they belong into the database."""
+    if not outside or STORAGE not in settings.STORAGES or not raw:
+        return ""
+    place = f"{digest[:2]}/{digest}"
+    _save(place, raw, again=False)
+    return place
+
+
+def _save(place: str, raw: bytes, *, again: bool = True) -> None:
+    try:
+        if again or not _storage().exists(place):
+            _storage().save(place, ContentFile(raw))
+    except OUT_OF_REACH as error:
+        raise LostError(f"The storage of evidence does not take anything: {error}") from error
+
+
+def fetched(place: str, sha256: str) -> bytes:
+    """What was stored there. Raises LostError."""
+    try:
+        with _storage().open(place) as file:
+            raw: bytes = file.read()
+    except OUT_OF_REACH as error:
+        raise LostError(f"The storage of evidence does not give {place}: {error}") from error
+    if hashlib.sha256(raw).hexdigest() != sha256:
+        raise LostError(f"{place} in the storage of evidence is not what was stored there.")
+    return raw
+
+
+def tried() -> None:
+    """Whether the storage takes a few bytes and gives them back. Raises LostError."""
+    raw = b"Peerpath asks from time to time whether this can be written.\n"
+    _save(_TRIED, raw)
+    fetched(_TRIED, hashlib.sha256(raw).hexdigest())
+
+
+def forget(place: str) -> None:
+    """Raises LostError where the storage is out of reach."""
+    try:
+        _storage().delete(place)
+    except OUT_OF_REACH as error:
+        raise LostError(f"The storage of evidence does not let go of {place}: {error}") from error
+
+
+def _storage() -> Storage:
+    return storages[STORAGE]

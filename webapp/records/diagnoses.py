@@ -1,0 +1,95 @@
+"""The diagnosis of a session as it stands, and how it came about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from webapp.diagnosis.diagnosis import Diagnosis, diagnose
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.pivot import Pivot, Stage, pivots
+from webapp.records.case_facts import facts_of
+from webapp.records.evidence_rows import evidence_of
+from webapp.records.intake import BUNDLE
+from webapp.records.models import DiagnosisSession, Evidence
+
+# A page shows at most this many moments; older ones are folded into the first.
+MOMENTS = 10
+
+
+def session_diagnosis(session: DiagnosisSession, facts: Facts | None = None) -> Diagnosis:
+    """facts: as `facts_of` gives them, where they were read already."""
+    return diagnose(facts_of(session) if facts is None else facts, vmid=session.vmid)
+
+
+def session_pivots(session: DiagnosisSession, facts: Facts) -> tuple[Pivot, ...]:
+    """Which evidence changed which verdict, oldest first.
+
+    Evidence that came together (one run, one paste) is one moment.
+    """
+    moments: dict[object, list[Evidence]] = {}
+    for evidence in (e for e in evidence_of(session) if not e.set_aside_at):
+        moments.setdefault(_moment(evidence), []).append(evidence)
+    names: set[str] = set()
+    stages = [Stage("What the operator said", session.created_at, facts.only(names, user=True))]
+    for group in moments.values():
+        names |= {evidence.name for evidence in group}
+        stages.append(Stage(_title(group), group[0].created_at, facts.only(names, user=True)))
+    return pivots(stages[:1] + stages[1:][-MOMENTS:], vmid=session.vmid)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One moment that changed something, or neighbours that did not. A pivot's headline is "" where it
+    is the one said before."""
+
+    pivots: tuple[Pivot, ...]
+
+    @property
+    def quiet(self) -> bool:
+        return not (self.pivots[0].changes or self.pivots[0].headline)
+
+    @property
+    def groups(self) -> list[tuple[str, str, list[str]]]:
+        """Changes of the same kind together: (before, after, subjects)."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for change in self.pivots[0].changes:
+            found.setdefault((change.before, change.after), []).append(change.subject)
+        return [(before, after, subjects) for (before, after), subjects in found.items()]
+
+
+def moments(found: Sequence[Pivot]) -> tuple[Moment, ...]:
+    """The timeline as shown: a headline only where it is new, and moments without change folded."""
+    shown: list[Moment] = []
+    said = ""
+    for pivot in found:
+        told = replace(pivot, headline="" if pivot.headline == said else pivot.headline)
+        said = pivot.headline
+        fold = shown and shown[-1].quiet and not told.changes and not told.headline
+        if fold:
+            shown[-1] = Moment((*shown[-1].pivots, told))
+        else:
+            shown.append(Moment((told,)))
+    return tuple(shown)
+
+
+def _moment(evidence: Evidence) -> object:
+    """What came together: a run, a stage of the sample, a collector's answer, else each paste alone."""
+    if evidence.origin == "sample":
+        return evidence.label.partition("/")[0]
+    bundle = evidence.sha256 if evidence.reader == BUNDLE else evidence.meta.get("bundle")
+    if bundle:
+        return (bundle, evidence.epoch)
+    return evidence.run_id or evidence.pk
+
+
+def _title(group: list[Evidence]) -> str:
+    first = group[0]
+    if first.run is not None:
+        return f"Run {first.run.number}: {first.run.kind} on {first.view}"
+    if first.origin == "sample":
+        return f"The account, stage “{_moment(first)}”"
+    if first.reader == BUNDLE or first.meta.get("bundle"):
+        views = {evidence.view for evidence in group if evidence.view}
+        return first.label or f"The collector’s answer from the {'/'.join(sorted(views)) or 'machine'}"
+    return first.label or f"A {first.origin}"

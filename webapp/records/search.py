@@ -1,0 +1,59 @@
+"""Full text, on PostgreSQL and on SQLite: every word of a query has to begin a word of the text."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+from django.db import connection
+from django.db.models import Lookup
+
+from webapp.records.models import Entry
+from webapp.records.models.digest import EntryQuerySet
+
+LONGEST_WORD = 60
+MOST_TERMS = 12
+# Of more texts with the same words the newest are looked at: ranking, or counting, would read them all.
+LOOKED = 1000
+
+
+def plain(*texts: str) -> str:
+    """Words of letters and digits, in one case, with one blank between; both databases split it alike."""
+    text = unicodedata.normalize("NFKC", " ".join(texts)).casefold()
+    words = "".join(c if c.isalnum() else " " for c in text).split()
+    return " ".join(word[:LONGEST_WORD] for word in words)
+
+
+def matching(entries: EntryQuerySet, query: str) -> EntryQuerySet:
+    """Those that have all words of the query; none for a query without words."""
+    terms = plain(query[:400]).split()[:MOST_TERMS]
+    return entries.filter(words__begin=terms) if terms else entries.none()
+
+
+def newest(entries: EntryQuerySet, query: str) -> EntryQuerySet:
+    """Those with all words of the query, newest first. Of several words it is asked first whether few have
+    them: PostgreSQL takes what is usual word by word for usual together, and would go through all entries."""
+    found = matching(entries, query)
+    if connection.vendor == "postgresql" and " " in plain(query[:400]):
+        few = list(found.order_by().values_list("pk", flat=True)[: LOOKED + 1])
+        found = entries.filter(pk__in=few) if len(few) <= LOOKED else found
+    return found.order_by("-id")
+
+
+class Begin(Lookup):
+    """Asks the index of migration 0010. Terms are letters and digits alone, and only ever a parameter."""
+
+    lookup_name = "begin"
+    prepare_rhs = False
+
+    def as_postgresql(self, compiler: Any, connection: Any) -> tuple[str, list[str]]:
+        table = compiler.quote_name_unless_alias(self.lhs.alias)
+        return f"{table}.lexemes @@ %s::tsquery", [" & ".join(f"'{t}':*" for t in self.rhs)]
+
+    def as_sqlite(self, compiler: Any, connection: Any) -> tuple[str, list[str]]:
+        table = compiler.quote_name_unless_alias(self.lhs.alias)
+        found = "SELECT rowid FROM records_entry_words WHERE records_entry_words MATCH %s"
+        return f"{table}.id IN ({found})", [" ".join(f'"{t}"*' for t in self.rhs)]
+
+
+Entry._meta.get_field("words").register_lookup(Begin)

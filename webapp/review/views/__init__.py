@@ -1,1 +1,0 @@
-"""Comments, decisions and their verification."""

@@ -1,0 +1,1 @@
+"""Everything between “run this” and the worker."""

@@ -1,0 +1,50 @@
+"""`--save`: keeps what a command read as a session, through the same intake as a paste."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import connection
+
+from agents.archives import hint_of
+from agents.facts import View
+from webapp.accounts.models import User
+from webapp.records import intake
+from webapp.records.redaction_on_intake import remember
+from webapp.records.sessions import session_open
+from webapp.runs.outputs import Collected
+
+
+def save_as_session(collected: Collected, *, vmid: int | None, role: View | None) -> str:
+    """A sentence that says where it is kept, or why it is not."""
+    owner = _first_administrator()
+    if owner is None:
+        return "Not kept: nobody has an account yet. Start ./run and open its one-time link first."
+    names = [output.given.name for output in collected.outputs[:2]]
+    session = session_open(owner=owner, title=f"Read by command: {', '.join(names) or 'workload'}"[:200])
+    session.workload = collected.tables
+    session.vmid = vmid
+    session.save()
+    if collected.hidden:
+        remember(session, collected.hidden.made)
+    for output in collected.outputs:
+        if not output.given.raw:
+            continue  # it was left out of an archive
+        session.epoch = output.given.epoch
+        intake.take_text(
+            session,
+            output.given.raw,
+            user=owner,
+            view=role,
+            label=output.given.name[:200],
+            origin="command",
+            hint=hint_of(output.given.name),
+        )
+    session.save(update_fields=["epoch"])
+    return f"Kept as {settings.PUBLIC_URL}{session.get_absolute_url()}"
+
+
+def _first_administrator() -> User | None:
+    """None also before the first start, when there is no database yet."""
+    if User._meta.db_table not in connection.introspection.table_names():
+        return None
+    return User.objects.filter(is_staff=True, is_active=True).order_by("id").first()

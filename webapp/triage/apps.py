@@ -1,5 +1,0 @@
-from django.apps import AppConfig
-
-
-class TriageConfig(AppConfig):
-    name = "webapp.triage"

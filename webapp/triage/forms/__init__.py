@@ -1,1 +1,0 @@
-"""What people type, validated with an error that says what to do."""

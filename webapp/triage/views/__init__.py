@@ -1,1 +1,0 @@
-"""The screens of a session, one module a screen."""

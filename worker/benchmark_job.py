@@ -1,0 +1,135 @@
+"""A run of one benchmark: sends its payload, keeps its output, and reads it when it has ended."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from django.db.models import QuerySet
+
+from agents.agent import Agent, AgentError, Ending, Watch
+from agents.benchmark import Benchmark, all_benchmarks
+from agents.facts import Fact, ReadingKind
+from agents.facts.bench import TELEMETRY
+from agents.facts.platform import PYTHON_WITH_TORCH, REFERENCE_TOOLS
+from agents.framing import clean
+from agents.interpreter import chosen_of
+from agents.parsing import payload_lines
+from webapp.records import intake
+from webapp.records.models import Run, RunState, StoredReading
+from webapp.runs import lifecycle
+from webapp.runs.benchmark_options import argv_of
+from worker.agent_loop import Work
+from worker.recovery import taken_in
+
+_MOST_REFUSAL = 1 << 16  # bytes: a header, notes and the reason
+_COPY_DAMAGED = 3  # the agents' wrapper says so by this exit code
+
+
+@dataclass(slots=True)
+class Measuring:
+    run: Run
+    claim: lifecycle.Claim
+    nonce: str = ""
+    output: bytearray = field(default_factory=bytearray)
+    unread: bool = False  # the storage took nothing; what was printed is salvaged
+
+    def work(self, agent: Agent) -> Work:
+        benchmark = self._benchmark
+        program = benchmark.payload_source()
+        interpreter = "sh" if benchmark.tool else self._interpreter()
+        tool = (self._tool(benchmark.tool),) if benchmark.tool else ()
+        return lambda on_output, cancelled: agent.run_payload(
+            program,
+            (*tool, *benchmark.argv, *argv_of(self.run.arguments)),
+            interpreter=interpreter,
+            watch=Watch(on_output, benchmark.timeout_s, cancelled),
+        )
+
+    @property
+    def script_sha256(self) -> str:
+        """Of the program that is shipped, as the page that offers it says it."""
+        return hashlib.sha256(self._benchmark.payload_source()).hexdigest()
+
+    @property
+    def _benchmark(self) -> Benchmark:
+        return all_benchmarks()[self.run.names[0]]
+
+    def _interpreter(self) -> str:
+        """The one asked for, else the one the probe found torch in, else python3."""
+        return self.run.arguments.get("INTERPRETER", "") or self._found() or "python3"
+
+    def _found(self) -> str:
+        return chosen_of(str(value) for value in self._answered(PYTHON_WITH_TORCH))
+
+    def _tool(self, name: str) -> str:
+        """Raises AgentError when no probe has found it on this very machine."""
+        for tools in self._answered(REFERENCE_TOOLS):
+            if isinstance(tools, dict) and name in tools:
+                return str(tools[name])
+        raise AgentError(f"{name} was not found on this machine. Run the guest's probes there first.")
+
+    def _answered(self, fact: Fact[Any]) -> Iterable[Any]:
+        """What each probe of this very machine said last: a paste must not name a program that is run."""
+        stored = StoredReading.objects.filter(
+            evidence__run__target=self.run.target, fact_id=fact.id, kind=ReadingKind.KNOWN
+        ).order_by("pk")
+        return dict(stored.values_list("evidence__reader", "value")).values()
+
+    def take(self, piece: bytes) -> None:
+        self.output += piece
+
+    def close(self) -> None:
+        """A benchmark that was stopped half-way has still measured something."""
+        if self.output:
+            store = partial(intake.take_benchmark_output, self.run, bytes(self.output))
+            self.unread = not taken_in(self.run, store)
+
+    @property
+    def anything(self) -> bool:
+        """Whether something was measured; what the GPUs did meanwhile is no measurement by itself. Of what
+        nobody could read yet it is not denied."""
+        return self.unread or self._read().filter(kind=ReadingKind.KNOWN).exists()
+
+    @property
+    def came(self) -> str:
+        if self.unread:
+            return ""
+        return "What it measured by then is kept." if self.anything else "It had measured nothing."
+
+    def _read(self) -> QuerySet[StoredReading]:
+        found = StoredReading.objects.filter(evidence__run=self.run)
+        return found.exclude(fact_id=TELEMETRY.id)
+
+    def _refused(self) -> str:
+        """Why the program would not measure, with what to do about it; "" when it did measure."""
+        said = payload_lines.read(clean(bytes(self.output[:_MOST_REFUSAL])), "")
+        measured = [row for _, row in said.rows if "schema" not in row]
+        return "" if measured else said.error[:500]
+
+    def _unread(self) -> str:
+        """What its output was instead of a measurement."""
+        if not self.output:
+            return "it printed nothing"
+        said = self._read().exclude(detail="").values_list("detail", flat=True).first()
+        return (said or "its output holds no measurement")[:300]
+
+    def verdict(self, ending: Ending) -> tuple[RunState, str]:
+        """An exit code of 0 alone is no success: what ended so and measured nothing has failed."""
+        if self.unread:
+            return RunState.PARTLY, f"The program ended with exit code {ending.exit_code}."
+        anything, said = self.anything, clean(ending.stderr).strip()[-500:]
+        if ending.exit_code == 0 and anything:
+            return RunState.SUCCEEDED, ""
+        if ending.exit_code == _COPY_DAMAGED and not self.output:
+            return RunState.FAILED, "The program did not arrive whole on the machine; run it again."
+        if refused := self._refused():
+            return RunState.FAILED, f"Nothing was measured: {refused}."
+        if ending.exit_code == 0:
+            problem = f"The program ended with exit code 0, but nothing was measured: {self._unread()}."
+            return RunState.FAILED, f"{problem} {said}".strip()
+        problem = f"The benchmark ended with exit code {ending.exit_code}. {self.came} {said}"
+        return RunState.PARTLY if anything else RunState.FAILED, problem.strip()

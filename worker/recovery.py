@@ -1,0 +1,91 @@
+"""What was stored raw and could not be read then becomes evidence later, as it would have by itself: of a
+worker that was killed, and of a storage of evidence that was away."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from django.db import DatabaseError
+
+from agents.framing import Frame, FrameReader
+from webapp.records import blob_store, intake
+from webapp.records.models import Run, RunState
+from webapp.records.models.run import BENCHMARK, STORAGE_AWAY
+from webapp.runs import lifecycle
+from worker.database_retry import patiently
+
+logger = logging.getLogger(__name__)
+
+_LATE = timedelta(minutes=1)  # a reconciler that was killed half-way does it in its next pass
+_AT_ONCE = 20  # whoever salvages ends lost runs, too, and must come to that
+_READ_LATE = "The storage of evidence was away when it ended; its output was read afterwards."
+_NOTHING_LEFT = "The storage of evidence was away when it ended, and of its output nothing is left to read."
+_NOT_READ = "The storage of evidence was away when it ended; its output could not be read later: see the log."
+
+
+def taken_in(run: Run, store: Callable[[], object]) -> bool:
+    """False when the storage of evidence takes nothing. The output lies raw in the database already, and is
+    read from there when the storage is back."""
+    try:
+        patiently(store)
+    except blob_store.LostError as error:
+        logger.warning("the output of run %s waits in the database: %s", run.pk, error)
+        return False
+    return True
+
+
+def salvage_waiting() -> int:
+    """Reads the output of runs that ended while the storage was away. Returns of how many. The first that
+    it does not take ends it: asking takes seconds while it is silent."""
+    waiting = Run.objects.filter(failure=STORAGE_AWAY).order_by("ended_at")
+    read = 0
+    for run in waiting.select_related("session", "target", "created_by")[:_AT_ONCE]:
+        try:
+            said = _READ_LATE if _salvage(run) else _NOTHING_LEFT
+            read += lifecycle.end_waiting_for_storage(run, said)
+        except blob_store.LostError:
+            break
+        except DatabaseError:
+            raise
+        except Exception:  # the task boundary; it would fail the same way every few seconds
+            logger.exception("what run %s had brought could not be read", run.pk)
+            lifecycle.end_waiting_for_storage(run, _NOT_READ, "OurOwn")
+    return read
+
+
+def salvage_lost(now: datetime) -> int:
+    """Reads the output of runs that lately ended without their worker: it went silent, or broke. Returns
+    how many had brought something. Doing it twice changes nothing."""
+    lately = Run.objects.filter(
+        state__in=[RunState.LOST, RunState.FAILED], failure__in=["LeaseExpired", "OurOwn"], ended_at__gte=now - _LATE
+    )
+    return sum(map(_tried, lately.select_related("session", "target", "created_by")))
+
+
+def _tried(run: Run) -> bool:
+    """False also where it fails: one run's output must not end who puts right all the others."""
+    try:
+        return _salvage(run)
+    except DatabaseError:
+        raise
+    except Exception:  # the task boundary, as for the worker that read it first
+        logger.exception("what run %s had brought could not be read", run.pk)
+        return False
+
+
+def _salvage(run: Run) -> bool:
+    pieces = [bytes(body) for body in run.chunks.values_list("body", flat=True)]
+    if run.kind == BENCHMARK:
+        if pieces and not run.evidence.exists():
+            intake.take_benchmark_output(run, b"".join(pieces))
+        return bool(pieces)
+    reader = FrameReader(run.nonce)
+    events = [event for piece in pieces for event in reader.feed(piece)]
+    if run.failure == STORAGE_AWAY:  # nobody sends more of it
+        events += reader.close()
+    came = [event for event in events if isinstance(event, Frame) and event.probe_id in run.names]
+    if came:
+        intake.take_frames(run, came)
+    return bool(came)
