@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import template
@@ -23,6 +24,11 @@ register = template.Library()
 def option_title(option_id: str) -> str:
     """Its id where it is none of today's."""
     return next((o.title for o in all_options() if o.id == option_id), option_id)
+
+
+@register.filter
+def option_titles(option_ids: Iterable[str]) -> list[str]:
+    return [option_title(option_id) for option_id in option_ids]
 
 
 @register.filter
