@@ -16,6 +16,7 @@ from django.utils.html import escape, strip_tags
 
 from agents.facts.platform import PYTHON_WITH_TORCH
 from agents.supervision import wrap_payload
+from tests.pages import html_of
 from webapp.accounts import throttle
 from webapp.accounts.models import OneTimeLink, User
 from webapp.config import environment
@@ -63,7 +64,7 @@ def test_a_member_cannot_make_peerpath_knock_on_doors(
     more = {"jump": f"root@127.0.0.1:{port}"} if jump else {}
     target = target_at(session_of_alice, alice, port, **more)
     answer = browser.get(f"/sessions/{session_of_alice.pk}/targets/{target.pk}/key")
-    assert "only an administrator may connect" in answer.content.decode()
+    assert "only an administrator may connect" in html_of(answer)
     with pytest.raises(TimeoutError):
         listener.accept()
 
@@ -75,7 +76,7 @@ def test_a_member_cannot_ask_which_files_there_are(
     typed = {"host": "gpu", "port": "22", "user": "root", "identity_file": path}
     answer = browser.post(f"/sessions/{session_of_alice.pk}/targets/guest", typed)
     assert answer.status_code == 403
-    assert "Store a key of yours first" in answer.content.decode()
+    assert "Store a key of yours first" in html_of(answer)
     assert not session_of_alice.targets.exists()
 
 
@@ -86,7 +87,7 @@ def test_a_key_file_that_cannot_be_is_told_in_place(
     typed = {"host": "gpu", "port": "22", "user": "root", "identity_file": path}
     answer = browser.post(f"/sessions/{session_of_alice.pk}/targets/guest", typed)
     assert answer.status_code == 422
-    assert "There is no such file" in answer.content.decode()
+    assert "There is no such file" in html_of(answer)
 
 
 def test_a_member_cannot_hide_that_a_key_changed(
@@ -238,7 +239,7 @@ class Unread(io.BytesIO):
 def test_who_is_not_signed_in_sends_nothing_large(client: Client, path: str) -> None:
     answer = upload(client, path, LARGEST_ANONYMOUS_REQUEST_BYTES + 1)
     assert answer.status_code == 413
-    assert "too large" in answer.content.decode()
+    assert "too large" in html_of(answer)
 
 
 @pytest.mark.parametrize("length", [str(LARGEST_REQUEST_BYTES + 1), "9" * 5000, "-1", "x"])
@@ -284,7 +285,7 @@ def test_one_endless_line_is_shown_in_part_and_says_so(
     address = f"/sessions/{session_of_alice.pk}/evidence/{name}"
     page = browser.get(address)
     assert len(page.content) < 200_000
-    assert "more in this line: download it to see all" in page.content.decode()
+    assert "more in this line: download it to see all" in html_of(page)
     assert browser.get(address, {"download": "1"}).content == raw
 
 
@@ -308,7 +309,7 @@ def test_a_machine_that_prints_without_end_does_not_keep_the_pages_busy(
         ' "device", "time_us": 0.9, "samples": 200}'
     )
     run.chunks.create(number=0, body="\n".join([head, *[row] * rows, ""]).encode())
-    page = browser.get(f"/sessions/{session_of_alice.pk}/runs/{run.pk}").content.decode()
+    page = html_of(browser.get(f"/sessions/{session_of_alice.pk}/runs/{run.pk}"))
     assert ("Copy benchmark, so far" in page) is shown
     seen = page.partition("?seen=")[2].partition('"')[0]
     again = browser.get(
@@ -353,7 +354,7 @@ def test_hostile_names_stay_text_and_downloads_are_never_pages(
             assert answer.headers["Content-Disposition"].startswith("attachment; filename=")
             assert evidence.label not in answer.headers["Content-Disposition"]
         else:
-            assert "<script>alert" not in answer.content.decode()
+            assert "<script>alert" not in html_of(answer)
 
 
 @pytest.mark.parametrize("text", ["BARſ and all-reduceſ", "<b>P2P</b> & 'NS'", "&amp;P2P;"])
@@ -376,7 +377,7 @@ def test_an_export_that_cannot_be_redacted_is_not_given_at_all(
     address = f"/sessions/{session_of_alice.pk}/decisions/1?format=md"
     answer = browser.get(address)
     assert answer.status_code == 503
-    assert "secret title" not in answer.content.decode()
+    assert "secret title" not in html_of(answer)
 
 
 @pytest.mark.parametrize(
@@ -396,7 +397,7 @@ def test_every_answer_is_guarded_and_is_one_persons(
 
 
 def plain_page(answer: Any, status: int, words: str) -> None:
-    page = answer.content.decode()
+    page = html_of(answer)
     assert answer.status_code == status
     assert words in page
     assert '<a class="brand"' in page
@@ -419,7 +420,7 @@ def test_error_pages_are_plain_and_say_nothing_of_the_inside(
     browser.raise_request_exception = False
     answer = browser.get("/")
     plain_page(answer, 500, "Peerpath itself failed")
-    assert "a secret of the inside" not in answer.content.decode()
+    assert "a secret of the inside" not in html_of(answer)
 
 
 # --- records ---------------------------------------------------------------------------------------
@@ -465,5 +466,5 @@ def test_answers_of_two_people_at_once_are_told(
     given = {"version": "0", "host_root": "yes"}
     answer = browser.post(f"/sessions/{session_of_alice.pk}/host", given)
     assert answer.status_code == 409
-    assert "Someone saved this session" in answer.content.decode()
+    assert "Someone saved this session" in html_of(answer)
     assert kept.get().workload == {}

@@ -11,6 +11,7 @@ from django.test import Client
 from agents.benchmark import all_benchmarks
 from agents.facts import all_facts
 from agents.probes import all_probes
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.diagnosis.catalogue import all_hypotheses
 from webapp.pages.help.pages import PAGES
@@ -76,7 +77,7 @@ def test_pages_have_one_apostrophe_and_no_ids(alice: User, founding: DiagnosisSe
     for address in pages:
         answer = browser.get(address)
         assert answer.status_code == 200, address
-        text = Prose(answer.content.decode()).text
+        text = Prose(html_of(answer)).text
         assert (address, STRAIGHT.findall(text)) == (address, [])
         assert (address, set(IDS.findall(text)) & ids) == (address, set())
         assert not re.search(r"(?<![\w./~-])ssh(?![\w:/-])", text), address

@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from tests.pages import html_of
 from tests.webapp.addresses import CONVERTERS, FOR_ADMINISTRATORS, ONLY_POST, PATTERNS, address, arguments_of
 from webapp.accounts.models import GIVEN, Role, User
 from webapp.records.models import DiagnosisSession
@@ -109,7 +110,7 @@ def test_a_stranger_cannot_tell_a_session_from_none(
         assert theirs.status_code == nobodys.status_code == 405
     else:
         assert theirs.status_code == nobodys.status_code in {404, 405}
-    assert theirs.status_code == 405 or "nothing at this address" in theirs.content.decode()
+    assert theirs.status_code == 405 or "nothing at this address" in html_of(theirs)
     assert everything(parts) == before
 
 
@@ -142,7 +143,7 @@ def test_no_post_is_taken_without_the_token_of_a_page(carol: User, parts: dict[s
     browser.force_login(carol)
     answer = browser.post(address(name, parts))
     assert answer.status_code == 403
-    assert "did not come from a page of Peerpath" in answer.content.decode()
+    assert "did not come from a page of Peerpath" in html_of(answer)
 
 
 @pytest.mark.parametrize("name", [n for n in OF_A_SESSION if n not in ONLY_POST])
@@ -160,7 +161,7 @@ def test_people_are_for_administrators(signed_in: Callable[[User], Client], bob:
     method = "post" if name in ONLY_POST else "get"
     refused = getattr(signed_in(bob), method)(address(name, {}))
     assert refused.status_code == 403
-    assert "for administrators" in refused.content.decode()
+    assert "for administrators" in html_of(refused)
     answer = getattr(signed_in(carol), method)(address(name, {}))
     assert answer.status_code == (302 if name in ONLY_POST else 200)
 
@@ -187,7 +188,7 @@ def test_a_role_changes_what_it_may_and_nothing_else(
         assert answer.status_code != 403 or name in ALSO_NEED_AN_ADMINISTRATOR
     else:
         assert answer.status_code == 403
-        assert f"this needs a {least}" in answer.content.decode()
+        assert f"this needs a {least}" in html_of(answer)
         assert everything(parts) == before
 
 
@@ -204,7 +205,7 @@ def test_lists_show_only_what_is_ones_own(
     signed_in: Callable[[User], Client], bob: User, parts: dict[str, Any]
 ) -> None:
     for page in ("/", "/decisions", "/search?q=uname"):
-        assert str(parts["session_id"]) not in signed_in(bob).get(page).content.decode()
+        assert str(parts["session_id"]) not in html_of(signed_in(bob).get(page))
 
 
 def test_a_person_without_a_right_any_more_sees_nothing(

@@ -21,6 +21,7 @@ from agents import ssh
 from agents.agent import Unreachable
 from agents.host_keys import HostKey, fetch_host_key
 from agents.ssh import SshAgent
+from tests.pages import html_of
 from tests.worker.conftest import alive, wait_until
 from webapp.accounts.models import User
 from webapp.records.models import DiagnosisSession, PinnedHostKey, Run, RunState, Target
@@ -158,7 +159,7 @@ def test_a_cancel_that_cannot_be_confirmed_says_so(
     assert (run.state, run.failure, run.cancel_failed) == (RunState.CANCELLED, "CancelFailed", True)
     assert "could not be checked" in run.problem
     client.force_login(admin)
-    page = client.get(f"/sessions/{run.session_id}/runs/{run.pk}").content.decode()
+    page = html_of(client.get(f"/sessions/{run.session_id}/runs/{run.pk}"))
     assert "cancel failed" in page
 
 

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from tests.pages import html_of
 from webapp.accounts.models import OneTimeLink, Role, Tally, User
 from webapp.records.sessions import LastOperatorError, member_add, member_remove, session_open
 from worker.reconciler import reconcile_once
@@ -138,7 +139,7 @@ def test_a_closed_account_is_out_at_once_and_can_come_back(client: Client, root:
 def test_the_last_administrator_stays_one(client: Client, root: User, asked: str) -> None:
     sent = {"person": "root", "role": asked, "confirm": "root"}
     page = client.post("/people", sent, follow=True)
-    assert "has to stay an administrator" in page.content.decode()
+    assert "has to stay an administrator" in html_of(page)
     root.refresh_from_db()
     assert root.is_staff
     assert root.is_active

@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from django.test import Client
 from fido2.utils import websafe_encode
 
+from tests.pages import html_of
 from tests.webapp.accounts.soft_key import SoftKey
 from webapp.accounts import passkey_domain, second_factor
 from webapp.accounts.models import User
@@ -49,7 +50,7 @@ def added(client: Client, user: User, key: SoftKey, **typed: str) -> str:
     client.force_login(user)
     answer = key.create(client.get(PAGE).context["asked"])
     sent = {"answer": answer, "name": "desk", "password": f"{user.username}-secret-1", **typed}
-    return client.post(ADD, sent, follow=True).content.decode()
+    return html_of(client.post(ADD, sent, follow=True))
 
 
 def password_given(client: Client, user: User) -> str:
@@ -143,7 +144,7 @@ def test_what_is_no_answer_is_refused_in_words(client: Client, alice: User, key:
     password_given(client, alice)
     refused = client.post(CODE, {"answer": answer})
     assert refused.status_code == 403
-    assert "none of your passkeys" in refused.content.decode()
+    assert "none of your passkeys" in html_of(refused)
 
 
 def test_adding_one_asks_for_the_password_and_for_codes_first(client: Client, alice: User, key: SoftKey) -> None:
@@ -174,6 +175,6 @@ def test_where_browsers_give_passkeys(client: Client, alice: User, settings: Any
     assert passkey_domain.place() == place
     with_codes(alice)
     client.force_login(alice)
-    page = client.get(PAGE).content.decode()
+    page = html_of(client.get(PAGE))
     assert ("Add a passkey" in page) is bool(place)
     assert ("Browsers give passkeys to" in page) is not bool(place)

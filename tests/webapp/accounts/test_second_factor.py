@@ -18,6 +18,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from tests.pages import html_of
 from webapp import sealing
 from webapp.accounts import second_factor
 from webapp.accounts.models import Tally, User
@@ -39,12 +40,12 @@ def shown_by_phone(secret: str, steps_away: int = 0) -> str:
 def secret_and_codes(client: Client, alice: User) -> tuple[str, list[str]]:
     """Alice's second factor, turned on by way of the page with the code before this one."""
     client.force_login(alice)
-    page = client.get(PAGE).content.decode()
+    page = html_of(client.get(PAGE))
     assert "<svg" in page
     secret = re.search(r'class="secret">([A-Z2-7 ]+)<', page)
     assert secret is not None
     answer = client.post(PAGE, {"code": shown_by_phone(secret[1], -1)})
-    codes = re.findall(r"^(?:.*>)?((?:[a-z2-7]{4}-){3}[a-z2-7]{4})", answer.content.decode(), re.M)
+    codes = re.findall(r"^(?:.*>)?((?:[a-z2-7]{4}-){3}[a-z2-7]{4})", html_of(answer), re.M)
     assert len(codes) == 10
     client.logout()
     return secret[1], codes

@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from tests.pages import html_of
 from tests.webapp.api.conftest import Program
 from webapp.accounts.models import User
 from webapp.records.digests import digest_refresh
@@ -128,7 +129,7 @@ def test_words_are_found_in_the_lines_of_one_output(
     assert (len(found[-1]["text"]), found[-1]["cut"]) == (LONGEST_SHOWN, 4)
     browser = Client()
     browser.force_login(alice)
-    assert f"1 of {len(found)}" in browser.get(f"{at}?find=xid").content.decode()
+    assert f"1 of {len(found)}" in html_of(browser.get(f"{at}?find=xid"))
     assert ask("GET", f"{at}/find?words=none").json() == {"items": [], "next": None}
     for wrong in ("words=", "limit=3", "words=x&cursor=a", "words=x&limit=201"):
         assert ask("GET", f"{at}/find?{wrong}").status_code == 422, wrong
@@ -168,7 +169,7 @@ def test_what_the_words_of_a_redacted_output_stand_for(
     ask, at = program(alice), f"/sessions/{session_of_alice.pk}"
     key = ask("GET", f"{at}/redaction-key").json()
     assert "gpuvm17" in key.values()
-    hidden = ask("GET", f"{at}/evidence/{evidence.name}/raw?redacted=true").content.decode()
+    hidden = html_of(ask("GET", f"{at}/evidence/{evidence.name}/raw?redacted=true"))
     assert "gpuvm17" not in hidden
     for word, secret in key.items():
         hidden = hidden.replace(word, secret)

@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 
 from tests.agents.conftest import make_key
+from tests.pages import html_of
 from tests.webapp.api.conftest import Program
 from webapp.accounts.models import User
 from webapp.api.models import Remembered
@@ -104,7 +105,7 @@ def test_who_sees_uses_and_removes_a_key(
     # The page and the API say the same of them.
     browser = Client()
     browser.force_login(alice)
-    assert "removed by carol" in browser.get("/keys").content.decode()
+    assert "removed by carol" in html_of(browser.get("/keys"))
 
 
 @pytest.mark.parametrize("role", ["viewer", "reviewer"])

@@ -15,6 +15,7 @@ from django.test import Client
 from django.utils.html import strip_tags
 
 from agents.facts.gpu import GPU_COUNT_SMI
+from tests.pages import html_of
 from tests.webapp.api.conftest import Program
 from tests.webapp.diagnosis.building import facts_of
 from webapp.accounts.models import User
@@ -142,7 +143,7 @@ def page(session: DiagnosisSession, step: str) -> str:
     browser.force_login(session.owner)
     answer = browser.get(f"/sessions/{session.pk}/{step}")
     assert answer.status_code == 200
-    return " ".join(unescape(strip_tags(answer.content.decode())).split())
+    return " ".join(unescape(strip_tags(html_of(answer))).split())
 
 
 def printed(capsys: pytest.CaptureFixture[str]) -> str:

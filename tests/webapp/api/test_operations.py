@@ -13,6 +13,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from tests.pages import html_of
 from tests.webapp.addresses import arguments_of
 from tests.webapp.api.conftest import ROOT, Program
 from tests.webapp.test_permissions import everything
@@ -129,7 +130,7 @@ def test_the_description_is_of_openapi_3_1_and_names_each_thing_once() -> None:
 def test_the_help_page_names_every_operation_and_its_examples(alice: User) -> None:
     browser = Client()
     browser.force_login(alice)
-    page = unescape(browser.get("/help/api").content.decode()).replace("<wbr>", "")
+    page = unescape(html_of(browser.get("/help/api"))).replace("<wbr>", "")
     for name, (method, path, operation) in OPERATIONS.items():
         assert f"{method} {path}" in page, name
         assert operation["description"] in page, name

@@ -10,6 +10,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
+from tests.pages import html_of
 from tests.webapp.api.conftest import Program
 from webapp.accounts import throttle
 from webapp.accounts.models import ApiToken, Scope, User, handle_of
@@ -28,14 +29,14 @@ def browser(alice: User) -> Client:
 def made_on_the_page(browser: Client) -> str:
     page = browser.post("/account/tokens", {"name": "ci", "scopes": ["read"], "days": "30"})
     found = page.context["made"]
-    assert found in page.content.decode()
+    assert found in html_of(page)
     return str(found)
 
 
 def test_a_token_is_shown_once_and_only_its_hash_is_kept(browser: Client, capsys: pytest.CaptureFixture[str]) -> None:
     text = made_on_the_page(browser)
     assert Program(text)("GET", "/me").json()["username"] == "alice"
-    assert text not in browser.get("/account").content.decode()
+    assert text not in html_of(browser.get("/account"))
     call_command("dumpdata", "accounts", "api", "sessions")
     dump = capsys.readouterr().out
     assert handle_of(text) in dump
@@ -63,7 +64,7 @@ def test_a_token_needs_a_name_known_scopes_and_an_end(browser: Client, sent: dic
 def test_a_revoked_token_opens_nothing(browser: Client) -> None:
     ask = Program(made_on_the_page(browser))
     revoke = f"/account/tokens/{handle_of(ask.token)}/revoke"
-    assert "Type ci" in browser.post(revoke, {"confirm": "x"}, follow=True).content.decode()
+    assert "Type ci" in html_of(browser.post(revoke, {"confirm": "x"}, follow=True))
     assert ask("GET", "/me").status_code == 200
     assert browser.post(revoke, {"confirm": "ci"}).status_code == 302
     assert ask("GET", "/me").status_code == 401
@@ -73,7 +74,7 @@ def test_nobody_revokes_another_ones_token(browser: Client, bob: User) -> None:
     token, text = ApiToken.make(bob, name="bob's", scopes=["read"], days=1)
     assert browser.post(f"/account/tokens/{token.handle}/revoke").status_code == 404
     assert Program(text)("GET", "/me").status_code == 200
-    assert "bob's" not in browser.get("/account").content.decode()
+    assert "bob's" not in html_of(browser.get("/account"))
 
 
 def test_an_expired_token_opens_nothing(alice: User) -> None:

@@ -13,6 +13,7 @@ from django.test import Client
 
 from agents.facts import View
 from agents.probes import handed_for
+from tests.pages import html_of
 from tests.webapp.handoff.conftest import Sent
 from tests.webapp.handoff.stand_in import HOSTS, on_the_stand_in
 from webapp.accounts.models import User
@@ -40,7 +41,7 @@ def marks(sent: Sent, erika: Client, output: bytes) -> list[str]:
     answer = Answer.objects.filter(link=sent.link).latest("at")
     assert answer.understood
     for mark in answer.marks:
-        assert mark.replace("'", "&#x27;") in page.content.decode()
+        assert mark.replace("'", "&#x27;") in html_of(page)
     return list(answer.marks)
 
 
@@ -52,7 +53,7 @@ def vms_of(sent: Sent) -> list[Any]:
 def test_from_the_script_to_evidence(sent: Sent, erika: Client, script: Path, tmp_path: Path) -> None:
     output = on_the_stand_in(tmp_path, script)
     assert marks(sent, erika, output) == []
-    page = erika.get(sent.page).content.decode()
+    page = html_of(erika.get(sent.page))
     assert "llm-customer-one" in page
     assert "Nothing else is open" in page
     assert "while the VM with the GPUs is running" in page  # no QEMU runs on the stand-in
@@ -71,14 +72,14 @@ def test_every_question_has_one_answer_however_often_it_was_sent(
     later = output.replace(b"memory: 524288", b"memory: 524289")
     page = erika.post(f"{sent.page}/answer", {"text": later.decode()}, follow=True)
     mappings = "the one that says most"
-    assert mappings not in once.content.decode()
-    assert page.content.decode().count(mappings) >= 10
-    assert page.content.decode().count("llm-customer-one") == 1
+    assert mappings not in html_of(once)
+    assert html_of(page).count(mappings) >= 10
+    assert html_of(page).count("llm-customer-one") == 1
 
 
 def test_the_script_in_place_of_what_it_prints_is_told(sent: Sent, erika: Client, script: Path) -> None:
     page = erika.post(f"{sent.page}/answer", {"text": script.read_text()}, follow=True)
-    text = page.content.decode()
+    text = html_of(page)
     assert "This is the script itself" in text
     assert "not recognised" in text
     assert "All questions are still open" in text
@@ -90,7 +91,7 @@ def test_names_replaced_on_arrival_are_not_held_against_who_sent_them(
 ) -> None:
     output = on_the_stand_in(tmp_path, script).decode()
     page = erika.post(f"{sent.page}/answer", {"text": output, "hide": "1"}, follow=True)
-    assert "lines were changed or lost" not in page.content.decode()
+    assert "lines were changed or lost" not in html_of(page)
     assert not Answer.objects.get(link=sent.link).marks
 
 
@@ -98,14 +99,14 @@ def test_which_vm_it_is_about_is_told_to_the_operator(sent: Sent, erika: Client,
     erika.post(f"{sent.page}/questions", {"vm": "128 <b>llm</b>"})
     sent.link.session.refresh_from_db()
     assert "vm" not in sent.link.session.workload.get("host", {})
-    card = operator.get(f"/sessions/{sent.link.session.pk}/links").content.decode()
+    card = html_of(operator.get(f"/sessions/{sent.link.session.pk}/links"))
     assert "the VM is: 128 &lt;b&gt;llm&lt;/b&gt;" in card
 
 
 def test_what_is_said_stands_where_the_page_then_is(sent: Sent, erika: Client) -> None:
     empty = erika.post(f"{sent.page}/answer", {"text": ""})
     assert empty["Location"].endswith("#give")
-    page = erika.get(sent.page).content.decode()
+    page = html_of(erika.get(sent.page))
     assert page.index("Nothing was pasted") > page.index('id="give"')
 
 
@@ -166,7 +167,7 @@ def test_run_on_the_wrong_machine_is_asked_about(sent: Sent, erika: Client, scri
     """This machine has neither VMs nor GPUs, like the inside of most VMs."""
     done = subprocess.run(["sh", str(script)], capture_output=True, check=True, timeout=60)
     marks(sent, erika, done.stdout)
-    assert "is this the host?" in erika.get(sent.page).content.decode()
+    assert "is this the host?" in html_of(erika.get(sent.page))
 
 
 def test_redacted_output_names_nobody_and_still_says_what_matters(

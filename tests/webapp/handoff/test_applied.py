@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
+from tests.pages import html_of
 from tests.standin.pve_host import PveHost, Ran
 from webapp.accounts.models import User
 from webapp.handoff.models import Answer, Link
@@ -41,18 +42,18 @@ class Admin:
 
     def runs(self, act: str) -> Ran:
         """Downloads one script of P2, checks its sum as the page says, types what the page says last."""
-        page = self.browser.get(self.page).content.decode()
+        page = html_of(self.browser.get(self.page))
         name = f"peerpath-host-P2-{act}-vm128.sh"
         fetched = re.search(rf"curl -fsSo {name} \S+(/fetch/[0-9a-f]{{64}})\necho \S+?(\w{{64}})", page)
         assert fetched
-        text = self.browser.get(fetched[1]).content.decode()
+        text = html_of(self.browser.get(fetched[1]))
         assert hashlib.sha256(text.encode()).hexdigest() == fetched[2]
         *_, words = re.findall(rf"^(?:<pre.*>)?sh {name}(.*)$", page, re.M)
         return self.host.run(text, *words.split())
 
     def gives_back(self, said: str) -> Answer:
         shown = self.browser.post(f"{self.page}/answer", {"text": said, "phase": "P2"}, follow=True)
-        page = shown.content.decode()
+        page = html_of(shown)
         assert "the output of P2" in page
         assert "still open" not in page  # of the questions nobody was asked here
         return Answer.objects.filter(link=self.link).latest("at")
@@ -70,7 +71,7 @@ def test_applied_verified_and_taken_back_through_the_page(
         given = admin.gives_back(ran.said)
         assert (given.phase, given.evidence.label) == ("P2", "Erika: output of P2")
         assert bytes(given.evidence.body).decode() == ran.said
-        shown = operator.get(f"/sessions/{case.pk}/links").content.decode()
+        shown = html_of(operator.get(f"/sessions/{case.pk}/links"))
         assert f">{given.evidence.name}</a> Erika: output of P2" in shown
     assert host.values == before
 

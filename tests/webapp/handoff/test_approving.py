@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
+from tests.pages import html_of
 from tests.webapp.handoff.conftest import Sent
 from webapp.accounts.models import Role, User
 from webapp.handoff.models import Link
@@ -68,7 +69,7 @@ def says(browser: Client, sent: Sent, decision: Decision, **word: str) -> str:
     address = f"{sent.page}/judge/{decision.number}"
     answer = browser.post(address, {**WORD, **word}, follow=True)
     decision.refresh_from_db()
-    return str(answer.content.decode())
+    return html_of(answer)
 
 
 def test_she_reads_the_record_and_her_word_is_the_second_persons(
@@ -76,7 +77,7 @@ def test_she_reads_the_record_and_her_word_is_the_second_persons(
 ) -> None:
     sent = send()
     erika = opened(sent)
-    page = erika.get(sent.page).content.decode()
+    page = html_of(erika.get(sent.page))
     for shown in ("Your word is asked", "The ladder stops at granted.", "Isolation given up"):
         assert shown in page
     assert decision.content_sha256 in page
@@ -86,7 +87,7 @@ def test_she_reads_the_record_and_her_word_is_the_second_persons(
     approval = decision.approvals.get()
     assert (approval.by, approval.label, approval.link) == (None, "Erika Muster", sent.link)
     client.force_login(alice)
-    record = client.get(f"/sessions/{sent.link.session_id}/decisions/1").content.decode()
+    record = html_of(client.get(f"/sessions/{sent.link.session_id}/decisions/1"))
     assert "1 of 1 needed" in record
     assert "not signed in: by the link that alice, who proposed this, made for Erika" in record
     assert "Erika Muster (by a link, without an account)" in as_markdown(decision).replace("\\", "")
@@ -100,7 +101,7 @@ def test_she_reads_the_record_and_her_word_is_the_second_persons(
 def test_a_link_that_may_not_approve_shows_and_takes_nothing(send: Send, decision: Decision) -> None:
     sent = send(may_approve=False)
     erika = opened(sent)
-    page = erika.get(sent.page).content.decode()
+    page = html_of(erika.get(sent.page))
     assert "The ladder stops at granted." not in page
     assert erika.post(f"{sent.page}/judge/1", WORD).status_code == 404
     assert not decision.approvals.exists()
@@ -180,7 +181,7 @@ def test_newer_evidence_is_told_before_she_approves(
     text = b"$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n"
     intake.take_text(session, text, user=alice, hint="guest")
     erika = opened(sent)
-    assert "newer evidence" in erika.get(sent.page).content.decode()
+    assert "newer evidence" in html_of(erika.get(sent.page))
     assert "renewed first" in says(erika, sent, decision)
     assert decision.state == DecisionState.PROPOSED
 
@@ -197,7 +198,7 @@ def test_a_name_reads_as_it_is_written(send: Send, decision: Decision, client: C
     sent = send()
     says(opened(sent), sent, decision, name="\u202ebob<b>\x1b[2J")
     client.force_login(alice)
-    record = client.get(f"/sessions/{sent.link.session_id}/decisions/1").content.decode()
+    record = html_of(client.get(f"/sessions/{sent.link.session_id}/decisions/1"))
     assert "bob&lt;b&gt;" in record
     assert "\u202e" not in record
     assert "bob<b>" not in record
@@ -208,4 +209,4 @@ def test_the_operator_chooses_it_when_the_link_is_made(session: DiagnosisSession
     for typed, may in ({}, False), ({"may_approve": "1"}, True):
         made = client.post(f"/sessions/{session.pk}/links/make", {"person": "Erika", **typed})
         assert session.links.first().may_approve is may  # type: ignore[union-attr]
-        assert ("do not open it yourself" in made.content.decode()) is may
+        assert ("do not open it yourself" in html_of(made)) is may

@@ -13,6 +13,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from tests.pages import html_of
 from tests.webapp.handoff.conftest import Sent
 from webapp.handoff import throttle
 from webapp.handoff.models import Download
@@ -26,7 +27,7 @@ def _sends(browser: Client, sent: Sent, name: str, raw: bytes) -> str:
     file = SimpleUploadedFile(name, raw)
     answer = browser.post(f"{sent.page}/answer", {"file": file}, follow=True)
     assert answer.status_code == 200
-    return str(answer.content.decode())
+    return html_of(answer)
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1:1$(reboot)", "testserver@evil.example", "a b"])
@@ -34,7 +35,7 @@ def test_no_host_header_reaches_the_line_to_type(sent: Sent, erika: Client, sett
     assert erika.get(sent.page, headers={"Host": host}).status_code == 400
     settings.ALLOWED_HOSTS = ["*"]
     forwarded = {"X-Forwarded-Host": host, "X-Forwarded-Proto": "https", "Host": "evil.example"}
-    page = erika.get(sent.page, headers=forwarded).content.decode()
+    page = html_of(erika.get(sent.page, headers=forwarded))
     assert f"{settings.PUBLIC_URL}/fetch/" in page
     assert "evil" not in page
     assert "reboot)" not in page
@@ -69,7 +70,7 @@ def test_one_link_cannot_fill_the_log_or_the_list_of_downloads(
     before = events.count()
     for number in range(5):
         page = erika.post(f"{sent.page}/questions", {"why_vm": f"{number}"}, follow=True)
-    assert "very often" in page.content.decode()
+    assert "very often" in html_of(page)
     assert events.count() == before + 2
     script = sent.link.scripts.latest("id")
     answers = [erika.get(f"/fetch/{script.sha256}").status_code for _ in range(5)]
@@ -104,8 +105,8 @@ def test_a_files_name_is_text_that_reads_as_it_is_written(
     sent: Sent, erika: Client, operator: Client, name: str
 ) -> None:
     page = _sends(erika, sent, name, b"milk and bread\n")
-    host = operator.get(f"/sessions/{sent.link.session_id}/host").content.decode()
-    links = operator.get(f"/sessions/{sent.link.session_id}/links").content.decode()
+    host = html_of(operator.get(f"/sessions/{sent.link.session_id}/host"))
+    links = html_of(operator.get(f"/sessions/{sent.link.session_id}/links"))
     evidence = sent.link.given.get().evidence
     for text in (page, host, links, evidence.label):
         assert not INVISIBLE.search(text)
@@ -116,8 +117,8 @@ def test_what_a_paste_says_is_shown_without_what_turns_it_around(sent: Sent, eri
     name = "llm\u202eeno\u2066<q>\x1b]0;owned\x07x"
     config = f"### /etc/pve/qemu-server/128.conf\nname: {name}\nmachine: q35\nmemory: 2048\n"
     page = _sends(erika, sent, "host.txt", config.encode())
-    host = operator.get(f"/sessions/{sent.link.session_id}/host").content.decode()
-    plan = operator.get(f"/sessions/{sent.link.session_id}/plan").content.decode()
+    host = html_of(operator.get(f"/sessions/{sent.link.session_id}/host"))
+    plan = html_of(operator.get(f"/sessions/{sent.link.session_id}/plan"))
     for text in (page, host, plan):
         assert not INVISIBLE.search(text)
         assert "<q>" not in text

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from agents.facts import View
+from tests.pages import html_of
 from tests.standin.pve_host import KPRO6
 from tests.webapp.diagnosis.scripts.test_hostile_values import FRAGMENTS, VALUE, is_one_word
 from tests.webapp.handoff.conftest import Sent
@@ -90,7 +91,7 @@ def check_download(browser: Client, path: str) -> None:
     answer = browser.get(path)
     if answer.status_code == 302:  # no script for such a machine; the page says why
         return
-    text = answer.content.decode()
+    text = html_of(answer)
     assert answer.status_code == 200
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     assert answer.headers["Content-Type"].startswith("text/plain")
@@ -126,7 +127,7 @@ def test_no_value_becomes_part_of_a_page_or_download(
     for browser, path in (*paths, (erika, sent.page)):
         answer = browser.get(path)
         assert answer.status_code == 200, path
-        text = answer.content.decode()
+        text = html_of(answer)
         assert not Read(text).odd, (path, Read(text).odd[:3])
         for script in SCRIPTS.findall(text):
             check_download(browser, script)
@@ -137,7 +138,7 @@ def test_what_is_hostile_is_shown_as_text(sent: Sent, operator: Client) -> None:
     text = host_of(["<q7>"] * VALUES)
     kept = intake.take_text(session, text.encode(), user=session.owner, view=View.HOST).evidence
     for page in ("host", f"evidence/{kept.reader}@{kept.sha256[:12]}"):
-        assert "&lt;q7&gt;" in operator.get(f"/sessions/{session.pk}/{page}").content.decode()
+        assert "&lt;q7&gt;" in html_of(operator.get(f"/sessions/{session.pk}/{page}"))
 
 
 def test_the_check_sees_what_breaks_out() -> None:

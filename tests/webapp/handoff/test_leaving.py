@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from tests.pages import html_of
 from tests.webapp.api.conftest import Program
 from tests.webapp.handoff.conftest import Sent
 from webapp.accounts.administration import OUT, account_change
@@ -52,7 +53,7 @@ def test_a_link_opens_nothing_once_its_maker_may_not_ask(
     assert not session.evidence.exists()
     browser = Client()
     browser.force_login(bob)
-    page = browser.get(f"/sessions/{session.pk}/links").content.decode()
+    page = html_of(browser.get(f"/sessions/{session.pk}/links"))
     assert "stopped" in page
     assert "alice, who made it, may not ask in this session any more" in page
     _, text = ApiToken.make(bob, name="t", scopes=list(Scope.values), days=1)
@@ -76,7 +77,7 @@ def test_who_removes_somebody_is_told_what_stops(sent: Sent, bob: User, carol: U
     browser = Client()
     browser.force_login(carol)
     asked = {"username": "alice", "role": "remove"}
-    page = browser.post(f"/sessions/{session.pk}/members", asked, follow=True).content.decode()
+    page = html_of(browser.post(f"/sessions/{session.pk}/members", asked, follow=True))
     assert "1 link of theirs stopped with that." in page
 
 

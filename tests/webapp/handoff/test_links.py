@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from agents.facts import View
 from agents.probes import handed_for
+from tests.pages import html_of
 from tests.webapp.handoff.conftest import Sent
 from webapp.accounts.models import OneTimeLink
 from webapp.handoff import throttle
@@ -31,13 +32,13 @@ def give(browser: Client, sent: Sent, text: bytes = CMDLINE) -> str:
     """What her page says after she sent this."""
     answer = browser.post(f"{sent.page}/answer", {"text": text.decode()}, follow=True)
     assert answer.status_code == 200
-    return str(answer.content.decode())
+    return html_of(answer)
 
 
 def test_the_token_leads_on_and_is_stored_nowhere(sent: Sent, erika: Client) -> None:
     page = erika.get(sent.page)
     assert page.status_code == 200
-    assert sent.token not in page.content.decode()
+    assert sent.token not in html_of(page)
     assert len(sent.token) >= 32
     rows = [*Link.objects.all(), *HandedScript.objects.all(), *sent.link.session.events.all()]
     assert sent.token not in serialize("json", rows)
@@ -49,7 +50,7 @@ def test_the_token_leads_on_and_is_stored_nowhere(sent: Sent, erika: Client) -> 
 
 def test_the_page_says_how_long_it_may_take_at_most(sent: Sent, erika: Client) -> None:
     limits_min = sum(probe.timeout_s for probe in handed_for(View.HOST)) / 60
-    page = erika.get(sent.page).content.decode()
+    page = html_of(erika.get(sent.page))
     assert f"all of it would take {math.ceil(limits_min)} min" in page
 
 
@@ -58,7 +59,7 @@ def test_the_page_shows_the_request_and_nothing_else_of_the_session(sent: Sent, 
     session.workload = {"model": {"name": "A secret model"}, "host": {"why_vm": "a secret reason"}}
     session.symptom = session.own_words = "a secret symptom"
     session.save()
-    page = erika.get(sent.page).content.decode()
+    page = html_of(erika.get(sent.page))
     assert "alice asks for a look" in page
     assert "why it is slow" in page
     assert "secret" not in page
@@ -199,7 +200,7 @@ def test_every_step_is_seen_and_told_once(sent: Sent, operator: Client) -> None:
     assert _reached(sent)[3:] == ["received", "read"]
     operator.post(f"/sessions/{sent.link.session_id}/links/{sent.link.pk}/accept")
     assert _reached(sent)[-1] == "accepted"
-    assert "has what was needed" in browser.get(sent.page).content.decode()
+    assert "has what was needed" in html_of(browser.get(sent.page))
     kinds = sent.link.session.events.order_by("number").values_list("kind", "actor__username")
     told = [kind for kind in kinds if kind[0].startswith("link")]
     assert told == [
@@ -224,14 +225,14 @@ def test_what_comes_after_accepting_is_to_be_looked_at_again(sent: Sent, erika: 
 
 def test_the_operators_card_polls_and_is_quiet_when_nothing_is_new(sent: Sent, erika: Client, operator: Client) -> None:
     page = f"/sessions/{sent.link.session_id}/links"
-    first = operator.get(page, headers={"HX-Request": "true"}).content.decode()
+    first = html_of(operator.get(page, headers={"HX-Request": "true"}))
     found = re.search(r"seen=([^\"]+)\"", first)
     assert found
     again = f"{page}?seen={found[1]}"
     assert operator.get(again, headers={"HX-Request": "true"}).status_code == 204
     erika.get(sent.page)
     assert b"opened" in operator.get(again, headers={"HX-Request": "true"}).content
-    activity = operator.get(f"/sessions/{sent.link.session_id}/host").content.decode()
+    activity = html_of(operator.get(f"/sessions/{sent.link.session_id}/host"))
     assert "<b>Erika</b> opened the link" in activity
 
 
@@ -240,17 +241,17 @@ def test_a_link_is_shown_once_and_says_who_can_reach_it(
 ) -> None:
     make = f"/sessions/{session_of_alice.pk}/links/make"
     made = operator.post(make, {"person": "<b>Erika", "hours": "24", "purpose": "<i>look"})
-    page = made.content.decode()
+    page = html_of(made)
     found = re.search(r"(http://127\.0\.0\.1:8000/link/\S+?)<", page)
     assert found
     assert "only this machine can open" in page
     assert "the script as a file" in page
     assert "&lt;b&gt;Erika" in page
     assert "no-store" in made.headers["Cache-Control"]
-    shown = operator.get(f"/sessions/{session_of_alice.pk}/links").content.decode()
+    shown = html_of(operator.get(f"/sessions/{session_of_alice.pk}/links"))
     assert found[1] not in shown
     settings.PUBLIC_URL = "https://peerpath.example"
-    page = operator.post(make, {"hours": "999999"}).content.decode()
+    page = html_of(operator.post(make, {"hours": "999999"}))
     assert "only this machine can open" not in page
     newest = Link.objects.first()
     assert newest is not None
@@ -281,7 +282,7 @@ def test_the_same_bytes_again_count_once(sent: Sent, erika: Client) -> None:
 
 def test_her_answers_reach_the_operator(sent: Sent, erika: Client) -> None:
     answers = {"host_root": "yes", "why_vm": "house <b>rule", "may_change": ["vm", "rm -rf", "host"]}
-    page = erika.post(f"{sent.page}/questions", answers, follow=True).content.decode()
+    page = html_of(erika.post(f"{sent.page}/questions", answers, follow=True))
     assert "house &lt;b&gt;rule" in page
     session = DiagnosisSession.objects.get(pk=sent.link.session_id)
     assert session.workload["host"] == {
@@ -297,7 +298,7 @@ def test_hostile_names_are_text_on_every_page(sent: Sent, erika: Client, operato
     listing = f"# qm list\n      VMID NAME  STATUS\n       128 {name}   running\n"
     config = f"### /etc/pve/qemu-server/128.conf\nname: {name}\nargs: {name}\nhostpci0: mapping={name}\n"
     page = give(erika, sent, (config + listing).encode())
-    host = operator.get(f"/sessions/{sent.link.session_id}/host").content.decode()
+    host = html_of(operator.get(f"/sessions/{sent.link.session_id}/host"))
     for text in (page, host):
         assert "<script>alert" not in text
         assert "<img src=x" not in text
@@ -314,5 +315,5 @@ def test_a_download_is_text_that_no_browser_runs(sent: Sent, erika: Client) -> N
         assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
     downloaded = erika.get(f"/fetch/{script.sha256}")
     assert downloaded.headers["Content-Disposition"] == 'attachment; filename="peerpath-host.sh"'
-    assert downloaded.content.decode() == script.text
+    assert html_of(downloaded) == script.text
     assert [d.by for d in script.downloads.all()] == [None, None]

@@ -11,6 +11,7 @@ from django.test import Client
 from django.utils.html import strip_tags
 
 from agents.facts import View
+from tests.pages import html_of
 from tests.standin.pve_host import KPRO6
 from webapp.accounts.models import User
 from webapp.diagnosis.catalogue import all_options
@@ -33,7 +34,7 @@ def case(alice: User) -> DiagnosisSession:
 def _page(browser: Client, path: str) -> str:
     answer = browser.get(path)
     assert answer.status_code == 200
-    return str(answer.content.decode())
+    return html_of(answer)
 
 
 def _section(page: str, phase: str) -> str:
@@ -118,7 +119,7 @@ def test_by_hand_where_the_host_is_not_known_to_be_proxmox(operator: Client, ali
 def test_a_handed_script_is_kept_as_it_was(operator: Client, case: DiagnosisSession) -> None:
     path = f"/sessions/{case.pk}/plan/P2/host/apply"
     handed = operator.get(path)
-    text = handed.content.decode()
+    text = html_of(handed)
     assert handed.headers["Content-Type"].startswith("text/plain")
     assert handed.headers["X-Content-Type-Options"] == "nosniff"
     name = "peerpath-host-P2-apply-vm128.sh"
@@ -130,14 +131,14 @@ def test_a_handed_script_is_kept_as_it_was(operator: Client, case: DiagnosisSess
     case.evidence.all().delete()
     assert operator.get(path).status_code == 302  # nothing can be made any more
     again = operator.get(f"/sessions/{case.pk}/handed/{kept.sha256}?show=1")
-    assert again.content.decode() == text
+    assert html_of(again) == text
     page = _page(operator, f"/sessions/{case.pk}/plan")
     assert f"{kept.sha256[:16]}…" in page
 
 
 def _link(operator: Client, case: DiagnosisSession, **form: Any) -> tuple[Link, Client]:
     made = operator.post(f"/sessions/{case.pk}/links/make", {"person": "Erika", **form})
-    found = re.search(r"/link/(\S+?)<", made.content.decode())
+    found = re.search(r"/link/(\S+?)<", html_of(made))
     assert found
     hers = Client()
     assert hers.get(f"/link/{found[1]}").status_code == 302
@@ -166,7 +167,7 @@ def test_what_a_phases_script_printed_comes_back_as_evidence(operator: Client, c
     page = f"/asked/{link.pk}"
     said = "refused: VM 128 has a lock (backup)\nNothing was changed.\n"
     shown = hers.post(f"{page}/answer", {"text": said, "phase": "P2"}, follow=True)
-    assert "the output of P2; alice reads it" in shown.content.decode()
+    assert "the output of P2; alice reads it" in html_of(shown)
     answer = Answer.objects.get(phase="P2")
     assert bytes(answer.evidence.body).decode() == said
     assert answer.evidence.label == "Erika: output of P2"

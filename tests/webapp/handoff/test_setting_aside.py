@@ -11,6 +11,7 @@ from django.test import Client
 
 from agents.facts import View
 from agents.facts.host import HOST_CMDLINE
+from tests.pages import html_of
 from tests.webapp.handoff.conftest import Sent
 from tests.webapp.handoff.stand_in import on_the_stand_in
 from webapp.accounts.models import User
@@ -33,7 +34,7 @@ def give(erika: Client, sent: Sent, text: str = CMDLINE) -> Answer:
 
 def put(operator: Client, answer: Answer, **more: str) -> str:
     page = f"/sessions/{answer.link.session_id}/answers/{answer.pk}/set-aside"
-    return str(operator.post(page, more, follow=True).content.decode())
+    return html_of(operator.post(page, more, follow=True))
 
 
 def knows(session: DiagnosisSession) -> Progress:
@@ -101,18 +102,15 @@ def test_the_step_is_done_and_the_card_moves_on_once_somebody_accepted(
     session = sent.link.session
     give(erika, sent)
     assert "host" not in knows(session).done
-    card = operator.get(f"/sessions/{session.pk}/diagnosis").content.decode()
+    card = html_of(operator.get(f"/sessions/{session.pk}/diagnosis"))
     assert "Erika gave something back: look and accept" in card
-    assert "Erika gave something back" in operator.get("/").content.decode()
-    assert "Erika gave something back" in operator.get("/for-me").content.decode()
+    assert "Erika gave something back" in html_of(operator.get("/"))
+    assert "Erika gave something back" in html_of(operator.get("/for-me"))
     done = operator.post(f"/sessions/{session.pk}/links/{sent.link.pk}/accept", follow=True)
     assert done.redirect_chain[-1][0].endswith(f"/links#link-{sent.link.pk}")
-    assert "accepted</span> by alice" in done.content.decode()
+    assert "accepted</span> by alice" in html_of(done)
     assert "host" in knows(session).done
-    assert (
-        "Erika gave"
-        not in operator.get(f"/sessions/{session.pk}/guest").content.decode().partition('<aside class="feed')[0]
-    )
+    assert "Erika gave" not in html_of(operator.get(f"/sessions/{session.pk}/guest")).partition('<aside class="feed')[0]
 
 
 def test_nothing_waits_where_all_that_came_was_set_aside(sent: Sent, erika: Client, operator: Client) -> None:
@@ -133,7 +131,7 @@ def test_a_reviewer_is_not_asked_to_accept(sent: Sent, erika: Client, bob: User)
 
 def take_back(erika: Client, answer: Answer) -> str:
     page = f"/asked/{answer.link_id}/take-back/{answer.pk}"
-    return str(erika.post(page, follow=True).content.decode())
+    return html_of(erika.post(page, follow=True))
 
 
 def test_who_sent_it_takes_it_back_for_good(sent: Sent, erika: Client, operator: Client) -> None:
@@ -158,7 +156,7 @@ def test_what_others_gave_as_well_is_not_taken_back(sent: Sent, erika: Client, o
     session = sent.link.session
     operator.post(f"/sessions/{session.pk}/paste/host", {"text": CMDLINE})
     answer = give(erika, sent)
-    assert "Take it back" not in erika.get(sent.page).content.decode()
+    assert "Take it back" not in html_of(erika.get(sent.page))
     assert "Others gave the same output" in take_back(erika, answer)
     assert facts_of(session).value(HOST_CMDLINE)
 
@@ -175,21 +173,21 @@ def test_only_by_the_link_that_it_came_by(sent: Sent, erika: Client, send: Calla
 
 def test_a_no_is_told_with_its_reason_until_something_is_sent(sent: Sent, erika: Client, operator: Client) -> None:
     session, why = sent.link.session, "the host is <b>rented</b>"
-    page = erika.post(f"{sent.page}/decline", {"why": f" {why} "}, follow=True).content.decode()
+    page = html_of(erika.post(f"{sent.page}/decline", {"why": f" {why} "}, follow=True))
     assert "you said no" in page
     shown = "said that it cannot be done: “the host is &lt;b&gt;rented&lt;/b&gt;”"
-    plan = operator.get(f"/sessions/{session.pk}/plan").content.decode()
+    plan = html_of(operator.get(f"/sessions/{session.pk}/plan"))
     assert shown in plan
     assert "<b>Erika</b> said" in plan
     links = f"/sessions/{session.pk}/links"
-    assert "declined</span> Erika said" in operator.get(links).content.decode()
+    assert "declined</span> Erika said" in html_of(operator.get(links))
     give(erika, sent)
-    assert "declined</span>" not in operator.get(links).content.decode()
+    assert "declined</span>" not in html_of(operator.get(links))
     assert session.events.get(kind="link_declined").data == {"person": "Erika", "why": why}
 
 
 def test_what_the_admin_said_of_the_host_is_shown_as_hers(sent: Sent, erika: Client, operator: Client) -> None:
     erika.post(f"{sent.page}/questions", {"host_root": "yes", "why_vm": "shared with others"})
-    page = operator.get(f"/sessions/{sent.link.session_id}/host").content.decode()
+    page = html_of(operator.get(f"/sessions/{sent.link.session_id}/host"))
     assert "Erika answered these by a link." in page
     assert "shared with others" in page

@@ -11,6 +11,7 @@ from django.core import mail
 from django.test import Client
 from django.utils import timezone
 
+from tests.pages import html_of
 from webapp.accounts.models import Role, User
 from webapp.config import addresses
 from webapp.notices.deliveries import deliver
@@ -132,7 +133,7 @@ def test_without_a_mail_server_nothing_is_mailed_and_the_page_says_so(
     assert told(team) == {}
     assert not Delivery.objects.exists()
     client.force_login(alice)
-    assert "This Peerpath sends no mail" in client.get("/account").content.decode()
+    assert "This Peerpath sends no mail" in html_of(client.get("/account"))
 
 
 @pytest.mark.parametrize(

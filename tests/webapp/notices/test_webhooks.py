@@ -18,6 +18,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 
+from tests.pages import html_of
 from tests.webapp.notices.conftest import Receiver
 from webapp import sealing
 from webapp.accounts.models import Role, User
@@ -340,7 +341,7 @@ def test_what_is_refused_is_told_and_kept_to_be_mended(
 ) -> None:
     client.force_login(alice)
     page = f"/sessions/{session_of_alice.pk}/webhooks"
-    said = client.post(page, {"url": url, "kinds": kinds}).content.decode()
+    said = html_of(client.post(page, {"url": url, "kinds": kinds}))
     assert advice in said
     assert url in said
     assert not Webhook.objects.exists()
@@ -377,5 +378,5 @@ def test_nothing_is_sent_for_who_may_not_have_it_told_any_more(
     assert (Delivery.objects.count(), receiver.got) == (2, [])
     browser = Client()
     browser.force_login(bob)
-    page = browser.get(f"/sessions/{session_of_alice.pk}/webhooks").content.decode()
+    page = html_of(browser.get(f"/sessions/{session_of_alice.pk}/webhooks"))
     assert "alice may not have it told any more" in page

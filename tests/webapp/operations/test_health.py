@@ -23,6 +23,7 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.bucket import Bucket
+from tests.pages import html_of
 from webapp.accounts.models import ApiToken, User
 from webapp.config import addresses, environment
 from webapp.config.bootstrap import ROOT
@@ -54,8 +55,8 @@ def test_a_broker_out_of_reach_is_said_without_its_address(client: Client, setti
     answer = client.get("/healthz/ready")
     assert answer.status_code == 503
     assert answer.json()["checks"]["broker"] == "out of reach"
-    assert "127.0.0.1" not in answer.content.decode()
-    assert "password" not in answer.content.decode()
+    assert "127.0.0.1" not in html_of(answer)
+    assert "password" not in html_of(answer)
 
 
 @on_sqlite
@@ -81,7 +82,7 @@ def test_a_database_that_takes_nothing_shows_what_it_has(session_of_alice: Diagn
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA query_only = 0")
     assert sent.status_code == 503
-    assert "send it again" in sent.content.decode()
+    assert "send it again" in html_of(sent)
 
 
 def storage_of(client: Client) -> str:
@@ -150,7 +151,7 @@ def test_while_the_database_is_away_people_and_programs_are_told_to_come_back(al
         page = browser.get("/")
         answer = browser.get("/api/v1/me", headers=bearer)
     assert page.status_code == answer.status_code == 503
-    assert "cannot use its database" in page.content.decode()
+    assert "cannot use its database" in html_of(page)
     assert page.headers["Retry-After"] == "10"
     assert answer.headers["Content-Type"] == "application/problem+json"
     assert "database" in answer.json()["detail"]
@@ -178,7 +179,7 @@ def figures(client: Client, **headers: str) -> dict[tuple[str, ...], float]:
     """Name and label values -> figure, read by Prometheus's own parser."""
     answer = client.get("/metrics", headers=headers)
     assert answer.status_code == 200
-    families = text_string_to_metric_families(answer.content.decode())
+    families = text_string_to_metric_families(html_of(answer))
     samples = (sample for family in families for sample in family.samples)
     return {(s.name, *s.labels.values()): s.value for s in samples}
 

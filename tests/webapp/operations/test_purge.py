@@ -14,6 +14,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from tests.pages import html_of
 from tests.webapp.addresses import a_full_session
 from webapp.accounts.models import User
 from webapp.presenting.diagnosis_json import as_json
@@ -95,7 +96,7 @@ def test_the_page_says_so_and_there_is_nothing_to_download(old: Evidence, alice:
     browser = Client()
     browser.force_login(alice)
     address = f"/sessions/{old.session_id}/evidence/{old.name}"
-    page = browser.get(address).content.decode()
+    page = html_of(browser.get(address))
     assert "was purged" in page
     assert old.sha256[:16] in page
     assert browser.get(address, {"download": "1"}).status_code == 410

@@ -19,6 +19,7 @@ from agents.benchmark import all_benchmarks
 from agents.facts import View
 from agents.probes import all_probes
 from tests.corpus import MEASUREMENTS
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.diagnosis.case import OptionStatus
 from webapp.diagnosis.catalogue import all_hypotheses, all_options, all_rungs
@@ -62,7 +63,7 @@ def browser(alice: User) -> Client:
 def text_of(client: Client, slug: str) -> str:
     answer = client.get(PAGES[slug].url)
     assert answer.status_code == 200, slug
-    return answer.content.decode()
+    return html_of(answer)
 
 
 def test_everything_there_is_has_its_place(browser: Client) -> None:
@@ -105,7 +106,7 @@ def test_every_command_stands_there_as_it_runs(browser: Client) -> None:
 
 def test_no_link_is_dead(browser: Client) -> None:
     pages = {page.url: Page(text_of(browser, slug)) for slug, page in PAGES.items()}
-    pages["/help"] = Page(browser.get("/help").content.decode())
+    pages["/help"] = Page(html_of(browser.get("/help")))
 
     @cache
     def status(address: str) -> int:
@@ -134,7 +135,7 @@ def test_every_page_is_explained_somewhere(browser: Client) -> None:
         address, anchor = urldefrag(explained_by(view))
         assert not anchor or anchor in ids[address], view
     assert set(EXPLAINED_BY) <= set(_views())
-    page = browser.get("/search").content.decode()
+    page = html_of(browser.get("/search"))
     assert f'class="how" href="{explained_by("session:search")}"' in page
 
 
@@ -155,7 +156,7 @@ def test_pages_for_who_holds_a_link_need_no_account(client: Client) -> None:
         assert client.get(page.url).status_code == expected, slug
     assert client.get("/help").status_code == 200
     assert client.get("/help/nothing").status_code == 404
-    links = Page(text_of(client, "host-admin")).links | Page(client.get("/help").content.decode()).links
+    links = Page(text_of(client, "host-admin")).links | Page(html_of(client.get("/help"))).links
     for href in links:
         if href.startswith("/help/"):
             assert client.get(urldefrag(href)[0]).status_code == 200, href

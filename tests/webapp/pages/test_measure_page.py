@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from agents.benchmark import all_benchmarks
 from agents.facts.bench import AllReduceRow
+from tests.pages import html_of
 from tests.webapp.addresses import asked_in
 from tests.webapp.conftest import gpu_vm
 from webapp.accounts.models import User
@@ -38,7 +39,7 @@ def browser(client: Client, alice: User) -> Client:
 def test_every_benchmark_can_be_started_on_a_target(browser: Client, alice: User, name: str) -> None:
     session = session_open(owner=alice, title="measure")
     session.targets.create(role="guest", agent="ssh", host="gpu-vm", created_by=alice)
-    page = browser.get(f"/sessions/{session.pk}/path").content.decode()
+    page = html_of(browser.get(f"/sessions/{session.pk}/path"))
     benchmark = all_benchmarks()[name]
     assert f'name="benchmark" value="{name}"' in page
     assert f"for about {benchmark.duration_s} s" in page
@@ -46,7 +47,7 @@ def test_every_benchmark_can_be_started_on_a_target(browser: Client, alice: User
 
 def test_without_a_machine_nothing_can_be_started(browser: Client, alice: User) -> None:
     session = session_open(owner=alice, title="measure")
-    page = browser.get(f"/sessions/{session.pk}/path").content.decode()
+    page = html_of(browser.get(f"/sessions/{session.pk}/path"))
     assert 'name="benchmark"' not in page
 
 
@@ -60,7 +61,7 @@ def test_sums_and_deliveries_that_were_pasted_are_shown(client: Client, alice: U
         "  12288 3072 float sum -1 20.21 0.61 0.61 0 20.05 0.61 0.61 0\n"
     )
     client.post(f"/sessions/{session.pk}/paste/path", {"text": text})
-    page = client.get(f"/sessions/{session.pk}/path").content.decode()
+    page = html_of(client.get(f"/sessions/{session.pk}/path"))
     assert "without P2P" in page
     assert "20.21" in page
 
@@ -70,7 +71,7 @@ def test_an_all_reduce_is_shown_with_its_interval_and_its_tail(browser: Client, 
     session = session_open(owner=alice, title="sums")
     text = (PAYLOADS / "two_h200_allreduce.jsonl").read_text()
     browser.post(f"/sessions/{session.pk}/paste/path", {"text": text})
-    page = browser.get(f"/sessions/{session.pk}/path").content.decode()
+    page = html_of(browser.get(f"/sessions/{session.pk}/path"))
     cells = ("10.32", "10.31–10.32", "10.35", "10.38", "0.40")
     assert "".join(f'<td class="n">{cell}</td>' for cell in cells) in page
     assert "connections P2P/CUMEM 48" in page
@@ -92,10 +93,10 @@ def test_a_run_is_made_again_with_its_arguments(browser: Client, alice: User) ->
     claim = lifecycle.claim(first.pk)
     assert claim
     assert lifecycle.finish(claim, RunState.SUCCEEDED)
-    page = browser.get(f"/sessions/{session.pk}/runs/{first.pk}").content.decode()
+    page = html_of(browser.get(f"/sessions/{session.pk}/runs/{first.pk}"))
     assert "--batch=4" in page
     asked, address = {"again": "1"}, f"/sessions/{session.pk}/targets/{target.pk}/run"
-    refused = browser.post(address, asked, follow=True).content.decode()
+    refused = html_of(browser.post(address, asked, follow=True))
     assert "tick that it may" in refused
     assert browser.post(address, {"again": "99", "yes": "1"}).status_code == 404
     browser.post(address, {**asked, "yes": "1"})
@@ -115,7 +116,7 @@ def test_a_run_says_that_its_result_was_throttled(browser: Client, alice: User, 
     text = "\n".join((head, columns, look, row, end))
     intake.take_benchmark_output(run, text.encode())
     assert lifecycle.finish(claim, RunState.SUCCEEDED)
-    page = browser.get(f"/sessions/{session.pk}/runs/{run.pk}").content.decode()
+    page = html_of(browser.get(f"/sessions/{session.pk}/runs/{run.pk}"))
     assert ("slowed by software power cap" in page) is slowed
 
 
@@ -124,13 +125,13 @@ def test_a_benchmark_that_waits_says_for_which_run(browser: Client, alice: User,
     target = gpu_vm(session, alice)
     first, second = (lifecycle.queue_benchmark(session, target, alice, "bench.copy") for _ in range(2))
     where = f"/sessions/{session.pk}/runs/{second.pk}"
-    assert "Waiting for a worker" in browser.get(where).content.decode()
+    assert "Waiting for a worker" in html_of(browser.get(where))
     assert lifecycle.claim(first.pk)
-    assert f"Waits for run {first.number}:" in browser.get(where).content.decode()
+    assert f"Waits for run {first.number}:" in html_of(browser.get(where))
     other = session_open(owner=bob, title="somebody else's")
     third = lifecycle.queue_benchmark(other, gpu_vm(other, bob), bob, "bench.copy")
     browser.force_login(bob)
-    page = browser.get(f"/sessions/{other.pk}/runs/{third.pk}").content.decode()
+    page = html_of(browser.get(f"/sessions/{other.pk}/runs/{third.pk}"))
     assert "another session’s run on this machine" in page
 
 
@@ -139,15 +140,15 @@ def test_a_run_says_that_its_session_has_enough_at_work(browser: Client, alice: 
     session = session_open(owner=alice, title="measure")
     first, second = (lifecycle.queue_probes(session, gpu_vm(session, alice, host), alice) for host in ("a", "b"))
     where = f"/sessions/{session.pk}/runs/{second.pk}"
-    assert "Waiting for a worker" in browser.get(where).content.decode()
+    assert "Waiting for a worker" in html_of(browser.get(where))
     claim = lifecycle.claim(first.pk)
     assert claim
     with CaptureQueriesContext(connection) as queries:
-        page = browser.get(where).content.decode()
+        page = html_of(browser.get(where))
     assert "Waits for a run of this session to end: at most 1 of a session" in page
     assert asked_in(queries) <= 10
     assert lifecycle.finish(claim, RunState.SUCCEEDED)
-    assert "Waiting for a worker" in browser.get(where).content.decode()
+    assert "Waiting for a worker" in html_of(browser.get(where))
 
 
 def test_each_ways_latency_and_knee_and_the_slowest_beside_others_are_shown(browser: Client, alice: User) -> None:
@@ -156,7 +157,7 @@ def test_each_ways_latency_and_knee_and_the_slowest_beside_others_are_shown(brow
     for name in ("two_h200.jsonl", "two_h200_contention.jsonl"):
         text = (PAYLOADS / name).read_text()
         browser.post(f"/sessions/{session.pk}/paste/path", {"text": text})
-    page = browser.get(f"/sessions/{session.pk}/path").content.decode()
+    page = html_of(browser.get(f"/sessions/{session.pk}/path"))
     for cells in (
         ("GPU 0 to 1, peer access on", "2.4", "388.8", "912 KiB", "–"),
         ("GPU 0 to 1, peer access off", "20.7", "35.6", "718 KiB", "1 unstable size left out"),
@@ -188,13 +189,13 @@ def test_memory_and_launches_stand_beside_what_is_expected(browser: Client, alic
     session = session_open(owner=alice, title="kernels")
     for text in (MEMORY, LAUNCH):
         browser.post(f"/sessions/{session.pk}/paste/path", {"text": text})
-    page = browser.get(f"/sessions/{session.pk}/path").content.decode()
+    page = html_of(browser.get(f"/sessions/{session.pk}/path"))
     assert "4295" in page
     assert "one small torch operation" in page
     assert "may be served by the cache" in page
     assert "no baseline known" in page  # which card it is was not read yet
     browser.post(f"/sessions/{session.pk}/paste/guest", {"text": f"$ nvidia-smi -L\n{SMI_LIST}"})
-    page = browser.get(f"/sessions/{session.pk}/path").content.decode()
+    page = html_of(browser.get(f"/sessions/{session.pk}/path"))
     assert "3958–4800 GB/s" in page
     assert "within" in page
 
@@ -206,7 +207,7 @@ def test_how_far_samples_spread_stands_beside_each_figure(browser: Client, alice
     told = [(PAYLOADS / "two_h200.jsonl").read_text(), counted]
     for text in told:
         browser.post(f"/sessions/{session.pk}/paste/path", {"text": text})
-    page = browser.get(f"/sessions/{session.pk}/path").content.decode()
+    page = html_of(browser.get(f"/sessions/{session.pk}/path"))
     mark = '<span class="pill open"><span aria-hidden="true">⚠</span> 3</span>'
     assert f'<td class="n">2.3 %</td><td class="n">{mark} of 60</td>' in page
     assert re.search(r'<td class="n">0.[0-9] %</td><td class="n">– of [0-9]+</td>', page)
@@ -230,17 +231,17 @@ def test_what_a_benchmark_printed_is_shown_after_its_end_too(browser: Client, al
     run = lifecycle.queue_benchmark(session, gpu_vm(session, alice), alice, "bench.memory")
     evidence = intake.take_benchmark_output(run, MEMORY.encode())
     address = ended(run, MEMORY[:100].encode(), MEMORY[100:].encode())
-    page = unescape(browser.get(address).content.decode())
+    page = unescape(html_of(browser.get(address)))
     assert all(line in page for line in MEMORY.splitlines())
     assert f"/evidence/{evidence.name}" in page
     OutputChunk.objects.all().delete()  # as a purge does
-    assert "printed last" not in browser.get(address).content.decode()
+    assert "printed last" not in html_of(browser.get(address))
 
 
 def test_of_probes_that_nothing_was_read_of_the_output_is_shown(browser: Client, alice: User) -> None:
     session = session_open(owner=alice, title="a shell that refuses")
     run = lifecycle.queue_probes(session, gpu_vm(session, alice), alice)
     address = ended(run, b"This account is currently <not> available.\n")
-    page = browser.get(address).content.decode()
+    page = html_of(browser.get(address))
     assert "What it printed last, 1 line." in page
     assert "This account is currently &lt;not&gt; available." in page

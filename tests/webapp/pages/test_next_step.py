@@ -9,6 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from agents.facts import View
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.diagnosis.next_test import CANDIDATES, Place
 from webapp.pages.next_step import Standing, next_in_list, place_of, standing
@@ -78,7 +79,7 @@ def test_the_next_act_leads_to_a_spot_that_is_there(alice: User, client: Client,
     assert tests
     for test in tests:
         address, _, spot = place_of(session, test).partition("#")
-        assert f'id="{spot}"' in client.get(address).content.decode()
+        assert f'id="{spot}"' in html_of(client.get(address))
 
 
 def test_a_run_that_is_under_way_comes_before_all(

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.utils.html import strip_tags
 
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.diagnosis.catalogue import all_hypotheses
 from webapp.diagnosis.plain_words import for_a_manager
@@ -30,7 +31,7 @@ def page(session: DiagnosisSession, path: str) -> str:
     client.force_login(session.owner)
     answer = client.get(f"/sessions/{session.pk}/{path}")
     assert answer.status_code == 200
-    return " ".join(strip_tags(answer.content.decode()).split())
+    return " ".join(strip_tags(html_of(answer)).split())
 
 
 def test_the_guest_s_board_of_before_is_no_board_of_now(session: DiagnosisSession) -> None:

@@ -11,6 +11,7 @@ from django.test import Client
 
 from agents.facts import View
 from agents.probes import all_probes, probes_for
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.pages.session.look import WORTH_PASTING
 from webapp.records.models import DiagnosisSession
@@ -31,7 +32,7 @@ def browser(alice: User) -> Client:
 def text(client: Client, session: DiagnosisSession, step: str) -> str:
     answer = client.get(f"/sessions/{session.pk}/{step}")
     assert answer.status_code == 200
-    return answer.content.decode()
+    return html_of(answer)
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -76,16 +77,16 @@ def test_each_claim_leads_to_a_line_that_exists(browser: Client, alice: User) ->
     for link in cited:
         answer = browser.get(link.replace("&amp;", "&"))
         assert answer.status_code == 200, link
-        assert 'class="marked"' in answer.content.decode(), link
+        assert 'class="marked"' in html_of(answer), link
 
 
 def test_a_paste_says_what_was_understood_and_what_was_not(browser: Client, alice: User) -> None:
     session = session_open(owner=alice, title="paste")
     pasted = "$ systemd-detect-virt\nkvm\n$ cat shopping.txt\nmilk and\nbread\n"
     answer = browser.post(f"/sessions/{session.pk}/paste/guest", {"text": pasted})
-    page = answer.content.decode()
+    page = html_of(answer)
     assert "guest.virt_kind" in page
-    again = browser.post(f"/sessions/{session.pk}/paste/guest", {"text": pasted}).content.decode()
+    again = html_of(browser.post(f"/sessions/{session.pk}/paste/guest", {"text": pasted}))
     assert "was not stored twice" in again
     assert session.evidence.count() == 1
 
@@ -95,7 +96,7 @@ def test_hostile_output_is_shown_as_text(browser: Client, alice: User) -> None:
     evil = "$ systemd-detect-virt\n<script>alert(1)</script>\x1b]0;title\x07kvm\n"
     browser.post(f"/sessions/{session.pk}/paste/guest", {"text": evil})
     stored = session.evidence.get()
-    page = browser.get(f"/sessions/{session.pk}/evidence/{stored.name}").content.decode()
+    page = html_of(browser.get(f"/sessions/{session.pk}/evidence/{stored.name}"))
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert" in page
 
@@ -112,7 +113,7 @@ def test_an_unsaved_form_keeps_what_was_typed(browser: Client, alice: User) -> N
         "point-0-output_tokens_per_s": "11",
     }
     answer = browser.post(f"/sessions/{session.pk}/symptom", typed)
-    page = answer.content.decode()
+    page = html_of(answer)
     assert answer.status_code == 422
     assert "slow since Tuesday" in page
     assert 'value="seventy"' in page
@@ -125,7 +126,7 @@ def test_two_people_typing_at_once_lose_nothing(browser: Client, alice: User) ->
     browser.post(address, {"version": "0", "own_words": "it is the network"})
     late = browser.post(address, {"version": "0", "own_words": "it is the kernel"})
     assert late.status_code == 409
-    page = late.content.decode()
+    page = html_of(late)
     assert "it is the kernel" in page
     assert "it is the network" in page
     session.refresh_from_db()
@@ -135,11 +136,11 @@ def test_two_people_typing_at_once_lose_nothing(browser: Client, alice: User) ->
 def test_two_people_answering_for_the_host_lose_nothing(browser: Client, alice: User) -> None:
     session = session_open(owner=alice, title="both")
     address = f"/sessions/{session.pk}/host"
-    assert 'name="version" value="0"' in browser.get(address).content.decode()
+    assert 'name="version" value="0"' in html_of(browser.get(address))
     browser.post(address, {"version": "0", "host_root": "no", "why_vm": "house rule"})
     late = browser.post(address, {"version": "0", "host_root": "yes", "why_vm": "snapshots"})
     assert late.status_code == 409
-    page = late.content.decode()
+    page = html_of(late)
     assert 'value="snapshots"' in page
     assert "“house rule”" in page
     session.refresh_from_db()
@@ -154,7 +155,7 @@ def test_a_bad_address_for_a_target_is_told_in_place(browser: Client, alice: Use
     typed = {"host": "-oProxyCommand=evil", "port": "22", "user": "root"}
     answer = browser.post(f"/sessions/{session.pk}/targets/guest", typed)
     assert answer.status_code == 422
-    assert "A host name or address" in answer.content.decode()
+    assert "A host name or address" in html_of(answer)
     assert not session.targets.exists()
 
 

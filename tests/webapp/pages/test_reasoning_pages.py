@@ -27,6 +27,7 @@ from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode, TopologyMat
 from agents.facts.platform import MACHINE_TYPE, VIRT_KIND, MachineType
 from agents.facts.vm import QEMU_COMMANDS, VMS, HostPci, QemuCommand, QemuDevice, Vm
 from agents.probes import all_probes
+from tests.pages import html_of
 from tests.webapp.diagnosis.building import facts_of, kvm_guest, matrix
 from tests.webapp.diagnosis.sample_facts import diagnosed
 from webapp.accounts.models import User
@@ -286,7 +287,7 @@ def founding(alice: User) -> DiagnosisSession:
 def what_if_text(client: Client, session: DiagnosisSession, **asked: str) -> str:
     answer = client.get(f"/sessions/{session.pk}/what-if", asked, headers={"HX-Request": "true"})
     assert answer.status_code == 200
-    return answer.content.decode()
+    return html_of(answer)
 
 
 def served() -> Facts:
@@ -355,7 +356,7 @@ def test_the_fragment_says_that_it_is_not_the_case(browser: Client, founding: Di
 
 @pytest.mark.django_db
 def test_without_javascript_the_form_gives_a_page(browser: Client, founding: DiagnosisSession) -> None:
-    page = browser.get(f"/sessions/{founding.pk}/what-if", {"tp": "4"}).content.decode()
+    page = html_of(browser.get(f"/sessions/{founding.pk}/what-if", {"tp": "4"}))
     assert "<html" in page
     assert re.search(r'name="tp"[^>]*value="4', page)
     assert page.count('type="range"') == 8
@@ -364,7 +365,7 @@ def test_without_javascript_the_form_gives_a_page(browser: Client, founding: Dia
 @pytest.mark.django_db
 def test_what_the_case_does_not_say_is_marked(browser: Client, alice: User) -> None:
     session = session_open(owner=alice, title="nothing yet")
-    page = browser.get(f"/sessions/{session.pk}/diagnosis").content.decode()
+    page = html_of(browser.get(f"/sessions/{session.pk}/diagnosis"))
     assert "not said: assumed" in page
     assert "not said: 0 is taken" in page
     assert not re.search(r"case: \d", page)
@@ -380,7 +381,7 @@ def _rules(page: str) -> set[str]:
 
 @pytest.mark.django_db
 def test_every_gate_hypothesis_and_contradiction_says_why(browser: Client, founding: DiagnosisSession) -> None:
-    page = browser.get(f"/sessions/{founding.pk}/diagnosis").content.decode()
+    page = html_of(browser.get(f"/sessions/{founding.pk}/diagnosis"))
     result = session_diagnosis(founding)
     expected = {f"gates.{gate.gate}" for gate in result.ladder}
     expected |= {f"hypotheses.{name}" for name in result.verdicts}
@@ -406,7 +407,7 @@ def test_it_rests_on_what_its_rule_read_in_this_case(founding: DiagnosisSession)
 
 @pytest.mark.django_db
 def test_every_hypothesis_says_what_refutes_it(browser: Client, founding: DiagnosisSession) -> None:
-    page = browser.get(f"/sessions/{founding.pk}/diagnosis").content.decode()
+    page = html_of(browser.get(f"/sessions/{founding.pk}/diagnosis"))
     for item in all_hypotheses():
         row = page.partition(f'id="hypothesis-{item.id}"')[2].partition("</ul>")[2]
         line = row.partition('<div class="more">')[0]
@@ -415,20 +416,20 @@ def test_every_hypothesis_says_what_refutes_it(browser: Client, founding: Diagno
 
 @pytest.mark.django_db
 def test_every_option_says_why(browser: Client, founding: DiagnosisSession) -> None:
-    page = browser.get(f"/sessions/{founding.pk}/decide").content.decode()
+    page = html_of(browser.get(f"/sessions/{founding.pk}/decide"))
     titles = {rule_title(f"webapp.diagnosis.options.{option.id}") for option in all_options()}
     assert _rules(page) == titles
 
 
 @pytest.mark.django_db
 def test_words_lead_to_entries_that_exist(browser: Client, founding: DiagnosisSession) -> None:
-    page = browser.get(f"/sessions/{founding.pk}/diagnosis").content.decode()
+    page = html_of(browser.get(f"/sessions/{founding.pk}/diagnosis"))
     for slug, some in (("words", {"clique", "peer-to-peer-p2p"}), ("reasoning", {"gate-driver"})):
         anchors = set(re.findall(rf'class="word" href="/help/{slug}#([^"]+)"', page))
         assert some <= anchors
-        shown = browser.get(f"/help/{slug}").content.decode()
+        shown = html_of(browser.get(f"/help/{slug}"))
         assert anchors <= set(re.findall(r'id="([^"]+)"', shown))
-    index = set(re.findall(r'href="#([^"]+)"', browser.get("/help/words").content.decode()))
+    index = set(re.findall(r'href="#([^"]+)"', html_of(browser.get("/help/words"))))
     assert {slugify(term.term) for term in GLOSSARY} <= index
 
 
@@ -492,7 +493,7 @@ def test_a_collectors_answer_is_one_moment(session_of_alice: DiagnosisSession, a
 
 @pytest.mark.django_db
 def test_the_printed_page_cites_what_it_rests_on(browser: Client, founding: DiagnosisSession) -> None:
-    page = browser.get(f"/sessions/{founding.pk}/summary").content.decode()
+    page = html_of(browser.get(f"/sessions/{founding.pk}/summary"))
     result = session_diagnosis(founding)
     assert str(escape(for_a_manager(result))) in page
     assert page.count('class="timebar"') == 2
@@ -516,7 +517,7 @@ def test_others_see_neither(bob: User, session_of_alice: DiagnosisSession, place
 def test_a_stored_switch_machine_is_drawn_and_told_in_words(browser: Client, alice: User) -> None:
     session = session_open(owner=alice, title="switches")
     stored(session, switch_machine(16))
-    page = browser.get(f"/sessions/{session.pk}/topology").content.decode()
+    page = html_of(browser.get(f"/sessions/{session.pk}/topology"))
     assert "switch 10:00.0, ACS redirects 2 of 4" in page
     assert page.count('class="match"') == 17  # sixteen and the legend
     assert "GPU0 to GPU1: path PIX, read CNS, write OK" in page

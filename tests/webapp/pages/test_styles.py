@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from django.test import Client, override_settings
 
+from tests.pages import html_of
 from webapp.pages.styles import SHEETS, address
 
 pytestmark = pytest.mark.django_db
 
 
 def test_every_page_names_one_file_that_holds_every_sheet(client: Client) -> None:
-    page = client.get("/sign-in").content.decode()
+    page = html_of(client.get("/sign-in"))
     (named,) = re.findall(r'rel="stylesheet" href="([^"]+)"', page)
     answer = client.get(named)
     assert "immutable" in answer["Cache-Control"]

@@ -8,6 +8,7 @@ import re
 import pytest
 from django.test import Client
 
+from tests.pages import html_of
 from tests.sweeps import lines, printed
 from webapp.accounts.models import User
 from webapp.records.sessions import session_open
@@ -27,7 +28,7 @@ def page(client: Client, alice: User, text: str) -> str:
     session.workload = WORKLOAD
     session.save()
     client.post(f"/sessions/{session.pk}/paste/path", {"text": text})
-    return html.unescape(client.get(f"/sessions/{session.pk}/path").content.decode())
+    return html.unescape(html_of(client.get(f"/sessions/{session.pk}/path")))
 
 
 def ranking(shown: str) -> list[str]:
@@ -66,6 +67,6 @@ def test_what_a_machine_sends_is_text_and_no_markup(client: Client, alice: User)
     client.force_login(alice)
     session = session_open(owner=alice, title="sweep")
     client.post(f"/sessions/{session.pk}/paste/path", {"text": printed(said)})
-    raw = client.get(f"/sessions/{session.pk}/path").content.decode()
+    raw = html_of(client.get(f"/sessions/{session.pk}/path"))
     assert "<script>alert" not in raw
     assert "&lt;script&gt;alert" in raw

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.pages.forms.workload import PointForm, Scaled, WorkloadForm
 from webapp.records.models import DiagnosisSession
@@ -27,7 +28,7 @@ def test_a_models_figures_come_beside_what_was_typed(browser: Client, session_of
         f"/sessions/{session_of_alice.pk}/symptom",
         {**typed, "version": "0", "preset": "glm-5", "fill": "1", "parallelism__tp": "8"},
     )
-    page = answer.content.decode()
+    page = html_of(answer)
     assert "eleven a second" in page
     assert 'name="point-1-concurrency" value="32"' in page
     assert answer.context["form"]["model__layers"].value() == 78
@@ -70,7 +71,7 @@ def save(browser: Client, session: DiagnosisSession, **more: Any) -> str:
     sent = {**POINTS, "title": "t", "version": str(session.version), **more}
     assert browser.post(page, sent).status_code == 302
     session.refresh_from_db()
-    return str(browser.get(page).content.decode())
+    return html_of(browser.get(page))
 
 
 def test_what_is_read_per_token_comes_from_parameters_and_their_bits(

@@ -12,6 +12,7 @@ from agents.facts import View
 from agents.facts.host import HOST_CMDLINE
 from agents.facts.p2p import P2P_READ, P2P_WRITE
 from agents.facts.platform import KERNEL_CMDLINE
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.records import intake
 from webapp.records.assignments import assign, take_back
@@ -94,23 +95,23 @@ def form(evidence: Evidence, **more: Any) -> dict[str, Any]:
 
 def test_the_page_asks_and_takes_the_answer(session_of_alice: DiagnosisSession, browser: Client) -> None:
     shown = browser.post(f"/sessions/{session_of_alice.pk}/paste/path", {"text": CMDLINE.decode()})
-    page = shown.content.decode()
+    page = html_of(shown)
     assert "taken as the guest’s" in page
     assert "It is the host’s" in page
     address = f"/sessions/{session_of_alice.pk}/assignment"
     evidence = Evidence.objects.get()
     data = form(evidence, first=2, view="host")
-    live = browser.post(address, data, headers={"HX-Request": "true"}).content.decode()
+    live = html_of(browser.post(address, data, headers={"HX-Request": "true"}))
     assert "are now read as the host&#x27;s" in live
     assert "Undo" in live
     undone = browser.post(address, form(evidence, first=2, take_back=1), follow=True)
-    assert "as they were before" in undone.content.decode()
-    assert "It is the host’s" in undone.content.decode()
+    assert "as they were before" in html_of(undone)
+    assert "It is the host’s" in html_of(undone)
 
 
 def test_unplaced_lines_have_a_form_with_every_reader(session_of_alice: DiagnosisSession, browser: Client) -> None:
     shown = browser.post(f"/sessions/{session_of_alice.pk}/paste/guest", {"text": "milk\neggs\n"})
-    page = shown.content.decode()
+    page = html_of(shown)
     assert "not placed; they are" in page
     for group in ("Guest", "Host", "Benchmarks"):
         assert f'<optgroup label="{group}">' in page
@@ -151,7 +152,7 @@ def test_the_first_page_leads_to_the_lines_it_could_not_place(browser: Client) -
     text = nodes + "\n\nthe fans of the <second> card are loud\n"
     answer = browser.post("/sessions/read", {"text": text})
     assert answer["Location"].endswith("/diagnosis#to-say")
-    page = browser.get(answer["Location"]).content.decode()
+    page = html_of(browser.get(answer["Location"]))
     assert "the fans of the &lt;second&gt; card are loud" in page
     assert page.count('name="reader"') == 1
     assert "It is the host’s" in page

@@ -21,6 +21,7 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.bucket import KEYS, Bucket
+from tests.pages import html_of
 from webapp.accounts.models import ApiToken, User
 from webapp.config import addresses
 from webapp.records import blob_store, intake
@@ -73,7 +74,7 @@ def test_altered_bytes_are_not_shown_as_what_was_stored(
     browser = Client()
     browser.force_login(alice)
     address = f"/sessions/{session_of_alice.pk}/evidence/{found.name}"
-    assert "not what was stored" in browser.get(address).content.decode()
+    assert "not what was stored" in html_of(browser.get(address))
     assert browser.get(address, {"download": "1"}).status_code == 503
 
 
@@ -93,9 +94,9 @@ def test_of_a_long_output_only_what_is_looked_at_is_fetched(
     browser = Client()
     browser.force_login(alice)
     address = f"/sessions/{session_of_alice.pk}/evidence/{found.name}"
-    assert "AER" in browser.get(address).content.decode()
+    assert "AER" in html_of(browser.get(address))
     for query in ({"at": "29000"}, {"rows": "29000"}, {"find": "nowhere"}):
-        assert "not what was stored" in browser.get(address, query).content.decode()
+        assert "not what was stored" in html_of(browser.get(address, query))
 
 
 def test_a_long_output_in_the_database_takes_less_and_is_the_same(
@@ -109,7 +110,7 @@ def test_a_long_output_in_the_database_takes_less_and_is_the_same(
     browser.force_login(alice)
     address = f"/sessions/{session_of_alice.pk}/evidence/{found.name}"
     assert browser.get(address, {"download": "1"}).content == LONG
-    page = browser.get(address, {"find": "[   29998]"}).content.decode()
+    page = html_of(browser.get(address, {"find": "[   29998]"}))
     assert 'data-n="29999" class="hit"' in page.replace(' id="L29999"', "")
 
 
@@ -205,7 +206,7 @@ def test_while_the_storage_is_away_pages_show_what_is_known(
     for page in ("guest", "diagnosis", f"evidence/{found.name}"):
         answer = browser.get(f"/sessions/{session_of_alice.pk}/{page}")
         assert answer.status_code == 200, page
-    assert "does not give" in answer.content.decode()
+    assert "does not give" in html_of(answer)
 
 
 def test_while_the_storage_is_away_people_and_programs_are_told_to_come_back(
@@ -224,7 +225,7 @@ def test_while_the_storage_is_away_people_and_programs_are_told_to_come_back(
         headers={"authorization": f"Bearer {token}"},
     )
     assert (page.status_code, answer.status_code) == (503, 503)
-    assert "storage" in page.content.decode()
+    assert "storage" in html_of(page)
     assert "storage" in answer.json()["detail"]
 
 

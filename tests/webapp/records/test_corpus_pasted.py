@@ -14,6 +14,7 @@ import pytest
 from django.test import Client
 
 from tests.corpus import CORPUS, needs_corpus
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.records.sessions import session_open
 
@@ -153,13 +154,13 @@ def test_a_paste_of_a_real_machine_is_understood(client: Client, alice: User, ca
     client.force_login(alice)
     answer = client.post(f"/sessions/{session.pk}/paste/diagnosis", {"text": pasted(folder)})
     assert answer.status_code == 200
-    readers = set(re.findall(r'class="dim mono">([\w.]+)<', answer.content.decode()))
+    readers = set(re.findall(r'class="dim mono">([\w.]+)<', html_of(answer)))
     assert readers >= case.readers
     shown = {}
     for step in ("diagnosis", "guest", "host", "topology", "decide"):
         page = client.get(f"/sessions/{session.pk}/{step}")
         assert page.status_code == 200
-        shown[step] = words(page.content.decode())
+        shown[step] = words(html_of(page))
     for step, texts in (("diagnosis", case.diagnosis), ("guest", case.guest), ("host", case.host)):
         for text in texts:
             assert text.format(**expected) in shown[step]

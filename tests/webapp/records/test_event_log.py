@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.pages.session.audit import CHECKED_UNASKED
 from webapp.records.models import DiagnosisSession, Event
@@ -47,7 +48,7 @@ def test_a_tampered_event_is_found(session: DiagnosisSession, tampering: dict[st
         verify()
     browser = Client()
     browser.force_login(session.owner)
-    assert "tampered with" in browser.get(f"/sessions/{session.pk}/log").content.decode()
+    assert "tampered with" in html_of(browser.get(f"/sessions/{session.pk}/log"))
 
 
 def test_a_deleted_event_is_found(session: DiagnosisSession) -> None:
@@ -59,7 +60,7 @@ def test_a_deleted_event_is_found(session: DiagnosisSession) -> None:
 def test_the_log_leads_to_every_run(session: DiagnosisSession) -> None:
     browser = Client()
     browser.force_login(session.owner)
-    page = browser.get(f"/sessions/{session.pk}/log?kind=run_finished").content.decode()
+    page = html_of(browser.get(f"/sessions/{session.pk}/log?kind=run_finished"))
     assert f'href="/sessions/{session.pk}/runs/1"' in page
 
 
@@ -69,7 +70,7 @@ def test_the_log_is_filtered_and_exported(session: DiagnosisSession) -> None:
     address = f"/sessions/{session.pk}/log"
     narrowed = browser.get(address, {"kind": "step_saved", "actor": "alice"}).context["log"]
     assert [event.number for event in narrowed] == [3, 2]
-    lines = browser.get(address, {"format": "jsonl"}).content.decode().splitlines()
+    lines = html_of(browser.get(address, {"format": "jsonl"})).splitlines()
     rows = [json.loads(line) for line in lines]
     assert [row["number"] for row in rows] == [1, 2, 3, 4]
     assert rows[-1]["actor"] == ""
@@ -85,7 +86,7 @@ def test_a_long_log_is_checked_when_asked_and_never_called_whole_before(
     )
     client.force_login(session.owner)
     page = f"/sessions/{session.pk}/log"
-    said = client.get(page).content.decode()
+    said = html_of(client.get(page))
     assert "not checked" in said
     assert "chain holds" not in said
-    assert "The log was tampered with" in client.get(page, {"check": "1"}).content.decode()
+    assert "The log was tampered with" in html_of(client.get(page, {"check": "1"}))

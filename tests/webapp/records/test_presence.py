@@ -13,6 +13,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.records.models import DiagnosisSession, Event, Visit
 from webapp.records.presence import AWAY
@@ -37,7 +38,7 @@ def session(people: tuple[User, User]) -> DiagnosisSession:
 def page(session: DiagnosisSession, user: User, path: str = "symptom") -> str:
     client = Client()
     client.force_login(user)
-    return client.get(f"/sessions/{session.pk}/{path}").content.decode()
+    return html_of(client.get(f"/sessions/{session.pk}/{path}"))
 
 
 def gone_for(session: DiagnosisSession, user: User, time: timedelta) -> None:
@@ -73,7 +74,7 @@ def test_the_feed_answers_only_what_is_new(session: DiagnosisSession, people: tu
     seen = first.context["seen_activity"]
     assert client.get(address, {"seen": seen}).status_code == 204
     Event.record(session, "step_saved", people[1], step="symptom")
-    assert "saved" in client.get(address, {"seen": seen}).content.decode()
+    assert "saved" in html_of(client.get(address, {"seen": seen}))
 
 
 @pytest.mark.skipif(not settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"), reason="SQLite's own")

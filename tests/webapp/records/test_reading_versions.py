@@ -11,6 +11,7 @@ from django.test import Client
 
 from agents.facts import View
 from agents.facts.p2p import P2P_READ
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.records import intake
 from webapp.records.case_facts import facts_of
@@ -70,7 +71,7 @@ def test_the_page_says_so_with_a_link(session_of_alice: DiagnosisSession, alice:
     browser.force_login(alice)
     first = take(session_of_alice, alice, matrix("NS"))
     page = f"/sessions/{session_of_alice.pk}/paste/guest"
-    shown = browser.post(page, {"text": matrix("OK").decode()}).content.decode()
+    shown = html_of(browser.post(page, {"text": matrix("OK").decode()}))
     assert "Replaces an earlier answer, which is kept" in shown
     assert f"/evidence/{first.evidence.name}?line=3" in shown
 

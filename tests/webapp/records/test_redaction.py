@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from agents.facts import View
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.records import redaction
 from webapp.records.diagnoses import session_diagnosis
@@ -43,9 +44,9 @@ def test_a_name_learnt_later_is_hidden_in_what_came_before(session: DiagnosisSes
 
 def test_a_download_is_redacted_and_the_raw_one_stays_possible(session: DiagnosisSession, browser: Client) -> None:
     page = f"/sessions/{session.pk}/evidence/{session.evidence.order_by('pk')[1].name}"
-    assert "?download=redacted" in browser.get(page).content.decode()
+    assert "?download=redacted" in html_of(browser.get(page))
     answer = browser.get(page, {"download": "redacted"})
-    shown = answer.content.decode()
+    shown = html_of(answer)
     assert "kestrel" not in shown
     assert "198.51.100.23" not in shown
     assert "# redacted: host name, 2 in lines 1, 2" in shown
@@ -61,11 +62,11 @@ def test_a_decisions_export_names_nobody_unless_asked(session: DiagnosisSession,
     )
     decision = decision_draft(session, user=alice, wording=wording, result=session_diagnosis(session))
     page = f"/sessions/{session.pk}/decisions/{decision.number}"
-    export = browser.get(page, {"format": "md"}).content.decode()
+    export = html_of(browser.get(page, {"format": "md"}))
     for secret in ("kestrel", "198.51.100", "mirela", "alice"):
         assert secret not in export
     assert "\\<ip-1\\> is it, \\<ip-2\\> is not; mail \\<email-1\\>" in export
-    raw = browser.get(page, {"format": "md", "raw": "1"}).content.decode()
+    raw = html_of(browser.get(page, {"format": "md", "raw": "1"}))
     assert "kestrel" in raw
     assert "Proposed by: alice" in raw
 

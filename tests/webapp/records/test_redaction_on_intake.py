@@ -12,6 +12,7 @@ from django.test import Client
 
 from agents.facts import View
 from tests.agents.test_archives import zipped
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.records.models import DiagnosisSession, Evidence, Pseudonym
 from webapp.records.redaction import redacted
@@ -88,9 +89,9 @@ def test_what_is_hidden_later_keeps_the_tokens_that_exports_gave(
 def test_the_box_on_the_page(session_of_alice: DiagnosisSession, alice: User) -> None:
     browser = Client()
     browser.force_login(alice)
-    assert 'name="hide"' in browser.get(f"/sessions/{session_of_alice.pk}/host").content.decode()
+    assert 'name="hide"' in html_of(browser.get(f"/sessions/{session_of_alice.pk}/host"))
     page = f"/sessions/{session_of_alice.pk}/paste/host"
-    shown = browser.post(page, {"text": HOST.decode(), "hide": "1"}).content.decode()
+    shown = html_of(browser.post(page, {"text": HOST.decode(), "hide": "1"}))
     assert "Hidden before anything was kept" in shown
     assert "kestrel" not in everything_stored()
 

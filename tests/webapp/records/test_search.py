@@ -11,6 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from tests.pages import html_of
 from webapp.accounts.models import Role, User
 from webapp.diagnosis.case import Actor, OptionStatus
 from webapp.diagnosis.catalogue import all_options
@@ -155,7 +156,7 @@ def test_a_run_that_ended_is_found_by_what_ran_and_where_and_how_it_ended(
         assert set(rows.values_list("ref", flat=True)) == found
     client.force_login(alice)
     with CaptureQueriesContext(connection) as queries:
-        page = client.get("/search?q=busy").content.decode()
+        page = html_of(client.get("/search?q=busy"))
     assert len(queries) <= 10
     assert f'href="/sessions/{sample_of_alice.pk}/runs/2"' in page
     assert "Run 2: Copies between the GPUs on op@gpu-vm:22" in page
@@ -163,7 +164,7 @@ def test_a_run_that_ended_is_found_by_what_ran_and_where_and_how_it_ended(
     assert "Nothing was measured: GPU 0 is busy." in page
     assert client.get(f"/sessions/{sample_of_alice.pk}/runs/2", follow=True).status_code == 200
     client.force_login(bob)
-    assert "Run 2" not in client.get("/search?q=busy").content.decode()
+    assert "Run 2" not in html_of(client.get("/search?q=busy"))
 
 
 def test_raw_output_is_not_searched(sample_of_alice: DiagnosisSession) -> None:
@@ -183,7 +184,7 @@ def test_only_what_a_person_may_see_is_found(
     said = {}
     for user in (alice, bob, carol):
         client.force_login(user)
-        said[user.username] = client.get("/search", {"q": "wilhelmine"}).content.decode()
+        said[user.username] = html_of(client.get("/search", {"q": "wilhelmine"}))
         assert bool(titles(user, q="6000")) is (user != bob)
     address = f"/sessions/{sample_of_alice.pk}/decisions/1"
     assert address in said["alice"]
@@ -263,7 +264,7 @@ def test_the_list_and_the_search_take_few_queries(
     client.force_login(alice)
     with CaptureQueriesContext(connection) as queries:
         answer = client.get(address)
-    assert sample_of_alice.title in answer.content.decode()
+    assert sample_of_alice.title in html_of(answer)
     assert len(queries) <= 10, [query["sql"][:100] for query in queries]
 
 
@@ -295,11 +296,11 @@ def test_the_page_says_what_came_of_it(sample_of_alice: DiagnosisSession, alice:
     propose(sample_of_alice, alice)
     other = open_sample("kpro6@host", owner=alice)
     client.force_login(alice)
-    assert f"/sessions/{other.pk}/alike" in client.get(f"/sessions/{other.pk}/diagnosis").content.decode()
-    said = " ".join(client.get(f"/sessions/{other.pk}/alike").content.decode().split())
+    assert f"/sessions/{other.pk}/alike" in html_of(client.get(f"/sessions/{other.pk}/diagnosis"))
+    said = " ".join(html_of(client.get(f"/sessions/{other.pk}/alike")).split())
     assert "1 other session that you may see has the same GPU" in said
     assert "proposed" in said.partition("Seen before")[2]
-    said = client.get(f"/sessions/{sample_of_alice.pk}/alike").content.decode()
+    said = html_of(client.get(f"/sessions/{sample_of_alice.pk}/alike"))
     assert "None that you may see" in said  # the other one's digest is not made yet
 
 

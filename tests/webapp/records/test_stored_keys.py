@@ -15,6 +15,7 @@ from django.test import Client
 
 from agents.ssh import SshAgent
 from tests.agents.conftest import make_key
+from tests.pages import html_of
 from webapp import sealing
 from webapp.accounts.models import User
 from webapp.pages.forms.target import SshTargetForm
@@ -260,23 +261,23 @@ def test_the_page_takes_a_key_and_never_gives_it_back(client: Client, alice: Use
     typed = {"name": "lab", "private_key": encrypted, "passphrase": "wrong-one", "shared": "on"}
     refused = client.post("/keys", typed)
     assert refused.status_code == 422
-    assert "does not open this key" in refused.content.decode()
+    assert "does not open this key" in html_of(refused)
     stored = client.post("/keys", typed | {"passphrase": PASSPHRASE}, follow=True)
     key = StoredKey.objects.get()
-    assert key.fingerprint in stored.content.decode()
+    assert key.fingerprint in html_of(stored)
     assert not key.shared, "only an administrator shares"
     body = encrypted.splitlines()[2]
     for answer in (refused, stored, client.get("/keys")):
-        text = answer.content.decode()
+        text = html_of(answer)
         assert not [s for s in (body, PASSPHRASE, "wrong-one", key.sealed) if s in text]
     client.force_login(bob)
-    assert key.fingerprint not in client.get("/keys").content.decode()
+    assert key.fingerprint not in html_of(client.get("/keys"))
     assert client.post(f"/keys/{key.pk}/remove").status_code == 403
     client.force_login(alice)
     assert client.post(f"/keys/{key.pk}/remove").status_code == 302
-    assert "removed by alice" not in client.get("/keys").content.decode()
+    assert "removed by alice" not in html_of(client.get("/keys"))
     client.post(f"/keys/{key.pk}/remove", {"confirm": key.name})
-    assert "removed by alice" in client.get("/keys").content.decode()
+    assert "removed by alice" in html_of(client.get("/keys"))
 
 
 def test_keys_are_for_operators(client: Client, bob: User) -> None:

@@ -12,6 +12,7 @@ from django.test import Client
 
 from agents.facts import View
 from tests.agents.test_archives import tarball, zipped
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.pages.session import start
 from webapp.records import uploads
@@ -56,7 +57,7 @@ def test_an_uploaded_archive_is_read_on_the_page_and_a_bomb_refused(alice: User)
     page = f"/sessions/{session.pk}/paste/guest"
     bomb = SimpleUploadedFile("bomb.gz", gzip.compress(bytes(20 << 20)))
     rig = SimpleUploadedFile("rig.zip", zipped(FILES))
-    shown = browser.post(page, {"text": "", "file": [rig, bomb]}).content.decode()
+    shown = html_of(browser.post(page, {"text": "", "file": [rig, bomb]}))
     assert "outputs understood" in shown
     assert "bomb.gz was refused: It unpacks to more than 300 times its size." in shown
     assert "rig.zip/rig/shop" in shown
@@ -67,7 +68,7 @@ def test_a_file_that_is_too_large_is_refused_politely(alice: User, monkeypatch: 
     browser = Client()
     browser.force_login(alice)
     answer = browser.post("/sessions/read", {"file": SimpleUploadedFile("big.log", MATRIX)}, follow=True)
-    assert "big.log is larger than 50 MiB" in answer.content.decode()
+    assert "big.log is larger than 50 MiB" in html_of(answer)
 
 
 def test_an_archive_reads_like_its_files_on_the_command_line(

@@ -16,6 +16,7 @@ from django.db import connection
 from django.test import Client
 
 from agents.raw_reading import RawReading
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.handoff.models import Link
 from webapp.operations.stuck import unread
@@ -239,8 +240,8 @@ def test_who_shares_it_keeps_what_its_words_stand_for(session: DiagnosisSession,
     client = Client()
     client.force_login(alice)
     address = f"/sessions/{session.pk}/bundle"
-    assert f"{address}?key=1" in client.get(f"/sessions/{session.pk}/summary").content.decode()
-    told = client.get(address, {"key": "1"}).content.decode()
+    assert f"{address}?key=1" in html_of(client.get(f"/sessions/{session.pk}/summary"))
+    told = html_of(client.get(address, {"key": "1"}))
     key = dict(line.split("\t") for line in told.splitlines())
     assert {"gpuvm17", "10.9.8.7"} <= set(key.values())
     hidden = redacted(evidence).text
@@ -261,7 +262,7 @@ def test_a_browser_takes_it_away_and_opens_it(session: DiagnosisSession, alice: 
     assert b"alice" not in shared
     elsewhere(session)
     given = SimpleUploadedFile("b.zip", raw)
-    page = client.post("/sessions/bundle", {"bundle": given}, follow=True).content.decode()
+    page = html_of(client.post("/sessions/bundle", {"bundle": given}, follow=True))
     assert "the same diagnosis" in page
     refused = client.post("/sessions/bundle", {"bundle": SimpleUploadedFile("b.zip", raw)}, follow=True)
-    assert "here already" in refused.content.decode()
+    assert "here already" in html_of(refused)

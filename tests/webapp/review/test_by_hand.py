@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
+from tests.pages import html_of
 from tests.webapp.review.test_verifying import alice, client, output_of, session
 from webapp.accounts.models import User
 from webapp.records.models import DiagnosisSession
@@ -21,18 +22,18 @@ def proposed(session: DiagnosisSession, user: User, state: str = "proposed") -> 
 def test_an_a_b_by_hand_goes_from_step_to_step(session: DiagnosisSession, alice: User, client: Client) -> None:
     proposed(session, alice, "approved")
     address = f"/sessions/{session.pk}/ab?option=host_governor&benchmark=bench.copy&runs=3&set="
-    page = client.get(address).content.decode()
+    page = html_of(client.get(address))
     for step in range(1, 7):
         arm = "A" if step % 2 else "B"
         assert f"&gt; copy-{step}{arm}.jsonl" in page
         us = 3.4 * (1.001**step) / (1 if step % 2 else 1.2)
         form = {"step": str(step), "give": "1", "text": output_of(us).decode()}
-        page = client.post(address, form, follow=True).content.decode()
+        page = html_of(client.post(address, form, follow=True))
     assert "It got faster: faster at 1 of 1" in page
     assert "No drift beyond chance" in page
     assert "Every step was measured" in page
     assert session.events.filter(kind=GIVEN).count() == 6
-    listed = client.get(f"/sessions/{session.pk}/ab").content.decode()
+    listed = html_of(client.get(f"/sessions/{session.pk}/ab"))
     assert "Under way or done" in listed
 
 
@@ -41,7 +42,7 @@ def test_what_is_no_result_or_was_given_before_is_no_step(session: DiagnosisSess
 
     def give(step: int, text: str) -> str:
         form = {"step": str(step), "give": "1", "text": text}
-        return str(client.post(address, form, follow=True).content.decode())
+        return html_of(client.post(address, form, follow=True))
 
     assert "Nothing in it is a result of" in give(1, "$ uname -r\n6.8\n")
     assert "is step 2" not in give(1, "")
@@ -55,28 +56,28 @@ def test_the_second_arm_waits_and_says_which_decision_it_waits_for(
     proposed(session, alice)
     address = f"/sessions/{session.pk}/ab?option=host_governor&benchmark=bench.copy&runs=2&set="
     form = {"step": "1", "give": "1", "text": output_of(3.4).decode()}
-    page = client.post(address, form, follow=True).content.decode()
+    page = html_of(client.post(address, form, follow=True))
     assert "Decision 1 proposes it and waits for approval" in page
     assert "Propose it" not in page
     form = {"step": "2", "give": "1", "text": output_of(3.0).decode()}
-    assert "has to be approved first" in client.post(address, form, follow=True).content.decode()
+    assert "has to be approved first" in html_of(client.post(address, form, follow=True))
     assert session.events.filter(kind=GIVEN).count() == 1
 
 
 def test_verify_and_the_plan_of_an_a_b_know_what_is_proposed(
     session: DiagnosisSession, alice: User, client: Client
 ) -> None:
-    assert "Decide first" in client.get(f"/sessions/{session.pk}/verify").content.decode()
+    assert "Decide first" in html_of(client.get(f"/sessions/{session.pk}/verify"))
     proposed(session, alice)
-    page = client.get(f"/sessions/{session.pk}/verify").content.decode()
+    page = html_of(client.get(f"/sessions/{session.pk}/verify"))
     assert "Decision 1, “Governor”, is proposed and waits for approval" in page
     assert "Decide first" not in page
-    page = client.get(f"/sessions/{session.pk}/ab").content.decode()
+    page = html_of(client.get(f"/sessions/{session.pk}/ab"))
     assert '<option value="host_governor" selected>' in page
 
 
 def test_options_that_are_not_to_be_done_are_named_as_such(session: DiagnosisSession, client: Client) -> None:
-    page = client.get(f"/sessions/{session.pk}/ab").content.decode()
+    page = html_of(client.get(f"/sessions/{session.pk}/ab"))
     groups = page.split("<optgroup")
     assert 'label="Recommended"' in groups[1]
     assert any("Unsafe: not to be done here" in group for group in groups[2:])
@@ -87,7 +88,7 @@ def test_the_answer_is_on_top_of_every_later_page(
     session: DiagnosisSession, alice: User, client: Client, page: str
 ) -> None:
     proposed(session, alice)
-    found = client.get(f"/sessions/{session.pk}/{page}").content.decode()
+    found = html_of(client.get(f"/sessions/{session.pk}/{page}"))
     assert 'aria-label="Where this session stands"' in found
     assert "Profile the engine" in found
     assert "Approve or reject decision 1" in found

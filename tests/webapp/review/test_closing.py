@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 
 from agents.samples import load
+from tests.pages import html_of
 from tests.webapp.review.test_verifying import carried_out, measured_again, read, served
 from webapp.accounts.models import User
 from webapp.diagnosis.compare.effects import Outcome
@@ -110,7 +111,7 @@ def test_in_an_empty_session_one_sentence_verifies_nothing(alice: User, client: 
     typed = "It is much faster now, everybody says so."
     for state, said in (("verified", "verified"), ("no_effect", "no effect")):
         answer = client.post(address, {"state": state, "outcome": typed})
-        page = answer.content.decode()
+        page = html_of(answer)
         assert answer.status_code == 422
         assert f"Not closed as {said}" in page
         assert "From before it there is no output of" in page
@@ -213,16 +214,16 @@ def test_what_nobody_measured_ends_as_not_verified_and_reads_so(
     closed(decision, alice, "not_verified", "They say it helped.")
     assert "throughput" in {one.score.what for one in scored(alice)}
     assert Verdict.HELD not in {one.score.verdict for one in scored(alice)}
-    record = client.get(f"/sessions/{session.pk}/decisions/{decision.number}").content.decode()
+    record = html_of(client.get(f"/sessions/{session.pk}/decisions/{decision.number}"))
     assert "Not verified: this is somebody’s word" in record
-    assert "not verified" in client.get("/decisions?state=not_verified").content.decode()
+    assert "not verified" in html_of(client.get("/decisions?state=not_verified"))
     written = as_markdown(decision)
     assert "- Status: not verified\n" in written
     assert "## Not shown" in written
     for form in ("md", "html", "json"):
-        report = client.get(f"/sessions/{session.pk}/report.{form}").content.decode()
+        report = html_of(client.get(f"/sessions/{session.pk}/report.{form}"))
         assert "not verified" in report
-    assert "not verified" in client.get(f"/sessions/{session.pk}/log").content.decode()
+    assert "not verified" in html_of(client.get(f"/sessions/{session.pk}/log"))
     verify = client.get(f"/sessions/{session.pk}/verify").context["rail"]
     assert not next(step["done"] for step in verify if step["step"].id == "verify")
 
@@ -236,7 +237,7 @@ def test_another_session_remembers_it_as_not_verified(session: DiagnosisSession,
     assert memory
     (alike,) = memory.alike
     assert alike.decisions[0].ended == "not verified"
-    page = client.get(f"/sessions/{other.pk}/alike").content.decode()
+    page = html_of(client.get(f"/sessions/{other.pk}/alike"))
     assert re.search(r'class="pill unk">not verified<', page)
 
 
@@ -317,7 +318,7 @@ def test_wrong_data_are_harm_and_are_undone(
             closed(decision, alice, state)
         assert why in str(refused.value)
         assert "it hangs or corrupts data" in str(refused.value)
-    page = client.get(f"/sessions/{session.pk}/verify").content.decode()
+    page = html_of(client.get(f"/sessions/{session.pk}/verify"))
     assert "Harmful, undo it" in page
     closed(decision, alice, "reverted")
     assert why in as_markdown(decision)
@@ -365,12 +366,12 @@ def test_an_old_record_stays_and_is_marked(session: DiagnosisSession, alice: Use
     decision.refresh_from_db()
     words = decision.get_state_display().lower()
     assert decision.ended == f"{words}, without a comparison"
-    record = client.get(f"/sessions/{session.pk}/decisions/{decision.number}").content.decode()
+    record = html_of(client.get(f"/sessions/{session.pk}/decisions/{decision.number}"))
     assert "without a comparison of before and after: this is somebody’s word" in record
-    assert "without a comparison" in client.get("/decisions").content.decode()
+    assert "without a comparison" in html_of(client.get("/decisions"))
     assert f"- Status: {words}, without a comparison\n" in as_markdown(decision)
     for form in ("md", "html", "json"):
-        report = client.get(f"/sessions/{session.pk}/report.{form}").content.decode()
+        report = html_of(client.get(f"/sessions/{session.pk}/report.{form}"))
         assert f"{words}, without a comparison" in report
 
 
@@ -381,9 +382,9 @@ def test_an_old_record_is_marked_where_it_is_remembered_and_found(
     Decision.objects.filter(pk=decision.pk).update(state="verified", outcome="faster")
     digest_refresh(session)
     other = open_sample("kpro6@host", owner=alice)
-    page = client.get(f"/sessions/{other.pk}/alike").content.decode()
+    page = html_of(client.get(f"/sessions/{other.pk}/alike"))
     assert re.search(r'class="pill open">verified, without a comparison<', page)
-    assert "without a comparison" in client.get("/search?q=faster").content.decode()
+    assert "without a comparison" in html_of(client.get("/search?q=faster"))
 
 
 def test_what_was_not_looked_at_refuses(session: DiagnosisSession, alice: User) -> None:

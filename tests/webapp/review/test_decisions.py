@@ -7,6 +7,7 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.records import intake
 from webapp.records.case_facts import facts_of
@@ -152,7 +153,7 @@ def test_only_what_was_read_is_approved(session: DiagnosisSession, alice: User, 
     decision.refresh_from_db()
     decision_propose(decision, user=alice)
     word = {"approves": "yes", "seen": seen}
-    said = client.post(f"{page}/judge", word, follow=True).content.decode()
+    said = html_of(client.post(f"{page}/judge", word, follow=True))
     assert "It has changed since you opened the page: alice proposed it anew just now." in said
     assert not decision.approvals.exists()
     client.post(f"{page}/judge", {**word, "seen": decision.content_sha256})
@@ -195,7 +196,7 @@ def test_newer_evidence_makes_a_record_stale_and_asks_for_approval_again(
     newer_evidence(session, alice)
     assert "guest.p2p_read" in superseded_pins(decision, facts_of(session))
     client.force_login(alice)
-    page = client.get(f"/sessions/{session.pk}/decisions/{decision.number}").content.decode()
+    page = html_of(client.get(f"/sessions/{session.pk}/decisions/{decision.number}"))
     assert "stale" in page
     with pytest.raises(DecisionError, match="renew the record first"):
         decision_apply(decision, user=alice, facts=facts_of(session))
@@ -230,7 +231,7 @@ def test_two_people_writing_one_draft_lose_no_word(
     client.force_login(alice)
     refused = client.post(address, {**typed, "reason": "Alice's reason"})
     assert refused.status_code == 409
-    both = refused.content.decode()
+    both = html_of(refused)
     assert "Bob&#x27;s reason" in both
     assert "Alice&#x27;s reason" in both
     again = {**typed, "version": refused.context["typed"]["version"], "reason": "Alice's reason"}
@@ -271,7 +272,7 @@ def test_a_lone_operator_may_decide_alone_and_the_log_says_so(
     member_add(session, user=bob, added_by=alice)
     address = f"/sessions/{session.pk}/members"
     client.force_login(bob)
-    page = client.post(address, {"quorum": "0"}, follow=True).content.decode()
+    page = html_of(client.post(address, {"quorum": "0"}, follow=True))
     assert "alice or an administrator sets this" in page
     client.force_login(alice)
     for wrong in ("-1", "10", "x", ""):

@@ -12,6 +12,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from tests.pages import html_of
 from tests.webapp.addresses import asked_in
 from webapp.accounts.models import User
 from webapp.handoff.models import Link
@@ -207,11 +208,11 @@ def test_what_is_long_is_counted_only_when_asked_for(
     assert (found.counted, found.total, found.whole) == (2, 3, False)
     browser = Client()
     browser.force_login(alice)
-    page = browser.get(f"/sessions/{session.pk}/hidden").content.decode()
+    page = html_of(browser.get(f"/sessions/{session.pk}/hidden"))
     assert "first 2 of 3 outputs" in page
-    assert "Counted in all 3 outputs" in (browser.get(f"/sessions/{session.pk}/hidden?all=1").content.decode())
+    assert "Counted in all 3 outputs" in (html_of(browser.get(f"/sessions/{session.pk}/hidden?all=1")))
     monkeypatch.setattr(previews, "MOST_BYTES", 9)
-    page_of_none = browser.get(f"/sessions/{session.pk}/hidden").content.decode()
+    page_of_none = html_of(browser.get(f"/sessions/{session.pk}/hidden"))
     assert "none of 3 outputs" in page_of_none
     assert by_rule(preview(session, everything=True)) == counts(told(shareable(session)))
 
@@ -220,9 +221,9 @@ def test_the_page_links_each_output_and_shows_no_password(session: DiagnosisSess
     given = intake.take_text(session, b"# api_key: hunter2hunter2\n", user=alice, label="env")
     browser = Client()
     browser.force_login(alice)
-    summary = browser.get(f"/sessions/{session.pk}/summary").content.decode()
+    summary = html_of(browser.get(f"/sessions/{session.pk}/summary"))
     assert f'href="/sessions/{session.pk}/hidden"' in summary
-    page = browser.get(f"/sessions/{session.pk}/hidden").content.decode()
+    page = html_of(browser.get(f"/sessions/{session.pk}/hidden"))
     assert f"/evidence/{given.evidence.name}?line=1" in page
     assert "&lt;credential-1&gt;" in page
     assert "hunter2" not in page

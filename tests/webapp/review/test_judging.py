@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.pages.progress import progress_of
 from webapp.pages.signed_in import Backend
@@ -85,7 +86,7 @@ def test_who_judged_an_earlier_version_is_asked_again(
     decision: Decision, alice: User, bob: User, browser: Client, word: Word
 ) -> None:
     assert [one.pk for one in to_judge(bob)] == [decision.pk]
-    assert "1 to look at" in browser.get("/for-me").content.decode()
+    assert "1 to look at" in html_of(browser.get("/for-me"))
     if word == Word.APPROVED:  # else one yes would end it
         DiagnosisSession.objects.filter(pk=decision.session_id).update(quorum=2)
         decision.refresh_from_db()
@@ -93,7 +94,7 @@ def test_who_judged_an_earlier_version_is_asked_again(
     assert not to_judge(bob).exists()
     change(decision, alice, "The profile was read: half of it is NCCL.")
     assert [one.pk for one in to_judge(bob)] == [decision.pk]
-    told = browser.get("/for-me").content.decode()
+    told = html_of(browser.get("/for-me"))
     said = {"approved": "approved it", "rejected": "rejected it"}
     assert f"changed since you {said.get(word, 'wanted changes')}" in told
     assert count_for(bob) == 1
@@ -114,7 +115,7 @@ def test_more_than_a_hundred_are_not_counted_one_by_one(
     rest = {"session": decision.session, "proposed_by": alice, "state": DecisionState.PROPOSED}
     Decision.objects.bulk_create([Decision(number=n, **rest) for n in range(1000, 1120)])
     assert count_for(bob) == MOST + 1
-    assert '<span class="count" title="more than 100 to look at">100+</span>' in browser.get("/for-me").content.decode()
+    assert '<span class="count" title="more than 100 to look at">100+</span>' in html_of(browser.get("/for-me"))
     Decision.objects.filter(number__gte=1003).delete()
     assert count_for(bob) == 4
 
@@ -133,7 +134,7 @@ def test_the_proposer_is_told_once(decision: Decision, alice: User, bob: User, c
     say(decision, bob, Word.REJECTED, "not in December")
     client.force_login(alice)
     assert count_for(alice) == 1
-    told = client.get("/for-me").content.decode()
+    told = html_of(client.get("/for-me"))
     assert "not in December" in told
     assert "rejected" in told
     assert count_for(alice) == 0
@@ -145,10 +146,10 @@ def test_each_version_is_kept_with_its_words_and_what_changed_is_shown(
 ) -> None:
     say(decision, bob, Word.REJECTED, "profile first")
     change(decision, alice, "The profile was read: half of it is NCCL.")
-    shown = browser.get(page(decision, "/versions")).content.decode()
+    shown = html_of(browser.get(page(decision, "/versions")))
     for text in ("version 1, rejected by bob", "The ladder stops at granted.", "The profile was read"):
         assert text in shown
-    first = browser.get(page(decision, "/versions?from=1&to=1")).content.decode()
+    first = html_of(browser.get(page(decision, "/versions?from=1&to=1")))
     assert "The profile was read" not in first
     assert "profile first" in first
 
@@ -159,17 +160,17 @@ def test_changes_wanted_leave_it_proposed_and_are_no_approval(decision: Decision
     browser.post(page(decision, "/judge"), {"approves": "changes", "reason": "say when"})
     decision.refresh_from_db()
     assert decision.state == DecisionState.PROPOSED
-    assert "0 of 1 needed" in browser.get(page(decision)).content.decode()
+    assert "0 of 1 needed" in html_of(browser.get(page(decision)))
 
 
 def test_a_word_is_taken_back_while_it_is_proposed(decision: Decision, bob: User, browser: Client) -> None:
     with pytest.raises(DecisionError, match="said nothing"):
         say(decision, bob, Word.WITHDRAWN, "")
     say(decision, bob, Word.CHANGES_WANTED)
-    assert "Take my word back" in browser.get(page(decision)).content.decode()
+    assert "Take my word back" in html_of(browser.get(page(decision)))
     browser.post(page(decision, "/judge"), {"approves": "back"})
     assert to_judge(bob).exists()
-    assert "Take my word back" not in browser.get(page(decision)).content.decode()
+    assert "Take my word back" not in html_of(browser.get(page(decision)))
 
 
 @pytest.mark.parametrize("anchor", ["decision:1", "option:gpudirect_clique"])
@@ -178,11 +179,11 @@ def test_an_open_dispute_is_approved_only_by_who_says_that_they_know(
 ) -> None:
     session = decision.session
     comment_add(session, author=bob, text="7 GB/s is x8", stance="dispute", anchor=anchor)
-    shown = browser.get(page(decision)).content.decode()
+    shown = html_of(browser.get(page(decision)))
     assert "1 dispute is open on it" in shown
     refused = browser.post(page(decision, "/judge"), {"approves": "yes", "reason": "go on"})
-    assert "1 dispute is open" in refused.content.decode()
-    assert "go on</textarea>" in refused.content.decode()
+    assert "1 dispute is open" in html_of(refused)
+    assert "go on</textarea>" in html_of(refused)
     browser.post(page(decision, "/judge"), {"approves": "yes", "despite": "on"})
     decision.refresh_from_db()
     assert decision.state == DecisionState.APPROVED
@@ -205,13 +206,13 @@ def test_a_reason_on_an_old_page_is_kept_and_who_changed_it_is_said(
     word = {"approves": "no", "reason": "the window is not ours", "seen": decision.content_sha256}
     answer = browser.post(page(decision, "/judge"), word)
     assert answer.status_code == 422
-    assert "alice took it back just now to change it." in answer.content.decode()
-    assert "the window is not ours</textarea>" in answer.content.decode()
+    assert "alice took it back just now to change it." in html_of(answer)
+    assert "the window is not ours</textarea>" in html_of(answer)
     assert not decision.approvals.exists()
 
 
 def test_what_speaks_against_haste_stands_beside_the_vote(decision: Decision, browser: Client) -> None:
-    shown = browser.get(page(decision)).content.decode()
+    shown = html_of(browser.get(page(decision)))
     vote = shown.index(">Approve</button>")
     for text in ("no profile was read", "The goal is not reachable", "are unexplained", "gates are open: fabric"):
         assert 0 < shown.index(text) < vote
@@ -221,7 +222,7 @@ def test_what_speaks_against_haste_stands_beside_the_vote(decision: Decision, br
 def test_a_measurement_is_asked_for_until_it_came(decision: Decision, alice: User, browser: Client) -> None:
     session = decision.session
     diagnosis = f"/sessions/{session.pk}/diagnosis"
-    assert "Ask alice for this" in browser.get(diagnosis).content.decode()
+    assert "Ask alice for this" in html_of(browser.get(diagnosis))
     text = "@alice please profile it first"
     typed = {"anchor": "test:engine_profile", "text": text, "back": diagnosis}
     browser.post(f"/sessions/{session.pk}/comment", typed)
@@ -263,7 +264,7 @@ def test_taking_it_back_leads_to_the_editor(decision: Decision, alice: User, cli
 
 def test_the_log_says_what_was_said_and_leads_there(decision: Decision, bob: User, browser: Client) -> None:
     comment_add(decision.session, author=bob, text="7 GB/s is x8", stance="dispute", anchor="decision:1")
-    log = browser.get(f"/sessions/{decision.session_id}/log").content.decode()
+    log = html_of(browser.get(f"/sessions/{decision.session_id}/log"))
     assert "disputes: “7 GB/s is x8”" in log
     assert f'href="{page(decision)}"' in log
 
@@ -272,13 +273,13 @@ def test_a_gate_can_be_disputed(decision: Decision, browser: Client) -> None:
     session = decision.session
     typed = {"anchor": "gate:pcie-granted", "stance": "dispute", "text": "it is granted"}
     browser.post(f"/sessions/{session.pk}/comment", typed)
-    shown = browser.get(f"/sessions/{session.pk}/discussion").content.decode()
+    shown = html_of(browser.get(f"/sessions/{session.pk}/discussion"))
     assert "gate “granted” over PCIe" in shown
     assert "#pcie-granted" in shown
 
 
 def test_the_pin_leads_to_the_lines_that_were_read(decision: Decision, browser: Client) -> None:
-    shown = browser.get(page(decision)).content.decode()
+    shown = html_of(browser.get(page(decision)))
     assert f"{decision.pins[0]['name']}?line=" in shown
 
 
@@ -292,7 +293,7 @@ def test_a_reason_may_be_given_for_what_was_passed_over(decision: Decision, alic
         "version": "0",
     }
     client.post(f"/sessions/{decision.session_id}/decide?draft=1", typed)
-    shown = client.get(page(decision)).content.decode()
+    shown = html_of(client.get(page(decision)))
     assert "Recommended, and not chosen" in shown
     assert "The profile is for Monday." in shown
     decision.refresh_from_db()
@@ -305,7 +306,7 @@ def test_the_search_finds_what_was_said_and_shows_where_it_stands(
     comment_add(decision.session, author=bob, text="Wilhelmine swapped it", stance="dispute")
     say(decision, bob, Word.REJECTED, "Wilhelmine has no window")
     digest_refresh(decision.session)
-    found = browser.get("/search?q=wilhelmine").content.decode()
+    found = html_of(browser.get("/search?q=wilhelmine"))
     assert "Wilhelmine has no window" in found
     assert "Wilhelmine swapped it" in found
     assert found.count('<span class="pill') == 2

@@ -8,6 +8,7 @@ import re
 import pytest
 from django.test import Client
 
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.records.models import DiagnosisSession
 from webapp.review.threads import comment_add
@@ -30,7 +31,7 @@ def get(session: DiagnosisSession, form: str, **asked: str) -> str:
     answer = client.get(f"/sessions/{session.pk}/report.{form}", asked)
     assert answer.status_code == 200
     assert "attachment" in answer["Content-Disposition"]
-    return answer.content.decode()
+    return html_of(answer)
 
 
 def test_the_page_fetches_nothing_and_runs_nothing(session: DiagnosisSession) -> None:

@@ -7,6 +7,7 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.records.models import DiagnosisSession
 from webapp.records.sessions import member_add
@@ -45,7 +46,7 @@ def browser(bob: User) -> Client:
 def say(session: DiagnosisSession, browser: Client, **typed: str) -> str:
     back = f"/sessions/{session.pk}/diagnosis"
     page = browser.post(f"/sessions/{session.pk}/comment", {"back": back, **typed}, follow=True)
-    return page.content.decode()
+    return html_of(page)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_the_form_alone_leads_back_to_what_it_is_about(
     session: DiagnosisSession, browser: Client, anchor: str, back: str, spot: str
 ) -> None:
     address = f"/sessions/{session.pk}/discussion"
-    form = browser.get(address, {"about": anchor}, headers={"HX-Request": "true"}).content.decode()
+    form = html_of(browser.get(address, {"about": anchor}, headers={"HX-Request": "true"}))
     assert "<html" not in form
     assert f'name="back" value="/sessions/{session.pk}/{back}"' in form
     assert f'name="spot" value="{spot}"' in form
@@ -111,10 +112,10 @@ def test_who_is_named_is_told_once_and_only_members_are(
 ) -> None:
     User.objects.create_user("mallory")
     comment_add(session, author=alice, text="@bob ray, @mallory and @alice: look")
-    page = browser.get("/").content.decode()
+    page = html_of(browser.get("/"))
     assert '<span class="count"' in page
-    assert "look" in browser.get("/for-me").content.decode()
-    assert '<span class="count"' not in browser.get("/").content.decode()
+    assert "look" in html_of(browser.get("/for-me"))
+    assert '<span class="count"' not in html_of(browser.get("/"))
     assert [m.user.username for m in Comment.objects.get().mentions.all()] == ["Bob Ray"]
 
 
@@ -139,7 +140,7 @@ def test_a_comment_on_everything_leads_back_to_it(session: DiagnosisSession, bro
     anchors = ["option:engine_profile", "finding:x", f"line:{name}:3", "run:7", "decision:1", ""]
     for anchor in anchors:
         say(session, browser, anchor=anchor, text=f"about {anchor}")
-    page = browser.get(f"/sessions/{session.pk}/discussion").content.decode()
+    page = html_of(browser.get(f"/sessions/{session.pk}/discussion"))
     assert f"/evidence/{name}?line=3#L3" in page
     assert "/decide#option-engine_profile" in page
     assert len(threads_of(session)) == len(anchors)

@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 
 from agents.samples import load
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.diagnosis.compare.comparability import Gate
 from webapp.diagnosis.compare.effects import Outcome
@@ -130,9 +131,9 @@ def test_closing_keeps_the_scores_in_the_log_and_counts_them(
     client.post(f"/sessions/{session.pk}/decisions/{decision.number}/close", form)
     assert [s.verdict for s in scores_of(session, decision.number)].count(Verdict.HELD) == 3
     assert Event.first_broken(session) is None
-    page = client.get("/calibration").content.decode()
+    page = html_of(client.get("/calibration"))
     assert "3 of 3 held" in page
-    record = client.get(f"/sessions/{session.pk}/decisions/{decision.number}").content.decode()
+    record = html_of(client.get(f"/sessions/{session.pk}/decisions/{decision.number}"))
     assert "Was it predicted?" in record
     decision.refresh_from_db()
     kept = decision.proof
@@ -187,7 +188,7 @@ def test_tokens_per_joule_stand_side_by_side(session: DiagnosisSession, alice: U
     assert energy.high
     assert energy.low < 1.996 < energy.high
     assert energy.differs
-    page = client.get(f"/sessions/{session.pk}/verify").content.decode()
+    page = html_of(client.get(f"/sessions/{session.pk}/verify"))
     assert '<td class="n">0.014</td><td class="n">0.027</td>' in page
     assert "asked every 0.4 s" in page  # how it was sampled
 
@@ -200,7 +201,7 @@ def test_without_power_on_both_sides_no_tokens_per_joule_are_told(
     read(session, alice, loaded(11.1, None))
     (item,) = (i for i in before_after(session, ("", "")).found if i.kind.title == "Serving")
     assert item.energy == ()
-    assert "okens per joule" not in client.get(f"/sessions/{session.pk}/verify").content.decode()
+    assert "okens per joule" not in html_of(client.get(f"/sessions/{session.pk}/verify"))
 
 
 def test_what_the_operator_observed_before_is_kept_when_it_is_applied(session: DiagnosisSession, alice: User) -> None:
@@ -226,26 +227,26 @@ def test_one_output_can_stand_for_a_state(session: DiagnosisSession, alice: User
     (alone,) = before_after(session, ("e0", name)).found
     assert alone.compared.runs == (1, 1)
     page = client.get(f"/sessions/{session.pk}/verify?before=e0&after={quote(name)}")
-    assert f'value="{name}" selected' in page.content.decode()
+    assert f'value="{name}" selected' in html_of(page)
     for nothing in ("e99", "bench.copy@000000000000", "x" * 5000, "e"):
         page = client.get(f"/sessions/{session.pk}/verify?before={nothing}&after={nothing}")
         assert page.status_code == 200
-        assert "not measured on both sides" in page.content.decode()
+        assert "not measured on both sides" in html_of(page)
 
 
 def test_what_changed_between_any_two_states(session: DiagnosisSession, alice: User, client: Client) -> None:
     carried_out(session, alice, *PHASES)
     measured_again(session, alice)
     address = f"/sessions/{session.pk}/changed"
-    page = client.get(address).content.decode()
+    page = html_of(client.get(address))
     assert re.search(r"VM 128 machine.*?not there.*?q35.*?cannot matter", page, re.DOTALL)
     key = session.evidence.order_by("pk").last().pk  # type: ignore[union-attr]
     assert client.get(f"{address}?from=e0&to=t{key}").status_code == 200
-    same = client.get(f"{address}?from=e1&to=e1").content.decode()
+    same = html_of(client.get(f"{address}?from=e1&to=e1"))
     assert "0 differences" in same
     for wrong in ("x1", "e", "e-1", "t9" + "9" * 30):
         assert client.get(f"{address}?from={wrong}&to=e1").status_code == 404
-    log = client.get(f"/sessions/{session.pk}/log").content.decode()
+    log = html_of(client.get(f"/sessions/{session.pk}/log"))
     assert address in log
 
 
@@ -274,12 +275,12 @@ def test_an_a_b_goes_from_step_to_step(session: DiagnosisSession, alice: User, c
         session=session, role="guest", agent="ssh", host="192.0.2.1", user="op", created_by=alice
     )
     address = f"/sessions/{session.pk}/ab?option=host_governor&benchmark=bench.copy&runs=3&set="
-    page = client.get(address).content.decode()
+    page = html_of(client.get(address))
     assert "In turns: no restart is needed" in page
     assert "not approved" in page
     Decision.objects.create(session=session, number=1, proposed_by=alice, state="approved", chosen=["host_governor"])
     refused = client.post(address, {"step": "1", "target": target.pk}, follow=True)
-    assert "Tick that the arm is in place" in refused.content.decode()
+    assert "Tick that the arm is in place" in html_of(refused)
     for step in range(1, 7):
         form = {"step": str(step), "target": target.pk, "yes": "1"}
         client.post(address, form)
@@ -287,11 +288,11 @@ def test_an_a_b_goes_from_step_to_step(session: DiagnosisSession, alice: User, c
         run = session.runs.get(arguments__STEP=str(step))
         assert run.arguments["ARM"] == ("A" if step % 2 else "B")
         ended(run, 3.4 * (1.001**step) / (1 if step % 2 else 1.2))
-    page = client.get(address).content.decode()
+    page = html_of(client.get(address))
     assert "It got faster: faster at 1 of 1" in page
     assert "No drift beyond chance" in page
     assert "Every step was measured" in page
-    assert "Performance governor" in client.get(f"/sessions/{session.pk}/ab").content.decode()
+    assert "Performance governor" in html_of(client.get(f"/sessions/{session.pk}/ab"))
 
 
 def test_what_the_host_admin_does_waits_for_approval(session: DiagnosisSession, alice: User, client: Client) -> None:
@@ -302,7 +303,7 @@ def test_what_the_host_admin_does_waits_for_approval(session: DiagnosisSession, 
     client.post(address, {"step": "1", "target": target.pk, "yes": "1"})
     ended(session.runs.get(), 3.4)
     form = {"step": "2", "target": target.pk, "yes": "1"}
-    refused = client.post(address, form, follow=True).content.decode()
+    refused = html_of(client.post(address, form, follow=True))
     assert "has to be approved first" in refused
     assert session.runs.count() == 1
 
@@ -312,7 +313,7 @@ def test_an_arm_that_the_measurement_sets_itself(session: DiagnosisSession, alic
         session=session, role="guest", agent="ssh", host="192.0.2.1", user="op", created_by=alice
     )
     address = f"/sessions/{session.pk}/ab?option=nccl_sweep&benchmark=bench.allreduce&runs=2&set=NCCL_PROTO%3DLL"
-    assert "Nothing to switch by hand" in client.get(address).content.decode()
+    assert "Nothing to switch by hand" in html_of(client.get(address))
     client.post(address, {"step": "1", "target": target.pk, "yes": "1"})
     assert "NCCL_PROTO" not in session.runs.get().arguments.get("ARGV", "")
 
@@ -333,4 +334,4 @@ def test_an_arm_that_the_measurement_sets_itself(session: DiagnosisSession, alic
 def test_what_cannot_be_tried_says_why(session: DiagnosisSession, client: Client, query: str, problem: str) -> None:
     page = client.get(f"/sessions/{session.pk}/ab?{query}")
     assert page.status_code == 422
-    assert problem in page.content.decode()
+    assert problem in html_of(page)

@@ -17,6 +17,7 @@ from agents.benchmark import all_benchmarks
 from agents.facts.bench import PROFILE
 from tests.agents.payloads.engine_server import Engine, serving
 from tests.agents.payloads.test_engine_profile import trace
+from tests.pages import html_of
 from tests.webapp.conftest import gpu_vm
 from webapp.accounts.models import User
 from webapp.records.case_facts import facts_of
@@ -42,7 +43,7 @@ def address(session: DiagnosisSession, page: str) -> str:
 def test_each_program_is_a_file_whose_hash_stands_beside_it(
     browser: Client, session_of_alice: DiagnosisSession, name: str
 ) -> None:
-    page = browser.get(address(session_of_alice, "path")).content.decode()
+    page = html_of(browser.get(address(session_of_alice, "path")))
     given = browser.get(address(session_of_alice, f"program/{name}"))
     assert hashlib.sha256(given.content).hexdigest() in page
     assert "attachment" in given["Content-Disposition"]
@@ -57,9 +58,9 @@ def test_there_is_no_program_for_a_reader_of_tables(browser: Client, session_of_
 def test_with_ssh_the_way_by_hand_is_there_and_folded(
     browser: Client, session_of_alice: DiagnosisSession, alice: User
 ) -> None:
-    without = browser.get(address(session_of_alice, "path")).content.decode()
+    without = html_of(browser.get(address(session_of_alice, "path")))
     gpu_vm(session_of_alice, alice)
-    beside = browser.get(address(session_of_alice, "path")).content.decode()
+    beside = html_of(browser.get(address(session_of_alice, "path")))
     assert without.count('<details class="hand" open>') == len(SHIPPED)
     assert beside.count('<details class="hand">') == len(SHIPPED)
 

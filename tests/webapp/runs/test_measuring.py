@@ -15,6 +15,7 @@ from django.utils.html import strip_tags
 
 from agents.benchmark import Benchmark, all_benchmarks
 from agents.facts.bench import CopyPath, CopyResult, CopyRow, ServingRow, Timing
+from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.presenting.measured_figures import copy_maps, serving_plots
 from webapp.records.case_facts import facts_of
@@ -43,7 +44,7 @@ def at(session_of_alice: DiagnosisSession, alice: User) -> str:
 def test_each_says_what_it_does_costs_and_risks(
     browser: Client, session_of_alice: DiagnosisSession, at: str, benchmark: Benchmark
 ) -> None:
-    page = browser.get(f"/sessions/{session_of_alice.pk}/path").content.decode()
+    page = html_of(browser.get(f"/sessions/{session_of_alice.pk}/path"))
     offer = next(o for o in offers(facts_of(session_of_alice)) if o.benchmark is benchmark)
     assert len(benchmark.about) > 60
     assert f"{benchmark.duration_s} s" in offer.cost
@@ -65,7 +66,7 @@ def test_what_the_session_says_of_its_model_is_filled_in(session_of_alice: Diagn
 def test_nothing_is_loaded_without_a_yes(browser: Client, at: str) -> None:
     typed = {"benchmark": "bench.copy", "choice-hidden": "6144", "choice-batch": "1,64"}
     refused = browser.post(at, typed, follow=True)
-    assert "tick that it may" in refused.content.decode()
+    assert "tick that it may" in html_of(refused)
     assert not Run.objects.exists()
     browser.post(at, {**typed, "yes": "1"})
     assert argv_of(Run.objects.get().arguments) == ["--hidden=6144", "--batch=1,64"]
@@ -76,7 +77,7 @@ def test_nothing_is_loaded_without_a_yes(browser: Client, at: str) -> None:
 )
 def test_arguments_that_are_none_are_refused(browser: Client, at: str, name: str, value: str) -> None:
     typed = {"benchmark": "bench.serving_load", f"choice-{name}": value, "yes": "1"}
-    page = browser.post(at, typed, follow=True).content.decode()
+    page = html_of(browser.post(at, typed, follow=True))
     assert "is no value for" in page
     assert not Run.objects.exists()
 
@@ -108,7 +109,7 @@ def test_measured_points_become_observed_and_the_others_stay(
     failing = {"concurrency": 64, "output_tokens_per_s": 99.0, "errors": 3, "failures": {"HTTP 429": 3}}
     browser.post(f"/sessions/{session_of_alice.pk}/paste/path", {"text": _serving(one, failing)})
     source = session_of_alice.evidence.get().name
-    page = browser.get(f"/sessions/{session_of_alice.pk}/path").content.decode()
+    page = html_of(browser.get(f"/sessions/{session_of_alice.pk}/path"))
     assert "3 requests at 64 at once: HTTP 429" in page
     form = {"source": source, "version": session_of_alice.version}
     browser.post(f"/sessions/{session_of_alice.pk}/observed", form)
@@ -120,7 +121,7 @@ def test_measured_points_become_observed_and_the_others_stay(
     ]
     # Someone else saved meanwhile: the old page's button changes nothing.
     again = browser.post(f"/sessions/{session_of_alice.pk}/observed", form, follow=True)
-    assert "saved by someone else" in again.content.decode()
+    assert "saved by someone else" in html_of(again)
 
 
 @pytest.mark.parametrize(("bits", "said"), [(0x40, True), (0, False), (0x1, False)])
@@ -134,7 +135,7 @@ def test_a_measurement_during_which_clocks_were_held_back_says_so(
     told = [json.dumps(line) for line in ({"telemetry": columns, "every_s": 0.4}, *looks)]
     text = "\n".join([head, *told, *rest])
     browser.post(f"/sessions/{session_of_alice.pk}/paste/path", {"text": text})
-    page = browser.get(f"/sessions/{session_of_alice.pk}/path").content.decode()
+    page = html_of(browser.get(f"/sessions/{session_of_alice.pk}/path"))
     assert ("slowed by hardware thermal slowdown" in page) is said
     assert "asked every 0.4 s" in page  # what tokens per joule are made of
 
@@ -142,7 +143,7 @@ def test_a_measurement_during_which_clocks_were_held_back_says_so(
 def test_without_a_figure_of_energy_nothing_is_said_of_it(browser: Client, session_of_alice: DiagnosisSession) -> None:
     text = _serving({"concurrency": 1, "output_tokens_per_s": 12.5})
     browser.post(f"/sessions/{session_of_alice.pk}/paste/path", {"text": text})
-    page = browser.get(f"/sessions/{session_of_alice.pk}/path").content.decode()
+    page = html_of(browser.get(f"/sessions/{session_of_alice.pk}/path"))
     assert "Tokens per joule: output" not in page
 
 
@@ -194,9 +195,9 @@ def test_an_uploaded_profile_gives_the_unexplained_its_names(
     file = io.BytesIO(raw)
     file.name = name
     browser.post(f"/sessions/{session_of_alice.pk}/paste/path", {"file": file})
-    measured = browser.get(f"/sessions/{session_of_alice.pk}/path").content.decode()
+    measured = html_of(browser.get(f"/sessions/{session_of_alice.pk}/path"))
     assert "gaps in which no kernel runs" in measured
-    page = browser.get(f"/sessions/{session_of_alice.pk}/diagnosis").content.decode()
+    page = html_of(browser.get(f"/sessions/{session_of_alice.pk}/diagnosis"))
     for title in ("NCCL 15.6 ms", "attention 7.8 ms", "experts 23.4 ms", "other kernels 0.10 ms"):
         assert title in page
     assert "gaps 44.0 ms" in page

@@ -17,6 +17,7 @@ from django.utils.html import strip_tags
 
 from agents.framing import Frame
 from agents.probe import Output
+from tests.pages import html_of
 from tests.webapp.addresses import asked_in
 from webapp.accounts.models import User
 from webapp.records import intake
@@ -63,7 +64,7 @@ def driver(version: str) -> str:
 def said_on(client: Client, run: Run) -> str:
     """What its page says against another run; "" without that part."""
     client.force_login(run.session.owner)
-    page = client.get(f"/sessions/{run.session_id}/runs/{run.pk}").content.decode()
+    page = html_of(client.get(f"/sessions/{run.session_id}/runs/{run.pk}"))
     part = re.search(r'id="against".*?id="again"', page, re.DOTALL)
     return " ".join(unescape(strip_tags(f"<p {part[0]} >")).split()) if part else ""
 
@@ -177,10 +178,10 @@ def test_across_a_change_only_step_8_knows_what_was_meant(client: Client, target
     text = said_on(client, run)
     assert "A change was carried out between the two." in text
     assert "no decision meant that" not in text
-    page = client.get(f"/sessions/{session.pk}/runs/{run.pk}").content.decode()
+    page = html_of(client.get(f"/sessions/{session.pk}/runs/{run.pk}"))
     link = re.search(rf'"(/sessions/{session.pk}/verify\?before={name}[^"]+)"', page)
     assert link
-    assert "Copies between GPUs" in client.get(unescape(link[1])).content.decode()
+    assert "Copies between GPUs" in html_of(client.get(unescape(link[1])))
 
 
 def test_what_a_person_set_aside_is_not_compared(client: Client, target: Target) -> None:
@@ -209,8 +210,8 @@ def test_the_page_that_watched_gets_it_when_the_run_has_ended(client: Client, ta
     client.force_login(target.created_by)
     where = f"/sessions/{run.session_id}/runs/{run.pk}"
     asks = {"HX-Request": "true"}
-    assert 'id="against"' in client.get(f"{where}?whole=1", headers=asks).content.decode()
-    assert 'id="against"' not in client.get(where, headers=asks).content.decode()
+    assert 'id="against"' in html_of(client.get(f"{where}?whole=1", headers=asks))
+    assert 'id="against"' not in html_of(client.get(where, headers=asks))
 
 
 def test_the_page_asks_at_most_ten_times(client: Client, target: Target) -> None:

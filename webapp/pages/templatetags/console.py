@@ -9,7 +9,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from webapp.presenting.ansi import Piece
-from webapp.records.models import Evidence, Reading
+from webapp.records.models import Evidence, StoredReading
 
 register = template.Library()
 _INKS = {"known": "g", "unreadable": "r"}
@@ -25,7 +25,7 @@ def _in_colour(piece: Piece) -> str:
 
 
 @register.filter
-def each_reading(evidence: Iterable[Evidence]) -> list[tuple[Evidence, Reading]]:
+def each_reading(evidence: Iterable[Evidence]) -> list[tuple[Evidence, StoredReading]]:
     """Every reading with the output it came from; they are prefetched."""
     return [(output, reading) for output in evidence for reading in output.readings.all()]
 
