@@ -16,9 +16,10 @@ from django.templatetags.static import static
 
 # A later one may override an earlier one.
 SHEETS = (
-    *("tokens", "base", "shell", "components", "menus", "dialogs", "standing", "folding"),
-    *("evidence", "forms", "figures", "sweep", "topology", "reasoning", "people", "handoff"),
-    *("machines", "measuring", "verifying", "account", "search", "help"),
+    *("tokens", "base", "shell", "screens", "components", "tables", "ladder", "doors", "findings"),
+    *("menus", "dialogs", "standing", "folding", "evidence", "forms", "figures", "sweep"),
+    *("tree", "topology", "pairs", "reasoning", "paper", "people", "handoff"),
+    *("measuring", "hand", "verifying", "account", "search", "help"),
 )
 _ADDRESS = re.compile(r"/static/styles\.([0-9a-f]{12})\.css")
 
