@@ -9,14 +9,17 @@ anywhere.
 from __future__ import annotations
 
 import hashlib
+import io
 import re
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from agents.probe import Output
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_BREAKS = re.compile(r"[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _UNSEEN = re.compile("[\r\0\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _LEAD = re.compile(rb"(?:\x1b\[[0-?]*[ -/]*[@-~]|[ \t>])*")
 _MARK = re.compile(r"=([0-9A-Za-z]{8,64})= (begin|about|probe|done|end)(?: (.*))?\Z")
@@ -25,6 +28,14 @@ _OPENING = re.compile(
 )
 _PROBE_ID = re.compile(r"[a-z]+\.[a-z0-9_]+")
 _LONGEST_LINE = 16 * 2**20  # bytes; above every probe's output limit
+_BLOCK = 128 * 2**10  # bytes taken apart at once
+_NO_LEAD = (b"|", b"!", b"")
+# Above what any collector prints; a frame or an answer more is noise. A text of marks alone costs no memory then.
+MOST_FRAMES = 4096
+MOST_ANSWERS = 1024
+_HEADER_FIELDS = frozenset(
+    {"schema", "script", "ran", "redacted", "group", "role", "time", "uid", "sudo", "session", "folder"}
+)
 
 
 def clean(raw: bytes) -> str:
@@ -34,8 +45,40 @@ def clean(raw: bytes) -> str:
     Line numbers of the result are those of the raw text: only LF ends a line; the other characters at which Python's
     splitlines() breaks become blanks.
     """
+    if len(raw) <= _BLOCK:
+        return _clean_block(raw)
+    text = io.StringIO(newline="\n")
+    for block in _blocks(raw):
+        text.write(_clean_block(block))
+    return text.getvalue()
+
+
+def _clean_block(raw: bytes) -> str:
     text = _ANSI.sub("", raw.decode("utf-8", "replace"))
-    return re.sub(r"[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]", " ", _UNSEEN.sub("", text))
+    return _BREAKS.sub(" ", _UNSEEN.sub("", text))
+
+
+def _blocks(raw: bytes) -> Iterator[bytes]:
+    """Pieces of at most _BLOCK bytes, so that what cleaning needs in between stays small: whole lines, beyond which
+    goes no escape and no character, or a part of a longer line."""
+    start = 0
+    while start < len(raw):
+        end = raw.rfind(b"\n", start, start + _BLOCK) + 1
+        if not end:
+            end = _cut_in_line(raw, start) if len(raw) - start > _BLOCK else len(raw)
+        yield raw[start:end]
+        start = end
+
+
+def _cut_in_line(raw: bytes, start: int) -> int:
+    """Before the last escape (not before ESC \\, which ends one), else before a whole character."""
+    escape = raw.rfind(b"\x1b", start + 1, start + _BLOCK)
+    while escape > start and raw.startswith(b"\\", escape + 1):
+        escape = raw.rfind(b"\x1b", start + 1, escape)
+    if escape > start:
+        return escape
+    end = start + _BLOCK
+    return next((cut for cut in range(end, end - 4, -1) if raw[cut] & 0xC0 != 0x80), end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +145,50 @@ class NoiseLine:
     text: str
 
 
+@dataclass(slots=True)
+class LineStore:
+    """Numbered lines in one buffer: a line costs its bytes and one more, a run of lines 8.
+
+    runs: for each run of consecutive lines, its first line's number and the number of stored lines above it.
+    """
+
+    text: bytearray = field(default_factory=bytearray)
+    runs: array[int] = field(default_factory=lambda: array("I"))
+    _lines: int = 0
+    _next: int = 0
+
+    def add(self, number: int, line: bytes) -> None:
+        if number != self._next:
+            self.runs.extend((number, self._lines))
+        self.text += line
+        self.text += b"\n"
+        self._lines += 1
+        self._next = number + 1
+
+    def __iter__(self) -> Iterator[tuple[int, bytes]]:
+        number, position, run = 0, 0, 0
+        for index in range(self._lines):
+            if run < len(self.runs) and self.runs[run + 1] == index:
+                number, run = self.runs[run], run + 2
+            end = self.text.index(b"\n", position)
+            yield number, bytes(self.text[position:end])
+            number, position = number + 1, end + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The lines that belong to no frame and are not blank."""
+
+    lines: LineStore = field(default_factory=LineStore)
+
+    def __iter__(self) -> Iterator[NoiseLine]:
+        return (NoiseLine(number, clean(line)) for number, line in self.lines if line)
+
+    def add(self, number: int, line: bytes) -> None:
+        """Blank lines are kept as line ends: they cost less than the gap they would leave."""
+        self.lines.add(number, line if line.strip(b" \t\r>") else b"")
+
+
 @dataclass(frozen=True, slots=True)
 class Bundle:
     """One collector's answer, as far as it arrived.
@@ -113,20 +200,22 @@ class Bundle:
     header: Header | None
     frames: tuple[Frame, ...]
     complete: bool
-    noise: tuple[NoiseLine, ...]
+    noise: Noise
     hash_matches: bool | None
     edited: bool
 
 
 @dataclass(slots=True)
 class _Open:
-    """A frame that is being read; bare: lines that lost their prefix."""
+    """A frame that is being read. stdout, stderr: each line with a line end; bare: lines that lost their prefix.
+    first_line, stderr_first_line: 0 while there is none."""
 
     probe_id: str
     line: int
-    stdout: list[bytes] = field(default_factory=list)
-    stderr: list[bytes] = field(default_factory=list)
-    bare: list[tuple[int, bytes]] = field(default_factory=list)
+    stdout: bytearray = field(default_factory=bytearray)
+    stderr: bytearray = field(default_factory=bytearray)
+    bare: LineStore = field(default_factory=LineStore)
+    bare_words: bool = False
     first_line: int = 0
     stderr_first_line: int = 0
     overlong: bool = False
@@ -139,18 +228,25 @@ class FrameReader:
     """
 
     def __init__(self, nonce: str | None = None) -> None:
-        self.noise: list[NoiseLine] = []
+        self.noise = Noise()
         self.saw_bare_lines = False
         self._nonce = nonce
         self._tail = bytearray()
         self._overlong = False
         self._line = 0
+        self._frames = 0
         self._crlf = False
         self._header: dict[str, str] | None = None
         self._open: _Open | None = None
 
     def feed(self, chunk: bytes) -> list[Event]:
         """The events that this chunk completes."""
+        if len(chunk) <= _BLOCK:
+            return self._feed_block(chunk)
+        starts = range(0, len(chunk), _BLOCK)
+        return [event for start in starts for event in self._feed_block(chunk[start : start + _BLOCK])]
+
+    def _feed_block(self, chunk: bytes) -> list[Event]:
         searched = len(self._tail)
         self._tail += chunk
         if self._tail.find(b"\n", searched) < 0:
@@ -178,7 +274,8 @@ class FrameReader:
         overlong, self._overlong = self._overlong, False
         if overlong and self._open:
             self._open.overlong = True
-        text = line[_LEAD.match(line, 0, 256).end() :]  # type: ignore[union-attr]
+        # Most lines start with their prefix, or are empty: nothing to strip there.
+        text = line if line[:1] in _NO_LEAD else line[_LEAD.match(line, 0, 256).end() :]  # type: ignore[union-attr]
         if text.startswith(b"=") and len(text) < 1000:
             mark = _MARK.match(clean(text).rstrip())
             if mark and self._nonce in (None, mark[1]):
@@ -193,29 +290,27 @@ class FrameReader:
         frame = self._open
         if frame and (text.startswith(b"| ") or text == b"|"):
             frame.first_line = frame.first_line or self._line
-            frame.stdout.append(text[2:])
+            frame.stdout += text[2:] + b"\n"
         elif frame and (text.startswith(b"! ") or text == b"!"):
             frame.stderr_first_line = frame.stderr_first_line or self._line
-            frame.stderr.append(text[2:])
+            frame.stderr += text[2:] + b"\n"
         elif frame:
-            frame.bare.append((self._line, line.removesuffix(b"\r") if self._crlf else line))
+            frame.bare.add(self._line, line.removesuffix(b"\r") if self._crlf else line)
+            frame.bare_words = frame.bare_words or bool(line.strip())
         else:
-            self._note_noise(self._line, line)
-
-    def _note_noise(self, number: int, line: bytes) -> None:
-        if line.strip(b" \t\r>"):
-            self.noise.append(NoiseLine(number, clean(line)))
+            self.noise.add(self._line, line)
 
     def _read_mark(self, kind: str, rest: str, line: bytes) -> list[Event]:
         word, _, more = rest.partition(" ")
         match kind:
             case "begin":
-                self._header = {"schema": word, **_fields(more)}
+                self._header = {"schema": word, **_header_fields(more)}
                 return self._close_cut_frame()
             case "about" if self._header is not None:
-                self._header |= _fields(rest)
+                self._header |= _header_fields(rest)
                 return []
-            case "probe" if _PROBE_ID.fullmatch(word):
+            case "probe" if _PROBE_ID.fullmatch(word) and self._frames < MOST_FRAMES:
+                self._frames += 1
                 events = [*self._flush_header(), *self._close_cut_frame()]
                 self._open = _Open(word, self._line)
                 return [*events, ProbeStarted(word)]
@@ -225,7 +320,7 @@ class FrameReader:
                 fields = _fields(rest)
                 end = End(_integer(fields.get("probes")), fields.get("sha256", ""))
                 return [*self._flush_header(), *self._close_cut_frame(), end]
-        self._note_noise(self._line, line)
+        self.noise.add(self._line, line)
         return []
 
     def _flush_header(self) -> list[Event]:
@@ -240,14 +335,13 @@ class FrameReader:
     def _finish_frame(self, fields: dict[str, str] | None) -> list[Event]:
         assert self._open
         frame, self._open = self._open, None
-        if frame.bare and any(line.strip() for _, line in frame.bare):
+        if frame.bare_words:
             self.saw_bare_lines = True
             if fields is not None and not frame.stdout and not frame.stderr:
-                frame.stdout = [line for _, line in frame.bare]
-                frame.first_line = frame.bare[0][0]
+                frame.stdout, frame.first_line = frame.bare.text, frame.bare.runs[0]
             else:
                 for number, line in frame.bare:
-                    self._note_noise(number, line)
+                    self.noise.add(number, line)
         return [_frame(frame, fields)]
 
 
@@ -269,7 +363,7 @@ def read_bundle(raw: bytes, *, nonce: str | None = None) -> Bundle:
     edited = hash_matches is False or reader.saw_bare_lines or twice
     edited = edited or (end is not None and not whole)
     complete = whole and header is not None
-    return Bundle(header, frames, complete, tuple(reader.noise), hash_matches, edited)
+    return Bundle(header, frames, complete, reader.noise, hash_matches, edited)
 
 
 def read_bundles(raw: bytes) -> tuple[tuple[int, Bundle], ...]:
@@ -281,9 +375,14 @@ def read_bundles(raw: bytes) -> tuple[tuple[int, Bundle], ...]:
     for match in _OPENING.finditer(raw):
         if match[2].startswith(b"begin"):
             starts.setdefault(match[1], match.start())
+        if len(starts) == MOST_ANSWERS:
+            break
     cuts = [0, *sorted(starts.values())[1:], len(raw)]
-    pieces = pairwise(cuts)
-    return tuple((raw.count(b"\n", 0, a), read_bundle(raw[a:b])) for a, b in pieces)
+    bundles, before = [], 0
+    for start, end in pairwise(cuts):
+        bundles.append((before, read_bundle(raw[start:end])))
+        before += raw.count(b"\n", start, end)
+    return tuple(bundles)
 
 
 def looks_like_bundle(raw: bytes) -> bool:
@@ -294,12 +393,20 @@ def looks_like_bundle(raw: bytes) -> bool:
 def _answer_sha256(frames: Iterable[Frame]) -> str:
     """The hash as collector.sh computes it: all stdout in order of id, then all stderr, with the added newlines."""
     ordered = sorted(frames, key=lambda frame: frame.probe_id + ".")
-    streams = [f.raw_stdout for f in ordered] + [f.raw_stderr for f in ordered]
-    return hashlib.sha256(b"".join(s + b"\n" for s in streams if s)).hexdigest()
+    digest = hashlib.sha256()
+    for stream in [*(f.raw_stdout for f in ordered), *(f.raw_stderr for f in ordered)]:
+        if stream:
+            digest.update(stream)
+            digest.update(b"\n")
+    return digest.hexdigest()
 
 
 def _fields(text: str) -> dict[str, str]:
     return dict(re.findall(r"(\w+)=(\S*)", text))
+
+
+def _header_fields(text: str) -> dict[str, str]:
+    return {name: value for name, value in _fields(text).items() if name in _HEADER_FIELDS}
 
 
 def _integer(text: str | None) -> int | None:
@@ -318,8 +425,16 @@ def _header(nonce: str, fields: dict[str, str]) -> Header:
     )
 
 
+def _stream(lines: bytearray) -> bytes:
+    """The lines joined by newlines; empties the buffer, so that they are not there twice while they are cleaned."""
+    del lines[-1:]
+    stream = bytes(lines)
+    lines.clear()
+    return stream
+
+
 def _frame(frame: _Open, fields: dict[str, str] | None) -> Frame:
-    stdout, stderr = b"\n".join(frame.stdout), b"\n".join(frame.stderr)
+    stdout, stderr = _stream(frame.stdout), _stream(frame.stderr)
     says = fields or {}
     alternative = _integer(says.get("alternative"))
     output = Output(
