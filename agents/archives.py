@@ -7,18 +7,20 @@ inside an archive, but nothing deeper.
 from __future__ import annotations
 
 import bz2
-import gzip
 import io
 import lzma
 import re
 import stat
-import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import IO, cast
+
+from agents import tar_stream
+from agents.tar_stream import Body, read_exactly
 
 TOTAL_BYTES = 256 * 2**20
 MOST_ENTRIES = 10_000
@@ -27,7 +29,12 @@ MOST_RATIO = 300
 _RATIO_FROM_BYTES = 16 * 2**20
 _CHUNK = 256 * 2**10
 _XZ_MEMORY_BYTES = 128 * 2**20
-_MOST_STREAMS = 100
+_INPUT = 64 * 2**10  # bytes handed to a decompressor at once
+_MOST_STREAMS = 10_000  # bgzip and pbzip2 begin one every 64 KiB to 900 kB
+_ZEROS = re.compile(rb"\0*")
+_MOST_EXTRA_BYTES = 2**20  # of a zip's directory; packers write some 36 a file
+# LZMA in a zip has no memory limit: its header may ask for 4 GiB.
+_ZIP_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
 _DEEPEST = 2
 
 _ZIP, _TAR = "zip", "tar"
@@ -45,7 +52,6 @@ _BINARY = {
     b"Rar!": "RAR, which cannot be opened here; unpack it first",
 }
 _DAMAGE = (
-    tarfile.TarError,
     zipfile.BadZipFile,
     zlib.error,
     lzma.LZMAError,
@@ -135,7 +141,7 @@ def _members(raw: bytes, path: str, budget: _Budget, depth: int) -> Iterator[Mem
         if kind == _ZIP:
             yield from _zip_members(raw, path, budget, depth)
         elif kind == _TAR:
-            yield from _tar_members(io.BytesIO(raw), path, budget, depth)
+            yield from _tar_members(_Counted(io.BytesIO(raw), budget), len(raw), path, budget, depth)
         else:
             yield from _compressed_members(raw, cast(str, kind), path, budget, depth)
     except _DAMAGE as error:
@@ -143,56 +149,88 @@ def _members(raw: bytes, path: str, budget: _Budget, depth: int) -> Iterator[Mem
 
 
 def _compressed_members(raw: bytes, kind: str, path: str, budget: _Budget, depth: int) -> Iterator[Member]:
-    first = _open_stream(raw, kind).read(512)
+    first = read_exactly(_Stream(raw, kind), 512)
     if _archive_kind(first) == _TAR:
-        yield from _tar_members(_Counted(_open_stream(raw, kind), budget), path, budget, depth)
+        yield from _tar_members(_Counted(_Stream(raw, kind), budget), TOTAL_BYTES, path, budget, depth)
         return
     budget.count()
     inner = re.sub(r"\.(?:gz|bz2|xz)$", "", path)
-    data, damage = _read_all(_open_stream(raw, kind), budget)
+    data, damage = _read_all(_Stream(raw, kind), budget)
     yield from _expand(inner, data, budget, depth)
     if damage:
         yield Member(inner, problem=damage)
 
 
-def _open_stream(raw: bytes, kind: str) -> IO[bytes]:
-    if kind == "gz":
-        return cast(IO[bytes], gzip.GzipFile(fileobj=io.BytesIO(raw)))
-    if kind == "bz2":
-        return cast(IO[bytes], bz2.BZ2File(io.BytesIO(raw)))
-    return cast(IO[bytes], _Xz(raw))
+class _Gzip:
+    """zlib's decompressor, used as those of bz2 and lzma are."""
+
+    def __init__(self) -> None:
+        self._inflate = zlib.decompressobj(wbits=31)
+        self.needs_input = True
+
+    def decompress(self, data: bytes, most: int) -> bytes:
+        part = self._inflate.decompress(self._inflate.unconsumed_tail + data, most)
+        self.needs_input = not self._inflate.unconsumed_tail and len(part) < most
+        return part
+
+    @property
+    def eof(self) -> bool:
+        return self._inflate.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inflate.unused_data
 
 
-@dataclass(slots=True)
-class _Xz:
-    """An .xz stream with a memory limit; LZMAFile has none, and a header may ask for any amount."""
+# An .xz header may ask for any amount of memory, which LZMAFile would grant.
+_DECOMPRESSORS: dict[str, Callable[[], _Gzip | bz2.BZ2Decompressor | lzma.LZMADecompressor]] = {
+    "gz": _Gzip,
+    "bz2": bz2.BZ2Decompressor,
+    "xz": lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY_BYTES),
+}
 
-    rest: bytes
-    streams: int = 1
-    decompressor: lzma.LZMADecompressor = field(
-        default_factory=lambda: lzma.LZMADecompressor(memlimit=_XZ_MEMORY_BYTES)
-    )
+
+class _Stream:
+    """A compressed file's data: one compressed stream after the other, zeros between them.
+
+    The standard library's files read a name in a .gz header byte by byte, and any number of empty streams.
+    """
+
+    def __init__(self, raw: bytes, kind: str) -> None:
+        self._raw, self._kind = raw, kind
+        self._position, self._streams = 0, 1
+        self._decompressor = _DECOMPRESSORS[kind]()
 
     def read(self, size: int = _CHUNK) -> bytes:
         while True:
-            if self.decompressor.eof:
-                self.rest = self.decompressor.unused_data.lstrip(b"\0")
-                self.streams += 1
-                if not self.rest or self.streams > _MOST_STREAMS:
-                    return b""
-                self.decompressor = lzma.LZMADecompressor(memlimit=_XZ_MEMORY_BYTES)
-            chunk, self.rest = self.rest, b""
-            if data := self.decompressor.decompress(chunk, size):
+            if self._decompressor.eof and not self._open_next():
+                return b""
+            chunk = b""
+            if self._decompressor.needs_input:
+                chunk = self._raw[self._position : self._position + _INPUT]
+                self._position += len(chunk)
+            if data := self._decompressor.decompress(chunk, size):
                 return data
-            if not self.decompressor.eof and self.decompressor.needs_input:
+            if not chunk and not self._decompressor.eof and self._decompressor.needs_input:
                 raise EOFError("the compressed data ends too early")
+
+    def _open_next(self) -> bool:
+        self._position -= len(self._decompressor.unused_data)
+        self._position = cast(re.Match[bytes], _ZEROS.match(self._raw, self._position)).end()
+        if self._position == len(self._raw):
+            return False
+        self._streams += 1
+        if self._streams > _MOST_STREAMS:
+            raise ArchiveError(f"It has more than {_MOST_STREAMS:,} compressed streams; give the part that matters.")
+        self._decompressor = _DECOMPRESSORS[self._kind]()
+        return True
 
 
 @dataclass(slots=True)
 class _Counted:
     """A stream that counts its bytes as they are read."""
 
-    stream: IO[bytes]
+    stream: _Stream | IO[bytes]
     budget: _Budget
 
     def read(self, size: int = _CHUNK) -> bytes:
@@ -201,33 +239,26 @@ class _Counted:
         return data
 
 
-def _tar_members(stream: IO[bytes] | _Counted, path: str, budget: _Budget, depth: int) -> Iterator[Member]:
-    counted = isinstance(stream, _Counted)
-    with tarfile.open(fileobj=cast(IO[bytes], stream), mode="r|") as archive:
-        for info in archive:
-            budget.count()
-            inner = f"{path}/{info.name}" if path else info.name
-            problem = _refusal(info.name) or ("" if info.isfile() or info.isdir() else _kind_of(info))
-            if problem:
-                yield Member(_printable(inner), problem=problem)
-            elif info.isfile() and (file := archive.extractfile(info)):
-                # A sparse file may be larger than the bytes read for it, so its own size is counted.
-                twice = counted and not info.issparse()
-                data, damage = _read_all(file, _Budget(budget.packed) if twice else budget)
-                yield from _expand(inner, data, budget, depth)
-                if damage:
-                    yield Member(inner, problem=damage)
-
-
-def _kind_of(info: tarfile.TarInfo) -> str:
-    return "a link; links are not followed" if info.issym() or info.islnk() else "not a plain file"
+def _tar_members(stream: _Counted, most_bytes: int, path: str, budget: _Budget, depth: int) -> Iterator[Member]:
+    for entry, body in tar_stream.entries(stream, most_bytes):
+        budget.count()
+        inner = f"{path}/{entry.name}" if path else entry.name
+        if problem := _refusal(entry.name) or entry.problem:
+            yield Member(_printable(inner), problem=problem)
+        elif not entry.is_folder:
+            data, damage = _read_all(body)
+            yield from _expand(inner, data, budget, depth)
+            if damage:
+                yield Member(inner, problem=damage)
 
 
 def _zip_members(raw: bytes, path: str, budget: _Budget, depth: int) -> Iterator[Member]:
-    if raw.count(b"PK\x01\x02") > MOST_ENTRIES:
-        raise ArchiveError(f"It has more than {MOST_ENTRIES:,} entries; give the part that matters.")
+    _check_directory(raw)
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-        for info in archive.infolist():
+        infos = archive.infolist()
+        if sum(info.compress_size for info in infos) > len(raw):
+            raise ArchiveError("Its files overlap, which no packer writes.")
+        for info in infos:
             budget.count()
             inner = f"{path}/{info.filename}" if path else info.filename
             problem = _refusal(info.filename) or _zip_refusal(info)
@@ -235,6 +266,16 @@ def _zip_members(raw: bytes, path: str, budget: _Budget, depth: int) -> Iterator
                 yield Member(_printable(inner), problem=problem)
             elif not info.is_dir():
                 yield from _zip_member(archive, info, inner, budget, depth)
+
+
+def _check_directory(raw: bytes) -> None:
+    """Refuses a directory that takes zipfile long to read: it goes over an entry's extra fields one by one, and
+    copies the rest each time."""
+    at = [match.start() for match in islice(re.finditer(b"PK\x01\x02", raw), MOST_ENTRIES + 1)]
+    if len(at) > MOST_ENTRIES:
+        raise ArchiveError(f"It has more than {MOST_ENTRIES:,} entries; give the part that matters.")
+    if sum(int.from_bytes(raw[start + 30 : start + 32], "little") for start in at) > _MOST_EXTRA_BYTES:
+        raise ArchiveError(f"Its directory has more than {_MOST_EXTRA_BYTES >> 20} MiB of extra fields.")
 
 
 def _zip_member(
@@ -257,6 +298,10 @@ def _zip_refusal(info: zipfile.ZipInfo) -> str:
         return "encrypted"
     if stat.S_ISLNK(mode):
         return "a link; links are not followed"
+    if info.compress_type not in _ZIP_METHODS:
+        return "packed by a method that cannot be opened here; pack it again"
+    if info.file_size > TOTAL_BYTES:
+        return f"it declares {info.file_size:,} bytes, more than is opened here"
     plain = stat.S_IFMT(mode) in (0, stat.S_IFREG, stat.S_IFDIR)
     return "" if plain else "not a plain file"
 
@@ -277,12 +322,13 @@ def _printable(path: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in path)
 
 
-def _read_all(file: IO[bytes], budget: _Budget) -> tuple[bytes, str]:
-    """The bytes that could be read, and the reason if they end too early."""
+def _read_all(file: Body | _Stream | IO[bytes], budget: _Budget | None = None) -> tuple[bytes, str]:
+    """The bytes that could be read, and the reason if they end too early. budget: none for a stream that counts."""
     parts: list[bytes] = []
     try:
         while part := file.read(_CHUNK):
-            budget.spend(len(part))
+            if budget:
+                budget.spend(len(part))
             parts.append(part)
     except _DAMAGE as error:
         return b"".join(parts), f"damaged: {error}"[:200]

@@ -154,7 +154,7 @@ def _entry(header: bytes, size: int, records: dict[bytes, bytes]) -> tuple[TarEn
         name = records.get(b"GNU.sparse.name", name)
     elif kind not in _PLAIN and kind != _FOLDER:
         problem = "not a plain file"
-    # An old sparse file may have more of its map between header and data; then the reading ends there as damaged.
+    # An old sparse file may have more of its map between header and data; the next header is then damaged.
     declared = 0 if kind in _WITHOUT_DATA else size
     return TarEntry(name.decode("utf-8", "surrogateescape"), kind == _FOLDER, problem), declared
 
