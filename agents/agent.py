@@ -65,6 +65,16 @@ class Unreachable(AgentError):  # noqa: N818
     """No connection."""
 
 
+class ScriptNotTaken(AgentError):  # noqa: N818
+    """The target ended the session before it took the script."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The machine ended the session before it took the whole script, so there is no answer. Check that this "
+            "user may run commands (its login shell, ForceCommand, limits), then run it again."
+        )
+
+
 class AuthenticationFailed(AgentError):  # noqa: N818
     """The target answers, and refuses us."""
 

@@ -6,10 +6,9 @@ import asyncio
 import os
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
-from agents.agent import Ending, Reason, Watch
+from agents.agent import Ending, Reason, ScriptNotTaken, Unreachable, Watch
 from agents.supervision import SWEEP, new_mark, read_sweep, supervise, sweep_script, whole_lines, wrap_payload
 
 _CHUNK = 65536
@@ -45,17 +44,20 @@ class LocalAgent:
 
 
 async def _start_shell(mark: str, *arguments: str) -> Process:
-    return await asyncio.create_subprocess_exec(
-        "sh",
-        "-s",
-        "--",
-        *arguments,
-        stdin=PIPE,
-        stdout=PIPE,
-        stderr=PIPE,
-        env={**_environment(), "PEERPATH_RUN": mark},
-        start_new_session=True,
-    )
+    try:
+        return await asyncio.create_subprocess_exec(
+            "sh",
+            "-s",
+            "--",
+            *arguments,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env={**_environment(), "PEERPATH_RUN": mark},
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise Unreachable(f"No shell could be started here: {error.strerror}.") from error
 
 
 def _environment() -> dict[str, str]:
@@ -66,9 +68,10 @@ def _environment() -> dict[str, str]:
 async def _send_script(process: Process, script: str) -> None:
     assert process.stdin
     process.stdin.write(whole_lines(script))
-    # If the shell ended before it read everything, its exit code tells more.
-    with suppress(ConnectionError):
+    try:
         await process.stdin.drain()
+    except ConnectionError as error:
+        raise ScriptNotTaken from error
 
 
 async def _sweep_run(mark: str, sweep: str) -> bool | None:

@@ -22,6 +22,7 @@ from agents.agent import (
     HostKeyChanged,
     HostKeyUnknown,
     Reason,
+    ScriptNotTaken,
     Unreachable,
     Watch,
 )
@@ -104,8 +105,8 @@ class SshAgent:
         mark = new_mark()
         async with self.connections.lease(self.spec) as lease:
             connection, process = await self._open_channel(lease, mark)
+            _send_script(process, script)
             try:
-                process.stdin.write(whole_lines(script))
                 reason, stderr = await supervise(_SshChannel(process), watch)
             except BaseException:
                 await _sweep_run(connection, mark, sweep)
@@ -228,6 +229,15 @@ async def _start_shell(connection: asyncssh.SSHClientConnection, mark: str) -> a
         return await connection.create_process(f"exec env PEERPATH_RUN={mark} sh -s -- --watch-stdin", encoding=None)
     except (OSError, asyncssh.Error) as error:
         raise Unreachable(f"The server opened no session: {why(error)}.") from error
+
+
+def _send_script(process: asyncssh.SSHClientProcess[bytes], script: str) -> None:
+    """Raises ScriptNotTaken when the server closed the channel; then nothing was sent, and nothing is to be swept."""
+    try:
+        process.stdin.write(whole_lines(script))
+    except (OSError, asyncssh.Error) as error:
+        process.close()
+        raise ScriptNotTaken from error
 
 
 async def _sweep_run(connection: asyncssh.SSHClientConnection, mark: str, sweep: str) -> bool | None:

@@ -70,7 +70,8 @@ def entries(stream: Stream, most_bytes: int) -> Iterator[tuple[TarEntry, Body]]:
     Raises TarDamageError where the tar is not one, or declares more than most_bytes.
     """
     while (header := _next_header(stream)) is not None:
-        size, records = _size(header), {}
+        size = _size(header)
+        records: dict[bytes, bytes] = {}
         for _ in range(_MOST_HEADERS):
             if header[156:157] not in (_PAX, _PAX_GLOBAL, _LONG_NAME, _LONG_LINK):
                 break

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import subprocess
+import tracemalloc
+from collections.abc import Callable
 from functools import cache
 
 import pytest
@@ -16,6 +18,7 @@ from agents.framing import (
     FrameReader,
     Header,
     ProbeStarted,
+    clean,
     looks_like_bundle,
     read_bundle,
     read_bundles,
@@ -172,3 +175,59 @@ def test_nothing_raises_and_chunks_do_not_matter(junk: bytes, at: int, size: int
 def test_marks_in_any_disorder_are_read(words: list[str]) -> None:
     read_bundle("".join(words).encode())
     read_bundles("".join(words).encode())
+
+
+MARK = f"={NONCE}= ".encode()
+OPENED = MARK + b"begin peerpath.collector/1 role=guest\n" + MARK + b"probe guest.a\n"
+DONE = MARK + b"done guest.a exit=0\n"
+FLOODS = {
+    "newlines": b"\n" * 2**18,
+    "x lines": b"x\n" * 2**17,
+    "frame and newlines": OPENED + b"\n" * 2**18 + DONE,
+    "frame and x": OPENED + b"| a\n" + b"x\n" * 2**17 + DONE,
+    "stdout between": OPENED + b"|\nx\n" * 2**16 + DONE,
+    "blank between": b"x\n\n" * 2**16,
+    "200k tiny frames": b"".join(MARK + b"probe guest.a\n" + DONE for _ in range(200_000)),
+    "cut frames": (b"=aaaaaaaa= begin a\n" + b"=aaaaaaaa= probe a.b\n" * 2**14),
+    "endless line": OPENED + b"| " + b"x" * 2**21,
+    "endless line with escapes": OPENED + b"| " + b"ab\x1b[m" * 2**19 + b"\n" + DONE,
+    "endless line with CR": OPENED + b"| " + b"ab\r" * 2**20 + b"\n" + DONE,
+    "forged frames": OPENED + b"=bbbbbbbb= probe guest.a\n" * 2**14 + DONE,
+    "answers": b"".join(b"=aaaa%06d= begin peerpath.\n" % n for n in range(2**16)),
+    "header fields": MARK + b"begin a\n" + b"".join(MARK + b"about a%d= b%d=\n" % (n, n) for n in range(2**14)),
+}
+
+
+def _streamed(raw: bytes) -> object:
+    reader = FrameReader()
+    events = [event for at in range(0, len(raw), 65536) for event in reader.feed(raw[at : at + 65536])]
+    return reader, [*events, *reader.close()]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("read", [_streamed, read_bundles])
+@pytest.mark.parametrize("flood", FLOODS)
+def test_what_a_machine_sends_costs_at_most_ten_times_its_size(flood: str, read: Callable[[bytes], object]) -> None:
+    raw = FLOODS[flood]
+    tracemalloc.start()
+    try:
+        read(raw)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 10 * len(raw)
+
+
+def test_noise_keeps_its_line_numbers() -> None:
+    raw = b"one\n\n> \ntwo\n" + OPENED + b"| a\nbare\n\n" + DONE + b"three\n"
+    assert [(line.line, line.text) for line in read_bundle(raw).noise] == [
+        (1, "one"),
+        (4, "two"),
+        (8, "bare"),
+        (11, "three"),
+    ]
+
+
+@pytest.mark.parametrize("piece", [b"ab\r\x1b[1m", "é≥\U0001f600".encode(), b"\xff\x80\xc3", b"\x1b]0;x\x1b\\"])
+def test_a_long_line_is_cleaned_as_a_short_one_is(piece: bytes) -> None:
+    assert clean(piece * 100_000) == clean(piece * 10) * 10_000

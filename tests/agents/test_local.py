@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.agent import MOST_OUTPUT, Reason
+from agents.agent import MOST_OUTPUT, Reason, ScriptNotTaken, Unreachable
 from agents.framing import read_bundle
 from agents.local import LocalAgent
 from agents.replay import ReplayAgent
@@ -70,3 +70,14 @@ def test_a_replay_prints_the_recording_and_can_be_cancelled() -> None:
     assert (ending.reason, raw) == (Reason.FINISHED, b"abc" * 5000)
     ending, raw = run(ReplayAgent(b"abc"), "", cancelled=lambda: True)
     assert (ending.reason, raw) == (Reason.CANCELLED, b"")
+
+
+def test_a_shell_that_ends_before_it_took_the_script_is_said_in_one_sentence() -> None:
+    with pytest.raises(ScriptNotTaken, match="ended the session before it took the whole script"):
+        run(LocalAgent(), "exec true\n" + "# more\n" * 200_000)
+
+
+def test_a_machine_without_a_shell_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(Unreachable, match="No shell could be started here"):
+        run(LocalAgent(), ":")

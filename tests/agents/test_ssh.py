@@ -10,7 +10,16 @@ from pathlib import Path
 import asyncssh
 import pytest
 
-from agents.agent import AuthenticationFailed, HostKeyChanged, HostKeyUnknown, Reason, Unreachable, Watch
+from agents import ssh
+from agents.agent import (
+    AuthenticationFailed,
+    HostKeyChanged,
+    HostKeyUnknown,
+    Reason,
+    ScriptNotTaken,
+    Unreachable,
+    Watch,
+)
 from agents.framing import read_bundle
 from agents.host_keys import fetch_host_key
 from agents.ssh import SshAgent
@@ -222,3 +231,52 @@ def test_a_machine_that_prints_without_end_does_not_fill_our_memory(ssh_keys: Pa
     assert asyncio.run(asked()) is Reason.CANCELLED
     assert time.monotonic() - began < 10
     assert 0 < sent[1] < 2**24
+
+
+def _close_at_once(process: asyncssh.SSHServerProcess[bytes]) -> None:
+    process.exit(1)
+
+
+def _end_the_input(process: asyncssh.SSHServerProcess[bytes]) -> None:
+    process.channel.close()
+
+
+def _end_the_connection(process: asyncssh.SSHServerProcess[bytes]) -> None:
+    process.channel.get_connection().abort()
+
+
+@pytest.mark.parametrize("ends", [_close_at_once, _end_the_input, _end_the_connection])
+def test_a_session_that_ends_before_the_script_is_said_in_one_sentence(
+    ssh_keys: Path, ends: Callable[[asyncssh.SSHServerProcess[bytes]], None]
+) -> None:
+    """Whether the end arrives before the script is sent or after is chance: both are told, and nothing else."""
+
+    async def outcome() -> str:
+        server = await asyncssh.listen(
+            "127.0.0.1",
+            server_host_keys=[str(ssh_keys / "host_key")],
+            authorized_client_keys=str(ssh_keys / "user_key.pub"),
+            process_factory=ends,
+            encoding=None,
+        )
+        async with server:
+            agent = SshAgent(Sshd(ssh_keys, server.get_port()).spec())
+            try:
+                ending = await agent.run(":\n" * 200_000, Watch(lambda _: None, 20))
+            except ScriptNotTaken as error:
+                return str(error)
+        return ending.reason
+
+    sentence = asyncio.run(outcome())
+    assert "before it took the whole script" in sentence or sentence in {Reason.FINISHED, Reason.LOST}
+
+
+def test_a_channel_that_is_closed_takes_no_script(sshd: Sshd) -> None:
+    async def send() -> None:
+        async with ssh.connect(sshd.spec()) as connection:
+            process = await connection.create_process("exit 1", encoding=None)
+            await process.wait_closed()
+            ssh._send_script(process, ":")
+
+    with pytest.raises(ScriptNotTaken, match="ended the session before it took the whole script"):
+        asyncio.run(send())
