@@ -14,7 +14,9 @@ import pytest
 from django.test import Client
 from django.utils.html import escape, strip_tags
 
+from agents.facts import View
 from agents.facts.platform import PYTHON_WITH_TORCH
+from agents.raw_reading import Item
 from agents.supervision import wrap_payload
 from tests.pages import html_of
 from webapp.accounts import throttle
@@ -24,7 +26,8 @@ from webapp.config.security import LARGEST_ANONYMOUS_REQUEST_BYTES, LARGEST_REQU
 from webapp.pages.forms.workload import PointForm, WorkloadForm
 from webapp.pages.templatetags.why import with_terms
 from webapp.records import blob_store, intake, redaction
-from webapp.records.models import DiagnosisSession, Event, PinnedHostKey, Run, Target
+from webapp.records.models import DiagnosisSession, Event, Evidence, PinnedHostKey, Run, Target
+from webapp.records.recorded import create_readings
 from webapp.records.sessions import member_add, session_open
 from webapp.review.models import Decision
 from webapp.runs import lifecycle
@@ -130,10 +133,9 @@ def test_a_paste_does_not_name_the_program_that_a_benchmark_runs(carol: User, mo
 
     def answered(text: str) -> None:
         reading = PYTHON_WITH_TORCH.known(text)
-        evidence = intake._store(
-            session=session, run=probing, reader="x", view=None, origin="run", kept=blob_store.kept(text.encode())
-        )
-        intake._store_readings(evidence, (reading,))
+        about = {"session": session, "run": probing, "reader": "x", "origin": "run"}
+        evidence = Evidence.store(blob_store.store(text.encode()), **about)
+        create_readings([(evidence, Item("x", "x", View.GUEST, (reading,)))])
 
     answered("/opt/conda/bin/python3.11 2.3.0")
     assert "'/opt/conda/bin/python3.11' ./program" in sent(Measuring(run, claim))

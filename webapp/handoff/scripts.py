@@ -16,8 +16,8 @@ from agents.probes import all_probes, handed_for
 from webapp.accounts.models import User
 from webapp.diagnosis.scripts import PhaseScript
 from webapp.handoff.models import Download, HandedScript, Link, Step
-from webapp.records.intake import BUNDLE
 from webapp.records.models import DiagnosisSession, Event, Evidence
+from webapp.records.received import BUNDLE
 
 # An answer this old is told to be: the machine may have changed since.
 OLD = timedelta(hours=24)

@@ -16,8 +16,9 @@ from webapp.handoff import throttle
 from webapp.handoff.models import Answer, Link, Step
 from webapp.handoff.scripts import marks_of, ran_of
 from webapp.presenting.summaries import reading_words
+from webapp.records.intake import Intake, take_uploads
 from webapp.records.models import DiagnosisSession, Event, Evidence, StoredReading
-from webapp.records.uploads import Received, Upload, receive
+from webapp.records.received import Upload
 
 _SAYS_SOMETHING = {ReadingKind.KNOWN, ReadingKind.UNREADABLE}
 
@@ -26,7 +27,7 @@ class RefusedError(Exception):
     """Nothing was taken; the message says why."""
 
 
-def take(link: Link, uploads: Sequence[Upload], *, phase: str, hide: bool) -> Received:
+def take(link: Link, uploads: Sequence[Upload], *, phase: str, hide: bool) -> Intake:
     """phase: whose scripts printed it, "" for the collector. Raises RefusedError when the link brought
     too much already."""
     size = sum(len(upload.raw) for upload in uploads)
@@ -35,29 +36,29 @@ def take(link: Link, uploads: Sequence[Upload], *, phase: str, hide: bool) -> Re
     if size + _taken_bytes(link) > throttle.LARGEST_TOTAL_BYTES:
         raise RefusedError("This link has taken all it may; ask for a new one.")
     label = f"{link.person}: {f'output of {phase}' if phase else 'host script'}"
-    received = receive(link.session, uploads, user=None, view=View.HOST, label=label, hide=hide)
-    if received.takes:
-        _keep(link, received, phase, hide)
-    return received
+    intake = take_uploads(link.session, uploads, user=None, view=View.HOST, label=label, hide=hide)
+    if intake.texts:
+        _keep(link, intake, phase, hide)
+    return intake
 
 
-def _keep(link: Link, received: Received, phase: str, hide: bool) -> None:
+def _keep(link: Link, intake: Intake, phase: str, hide: bool) -> None:
     cleared = {"accepted_at": None, "accepted_by": None, "declined_at": None, "declined_why": ""}
     Link.objects.filter(pk=link.pk).update(**cleared)
     link.reach(Step.RECEIVED)
-    for taken in received.takes:
+    for text in intake.texts:
         Answer.objects.update_or_create(
             link=link,
-            evidence=taken.evidence,
+            evidence=text.evidence,
             defaults={
-                "understood": len(taken.understood),
+                "understood": len(text.understood),
                 "phase": phase,
-                "ran": ran_of(taken.evidence, hidden=hide),
-                "marks": marks_of(taken.evidence, hidden=hide),
-                "notes": list(taken.notes),
+                "ran": ran_of(text.evidence, hidden=hide),
+                "marks": marks_of(text.evidence, hidden=hide),
+                "notes": list(text.notes),
             },
         )
-    if received.understood:
+    if intake.understood:
         link.reach(Step.READ)
 
 

@@ -34,7 +34,7 @@ class _Question:
 
     def ask(self) -> None:
         try:
-            blob_store.tried()
+            blob_store.check()
             self.state = OK
         except blob_store.LostError as error:
             self.state = _words(error.__cause__)

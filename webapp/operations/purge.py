@@ -54,7 +54,7 @@ def purge(before: datetime, *, only: DiagnosisSession | None = None, dry_run: bo
 
 def remove(session: DiagnosisSession) -> None:
     """Takes a session away with all that was given, read, decided, said and logged in it; the log of this
-    process says so. Raises UnderWayError, and bodies.LostError while the storage of evidence is away: the
+    process says so. Raises UnderWayError, and LostError while the storage of evidence is away: the
     outputs' bytes here are gone then, and the rest goes when it is asked for again.
     """
     if run := session.runs.exclude(state__in=ENDED).first():
@@ -97,7 +97,7 @@ def _take_away(session: DiagnosisSession, old: QuerySet[Evidence], chunks: Query
 def forget_outside() -> None:
     """Takes away what lies outside the database and that nothing names any more. A row keeps the place until
     it is gone from there, so that a storage that was away is asked again by the next purge. Raises
-    bodies.LostError."""
+    LostError."""
     evidence = Evidence.objects.exclude(purged_at=None).exclude(place="")
     blocks = EvidenceBlock.objects.exclude(evidence__purged_at=None).exclude(place="")
     for place in {*evidence.values_list("place", flat=True), *blocks.values_list("place", flat=True)}:

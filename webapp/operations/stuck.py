@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
-from webapp.records import intake
 from webapp.records.models import Evidence, Run, RunState, StoredReading
 from webapp.records.models.run import ACTIVE, STORAGE_AWAY
+from webapp.records.received import BUNDLE
 from webapp.runs import scheduling
 
 # A message takes milliseconds and is sent again after 20 s: after so long no worker takes any.
@@ -73,7 +73,7 @@ def unread() -> QuerySet[Evidence]:
     found = Evidence.objects.filter(
         ~Exists(readings), pk__gt=last - NEWEST, unplaced=[], purged_at=None, size_bytes__gt=0
     )
-    return found.exclude(reader=intake.BUNDLE).defer("body", "stderr").select_related("session").order_by("pk")
+    return found.exclude(reader=BUNDLE).defer("body", "stderr").select_related("session").order_by("pk")
 
 
 def _oldest(found: QuerySet[Run]) -> QuerySet[Run]:

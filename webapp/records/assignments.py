@@ -13,6 +13,7 @@ from agents.raw_reading import LineRange, title_of
 from webapp.accounts.models import User
 from webapp.records import intake
 from webapp.records.models import Assignment, DiagnosisSession, Event, Evidence
+from webapp.records.received import BUNDLE, PASTE
 
 TAKE_BACK = "take_back"
 _ANSWERS = {ReadingKind.KNOWN, ReadingKind.ABSENT, ReadingKind.UNSUPPORTED}
@@ -24,11 +25,11 @@ class AssignmentError(Exception):
 
 def assignable(session: DiagnosisSession) -> QuerySet[Evidence]:
     """Texts of whose lines a person can say what they are."""
-    return session.evidence.filter(reader__in=(intake.PASTE, intake.BUNDLE), purged_at=None)
+    return session.evidence.filter(reader__in=(PASTE, BUNDLE), purged_at=None)
 
 
 def check_assignment(evidence: Evidence, lines: LineRange, meant: str) -> None:
-    """meant: a reader's id, a machine's view, or TAKE_BACK. Raises AssignmentError, bodies.LostError."""
+    """meant: a reader's id, a machine's view, or TAKE_BACK. Raises AssignmentError, LostError."""
     if not meant:
         raise AssignmentError("Choose what these lines are.")
     if meant not in {TAKE_BACK, View.GUEST, View.HOST} | all_probes().keys() | all_benchmarks().keys():

@@ -26,7 +26,7 @@ else:
     OUT_OF_REACH = (OSError, InvalidStorageError, BotoCoreError, ClientError, RetriesExceededError)
 
 STORAGE = "evidence"
-_TRIED = "ready"  # the one name there that is no hash
+_PROBE = "ready"  # the one name there that is no hash
 _FAST = 1  # zlib's level: a log of 58 MB becomes 13 in a third of a second
 
 
@@ -35,35 +35,35 @@ class LostError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """columns: of the evidence of some bytes; blocks: columns of each of its blocks, in order, when they
-    lie there instead."""
+class Blob:
+    """Stored bytes. columns: of their evidence; blocks: columns of each of its blocks, in order, when the bytes lie
+    there instead."""
 
     columns: dict[str, Any]
     blocks: tuple[dict[str, Any], ...] = ()
 
 
-def kept(raw: bytes, *, outside: bool = True) -> Kept:
-    """Outside the database the bytes are written at once: call it before a transaction, not in one. Bytes
-    that no row names in the end do no harm, and no purge finds them: not `outside` is for what is rolled
-    back on purpose. Raises LostError when they cannot be written."""
+def store(raw: bytes, *, outside: bool = True) -> Blob:
+    """Outside the database the bytes are written at once: call it before a transaction, not in one. Bytes that no row
+    names do no harm, but no purge finds them: outside=False is for what is rolled back on purpose. Raises LostError
+    when they cannot be written."""
     digest = hashlib.sha256(raw).hexdigest()
-    about = {"sha256": digest, "size_bytes": len(raw)}
+    columns = {"sha256": digest, "size_bytes": len(raw)}
     if len(raw) > BLOCK_BYTES:
-        return Kept(about, tuple(_block(*part, outside) for part in in_blocks(raw)))
-    if not (place := _written(raw, digest, outside)):
-        return Kept(about | {"body": raw})
-    return Kept(about | {"place": place})
+        return Blob(columns, tuple(_block(*part, outside) for part in in_blocks(raw)))
+    if not (place := _write(raw, digest, outside)):
+        return Blob(columns | {"body": raw})
+    return Blob(columns | {"place": place})
 
 
 def _block(lines: int, raw: bytes, outside: bool) -> dict[str, Any]:
     digest = hashlib.sha256(raw).hexdigest()
-    place = _written(raw, digest, outside)
+    place = _write(raw, digest, outside)
     where = {"place": place} if place else {"body": zlib.compress(raw, _FAST)}
     return {"sha256": digest, "lines": lines, **where}
 
 
-def _written(raw: bytes, digest: str, outside: bool) -> str:
+def _write(raw: bytes, digest: str, outside: bool) -> str:
     """Where these bytes lie outside now; "" when they belong into the database."""
     if not outside or STORAGE not in settings.STORAGES or not raw:
         return ""
@@ -80,7 +80,7 @@ def _save(place: str, raw: bytes, *, again: bool = True) -> None:
         raise LostError(f"The storage of evidence does not take anything: {error}") from error
 
 
-def fetched(place: str, sha256: str) -> bytes:
+def fetch(place: str, sha256: str) -> bytes:
     """What was stored there. Raises LostError."""
     try:
         with _storage().open(place) as file:
@@ -92,11 +92,11 @@ def fetched(place: str, sha256: str) -> bytes:
     return raw
 
 
-def tried() -> None:
+def check() -> None:
     """Whether the storage takes a few bytes and gives them back. Raises LostError."""
     raw = b"Peerpath asks from time to time whether this can be written.\n"
-    _save(_TRIED, raw)
-    fetched(_TRIED, hashlib.sha256(raw).hexdigest())
+    _save(_PROBE, raw)
+    fetch(_PROBE, hashlib.sha256(raw).hexdigest())
 
 
 def forget(place: str) -> None:

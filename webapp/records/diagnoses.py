@@ -10,8 +10,8 @@ from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.pivot import Pivot, Stage, pivots
 from webapp.records.case_facts import facts_of
 from webapp.records.evidence_rows import evidence_of
-from webapp.records.intake import BUNDLE
 from webapp.records.models import DiagnosisSession, Evidence
+from webapp.records.received import BUNDLE
 
 # A page shows at most this many moments; older ones are folded into the first.
 MOMENTS = 10

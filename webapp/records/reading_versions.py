@@ -12,7 +12,7 @@ from webapp.records.models import Evidence, StoredReading
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class EarlierAnswer:
     """name: the evidence that holds the earlier answer. replaced: the new one counts instead of it;
     else the new one is less complete, and the earlier one goes on counting."""
 
@@ -21,7 +21,7 @@ class Earlier:
     replaced: bool
 
 
-def earlier_answer(evidence: Evidence, reader: str, readings: Iterable[Reading[Any]]) -> Earlier | None:
+def earlier_answer(evidence: Evidence, reader: str, readings: Iterable[Reading[Any]]) -> EarlierAnswer | None:
     """The newest answer of this reader before this evidence, if it says something else of the same
     state of the machine. Answers from before a change are a before and an after, not versions."""
     new = {r.fact_id: reading_codec.encode(r) for r in readings if r.kind is ReadingKind.KNOWN}
@@ -43,4 +43,4 @@ def earlier_answer(evidence: Evidence, reader: str, readings: Iterable[Reading[A
         return None
     before = Evidence.objects.only("reader", "sha256").get(pk=first.evidence_id)
     replaced = any(len(new[row.fact_id].missing) <= len(row.missing) for row in changed)
-    return Earlier(before.name, min(changed[0].lines, default=1), replaced)
+    return EarlierAnswer(before.name, min(changed[0].lines, default=1), replaced)

@@ -55,7 +55,7 @@ def session_tokens(
 ) -> Mapping[str, str]:
     """Secret -> token over all of the session's evidence in the order it came: a token that was
     given once stays, whatever comes later. until: the key of the last one that is read; printed: what
-    those up to it printed, where it is at hand. Raises RedactionError, bodies.LostError."""
+    those up to it printed, where it is at hand. Raises RedactionError, LostError."""
     if until is None:
         until = session.evidence.order_by("pk").values_list("pk", flat=True).last()
     key = (session.pk, until or 0)
@@ -70,13 +70,13 @@ def session_tokens(
 
 def key_of(session: DiagnosisSession) -> dict[str, str]:
     """Token -> what it stands for, for those who may read the outputs as they came and nobody else. Raises
-    RedactionError, bodies.LostError."""
+    RedactionError, LostError."""
     pairs = {token: secret for secret, token in session_tokens(session).items() if secret != token}
     return dict(sorted(pairs.items()))
 
 
 def printed_by(session_id: UUID, until: int) -> Iterator[Printed]:
-    """In order, up to the evidence of that key. Raises bodies.LostError."""
+    """In order, up to the evidence of that key. Raises LostError."""
     found = Evidence.objects.filter(session=session_id, pk__lte=until).order_by("pk")
     found = found.only("purged_at", "place", "sha256", "body", "stderr")
     for evidence, raw in Evidence.with_raw(found.iterator(chunk_size=AT_A_TIME)):

@@ -16,8 +16,9 @@ from webapp.diagnosis.compare.schedule import RUNS, Arm, Plan, Step, Trial, plan
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.option import Option
 from webapp.records.case_facts import facts_of
+from webapp.records.intake import take_uploads
 from webapp.records.models import DiagnosisSession, Event, Run, Target
-from webapp.records.uploads import Upload, receive
+from webapp.records.received import Upload
 from webapp.review.models import DecisionState
 from webapp.runs.benchmark_options import PREFIX, arguments_of, argv_of, offers
 from webapp.runs.lifecycle import queue_benchmark
@@ -153,8 +154,8 @@ def step_start(
 def take_step(session: DiagnosisSession, setup: Setup, step: Step, uploads: Sequence[Upload], user: User) -> None:
     """What was measured by hand for a step. Raises ValueError, in words, where it holds no result, or one
     that was given before."""
-    taken = receive(session, uploads, user=user, label=f"step {step.number}, arm {step.arm}").takes
-    names = {one.evidence.name for one in taken}
+    texts = take_uploads(session, uploads, user=user, label=f"step {step.number}, arm {step.arm}").texts
+    names = {text.evidence.name for text in texts}
     known = {item.source for item in results(facts_of(session), setup.kind)}
     measured = names & known
     if not measured:

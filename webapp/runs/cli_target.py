@@ -79,5 +79,5 @@ def _silence(ending: Ending, raw: bytes) -> str:
     if ending.reason is not Reason.FINISHED:
         how = {Reason.LOST: "the connection was lost"}.get(ending.reason, f"the run {ending.reason}")
         return f"No probe was answered: {how.replace('_', ' ')}. Try again."
-    said = " ".join(clean(ending.stderr + b"\n" + raw).split())[:200]
-    return f"The machine let us in, but ran no script. It said: {said or 'nothing'}"
+    text = " ".join(clean(ending.stderr + b"\n" + raw).split())[:200]
+    return f"The machine let us in, but ran no script. It said: {text or 'nothing'}"

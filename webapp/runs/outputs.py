@@ -1,21 +1,22 @@
-"""Given outputs into sourced readings, without a database: what `diagnose` and `recognise` stand on."""
+"""Reads the sources of a command into sourced readings, without a database, for `diagnose` and `recognise`."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
-from agents import sosreport
-from agents.archives import ArchiveError, Member, hint_of, unpack
+from agents.archives import ArchiveError, Member, unpack
 from agents.facts import View
 from agents.raw_reading import Item, RawReading, read_raw
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.workload import read_workload
+from webapp.records.reading import Read
+from webapp.records.received import text_output, with_hints
 from webapp.records.redaction_on_intake import Hiding
-from webapp.runs.sources import Given
+from webapp.runs.sources import SourceText
 
 # Files of a folder that describe it; they are not outputs.
 DESCRIPTIONS = frozenset({"case.toml", "provenance.toml", "README.md"})
@@ -23,11 +24,16 @@ DESCRIPTIONS = frozenset({"case.toml", "provenance.toml", "README.md"})
 
 @dataclass(frozen=True, slots=True)
 class ReadOutput:
-    """One given output and what was read from it."""
+    """One text of a source and what was read in it. name: its path, for people. epoch: the source's."""
 
-    given: Given
+    name: str
+    epoch: int
     digest: str
-    reading: RawReading
+    text: Read
+
+    @property
+    def reading(self) -> RawReading:
+        return self.text.reading
 
     def source_of(self, item: Item) -> str:
         """The evidence name, by content: a bundle's frame has its own hash."""
@@ -55,16 +61,16 @@ class Collected:
 
     def names(self) -> dict[str, str]:
         """What each source is called where it came from: a path, or the reader in a bundle."""
-        found = {f"paste@{output.digest}": output.given.name for output in self.outputs}
+        names = {f"paste@{output.digest}": output.name for output in self.outputs}
         for output in self.outputs:
             for item in output.reading.items:
-                found.setdefault(output.source_of(item), f"{output.given.name} ({item.reader})")
-        return found
+                names.setdefault(output.source_of(item), f"{output.name} ({item.reader})")
+        return names
 
     def notes(self) -> list[str]:
         """What the reader says beside the readings; the first ten, and how many more."""
-        found = [note for output in self.outputs for note in output.reading.notes]
-        return [*found[:10], f"and {len(found) - 10} more"] if found[10:] else found
+        notes = [note for output in self.outputs for note in output.reading.notes]
+        return [*notes[:10], f"and {len(notes) - 10} more"] if notes[10:] else notes
 
     def unrecognised(self) -> list[dict[str, Any]]:
         return [
@@ -74,42 +80,44 @@ class Collected:
         ]
 
 
-def read_given(given: Iterable[Given], role: View | None, hiding: Hiding | None = None) -> Collected:
+def read_sources(sources: Iterable[SourceText], role: View | None, hiding: Hiding | None = None) -> Collected:
     """hiding: names, addresses and serials are replaced in the outputs before they are read."""
-    found = Collected(hidden=hiding)
-    parts: list[tuple[Given, Member]] = []
-    for one in given:
-        if one.tables:
-            found.tables = merged(found.tables, one.tables)
-        else:
-            parts += _parts(one, hiding)
-    owners = sosreport.owners((member.path, member.data) for _, member in parts)
-    found.outputs += [_read(one, member, role, owners) for one, member in parts]
-    return found
+    collected = Collected(hidden=hiding)
+    epochs: list[int] = []
+    members: list[Member] = []
+    for source in sources:
+        if source.tables:
+            collected.tables = merged(collected.tables, source.tables)
+            continue
+        files = _members(source, hiding)
+        members += files
+        epochs += [source.epoch] * len(files)
+    for epoch, (member, hint) in zip(epochs, with_hints(members), strict=True):
+        collected.outputs.append(_read(member, hint, epoch, role))
+    return collected
 
 
-def _parts(given: Given, hiding: Hiding | None) -> Iterator[tuple[Given, Member]]:
-    """An archive's files one by one."""
-    name = "" if given.name == "-" else given.name
+def _members(source: SourceText, hiding: Hiding | None) -> list[Member]:
+    """An archive's files one by one; for a refused archive its name and the reason."""
+    name = "" if source.name == "-" else source.name
     try:
-        members = unpack(given.raw, name)
+        members: Iterable[Member] = unpack(source.raw, name)
     except ArchiveError as error:
         members = (Member(name, problem=str(error)),)
     if hiding:
-        members = tuple(hiding.members(members))
-    for member in members:
-        if PurePath(member.path).name in DESCRIPTIONS:
-            continue
-        yield replace(given, name=member.path or given.name, raw=member.data), member
+        members = hiding.members(members)
+    return [member for member in members if PurePath(member.path).name not in DESCRIPTIONS]
 
 
-def _read(part: Given, member: Member, role: View | None, owners: sosreport.Owners) -> ReadOutput:
-    """What was left out says why."""
-    reading = RawReading(notes=(f"{part.name}: {member.problem}",))
-    if not member.problem:
-        hint = sosreport.hint_with_owner(member.path, hint_of(member.path), owners)
-        reading = read_raw(part.raw, role=role, hint=hint)
-    return ReadOutput(part, _digest(part.raw), reading)
+def _read(member: Member, hint: str, epoch: int, role: View | None) -> ReadOutput:
+    """A file that was left out is read as nothing, with a note that says why."""
+    name = member.path or "-"
+    if member.problem:
+        reading = RawReading(notes=(f"{name}: {member.problem}",))
+    else:
+        reading = read_raw(member.data, role=role, hint=hint)
+    text = text_output(member.data, view=role, origin="command", label=name, hint=hint)
+    return ReadOutput(name, epoch, _digest(member.data), Read(text, reading))
 
 
 def facts_from(collected: Collected) -> Facts:
@@ -117,13 +125,13 @@ def facts_from(collected: Collected) -> Facts:
 
 
 def _sourced(collected: Collected) -> Iterator[Sourced]:
-    newest = max((output.given.epoch for output in collected.outputs), default=0)
+    newest = max((output.epoch for output in collected.outputs), default=0)
     order = 0
     for output in collected.outputs:
         for item in output.reading.items:
             for reading in item.readings:
                 order += 1
-                yield Sourced(reading, output.source_of(item), output.given.epoch, order)
+                yield Sourced(reading, output.source_of(item), output.epoch, order)
     if collected.tables:
         text = repr(sorted(collected.tables.items())).encode()
         for reading in read_workload(collected.tables):

@@ -11,13 +11,13 @@ from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.scripts import PhaseScript, ScriptError, phase_script
 from webapp.records.diagnoses import session_diagnosis
 from webapp.records.models import DiagnosisSession
-from webapp.runs.outputs import facts_from, read_given
+from webapp.runs.outputs import facts_from, read_sources
 from webapp.runs.sources import Access, gather
 
 
 def script_from_sources(sources: Sequence[str], *, role: View, phase: str, do: str, vmid: int | None) -> PhaseScript:
     """Raises SourceError, an agents.agent error, or ScriptError."""
-    facts: Facts = facts_from(read_given(gather(sources, Access(role)), None))
+    facts: Facts = facts_from(read_sources(gather(sources, Access(role)), None))
     return phase_script(facts, phase, do, vmid, role=role)
 
 

@@ -11,7 +11,7 @@ from webapp.diagnosis.facts import Facts
 from webapp.records import intake
 from webapp.records.models import DiagnosisSession
 from webapp.records.sessions import session_open
-from webapp.runs.outputs import facts_from, merged, read_given
+from webapp.runs.outputs import facts_from, merged, read_sources
 from webapp.runs.sources import Access, gather
 
 TITLE = "Sample: GLM-5 on eight GPUs in a VM, {known}"
@@ -27,7 +27,7 @@ KNOWN = {
 @cache
 def sample_facts(name: str) -> Facts:
     """What was known of the founding case at "kpro6@guest" and the like. Raises ValueError for others."""
-    return facts_from(read_given(gather([f"sample:{name}"], Access()), None, None))
+    return facts_from(read_sources(gather([f"sample:{name}"], Access()), None, None))
 
 
 def open_sample(name: str, *, owner: User) -> DiagnosisSession:

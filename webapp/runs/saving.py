@@ -1,12 +1,10 @@
-"""`--save`: keeps what a command read as a session, through the same intake as a paste."""
+"""`--save`: stores what a command read as a session, through the same intake as a paste."""
 
 from __future__ import annotations
 
 from django.conf import settings
 from django.db import connection
 
-from agents.archives import hint_of
-from agents.facts import View
 from webapp.accounts.models import User
 from webapp.records import intake
 from webapp.records.redaction_on_intake import remember
@@ -14,12 +12,12 @@ from webapp.records.sessions import session_open
 from webapp.runs.outputs import Collected
 
 
-def save_as_session(collected: Collected, *, vmid: int | None, role: View | None) -> str:
-    """A sentence that says where it is kept, or why it is not."""
+def save_as_session(collected: Collected, *, vmid: int | None) -> str:
+    """A sentence that says where the session is, or why there is none."""
     owner = _first_administrator()
     if owner is None:
         return "Not kept: nobody has an account yet. Start ./run and open its one-time link first."
-    names = [output.given.name for output in collected.outputs[:2]]
+    names = [output.name for output in collected.outputs[:2]]
     session = session_open(owner=owner, title=f"Read by command: {', '.join(names) or 'workload'}"[:200])
     session.workload = collected.tables
     session.vmid = vmid
@@ -27,18 +25,9 @@ def save_as_session(collected: Collected, *, vmid: int | None, role: View | None
     if collected.hidden:
         remember(session, collected.hidden.made)
     for output in collected.outputs:
-        if not output.given.raw:
-            continue  # it was left out of an archive
-        session.epoch = output.given.epoch
-        intake.take_text(
-            session,
-            output.given.raw,
-            user=owner,
-            view=role,
-            label=output.given.name[:200],
-            origin="command",
-            hint=hint_of(output.given.name),
-        )
+        if output.text.received.raw:  # else it was left out of an archive
+            session.epoch = output.epoch
+            intake.take_read(session, output.text, user=owner)
     session.save(update_fields=["epoch"])
     return f"Kept as {settings.PUBLIC_URL}{session.get_absolute_url()}"
 

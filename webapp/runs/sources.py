@@ -29,7 +29,7 @@ class SourceError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class SourceText:
     """One raw output. name: path, "-" or probe id, for people. tables: workload tables it carries."""
 
     name: str
@@ -46,53 +46,53 @@ class Access:
     keys: Keys = field(default_factory=Keys)
 
 
-def gather(sources: Sequence[str], access: Access) -> Iterator[Given]:
+def gather(sources: Sequence[str], access: Access) -> Iterator[SourceText]:
     """The outputs of every source, in order. Raises SourceError, or an agents.agent error."""
     for source in sources:
         yield from _one(source, access)
 
 
-def _one(source: str, access: Access) -> Iterator[Given]:
+def _one(source: str, access: Access) -> Iterator[SourceText]:
     if source == "-":
-        yield Given("-", sys.stdin.buffer.read())
+        yield SourceText("-", sys.stdin.buffer.read())
     elif source.startswith("sample:"):
         yield from _sample(source.removeprefix("sample:"))
     elif source.startswith("ssh://") or source == "local:":
-        yield Given(source, _collect(source, access))
+        yield SourceText(source, _collect(source, access))
     elif "://" in source:
         raise SourceError(f"{source}: ssh://user@host:port, local:, sample:, a path or -", usage=True)
     else:
         yield from _files(Path(source))
 
 
-def _sample(name: str) -> Iterator[Given]:
+def _sample(name: str) -> Iterator[SourceText]:
     try:
         outputs = load(name)
     except ValueError as error:
         raise SourceError(str(error), usage=True) from error
     for output in outputs:
         if output.is_workload:
-            yield Given(output.name, tables=tomllib.loads(output.text), epoch=output.epoch)
+            yield SourceText(output.name, tables=tomllib.loads(output.text), epoch=output.epoch)
         else:
-            yield Given(output.name, output.text.encode(), output.epoch)
+            yield SourceText(output.name, output.text.encode(), output.epoch)
 
 
-def _files(path: Path) -> Iterator[Given]:
+def _files(path: Path) -> Iterator[SourceText]:
     if path.is_dir():
-        found = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
-        if not found:
+        files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
+        if not files:
             raise SourceError(f"{path} holds no files")
     elif path.is_file():
         if path.suffix == ".toml":
             raise SourceError(f"{path} is no output; give it as --workload {path}", usage=True)
-        found = [path]
+        files = [path]
     else:
         raise SourceError(f"{path}: no such file or folder", usage=True)
-    for file in found:
+    for file in files:
         try:
             if file.stat().st_size > LARGEST_BYTES:
                 raise SourceError(f"{file} is larger than 512 MiB; give the part that matters")
-            yield Given(str(file), file.read_bytes())
+            yield SourceText(str(file), file.read_bytes())
         except PermissionError as error:
             raise SourceError(f"{file} may not be read by you") from error
 

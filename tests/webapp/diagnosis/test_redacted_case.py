@@ -9,15 +9,15 @@ import pytest
 from agents.redaction import redact
 from agents.samples import STAGES, load
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose
-from webapp.runs.outputs import facts_from, read_given
-from webapp.runs.sources import Access, Given, gather
+from webapp.runs.outputs import facts_from, read_sources
+from webapp.runs.sources import Access, SourceText, gather
 
 
-def _diagnosed(given: list[Given]) -> Diagnosis:
-    return diagnose(facts_from(read_given(given, None)))
+def _diagnosed(given: list[SourceText]) -> Diagnosis:
+    return diagnose(facts_from(read_sources(given, None)))
 
 
-def _redacted(given: list[Given]) -> list[Given]:
+def _redacted(given: list[SourceText]) -> list[SourceText]:
     tokens: Mapping[str, str] = {}
     found = []
     for one in given:
@@ -26,7 +26,7 @@ def _redacted(given: list[Given]) -> list[Given]:
             continue
         result = redact(one.raw.decode(), tokens)
         tokens = result.tokens
-        found.append(Given(one.name, result.text.encode(), one.epoch))
+        found.append(SourceText(one.name, result.text.encode(), one.epoch))
     return found
 
 

@@ -44,7 +44,7 @@ LONG = b"".join(b"[%8d] pcieport 0000:00:01.1: AER: Corrected error\n" % n for n
 
 def kept_long(session: DiagnosisSession) -> Evidence:
     about = {"session": session, "reader": "paste", "view": "", "origin": "paste"}
-    return Evidence.store(blob_store.kept(LONG), **about)
+    return Evidence.store(blob_store.store(LONG), **about)
 
 
 def taken(session: DiagnosisSession, user: User) -> Evidence:
@@ -159,7 +159,7 @@ def test_what_a_machine_says_again_is_fetched_once_for_a_bundle(
     about = {"session": session_of_alice, "reader": "paste", "view": "", "origin": "paste"}
     other = CMDLINE.replace(b"iommu=pt", b"console=10.11.12.13")
     for raw in (CMDLINE, other, CMDLINE, CMDLINE, other):
-        Evidence.store(blob_store.kept(raw), **about)
+        Evidence.store(blob_store.store(raw), **about)
     Evidence.objects.filter(pk=session_of_alice.evidence.first().pk).update(  # type: ignore[union-attr]
         purged_at=timezone.now()
     )
@@ -244,12 +244,12 @@ def test_a_write_that_fails_half_way_leaves_nothing_under_the_name(folder: Path)
     resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 1024, hard))
     try:
         with pytest.raises(blob_store.LostError, match="does not take anything"):
-            blob_store.kept(given)
+            blob_store.store(given)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert [path for path in folder.rglob("*") if path.is_file()] == []
-    kept = blob_store.kept(given).columns
-    assert blob_store.fetched(kept["place"], kept["sha256"]) == given
+    kept = blob_store.store(given).columns
+    assert blob_store.fetch(kept["place"], kept["sha256"]) == given
 
 
 @pytest.fixture
@@ -282,4 +282,4 @@ def breaking_bucket(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 @pytest.mark.service
 def test_a_bucket_whose_connections_break_is_a_sentence_too(breaking_bucket: None) -> None:
     with pytest.raises(blob_store.LostError, match="does not give"):
-        blob_store.fetched("05/05c9", "0" * 64)
+        blob_store.fetch("05/05c9", "0" * 64)

@@ -28,8 +28,9 @@ from agents.probes import all_probes
 from agents.raw_reading import read_raw
 from agents.readers import all_readers
 from webapp.accounts.models import User
-from webapp.records import case_facts, intake, parse_process
+from webapp.records import case_facts, intake, parse_process, reading
 from webapp.records.models import DiagnosisSession, Event, Evidence, Run, StoredReading, Target
+from webapp.records.received import BUNDLE
 from webapp.records.reread import reread
 from webapp.runs import lifecycle
 
@@ -66,8 +67,9 @@ def test_a_paste_of_two_parts_is_stored_whole_and_read_in_parts(
     assert bytes(taken.evidence.body) == TWO_PARTS
     assert taken.evidence.sha256 == hashlib.sha256(TWO_PARTS).hexdigest()
     assert kinds(session_of_alice)[0] == "evidence_taken"
-    assert "guest.topo_p2p_read" not in taken.missing
-    assert taken.missing
+    missing = intake.missing_probes(session_of_alice, View.GUEST)
+    assert missing
+    assert "guest.topo_p2p_read" not in missing
 
     facts = case_facts.facts_of(session_of_alice)
     best = facts.best(P2P_READ)
@@ -102,7 +104,7 @@ def test_a_paste_whose_reading_a_crash_prevented_is_read_when_given_again(
     session_of_alice: DiagnosisSession, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(parse_process, "read", broken)
+        patch.setattr(reading, "read_text", broken)
         with pytest.raises(ZeroDivisionError):
             intake.take_text(session_of_alice, MATRIX, user=alice, view=View.GUEST)
     assert bytes(Evidence.objects.get().body) == MATRIX
@@ -198,7 +200,7 @@ def test_a_large_text_is_read_in_a_process_of_its_own(session_of_alice: Diagnosi
 
 
 def test_a_text_that_takes_too_long_is_stored_and_said() -> None:
-    found = parse_process.read(LARGE, role=View.GUEST, timeout_s=0.01)
+    found = reading.read_text(LARGE, role=View.GUEST, timeout_s=0.01)
     assert found.items == ()
     assert found.unrecognised == ((1, LARGE.count(b"\n") + 1),)
     assert "could not be read" in found.notes[0]
@@ -224,7 +226,7 @@ def test_a_collectors_output_becomes_evidence_of_each_probe(session_of_alice: Di
     raw = collected("guest.kernel_cmdline", "guest.topo_p2p_read")
     pasted = b"here you are:\n" + raw.replace(b"\n", b"\r\n") + MATRIX
     taken = intake.take_text(session_of_alice, pasted, user=alice, view=View.GUEST)
-    assert taken.evidence.reader == intake.BUNDLE
+    assert taken.evidence.reader == BUNDLE
     assert bytes(taken.evidence.body) == pasted
     frames = Evidence.objects.exclude(pk=taken.evidence.pk)
     assert {e.reader for e in frames} == {"guest.kernel_cmdline", "guest.topo_p2p_read"}

@@ -16,7 +16,8 @@ from webapp.accounts.models import User
 from webapp.records import intake
 from webapp.records.case_facts import facts_of
 from webapp.records.models import DiagnosisSession, StoredReading
-from webapp.records.reading_versions import Earlier
+from webapp.records.reading_versions import EarlierAnswer
+from webapp.records.recorded import Recorded
 
 pytestmark = pytest.mark.django_db
 
@@ -26,11 +27,11 @@ def matrix(code: str, last: str = "\n GPU1\t{}\tX") -> bytes:
     return f"$ nvidia-smi topo -p2p r\n{rows}".encode()
 
 
-def take(session: DiagnosisSession, user: User, raw: bytes) -> intake.Taken:
+def take(session: DiagnosisSession, user: User, raw: bytes) -> Recorded:
     return intake.take_text(session, raw, user=user, view=View.GUEST)
 
 
-def earlier(taken: intake.Taken) -> Earlier | None:
+def earlier(taken: Recorded) -> EarlierAnswer | None:
     (part,) = [p for p in taken.understood if p.reader == "guest.topo_p2p_read"]
     return part.earlier
 
@@ -41,7 +42,7 @@ def test_a_different_answer_replaces_the_earlier_one_which_is_kept(
     first = take(session_of_alice, alice, matrix("NS"))
     assert earlier(first) is None
     second = take(session_of_alice, alice, matrix("OK"))
-    assert earlier(second) == Earlier(first.evidence.name, 3, replaced=True)
+    assert earlier(second) == EarlierAnswer(first.evidence.name, 3, replaced=True)
     best, other = facts_of(session_of_alice).all(P2P_READ)
     assert (best.source, other.source) == (second.evidence.name, first.evidence.name)
     assert bytes(session_of_alice.evidence.get(pk=first.evidence.pk).body) == matrix("NS")
@@ -50,7 +51,7 @@ def test_a_different_answer_replaces_the_earlier_one_which_is_kept(
 def test_a_less_complete_answer_does_not_replace(session_of_alice: DiagnosisSession, alice: User) -> None:
     first = take(session_of_alice, alice, matrix("NS"))
     found = earlier(take(session_of_alice, alice, matrix("OK", last="")))
-    assert found == Earlier(first.evidence.name, 3, replaced=False)
+    assert found == EarlierAnswer(first.evidence.name, 3, replaced=False)
     best = facts_of(session_of_alice).best(P2P_READ)
     assert best
     assert best.source == first.evidence.name

@@ -14,9 +14,10 @@ from agents.facts import View
 from tests.agents.test_archives import zipped
 from tests.pages import html_of
 from webapp.accounts.models import User
+from webapp.records.intake import take_uploads
 from webapp.records.models import DiagnosisSession, Evidence, Pseudonym
+from webapp.records.received import Upload
 from webapp.records.redaction import redacted
-from webapp.records.uploads import Upload, receive
 
 pytestmark = pytest.mark.django_db
 UUID = "7d1c2f3e-55aa-4b0e-8f61-0c9d8e7f6a5b"
@@ -44,7 +45,7 @@ def everything_stored() -> str:
 
 def test_a_planted_secret_is_nowhere_in_the_database(session_of_alice: DiagnosisSession, alice: User) -> None:
     archive = Upload("case.zip", zipped({"kestrel/qm.txt": HOST, "readme": b"milk on kestrel\n"}))
-    received = receive(session_of_alice, [archive], user=alice, view=View.HOST, hide=True)
+    received = take_uploads(session_of_alice, [archive], user=alice, view=View.HOST, hide=True)
     assert any("host name" in note and "email" in note for note in received.notes)
     assert "host.vms" in [part.reader for part in received.understood]
     stored = everything_stored()
@@ -54,7 +55,7 @@ def test_a_planted_secret_is_nowhere_in_the_database(session_of_alice: Diagnosis
 
 
 def test_stored_as_it_came_unless_asked(session_of_alice: DiagnosisSession, alice: User) -> None:
-    receive(session_of_alice, [Upload("", HOST)], user=alice, view=View.HOST)
+    take_uploads(session_of_alice, [Upload("", HOST)], user=alice, view=View.HOST)
     assert "kestrel" in everything_stored()
 
 
@@ -62,7 +63,7 @@ def test_the_same_secret_in_a_later_text_has_the_same_token_and_another_has_not(
     session_of_alice: DiagnosisSession, alice: User
 ) -> None:
     for raw, view in ((HOST, View.HOST), (GUEST, View.GUEST), (b"root@heron:~# hostname\nheron\n", None)):
-        receive(session_of_alice, [Upload("", raw)], user=alice, view=view, hide=True)
+        take_uploads(session_of_alice, [Upload("", raw)], user=alice, view=view, hide=True)
     host, guest, other = (bytes(e.body).decode() for e in Evidence.objects.order_by("pk"))
     token = guest.split("\n")[1]
     assert f"uuid={token}\n" in host
@@ -75,11 +76,11 @@ def test_what_is_hidden_later_keeps_the_tokens_that_exports_gave(
     session_of_alice: DiagnosisSession, alice: User
 ) -> None:
     raw = b"root@osprey:~# hostname\nosprey\n"
-    receive(session_of_alice, [Upload("", raw)], user=alice)
+    take_uploads(session_of_alice, [Upload("", raw)], user=alice)
     first = Evidence.objects.get()
     shown = redacted(first).text
-    receive(session_of_alice, [Upload("", HOST)], user=alice, view=View.HOST, hide=True)
-    receive(session_of_alice, [Upload("", b"root@heron:~# hostname\nheron\n")], user=alice)
+    take_uploads(session_of_alice, [Upload("", HOST)], user=alice, view=View.HOST, hide=True)
+    take_uploads(session_of_alice, [Upload("", b"root@heron:~# hostname\nheron\n")], user=alice)
     assert redacted(first).text == shown == "root@<host-1>:~# hostname\n<host-1>\n"
     _, hidden, last = Evidence.objects.order_by("pk")
     assert bytes(hidden.body).startswith(b"root@<host-2>:~#")

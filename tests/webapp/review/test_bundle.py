@@ -20,11 +20,12 @@ from tests.pages import html_of
 from webapp.accounts.models import User
 from webapp.handoff.models import Link
 from webapp.operations.stuck import unread
-from webapp.records import intake, parse_process
+from webapp.records import intake, reading
 from webapp.records.case_facts import facts_of
 from webapp.records.diagnoses import session_diagnosis
 from webapp.records.event_log import broken
 from webapp.records.models import DiagnosisSession, Event, StoredReading
+from webapp.records.received import BUNDLE
 from webapp.records.redaction import redacted
 from webapp.records.sessions import member_add
 from webapp.review.bundle import importing
@@ -115,13 +116,13 @@ def test_nobody_waits_to_save_while_a_bundle_is_read(
 ) -> None:
     raw = bundle(session)
     elsewhere(session)
-    read, held = parse_process.read, []
+    read, held = reading.read_text, []
 
     def told(*given: Any, **more: Any) -> RawReading:
         held.append(connection.in_atomic_block)
         return read(*given, **more)
 
-    monkeypatch.setattr(parse_process, "read", told)
+    monkeypatch.setattr(reading, "read_text", told)
     assert open_bundle(raw, user=alice).session.evidence.exists()
     assert held
     assert not any(held)
@@ -131,7 +132,7 @@ def test_a_bundle_takes_no_more_than_its_time_and_loses_nothing(
     session: DiagnosisSession, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raw = bundle(session)
-    count = session.evidence.exclude(reader=intake.BUNDLE).count()
+    count = session.evidence.exclude(reader=BUNDLE).count()
     elsewhere(session)
     with monkeypatch.context() as patch:
         patch.setattr(importing, "READ_WITHIN_S", 0.0)
@@ -156,7 +157,7 @@ def test_bundles_leave_one_of_the_two_reading_processes(
     with importing._turn(len(long), time.monotonic() + 60) as mine:
         assert mine
         assert open_bundle(raw, user=alice).unread >= 1
-        assert parse_process.read(long, role=None).notes == ()
+        assert reading.read_text(long, role=None).notes == ()
 
 
 def test_a_tampered_output_is_refused(session: DiagnosisSession, alice: User) -> None:

@@ -25,9 +25,9 @@ from webapp.records.assignments import TAKE_BACK, AssignmentError, assign, check
 from webapp.records.evidence_rows import evidence_named
 from webapp.records.long_text import LONGEST_SHOWN, LongText, shortened
 from webapp.records.models import Assignment, DiagnosisSession, Evidence
+from webapp.records.received import LARGEST_UPLOAD_BYTES, Upload
 from webapp.records.redaction import RedactionError, redacted, with_report
 from webapp.records.reread import reread
-from webapp.records.uploads import LARGEST_UPLOAD_BYTES, Received, Upload, receive
 
 router = Router(tags=["evidence"])
 S = "/sessions/{uuid:session_id}"
@@ -216,24 +216,24 @@ def _taken(
         raise RefusedError(422, "Nothing was given: it is empty.")
     view = View(role) if role else None
     user = user_of(request)
-    received = receive(session, given, user=user, view=view, label="given by the API", hide=hide)
-    return _understanding(received)
+    taken = intake.take_uploads(session, given, user=user, view=view, label="given by the API", hide=hide)
+    return _understanding(taken)
 
 
-def _understanding(received: Received) -> Understanding:
-    notes = [*received.notes, *(note for taken in received.takes for note in taken.notes)]
+def _understanding(taken: intake.Intake) -> Understanding:
+    notes = [*taken.notes, *(note for text in taken.texts for note in text.notes)]
     given = [
         Given(
-            evidence=taken.evidence.name,
-            duplicate=taken.duplicate,
+            evidence=text.evidence.name,
+            duplicate=text.duplicate,
             understood=[
-                Part(reader=p.reader, title=p.title, lines=list(p.lines) if p.lines else None) for p in taken.understood
+                Part(reader=p.reader, title=p.title, lines=list(p.lines) if p.lines else None) for p in text.understood
             ],
-            unplaced=[list(lines) for lines in taken.unplaced],
+            unplaced=[list(lines) for lines in text.unplaced],
         )
-        for taken in received.takes
+        for text in taken.texts
     ]
-    return Understanding(given=given, notes=notes, recognised=len(received.understood))
+    return Understanding(given=given, notes=notes, recognised=len(taken.understood))
 
 
 @router.get(S + "/evidence/{str:name}", auth=READ, response=PieceRead)

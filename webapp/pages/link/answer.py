@@ -37,10 +37,10 @@ from webapp.pages.session.look import ANSWERS, preview_of
 from webapp.pages.session.start import given
 from webapp.records.case_facts import facts_of
 from webapp.records.diagnoses import session_diagnosis
+from webapp.records.intake import Intake
 from webapp.records.models import DiagnosisSession
 from webapp.records.models.link import LONGEST_DECLINED
 from webapp.records.models.session import stands
-from webapp.records.uploads import Received
 
 P = ParamSpec("P")
 LONGEST_WHY, LONGEST_VM = 300, 60
@@ -177,7 +177,7 @@ def answer(request: HttpRequest, link: Link) -> HttpResponse:
         phase = said if said in link.phases else ""
         try:
             received = take(link, uploads, phase=phase, hide=bool(request.POST.get("hide")))
-            at = UNDERSTOOD if received.takes else GIVE
+            at = UNDERSTOOD if received.texts else GIVE
             _tell(request, received, at)
             page = f"/asked/{link.pk}#{at}"
         except RefusedError as error:
@@ -185,7 +185,7 @@ def answer(request: HttpRequest, link: Link) -> HttpResponse:
     return redirect(page)
 
 
-def _tell(request: HttpRequest, received: Received, at: str) -> None:
+def _tell(request: HttpRequest, received: Intake, at: str) -> None:
     """Where the page then stands, so that it is seen."""
     count = len(received.understood)
     if received.duplicate:

@@ -25,9 +25,9 @@ from webapp.pages.session.start import given
 from webapp.pages.session.symptom import asked_version
 from webapp.pages.shell import acting, on_session, shell
 from webapp.records.case_facts import facts_of
+from webapp.records.intake import take_uploads
 from webapp.records.models import DiagnosisSession
 from webapp.records.sessions import EditedMeanwhileError, session_save
-from webapp.records.uploads import receive
 from webapp.runs.benchmark_options import offers
 from webapp.runs.manual_run import recordings
 from webapp.runs.results import measured
@@ -202,7 +202,7 @@ def paste(request: HttpRequest, session: DiagnosisSession, role: str) -> HttpRes
     if not uploads:
         return redirect(f"session:{back}", session.pk)
     view = View(role) if role in {"guest", "host"} else None
-    received = receive(
+    received = take_uploads(
         session,
         uploads,
         user=acting(request),

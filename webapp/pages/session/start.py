@@ -17,11 +17,12 @@ from webapp.pages.next_step import next_in_list
 from webapp.pages.progress import progress_of
 from webapp.pages.shell import STEPS, acting
 from webapp.records.access import refuse_unless_may_open
+from webapp.records.intake import take_uploads
 from webapp.records.models import DiagnosisSession
+from webapp.records.received import LARGEST_UPLOAD_BYTES, Upload
 from webapp.records.session_list import page
 from webapp.records.session_search import Criteria
 from webapp.records.sessions import session_open
-from webapp.records.uploads import LARGEST_UPLOAD_BYTES, Upload, receive
 from webapp.runs.samples import open_sample
 
 
@@ -68,13 +69,13 @@ def read_outputs(request: HttpRequest) -> HttpResponse:
     if not uploads:
         return redirect("session:start")
     session = session_open(owner=acting(request), title="Outputs I have")
-    received = receive(
+    received = take_uploads(
         session, uploads, user=acting(request), label="a paste on the first page", hide=bool(request.POST.get("hide"))
     )
     for note in received.notes:
         messages.warning(request, note)
     answer = redirect("session:diagnosis", session.pk)
-    if received.to_say:
+    if received.to_assign:
         messages.warning(
             request,
             "Some lines could not be placed, or could be the guest’s or the host’s: you can say below what they are.",

@@ -59,17 +59,17 @@ class Evidence(models.Model):
 
     @property
     def raw(self) -> bytes:
-        """The output as it came; b"" when it was purged. Raises bodies.LostError."""
+        """The output as it came; b"" when it was purged. Raises LostError."""
         if self.purged_at or self.body:
             return bytes(self.body)
         if self.place:
-            return blob_store.fetched(self.place, self.sha256)
+            return blob_store.fetch(self.place, self.sha256)
         return b"".join(block.read() for block in self.blocks.all())
 
     @classmethod
     def with_raw(cls, found: Iterable[Evidence]) -> Iterator[tuple[Evidence, bytes]]:
         """Each with its output as it came. Machines say mostly what they said before, and a storage takes
-        its time for each question: small outputs are fetched from there once. Raises bodies.LostError."""
+        its time for each question: small outputs are fetched from there once. Raises LostError."""
         had: dict[str, bytes] = {}
         for evidence in found:
             outside = evidence.place and not evidence.purged_at
@@ -81,7 +81,7 @@ class Evidence(models.Model):
     @property
     def text(self) -> LongText:
         """The output by its lines: of a long one only those blocks are read that are looked at, then.
-        Raises bodies.LostError, as reading a block does."""
+        Raises LostError, as reading a block does."""
         in_one = self.purged_at or self.body or self.place
         blocks = () if in_one else tuple(self.blocks.defer("body"))
         if not blocks:
@@ -89,18 +89,18 @@ class Evidence(models.Model):
         return LongText.of_blocks(Block(block.lines, block.read) for block in blocks)
 
     @classmethod
-    def store(cls, kept: blob_store.Kept, **columns: Any) -> Evidence:
-        return cls.store_all([(kept, columns)])[0]
+    def store(cls, blob: blob_store.Blob, **columns: Any) -> Evidence:
+        return cls.store_all([(blob, columns)])[0]
 
     @classmethod
-    def store_all(cls, given: Sequence[tuple[blob_store.Kept, Mapping[str, Any]]]) -> list[Evidence]:
+    def store_all(cls, rows: Sequence[tuple[blob_store.Blob, Mapping[str, Any]]]) -> list[Evidence]:
         """All with their blocks, or none."""
         with transaction.atomic(savepoint=False):
-            made = Evidence.objects.bulk_create(Evidence(**{**kept.columns, **columns}) for kept, columns in given)
+            made = Evidence.objects.bulk_create(Evidence(**{**blob.columns, **columns}) for blob, columns in rows)
             EvidenceBlock.objects.bulk_create(
                 EvidenceBlock(evidence=evidence, number=number, **block)
-                for evidence, (kept, _) in zip(made, given, strict=True)
-                for number, block in enumerate(kept.blocks)
+                for evidence, (blob, _) in zip(made, rows, strict=True)
+                for number, block in enumerate(blob.blocks)
             )
         return made
 
@@ -121,7 +121,7 @@ class EvidenceBlock(models.Model):
         constraints = (models.UniqueConstraint(fields=("evidence", "number"), name="one_block_number"),)
 
     def read(self) -> bytes:
-        """Raises bodies.LostError."""
+        """Raises LostError."""
         if self.place:
-            return blob_store.fetched(self.place, self.sha256)
+            return blob_store.fetch(self.place, self.sha256)
         return zlib.decompress(self.body)

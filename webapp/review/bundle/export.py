@@ -20,8 +20,8 @@ from django.db.models.functions import Length
 from webapp.presenting.diagnosis_json import as_json
 from webapp.records.diagnoses import session_diagnosis
 from webapp.records.event_log import exported
-from webapp.records.intake import parsers_version
 from webapp.records.models import Assignment, DiagnosisSession, Evidence, Run
+from webapp.records.reading import parsers_version
 from webapp.review.bundle import format as f
 from webapp.review.bundle.people import name_of
 from webapp.review.models import Approval, CameRedacted, Comment, Decision, RecordVersion

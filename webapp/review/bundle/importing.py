@@ -22,9 +22,10 @@ from django.db.models import Model
 from agents.raw_reading import RawReading
 from webapp.accounts.models import Role, User
 from webapp.diagnosis.workload import read_workload
-from webapp.records import blob_store, intake, parse_process
+from webapp.records import blob_store, parse_process, reading, recorded
 from webapp.records.digests import digest_refresh
 from webapp.records.models import Assignment, DiagnosisSession, Event, Evidence, Run, RunState, SessionMember, Target
+from webapp.records.received import Received
 from webapp.review.bundle import format as f
 from webapp.review.bundle.export import diagnosis_json
 from webapp.review.bundle.people import account_elsewhere
@@ -34,7 +35,7 @@ from webapp.review.models import Approval, CameRedacted, Comment, Decision, Deci
 LARGEST_BYTES, MOST_FILES = 200 * 2**20, 40_000
 # Of all outputs together. What is not read by then is kept, and listed on the page Stuck.
 READ_WITHIN_S = 120.0
-# Two texts are read at a time (read_apart); of bundles one, so that pastes have the other.
+# Two texts are read at a time (parse_process); of bundles one, so that pastes have the other.
 _ONE_BUNDLE = BoundedSemaphore(1)
 RECORD = "record"  # the agent of a target that is only a name here
 # DataError: a text with NUL, on PostgreSQL. OverflowError: a time at the end of the calendar.
@@ -117,7 +118,7 @@ class Opening:
         self.files, self.record, self.key, self.user = files, record, key, user
         self.to_stay = to_stay
         self.people: dict[str, User] = {}
-        self.found: dict[int, RawReading] = {}
+        self.outputs: dict[int, reading.Read] = {}
         self.dated: dict[tuple[str, type[Model]], list[Model]] = defaultdict(list)
         self.unread = 0
 
@@ -126,12 +127,15 @@ class Opening:
         until = time.monotonic() + READ_WITHIN_S
         for number, item in enumerate(self.record.evidence):
             if not item.meta.get("purged_at"):
-                name = f"evidence/{number:05}"
-                raw, errors = self.files[name], self.files.get(f"{name}.err", b"")
-                with _turn(len(raw), until) as may:
-                    about = (item.reader, item.view, item.meta)
-                    found = intake.read_again(*about, raw, errors) if may else RawReading()
-                self.found[number], self.unread = found, self.unread + (not may)
+                output = self._received(number, item)
+                with _turn(len(output.raw), until) as may:
+                    self.outputs[number] = reading.read(output) if may else reading.Read(output, RawReading())
+                self.unread += not may
+
+    def _received(self, number: int, item: f.Evidence) -> Received:
+        name = f"evidence/{number:05}"
+        stderr = self.files.get(f"{name}.err", b"")
+        return Received(item.reader, self.files[name], stderr, item.view, meta=item.meta)
 
     def session(self) -> DiagnosisSession:
         self.made = self._session()
@@ -216,7 +220,7 @@ class Opening:
         elif hashlib.sha256(body).hexdigest() != item.sha256:
             raise f.BundleError(f"{name} is not what its record says: the hashes differ.")
         made = Evidence.store(
-            blob_store.kept(body, outside=self.to_stay),
+            blob_store.store(body, outside=self.to_stay),
             session=self.made,
             run=self.runs[item.run] if item.run is not None else None,
             reader=item.reader[:100],
@@ -242,7 +246,9 @@ class Opening:
                 created_by=self.person(row.created_by),
             )
             self._dated(said, "created_at", row.created_at)
-        intake.read_first(made, self.found.get(number))
+        if not purged_at:
+            output = self.outputs.get(number) or reading.read(self._received(number, item))
+            recorded.record_first(output.stored_as(made))
 
     def _comments(self) -> None:
         made: list[Comment] = []

@@ -21,9 +21,9 @@ from django.db import transaction
 
 from agents.framing import clean
 from agents.redaction import Entry
-from webapp.records.intake import parsers_version
 from webapp.records.models import DiagnosisSession
 from webapp.records.models.link import NOBODY
+from webapp.records.reading import parsers_version
 from webapp.records.redaction import printed_by, session_tokens
 from webapp.records.redaction_on_intake import Hiding
 from webapp.review.bundle import format as f

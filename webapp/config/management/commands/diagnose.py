@@ -16,7 +16,7 @@ from webapp.presenting.diagnosis_text import as_text
 from webapp.records.redaction import RedactionError
 from webapp.records.redaction_on_intake import Hiding
 from webapp.runs.cli_target import Keys
-from webapp.runs.outputs import Collected, facts_from, merged, read_given
+from webapp.runs.outputs import Collected, facts_from, merged, read_sources
 from webapp.runs.saving import save_as_session
 from webapp.runs.sources import Access, SourceError, gather
 
@@ -67,7 +67,7 @@ class Command(BaseCommand):
         shown = as_json(result, unrecognised) if options["json"] else as_text(result, unrecognised, collected.names())
         self.stdout.write(shown)
         if options["save"]:
-            self.stderr.write(save_as_session(collected, vmid=options["vmid"], role=role))
+            self.stderr.write(save_as_session(collected, vmid=options["vmid"]))
         if collected.partly:
             raise SystemExit(PARTLY)
 
@@ -76,7 +76,7 @@ class Command(BaseCommand):
         access = Access(role or View.GUEST, keys)
         try:
             hiding = Hiding() if options["redact"] else None
-            collected = read_given(gather(options["source"], access), role, hiding)
+            collected = read_sources(gather(options["source"], access), role, hiding)
             if options["workload"]:
                 tables = tomllib.loads(options["workload"].read_text(encoding="utf-8"))
                 collected.tables = merged(collected.tables, tables)

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from agents.facts import View
-from webapp.runs.outputs import read_given
+from webapp.runs.outputs import read_sources
 from webapp.runs.sources import Access, SourceError, gather
 
 
@@ -24,7 +24,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         role = View(options["role"]) if options["role"] else None
         try:
-            collected = read_given(gather(options["path"], Access()), role)
+            collected = read_sources(gather(options["path"], Access()), role)
         except SourceError as error:
             self.stderr.write(str(error))
             raise SystemExit(2 if error.usage else 4) from error
@@ -32,13 +32,13 @@ class Command(BaseCommand):
             for item in output.reading.items:
                 first, last = item.lines or (1, 1)
                 line = {
-                    "source": output.given.name,
+                    "source": output.name,
                     "lines": [first, last],
                     "probe": item.reader,
                     "confidence": round(item.confidence, 2),
                 }
                 self.stdout.write(json.dumps(line, ensure_ascii=False))
         if not collected.recognised:
-            names = ", ".join(Path(o.given.name).name for o in collected.outputs)
+            names = ", ".join(Path(o.name).name for o in collected.outputs)
             self.stderr.write(f"Nothing was recognised in {names}.")
             raise SystemExit(3)
