@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import agents
@@ -52,15 +52,12 @@ def read_text(raw: bytes, *, role: View | None, hint: str = "", timeout_s: float
     note."""
     if len(raw) <= parse_process.LARGE_BYTES:
         return read_raw(raw, role=role, hint=hint)
-    reading = parse_process.apart(_read_raw, raw, role, hint, timeout_s=timeout_s)
+    # By reference to a function of `agents`: the child then starts without Django.
+    reading = parse_process.apart(partial(read_raw, role=role, hint=hint), raw, timeout_s=timeout_s)
     return reading or RawReading(
         unrecognised=((1, raw.count(b"\n") + 1),),
         notes=(f"It is stored, but could not be read within {timeout_s:.0f} s.",),
     )
-
-
-def _read_raw(raw: bytes, role: View | None, hint: str) -> RawReading:
-    return read_raw(raw, role=role, hint=hint)
 
 
 def _read_answer(answer: Received) -> RawReading:
