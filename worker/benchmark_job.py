@@ -60,9 +60,9 @@ class Measuring:
 
     def _interpreter(self) -> str:
         """The one asked for, else the one the probe found torch in, else python3."""
-        return self.run.arguments.get("INTERPRETER", "") or self._found() or "python3"
+        return self.run.arguments.get("INTERPRETER", "") or self._probed_interpreter() or "python3"
 
-    def _found(self) -> str:
+    def _probed_interpreter(self) -> str:
         return chosen_of(str(value) for value in self._answered(PYTHON_WITH_TORCH))
 
     def _tool(self, name: str) -> str:
@@ -101,27 +101,27 @@ class Measuring:
         return "What it measured by then is kept." if self.anything else "It had measured nothing."
 
     def _read(self) -> QuerySet[StoredReading]:
-        found = StoredReading.objects.filter(evidence__run=self.run)
-        return found.exclude(fact_id=TELEMETRY.id)
+        readings = StoredReading.objects.filter(evidence__run=self.run)
+        return readings.exclude(fact_id=TELEMETRY.id)
 
     def _refused(self) -> str:
         """Why the program would not measure, with what to do about it; "" when it did measure."""
-        said = payload_lines.read(clean(bytes(self.output[:_MOST_REFUSAL])), "")
-        measured = [row for _, row in said.rows if "schema" not in row]
-        return "" if measured else said.error[:500]
+        printed = payload_lines.read(clean(bytes(self.output[:_MOST_REFUSAL])), "")
+        measured = [row for _, row in printed.rows if "schema" not in row]
+        return "" if measured else printed.error[:500]
 
     def _unread(self) -> str:
         """What its output was instead of a measurement."""
         if not self.output:
             return "it printed nothing"
-        said = self._read().exclude(detail="").values_list("detail", flat=True).first()
-        return (said or "its output holds no measurement")[:300]
+        detail = self._read().exclude(detail="").values_list("detail", flat=True).first()
+        return (detail or "its output holds no measurement")[:300]
 
     def verdict(self, ending: Ending) -> tuple[RunState, str]:
         """An exit code of 0 alone is no success: what ended so and measured nothing has failed."""
         if self.unread:
             return RunState.PARTLY, f"The program ended with exit code {ending.exit_code}."
-        anything, said = self.anything, clean(ending.stderr).strip()[-500:]
+        anything, stderr = self.anything, clean(ending.stderr).strip()[-500:]
         if ending.exit_code == 0 and anything:
             return RunState.SUCCEEDED, ""
         if ending.exit_code == _COPY_DAMAGED and not self.output:
@@ -130,6 +130,6 @@ class Measuring:
             return RunState.FAILED, f"Nothing was measured: {refused}."
         if ending.exit_code == 0:
             problem = f"The program ended with exit code 0, but nothing was measured: {self._unread()}."
-            return RunState.FAILED, f"{problem} {said}".strip()
-        problem = f"The benchmark ended with exit code {ending.exit_code}. {self.came} {said}"
+            return RunState.FAILED, f"{problem} {stderr}".strip()
+        problem = f"The benchmark ended with exit code {ending.exit_code}. {self.came} {stderr}"
         return RunState.PARTLY if anything else RunState.FAILED, problem.strip()

@@ -43,8 +43,8 @@ def salvage_waiting() -> int:
     read = 0
     for run in waiting.select_related("session", "target", "created_by")[:_AT_ONCE]:
         try:
-            said = _READ_LATE if _salvage(run) else _NOTHING_LEFT
-            read += lifecycle.end_waiting_for_storage(run, said)
+            problem = _READ_LATE if _salvage(run) else _NOTHING_LEFT
+            read += lifecycle.end_waiting_for_storage(run, problem)
         except blob_store.LostError:
             break
         except DatabaseError:

@@ -43,16 +43,16 @@ def check_assignment(evidence: Evidence, lines: LineRange, meant: str) -> None:
 def assign(evidence: Evidence, lines: LineRange, *, user: User, reader: str = "", view: View | None = None) -> str:
     """These lines are for this reader, or this machine's. A sentence says what it got from them."""
     _say(evidence, lines, user, "lines_assigned", reader, view)
-    got = evidence.readings.filter(kind__in=_ANSWERS)
+    answers = evidence.readings.filter(kind__in=_ANSWERS)
     where = f"Lines {lines[0]}–{lines[1]}"
     if reader:
-        rows = [row for row in got.filter(reader=reader) if _touches(row.lines, lines)]
+        rows = [row for row in answers.filter(reader=reader) if _touches(row.lines, lines)]
         if rows:
             return f"{where} are now read as “{title_of(reader)}”."
         detail = evidence.readings.filter(reader=reader).exclude(kind__in=_ANSWERS).last()
         why = f": {detail.detail}" if detail and detail.detail else ""
         return f"“{title_of(reader)}” gets nothing from lines {lines[0]}–{lines[1]}{why}."
-    if any(_touches(row.lines, lines) for row in got):
+    if any(_touches(row.lines, lines) for row in answers):
         return f"{where} are now read as the {view}'s."
     return f"{where} are no longer the other machine's; nothing of the {view}'s was found in them."
 

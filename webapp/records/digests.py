@@ -65,8 +65,8 @@ def columns_of(result: Diagnosis) -> dict[str, Any]:
 
 def supported(result: Diagnosis) -> list[str]:
     """Ids of the supported hypotheses, the largest share of a step first."""
-    found = [(n, v) for n, v in result.verdicts.items() if v.kind is VerdictKind.SUPPORTED]
-    return [name for name, _ in sorted(found, key=lambda item: -_share(item[1]))]
+    shares = [(n, v) for n, v in result.verdicts.items() if v.kind is VerdictKind.SUPPORTED]
+    return [name for name, _ in sorted(shares, key=lambda item: -_share(item[1]))]
 
 
 def _share(verdict: Verdict) -> float:
@@ -86,8 +86,8 @@ def _entries(session: DiagnosisSession, result: Diagnosis, columns: dict[str, An
         yield _entry(session, "run", str(run.number), *run_texts(run))
     for evidence in session.evidence.defer("body", "stderr"):
         title = title_of(evidence.reader) if evidence.reader else ""
-        shown = evidence.label or title or evidence.reader
-        yield _entry(session, "evidence", evidence.name, shown, evidence.reader, title)
+        heading = evidence.label or title or evidence.reader
+        yield _entry(session, "evidence", evidence.name, heading, evidence.reader, title)
     for decision in session.decisions.defer("pins").prefetch_related("approvals"):
         names = [o["title"] for o in decision.options if o["id"] in decision.chosen]
         texts = [decision.reason, decision.outcome, decision.ended, *names]

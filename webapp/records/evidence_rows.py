@@ -16,11 +16,11 @@ QUOTED_BYTES = 2_000_000
 
 def evidence_of(session: DiagnosisSession) -> Sequence[Evidence]:
     """In order, each with its run; kept on this object of the session, which lives as long as a page."""
-    found: Sequence[Evidence] | None = getattr(session, _KEPT, None)
-    if found is None:
-        found = tuple(_rows(session))
-        setattr(session, _KEPT, found)
-    return found
+    rows: Sequence[Evidence] | None = getattr(session, _KEPT, None)
+    if rows is None:
+        rows = tuple(_rows(session))
+        setattr(session, _KEPT, rows)
+    return rows
 
 
 def evidence_named(session: DiagnosisSession, name: str) -> Evidence:
@@ -39,9 +39,9 @@ def to_say(session: DiagnosisSession) -> list[Evidence]:
     quoted = Case(When(Q(unplaced=[]) | Q(size_bytes__gt=QUOTED_BYTES), then=Value(b"")), default=F("body"))
     setattr(session, _KEPT, tuple(_rows(session).annotate(quoted=quoted)))
     rows = (e for e in evidence_of(session) if not e.set_aside_at)
-    found = [e for e in rows if e.unplaced or e.doubts]
-    prefetch_related_objects(found, "assignments")
-    return found
+    to_assign = [e for e in rows if e.unplaced or e.doubts]
+    prefetch_related_objects(to_assign, "assignments")
+    return to_assign
 
 
 def _rows(session: DiagnosisSession) -> QuerySet[Evidence]:

@@ -133,10 +133,10 @@ def missing_probes(session: DiagnosisSession, view: View | None) -> tuple[str, .
 
 def _take(text: Received, session: DiagnosisSession, user: User | None, *, may_drop: bool) -> Recorded | None:
     """may_drop: it is kept only if it says something; None when it was dropped."""
-    if not may_drop:
-        return record_text(read(store_text(text, session, user)), user)
-    unstored = read(text)
-    return take_read(session, unstored, user=user) if unstored.reading.items else None
+    output = read(text if may_drop else store_text(text, session, user))
+    if may_drop:
+        return take_read(session, output, user=user) if output.reading.items else None
+    return record_text(output, user)
 
 
 def _take_answers(run: Run, outputs: Sequence[Received]) -> list[Read]:
