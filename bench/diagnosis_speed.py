@@ -31,10 +31,10 @@ from agents.facts.workload import MODEL, OBSERVED, PARALLELISM, Observed, Parall
 from tests.webapp.diagnosis.building import EIGHT, facts_of, matrix, topology
 from tests.webapp.diagnosis.sample_facts import facts_at
 from tests.webapp.diagnosis.scenarios import LARGE, PRO
+from webapp.diagnosis.answer.plain_words import for_a_manager
+from webapp.diagnosis.answer.sections import for_an_engineer
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.plain_words import for_a_manager
-from webapp.diagnosis.sections import for_an_engineer
 from webapp.presenting.diagnosis_json import as_json
 
 COUNT = 16

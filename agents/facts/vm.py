@@ -1,7 +1,7 @@
 """The VM, as the hypervisor configures and runs it.
 
 `host.vms` holds every VM an output names; the `vm.*` facts are about the one under diagnosis and are
-derived from it by matching (webapp.diagnosis.matching), never by a probe.
+derived from it by matching (webapp.diagnosis.situation.vm), never by a probe.
 """
 
 from __future__ import annotations

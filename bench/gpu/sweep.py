@@ -17,7 +17,7 @@ import shipped
 from agents.benchmark import all_benchmarks
 from agents.facts.bench import NCCL_SWEEP
 from agents.probe import Output
-from webapp.diagnosis.nccl_choice import choice
+from webapp.diagnosis.prediction.nccl_choice import choice
 
 MOST_SECONDS = 120
 

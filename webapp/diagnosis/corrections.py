@@ -15,8 +15,8 @@ from agents.facts.vm import VM_ID, VMS
 from agents.facts.workload import NOTES, OBSERVED
 from webapp.diagnosis.case import Correction
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.ground import Ground, ground
 from webapp.diagnosis.reference.beliefs import BELIEFS, Belief
+from webapp.diagnosis.situation.platform import Ground, ground
 
 
 def find(facts: Facts) -> tuple[Correction, ...]:

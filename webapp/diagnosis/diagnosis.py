@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from webapp.diagnosis import contradictions, corrections
-from webapp.diagnosis.answer import headline, summary
-from webapp.diagnosis.bound import bounds
+from webapp.diagnosis.answer.headline import headline, summary
 from webapp.diagnosis.case import (
     Advice,
     Bound,
@@ -25,11 +24,12 @@ from webapp.diagnosis.facts import Facts, Reads
 from webapp.diagnosis.findings import findings
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.ladder import judge_ladder
-from webapp.diagnosis.layouts import layouts
-from webapp.diagnosis.matching import with_vm
-from webapp.diagnosis.measured_on import here
 from webapp.diagnosis.next_test import next_tests
 from webapp.diagnosis.option import Option
+from webapp.diagnosis.prediction.bound import bounds
+from webapp.diagnosis.prediction.layouts import layouts
+from webapp.diagnosis.situation.own_machine import here
+from webapp.diagnosis.situation.vm import with_vm
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.catalogue import all_rungs
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.pairs import gpu_count, gpu_count_refs, has_nvlink, pairs
 from webapp.diagnosis.rung import Rung
+from webapp.diagnosis.situation.pairs import gpu_count, gpu_count_refs, has_nvlink, pairs
 
 _JUDGED = frozenset({GateState.PASS, GateState.FAIL})
 

@@ -13,13 +13,13 @@ from agents.facts.p2p import P2P_READ, P2P_WRITE
 from agents.facts.vm import VM_QEMU_ARGS
 from webapp.diagnosis.case import Actor, Case, GateState, NextTest, Path, Restart, VerdictKind
 from webapp.diagnosis.catalogue import all_hypotheses, all_rungs, listed
-from webapp.diagnosis.copy_curve import copy_curve
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.ground import Ground, ground, rented_from
 from webapp.diagnosis.hypotheses.hang import SPINNING_POWER
 from webapp.diagnosis.hypothesis import Severity
-from webapp.diagnosis.load import load
-from webapp.diagnosis.pairs import gpu_count
+from webapp.diagnosis.situation.copy_curve import copy_curve
+from webapp.diagnosis.situation.gpus import load
+from webapp.diagnosis.situation.pairs import gpu_count
+from webapp.diagnosis.situation.platform import Ground, ground, rented_from
 
 WANTED = 3
 # What a restart costs beside the test itself, in minutes of someone's attention: a rule of thumb.

@@ -10,8 +10,7 @@ from agents.facts import View
 from webapp.diagnosis.case import Advice, OptionStatus
 from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.diagnosis import Diagnosis
-from webapp.diagnosis.option import Option
-from webapp.diagnosis.phases import PHASES
+from webapp.diagnosis.option import PHASES, Option
 from webapp.diagnosis.scripts import ROLES, Do, Instruction, PhaseScript, ScriptError, host_instructions, phase_script
 
 _WORTH_IT = {OptionStatus.RECOMMENDED, OptionStatus.POSSIBLE}

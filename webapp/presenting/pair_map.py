@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agents.facts.bench import DELIVERY
 from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.measured_on import here
+from webapp.diagnosis.situation.own_machine import here
 
 _WAYS = {"PIX": "near", "PXB": "near", "PHB": "bridge", "NODE": "far", "SYS": "far"}
 

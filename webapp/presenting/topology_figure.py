@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import TypeVar
 
 from agents.facts.platform import MachineType
-from webapp.diagnosis.topology import GuestGpu, HostGpu, Topology, short
+from webapp.diagnosis.situation.topology import GuestGpu, HostGpu, Topology, short
 from webapp.diagnosis.wording import called
 
 K = TypeVar("K")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from webapp.diagnosis.topology import GuestGpu, HostGpu, Topology, short
+from webapp.diagnosis.situation.topology import GuestGpu, HostGpu, Topology, short
 from webapp.presenting import topology_figure as words
 
 

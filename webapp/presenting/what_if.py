@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from agents.facts.workload import MODEL, OBSERVED, PARALLELISM, Model
-from webapp.diagnosis.bound import what_if
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.claim import Range
-from webapp.diagnosis.communication import PER_LAYER
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.prediction.bound import what_if
+from webapp.diagnosis.prediction.communication import PER_LAYER
 
 
 @dataclass(frozen=True, slots=True)

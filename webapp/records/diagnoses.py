@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from webapp.diagnosis.answer.timeline import Pivot, Stage, pivots
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.pivot import Pivot, Stage, pivots
 from webapp.records.case_facts import facts_of
 from webapp.records.evidence_rows import evidence_of
 from webapp.records.models import DiagnosisSession, Evidence

@@ -10,7 +10,7 @@ from webapp.diagnosis.compare.kinds import KINDS, results
 from webapp.diagnosis.compare.predictions import Codes, Score
 from webapp.diagnosis.compare.verification import Pick, Verified, verified
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.matching import with_vm
+from webapp.diagnosis.situation.vm import with_vm
 from webapp.records.case_facts import facts_of
 from webapp.records.models import DiagnosisSession
 from webapp.review import scoring

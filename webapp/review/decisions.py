@@ -10,11 +10,11 @@ from django.db.models import Max, Q, QuerySet
 
 from agents.facts import ReadingKind
 from webapp.accounts.models import User
+from webapp.diagnosis.answer.user_figures import typed
 from webapp.diagnosis.case import OptionStatus
 from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.typed import typed
 from webapp.presenting.diagnosis_json import as_dict
 from webapp.records.models import DiagnosisSession, Event, Evidence
 from webapp.review.models import Decision, DecisionState, RecordVersion

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from django.utils import timezone
 
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.matching import with_vm
+from webapp.diagnosis.situation.vm import with_vm
 from webapp.records.case_facts import facts_until
 from webapp.records.evidence_rows import evidence_of
 from webapp.records.models import DiagnosisSession

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from agents.benchmark import Benchmark, Choice, all_benchmarks
 from agents.facts.platform import REFERENCE_TOOLS
 from agents.facts.workload import MODEL
-from webapp.diagnosis.bound import observed_points, step_tokens
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.prediction.bound import observed_points, step_tokens
 from webapp.runs.manual_run import ByHand, by_hand
 
 PREFIX = "choice-"  # of the form's fields

@@ -20,9 +20,9 @@ from tests.webapp.api.conftest import Program
 from tests.webapp.diagnosis.building import facts_of
 from webapp.accounts.models import User
 from webapp.diagnosis import catalogue
+from webapp.diagnosis.answer.plain_words import for_a_manager
 from webapp.diagnosis.case import VerdictKind
 from webapp.diagnosis.diagnosis import diagnose
-from webapp.diagnosis.plain_words import for_a_manager
 from webapp.records.models import DiagnosisSession
 from webapp.runs.samples import open_sample
 
@@ -31,7 +31,7 @@ HYPOTHESIS = '''"""The engine's shared memory is too small for NCCL's buffers (N
 from __future__ import annotations
 
 from agents.facts.gpu import GPU_COUNT_SMI
-from webapp.diagnosis.asking import asks
+from webapp.diagnosis.missing import asks
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Claim
 from webapp.diagnosis.hypothesis import Hypothesis, Severity
@@ -61,7 +61,7 @@ OPTION = '''"""Gives the engine's container more shared memory (Docker manual, -
 
 from __future__ import annotations
 
-from webapp.diagnosis.advising import advise, because
+from webapp.diagnosis.option import advise, because
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option
 

@@ -8,7 +8,7 @@ import pytest
 
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode, P2pMatrix
 from tests.webapp.diagnosis.sample_facts import case_at, diagnosed
-from webapp.diagnosis.answer import headline, summary
+from webapp.diagnosis.answer.headline import headline, summary
 from webapp.diagnosis.case import Bound, Case, Gate, GateState, Path, Verdict, VerdictKind
 from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.facts import Facts, Sourced

@@ -19,7 +19,7 @@ from webapp.diagnosis.claim import Basis
 from webapp.diagnosis.contradictions import find
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.ladder import judge_ladder
-from webapp.diagnosis.matching import with_vm
+from webapp.diagnosis.situation.vm import with_vm
 
 pytestmark = pytest.mark.thorough
 

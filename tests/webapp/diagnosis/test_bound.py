@@ -15,11 +15,11 @@ from agents.facts.gpu import GPUS, Gpu
 from agents.facts.kernels import MEMORY, Figures, MemoryResult, MemoryRow
 from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
 from agents.facts.workload import GOAL, MODEL, OBSERVED, PARALLELISM, Goal, Model, Observed, Parallelism
-from webapp.diagnosis.bound import TOO_LOOSE, bounds
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.claim import Basis
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.step_floor import bytes_read
+from webapp.diagnosis.prediction.bound import TOO_LOOSE, bounds
+from webapp.diagnosis.prediction.step_floor import bytes_read
 
 KIB = 1024
 MODEL_8 = Model(

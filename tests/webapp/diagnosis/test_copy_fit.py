@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from webapp.diagnosis.copy_fit import CopyFit, copy_fit
+from webapp.diagnosis.situation.copy_fit import CopyFit, copy_fit
 
 KIB = 1024
 LADDER = tuple(size * KIB for size in (12, 48, 192, 768, 4096, 16384, 65536))

@@ -20,7 +20,7 @@ from tests.webapp.diagnosis.test_scenarios import (
     claims_of,
     texts_of,
 )
-from webapp.diagnosis.answer import top_verdict
+from webapp.diagnosis.answer.headline import top_verdict
 from webapp.diagnosis.case import GateState
 from webapp.diagnosis.claim import Basis
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose

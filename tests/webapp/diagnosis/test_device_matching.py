@@ -15,12 +15,12 @@ from agents.raw_reading import read_raw
 from tests.corpus import CORPUS, needs_corpus
 from tests.webapp.diagnosis.building import facts_of, sourced
 from tests.webapp.diagnosis.sample_facts import facts_at
-from webapp.diagnosis import device_matching as by
-from webapp.diagnosis.device_matching import slots_of
 from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.matching import with_vm
-from webapp.diagnosis.topology import Topology, draw
+from webapp.diagnosis.situation import devices as by
+from webapp.diagnosis.situation.devices import slots_of
+from webapp.diagnosis.situation.topology import Topology, draw
+from webapp.diagnosis.situation.vm import with_vm
 
 HOST = [f"0000:{0x10 * i + 1:02x}:00.0" for i in range(8)]
 Q35_GUEST = [f"0000:{i + 1:02x}:00.0" for i in range(8)]

@@ -17,7 +17,7 @@ from agents.facts.kernels import MEMORY, Figures, MemoryResult, MemoryRow
 from agents.facts.p2p import TOPOLOGY
 from agents.probe import Output
 from tests.webapp.diagnosis.building import facts_of, topology
-from webapp.diagnosis.expected import Figure, Standing, figures
+from webapp.diagnosis.prediction.baselines import Figure, Standing, figures
 from webapp.diagnosis.reference import expectations as reference
 from webapp.diagnosis.reference.expectations import Expectation, host_rate
 from webapp.diagnosis.reference.gpus import GPUS as GPUS_LISTED

@@ -8,10 +8,10 @@ import pkgutil
 import pytest
 
 from tests.webapp.diagnosis.sample_facts import diagnosed
+from webapp.diagnosis.answer.provenance import provenance
+from webapp.diagnosis.answer.sections import for_an_engineer
 from webapp.diagnosis.catalogue import all_hypotheses, all_options, all_rungs
 from webapp.diagnosis.contradictions import all_rules
-from webapp.diagnosis.provenance import provenance
-from webapp.diagnosis.sections import for_an_engineer
 
 pytestmark = pytest.mark.thorough
 

@@ -21,7 +21,7 @@ from webapp.diagnosis.catalogue import all_hypotheses
 from webapp.diagnosis.contradictions import find
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.ladder import judge_ladder
-from webapp.diagnosis.matching import with_vm
+from webapp.diagnosis.situation.vm import with_vm
 
 CARDS = tuple(
     replace(

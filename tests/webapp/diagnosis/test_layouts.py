@@ -15,8 +15,8 @@ from agents.facts.gpu import GPUS, Gpu
 from agents.facts.workload import MODEL, PARALLELISM, Model, Parallelism
 from webapp.diagnosis.case import Case, Layout
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.layouts import layouts
-from webapp.diagnosis.memory_fit import fit
+from webapp.diagnosis.prediction.layouts import layouts
+from webapp.diagnosis.prediction.memory_fit import fit
 
 COPIES = COPY.known(CopyResult((CopyRow(CopyPath.PEER, "0", "1", 12288, 13.7),)))
 

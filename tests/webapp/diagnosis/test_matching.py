@@ -25,10 +25,10 @@ from agents.facts.vm import (
     QemuDevice,
     Vm,
 )
-from webapp.diagnosis import qemu_args
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.matching import with_vm
-from webapp.diagnosis.vm_readings import machine_type
+from webapp.diagnosis.situation import qemu_args
+from webapp.diagnosis.situation.vm import with_vm
+from webapp.diagnosis.situation.vm_readings import machine_type
 
 UUID = "5c3f7a10-0000-4000-8000-00000000ab12"
 GPUS = tuple(HostPci(slot, mapping="cards") for slot in range(2))

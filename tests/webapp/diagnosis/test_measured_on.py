@@ -29,7 +29,7 @@ from tests.webapp.diagnosis.building import EIGHT, facts_of, kvm_guest, sourced
 from webapp.diagnosis.case import Gate, GateState
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose, judge
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.measured_on import here
+from webapp.diagnosis.situation.own_machine import here
 from webapp.presenting.pair_map import pair_map
 
 PRINTED = (Path(payloads.__file__).parent / "two_h200_delivery.jsonl").read_text()

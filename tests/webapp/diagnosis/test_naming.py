@@ -6,8 +6,8 @@ import re
 
 from agents.facts import all_facts
 from tests.webapp.diagnosis.sample_facts import diagnosed
+from webapp.diagnosis.answer.sections import for_an_engineer
 from webapp.diagnosis.catalogue import all_hypotheses
-from webapp.diagnosis.sections import for_an_engineer
 
 
 def test_the_page_to_print_holds_no_ids() -> None:

@@ -42,9 +42,9 @@ from agents.facts.vm import VM_CPU_HIDDEN, VMS, HostPci, Vm
 from agents.facts.workload import MODEL, PARALLELISM, Model, Parallelism
 from tests.webapp.diagnosis.building import EIGHT, kvm_guest, matrix
 from webapp.diagnosis.case import Case, OptionStatus, Path, Verdict
-from webapp.diagnosis.communication import BEFORE, communication
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose, judge
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.prediction.communication import BEFORE, communication
 
 Readings = list[Reading[Any]]
 NO_SPACE = BAR_FAILURES.known((BarFailure("0000:01:00.0", 1, "no space"),), lines=(7,))

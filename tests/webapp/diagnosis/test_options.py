@@ -18,13 +18,13 @@ from agents.facts.vm import VM_CLIQUE, VM_CPU, VM_HOSTPCI, VM_MACHINE, HostPci
 from agents.facts.workload import MODEL, PARALLELISM, Model, Parallelism
 from tests.webapp.diagnosis.building import facts_of, kvm_guest
 from tests.webapp.diagnosis.sample_facts import case_at, diagnosed
-from webapp.diagnosis.bound import bounds
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, Verdict, VerdictKind
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
 from webapp.diagnosis.claim import Basis
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.ladder import judge_ladder
-from webapp.diagnosis.phases import PHASES
+from webapp.diagnosis.option import PHASES
+from webapp.diagnosis.prediction.bound import bounds
 
 S = OptionStatus
 OPTIONS = {option.id: option for option in all_options()}

@@ -10,7 +10,7 @@ from agents.facts.p2p import P2P_READ, P2pCode
 from tests.webapp.diagnosis.building import EIGHT, Readings, facts_of, matrix
 from webapp.diagnosis.case import GateState
 from webapp.diagnosis.diagnosis import diagnose
-from webapp.diagnosis.pairs import gpu_count, gpu_count_refs
+from webapp.diagnosis.situation.pairs import gpu_count, gpu_count_refs
 
 PART = ("the head, so there may be more GPUs",)
 FOUR = P2P_READ.known(matrix(4, P2pCode.NS), lines=(9,))

@@ -13,10 +13,10 @@ import pytest
 
 from tests.webapp.diagnosis.sample_facts import facts_at
 from tests.webapp.diagnosis.scenarios import SCENARIOS
+from webapp.diagnosis.answer.plain_words import for_a_manager
+from webapp.diagnosis.answer.sections import for_an_engineer
 from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.plain_words import for_a_manager
-from webapp.diagnosis.sections import for_an_engineer
 from webapp.presenting.diagnosis_json import as_json
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -17,13 +17,13 @@ from agents.facts.vm import VM_ID, VM_MACHINE
 from agents.raw_reading import read_raw
 from agents.samples import STAGES, load
 from tests.webapp.diagnosis.sample_facts import case_at, diagnosed, facts_at
+from webapp.diagnosis.answer.plain_words import for_a_manager
+from webapp.diagnosis.answer.sections import for_an_engineer
+from webapp.diagnosis.answer.user_figures import typed
 from webapp.diagnosis.case import Actor, Bound, GateState, OptionStatus, Restart, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.plain_words import for_a_manager
-from webapp.diagnosis.sections import for_an_engineer
-from webapp.diagnosis.typed import typed
 
 FOLDER = Path(agents.samples.__file__).parent / "kpro6"
 

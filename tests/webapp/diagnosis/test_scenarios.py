@@ -11,14 +11,14 @@ import pytest
 from agents.facts import all_facts
 from tests.webapp.diagnosis.sample_facts import diagnosed
 from tests.webapp.diagnosis.scenarios import SCENARIOS, Scenario
-from webapp.diagnosis.answer import top_verdict
+from webapp.diagnosis.answer.headline import top_verdict
+from webapp.diagnosis.answer.plain_words import for_a_manager
+from webapp.diagnosis.answer.sections import for_an_engineer
 from webapp.diagnosis.case import GateState
 from webapp.diagnosis.catalogue import all_hypotheses
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose
 from webapp.diagnosis.hypothesis import Severity
-from webapp.diagnosis.plain_words import for_a_manager
-from webapp.diagnosis.sections import for_an_engineer
 
 pytestmark = pytest.mark.thorough
 

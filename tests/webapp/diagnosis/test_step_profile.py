@@ -6,7 +6,7 @@ import pytest
 
 from agents.facts.bench import PROFILE, Profile
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.step_profile import split_of
+from webapp.diagnosis.prediction.step_profile import split_of
 
 # On one H200 with torch 2.11, milliseconds: 0.33 without the profiler, this with it.
 RECORDED = Profile(nccl_ms=0.02, attention_ms=0.03, moe_ms=0.04, other_ms=0.07, gaps_ms=0.43)

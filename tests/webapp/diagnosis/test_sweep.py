@@ -25,7 +25,7 @@ from webapp.diagnosis.compare.sweep import Standing, compare_sweep
 from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypotheses import nccl_level_too_low
-from webapp.diagnosis.nccl_choice import choice, nccl_choice
+from webapp.diagnosis.prediction.nccl_choice import choice, nccl_choice
 from webapp.presenting.sweep_figure import sweep_figure
 
 MODEL_READ = MODEL.known(Model(layers=78, hidden_size=6144, activation_bytes=2))

@@ -24,11 +24,11 @@ from tests.webapp.diagnosis.test_hypotheses_time import SEEN, SINGLE
 from webapp.diagnosis.compare.copies import compare_copies
 from webapp.diagnosis.compare.effects import Outcome
 from webapp.diagnosis.compare.sweep import compare_sweep
-from webapp.diagnosis.copy_curve import copy_curve
-from webapp.diagnosis.copy_fit import way_fits
-from webapp.diagnosis.expected import Standing, figures
+from webapp.diagnosis.prediction.baselines import Standing, figures
+from webapp.diagnosis.prediction.step_floor import measured_bandwidth
 from webapp.diagnosis.reference.machines import H200_PAIR
-from webapp.diagnosis.step_floor import measured_bandwidth
+from webapp.diagnosis.situation.copy_curve import copy_curve
+from webapp.diagnosis.situation.copy_fit import way_fits
 
 PAYLOADS = Path(__file__).resolve().parents[2] / "agents" / "payloads"
 AGAIN = Path(__file__).parent / "copy_repeats" / "two_h200_again.jsonl"

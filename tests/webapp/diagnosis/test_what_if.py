@@ -15,10 +15,10 @@ from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
 from agents.facts.workload import MODEL, OBSERVED, PARALLELISM, Observed, Parallelism
 from tests.webapp.diagnosis.sample_facts import facts_at
 from tests.webapp.diagnosis.test_bound import MODEL_8, SLOW, facts, readings
-from webapp.diagnosis.bound import STEP_KEPT, bounds, what_if
 from webapp.diagnosis.claim import Basis, EvidenceRef, Range
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.step_profile import NO_STEP_FITS, WAITING
+from webapp.diagnosis.prediction.bound import STEP_KEPT, bounds, what_if
+from webapp.diagnosis.prediction.step_profile import NO_STEP_FITS, WAITING
 
 TWO = OBSERVED.known((Observed(1, (11.0, 11.0)), Observed(64, (211.0, 250.0))), lines=(1,))
 

@@ -9,9 +9,9 @@ import pytest
 
 from agents.facts import all_facts
 from tests.webapp.diagnosis.sample_facts import facts_at
+from webapp.diagnosis.answer.plain_words import for_a_manager
+from webapp.diagnosis.answer.sections import for_an_engineer
 from webapp.diagnosis.diagnosis import diagnose
-from webapp.diagnosis.plain_words import for_a_manager
-from webapp.diagnosis.sections import for_an_engineer
 from webapp.diagnosis.wording import called, given, percent, span
 from webapp.pages.templatetags import show
 from webapp.presenting.diagnosis_text import as_text

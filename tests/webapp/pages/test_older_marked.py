@@ -10,8 +10,8 @@ from django.utils.html import strip_tags
 
 from tests.pages import html_of
 from webapp.accounts.models import User
+from webapp.diagnosis.answer.plain_words import for_a_manager
 from webapp.diagnosis.catalogue import all_hypotheses
-from webapp.diagnosis.plain_words import for_a_manager
 from webapp.records.case_facts import facts_of
 from webapp.records.diagnoses import session_diagnosis
 from webapp.records.models import DiagnosisSession

@@ -31,14 +31,14 @@ from tests.pages import html_of
 from tests.webapp.diagnosis.building import facts_of, kvm_guest, matrix
 from tests.webapp.diagnosis.sample_facts import diagnosed
 from webapp.accounts.models import User
+from webapp.diagnosis.answer.plain_words import for_a_manager
+from webapp.diagnosis.answer.sections import for_an_engineer
+from webapp.diagnosis.answer.timeline import Change, Pivot
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.matching import with_vm
-from webapp.diagnosis.pivot import Change, Pivot
-from webapp.diagnosis.plain_words import for_a_manager
 from webapp.diagnosis.reference.glossary import GLOSSARY
-from webapp.diagnosis.sections import for_an_engineer
-from webapp.diagnosis.topology import draw
+from webapp.diagnosis.situation.topology import draw
+from webapp.diagnosis.situation.vm import with_vm
 from webapp.diagnosis.workload import read_workload
 from webapp.pages.templatetags.why import SAID_AS, rule_title, titled, with_terms
 from webapp.presenting.pair_map import pair_map

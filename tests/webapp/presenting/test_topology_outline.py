@@ -8,8 +8,8 @@ import pytest
 
 from tests.webapp.diagnosis.building import facts_of
 from tests.webapp.pages.test_reasoning_pages import CASES, switch_machine
-from webapp.diagnosis.matching import with_vm
-from webapp.diagnosis.topology import draw
+from webapp.diagnosis.situation.topology import draw
+from webapp.diagnosis.situation.vm import with_vm
 from webapp.presenting.topology_figure import figure
 from webapp.presenting.topology_outline import Node, outline
 

@@ -7,7 +7,7 @@ import pytest
 from agents.facts.gpu import GPUS, Gpu
 from agents.facts.platform import VIRT_KIND
 from tests.webapp.diagnosis.building import facts_of
-from webapp.diagnosis.topology import draw
+from webapp.diagnosis.situation.topology import draw
 from webapp.presenting.topology_figure import figure
 
 

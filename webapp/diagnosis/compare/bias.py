@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from agents.facts import ReadingKind
 from agents.facts.bench import ALLREDUCE, COPY, PAIR_MATRICES, AllReduceResult, CopyPath, CopyRow, PairMatrix, Timing
 from webapp.diagnosis.claim import EvidenceRef
-from webapp.diagnosis.copy_curve import PLATEAU_BYTES
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.situation.copy_curve import PLATEAU_BYTES
 
 WITHOUT, AS_CHOSEN = "without P2P", "as NCCL chooses"
 _OUR_ARMS = {"no_p2p": WITHOUT, "default": AS_CHOSEN}

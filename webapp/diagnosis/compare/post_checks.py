@@ -18,7 +18,7 @@ from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.compare.predictions import Chosen
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates import collective, delivered
-from webapp.diagnosis.pairs import pairs
+from webapp.diagnosis.situation.pairs import pairs
 
 _AFTERWARDS = frozenset({DELIVERY.id, ALLREDUCE.id, P2P_READ.id, P2P_WRITE.id})
 

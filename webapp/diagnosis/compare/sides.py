@@ -19,7 +19,7 @@ from agents.facts.nccl import ENGINE, NCCL_ENV, NCCL_VERSION
 from agents.facts.platform import CUDA_VERSION, DRIVER_VERSION, KERNEL_CMDLINE, MACHINE_TYPE, NUMA_NODES, SOFTWARE
 from agents.facts.vm import VM_ARGS, VM_CPU, VM_HOSTPCI, VM_ID, VM_MACHINE
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.matching import with_vm
+from webapp.diagnosis.situation.vm import with_vm
 from webapp.diagnosis.wording import called
 
 Value = str | float | None

@@ -11,7 +11,7 @@ from webapp.diagnosis.compare.energy import Energy, compare_energy
 from webapp.diagnosis.compare.kinds import KINDS, Kind, results
 from webapp.diagnosis.compare.sides import Side, side_of
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.given_twice import once
+from webapp.diagnosis.situation.dedupe import once
 
 
 @dataclass(frozen=True, slots=True)

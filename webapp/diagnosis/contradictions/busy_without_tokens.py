@@ -14,8 +14,8 @@ from agents.facts.workload import OBSERVED
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypotheses.hang import SPINNING_POWER
-from webapp.diagnosis.load import tokens_flow
 from webapp.diagnosis.rule import Clash, Rule
+from webapp.diagnosis.situation.gpus import tokens_flow
 
 
 def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:

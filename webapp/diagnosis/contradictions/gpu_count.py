@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.gpus_listed import listing
 from webapp.diagnosis.rule import Clash, Rule
+from webapp.diagnosis.situation.gpus import listing
 
 
 def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:

@@ -14,8 +14,8 @@ from agents.facts.host import PCI_MAPPINGS
 from agents.facts.vm import VM_HOSTPCI, HostPci
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.pairs import gpu_count
 from webapp.diagnosis.rule import Clash, Rule, of_one_epoch
+from webapp.diagnosis.situation.pairs import gpu_count
 
 
 def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:

@@ -18,7 +18,7 @@ from agents.facts.gpu import GPUS
 from agents.facts.workload import MODEL, NOTES, PARALLELISM
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.memory_fit import too_large
+from webapp.diagnosis.prediction.memory_fit import too_large
 from webapp.diagnosis.rule import Clash, Rule
 
 _LAYOUT = re.compile(r"\bTP\s?=?\s?(\d{1,2})(?:\s*(?:\+|x|×|,|and|/)?\s*PP\s?=?\s?(\d{1,2}))?", re.I)

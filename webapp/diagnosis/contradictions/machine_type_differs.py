@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from agents.facts.platform import MACHINE_TYPE, MachineType
 from agents.facts.vm import VM_MACHINE, VM_QEMU_ARGS
-from webapp.diagnosis import vm_readings
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.rule import Clash, Rule, of_one_epoch
+from webapp.diagnosis.situation import vm_readings
 from webapp.diagnosis.wording import called
 
 _COMPARED = frozenset({MachineType.I440FX, MachineType.Q35})

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import CITED, Facts
-from webapp.diagnosis.measured_on import elsewhere, listing, measured
 from webapp.diagnosis.rule import Clash, Rule
+from webapp.diagnosis.situation.own_machine import elsewhere, listing, measured
 
 
 def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from agents.facts.gpu import CLIQUE_CAPABILITY
 from agents.facts.platform import KVM_VISIBLE
 from agents.facts.vm import VM_ARGS, VM_CPU_HIDDEN, VM_HOSTPCI, VM_QEMU_ARGS
-from webapp.diagnosis import qemu_args, vm_readings
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.rule import Clash, Rule, of_one_epoch
+from webapp.diagnosis.situation import qemu_args, vm_readings
 
 
 def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from agents.facts import ReadingKind
 from agents.facts.platform import MachineType
 from agents.facts.vm import VMS, Vm
-from webapp.diagnosis import vm_readings
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.rule import Clash, Rule
+from webapp.diagnosis.situation import vm_readings
 
 _PCIE = re.compile(r"(?:^|,)\s*pcie=1\b")
 

@@ -27,8 +27,8 @@ from agents.facts.platform import (
 )
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.ground import CONTAINER_KINDS, KVM_KINDS
 from webapp.diagnosis.rule import Clash, Rule
+from webapp.diagnosis.situation.platform import CONTAINER_KINDS, KVM_KINDS
 from webapp.diagnosis.wording import called
 
 STEADY: tuple[Fact[Any], ...] = (

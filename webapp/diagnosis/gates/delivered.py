@@ -13,8 +13,8 @@ from agents.facts.bench import DELIVERY
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates import driver
-from webapp.diagnosis.pairs import Pair, pairs
 from webapp.diagnosis.rung import Rung
+from webapp.diagnosis.situation.pairs import Pair, pairs
 
 GATE = "delivered"
 

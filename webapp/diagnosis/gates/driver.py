@@ -15,9 +15,9 @@ from agents.facts.vm import VM_ID
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates import granted
-from webapp.diagnosis.ground import Ground, ground_refs, in_kvm, kvm_hidden, without_kvm
-from webapp.diagnosis.pairs import Pair, codes, pairs
 from webapp.diagnosis.rung import Rung
+from webapp.diagnosis.situation.pairs import Pair, codes, pairs
+from webapp.diagnosis.situation.platform import Ground, ground_refs, in_kvm, kvm_hidden, without_kvm
 
 GATE = "driver"
 

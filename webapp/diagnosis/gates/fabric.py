@@ -16,8 +16,8 @@ from agents.facts.platform import VIRT_KIND
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.gates import driver
-from webapp.diagnosis.pairs import fabric_state, pairs
 from webapp.diagnosis.rung import Rung
+from webapp.diagnosis.situation.pairs import fabric_state, pairs
 
 GATE = "fabric"
 

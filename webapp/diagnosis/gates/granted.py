@@ -16,12 +16,12 @@ from agents.facts.gpu import CLIQUE_CAPABILITY, GPU_COUNT_PCI, GPU_COUNT_SMI, GP
 from agents.facts.host import GPU_PATHS, PCI_MAPPINGS
 from agents.facts.p2p import P2P_NVLINK, P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode
 from agents.facts.vm import VM_ARGS, VM_CLIQUE, VM_HOSTPCI, VM_ID, VM_QEMU_ARGS, HostPci
-from webapp.diagnosis import vm_readings
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.ground import in_kvm, rented_from, without_kvm
-from webapp.diagnosis.pairs import codes, gpu_count
 from webapp.diagnosis.rung import Rung
+from webapp.diagnosis.situation import vm_readings
+from webapp.diagnosis.situation.pairs import codes, gpu_count
+from webapp.diagnosis.situation.platform import in_kvm, rented_from, without_kvm
 
 GATE = "granted"
 _SHOW_GPUS: tuple[Fact[Any], ...] = (

@@ -15,8 +15,8 @@ from agents.facts.host import VFIO_BACKEND, VFIO_ERRORS, VfioBackend, VfioError
 from agents.facts.vm import VM_ID, VM_QEMU_ARGS
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.ground import Ground, in_kvm, without_kvm
 from webapp.diagnosis.rung import Rung
+from webapp.diagnosis.situation.platform import Ground, in_kvm, without_kvm
 
 GATE = "mapped"
 

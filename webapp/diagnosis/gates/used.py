@@ -11,9 +11,9 @@ from agents.facts.workload import PARALLELISM
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates import driver
-from webapp.diagnosis.measured_on import unnamed
-from webapp.diagnosis.pairs import gpu_count, pairs
 from webapp.diagnosis.rung import Rung
+from webapp.diagnosis.situation.own_machine import unnamed
+from webapp.diagnosis.situation.pairs import gpu_count, pairs
 
 GATE = "used"
 

@@ -16,9 +16,9 @@ from agents.facts.nccl import NCCL_TRANSPORTS
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.given_twice import once
-from webapp.diagnosis.measured_on import unnamed
 from webapp.diagnosis.rung import Rung
+from webapp.diagnosis.situation.dedupe import once
+from webapp.diagnosis.situation.own_machine import unnamed
 
 GATE = "worth"
 RUNS = 3

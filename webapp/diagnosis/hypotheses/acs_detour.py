@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import Counter
 
 from agents.facts.host import ACS, GPU_PATHS
-from webapp.diagnosis.asking import asks, tells
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.topology import peer_redirects
+from webapp.diagnosis.missing import asks, tells
+from webapp.diagnosis.situation.topology import peer_redirects
 
 
 def assess(case: Case) -> Verdict:

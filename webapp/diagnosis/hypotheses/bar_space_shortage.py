@@ -13,12 +13,12 @@ from dataclasses import replace
 from agents.facts import ReadingKind
 from agents.facts.gpu import BAR_FAILURES, BARS, GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS
 from agents.facts.platform import MEMORY_MIB, PHYS_BITS
-from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.gpus_listed import Listing, listing
 from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.missing import asks
+from webapp.diagnosis.situation.gpus import Listing, listing
 
 SOME_MIB = 1024
 """RAM when nobody said how much: every guest has at least this."""

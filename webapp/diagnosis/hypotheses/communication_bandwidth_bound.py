@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from agents.facts.bench import ALLREDUCE, COPY, PROFILE
 from agents.facts.workload import MODEL, OBSERVED
-from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Bound, Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.missing import asks
 from webapp.diagnosis.wording import percent
 
 MUCH = 0.3

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from agents.facts.bench import ALLREDUCE, COPY, PROFILE
 from agents.facts.workload import OBSERVED
-from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Bound, Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.measured_on import unnamed
+from webapp.diagnosis.missing import asks
+from webapp.diagnosis.situation.own_machine import unnamed
 from webapp.diagnosis.wording import most, percent, span, unless
 
 MUCH = 0.3

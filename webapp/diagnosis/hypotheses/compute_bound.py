@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from agents.facts.bench import PROFILE
 from agents.facts.gpu import GPUS
 from agents.facts.workload import OBSERVED
-from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim, Range
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.load import Load, load
-from webapp.diagnosis.measured_on import unnamed
+from webapp.diagnosis.missing import asks
+from webapp.diagnosis.situation.gpus import Load, load
+from webapp.diagnosis.situation.own_machine import unnamed
 from webapp.diagnosis.wording import span
 
 LINEAR = 0.5

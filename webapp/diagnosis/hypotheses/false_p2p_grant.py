@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from agents.facts.bench import ALLREDUCE, DELIVERY
 from agents.facts.p2p import P2P_READ
-from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Gate, GateState, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis, Severity
+from webapp.diagnosis.missing import asks
 
 
 def assess(case: Case) -> Verdict:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS, PCI_GPUS, XID_EVENTS, Gpu, PciGpu
 from agents.facts.vm import VM_HOSTPCI
-from webapp.diagnosis.advising import because
-from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
-from webapp.diagnosis.device_matching import host_device
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.gpus_listed import Listing, listing
 from webapp.diagnosis.hypothesis import Hypothesis, Severity
+from webapp.diagnosis.missing import asks
+from webapp.diagnosis.option import because
+from webapp.diagnosis.situation.devices import host_device
+from webapp.diagnosis.situation.gpus import Listing, listing
 
 FALLEN_OFF = 79
 SOURCE = "qemu-server, PCI.pm, address map"

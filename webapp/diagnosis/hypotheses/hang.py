@@ -8,13 +8,13 @@ from __future__ import annotations
 from agents.facts.bench import ALLREDUCE, SERVING
 from agents.facts.gpu import GPUS
 from agents.facts.workload import OBSERVED
-from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates.collective import Outcome, outcome
 from webapp.diagnosis.hypothesis import Hypothesis, Severity
-from webapp.diagnosis.load import load, tokens_flow
+from webapp.diagnosis.missing import asks
+from webapp.diagnosis.situation.gpus import load, tokens_flow
 
 SPINNING_POWER = 0.25
 """Hung 600 W cards were seen at 85–140 W with 100 % utilisation (public RTX PRO 6000 reports)."""

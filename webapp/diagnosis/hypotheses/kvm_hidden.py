@@ -11,13 +11,13 @@ from __future__ import annotations
 from agents.facts.p2p import P2P_READ, P2pCode
 from agents.facts.platform import DMI, KVM_VISIBLE, VIRT_KIND
 from agents.facts.vm import VM_CPU_HIDDEN
-from webapp.diagnosis.asking import asks, tells
 from webapp.diagnosis.case import Case, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.ground import ground_refs, kvm_hidden, without_kvm
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.pairs import codes
+from webapp.diagnosis.missing import asks, tells
+from webapp.diagnosis.situation.pairs import codes
+from webapp.diagnosis.situation.platform import ground_refs, kvm_hidden, without_kvm
 
 
 def assess(case: Case) -> Verdict:

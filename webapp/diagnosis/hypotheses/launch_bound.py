@@ -11,11 +11,11 @@ from agents.facts.bench import PROFILE
 from agents.facts.kernels import LAUNCH, Figures, Work
 from agents.facts.nccl import ENGINE
 from agents.facts.workload import MODEL, OBSERVED
-from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.measured_on import unnamed
+from webapp.diagnosis.missing import asks
+from webapp.diagnosis.situation.own_machine import unnamed
 from webapp.diagnosis.wording import span
 
 GRAPHS_OFF = ("disable-cuda-graph", "enforce-eager")

@@ -6,10 +6,10 @@ Source: roofline model, Williams et al. 2009; public bandwidths of the GPUs.
 from __future__ import annotations
 
 from agents.facts.workload import MODEL, OBSERVED
-from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.missing import asks
 from webapp.diagnosis.wording import span
 
 MOST = 0.6

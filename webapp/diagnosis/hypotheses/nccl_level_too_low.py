@@ -11,13 +11,13 @@ from __future__ import annotations
 from agents.facts.bench import NCCL_SWEEP
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.p2p import TOPOLOGY, WORST_LINK
-from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Gate, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.nccl_choice import nccl_choice
-from webapp.diagnosis.pairs import gpu_count
+from webapp.diagnosis.missing import asks
+from webapp.diagnosis.prediction.nccl_choice import nccl_choice
+from webapp.diagnosis.situation.pairs import gpu_count
 
 FAR = frozenset({"PHB", "NODE", "SYS"})
 REACHES_ALL = frozenset({"SYS", "4", "5"})

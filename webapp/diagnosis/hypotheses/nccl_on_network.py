@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.platform import SHM
-from webapp.diagnosis.asking import asks, tells
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis, Severity
-from webapp.diagnosis.pairs import gpu_count, gpu_count_refs
+from webapp.diagnosis.missing import asks, tells
+from webapp.diagnosis.situation.pairs import gpu_count, gpu_count_refs
 
 SMALL_MIB = 64
 

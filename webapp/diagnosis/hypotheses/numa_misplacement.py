@@ -13,12 +13,12 @@ from agents.facts.host import PLATFORM
 from agents.facts.p2p import TOPOLOGY
 from agents.facts.platform import NUMA_NODES
 from agents.facts.vm import VM_NUMA
-from webapp.diagnosis.asking import asks, tells
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.ground import Ground, without_kvm
 from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.missing import asks, tells
+from webapp.diagnosis.situation.platform import Ground, without_kvm
 
 
 def assess(case: Case) -> Verdict:

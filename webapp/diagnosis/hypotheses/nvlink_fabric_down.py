@@ -11,11 +11,11 @@ import re
 
 from agents.facts.gpu import FABRIC, GPUS, NVLINKS, Gpu
 from agents.facts.p2p import P2P_NVLINK, P2P_READ, TOPOLOGY
-from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis, Severity
-from webapp.diagnosis.pairs import fabric_state, has_nvlink
+from webapp.diagnosis.missing import asks
+from webapp.diagnosis.situation.pairs import fabric_state, has_nvlink
 
 _MAY_HAVE_NVLINK = re.compile(r"\b(?:V100|A100|A800|H100|H200|H800|H20|B200|B300|GB200|GB300|SXM\d?)\b")
 

@@ -12,12 +12,12 @@ from agents.facts.gpu import CLIQUE_CAPABILITY, GPUS, Gpu
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
 from agents.facts.platform import KVM_VISIBLE
 from agents.facts.vm import QEMU_COMMANDS
-from webapp.diagnosis.asking import asks, tells
 from webapp.diagnosis.case import Bound, Case, GateState, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim, Range
-from webapp.diagnosis.ground import Ground, ground, ground_refs, kvm_hidden, rented_from
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.pairs import codes
+from webapp.diagnosis.missing import asks, tells
+from webapp.diagnosis.situation.pairs import codes
+from webapp.diagnosis.situation.platform import Ground, ground, ground_refs, kvm_hidden, rented_from
 from webapp.diagnosis.wording import why_no_clique
 
 _NAME = "The driver refuses P2P because the VM grants no GPUDirect clique."

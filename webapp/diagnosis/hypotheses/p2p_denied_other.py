@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from agents.facts.gpu import CLIQUE_CAPABILITY, GPUS
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
-from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates.driver import meaning
-from webapp.diagnosis.ground import ground_refs, without_kvm
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.pairs import codes
+from webapp.diagnosis.missing import asks
+from webapp.diagnosis.situation.pairs import codes
+from webapp.diagnosis.situation.platform import ground_refs, without_kvm
 
 
 def assess(case: Case) -> Verdict:

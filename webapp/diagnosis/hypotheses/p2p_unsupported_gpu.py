@@ -12,12 +12,12 @@ import re
 
 from agents.facts.gpu import GPUS
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
-from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.pairs import codes
+from webapp.diagnosis.missing import asks
+from webapp.diagnosis.situation.pairs import codes
 
 _SUPPORTED = re.compile(r"RTX PRO 6000|RTX 6000 Ada|\b(?:L40S|A100|H100|H200)\b")
 

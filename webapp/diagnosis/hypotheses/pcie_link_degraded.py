@@ -13,12 +13,12 @@ from dataclasses import replace
 
 from agents.facts.bench import TELEMETRY
 from agents.facts.gpu import GPUS, Gpu
-from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.load import BUSY_PERCENT
+from webapp.diagnosis.missing import asks
+from webapp.diagnosis.situation.gpus import BUSY_PERCENT
 
 LEAST_LOOKS = 5  # two seconds of a measurement, in which a link has long woken up
 

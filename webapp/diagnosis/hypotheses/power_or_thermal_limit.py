@@ -12,12 +12,12 @@ from collections.abc import Iterator
 
 from agents.facts.bench import TELEMETRY
 from agents.facts.gpu import GPUS
-from webapp.diagnosis.asking import asks
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.load import load
+from webapp.diagnosis.missing import asks
+from webapp.diagnosis.situation.gpus import load
 
 AT_LIMIT = 0.97
 FAR_BELOW = 0.8

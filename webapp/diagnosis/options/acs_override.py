@@ -8,9 +8,8 @@ Source: Proxmox kernel 7.0, patch 0004.
 from __future__ import annotations
 
 from agents.facts.host import HOST_CMDLINE, IOMMU_GROUPS
-from webapp.diagnosis.advising import advise, because, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because, seen
 
 SOURCE = "Proxmox kernel 7.0, ACS override patch"
 

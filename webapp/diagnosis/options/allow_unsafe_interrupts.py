@@ -8,9 +8,8 @@ Source: Linux drivers/vfio/vfio_iommu_type1.c, allow_unsafe_interrupts.
 from __future__ import annotations
 
 from agents.facts.host import HOST_CMDLINE, HOST_IOMMU
-from webapp.diagnosis.advising import advise, because, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because, seen
 
 
 def judge(case: Case) -> Advice:

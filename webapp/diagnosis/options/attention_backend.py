@@ -6,8 +6,7 @@ Source: SGLang and vLLM server arguments, 2026.
 from __future__ import annotations
 
 from webapp.diagnosis.case import Actor, Advice, Case, Restart
-from webapp.diagnosis.kernel_share import by_share
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, by_share
 
 
 def judge(case: Case) -> Advice:

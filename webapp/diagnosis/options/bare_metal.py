@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from agents.facts.gpu import GPUS
 from agents.facts.workload import MAY_CHANGE
-from webapp.diagnosis.advising import advise, because, p2p_effect, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.ground import Ground, ground_refs, without_kvm
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because, p2p_effect, seen
+from webapp.diagnosis.situation.platform import Ground, ground_refs, without_kvm
 from webapp.diagnosis.wording import said
 
 SOURCE = "public P2P measurements of RTX PRO 6000 and data-centre GPUs without a VM, 2025 to 2026"

@@ -8,9 +8,8 @@ Source: CUDA samples p2pBandwidthLatencyTest, with values read back by the desti
 from __future__ import annotations
 
 from agents.facts.host import PLATFORM
-from webapp.diagnosis.advising import advise, because, no_vm, seen
 from webapp.diagnosis.case import Actor, Advice, Case, GateState, OptionStatus, Restart
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because, no_vm, seen
 
 SOURCE = "CUDA samples p2pBandwidthLatencyTest, with values read back by the destination"
 

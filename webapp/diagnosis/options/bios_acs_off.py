@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from agents.facts.host import PCI_MAPPINGS
 from agents.facts.p2p import P2P_READ
-from webapp.diagnosis.advising import advise, because
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because
 
 
 def judge(case: Case) -> Advice:

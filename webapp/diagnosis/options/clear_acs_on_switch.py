@@ -8,9 +8,8 @@ Source: PCI Express base specification, ACS; Linux kernel parameters.
 from __future__ import annotations
 
 from agents.facts.host import ACS, GPU_PATHS
-from webapp.diagnosis.advising import advise, because
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because
 
 SOURCE = "PCI Express base specification, ACS"
 

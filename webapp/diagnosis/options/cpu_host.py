@@ -10,9 +10,8 @@ from __future__ import annotations
 from agents.facts import ReadingKind
 from agents.facts.platform import PHYS_BITS
 from agents.facts.vm import VM_CPU
-from webapp.diagnosis.advising import advise, because, no_vm, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because, no_vm, seen
 
 SOURCE = "qemu-server 9.2.6, CPUConfig.pm"
 

@@ -6,9 +6,8 @@ Source: SGLang and vLLM server arguments, 2026.
 from __future__ import annotations
 
 from agents.facts.nccl import ENGINE
-from webapp.diagnosis.advising import advise, because, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because, seen
 
 OFF = frozenset({"disable-cuda-graph", "enforce-eager"})
 SOURCE = "SGLang and vLLM server arguments, 2026"

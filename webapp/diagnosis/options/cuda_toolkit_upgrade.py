@@ -6,9 +6,8 @@ Source: NVIDIA CUDA compatibility guide.
 from __future__ import annotations
 
 from agents.facts.platform import CUDA_VERSION
-from webapp.diagnosis.advising import advise, because
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because
 
 
 def judge(case: Case) -> Advice:

@@ -6,9 +6,8 @@ Source: NVIDIA MIG user guide.
 from __future__ import annotations
 
 from agents.facts.gpu import GPUS
-from webapp.diagnosis.advising import advise, because, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because, seen
 
 SOURCE = "NVIDIA MIG user guide"
 

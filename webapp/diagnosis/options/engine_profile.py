@@ -8,10 +8,9 @@ Source: SGLang and vLLM, POST /start_profile, 2026.
 from __future__ import annotations
 
 from agents.facts.bench import PROFILE
-from webapp.diagnosis.advising import advise, because, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.claim import Basis, Claim
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because, seen
 from webapp.diagnosis.wording import span
 
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from agents.facts.gpu import FABRIC
 from agents.facts.p2p import TOPOLOGY, P2pCode
-from webapp.diagnosis.advising import advise, because, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
-from webapp.diagnosis.pairs import has_nvlink
+from webapp.diagnosis.option import Option, advise, because, seen
+from webapp.diagnosis.situation.pairs import has_nvlink
 
 SOURCE = "NVIDIA Fabric Manager user guide"
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from agents.facts.gpu import GPUS
 from agents.facts.host import GPU_PATHS
-from webapp.diagnosis.advising import advise, because, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because, seen
 
 SOURCE = "PCI Express base specification, link status"
 

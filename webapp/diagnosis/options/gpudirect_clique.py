@@ -14,15 +14,14 @@ from agents.facts.host import VFIO_BACKEND, VFIO_ERRORS, VfioBackend
 from agents.facts.p2p import P2P_READ, P2pCode
 from agents.facts.platform import MachineType
 from agents.facts.vm import VM_ARGS, VM_CLIQUE, VMS
-from webapp.diagnosis.advising import advise, because, no_vm, p2p_effect, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates.mapped import mapping_errors
-from webapp.diagnosis.ground import Ground, ground_refs, rented_from, without_kvm
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because, no_vm, p2p_effect, seen
 from webapp.diagnosis.reference.gpus import gpu_spec
-from webapp.diagnosis.vm_board import vm_board, vm_board_refs
+from webapp.diagnosis.situation.platform import Ground, ground_refs, rented_from, without_kvm
+from webapp.diagnosis.situation.vm_readings import vm_board, vm_board_refs
 from webapp.diagnosis.wording import effects, unless, why_no_clique
 
 SOURCE = "NVIDIA open kernel modules 595.45, p2p_caps.c; QEMU hw/vfio/pci-quirks.c"

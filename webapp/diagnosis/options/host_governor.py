@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from agents.facts import Reading, ReadingKind
 from agents.facts.host import CPU_GOVERNOR, CpuGovernor
-from webapp.diagnosis.advising import advise, because, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because, seen
 
 SOURCE = "Linux cpufreq documentation"
 _LAUNCHES = "kernel launches wait for the processor, which shows at batch 1 if launches are the limit"

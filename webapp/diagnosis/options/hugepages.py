@@ -6,9 +6,8 @@ Source: Proxmox VE administration guide, hugepages.
 from __future__ import annotations
 
 from agents.facts.vm import VM_HUGEPAGES
-from webapp.diagnosis.advising import advise, because, no_vm, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because, no_vm, seen
 
 SOURCE = "Proxmox VE administration guide, hugepages"
 

@@ -8,10 +8,9 @@ Source: Linux drivers/iommu/iommu.c, default domain; Linux drivers/vfio/vfio_iom
 from __future__ import annotations
 
 from agents.facts.host import HOST_CMDLINE
-from webapp.diagnosis.advising import advise, because
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.ground import Ground, ground_refs, without_kvm
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because
+from webapp.diagnosis.situation.platform import Ground, ground_refs, without_kvm
 
 
 def judge(case: Case) -> Advice:

@@ -5,9 +5,8 @@ Source: Proxmox VE administration guide, containers.
 
 from __future__ import annotations
 
-from webapp.diagnosis.advising import advise, because, no_vm
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because, no_vm
 
 
 def judge(case: Case) -> Advice:

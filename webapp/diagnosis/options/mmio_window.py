@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from agents.facts.gpu import BAR_FAILURES
 from agents.facts.platform import PHYS_BITS
-from webapp.diagnosis.advising import advise, because, no_vm
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart, Verdict
 from webapp.diagnosis.claim import EvidenceRef
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because, no_vm
 
 SOURCE = "EDK2 OvmfPkg MemDetect.c; QEMU pci-hole64-size"
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from agents.facts.bench import ALLREDUCE, DELIVERY
 from agents.facts.p2p import P2P_READ
-from webapp.diagnosis.advising import advise, because
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.compare.sweep import Standing
-from webapp.diagnosis.nccl_choice import swept
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because
+from webapp.diagnosis.prediction.nccl_choice import swept
 
 SOURCE = "NCCL 2.30 environment variables"
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.p2p import P2P_READ
-from webapp.diagnosis.advising import advise, because, p2p_effect
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.compare.sweep import Standing
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypotheses.nccl_level_too_low import REACHES_FAR
-from webapp.diagnosis.nccl_choice import swept
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because, p2p_effect
+from webapp.diagnosis.prediction.nccl_choice import swept
 
 _KEEPS_OFF = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL")
 SOURCE = "NCCL 2.30: checked once, when a communicator is made"

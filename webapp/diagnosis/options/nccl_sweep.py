@@ -10,13 +10,12 @@ from __future__ import annotations
 from agents.facts.gpu import GPUS
 from agents.facts.nccl import NCCL_ENV
 from agents.facts.workload import PARALLELISM
-from webapp.diagnosis.advising import advise, because, seen
 from webapp.diagnosis.case import Actor, Advice, Bound, Case, OptionStatus, Restart
 from webapp.diagnosis.claim import Range
 from webapp.diagnosis.compare.sweep import compare_sweep
-from webapp.diagnosis.nccl_choice import NcclChoice, nccl_choice, step_sizes
-from webapp.diagnosis.option import Option
-from webapp.diagnosis.pairs import gpu_count
+from webapp.diagnosis.option import Option, advise, because, seen
+from webapp.diagnosis.prediction.nccl_choice import NcclChoice, nccl_choice, step_sizes
+from webapp.diagnosis.situation.pairs import gpu_count
 from webapp.diagnosis.wording import load, most, span, unless
 
 SOURCE = "NCCL 2.30 environment variables"

@@ -5,9 +5,8 @@ Source: NVIDIA open kernel modules 595.45, nvidia-peermem.
 
 from __future__ import annotations
 
-from webapp.diagnosis.advising import advise, because
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because
 
 
 def judge(case: Case) -> Advice:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from agents.facts.gpu import BAR_FAILURES
 from agents.facts.platform import KERNEL_CMDLINE
-from webapp.diagnosis.advising import advise, because
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because
 
 SOURCE = "Linux kernel parameters, pci=realloc"
 

@@ -9,10 +9,9 @@ Source: Proxmox qemu-server 9.2.6, PCI.pm.
 from __future__ import annotations
 
 from agents.facts.platform import MachineType
-from webapp.diagnosis.advising import advise, because, no_vm
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
-from webapp.diagnosis.vm_board import vm_board, vm_board_refs
+from webapp.diagnosis.option import Option, advise, because, no_vm
+from webapp.diagnosis.situation.vm_readings import vm_board, vm_board_refs
 
 SOURCE = "qemu-server 9.2.6, PCI.pm"
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from agents.facts.platform import MachineType
 from agents.facts.vm import VM_HOSTPCI
-from webapp.diagnosis.advising import advise, because, no_vm, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
-from webapp.diagnosis.vm_board import vm_board, vm_board_refs
+from webapp.diagnosis.option import Option, advise, because, no_vm, seen
+from webapp.diagnosis.situation.vm_readings import vm_board, vm_board_refs
 
 SOURCE = "NVIDIA open kernel modules 595.45, p2p_caps.c"
 UNCHANGED = "neither board nor pcie=1 enters the driver’s decision: P2P status stays as it is"

@@ -8,9 +8,8 @@ from __future__ import annotations
 from agents.facts.bench import ALLREDUCE, DELIVERY
 from agents.facts.p2p import P2P_READ, P2pCode
 from agents.facts.vm import VM_CLIQUE
-from webapp.diagnosis.advising import advise, because
 from webapp.diagnosis.case import Actor, Advice, Case, GateState, OptionStatus, Restart
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because
 
 SOURCE = "QEMU hw/vfio/pci-quirks.c"
 

@@ -6,9 +6,8 @@ Source: Leviathan et al. 2023.
 from __future__ import annotations
 
 from agents.facts.workload import MODEL
-from webapp.diagnosis.advising import advise, because, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because, seen
 
 
 def judge(case: Case) -> Advice:

@@ -6,9 +6,8 @@ Source: rtx6kpro measurements of RTX PRO 6000, 2026.
 from __future__ import annotations
 
 from agents.facts.host import GPU_PATHS
-from webapp.diagnosis.advising import advise, because
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because
 from webapp.diagnosis.reference.curves import P2P_ALL_REDUCE_8_US
 
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 from agents.facts.bench import COPY
 from agents.facts.gpu import GPUS
 from agents.facts.workload import MODEL, PARALLELISM
-from webapp.diagnosis.advising import advise, because
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.layouts import comm_per_token_ms
-from webapp.diagnosis.memory_fit import too_large
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because
+from webapp.diagnosis.prediction.layouts import comm_per_token_ms
+from webapp.diagnosis.prediction.memory_fit import too_large
 from webapp.diagnosis.reference.curves import ring_steps
 from webapp.diagnosis.wording import span
 

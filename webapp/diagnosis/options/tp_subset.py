@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from agents.facts.gpu import GPUS
 from agents.facts.workload import MODEL, PARALLELISM
-from webapp.diagnosis.advising import advise, because
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.claim import Claim
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.memory_fit import fit
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because
+from webapp.diagnosis.prediction.memory_fit import fit
 
 SOURCE = "vLLM and SGLang keep about a tenth of the memory free for context and buffers"
 NVFP4_BITS = 4.5

@@ -8,10 +8,9 @@ Source: Proxmox qemu-server 9.2.6, PCI.pm and CPUConfig.pm.
 from __future__ import annotations
 
 from agents.facts.vm import VM_CPU_HIDDEN, VM_HOSTPCI
-from webapp.diagnosis.advising import advise, because, no_vm, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.ground import ground_refs, kvm_hidden
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because, no_vm, seen
+from webapp.diagnosis.situation.platform import ground_refs, kvm_hidden
 
 SOURCE = "NVIDIA open kernel modules 595.45, hypervisor.c"
 

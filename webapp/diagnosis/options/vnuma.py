@@ -11,9 +11,8 @@ from agents.facts.gpu import GPU_NUMA
 from agents.facts.host import PLATFORM
 from agents.facts.platform import NUMA_NODES
 from agents.facts.vm import VM_NUMA
-from webapp.diagnosis.advising import advise, because, no_vm, seen
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because, no_vm, seen
 
 SOURCE = "Proxmox VE administration guide, NUMA"
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 
 from agents.facts.host import GPU_PATHS, IOMMU_GROUPS, PCI_MAPPINGS, PLATFORM, PciMapping
-from webapp.diagnosis import qemu_args
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.scripts.model import ScriptError
 from webapp.diagnosis.scripts.values import checked, hostpci, qemu_words
 from webapp.diagnosis.scripts.vm_state import VmState
+from webapp.diagnosis.situation import qemu_args
 
 _WORDS = re.compile(
     rf"(?:^|(?<=\s))(?:-set\s+(['\"]?)device\.[A-Za-z0-9_.-]+\.{qemu_args.PROPERTY}=\w+\1"

@@ -12,11 +12,11 @@ from agents.facts.workload import PARALLELISM
 from webapp.diagnosis.case import GateState, OptionStatus, Path, Restart
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.ground import Ground, ground
 from webapp.diagnosis.options.cuda_graphs_on import OFF
-from webapp.diagnosis.pairs import gpu_count
 from webapp.diagnosis.scripts.model import Do, Plan, ScriptError
 from webapp.diagnosis.scripts.values import checked
+from webapp.diagnosis.situation.pairs import gpu_count
+from webapp.diagnosis.situation.platform import Ground, ground
 
 _LOG = {
     "NCCL_DEBUG": "INFO",

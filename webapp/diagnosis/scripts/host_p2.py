@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from webapp.diagnosis import qemu_args
 from webapp.diagnosis.case import Advice, OptionStatus, Restart
 from webapp.diagnosis.scripts.cliques import explicit, gpu_slots, with_cliques, without_cliques
 from webapp.diagnosis.scripts.model import Change, Plan, ScriptError
 from webapp.diagnosis.scripts.values import checked, hostpci, qemu_words
 from webapp.diagnosis.scripts.vm_plan import vm_plan
 from webapp.diagnosis.scripts.vm_state import VmState
+from webapp.diagnosis.situation import qemu_args
 
 GIB_A_GPU = 256
 """Address space a q35 root port spends on a GPU of 128 GiB BAR1 (tried on QEMU 7.2, SeaBIOS)."""

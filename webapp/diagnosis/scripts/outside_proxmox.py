@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from agents.facts.vm import VM_ID, VMS
 from webapp.diagnosis.case import OptionStatus
 from webapp.diagnosis.diagnosis import Diagnosis
-from webapp.diagnosis.ground import Ground, ground
+from webapp.diagnosis.situation.platform import Ground, ground
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from agents.facts.vm import VM_ID
 from webapp.diagnosis.case import Restart
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.phases import PHASES
+from webapp.diagnosis.option import PHASES
 from webapp.diagnosis.scripts import guest, host_p0, host_p2, host_p3, host_p4
 from webapp.diagnosis.scripts.model import Do, PhaseScript, Plan, ScriptError
 from webapp.diagnosis.scripts.vm_plan import READS, ROLLBACK_REFUSALS

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from agents.facts.vm import VM_ID, VMS, Vm
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.ground import Ground, ground
-from webapp.diagnosis.matching import with_vm
 from webapp.diagnosis.scripts.model import ScriptError
 from webapp.diagnosis.scripts.values import checked
-from webapp.diagnosis.vm_readings import whole
+from webapp.diagnosis.situation.platform import Ground, ground
+from webapp.diagnosis.situation.vm import with_vm
+from webapp.diagnosis.situation.vm_readings import whole
 
 # What redaction puts in the place of a name or UUID (agents.redaction, agents/collector.sh).
 HIDDEN = re.compile(r"<[a-z]+-\d{1,6}>|[0-9a-f]{8}-0000-4000-8000-0{6}\d{6}")

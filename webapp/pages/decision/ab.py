@@ -15,8 +15,8 @@ from django.views.decorators.http import require_http_methods
 from agents.benchmark import all_benchmarks
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.matching import with_vm
 from webapp.diagnosis.option import Option
+from webapp.diagnosis.situation.vm import with_vm
 from webapp.pages.session.start import given
 from webapp.pages.shell import acting, on_session, shell
 from webapp.records.case_facts import facts_of

@@ -15,8 +15,7 @@ from django.views.decorators.http import require_http_methods
 from webapp.diagnosis.case import Advice, OptionStatus
 from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.diagnosis import Diagnosis
-from webapp.diagnosis.option import Option
-from webapp.diagnosis.phases import PHASES
+from webapp.diagnosis.option import PHASES, Option
 from webapp.pages.shell import acting, on_session, shell
 from webapp.records.diagnoses import session_diagnosis
 from webapp.records.models import DiagnosisSession

@@ -13,11 +13,10 @@ from agents.collector import PreviewLine, preview
 from agents.facts import View, all_facts
 from agents.probe import Probe
 from agents.probes import all_probes
+from webapp.diagnosis.answer.provenance import Provenance, provenance
 from webapp.diagnosis.catalogue import all_hypotheses, all_options, all_rungs, listed
 from webapp.diagnosis.contradictions import all_rules
-from webapp.diagnosis.option import Option
-from webapp.diagnosis.phases import PHASES
-from webapp.diagnosis.provenance import Provenance, provenance
+from webapp.diagnosis.option import PHASES, Option
 
 # Where a command looks: a path below one of these folders, up to what a shell would expand.
 _VARIABLE = re.compile(r"\$\{?\w+\}?")

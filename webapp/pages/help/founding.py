@@ -8,12 +8,12 @@ from typing import TypeVar
 
 from agents.facts import Fact
 from agents.facts.workload import MODEL, PARALLELISM
-from webapp.diagnosis.bound import bounds, step_tokens
 from webapp.diagnosis.case import Bound
-from webapp.diagnosis.communication import PER_LAYER, gpu_link, message_bytes
-from webapp.diagnosis.copy_curve import CopyCurve, copy_curve
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.prediction.bound import bounds, step_tokens
+from webapp.diagnosis.prediction.communication import PER_LAYER, gpu_link, message_bytes
 from webapp.diagnosis.reference.curves import STAGED_SOURCE, ring_steps, ring_volume, staged_gb_per_s
+from webapp.diagnosis.situation.copy_curve import CopyCurve, copy_curve
 from webapp.presenting.figures import Segment, time_bar
 from webapp.runs.samples import sample_facts
 

@@ -11,14 +11,14 @@ from django.views.decorators.http import require_safe
 
 from agents.facts.host import PLATFORM
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pMatrix
+from webapp.diagnosis.answer.plain_words import for_a_manager
 from webapp.diagnosis.case import Verdict, VerdictKind
 from webapp.diagnosis.catalogue import all_hypotheses
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.matching import with_vm
-from webapp.diagnosis.plain_words import for_a_manager
-from webapp.diagnosis.topology import draw
+from webapp.diagnosis.situation.topology import draw
+from webapp.diagnosis.situation.vm import with_vm
 from webapp.pages.session.reasoning import what_if_context
 from webapp.pages.shell import on_session, shell
 from webapp.presenting.figures import ladder_rows, time_bar

@@ -18,8 +18,8 @@ from agents.facts.bench import ALLREDUCE, COPY
 from agents.probes import probes_for
 from webapp.diagnosis.compare.bias import all_reduce_bias, copy_bias
 from webapp.diagnosis.contradictions.sources_disagree import differ
-from webapp.diagnosis.expected import figures
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.prediction.baselines import figures
 from webapp.pages.forms.target import SshTargetForm
 from webapp.pages.session.start import given
 from webapp.pages.session.symptom import asked_version

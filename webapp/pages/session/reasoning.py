@@ -10,10 +10,10 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
+from webapp.diagnosis.answer.plain_words import for_a_manager
+from webapp.diagnosis.answer.sections import Section, for_an_engineer
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.matching import with_vm
-from webapp.diagnosis.plain_words import for_a_manager
-from webapp.diagnosis.sections import Section, for_an_engineer
+from webapp.diagnosis.situation.vm import with_vm
 from webapp.pages.shell import on_session, shell
 from webapp.presenting.figures import ladder_rows, time_bar
 from webapp.presenting.what_if import outcome, sliders

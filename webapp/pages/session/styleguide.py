@@ -7,8 +7,8 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from agents.facts.bench import COPY
-from webapp.diagnosis.matching import with_vm
-from webapp.diagnosis.topology import draw
+from webapp.diagnosis.situation.topology import draw
+from webapp.diagnosis.situation.vm import with_vm
 from webapp.pages.next_step import Next, Standing
 from webapp.pages.session.stuck import for_administrators
 from webapp.pages.templatetags.show import STATES

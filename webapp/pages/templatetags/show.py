@@ -13,9 +13,9 @@ from django.utils.safestring import SafeString
 from agents.benchmark import all_benchmarks
 from agents.facts.bench import AllReduceRow, CopyResult
 from webapp.diagnosis import wording
-from webapp.diagnosis.copy_fit import WayFit
-from webapp.diagnosis.copy_fit import way_fits as fits_of
 from webapp.diagnosis.reference.curves import ring_volume
+from webapp.diagnosis.situation.copy_fit import WayFit
+from webapp.diagnosis.situation.copy_fit import way_fits as fits_of
 from webapp.presenting import figures
 from webapp.presenting import measured_figures as drawn
 from webapp.presenting.measured_figures import size_text

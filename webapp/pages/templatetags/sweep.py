@@ -7,7 +7,7 @@ from typing import Any
 from django import template
 
 from agents.facts.bench import SweepResult
-from webapp.diagnosis.nccl_choice import NcclChoice, choice
+from webapp.diagnosis.prediction.nccl_choice import NcclChoice, choice
 from webapp.presenting.sweep_figure import SweepFigure, sweep_figure
 from webapp.records.case_facts import facts_of
 

@@ -13,12 +13,12 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import slugify
 
 from agents.facts import ReadingKind, all_facts
+from webapp.diagnosis.answer.provenance import provenance
 from webapp.diagnosis.case import Advice
 from webapp.diagnosis.catalogue import all_hypotheses, all_options, listed
 from webapp.diagnosis.contradictions import all_rules
 from webapp.diagnosis.facts import Facts, Reads
 from webapp.diagnosis.naming import by_title
-from webapp.diagnosis.provenance import provenance
 from webapp.diagnosis.reference.glossary import GLOSSARY
 from webapp.diagnosis.reference.manuals import MANUALS
 from webapp.diagnosis.wording import typeset

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from agents.framing import clean
+from webapp.diagnosis.answer.plain_words import for_a_manager
+from webapp.diagnosis.answer.sections import for_an_engineer
 from webapp.diagnosis.claim import Claim, EvidenceRef
 from webapp.diagnosis.diagnosis import Diagnosis
-from webapp.diagnosis.plain_words import for_a_manager
-from webapp.diagnosis.sections import for_an_engineer
 from webapp.records.models import DiagnosisSession
 from webapp.review.models import Decision
 from webapp.review.threads import Thread, about, threads_of

@@ -24,7 +24,7 @@ from webapp.diagnosis.case import OptionStatus
 from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.phases import PHASES
+from webapp.diagnosis.option import PHASES
 from webapp.diagnosis.scripts import ROLES, Do, PhaseScript, ScriptError, phase_script
 
 pytestmark = pytest.mark.thorough

@@ -11,7 +11,7 @@ from agents.agent import AgentError
 from agents.collector import build_script
 from agents.facts import View
 from agents.probes import all_probes, handed_for
-from webapp.diagnosis.phases import PHASES
+from webapp.diagnosis.option import PHASES
 from webapp.diagnosis.scripts import Do, PhaseScript, ScriptError
 from webapp.runs.phase_scripts import script_from_sources, script_of_session
 from webapp.runs.sources import SourceError

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from agents.facts import ReadingKind
 from agents.facts.bench import NCCL_SWEEP, SweepResult
 from agents.facts.workload import MODEL, OBSERVED, PARALLELISM, Model
-from webapp.diagnosis.bound import step_tokens
 from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
-from webapp.diagnosis.communication import PER_LAYER, message_bytes
 from webapp.diagnosis.compare.sweep import LEAST_BLOCKS, ArmEffect, SweepComparison, compare_sweep
 from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.prediction.bound import step_tokens
+from webapp.diagnosis.prediction.communication import PER_LAYER, message_bytes
 from webapp.diagnosis.wording import percent, span
 
 

@@ -16,14 +16,14 @@ from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY
 from agents.facts.platform import MACHINE_TYPE, VIRT_KIND
 from agents.facts.vm import QEMU_COMMANDS, VM_MACHINE, VMS
-from webapp.diagnosis.advising import because
 from webapp.diagnosis.case import Case, Finding
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.compare.copies import Comparison, compare_copies
 from webapp.diagnosis.compare.p2p_status import p2p_status
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.given_twice import once
-from webapp.diagnosis.gpus_listed import listing
+from webapp.diagnosis.option import because
+from webapp.diagnosis.situation.dedupe import once
+from webapp.diagnosis.situation.gpus import listing
 from webapp.diagnosis.wording import called
 
 FIX_ORDER = (

@@ -13,11 +13,11 @@ from agents.facts.gpu import GPUS, Gpu
 from agents.facts.kernels import MEMORY, MemoryRow
 from agents.facts.p2p import TOPOLOGY
 from webapp.diagnosis.claim import EvidenceRef
-from webapp.diagnosis.copy_curve import PLATEAU_BYTES
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.measured_on import elsewhere, names_measured
 from webapp.diagnosis.reference import expectations as reference
 from webapp.diagnosis.reference.expectations import GIGABYTES, MICROSECONDS, Expectation
+from webapp.diagnosis.situation.copy_curve import PLATEAU_BYTES
+from webapp.diagnosis.situation.own_machine import elsewhere, names_measured
 
 SMALL_COPY_BYTES = (4 * 2**10, 16 * 2**10)
 SMALL_SUM_BYTES = (4 * 2**10, 64 * 2**10)

@@ -11,9 +11,9 @@ from agents.facts.host import ACS, GPU_PATHS, IOMMU_GROUPS, PCI_MAPPINGS, PCI_TR
 from agents.facts.p2p import TOPOLOGY
 from agents.facts.platform import VIRT_KIND
 from agents.facts.vm import VM_HOSTPCI
-from webapp.diagnosis.device_matching import EXPECTED, match_devices, slots_of
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.vm_board import vm_board
+from webapp.diagnosis.situation.devices import EXPECTED, match_devices, slots_of
+from webapp.diagnosis.situation.vm_readings import vm_board
 
 
 @dataclass(frozen=True, slots=True)

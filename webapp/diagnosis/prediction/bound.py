@@ -20,11 +20,17 @@ from agents.facts.nccl import NCCL_TRANSPORTS
 from agents.facts.workload import GOAL, MODEL, OBSERVED, PARALLELISM, Model, Observed, Parallelism
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.claim import Basis, EvidenceRef, Range
-from webapp.diagnosis.communication import OVER_NETWORK, PER_LAYER, PRESUMES_SHM, Communication, communication
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.measured_on import here, unnamed
-from webapp.diagnosis.step_floor import Floor, step_floor
-from webapp.diagnosis.step_profile import NO_STEP_FITS, WAITING, Split, fits_none, split_of
+from webapp.diagnosis.prediction.communication import (
+    OVER_NETWORK,
+    PER_LAYER,
+    PRESUMES_SHM,
+    Communication,
+    communication,
+)
+from webapp.diagnosis.prediction.step_floor import Floor, step_floor
+from webapp.diagnosis.prediction.step_profile import NO_STEP_FITS, WAITING, Split, fits_none, split_of
+from webapp.diagnosis.situation.own_machine import here, unnamed
 from webapp.diagnosis.wording import most, span
 
 TOO_LOOSE = "communication’s high end is cut at what the step leaves: this estimate is too loose"

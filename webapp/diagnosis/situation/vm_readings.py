@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from agents.facts import Fact, Reading
-from agents.facts.platform import MachineType
+from agents.facts.platform import MACHINE_TYPE, MachineType
 from agents.facts.vm import (
     VM_ARGS,
     VM_BIOS,
@@ -27,7 +27,9 @@ from agents.facts.vm import (
     QemuCommand,
     Vm,
 )
-from webapp.diagnosis import qemu_args
+from webapp.diagnosis.claim import EvidenceRef
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.situation import qemu_args
 
 Readings = list[Reading[Any]]
 
@@ -166,3 +168,16 @@ def _lines(vm: Vm, *keys: str) -> tuple[int, ...]:
     """The lines of the keys; the configuration's first line when they are not there."""
     found = tuple(vm.key_lines[key] for key in keys if key in vm.key_lines)
     return found or ((min(vm.key_lines.values()),) if vm.key_lines else ())
+
+
+def vm_board(facts: Facts) -> MachineType | None:
+    """Of two readings the one of the newer epoch; within one epoch the host's."""
+    if facts.peek(VM_MACHINE) is None or facts.newer(MACHINE_TYPE, VM_MACHINE):
+        return facts.value(MACHINE_TYPE) or facts.value(VM_MACHINE)
+    return facts.value(VM_MACHINE)
+
+
+def vm_board_refs(facts: Facts) -> tuple[EvidenceRef, ...]:
+    """Of the readings that say so: one that says another board is no evidence for this one."""
+    board = vm_board(facts)
+    return facts.refs(*(f for f in (VM_MACHINE, MACHINE_TYPE) if facts.peek(f) in {board, None}))

@@ -1,4 +1,4 @@
-"""The GPUs that the driver lists beside those on the bus, by the newest reading of each.
+"""The GPUs: how many the driver lists beside those on the bus, and what a snapshot shows of their load.
 
 Source: NVIDIA open kernel modules 595.45, nv.c: the driver takes no GPU whose registers or
 BAR1 got no address.
@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI
+from agents.facts.bench import SERVING
+from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS
 from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY
+from agents.facts.workload import OBSERVED
 from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
 from webapp.diagnosis.facts import Facts, Sourced
+
+BUSY_PERCENT = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +75,37 @@ def _in_matrices_since(facts: Facts, driver: Sourced) -> int:
     found = (item for fact in (P2P_READ, P2P_WRITE, TOPOLOGY) for item in facts.all(fact))
     values = (item.reading.value for item in found if item.when > driver.when)
     return max((len(value.gpus) for value in values if value), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Over the GPUs that report it. *_share: 0…1. None: no GPU reports it.
+
+    power_share: the highest draw over limit. busy_percent: the lowest utilisation.
+    """
+
+    busy_percent: int | None = None
+    power_share: float | None = None
+    temperature_celsius: int | None = None
+    clock_share: float | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self.busy_percent is not None and self.busy_percent >= BUSY_PERCENT
+
+
+def load(facts: Facts) -> Load:
+    gpus = [gpu for gpu in facts.value(GPUS) or () if not gpu.lost]
+    busy = [g.utilisation_percent for g in gpus if g.utilisation_percent is not None]
+    power = [g.power_w / g.power_limit_w for g in gpus if g.power_w and g.power_limit_w]
+    heat = [g.temperature_celsius for g in gpus if g.temperature_celsius is not None]
+    clocks = [g.sm_clock_mhz / g.sm_clock_max_mhz for g in gpus if g.sm_clock_mhz and g.sm_clock_max_mhz]
+    return Load(min(busy, default=None), max(power, default=None), max(heat, default=None), min(clocks, default=None))
+
+
+def tokens_flow(facts: Facts) -> bool | None:
+    """Whether output was seen at all; None: nobody said."""
+    rates = [row.output_tokens_per_s for row in facts.value(SERVING) or ()]
+    said = [r for r in rates if r is not None]
+    said += [o.output_tokens_per_s[1] for o in facts.value(OBSERVED) or () if o.output_tokens_per_s]
+    return max(said) > 0 if said else None

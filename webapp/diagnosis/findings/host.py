@@ -8,9 +8,9 @@ from __future__ import annotations
 from agents.facts.host import GPU_PATHS, IOMMU_GROUPS, PCI_TREE, PLATFORM
 from agents.facts.vm import VM_HOSTPCI, VM_ID
 from agents.facts.workload import HOST_ROOT, MAY_CHANGE, WHY_VM
-from webapp.diagnosis.advising import because, seen
 from webapp.diagnosis.case import Case, Finding
-from webapp.diagnosis.ground import in_kvm
+from webapp.diagnosis.option import because, seen
+from webapp.diagnosis.situation.platform import in_kvm
 from webapp.diagnosis.wording import said
 
 

@@ -11,15 +11,15 @@ from agents.facts.gpu import GPU_NUMA, GPUS
 from agents.facts.nccl import NCCL_ENV
 from agents.facts.p2p import TOPOLOGY, TopologyMatrix
 from agents.facts.platform import GUEST_IOMMU, MACHINE_TYPE, NUMA_NODES
-from webapp.diagnosis.advising import because
 from webapp.diagnosis.case import Case, Finding, GateState
 from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
-from webapp.diagnosis.communication import gpu_link
-from webapp.diagnosis.copy_curve import copy_curve
 from webapp.diagnosis.facts import Sourced
-from webapp.diagnosis.ground import Ground, ground, ground_refs
+from webapp.diagnosis.option import because
+from webapp.diagnosis.prediction.communication import gpu_link
 from webapp.diagnosis.reference.curves import STAGED_SOURCE, link_share, staged_gb_per_s
 from webapp.diagnosis.reference.gpus import gpu_spec
+from webapp.diagnosis.situation.copy_curve import copy_curve
+from webapp.diagnosis.situation.platform import Ground, ground, ground_refs
 
 PVE_MAP = "qemu-server 9.2.6, PCI.pm, address map"
 MIB = 2**20

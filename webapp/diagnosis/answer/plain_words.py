@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from webapp.diagnosis.answer import top_verdict
+from webapp.diagnosis.answer.headline import top_verdict
 from webapp.diagnosis.case import Actor, Bound, Case, GateState, NextTest, Restart
 from webapp.diagnosis.claim import Basis
 from webapp.diagnosis.diagnosis import Diagnosis

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from webapp.diagnosis.case import Case, Finding
-from webapp.diagnosis.finding_rules import after, guest, host, speed
+from webapp.diagnosis.findings import after, guest, host, speed
 
 _ORDER = {"critical": 0, "warning": 1, "info": 2}
 

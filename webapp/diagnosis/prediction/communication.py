@@ -15,7 +15,6 @@ from agents.facts.gpu import GPUS
 from agents.facts.nccl import NCCL_TRANSPORTS
 from agents.facts.workload import MODEL, PARALLELISM, Model, Parallelism
 from webapp.diagnosis.claim import Basis, EvidenceRef, Range
-from webapp.diagnosis.copy_curve import CopyCurve, copy_curve, time_at
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.reference.curves import (
     P2P_ALL_REDUCE_SOURCE,
@@ -28,6 +27,7 @@ from webapp.diagnosis.reference.curves import (
     staged_gb_per_s,
 )
 from webapp.diagnosis.reference.gpus import gpu_spec
+from webapp.diagnosis.situation.copy_curve import CopyCurve, copy_curve, time_at
 from webapp.diagnosis.wording import span
 
 Ends = tuple[float, float, float]

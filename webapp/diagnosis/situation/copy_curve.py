@@ -10,8 +10,8 @@ from itertools import islice
 from agents.facts import ReadingKind
 from agents.facts.bench import COPY, CopyPath, CopyResult, CopyRow, Timing
 from webapp.diagnosis.claim import EvidenceRef
-from webapp.diagnosis.copy_fit import CopyFit, copy_fit
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.situation.copy_fit import CopyFit, copy_fit
 
 # Below this a copy is still rising towards its plateau (4 MiB reads 80 % of 16 MiB on Gen5 x16).
 PLATEAU_BYTES = 16 * 2**20

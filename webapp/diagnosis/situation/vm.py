@@ -13,8 +13,8 @@ from agents.facts import Reading, ReadingKind
 from agents.facts.host import IOMMU_GROUPS, PCI_MAPPINGS
 from agents.facts.platform import PRODUCT_UUID
 from agents.facts.vm import QEMU_COMMANDS, VM_ID, VMS, QemuCommand, Vm
-from webapp.diagnosis import vm_readings
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.situation import vm_readings
 
 NVIDIA = "10de"
 

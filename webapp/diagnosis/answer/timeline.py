@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from webapp.diagnosis.answer import headline
+from webapp.diagnosis.answer.headline import headline
 from webapp.diagnosis.diagnosis import judge
 from webapp.diagnosis.facts import Facts
 

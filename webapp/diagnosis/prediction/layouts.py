@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agents.facts.workload import MODEL, PARALLELISM, Model, Parallelism
-from webapp.diagnosis.bound import step_tokens
 from webapp.diagnosis.case import Case, Layout, Restart
 from webapp.diagnosis.claim import Range
-from webapp.diagnosis.communication import PER_LAYER, all_reduce_us, gpu_link, message_bytes
-from webapp.diagnosis.copy_curve import copy_curve
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.memory_fit import fit
-from webapp.diagnosis.pairs import gpu_count
+from webapp.diagnosis.prediction.bound import step_tokens
+from webapp.diagnosis.prediction.communication import PER_LAYER, all_reduce_us, gpu_link, message_bytes
+from webapp.diagnosis.prediction.memory_fit import fit
 from webapp.diagnosis.reference.curves import ring_steps
+from webapp.diagnosis.situation.copy_curve import copy_curve
+from webapp.diagnosis.situation.pairs import gpu_count
 
 OWN_COLLECTIVES = "its own collectives take the place of the all-reduces: measure them"
 

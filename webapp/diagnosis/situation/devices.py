@@ -18,7 +18,7 @@ from agents.facts.gpu import PCI_GPUS
 from agents.facts.platform import VIRT_KIND
 from agents.facts.vm import QEMU_COMMANDS, VM_HOSTPCI, VM_ID, VM_QEMU_ARGS, HostPci, QemuCommand
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.ground import CONTAINER_KINDS
+from webapp.diagnosis.situation.platform import CONTAINER_KINDS
 
 SAME_MACHINE = "by PCI address: host and guest are one machine, and the driver runs on the host"
 _ORDER = "the guest’s addresses follow Proxmox’s map of slots (qemu-server, PCI.pm)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from webapp.diagnosis.answer import supported
+from webapp.diagnosis.answer.headline import supported
 from webapp.diagnosis.case import Bound, Gate, GateState, OptionStatus, Verdict, VerdictKind
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
 from webapp.diagnosis.claim import Basis, Claim

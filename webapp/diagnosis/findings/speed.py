@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from agents.facts.gpu import GPUS
 from agents.facts.workload import GOAL, OBSERVED, Observed
-from webapp.diagnosis.advising import because
 from webapp.diagnosis.case import Bound, Case, Finding
 from webapp.diagnosis.claim import Basis, Claim
-from webapp.diagnosis.load import BUSY_PERCENT, load
 from webapp.diagnosis.naming import in_words
+from webapp.diagnosis.option import because
+from webapp.diagnosis.situation.gpus import BUSY_PERCENT, load
 from webapp.diagnosis.wording import given, most, span, unless
 
 NORMAL_DECODE = (0.35, 0.70)

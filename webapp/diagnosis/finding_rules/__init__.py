@@ -1,1 +1,0 @@
-"""Rules by what they look at: `rule(case)` gives a finding or None, and each module lists its RULES."""

@@ -1,0 +1,1 @@
+"""What the facts say of the machine, derived once for all rules."""
