@@ -9,11 +9,8 @@ from typing import TypeVar
 
 from webapp.diagnosis.claim import Basis, Claim, EvidenceRef, Range, each_once
 from webapp.diagnosis.facts import NOTHING, Facts, Reads
-
-
-class Path(StrEnum):
-    NVLINK = "nvlink"
-    PCIE = "pcie"
+from webapp.diagnosis.situation import Situation
+from webapp.diagnosis.situation.pairs import Path as Path  # as the rules know it
 
 
 class GateState(StrEnum):
@@ -205,14 +202,18 @@ Judged = TypeVar("Judged", Gate | None, Bound | None, Verdict | None)
 class Case:
     """What hypotheses and options judge by. verdicts is filled once the hypotheses have spoken."""
 
-    facts: Facts
+    situation: Situation
     ladder: tuple[Gate, ...] = ()
     bounds: tuple[Bound, ...] = ()
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
+    @property
+    def facts(self) -> Facts:
+        return self.situation.facts
+
     def scope(self) -> Case:
         """The same case, with a record of its own of what one rule reads."""
-        return Case(self.facts.scope(), self.ladder, self.bounds, self.verdicts)
+        return Case(self.situation.scope(), self.ladder, self.bounds, self.verdicts)
 
     def gate(self, name: str, path: Path = Path.PCIE) -> Gate | None:
         """With its words and lines; `state` is enough for a rule that uses neither."""

@@ -16,22 +16,22 @@ from agents.facts.workload import NOTES, OBSERVED
 from webapp.diagnosis.case import Correction
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.reference.beliefs import BELIEFS, Belief
-from webapp.diagnosis.situation.platform import Ground, ground
+from webapp.diagnosis.situation import Situation
 
 
-def find(facts: Facts) -> tuple[Correction, ...]:
+def find(situation: Situation) -> tuple[Correction, ...]:
     """In the order of the beliefs; each once."""
-    found = (_correction(belief, facts.scope()) for belief in BELIEFS)
-    return tuple(correction for correction in found if correction)
+    every = (_correction(belief, situation.scope()) for belief in BELIEFS)
+    return tuple(correction for correction in every if correction)
 
 
-def _correction(belief: Belief, facts: Facts) -> Correction | None:
-    if _said(belief, facts) or facts.exception(_SEEN.get(belief.id, _never)):
-        return Correction(belief.belief, belief.correct, belief.source, facts.reads)
+def _correction(belief: Belief, situation: Situation) -> Correction | None:
+    if _stated(belief, situation.facts) or situation.exception(_ACTED_ON.get(belief.id, _never)):
+        return Correction(belief.belief, belief.correct, belief.source, situation.facts.reads)
     return None
 
 
-def _said(belief: Belief, facts: Facts) -> bool:
+def _stated(belief: Belief, facts: Facts) -> bool:
     """By the first text that holds a pattern of the belief; what does not hold it counts for nothing."""
     places: tuple[tuple[str, Callable[[Facts], str]], ...] = (
         (belief.notes, _notes),
@@ -74,27 +74,27 @@ def _configuration(facts: Facts) -> str:
     return "\n".join(f"{key}: {value}" for vm in newest.values() for key, value in vm.config.items())
 
 
-def _pix_in_a_guest(facts: Facts) -> bool:
-    topology = facts.value(TOPOLOGY)
+def _pix_in_a_guest(situation: Situation) -> bool:
+    topology = situation.facts.value(TOPOLOGY)
     links = set(topology.gpu_links().values()) if topology else set()
-    return ground(facts) is Ground.KVM and bool(links & {"PIX", "PXB"})
+    return situation.in_kvm and bool(links & {"PIX", "PXB"})
 
 
-def _numa_not_available(facts: Facts) -> bool:
-    topology = facts.value(TOPOLOGY)
+def _numa_not_available(situation: Situation) -> bool:
+    topology = situation.facts.value(TOPOLOGY)
     nodes = topology.numa_affinity[: len(topology.gpus)] if topology else ()
-    return ground(facts) is Ground.KVM and bool(nodes) and set(nodes) == {None}
+    return situation.in_kvm and bool(nodes) and set(nodes) == {None}
 
 
-def _total_given(facts: Facts) -> bool:
-    return any(row.total_tokens_per_s for row in facts.value(OBSERVED) or ())
+def _total_given(situation: Situation) -> bool:
+    return any(row.total_tokens_per_s for row in situation.facts.value(OBSERVED) or ())
 
 
-def _never(facts: Facts) -> bool:
+def _never(situation: Situation) -> bool:
     return False
 
 
-_SEEN: dict[str, Callable[[Facts], bool]] = {
+_ACTED_ON: dict[str, Callable[[Situation], bool]] = {
     "pix_in_a_guest": _pix_in_a_guest,
     "numa_not_available": _numa_not_available,
     "total_is_speed": _total_given,

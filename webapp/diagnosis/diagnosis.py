@@ -28,8 +28,7 @@ from webapp.diagnosis.next_test import next_tests
 from webapp.diagnosis.option import Option
 from webapp.diagnosis.prediction.bound import bounds
 from webapp.diagnosis.prediction.layouts import layouts
-from webapp.diagnosis.situation.own_machine import here
-from webapp.diagnosis.situation.vm import with_vm
+from webapp.diagnosis.situation import Situation
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +67,11 @@ class Diagnosis:
 
 def judge(facts: Facts, *, vmid: int | None = None) -> Case:
     """Gates, bounds and verdicts, without what is advised. Other machines' figures decide nothing."""
-    facts = here(with_vm(facts.scope(), vmid))
-    case = Case(facts, judge_ladder(facts), bounds(facts))
+    return _judge(Situation.of(facts, vmid).own_machine)
+
+
+def _judge(situation: Situation) -> Case:
+    case = Case(situation, judge_ladder(situation), bounds(situation))
     return replace(case, verdicts={h.id: _assess(h, case.scope()) for h in all_hypotheses()})
 
 
@@ -83,12 +85,12 @@ def _advise(option: Option, case: Case) -> Advice:
 
 def diagnose(facts: Facts, *, vmid: int | None = None) -> Diagnosis:
     """vmid: the VM under diagnosis, where the evidence names several and does not tell which."""
-    case = judge(facts, vmid=vmid)
-    facts = with_vm(facts, vmid)
+    situation = Situation.of(facts, vmid)
+    case = _judge(situation.own_machine)
     advice = {option.id: _advise(option, case.scope()) for option in all_options()}
     return Diagnosis(
-        facts=facts,
-        contradictions=contradictions.find(facts, case.bounds),
+        facts=situation.facts,
+        contradictions=contradictions.find(Case(situation, case.ladder, case.bounds)),
         ladder=case.ladder,
         verdicts=case.verdicts,
         bounds=case.bounds,
@@ -96,7 +98,7 @@ def diagnose(facts: Facts, *, vmid: int | None = None) -> Diagnosis:
         next_tests=next_tests(case),
         layouts=layouts(case),
         advice=advice,
-        corrections=corrections.find(facts),
+        corrections=corrections.find(situation),
         headline=headline(case),
         summary=summary(case),
     )

@@ -12,23 +12,23 @@ from webapp.diagnosis.catalogue import all_rungs
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.rung import Rung
-from webapp.diagnosis.situation.pairs import gpu_count, gpu_count_refs, has_nvlink, pairs
+from webapp.diagnosis.situation import Situation
 
 _JUDGED = frozenset({GateState.PASS, GateState.FAIL})
 
 
-def judge_ladder(facts: Facts) -> tuple[Gate, ...]:
+def judge_ladder(situation: Situation) -> tuple[Gate, ...]:
     """Every gate, NVLink's first where there is NVLink, then PCIe's, in order of the ladder."""
-    paths = [Path.NVLINK, Path.PCIE] if has_nvlink(facts) else [Path.PCIE]
-    return tuple(_gate(facts.scope(), rung, path) for path in paths for rung in all_rungs())
+    return tuple(_gate(situation.scope(), rung, path) for path in situation.paths for rung in all_rungs())
 
 
-def _gate(facts: Facts, rung: Rung, path: Path) -> Gate:
-    not_applicable = facts.exception(lambda facts: _not_applicable(facts, path))
+def _gate(situation: Situation, rung: Rung, path: Path) -> Gate:
+    facts = situation.facts
+    not_applicable = situation.exception(lambda situation: _not_applicable(situation, path))
     if not_applicable:
         gate = Gate(rung.id, path, GateState.NOT_APPLICABLE, *not_applicable)
     else:
-        gate = rung.judge(facts, path)
+        gate = rung.judge(situation, path)
         gate = facts.exception(lambda facts: _if_stale(facts, rung, gate)) or gate
     return replace(gate, reads=facts.reads)
 
@@ -47,13 +47,14 @@ def _if_stale(facts: Facts, rung: Rung, gate: Gate) -> Gate | None:
     return replace(gate, state=GateState.UNKNOWN, why=why)
 
 
-def _not_applicable(facts: Facts, path: Path) -> tuple[str, tuple[EvidenceRef, ...]] | None:
-    count = facts.exception(lambda facts: gpu_count(facts) in {0, 1}) and gpu_count(facts)
+def _not_applicable(situation: Situation, path: Path) -> tuple[str, tuple[EvidenceRef, ...]] | None:
+    facts = situation.facts
+    count = situation.exception(lambda situation: situation.gpu_count in {0, 1}) and situation.gpu_count
     if count is not False:
-        return f"there is {'one' if count else 'no'} GPU", gpu_count_refs(facts)
+        return f"there is {'one' if count else 'no'} GPU", situation.gpu_count_refs
     if facts.value(PARALLELISM, where=lambda parallelism: parallelism.tp == 1):
         return "tensor parallel 1: no collective between GPUs", facts.refs(PARALLELISM)
-    if path is Path.PCIE and has_nvlink(facts) and not pairs(facts).pcie:
+    if path is Path.PCIE and situation.has_nvlink and not situation.pairs.pcie:
         refs = facts.refs(TOPOLOGY) or facts.refs(P2P_NVLINK) or facts.refs(FABRIC)
         return "every pair is joined by NVLink", refs
     return None

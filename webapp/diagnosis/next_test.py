@@ -16,10 +16,6 @@ from webapp.diagnosis.catalogue import all_hypotheses, all_rungs, listed
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypotheses.hang import SPINNING_POWER
 from webapp.diagnosis.hypothesis import Severity
-from webapp.diagnosis.situation.copy_curve import copy_curve
-from webapp.diagnosis.situation.gpus import load
-from webapp.diagnosis.situation.pairs import gpu_count
-from webapp.diagnosis.situation.platform import Ground, ground, rented_from
 
 WANTED = 3
 # What a restart costs beside the test itself, in minutes of someone's attention: a rule of thumb.
@@ -116,12 +112,12 @@ def _is_open(case: Case, name: str) -> bool:
 
 
 def _in_kvm(case: Case) -> bool:
-    return ground(case.facts) is Ground.KVM
+    return case.situation.in_kvm
 
 
 def _own_host(case: Case) -> bool:
     """A KVM host that somebody here can ask about, unlike a cloud's."""
-    return _in_kvm(case) and rented_from(case.facts) is None
+    return _in_kvm(case) and case.situation.cloud is None
 
 
 def _refused(case: Case) -> bool:
@@ -136,14 +132,14 @@ def _no_device_timing(case: Case) -> bool:
 
 
 def _several_gpus(case: Case) -> bool:
-    return gpu_count(case.facts) not in {0, 1}
+    return case.situation.gpu_count not in {0, 1}
 
 
 def _serving(case: Case) -> bool:
     """An engine that hangs, loses data or misses GPUs has no step that is worth a profile."""
     broken = (h.id for h in all_hypotheses() if h.severity is Severity.BROKEN)
     runs = not any(case.verdict(name) is VerdictKind.SUPPORTED for name in broken)
-    return runs and gpu_count(case.facts) != 0
+    return runs and case.situation.gpu_count != 0
 
 
 def _no_profile(case: Case) -> bool:
@@ -152,7 +148,7 @@ def _no_profile(case: Case) -> bool:
 
 def _may_hang(case: Case) -> bool:
     """Kernels that spin at little power, or a hang that was seen and not looked into."""
-    seen = load(case.facts)
+    seen = case.situation.load
     spins = seen.busy and seen.power_share is not None and seen.power_share < SPINNING_POWER
     return spins or case.verdict("hang") is VerdictKind.SUPPORTED
 
@@ -166,7 +162,7 @@ def _in_use(case: Case) -> bool:
 
 
 def _no_copies(case: Case) -> bool:
-    return _several_gpus(case) and copy_curve(case.facts) is None and case.facts.value(COPY) is None
+    return _several_gpus(case) and case.situation.copy_curve is None and case.facts.value(COPY) is None
 
 
 def _vm_line_unread(case: Case) -> bool:

@@ -9,7 +9,7 @@ from agents.facts.bench import PROFILE
 from agents.facts.p2p import P2pCode
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.claim import Basis, Claim, EvidenceRef, Range
-from webapp.diagnosis.situation.platform import Ground, ground_refs, without_kvm
+from webapp.diagnosis.situation.platform import Platform
 
 Refs = tuple[EvidenceRef, ...]
 
@@ -78,9 +78,9 @@ def advise(status: OptionStatus, *why: Claim, effect: Range | None = None, after
 
 def no_vm(case: Case) -> Advice | None:
     """What only a VM's host can set has no effect where there is no VM."""
-    if without_kvm(case.facts) is not Ground.BARE_METAL:
+    if case.situation.outside_kvm is not Platform.BARE_METAL:
         return None
-    why = seen("there is no VM: the machine says it runs on bare metal", ground_refs(case.facts), "")
+    why = seen("there is no VM: the machine says it runs on bare metal", case.situation.platform_refs, "")
     return advise(OptionStatus.NO_EFFECT, why)
 
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.facts import Fact
-from webapp.diagnosis.case import Bound
+from webapp.diagnosis.case import Case
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import Facts
 
 Clash = tuple[str, tuple[EvidenceRef, ...]]
 """What is said, and the lines that say it."""
 
-Check = Callable[[Facts, tuple[Bound, ...]], Iterable[Clash]]
+Check = Callable[[Case], Iterable[Clash]]
 
 
 def of_one_epoch(facts: Facts, *wanted: Fact[Any]) -> bool:

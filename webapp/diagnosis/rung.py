@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from webapp.diagnosis.case import Gate, Path
-from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.situation import Situation
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Rung:
     """
 
     id: str
-    judge: Callable[[Facts, Path], Gate]
+    judge: Callable[[Situation, Path], Gate]
     place: int
     headline: str = ""
     outlives_changes: bool = False

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agents.facts.bench import DELIVERY
 from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.situation.own_machine import here
+from webapp.diagnosis.situation.own_machine import own_readings
 
 _WAYS = {"PIX": "near", "PXB": "near", "PHB": "bridge", "NODE": "far", "SYS": "far"}
 
@@ -71,7 +71,7 @@ def pair_map(facts: Facts) -> PairMap | None:
         return None
     links = topology.gpu_links() if topology else {}
     reads, writes = (matrix.pairs() if matrix else {} for matrix in (read, write))
-    delivery = here(facts).value(DELIVERY)
+    delivery = own_readings(facts).value(DELIVERY)
     arrived = delivery.pairs if delivery else {}
     checked = {tuple(re.findall(r"\d+", key)): right for key, right in arrived.items()}
 

@@ -31,10 +31,10 @@ HYPOTHESIS = '''"""The engine's shared memory is too small for NCCL's buffers (N
 from __future__ import annotations
 
 from agents.facts.gpu import GPU_COUNT_SMI
-from webapp.diagnosis.missing import asks
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Claim
 from webapp.diagnosis.hypothesis import Hypothesis, Severity
+from webapp.diagnosis.missing import asks
 
 
 def assess(case: Case) -> Verdict:
@@ -61,9 +61,8 @@ OPTION = '''"""Gives the engine's container more shared memory (Docker manual, -
 
 from __future__ import annotations
 
-from webapp.diagnosis.option import advise, because
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.option import Option
+from webapp.diagnosis.option import Option, advise, because
 
 
 def judge(case: Case) -> Advice:
@@ -88,13 +87,13 @@ RUNG = '''"""Is there room to share: the shared memory that NCCL needs where P2P
 from __future__ import annotations
 
 from webapp.diagnosis.case import Gate, GateState, Path
-from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.rung import Rung
+from webapp.diagnosis.situation import Situation
 
 GATE = "room"
 
 
-def judge(facts: Facts, path: Path) -> Gate:
+def judge(situation: Situation, path: Path) -> Gate:
     return Gate(GATE, path, GateState.FAIL, "/dev/shm holds 64 MiB")
 
 

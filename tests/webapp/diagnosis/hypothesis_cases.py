@@ -11,11 +11,12 @@ from webapp.diagnosis.case import Bound, Case, Verdict
 from webapp.diagnosis.catalogue import all_hypotheses
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.ladder import judge_ladder
+from webapp.diagnosis.situation import Situation
 
 
 def assess(hypothesis_id: str, facts: Facts, *bounds: Bound) -> Verdict:
     hypothesis = next(h for h in all_hypotheses() if h.id == hypothesis_id)
-    case = Case(facts.scope(), judge_ladder(facts), bounds)
+    case = Case(Situation(facts.scope()), judge_ladder(Situation(facts)), bounds)
     return replace(hypothesis.assess(case), reads=case.facts.reads)
 
 

@@ -13,6 +13,7 @@ from agents.samples import SampleOutput, load
 from webapp.diagnosis.case import Case
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.situation import Situation
 from webapp.diagnosis.workload import read_workload
 
 
@@ -35,7 +36,7 @@ def diagnosed(stage: str) -> Diagnosis:
 
 def case_at(stage: str) -> Case:
     found = diagnosed(stage)
-    return Case(found.facts, found.ladder, found.bounds, found.verdicts)
+    return Case(Situation(found.facts), found.ladder, found.bounds, found.verdicts)
 
 
 def _read(outputs: tuple[SampleOutput, ...]) -> Iterator[Sourced]:

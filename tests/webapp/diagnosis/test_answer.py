@@ -12,13 +12,14 @@ from webapp.diagnosis.answer.headline import headline, summary
 from webapp.diagnosis.case import Bound, Case, Gate, GateState, Path, Verdict, VerdictKind
 from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.situation import Situation
 
 REFUSED = Gate("driver", Path.PCIE, GateState.FAIL, "NS on 56 of 56 ordered pairs: policy")
 
 
 def case(comm_high: float, *gates: Gate) -> Case:
     bound = Bound(1, (100.0, 100.0), (5.0, 5.0), (1.0, comm_high), (0.0, 94.0))
-    return Case(Facts.of([]), gates, (bound,))
+    return Case(Situation(Facts.of([])), gates, (bound,))
 
 
 @pytest.mark.parametrize(

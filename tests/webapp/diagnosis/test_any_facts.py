@@ -19,6 +19,7 @@ from webapp.diagnosis.claim import Basis
 from webapp.diagnosis.contradictions import find
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.ladder import judge_ladder
+from webapp.diagnosis.situation import Situation
 from webapp.diagnosis.situation.vm import with_vm
 
 pytestmark = pytest.mark.thorough
@@ -46,12 +47,12 @@ def test_any_facts(
     known: list[Reading[Any]], unknown: list[Reading[Any]], later: list[Reading[Any]], bounds: list[Bound]
 ) -> None:
     facts = with_vm(Facts.of([*sourced(SEEN, *known, *unknown), *sourced(*later, epoch=1)]))
-    ladder = judge_ladder(facts)
+    ladder = judge_ladder(Situation(facts))
     for gate in ladder:
         assert gate.why
         assert gate.evidence or gate.state not in {GateState.PASS, GateState.FAIL}, gate
         assert len(gate.evidence) == len(set(gate.evidence)), gate
-    case = Case(facts, ladder, tuple(bounds))
+    case = Case(Situation(facts), ladder, tuple(bounds))
     for hypothesis in all_hypotheses():
         verdict = hypothesis.assess(case)
         for claim in (*verdict.for_, *verdict.against):
@@ -60,6 +61,6 @@ def test_any_facts(
         assert verdict.against or verdict.kind != "refuted", hypothesis.id
         low, high = verdict.share_ms or (0.0, 0.0)
         assert 0 <= low <= high
-    for contradiction in find(facts, case.bounds):
+    for contradiction in find(case):
         assert contradiction.evidence, contradiction
-    corrections.find(facts)
+    corrections.find(Situation(facts))

@@ -20,6 +20,7 @@ from webapp.diagnosis.claim import Basis
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.prediction.bound import TOO_LOOSE, bounds
 from webapp.diagnosis.prediction.step_floor import bytes_read
+from webapp.diagnosis.situation import Situation
 
 KIB = 1024
 MODEL_8 = Model(
@@ -55,7 +56,7 @@ def readings(
 
 
 def only(*more: Reading[Any], base: list[Reading[Any]]) -> Bound:
-    (found,) = bounds(facts(*base, *more))
+    (found,) = bounds(Situation(facts(*base, *more)))
     return found
 
 

@@ -30,10 +30,11 @@ from agents.facts.vm import (
 )
 from agents.facts.workload import GOAL, MODEL, NOTES, OBSERVED, PARALLELISM, Goal, Model, Observed, Parallelism
 from tests.webapp.diagnosis.building import EIGHT, facts_of, matrix, sourced, topology
-from webapp.diagnosis.case import Bound
+from webapp.diagnosis.case import Bound, Case
 from webapp.diagnosis.contradictions import all_rules, find
 from webapp.diagnosis.contradictions.gain_above_bound import claimed_gain
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.situation import Situation
 
 Given = list[Reading[Any] | Bound]
 
@@ -151,7 +152,7 @@ CASES: dict[str, tuple[Given, Given]] = {
 def _ids(given: Given) -> set[str]:
     bounds = tuple(item for item in given if isinstance(item, Bound))
     facts = facts_of(*(item for item in given if isinstance(item, Reading)))
-    return {contradiction.id for contradiction in find(facts, bounds)}
+    return {contradiction.id for contradiction in find(Case(Situation(facts), bounds=bounds))}
 
 
 def test_every_rule_has_its_cases() -> None:
@@ -169,14 +170,14 @@ def test_a_contradiction_names_its_lines() -> None:
     for fires, _ in CASES.values():
         bounds = tuple(item for item in fires if isinstance(item, Bound))
         facts = facts_of(*(item for item in fires if isinstance(item, Reading)))
-        assert all(c.evidence and c.text for c in find(facts, bounds))
-    broken = find(facts_of(_vm()), ())
+        assert all(c.evidence and c.text for c in find(Case(Situation(facts), bounds=bounds)))
+    broken = find(Case(Situation(facts_of(_vm()))))
     assert [ref.line for ref in broken[0].evidence] == [4]
 
 
 def _two(first: Reading[Any], second: Reading[Any], epoch: int = 0) -> set[str]:
     items = [Sourced(first, "a@1"), Sourced(second, "b@2", epoch)]
-    return {c.id for c in find(Facts.of(items), ())}
+    return {c.id for c in find(Case(Situation(Facts.of(items))))}
 
 
 def test_two_sources_of_one_epoch() -> None:
@@ -225,7 +226,7 @@ def test_ordinary_decode_is_no_contradiction() -> None:
 @pytest.mark.parametrize(("watts", "said"), [((90.0,), "15 %"), ((84.0, 126.0), "14 to 21 %")])
 def test_waiting_gpus_are_told_with_what_they_draw(watts: tuple[float, ...], said: str) -> None:
     cards = [gpu for power_w in watts for gpu in _busy(power_w).value or ()]
-    (found,) = find(facts_of(GPUS.known(tuple(cards), lines=(7,)), _observed(0.0)), ())
+    (found,) = find(Case(Situation(facts_of(GPUS.known(tuple(cards), lines=(7,)), _observed(0.0)))))
     assert f"at {said} of their power limit, below 25 %" in found.text
     assert 7 in {ref.line for ref in found.evidence}
 
@@ -289,4 +290,4 @@ def test_gains_in_words(text: str, gain: float | None) -> None:
 @given(notes=st.text(max_size=200))
 def test_no_words_make_a_rule_raise(notes: str) -> None:
     facts = Facts.of(sourced(_notes(notes), MODEL_744, GPUS.known(CARDS), _observed(250.0, 485.0)))
-    assert isinstance(find(facts, (BOUND,)), tuple)
+    assert isinstance(find(Case(Situation(facts), bounds=(BOUND,))), tuple)

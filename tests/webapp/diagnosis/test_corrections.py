@@ -18,12 +18,13 @@ from agents.facts.workload import NOTES
 from tests.webapp.diagnosis.building import facts_of, topology
 from webapp.diagnosis import corrections
 from webapp.diagnosis.reference.beliefs import BELIEFS
+from webapp.diagnosis.situation import Situation
 
 ID_OF = {belief.belief: belief.id for belief in BELIEFS}
 
 
 def _ids(*readings: Reading[Any]) -> set[str]:
-    return {ID_OF[found.belief] for found in corrections.find(facts_of(*readings))}
+    return {ID_OF[found.belief] for found in corrections.find(Situation(facts_of(*readings)))}
 
 
 def _said(text: str) -> set[str]:
@@ -126,5 +127,5 @@ def test_every_belief_is_complete_and_its_patterns_compile() -> None:
 @settings(max_examples=50, deadline=None)
 @given(text=st.text(max_size=300))
 def test_a_belief_is_corrected_once(text: str) -> None:
-    found = corrections.find(facts_of(NOTES.known(text * 2, lines=(1,))))
+    found = corrections.find(Situation(facts_of(NOTES.known(text * 2, lines=(1,)))))
     assert len(found) == len(set(found))

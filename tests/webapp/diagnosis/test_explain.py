@@ -22,7 +22,10 @@ def _modules(package: str) -> list[str]:
 
 
 SHOWN = [name for package in ("gates", "hypotheses", "options", "contradictions") for name in _modules(package)]
-WORKED_OUT = [*_modules("finding_rules"), "bound", "communication", "step_floor", "layouts"]
+WORKED_OUT = [
+    *_modules("findings"),
+    *(f"prediction.{name}" for name in ("bound", "communication", "step_floor", "layouts")),
+]
 
 
 @pytest.mark.parametrize("name", SHOWN)

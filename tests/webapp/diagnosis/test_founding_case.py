@@ -21,6 +21,7 @@ from webapp.diagnosis.catalogue import all_hypotheses
 from webapp.diagnosis.contradictions import find
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.ladder import judge_ladder
+from webapp.diagnosis.situation import Situation
 from webapp.diagnosis.situation.vm import with_vm
 
 CARDS = tuple(
@@ -100,7 +101,7 @@ AT_GUEST = (
 
 def _case(items: list[Sourced], bounds: tuple[Bound, ...] = ()) -> Case:
     facts = with_vm(Facts.of(items))
-    return Case(facts, judge_ladder(facts), bounds)
+    return Case(Situation(facts), judge_ladder(Situation(facts)), bounds)
 
 
 def _verdicts(case: Case) -> dict[str, Verdict]:
@@ -112,7 +113,7 @@ def _states(case: Case) -> dict[str, str]:
 
 
 def _beliefs(case: Case) -> str:
-    return " ".join(found.correct for found in corrections.find(case.facts))
+    return " ".join(found.correct for found in corrections.find(case.situation))
 
 
 def test_first() -> None:
@@ -126,7 +127,7 @@ def test_first() -> None:
     assert verdicts["memory_bandwidth_bound"].kind == "refuted"
     assert verdicts["hang"].kind == "refuted"
     assert {v.kind for v in verdicts.values()} == {"open", "refuted"}
-    [found] = find(case.facts, case.bounds)
+    [found] = find(case)
     assert found.text.endswith("485 tok/s counts input and output; output is 211–250 tok/s")
     assert "share of time in which any kernel ran" in _beliefs(case)
 
@@ -150,7 +151,7 @@ def test_guest() -> None:
     assert verdicts["nccl_level_too_low"].kind == "refuted", "it is for later"
     assert "pci.2" in _beliefs(case)
     assert "more than one node" in _beliefs(case)
-    assert {c.id for c in find(case.facts, case.bounds)} == {"total_as_output"}
+    assert {c.id for c in find(case)} == {"total_as_output"}
 
 
 def test_host() -> None:
@@ -176,4 +177,4 @@ def test_after() -> None:
     assert _states(case)["granted"] == "fail"
     assert verdicts["gpu_lost"].kind == "supported"
     assert verdicts["bar_space_shortage"].kind == "supported"
-    assert "gpu_count" in {c.id for c in find(case.facts, case.bounds)}
+    assert "gpu_count" in {c.id for c in find(case)}

@@ -24,6 +24,7 @@ from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.catalogue import all_rungs
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.ladder import judge_ladder
+from webapp.diagnosis.situation import Situation
 
 ORDER = ["fabric", "mapped", "granted", "driver", "delivered", "collective", "used", "worth"]
 TP8 = PARALLELISM.known(Parallelism(tp=8), lines=(1,))
@@ -34,11 +35,11 @@ def _gate(name: str, *readings: Reading[Any], path: Path = Path.PCIE) -> Gate:
 
 
 def _of(facts: Facts, name: str, path: Path = Path.PCIE) -> Gate:
-    return next(g for g in judge_ladder(facts) if g.gate == name and g.path is path)
+    return next(g for g in judge_ladder(Situation(facts)) if g.gate == name and g.path is path)
 
 
 def _states(*readings: Reading[Any], path: Path = Path.PCIE) -> dict[str, str]:
-    return {g.gate: str(g.state) for g in judge_ladder(facts_of(*readings)) if g.path is path}
+    return {g.gate: str(g.state) for g in judge_ladder(Situation(facts_of(*readings))) if g.path is path}
 
 
 def test_the_gates_in_their_order() -> None:
@@ -66,7 +67,7 @@ def test_ns_in_a_kvm_guest() -> None:
     assert driver.evidence
     assert granted.state is GateState.UNKNOWN
     assert (granted.expected or "").startswith("absent")
-    others = {g.gate: g.state for g in judge_ladder(facts) if g.gate != "driver"}
+    others = {g.gate: g.state for g in judge_ladder(Situation(facts)) if g.gate != "driver"}
     assert set(others.values()) == {GateState.UNKNOWN}
 
 
@@ -375,7 +376,7 @@ def test_a_captured_nvlink_guest_shows_nothing_failed() -> None:
         found = topo_p2p.parse(text.replace("\x1b[0m", ""))
         assert found
         read.append(fact.known(found[0], lines=found[1]))
-    ladder = judge_ladder(facts_of(*read))
+    ladder = judge_ladder(Situation(facts_of(*read)))
     assert GateState.FAIL not in {gate.state for gate in ladder}
     assert next(g for g in ladder if g.gate == "driver").state is GateState.PASS
 
@@ -390,11 +391,13 @@ def test_a_captured_nvlink_guest_shows_nothing_failed() -> None:
 )
 def test_a_pass_or_fail_always_has_evidence(size: int, reads: P2pCode, writes: P2pCode, link: str, kind: str) -> None:
     ladder = judge_ladder(
-        facts_of(
-            VIRT_KIND.known(kind, lines=(1,)),
-            TOPOLOGY.known(topology(size, link), lines=(2,)),
-            P2P_READ.known(matrix(size, reads), lines=(3,)),
-            P2P_WRITE.known(matrix(size, writes), lines=(4,)),
+        Situation(
+            facts_of(
+                VIRT_KIND.known(kind, lines=(1,)),
+                TOPOLOGY.known(topology(size, link), lines=(2,)),
+                P2P_READ.known(matrix(size, reads), lines=(3,)),
+                P2P_WRITE.known(matrix(size, writes), lines=(4,)),
+            )
         )
     )
     judged = [g for g in ladder if g.state in {GateState.PASS, GateState.FAIL}]

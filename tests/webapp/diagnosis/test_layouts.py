@@ -17,6 +17,7 @@ from webapp.diagnosis.case import Case, Layout
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.prediction.layouts import layouts
 from webapp.diagnosis.prediction.memory_fit import fit
+from webapp.diagnosis.situation import Situation
 
 COPIES = COPY.known(CopyResult((CopyRow(CopyPath.PEER, "0", "1", 12288, 13.7),)))
 
@@ -28,13 +29,13 @@ def facts(*readings: Reading[Any]) -> Facts:
 def found(parallel: Parallelism, *more: Reading[Any]) -> dict[str, Layout]:
     model = Model(layers=78, hidden_size=6144, activation_bytes=2, experts=256)
     readings: tuple[Reading[Any], ...] = (MODEL.known(model), PARALLELISM.known(parallel), *more)
-    return {layout.id: layout for layout in layouts(Case(facts(*readings)))}
+    return {layout.id: layout for layout in layouts(Case(Situation(facts(*readings))))}
 
 
 def test_the_served_layout_comes_first() -> None:
     assert next(iter(found(Parallelism(tp=8)))) == "tp8"
     assert list(found(Parallelism(tp=4, pp=2)))[:3] == ["tp4+pp2", "tp2+pp4", "tp2+pp2"]
-    assert layouts(Case(facts())) == ()
+    assert layouts(Case(Situation(facts()))) == ()
 
 
 def test_fewer_ranks_take_fewer_steps() -> None:

@@ -29,7 +29,7 @@ from tests.webapp.diagnosis.building import EIGHT, facts_of, kvm_guest, sourced
 from webapp.diagnosis.case import Gate, GateState
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose, judge
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.situation.own_machine import here
+from webapp.diagnosis.situation.own_machine import own_readings
 from webapp.presenting.pair_map import pair_map
 
 PRINTED = (Path(payloads.__file__).parent / "two_h200_delivery.jsonl").read_text()
@@ -150,7 +150,7 @@ def test_telemetry_goes_with_what_the_same_output_measured() -> None:
     looks = TELEMETRY.known((GpuTelemetry("0", 9, throttle_reasons=("hw_thermal",)),), lines=(2,))
     check = pasted(PRINTED)
     beside = [*check, Sourced(looks, check[0].source), Sourced(looks, "bench.telemetry@1")]
-    left = here(Facts.of([*guest("NVIDIA L40S"), *beside])).all(TELEMETRY)
+    left = own_readings(Facts.of([*guest("NVIDIA L40S"), *beside])).all(TELEMETRY)
     known = {item.source for item in left if item.reading.kind is ReadingKind.KNOWN}
     assert known == {"bench.telemetry@1"}
 

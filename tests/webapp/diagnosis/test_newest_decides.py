@@ -45,6 +45,7 @@ from webapp.diagnosis.case import Case, OptionStatus, Path, Verdict
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose, judge
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.prediction.communication import BEFORE, communication
+from webapp.diagnosis.situation import Situation
 
 Readings = list[Reading[Any]]
 NO_SPACE = BAR_FAILURES.known((BarFailure("0000:01:00.0", 1, "no space"),), lines=(7,))
@@ -217,16 +218,16 @@ WORK: Readings = [MODEL.known(Model("m", 78, 6144, 2)), PARALLELISM.known(Parall
 
 def test_all_reduces_of_before_a_change_do_not_widen_the_bound() -> None:
     old = [*WORK, reduced(60.0, p2p=False, transport="SHM")]
-    found = communication(in_order(old, [reduced(30.0, p2p=False, transport="SHM")]), 1)
+    found = communication(Situation(in_order(old, [reduced(30.0, p2p=False, transport="SHM")])), 1)
     assert found.comm_ms == pytest.approx((156 * 0.030, 156 * 0.030))
 
 
 def test_an_all_reduce_that_was_allowed_p2p_and_took_shm_is_none_over_p2p() -> None:
-    took_shm = communication(in_order([*WORK, reduced(60.0, p2p=True, transport="SHM")]), 1)
+    took_shm = communication(Situation(in_order([*WORK, reduced(60.0, p2p=True, transport="SHM")])), 1)
     assert took_shm.comm_ms == pytest.approx((156 * 0.060, 156 * 0.060))
     assert "all-reduces over P2P as measured here" not in took_shm.assumes
     both = [reduced(60.0, p2p=False, transport="SHM"), reduced(30.0, p2p=True, transport="P2P/IPC")]
-    took_p2p = communication(in_order([*WORK, *both]), 1)
+    took_p2p = communication(Situation(in_order([*WORK, *both])), 1)
     assert took_p2p.p2p_ms == pytest.approx((156 * 0.030, 156 * 0.030))
 
 
@@ -263,5 +264,5 @@ def test_a_clique_that_is_configured_since_is_not_recommended_once_more() -> Non
 def test_a_bound_from_copies_of_before_a_change_says_so() -> None:
     rows = (CopyRow(CopyPath.PEER, "0", "1", 12288, 13.7),)
     copies = COPY.known(CopyResult(rows), lines=(1,))
-    assert BEFORE in communication(in_order([*WORK, copies], [GPUS.known(EIGHT)]), 1).assumes
-    assert BEFORE not in communication(in_order([*WORK, copies]), 1).assumes
+    assert BEFORE in communication(Situation(in_order([*WORK, copies], [GPUS.known(EIGHT)])), 1).assumes
+    assert BEFORE not in communication(Situation(in_order([*WORK, copies])), 1).assumes

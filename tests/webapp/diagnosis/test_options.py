@@ -25,6 +25,7 @@ from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.ladder import judge_ladder
 from webapp.diagnosis.option import PHASES
 from webapp.diagnosis.prediction.bound import bounds
+from webapp.diagnosis.situation import Situation
 
 S = OptionStatus
 OPTIONS = {option.id: option for option in all_options()}
@@ -32,7 +33,7 @@ OPTIONS = {option.id: option for option in all_options()}
 
 def case_of(*readings: Reading[Any], supported: tuple[str, ...] = ()) -> Case:
     facts = Facts.of(Sourced(reading, "test") for reading in readings)
-    case = Case(facts, judge_ladder(facts), bounds(facts))
+    case = Case(Situation(facts), judge_ladder(Situation(facts)), bounds(Situation(facts)))
     verdicts = {h.id: h.assess(case) for h in all_hypotheses()}
     verdicts |= {name: Verdict(VerdictKind.SUPPORTED) for name in supported}
     return replace(case, verdicts=verdicts)
@@ -235,7 +236,7 @@ def test_mig_is_off_on_or_not_known() -> None:
 def test_a_rented_hypervisor_takes_no_settings() -> None:
     given = [*kvm_guest(P2pCode.NS)[1:], VIRT_KIND.known("amazon", lines=(1,))]
     facts = facts_of(*given)
-    advice = OPTIONS["gpudirect_clique"].judge(Case(facts, judge_ladder(facts)))
+    advice = OPTIONS["gpudirect_clique"].judge(Case(Situation(facts), judge_ladder(Situation(facts))))
     assert advice.status is S.BLOCKED
     assert "Amazon" in advice.why[0].text
 
@@ -243,7 +244,7 @@ def test_a_rented_hypervisor_takes_no_settings() -> None:
 @pytest.mark.parametrize(("level", "status"), [("PHB", S.DONE), ("SYS", S.DONE), ("PXB", S.POSSIBLE)])
 def test_a_level_that_reaches_too_near_is_not_done(level: str, status: OptionStatus) -> None:
     facts = facts_of(NCCL_ENV.known({"NCCL_P2P_LEVEL": level}, lines=(1,)))
-    assert OPTIONS["nccl_p2p_level"].judge(Case(facts, judge_ladder(facts))).status is status
+    assert OPTIONS["nccl_p2p_level"].judge(Case(Situation(facts), judge_ladder(Situation(facts)))).status is status
 
 
 @pytest.mark.parametrize("stage", ["first", "guest", "host", "after"])

@@ -26,6 +26,7 @@ from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypotheses import nccl_level_too_low
 from webapp.diagnosis.prediction.nccl_choice import choice, nccl_choice
+from webapp.diagnosis.situation import Situation
 from webapp.presenting.sweep_figure import sweep_figure
 
 MODEL_READ = MODEL.known(Model(layers=78, hidden_size=6144, activation_bytes=2))
@@ -183,7 +184,7 @@ def session(*more: Reading[Any], **how: Any) -> Facts:
 def advised(name: str, facts: Facts) -> Any:
     (option,) = (option for option in all_options() if option.id == name)
     found = diagnose(facts)
-    return option.judge(Case(facts, found.ladder, found.bounds))
+    return option.judge(Case(Situation(facts), found.ladder, found.bounds))
 
 
 def test_the_sessions_own_sizes_and_step_are_used() -> None:
@@ -239,7 +240,7 @@ def _allowed() -> tuple[Reading[Any], ...]:
 def test_p2p_that_only_a_raised_level_brings_shows_that_the_level_is_too_low() -> None:
     how: dict[str, Any] = {"factors": {"p2p_any_distance": 0.6}, "transports": {"p2p_any_distance": "P2P/CUMEM"}}
     facts = session(*_allowed(), **how)
-    verdict = nccl_level_too_low.assess(Case(facts, diagnose(facts).ladder))
+    verdict = nccl_level_too_low.assess(Case(Situation(facts), diagnose(facts).ladder))
     assert verdict.kind is VerdictKind.SUPPORTED
     (claim,) = verdict.for_
     assert "P2P/CUMEM" in claim.text

@@ -19,6 +19,7 @@ from webapp.diagnosis.claim import Basis, EvidenceRef, Range
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.prediction.bound import STEP_KEPT, bounds, what_if
 from webapp.diagnosis.prediction.step_profile import NO_STEP_FITS, WAITING
+from webapp.diagnosis.situation import Situation
 
 TWO = OBSERVED.known((Observed(1, (11.0, 11.0)), Observed(64, (211.0, 250.0))), lines=(1,))
 
@@ -30,7 +31,7 @@ def _case(*more: Reading[Any]) -> Facts:
 
 def test_nothing_changed_is_the_cases_own_bound() -> None:
     for case in (_case(), facts_at("host")):
-        own = bounds(case)
+        own = bounds(Situation(case))
         assert what_if(case) == own[0]
         assert what_if(case, batch=64) == own[1]
         assert what_if(case, batch=1, layers=78, hidden_size=6144, tp=8) == own[0]
@@ -136,7 +137,7 @@ SPLIT = Profile(nccl_ms=12.0, attention_ms=15.0, moe_ms=20.0, other_ms=4.0, gaps
 
 
 def test_a_profile_replaces_the_estimate_and_leaves_little_unexplained() -> None:
-    own, found = bounds(_case())[0], bounds(_case(PROFILE.known(SPLIT, lines=(4,))))[0]
+    own, found = bounds(Situation(_case()))[0], bounds(Situation(_case(PROFILE.known(SPLIT, lines=(4,)))))[0]
     assert found.comm_ms == (12.0, 12.0)
     assert found.basis["comm_ms"] is Basis.MEASURED
     assert WAITING in found.assumes
@@ -149,7 +150,7 @@ def test_a_profile_replaces_the_estimate_and_leaves_little_unexplained() -> None
 
 
 def test_waiting_in_a_profile_is_no_sure_gain() -> None:
-    found = bounds(_case(PROFILE.known(SPLIT)))[0]
+    found = bounds(Situation(_case(PROFILE.known(SPLIT))))[0]
     assert found.max_gain_remove_comm
     assert found.step_ms
     step = found.step_ms[0]
@@ -160,19 +161,19 @@ def test_waiting_in_a_profile_is_no_sure_gain() -> None:
 
 
 def test_a_profile_belongs_to_the_step_it_was_taken_at() -> None:
-    single, many = bounds(_case(PROFILE.known(SPLIT)))
+    single, many = bounds(Situation(_case(PROFILE.known(SPLIT))))
     assert single.profiled_ms
     assert not many.profiled_ms
     assert NO_STEP_FITS not in many.assumes
     scaled = replace(SPLIT, gaps_ms=900.0)
-    for bound in bounds(_case(PROFILE.known(scaled))):
+    for bound in bounds(Situation(_case(PROFILE.known(scaled)))):
         assert not bound.profiled_ms
         assert NO_STEP_FITS in bound.assumes
 
 
 def test_a_slow_profiler_does_not_lengthen_the_step() -> None:
     slow = Profile(18.0, 22.0, 30.0, 6.0, 60.0)
-    found = bounds(_case(PROFILE.known(slow)))[0]
+    found = bounds(Situation(_case(PROFILE.known(slow))))[0]
     assert found.step_ms
     total = sum(high for _, high in found.profiled_ms.values())
     assert total == pytest.approx(found.step_ms[1])
@@ -188,8 +189,8 @@ def test_a_slow_profiler_does_not_lengthen_the_step() -> None:
     ],
 )
 def test_a_profile_bounds_what_the_arithmetic_refuses(refused: Reading[Any]) -> None:
-    assert bounds(_case(refused))[0].comm_ms is None
-    found = bounds(_case(refused, PROFILE.known(SPLIT)))[0]
+    assert bounds(Situation(_case(refused)))[0].comm_ms is None
+    found = bounds(Situation(_case(refused, PROFILE.known(SPLIT))))[0]
     assert found.comm_ms == (12.0, 12.0)
     assert found.max_gain_p2p
     assert found.max_gain_remove_comm
@@ -208,7 +209,7 @@ def test_a_profile_of_other_shapes_is_not_used() -> None:
 def test_a_serving_benchmark_is_an_observation() -> None:
     base = [r for r in readings(11, curve=SLOW) if r.fact_id != OBSERVED.id]
     rows = (ServingRow(1, 11.0), ServingRow(1, 12.0), ServingRow(16, 100.0), ServingRow(None, 5.0))
-    found = bounds(facts(*base, SERVING.known(rows)))
+    found = bounds(Situation(facts(*base, SERVING.known(rows))))
     assert [bound.concurrency for bound in found] == [1, 16]
     assert found[0].step_ms == pytest.approx((1e3 / 12, 1e3 / 11))
 
@@ -216,6 +217,6 @@ def test_a_serving_benchmark_is_an_observation() -> None:
 def test_no_token_is_no_step() -> None:
     zero = OBSERVED.known((Observed(1, (0.0, 0.0)),))
     base = [r for r in readings(11, curve=SLOW) if r.fact_id != OBSERVED.id]
-    (found,) = bounds(facts(*base, zero))
+    (found,) = bounds(Situation(facts(*base, zero)))
     assert found.step_ms is None
     assert any("no token came out" in text for text in found.missing)

@@ -12,6 +12,7 @@ from webapp.diagnosis.case import Actor, Bound, Case, GateState, NextTest, Resta
 from webapp.diagnosis.claim import Basis
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.next_test import plain_of
+from webapp.diagnosis.situation import Situation
 
 _STOPS = {
     Restart.NONE: "nothing is restarted",
@@ -41,7 +42,7 @@ def _before(result: Diagnosis) -> str:
 def _wrong(result: Diagnosis) -> str:
     top = top_verdict(result.verdicts)
     if top:
-        return top.in_plain_words(Case(result.facts, result.ladder, result.bounds, result.verdicts))
+        return top.in_plain_words(Case(Situation(result.facts), result.ladder, result.bounds, result.verdicts))
     refuses = [g for g in result.ladder if g.gate == "driver" and g.state is GateState.FAIL]
     if refuses:
         return "The driver refuses some GPUs direct access to each other; why is not known yet."

@@ -18,7 +18,7 @@ from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.compare.predictions import Chosen
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates import collective, delivered
-from webapp.diagnosis.situation.pairs import pairs
+from webapp.diagnosis.situation import Situation
 
 _AFTERWARDS = frozenset({DELIVERY.id, ALLREDUCE.id, P2P_READ.id, P2P_WRITE.id})
 
@@ -55,13 +55,14 @@ def since(facts: Facts, epoch: int, until: int | None) -> Facts:
 
 def post_checks(after: Facts) -> tuple[Check, ...]:
     """after: as `since` gives them."""
-    paths = [path for path in Path if pairs(after).on(path)] or [Path.PCIE]
-    arrived = _check(DELIVERY.id, [delivered.judge(after, path) for path in paths])
+    situation = Situation(after)
+    paths = [path for path in Path if situation.pairs.on(path)] or [Path.PCIE]
+    arrived = _check(DELIVERY.id, [delivered.judge(situation, path) for path in paths])
     one_way = _one_way(after)
     if one_way and arrived.state is GateState.PASS:
         why = f"{', '.join(one_way[:4])} was not checked; the other direction was"
         arrived = replace(arrived, state=GateState.UNKNOWN, why=why)
-    return arrived, _check(ALLREDUCE.id, [collective.judge(after, path) for path in paths])
+    return arrived, _check(ALLREDUCE.id, [collective.judge(situation, path) for path in paths])
 
 
 def _check(fact_id: str, gates: list[Gate]) -> Check:

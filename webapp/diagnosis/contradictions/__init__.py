@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from webapp.diagnosis.case import Bound, Contradiction
+from webapp.diagnosis.case import Case, Contradiction
 from webapp.diagnosis.catalogue import declarations, listed
-from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.rule import Rule
 
 
@@ -14,13 +13,13 @@ def all_rules() -> tuple[Rule, ...]:
     return declarations(__name__, "rule")
 
 
-def find(facts: Facts, bounds: tuple[Bound, ...]) -> tuple[Contradiction, ...]:
-    """The same output given twice contradicts itself once."""
-    found = (contradiction for rule in all_rules() for contradiction in _of(rule, facts.scope(), bounds))
-    return tuple(dict.fromkeys(found))
+def find(case: Case) -> tuple[Contradiction, ...]:
+    """case: with every reading, those of other machines too. The same output given twice contradicts itself once."""
+    every = (contradiction for rule in all_rules() for contradiction in _clashes(rule, case.scope()))
+    return tuple(dict.fromkeys(every))
 
 
-def _of(rule: Rule, facts: Facts, bounds: tuple[Bound, ...]) -> list[Contradiction]:
+def _clashes(rule: Rule, case: Case) -> list[Contradiction]:
     """What one rule read up to its last clash counts for each of them."""
-    clashes = list(rule.check(facts, bounds))
-    return [Contradiction(rule.id, text, evidence, facts.reads) for text, evidence in clashes]
+    clashes = list(rule.check(case))
+    return [Contradiction(rule.id, text, evidence, case.facts.reads) for text, evidence in clashes]

@@ -11,16 +11,14 @@ from collections.abc import Iterator
 
 from agents.facts.gpu import GPUS, Gpu
 from agents.facts.workload import OBSERVED
-from webapp.diagnosis.case import Bound
-from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.case import Case
 from webapp.diagnosis.hypotheses.hang import SPINNING_POWER
 from webapp.diagnosis.rule import Clash, Rule
-from webapp.diagnosis.situation.gpus import tokens_flow
 
 
-def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
-    gpus = [gpu for gpu in facts.value(GPUS) or () if _spins(gpu)]
-    flow = tokens_flow(facts)
+def check(case: Case) -> Iterator[Clash]:
+    gpus = [gpu for gpu in case.facts.value(GPUS) or () if _spins(gpu)]
+    flow = case.situation.tokens_flow
     if gpus and not flow:
         silent = (
             "no tokens come out: they wait, they do not work"
@@ -31,7 +29,7 @@ def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
             f"{len(gpus)} GPUs show 100 % utilisation at {_drawn(gpus)} of their power limit, below "
             f"{SPINNING_POWER * 100:.0f} %, and {silent}"
         )
-        yield text, facts.refs(GPUS, OBSERVED)
+        yield text, case.facts.refs(GPUS, OBSERVED)
 
 
 def _drawn(gpus: list[Gpu]) -> str:

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 from agents.facts.gpu import GPUS
 from agents.facts.platform import DRIVER_VERSION
-from webapp.diagnosis.case import Bound
-from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.case import Case
 from webapp.diagnosis.rule import Clash, Rule
 
 
-def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+def check(case: Case) -> Iterator[Clash]:
+    facts = case.facts
     versions = {gpu.driver for gpu in facts.value(GPUS) or () if gpu.driver}
     if len(versions) > 1:
         text = f"the GPUs report different drivers: {', '.join(sorted(versions))}"

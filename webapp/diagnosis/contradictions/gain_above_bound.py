@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator
 
 from agents.facts.workload import NOTES
-from webapp.diagnosis.case import Bound
-from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.case import Case
 from webapp.diagnosis.rule import Clash, Rule
 from webapp.diagnosis.wording import most, unless
 
@@ -26,8 +25,9 @@ _WORD = re.compile(r"\b(double|triple)\b", re.I)
 BELIEVABLE = (1.05, 100.0)
 
 
-def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
-    bound = min(bounds, key=lambda b: b.concurrency, default=None)
+def check(case: Case) -> Iterator[Clash]:
+    facts = case.facts
+    bound = min(case.bounds, key=lambda b: b.concurrency, default=None)
     if bound is None or not bound.max_gain_remove_comm:
         return
     gain = bound.max_gain_remove_comm

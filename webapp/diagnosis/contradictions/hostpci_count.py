@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI
 from agents.facts.host import PCI_MAPPINGS
 from agents.facts.vm import VM_HOSTPCI, HostPci
-from webapp.diagnosis.case import Bound
+from webapp.diagnosis.case import Case
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.rule import Clash, Rule, of_one_epoch
-from webapp.diagnosis.situation.pairs import gpu_count
 
 
-def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+def check(case: Case) -> Iterator[Clash]:
+    facts = case.facts
     devices = facts.value(VM_HOSTPCI)
-    on_bus = facts.value(GPU_COUNT_PCI) or gpu_count(facts)
+    on_bus = facts.value(GPU_COUNT_PCI) or case.situation.gpu_count
     counted = GPU_COUNT_PCI if facts.value(GPU_COUNT_PCI) else GPU_COUNT_SMI
     if not devices or not on_bus or not of_one_epoch(facts, VM_HOSTPCI, counted):
         return

@@ -16,7 +16,7 @@ from typing import Any
 from agents.facts import Fact
 from agents.facts.gpu import GPUS
 from agents.facts.workload import MODEL, NOTES, PARALLELISM
-from webapp.diagnosis.case import Bound
+from webapp.diagnosis.case import Case
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.prediction.memory_fit import too_large
 from webapp.diagnosis.rule import Clash, Rule
@@ -24,7 +24,8 @@ from webapp.diagnosis.rule import Clash, Rule
 _LAYOUT = re.compile(r"\bTP\s?=?\s?(\d{1,2})(?:\s*(?:\+|x|×|,|and|/)?\s*PP\s?=?\s?(\d{1,2}))?", re.I)
 
 
-def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+def check(case: Case) -> Iterator[Clash]:
+    facts = case.facts
     for (tp, pp), named_in in sorted(_layouts(facts).items(), key=itemgetter(0)):
         found = facts.exception(partial(too_large, gpus=tp * pp))
         if found:

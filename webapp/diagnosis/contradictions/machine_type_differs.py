@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 from agents.facts.platform import MACHINE_TYPE, MachineType
 from agents.facts.vm import VM_MACHINE, VM_QEMU_ARGS
-from webapp.diagnosis.case import Bound
-from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.case import Case
 from webapp.diagnosis.rule import Clash, Rule, of_one_epoch
 from webapp.diagnosis.situation import vm_readings
 from webapp.diagnosis.wording import called
@@ -20,7 +19,8 @@ from webapp.diagnosis.wording import called
 _COMPARED = frozenset({MachineType.I440FX, MachineType.Q35})
 
 
-def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+def check(case: Case) -> Iterator[Clash]:
+    facts = case.facts
     configured, guest = facts.value(VM_MACHINE), facts.value(MACHINE_TYPE)
     if configured is None:
         return

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webapp.diagnosis.case import Bound
+from webapp.diagnosis.case import Case
 from webapp.diagnosis.claim import EvidenceRef
-from webapp.diagnosis.facts import CITED, Facts
+from webapp.diagnosis.facts import CITED
 from webapp.diagnosis.rule import Clash, Rule
-from webapp.diagnosis.situation.own_machine import elsewhere, listing, measured
+from webapp.diagnosis.situation.own_machine import card_measurements, cards_listed, foreign_cards
 
 
-def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+def check(case: Case) -> Iterator[Clash]:
     """Once for all outputs that say the same, with the lines of the newest."""
+    facts = case.facts
     found: dict[str, tuple[EvidenceRef, ...]] = {}
-    for fact, item in measured(facts):
-        why, cards = elsewhere(facts, item), listing(facts, item)
+    for fact, item in card_measurements(facts):
+        why, cards = foreign_cards(facts, item), cards_listed(facts, item)
         if why and cards:
             found.setdefault(f"{fact.title}: {why}", item.refs[:CITED] + cards.refs[:CITED])
     yield from found.items()

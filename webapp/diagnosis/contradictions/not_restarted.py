@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from agents.facts.gpu import CLIQUE_CAPABILITY
 from agents.facts.platform import KVM_VISIBLE
 from agents.facts.vm import VM_ARGS, VM_CPU_HIDDEN, VM_HOSTPCI, VM_QEMU_ARGS
-from webapp.diagnosis.case import Bound
+from webapp.diagnosis.case import Case
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.rule import Clash, Rule, of_one_epoch
 from webapp.diagnosis.situation import qemu_args, vm_readings
 
 
-def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+def check(case: Case) -> Iterator[Clash]:
+    facts = case.facts
     if _configures_clique(facts):
         line, seen = facts.best(VM_QEMU_ARGS), facts.value(CLIQUE_CAPABILITY)
         command = line.reading.value if line and line.reading.complete else None

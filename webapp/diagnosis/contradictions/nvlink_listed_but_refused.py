@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agents.facts.p2p import P2P_NVLINK, TOPOLOGY, P2pCode
-from webapp.diagnosis.case import Bound
-from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.case import Case
 from webapp.diagnosis.rule import Clash, Rule, of_one_epoch
 
 
-def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+def check(case: Case) -> Iterator[Clash]:
+    facts = case.facts
     topology, matrix = facts.value(TOPOLOGY), facts.value(P2P_NVLINK)
     if not topology or not matrix or not of_one_epoch(facts, TOPOLOGY, P2P_NVLINK):
         return

@@ -14,17 +14,17 @@ from collections.abc import Iterator
 from agents.facts import ReadingKind
 from agents.facts.platform import MachineType
 from agents.facts.vm import VMS, Vm
-from webapp.diagnosis.case import Bound
+from webapp.diagnosis.case import Case
 from webapp.diagnosis.claim import EvidenceRef
-from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.facts import Sourced
 from webapp.diagnosis.rule import Clash, Rule
 from webapp.diagnosis.situation import vm_readings
 
 _PCIE = re.compile(r"(?:^|,)\s*pcie=1\b")
 
 
-def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
-    items = [s for s in facts.all(VMS) if s.reading.kind is ReadingKind.KNOWN]
+def check(case: Case) -> Iterator[Clash]:
+    items = [s for s in case.facts.all(VMS) if s.reading.kind is ReadingKind.KNOWN]
     newest = max((s.epoch for s in items), default=0)
     seen: set[int | None] = set()
     for item in (s for s in items if s.epoch == newest):

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 from agents.facts.nccl import NCCL_TRANSPORTS
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
-from webapp.diagnosis.case import Bound
-from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.case import Case
 from webapp.diagnosis.rule import Clash, Rule, of_one_epoch
 
 
-def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+def check(case: Case) -> Iterator[Clash]:
+    facts = case.facts
     seen, reads = facts.value(NCCL_TRANSPORTS), facts.value(P2P_READ) or facts.value(P2P_WRITE)
     codes = set(reads.pairs().values()) if reads else set()
     if not of_one_epoch(facts, NCCL_TRANSPORTS, P2P_READ if facts.value(P2P_READ) else P2P_WRITE):

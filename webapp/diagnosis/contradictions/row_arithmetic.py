@@ -11,14 +11,13 @@ from collections.abc import Iterator
 
 from agents.facts import ReadingKind
 from agents.facts.bench import COPY
-from webapp.diagnosis.case import Bound
+from webapp.diagnosis.case import Case
 from webapp.diagnosis.claim import EvidenceRef
-from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.rule import Clash, Rule
 
 
-def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
-    for item in facts.all(COPY):
+def check(case: Case) -> Iterator[Clash]:
+    for item in case.facts.all(COPY):
         if item.reading.kind is not ReadingKind.KNOWN or item.reading.value is None:
             continue
         for row in item.reading.value.rejected:

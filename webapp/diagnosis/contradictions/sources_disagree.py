@@ -25,8 +25,8 @@ from agents.facts.platform import (
     PRODUCT_UUID,
     VIRT_KIND,
 )
-from webapp.diagnosis.case import Bound
-from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.case import Case
+from webapp.diagnosis.facts import Sourced
 from webapp.diagnosis.rule import Clash, Rule
 from webapp.diagnosis.situation.platform import CONTAINER_KINDS, KVM_KINDS
 from webapp.diagnosis.wording import called
@@ -54,9 +54,9 @@ STEADY: tuple[Fact[Any], ...] = (
 )
 
 
-def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+def check(case: Case) -> Iterator[Clash]:
     for fact in STEADY:
-        known = [s for s in facts.all(fact) if _whole(s)]
+        known = [s for s in case.facts.all(fact) if _whole(s)]
         pairs = combinations(known, 2)
         clash = next((pair for pair in pairs if _clash(*pair)), None)
         if clash:

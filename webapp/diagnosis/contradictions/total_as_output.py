@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from agents.facts.bench import SERVING
 from agents.facts.workload import NOTES, OBSERVED, Observed
-from webapp.diagnosis.case import Bound
+from webapp.diagnosis.case import Case
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.rule import Clash, Rule
 
@@ -24,7 +24,8 @@ CLOSE = 0.02
 APART = 1.1
 
 
-def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+def check(case: Case) -> Iterator[Clash]:
+    facts = case.facts
     said = _said(facts.value(NOTES) or "")
     for row in facts.value(OBSERVED) or ():
         if not row.output_tokens_per_s or not row.total_tokens_per_s:

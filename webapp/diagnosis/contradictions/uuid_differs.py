@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 from agents.facts.platform import PRODUCT_UUID
 from agents.facts.vm import VM_UUID, VMS
-from webapp.diagnosis.case import Bound
-from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.case import Case
 from webapp.diagnosis.rule import Clash, Rule
 
 
-def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+def check(case: Case) -> Iterator[Clash]:
+    facts = case.facts
     guest, taken = (facts.value(PRODUCT_UUID) or "").lower(), facts.value(VM_UUID)
     if not guest:
         return

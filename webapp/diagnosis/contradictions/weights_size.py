@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator
 
 from agents.facts.workload import MODEL, NOTES, Model
-from webapp.diagnosis.case import Bound
-from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.case import Case
 from webapp.diagnosis.rule import Clash, Rule
 
 # Each number is looked at once, from its beginning: what people type may be one endless number.
@@ -28,7 +27,8 @@ TOLERANCE = 0.1
 NEAR = 40
 
 
-def check(facts: Facts, bounds: tuple[Bound, ...]) -> Iterator[Clash]:
+def check(case: Case) -> Iterator[Clash]:
+    facts = case.facts
     model = facts.value(MODEL)
     if not model:
         return

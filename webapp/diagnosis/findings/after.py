@@ -23,7 +23,6 @@ from webapp.diagnosis.compare.p2p_status import p2p_status
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.option import because
 from webapp.diagnosis.situation.dedupe import once
-from webapp.diagnosis.situation.gpus import listing
 from webapp.diagnosis.wording import called
 
 FIX_ORDER = (
@@ -38,7 +37,7 @@ def gpus_lost_to_space(case: Case) -> Finding | None:
     lost, total = _without_space(facts), facts.value(GPU_COUNT_PCI) or 0
     if not lost or lost > total:
         return None
-    refs, seen = facts.refs(BAR_FAILURES, GPU_COUNT_PCI), listing(facts)
+    refs, seen = facts.refs(BAR_FAILURES, GPU_COUNT_PCI), case.situation.listing
     back = bool(seen and seen.every and seen.follows(facts.best(BAR_FAILURES)))
     text = f"{lost} of {total} GPUs were lost: their regions got no MMIO address space"
     claims = [because(text, "Linux PCI core, BAR assignment", refs)]

@@ -15,11 +15,8 @@ from webapp.diagnosis.case import Case, Finding, GateState
 from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
 from webapp.diagnosis.facts import Sourced
 from webapp.diagnosis.option import because
-from webapp.diagnosis.prediction.communication import gpu_link
 from webapp.diagnosis.reference.curves import STAGED_SOURCE, link_share, staged_gb_per_s
 from webapp.diagnosis.reference.gpus import gpu_spec
-from webapp.diagnosis.situation.copy_curve import copy_curve
-from webapp.diagnosis.situation.platform import Ground, ground, ground_refs
 
 PVE_MAP = "qemu-server 9.2.6, PCI.pm, address map"
 MIB = 2**20
@@ -31,7 +28,7 @@ SYNCHRONISED_US = 17
 def pix_is_emulated(case: Case) -> Finding | None:
     """Proxmox's i440FX map puts hostpci4 and up behind one emulated bridge."""
     item = next((s for s in case.facts.all(TOPOLOGY) if _near(s.reading.value)), None)
-    if item is None or ground(case.facts) is not Ground.KVM:
+    if item is None or not case.situation.in_kvm:
         return None
     gpus = sorted(_near(item.reading.value), key=lambda name: int(name.removeprefix("GPU")))
     now = item is case.facts.best(TOPOLOGY)
@@ -52,12 +49,12 @@ def _near(topology: TopologyMatrix | None) -> set[str]:
 def wrong_baseline(case: Case) -> Finding | None:
     """A copy inside one GPU never crosses the link that a copy between two has to cross."""
     found = _best_same(case)
-    if found is None or copy_curve(case.facts) is None:
+    if found is None or case.situation.copy_curve is None:
         return None
     item, inside = found
     refs = (EvidenceRef(item.source, inside.line or item.refs[0].line),)
     rate = inside.size_bytes / inside.time_us / 1e3
-    link = gpu_link(case.facts)
+    link = case.situation.link
     share = link.share
     if rate < RAW_GEN5_X16_GB_PER_S * share:
         return None
@@ -98,24 +95,24 @@ def numa_not_available(case: Case) -> Finding | None:
 
 def no_iommu_in_guest(case: Case) -> Finding | None:
     iommu = case.facts.value(GUEST_IOMMU)
-    if ground(case.facts) is not Ground.KVM or (iommu is not None and iommu.enabled):
+    if not case.situation.in_kvm or (iommu is not None and iommu.enabled):
         return None
     looked = case.facts.kind(GUEST_IOMMU) in {ReadingKind.KNOWN, ReadingKind.ABSENT}
-    refs = case.facts.refs(GUEST_IOMMU) if looked else ground_refs(case.facts)
+    refs = case.facts.refs(GUEST_IOMMU) if looked else case.situation.platform_refs
     text = "no IOMMU in the guest is normal; an emulated one would not help P2P"
     return Finding("no_iommu_in_guest", "info", (because(text, "QEMU, intel-iommu device", refs),))
 
 
 def staged_plateau(case: Case) -> Finding | None:
     """Large copies at the speed of a detour over host memory."""
-    curve = copy_curve(case.facts)
+    curve = case.situation.copy_curve
     if curve is None or case.passes("driver"):
         return None
     large = [(size, size / us / 1e3) for size, us in curve.points if size >= MIB]
     if not large:
         return None
     size, rate = max(large, key=lambda point: point[1])
-    link = gpu_link(case.facts)
+    link = case.situation.link
     usual = staged_gb_per_s(link.gen, link.width)
     if not 0.5 * usual <= rate <= 1.2 * usual:
         return None
@@ -129,7 +126,7 @@ def staged_plateau(case: Case) -> Finding | None:
 
 
 def host_synchronised(case: Case) -> Finding | None:
-    curve = copy_curve(case.facts)
+    curve = case.situation.copy_curve
     if curve is None or curve.device_timed:
         return None
     size, us = curve.points[0]
@@ -160,7 +157,7 @@ def geforce_allowed(case: Case) -> Finding | None:
     if not geforce or driver is None or driver.state is not GateState.PASS:
         return None
     refs = case.facts.refs(GPUS) + driver.evidence
-    if ground(case.facts) is Ground.KVM:
+    if case.situation.in_kvm:
         text = (
             "on GeForce cards in a VM a clique was accepted while data never arrived: check the bytes at "
             "their destination before anything uses P2P"

@@ -10,7 +10,6 @@ from agents.facts.vm import VM_HOSTPCI, VM_ID
 from agents.facts.workload import HOST_ROOT, MAY_CHANGE, WHY_VM
 from webapp.diagnosis.case import Case, Finding
 from webapp.diagnosis.option import because, seen
-from webapp.diagnosis.situation.platform import in_kvm
 from webapp.diagnosis.wording import said
 
 
@@ -58,7 +57,7 @@ def host_questions(case: Case) -> Finding | None:
     facts = case.facts
     root, may, why = facts.value(HOST_ROOT), facts.value(MAY_CHANGE), facts.value(WHY_VM)
     matters = root or may or facts.value(VM_ID) is not None or case.fails("driver")
-    if not matters or not in_kvm(facts):
+    if not matters or not case.situation.in_kvm:
         return None
     answers = (
         f"root on the host: {said(*filter(None, (root,)))}",

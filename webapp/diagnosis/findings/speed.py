@@ -11,7 +11,7 @@ from webapp.diagnosis.case import Bound, Case, Finding
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.naming import in_words
 from webapp.diagnosis.option import because
-from webapp.diagnosis.situation.gpus import BUSY_PERCENT, load
+from webapp.diagnosis.situation.gpus import BUSY_PERCENT
 from webapp.diagnosis.wording import given, most, span, unless
 
 NORMAL_DECODE = (0.35, 0.70)
@@ -20,7 +20,7 @@ NVML = "NVML documentation, nvmlUtilization_t"
 
 def utilisation(case: Case) -> Finding | None:
     """100 % busy at half the power is what healthy decode looks like."""
-    seen, refs = load(case.facts), case.facts.refs(GPUS)
+    seen, refs = case.situation.load, case.facts.refs(GPUS)
     if seen.busy_percent is None or seen.busy_percent < BUSY_PERCENT:
         return None
     text = f"utilisation of {seen.busy_percent} % means that a kernel is running, not that it computes"

@@ -1,1 +1,1 @@
-"""The gates of P2P, one file each: `judge(facts, path)` for a path on which they apply."""
+"""The gates of P2P, one file each: `judge(situation, path)` for a path on which they apply."""

@@ -16,6 +16,7 @@ from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.gates import driver
 from webapp.diagnosis.rung import Rung
+from webapp.diagnosis.situation import Situation
 
 GATE = "collective"
 
@@ -29,18 +30,19 @@ class Outcome(StrEnum):
     UNCHECKED = "unchecked"
 
 
-def judge(facts: Facts, path: Path) -> Gate:
+def judge(situation: Situation, path: Path) -> Gate:
+    facts = situation.facts
     arms = _newest_arms(facts)
     if not arms:
         expected = "right or wrong only shows once the driver allows P2P"
-        refused = driver.refuses(facts, path)
+        refused = driver.refuses(situation, path)
         unread = facts.unread(ALLREDUCE)
         why = "no value-checked all-reduce" + (f" (what was read: {unread})" if unread else "")
         refs = facts.refs(ALLREDUCE) if unread else ()
         return Gate(GATE, path, GateState.UNKNOWN, why, refs, expected if refused else None)
     refs = tuple(ref for item in arms for ref in _lines(item))
     results: list[AllReduceResult] = [s.reading.value for s in arms if s.reading.value]
-    over = [outcome(result) for result in results if _over_p2p(facts, path, result)]
+    over = [outcome(result) for result in results if _over_p2p(situation, path, result)]
     control = [outcome(result) for result in results if result.p2p is False]
     if not over:
         return Gate(GATE, path, GateState.UNKNOWN, "no all-reduce was seen to run over P2P", refs)
@@ -72,12 +74,12 @@ def outcome(result: AllReduceResult) -> Outcome:
     return Outcome.RIGHT if checked else Outcome.UNCHECKED
 
 
-def _over_p2p(facts: Facts, path: Path, result: AllReduceResult) -> bool:
+def _over_p2p(situation: Situation, path: Path, result: AllReduceResult) -> bool:
     """P2P was on, the log's transport does not say otherwise, and the driver does not refuse it."""
     transport = result.environment.get("transport", "P2P")
     if not result.p2p or not transport.upper().startswith("P2P"):
         return False
-    return not driver.refuses(facts, path)
+    return not driver.refuses(situation, path)
 
 
 def _newest_arms(facts: Facts) -> list[Sourced]:

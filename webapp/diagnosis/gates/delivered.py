@@ -14,24 +14,26 @@ from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates import driver
 from webapp.diagnosis.rung import Rung
-from webapp.diagnosis.situation.pairs import Pair, pairs
+from webapp.diagnosis.situation import Situation
+from webapp.diagnosis.situation.pairs import Pair
 
 GATE = "delivered"
 
 
-def judge(facts: Facts, path: Path) -> Gate:
-    checked = _on_path(facts, path)
+def judge(situation: Situation, path: Path) -> Gate:
+    facts = situation.facts
+    checked = _on_path(situation, path)
     refs = facts.refs(DELIVERY)
     wrong = sorted(f"{a}→{b}" for (a, b), right in checked.items() if not right)
     if not checked:
-        return _not_checked(facts, path, driver.state(facts, path))
-    if driver.refuses(facts, path):
+        return _not_checked(facts, path, driver.state(situation, path))
+    if driver.refuses(situation, path):
         why = "bytes were checked, but the driver refuses P2P here, so the copies were staged"
         return Gate(GATE, path, GateState.UNKNOWN, why, refs)
     if wrong:
         why = f"the destination did not get the bytes on {len(wrong)} pairs: {', '.join(wrong[:4])}"
         return Gate(GATE, path, GateState.FAIL, why, refs)
-    every = {frozenset(pair) for pair in pairs(facts).on(path)}
+    every = {frozenset(pair) for pair in situation.pairs.on(path)}
     seen = {frozenset(pair) for pair in checked}
     if every - seen:
         why = f"right on {len(seen)} of {len(every)} pairs; the others were not checked"
@@ -53,12 +55,12 @@ def _not_checked(facts: Facts, path: Path, allowed: GateState) -> Gate:
     return Gate(GATE, path, GateState.UNKNOWN, why, refs, expected)
 
 
-def _on_path(facts: Facts, path: Path) -> dict[Pair, bool]:
+def _on_path(situation: Situation, path: Path) -> dict[Pair, bool]:
     """Keys of the benchmark hold the two indices in order ("0->1")."""
-    result = facts.value(DELIVERY)
+    result = situation.facts.value(DELIVERY)
     if result is None:
         return {}
-    wanted = pairs(facts).on(path)
+    wanted = situation.pairs.on(path)
     found: dict[Pair, bool] = {}
     for key, right in result.pairs.items():
         numbers = re.findall(r"\d+", key)

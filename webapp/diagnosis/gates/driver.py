@@ -13,11 +13,11 @@ from agents.facts.bench import PAIR_MATRICES
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
 from agents.facts.vm import VM_ID
 from webapp.diagnosis.case import Gate, GateState, Path
-from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates import granted
 from webapp.diagnosis.rung import Rung
-from webapp.diagnosis.situation.pairs import Pair, codes, pairs
-from webapp.diagnosis.situation.platform import Ground, ground_refs, in_kvm, kvm_hidden, without_kvm
+from webapp.diagnosis.situation import Situation
+from webapp.diagnosis.situation.pairs import Pair
+from webapp.diagnosis.situation.platform import HYPERVISORS
 
 GATE = "driver"
 
@@ -35,62 +35,63 @@ _NS_IN_KVM = (
 _NOT_GRANTED = ", or a hypervisor that grants its guests no P2P"
 
 
-def state(facts: Facts, path: Path) -> GateState:
+def state(situation: Situation, path: Path) -> GateState:
     """For another gate, which uses none of the words."""
-    inner = facts.scope()
+    inner = situation.scope()
     gate = judge(inner, path)
-    facts.reads.add(inner.reads, words=False)
+    situation.facts.reads.add(inner.facts.reads, words=False)
     return gate.state
 
 
-def refuses(facts: Facts, path: Path) -> bool:
+def refuses(situation: Situation, path: Path) -> bool:
     """For a rule to which any other answer is as if there were none."""
-    return facts.exception(lambda facts: state(facts, path) is GateState.FAIL)
+    return situation.exception(lambda situation: state(situation, path) is GateState.FAIL)
 
 
-def judge(facts: Facts, path: Path) -> Gate:
-    reads, writes = codes(facts, path)
+def judge(situation: Situation, path: Path) -> Gate:
+    facts = situation.facts
+    reads, writes = situation.codes(path)
     refs = facts.refs(P2P_READ, P2P_WRITE)
     refused = _refused(reads, writes)
-    turned = granted.turned_since(facts, path, GateState.FAIL if refused else GateState.PASS)
+    turned = granted.turned_since(situation, path, GateState.FAIL if refused else GateState.PASS)
     if turned and (reads or writes):
         seen = Counter({**writes, **reads}.values()).most_common(1)[0]
         why = f"topo -p2p was read before the last change only ({seen[0]} on {seen[1]} ordered pairs); "
         return Gate(GATE, path, GateState.UNKNOWN, why + f"since then: {turned.why}", refs + turned.evidence)
     if refused:
-        why = _why(facts.aside, path, refused, {*reads, *writes})
-        return Gate(GATE, path, GateState.FAIL, why, refs + ground_refs(facts) + facts.refs(VM_ID))
+        why = _why(situation.aside, path, refused, {*reads, *writes})
+        return Gate(GATE, path, GateState.FAIL, why, refs + situation.platform_refs + facts.refs(VM_ID))
     if not reads and not writes:
-        return _not_read(facts.aside, path)
-    every = pairs(facts).on(path)
+        return _not_read(situation.aside, path)
+    every = situation.pairs.on(path)
     for name, found in (("read", reads), ("write", writes)):
         if set(found) != every:
             why = f"OK so far, but {name} was seen on {len(found)} of {len(every)} ordered pairs"
             return Gate(GATE, path, GateState.UNKNOWN, why, refs)
     why = f"read and write OK on {len(every)} of {len(every)} ordered pairs"
-    promised = path is Path.PCIE and in_kvm(facts.aside)
+    promised = path is Path.PCIE and situation.aside.in_kvm
     why += "; in a VM a promise, not a measurement" if promised else ""
     return Gate(GATE, path, GateState.PASS, why, refs)
 
 
-def _not_read(facts: Facts, path: Path) -> Gate:
+def _not_read(situation: Situation, path: Path) -> Gate:
     """What the CUDA runtime answers rests on the driver's answer, and does not name its code."""
     why = "topo -p2p was not read"
-    reached = _reached(facts, path)
+    reached = _reached(situation, path)
     if not reached:
-        return Gate(GATE, path, GateState.UNKNOWN, why, (), _expected(facts, path))
+        return Gate(GATE, path, GateState.UNKNOWN, why, (), _expected(situation, path))
     count = sum(reached.values())
     why += f"; the CUDA runtime can reach the peer on {count} of {len(reached)} ordered pairs"
     expected = "OK where the runtime reaches the peer" if count else "refused on every pair"
-    return Gate(GATE, path, GateState.UNKNOWN, why, facts.refs(PAIR_MATRICES), expected)
+    return Gate(GATE, path, GateState.UNKNOWN, why, situation.facts.refs(PAIR_MATRICES), expected)
 
 
-def _reached(facts: Facts, path: Path) -> dict[Pair, bool]:
+def _reached(situation: Situation, path: Path) -> dict[Pair, bool]:
     """cudaDeviceCanAccessPeer by pair, as CUDA's samples print it."""
-    matrix = next((m for m in facts.value(PAIR_MATRICES) or () if m.unit == "access"), None)
+    matrix = next((m for m in situation.facts.value(PAIR_MATRICES) or () if m.unit == "access"), None)
     if matrix is None:
         return {}
-    wanted = pairs(facts).on(path)
+    wanted = situation.pairs.on(path)
     found = {
         (f"GPU{a}", f"GPU{b}"): value > 0
         for a, row in zip(matrix.gpus, matrix.values, strict=False)
@@ -106,28 +107,28 @@ def _refused(reads: dict[Pair, P2pCode], writes: dict[Pair, P2pCode]) -> dict[Pa
     return {pair: code for pair, code in both.items() if code is not P2pCode.OK}
 
 
-def _why(facts: Facts, path: Path, refused: dict[Pair, P2pCode], seen: set[Pair]) -> str:
-    total = len(pairs(facts).on(path))
+def _why(situation: Situation, path: Path, refused: dict[Pair, P2pCode], seen: set[Pair]) -> str:
+    total = len(situation.pairs.on(path))
     counts = Counter(refused.values())
     parts = [
-        f"{code} on {count} of {len(seen)} ordered pairs: {meaning(facts, path, code)}"
+        f"{code} on {count} of {len(seen)} ordered pairs: {meaning(situation, path, code)}"
         for code, count in counts.most_common()
     ]
     cut = f" ({len(seen)} of {total} pairs were read)" if len(seen) < total else ""
     return "; ".join(parts) + cut
 
 
-def meaning(facts: Facts, path: Path, code: P2pCode) -> str:
+def meaning(situation: Situation, path: Path, code: P2pCode) -> str:
     """What a code says on this ground and path."""
     if code is not P2pCode.NS or path is not Path.PCIE:
         return MEANING[code]
-    if in_kvm(facts):
-        return MEANING[code] if kvm_hidden(facts) else _NS_IN_KVM
-    return MEANING[code] + (_NOT_GRANTED if without_kvm(facts) is Ground.OTHER_HYPERVISOR else "")
+    if situation.in_kvm:
+        return MEANING[code] if situation.kvm_hidden else _NS_IN_KVM
+    return MEANING[code] + (_NOT_GRANTED if situation.outside_kvm in HYPERVISORS else "")
 
 
-def _expected(facts: Facts, path: Path) -> str | None:
-    if path is Path.PCIE and in_kvm(facts):
+def _expected(situation: Situation, path: Path) -> str | None:
+    if path is Path.PCIE and situation.in_kvm:
         return "NS on every pair unless the VM’s GPUs carry a clique (p2p_caps.c)"
     return None
 

@@ -17,23 +17,24 @@ from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.gates import driver
 from webapp.diagnosis.rung import Rung
-from webapp.diagnosis.situation.pairs import fabric_state, pairs
+from webapp.diagnosis.situation import Situation
 
 GATE = "fabric"
 
 
-def judge(facts: Facts, path: Path) -> Gate:
-    return _nvlink(facts) if path is Path.NVLINK else _pcie(facts)
+def judge(situation: Situation, path: Path) -> Gate:
+    return _nvlink(situation) if path is Path.NVLINK else _pcie(situation.facts)
 
 
-def _nvlink(facts: Facts) -> Gate:
+def _nvlink(situation: Situation) -> Gate:
     """State and status are nvidia-smi's Fabric section; "Completed" once the fabric manager or IMEX
     has set the GPU up (NVIDIA Fabric Manager user guide)."""
-    fabric, state = facts.value(FABRIC), fabric_state(facts)
+    facts = situation.facts
+    fabric, state = facts.value(FABRIC), situation.fabric_state
     refs = facts.refs(FABRIC)
     if fabric and state:
         status = fabric.status or "Success"
-        if _allowed_since(facts):
+        if _allowed_since(situation):
             why = f"the NVSwitch fabric’s state was {state} before a change; read again, it tells"
             return Gate(GATE, Path.NVLINK, GateState.UNKNOWN, why, refs)
         if state.lower() != "completed":
@@ -43,15 +44,16 @@ def _nvlink(facts: Facts) -> Gate:
             why = f"the NVSwitch fabric completed with status {status}"
             return Gate(GATE, Path.NVLINK, GateState.FAIL, why, refs)
         return Gate(GATE, Path.NVLINK, GateState.PASS, "the NVSwitch fabric is Completed", refs)
-    found = len(pairs(facts).nvlink)
+    found = len(situation.pairs.nvlink)
     why = f"active NVLinks are listed on {found} ordered pairs"
     refs = facts.refs(TOPOLOGY) or facts.refs(P2P_NVLINK)
     return Gate(GATE, Path.NVLINK, GateState.PASS, why, refs)
 
 
-def _allowed_since(facts: Facts) -> bool:
+def _allowed_since(situation: Situation) -> bool:
+    facts = situation.facts
     asked = facts.newer(P2P_READ, FABRIC) or facts.newer(P2P_NVLINK, FABRIC)
-    return asked and driver.state(facts, Path.NVLINK) is GateState.PASS
+    return asked and driver.state(situation, Path.NVLINK) is GateState.PASS
 
 
 def _pcie(facts: Facts) -> Gate:

@@ -19,9 +19,7 @@ from agents.facts.vm import VM_ARGS, VM_CLIQUE, VM_HOSTPCI, VM_ID, VM_QEMU_ARGS,
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.rung import Rung
-from webapp.diagnosis.situation import vm_readings
-from webapp.diagnosis.situation.pairs import codes, gpu_count
-from webapp.diagnosis.situation.platform import in_kvm, rented_from, without_kvm
+from webapp.diagnosis.situation import Situation, vm_readings
 
 GATE = "granted"
 _SHOW_GPUS: tuple[Fact[Any], ...] = (
@@ -36,25 +34,26 @@ _SHOW_GPUS: tuple[Fact[Any], ...] = (
 )
 
 
-def judge(facts: Facts, path: Path) -> Gate:
+def judge(situation: Situation, path: Path) -> Gate:
     if path is Path.NVLINK:
         return Gate(GATE, path, GateState.NOT_APPLICABLE, "the clique is about PCIe; this is NVLink")
-    where = without_kvm(facts)
+    where = situation.outside_kvm
     if where:
-        cloud = rented_from(facts)
+        cloud = situation.cloud
         why = f"{cloud}’s hypervisor: its settings are not this operator’s" if cloud else ""
-        return Gate(GATE, path, GateState.NOT_APPLICABLE, why or f"not a KVM guest: {where}")
-    return next((gate for gate in _looked(facts) if gate), None) or _not_looked(facts)
+        return Gate(GATE, path, GateState.NOT_APPLICABLE, why or f"not a KVM guest: {where.words}")
+    return next((gate for gate in _looks(situation) if gate), None) or _not_looked(situation)
 
 
-def turned_since(facts: Facts, path: Path, answer: GateState) -> Gate | None:
+def turned_since(situation: Situation, path: Path, answer: GateState) -> Gate | None:
     """What was found of the clique after a change, where the driver’s older answer is not what it gives
     then: a refusal before the clique, an OK before it was taken away."""
-    asked = P2P_READ if facts.value(P2P_READ) else P2P_WRITE
-    newer = [look for look in (CLIQUE_CAPABILITY, VM_QEMU_ARGS, VM_CLIQUE) if facts.newer(look, asked)]
-    if path is Path.NVLINK or not newer or not in_kvm(facts):
+    facts = situation.facts
+    driver_answer = P2P_READ if facts.value(P2P_READ) else P2P_WRITE
+    newer = [look for look in (CLIQUE_CAPABILITY, VM_QEMU_ARGS, VM_CLIQUE) if facts.newer(look, driver_answer)]
+    if path is Path.NVLINK or not newer or not situation.in_kvm:
         return None
-    gate = judge(facts, path)
+    gate = judge(situation, path)
     if answer is GateState.FAIL:
         set_since = facts.value(VM_CLIQUE)
         granted = gate.state is GateState.PASS or (gate.state is GateState.UNKNOWN and set_since)
@@ -62,19 +61,20 @@ def turned_since(facts: Facts, path: Path, answer: GateState) -> Gate | None:
     return gate if gate.state is GateState.FAIL else None
 
 
-def _looked(facts: Facts) -> Iterator[Gate | None]:
+def _looks(situation: Situation) -> Iterator[Gate | None]:
     """The newest look first; of one epoch the guest's, then the running line's, then the config's."""
-    looks: list[tuple[Fact[Any], Callable[[Facts], Gate | None]]] = [
+    looks: list[tuple[Fact[Any], Callable[[Situation], Gate | None]]] = [
         (CLIQUE_CAPABILITY, _in_the_guest),
         (VM_QEMU_ARGS, _in_the_running_line),
         (VM_CLIQUE, _in_the_config),
     ]
-    seen = [(s.epoch, look) for fact, look in looks if (s := facts.best(fact))]
+    seen = [(s.epoch, look) for fact, look in looks if (s := situation.facts.best(fact))]
     for _, look in sorted(seen, key=lambda pair: pair[0], reverse=True):
-        yield look(facts)
+        yield look(situation)
 
 
-def _in_the_guest(facts: Facts) -> Gate | None:
+def _in_the_guest(situation: Situation) -> Gate | None:
+    facts = situation.facts
     found = facts.value(CLIQUE_CAPABILITY)
     if not found:
         return None
@@ -83,7 +83,7 @@ def _in_the_guest(facts: Facts) -> Gate | None:
     if len(have) < len(found):
         why = f"{len(have)} of {len(found)} GPUs carry the clique capability in the guest"
         return Gate(GATE, Path.PCIE, GateState.FAIL, why, refs)
-    total = facts.value(GPU_COUNT_PCI) or gpu_count(facts) or len(found)
+    total = facts.value(GPU_COUNT_PCI) or situation.gpu_count or len(found)
     if len(found) < total:
         why = f"the clique capability was seen on {len(found)} of {total} GPUs; the others were not read"
         return Gate(GATE, Path.PCIE, GateState.UNKNOWN, why, refs, "the same on the others")
@@ -98,13 +98,14 @@ def _which(ids: list[int]) -> str:
     return f", clique {ids[0]}" if ids else ""
 
 
-def _in_the_running_line(facts: Facts) -> Gate | None:
+def _in_the_running_line(situation: Situation) -> Gate | None:
+    facts = situation.facts
     command, told = facts.value(VM_QEMU_ARGS), facts.best(VM_QEMU_ARGS)
     if command is None or told is None or not (command.devices or command.text):
         return None
     found = vm_readings.running_cliques(command)
     refs = facts.refs(VM_QEMU_ARGS)
-    total = min(gpu_count(facts) or len(command.devices), len(command.devices))
+    total = min(situation.gpu_count or len(command.devices), len(command.devices))
     if found and len(found) >= total:
         why = f"the running QEMU command line sets a clique on {len(found)} devices"
         return Gate(GATE, Path.PCIE, GateState.PASS, why + _which(sorted({*found.values()})), refs)
@@ -114,11 +115,12 @@ def _in_the_running_line(facts: Facts) -> Gate | None:
     return Gate(GATE, Path.PCIE, GateState.FAIL, why, refs)
 
 
-def _in_the_config(facts: Facts) -> Gate | None:
+def _in_the_config(situation: Situation) -> Gate | None:
     """Only an absence counts here: what is configured need not be what runs.
 
     A VM that passes fewer than two devices through has no peers to grant.
     """
+    facts = situation.facts
     if facts.kind(VM_HOSTPCI) is ReadingKind.ABSENT or _devices(facts) == 1:
         return None
     kind = facts.kind(VM_CLIQUE)
@@ -171,12 +173,12 @@ def _devices(facts: Facts) -> int:
     return len(named) + sum(not device.addresses for device in devices)
 
 
-def _not_looked(facts: Facts) -> Gate:
+def _not_looked(situation: Situation) -> Gate:
     why = "neither the guest’s config space nor the QEMU command line was looked at"
-    reads, writes = codes(facts.aside, Path.PCIE)
+    reads, writes = situation.aside.codes()
     answers = {*reads.values(), *writes.values()}
     expected = None
-    if not answers or not in_kvm(facts.aside):
+    if not answers or not situation.aside.in_kvm:
         return Gate(GATE, Path.PCIE, GateState.UNKNOWN, why)
     if P2pCode.NS in answers:
         expected = (

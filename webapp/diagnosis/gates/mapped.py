@@ -16,7 +16,8 @@ from agents.facts.vm import VM_ID, VM_QEMU_ARGS
 from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.rung import Rung
-from webapp.diagnosis.situation.platform import Ground, in_kvm, without_kvm
+from webapp.diagnosis.situation import Situation
+from webapp.diagnosis.situation.platform import Platform
 
 GATE = "mapped"
 
@@ -25,13 +26,14 @@ _TYPE1_EXPECTED = "mapped: the type1 container, which Proxmox uses, can map peer
 _IOMMUFD_EXPECTED = "not mapped: iommufd rejects BARs unless kernel and QEMU export them as dma-buf"
 
 
-def judge(facts: Facts, path: Path) -> Gate:
+def judge(situation: Situation, path: Path) -> Gate:
+    facts = situation.facts
     if path is Path.NVLINK:
         return Gate(GATE, path, GateState.NOT_APPLICABLE, "NVLink does not pass the IOMMU")
-    if without_kvm(facts) is Ground.BARE_METAL:
+    if situation.outside_kvm is Platform.BARE_METAL:
         return Gate(GATE, path, GateState.NOT_APPLICABLE, "bare metal: no VFIO in between")
     backend, log = _backend(facts), facts.best(VFIO_ERRORS)
-    expected = _expected(facts, backend)
+    expected = _expected(situation, backend)
     if log is None or log.reading.kind is not ReadingKind.KNOWN:
         why = "the log of this VM’s start was not read"
         return Gate(GATE, path, GateState.UNKNOWN, why, (), expected)
@@ -52,11 +54,11 @@ def judge(facts: Facts, path: Path) -> Gate:
     return Gate(GATE, path, GateState.UNKNOWN, why, refs, expected)
 
 
-def _expected(facts: Facts, backend: VfioBackend | None) -> str | None:
+def _expected(situation: Situation, backend: VfioBackend | None) -> str | None:
     """Only QEMU's guests have VFIO below them; what another hypervisor maps is not known from here."""
     if backend is VfioBackend.IOMMUFD:
         return _IOMMUFD_EXPECTED
-    return _TYPE1_EXPECTED if backend or in_kvm(facts) else None
+    return _TYPE1_EXPECTED if backend or situation.in_kvm else None
 
 
 def mapping_errors(facts: Facts) -> tuple[VfioError, ...]:

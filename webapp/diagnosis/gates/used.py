@@ -12,24 +12,25 @@ from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates import driver
 from webapp.diagnosis.rung import Rung
-from webapp.diagnosis.situation.own_machine import unnamed
-from webapp.diagnosis.situation.pairs import gpu_count, pairs
+from webapp.diagnosis.situation import Situation
+from webapp.diagnosis.situation.own_machine import unnamed_cards
 
 GATE = "used"
 
 
-def judge(facts: Facts, path: Path) -> Gate:
+def judge(situation: Situation, path: Path) -> Gate:
+    facts = situation.facts
     seen = facts.value(NCCL_TRANSPORTS)
     refs = facts.refs(NCCL_TRANSPORTS)
     if seen is None or not (seen.p2p or seen.shm or seen.net):
-        refused = driver.refuses(facts, path)
+        refused = driver.refuses(situation, path)
         expected = "SHM: NCCL decides once, at start, by the driver’s answer" if refused else None
         unread = facts.unread(NCCL_TRANSPORTS)
         why = "no NCCL log with transports was read" + (f" (what was read: {unread})" if unread else "")
         return Gate(GATE, path, GateState.UNKNOWN, why, refs if unread else (), expected)
-    counts = _counts(seen) + _over(facts, seen) + unnamed(facts, NCCL_TRANSPORTS)
-    mixed_paths = bool(pairs(facts).nvlink and pairs(facts).pcie)
-    ranks = _ranks(facts)
+    counts = _counts(seen) + _over(facts, seen) + unnamed_cards(facts, NCCL_TRANSPORTS)
+    mixed_paths = bool(situation.pairs.nvlink and situation.pairs.pcie)
+    ranks = _ranks(situation)
     if seen.p2p < ranks and not (seen.shm or seen.net):
         why = f"the NCCL log shows {counts}, fewer than the {ranks} GPUs of one ring: it is a part"
         return Gate(GATE, path, GateState.UNKNOWN, why, refs)
@@ -38,10 +39,10 @@ def judge(facts: Facts, path: Path) -> Gate:
     return Gate(GATE, path, GateState.FAIL, f"the NCCL log shows {counts}", refs)
 
 
-def _ranks(facts: Facts) -> int:
+def _ranks(situation: Situation) -> int:
     """GPUs in one ring, each of which names the one that it sends to; 0 where nobody knows."""
-    parallel = facts.value(PARALLELISM)
-    return parallel.tp if parallel else gpu_count(facts) or 0
+    parallel = situation.facts.value(PARALLELISM)
+    return parallel.tp if parallel else situation.gpu_count or 0
 
 
 def _counts(seen: NcclTransports) -> str:

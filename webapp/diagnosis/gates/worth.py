@@ -17,8 +17,9 @@ from webapp.diagnosis.case import Gate, GateState, Path
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.rung import Rung
+from webapp.diagnosis.situation import Situation
 from webapp.diagnosis.situation.dedupe import once
-from webapp.diagnosis.situation.own_machine import unnamed
+from webapp.diagnosis.situation.own_machine import unnamed_cards
 
 GATE = "worth"
 RUNS = 3
@@ -26,7 +27,8 @@ RUNS = 3
 Arm = dict[int, list[float]]
 
 
-def judge(facts: Facts, path: Path) -> Gate:
+def judge(situation: Situation, path: Path) -> Gate:
+    facts = situation.facts
     off, on = _arm(facts, p2p=False), _arm(facts, p2p=True)
     shared = sorted(set(off) & set(on))
     if not shared:
@@ -40,10 +42,10 @@ def judge(facts: Facts, path: Path) -> Gate:
     gains = [c for c in shared if min(on[c]) > max(off[c])]
     losses = [c for c in shared if max(on[c]) < min(off[c])]
     if gains and not losses:
-        why = f"faster with P2P in every run at concurrency {_list(gains)}{unnamed(facts, SERVING)}"
+        why = f"faster with P2P in every run at concurrency {_list(gains)}{unnamed_cards(facts, SERVING)}"
         return Gate(GATE, path, GateState.PASS, why, refs)
     if losses:
-        why = f"slower with P2P in every run at concurrency {_list(losses)}{unnamed(facts, SERVING)}"
+        why = f"slower with P2P in every run at concurrency {_list(losses)}{unnamed_cards(facts, SERVING)}"
         return Gate(GATE, path, GateState.FAIL, why, refs)
     why = f"no gain beyond the spread of the runs at concurrency {_list(shared)}"
     return Gate(GATE, path, GateState.FAIL, why, refs)

@@ -18,7 +18,7 @@ from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.missing import asks
-from webapp.diagnosis.situation.gpus import Listing, listing
+from webapp.diagnosis.situation.gpus import Listing
 
 SOME_MIB = 1024
 """RAM when nobody said how much: every guest has at least this."""
@@ -26,7 +26,7 @@ SOME_MIB = 1024
 
 def assess(case: Case) -> Verdict:
     """A log speaks of the boot it was written in: a driver that lists every GPU since has the last word."""
-    facts, seen = case.facts, listing(case.facts)
+    facts, seen = case.facts, case.situation.listing
     logged, empty, bits = _logged(facts), _empty(facts), _too_few_bits(facts)
     missing = asks(facts, PHYS_BITS, BARS)
     missing += () if facts.kind(BAR_FAILURES) is ReadingKind.ABSENT else asks(facts, BAR_FAILURES)

@@ -13,7 +13,7 @@ from webapp.diagnosis.case import Bound, Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.missing import asks
-from webapp.diagnosis.situation.own_machine import unnamed
+from webapp.diagnosis.situation.own_machine import unnamed_cards
 from webapp.diagnosis.wording import most, percent, span, unless
 
 MUCH = 0.3
@@ -25,7 +25,7 @@ def assess(case: Case) -> Verdict:
     if profile is not None:
         share = profile.share(profile.nccl_ms)
         text = f"collectives take {share * 100:.0f} % of the profiled step, waiting included"
-        text += unnamed(facts, PROFILE)
+        text += unnamed_cards(facts, PROFILE)
         claim = Claim(text, facts.refs(PROFILE), (share, share), Basis.MEASURED)
         return _verdict(claim, share, share, (profile.nccl_ms, profile.nccl_ms), ())
     bound = case.bound_with("comm_ms", "step_ms")

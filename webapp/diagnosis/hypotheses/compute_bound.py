@@ -15,11 +15,11 @@ from agents.facts.gpu import GPUS
 from agents.facts.workload import OBSERVED
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim, Range
-from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.missing import asks
-from webapp.diagnosis.situation.gpus import Load, load
-from webapp.diagnosis.situation.own_machine import unnamed
+from webapp.diagnosis.situation import Situation
+from webapp.diagnosis.situation.gpus import Load
+from webapp.diagnosis.situation.own_machine import unnamed_cards
 from webapp.diagnosis.wording import span
 
 LINEAR = 0.5
@@ -52,7 +52,7 @@ def assess(case: Case) -> Verdict:
         return Verdict(VerdictKind.OPEN, tuple(for_), tuple(against), missing)
     share = profile.share(profile.kernels_ms)
     text = f"attention, expert and other kernels take {share * 100:.0f} % of the profiled step"
-    text += unnamed(facts, PROFILE)
+    text += unnamed_cards(facts, PROFILE)
     claim = Claim(text, facts.refs(PROFILE), (share, share), Basis.MEASURED)
     (for_ if share > 0.5 else against).append(claim)
     kind = VerdictKind.REFUTED if share <= 0.5 else VerdictKind.OPEN
@@ -62,7 +62,7 @@ def assess(case: Case) -> Verdict:
 
 
 def _utilisation_says_nothing(case: Case) -> list[Claim]:
-    seen = case.facts.exception(_busy)
+    seen = case.situation.exception(_busy)
     if not seen or seen.power_share is None:
         return []
     text = (
@@ -73,8 +73,8 @@ def _utilisation_says_nothing(case: Case) -> list[Claim]:
     return [Claim(text, case.facts.refs(GPUS), None, Basis.LITERATURE)]
 
 
-def _busy(facts: Facts) -> Load | None:
-    seen = load(facts)
+def _busy(situation: Situation) -> Load | None:
+    seen = situation.load
     return seen if seen.busy and seen.power_share is not None else None
 
 

@@ -15,16 +15,17 @@ from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis, Severity
 from webapp.diagnosis.missing import asks
 from webapp.diagnosis.option import because
-from webapp.diagnosis.situation.devices import host_device
-from webapp.diagnosis.situation.gpus import Listing, listing
+from webapp.diagnosis.situation import Situation
+from webapp.diagnosis.situation.gpus import Listing
 
 FALLEN_OFF = 79
 SOURCE = "qemu-server, PCI.pm, address map"
 
 
 def assess(case: Case) -> Verdict:
-    facts, seen = case.facts, listing(case.facts)
-    for_, fell = [*_unreachable(facts), *facts.exception(lambda facts: _all_ones(facts, seen))], _fell_off(facts)
+    facts, seen = case.facts, case.situation.listing
+    all_ones = case.situation.exception(lambda situation: _all_ones(situation, seen))
+    for_, fell = [*_unreachable(facts), *all_ones], _fell_off(facts)
     for_ += [seen.claim] if seen and seen.short else []
     if for_:
         return Verdict(VerdictKind.SUPPORTED, (*for_, *fell))
@@ -50,7 +51,8 @@ def _unreachable(facts: Facts) -> list[Claim]:
     return [Claim(text, facts.refs(GPUS), None, Basis.MEASURED)] if lost else []
 
 
-def _all_ones(facts: Facts, seen: Listing | None) -> list[Claim]:
+def _all_ones(situation: Situation, seen: Listing | None) -> list[Claim]:
+    facts = situation.facts
     on_bus = facts.value(PCI_GPUS, where=_any_ones) or ()
     bus = facts.best(PCI_GPUS) if on_bus else None
     if bus and seen and seen.every and seen.driver.epoch > bus.epoch:
@@ -58,7 +60,7 @@ def _all_ones(facts: Facts, seen: Listing | None) -> list[Claim]:
     gone = [gpu.pci_address for gpu in on_bus if _reads_ones(gpu)]
     text = f"config space of {', '.join(gone)} reads all ones (revision ff)"
     claim = Claim(text, facts.refs(PCI_GPUS), None, Basis.MEASURED)
-    return [claim, *_on_the_host(facts, gone)] if gone else []
+    return [claim, *_on_the_host(situation, gone)] if gone else []
 
 
 def _any_lost(gpus: tuple[Gpu, ...]) -> bool:
@@ -80,10 +82,10 @@ def _fell_off(facts: Facts) -> tuple[Claim, ...]:
     return (Claim(text, facts.refs(XID_EVENTS), None, Basis.MEASURED),)
 
 
-def _on_the_host(facts: Facts, gone: list[str]) -> list[Claim]:
+def _on_the_host(situation: Situation, gone: list[str]) -> list[Claim]:
     """Which card to look at, where the VM's configuration tells."""
-    known = [(address, device) for address in gone if (device := host_device(facts, address))]
-    refs = facts.refs(PCI_GPUS, VM_HOSTPCI)
+    known = [(address, device) for address in gone if (device := situation.host_device(address))]
+    refs = situation.facts.refs(PCI_GPUS, VM_HOSTPCI)
     return [
         because(
             f"{address} is hostpci{slot.slot}, the host’s {where}: look at that card’s seat, riser and power",

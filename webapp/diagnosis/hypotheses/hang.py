@@ -14,14 +14,14 @@ from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates.collective import Outcome, outcome
 from webapp.diagnosis.hypothesis import Hypothesis, Severity
 from webapp.diagnosis.missing import asks
-from webapp.diagnosis.situation.gpus import load, tokens_flow
+from webapp.diagnosis.situation import Situation
 
 SPINNING_POWER = 0.25
 """Hung 600 W cards were seen at 85–140 W with 100 % utilisation (public RTX PRO 6000 reports)."""
 
 
 def assess(case: Case) -> Verdict:
-    facts, flow = case.facts, tokens_flow(case.facts)
+    facts, flow = case.facts, case.situation.tokens_flow
     stuck = _collective_hung(facts)
     if stuck and not flow:
         return Verdict(VerdictKind.SUPPORTED, stuck)
@@ -31,7 +31,7 @@ def assess(case: Case) -> Verdict:
             text = "tokens came out when the speed was observed"
         claim = Claim(text, facts.refs(OBSERVED, SERVING), None, Basis.MEASURED)
         return Verdict(VerdictKind.OPEN if stuck else VerdictKind.REFUTED, stuck, (claim,))
-    spinning = _spinning(facts)
+    spinning = _spinning(case.situation)
     missing = asks(facts, GPUS, OBSERVED)
     if spinning and flow is False:
         text = "no tokens come out"
@@ -40,15 +40,15 @@ def assess(case: Case) -> Verdict:
     return Verdict(VerdictKind.OPEN, spinning, (), missing)
 
 
-def _spinning(facts: Facts) -> tuple[Claim, ...]:
-    seen = load(facts)
+def _spinning(situation: Situation) -> tuple[Claim, ...]:
+    seen = situation.load
     if not seen.busy or seen.power_share is None or seen.power_share >= SPINNING_POWER:
         return ()
     text = (
         f"utilisation is {seen.busy_percent} % at {seen.power_share * 100:.0f} % of the power limit in one "
         "snapshot: kernels that wait"
     )
-    return (Claim(text, facts.refs(GPUS), None, Basis.MEASURED),)
+    return (Claim(text, situation.facts.refs(GPUS), None, Basis.MEASURED),)
 
 
 def _collective_hung(facts: Facts) -> tuple[Claim, ...]:

@@ -11,18 +11,16 @@ from __future__ import annotations
 from agents.facts.p2p import P2P_READ, P2pCode
 from agents.facts.platform import DMI, KVM_VISIBLE, VIRT_KIND
 from agents.facts.vm import VM_CPU_HIDDEN
-from webapp.diagnosis.case import Case, Path, Verdict, VerdictKind
+from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.missing import asks, tells
-from webapp.diagnosis.situation.pairs import codes
-from webapp.diagnosis.situation.platform import ground_refs, kvm_hidden, without_kvm
 
 
 def assess(case: Case) -> Verdict:
     facts = case.facts
-    hidden, configured = kvm_hidden(facts), facts.value(VM_CPU_HIDDEN, where=bool)
+    hidden, configured = case.situation.kvm_hidden, facts.value(VM_CPU_HIDDEN, where=bool)
     differs = hidden is not None and hidden != bool(configured)
     if differs and facts.newer(VM_CPU_HIDDEN, KVM_VISIBLE) and facts.newer(VM_CPU_HIDDEN, VIRT_KIND):
         return _since_configured(facts, configured)
@@ -30,9 +28,9 @@ def assess(case: Case) -> Verdict:
         text = "the guest sees KVM’s signature"
         claim = Claim(text, facts.refs(KVM_VISIBLE, VIRT_KIND), None, Basis.MEASURED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
-    elsewhere = without_kvm(facts)
+    elsewhere = case.situation.outside_kvm
     if elsewhere and not configured:
-        claim = Claim(f"this is not a KVM guest but {elsewhere}", ground_refs(facts))
+        claim = Claim(f"this is not a KVM guest but {elsewhere.words}", case.situation.platform_refs)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
     for_ = []
     if hidden:
@@ -42,7 +40,7 @@ def assess(case: Case) -> Verdict:
     if configured:
         text = "the VM’s configuration hides KVM (hidden=1, x-vga=1 or kvm=off)"
         for_.append(Claim(text, facts.refs(VM_CPU_HIDDEN), None, Basis.MEASURED))
-    if for_ and P2pCode.CNS in codes(facts, Path.PCIE)[0].values():
+    if for_ and P2pCode.CNS in case.situation.codes()[0].values():
         text = "the driver answers CNS, as it does when it takes a VM for bare metal"
         for_.append(Claim(text, facts.refs(P2P_READ), None, Basis.INFERRED))
     kind = VerdictKind.SUPPORTED if for_ else VerdictKind.OPEN

@@ -15,7 +15,7 @@ from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.missing import asks
-from webapp.diagnosis.situation.own_machine import unnamed
+from webapp.diagnosis.situation.own_machine import unnamed_cards
 from webapp.diagnosis.wording import span
 
 GRAPHS_OFF = ("disable-cuda-graph", "enforce-eager")
@@ -29,7 +29,7 @@ def assess(case: Case) -> Verdict:
     if profile is not None:
         share = profile.share(profile.gaps_ms)
         text = f"gaps between kernels take {share * 100:.0f} % of the profiled step"
-        text += unnamed(facts, PROFILE)
+        text += unnamed_cards(facts, PROFILE)
         claim = Claim(text, facts.refs(PROFILE), (share, share), Basis.MEASURED)
         gaps = (profile.gaps_ms, profile.gaps_ms)
         if share >= MUCH:

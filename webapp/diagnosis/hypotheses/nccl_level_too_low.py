@@ -17,7 +17,6 @@ from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.missing import asks
 from webapp.diagnosis.prediction.nccl_choice import nccl_choice
-from webapp.diagnosis.situation.pairs import gpu_count
 
 FAR = frozenset({"PHB", "NODE", "SYS"})
 REACHES_ALL = frozenset({"SYS", "4", "5"})
@@ -49,7 +48,7 @@ def assess(case: Case) -> Verdict:
         claim = Claim(text, facts.refs(NCCL_ENV), None, Basis.LITERATURE)
         enough = level in REACHES_ALL or facts.value(TOPOLOGY) is not None
         return Verdict(VerdictKind.REFUTED if enough else VerdictKind.OPEN, (), (claim,), missing)
-    if not links or (gpu_count(facts) or 0) <= 2:
+    if not links or (case.situation.gpu_count or 0) <= 2:
         return Verdict(VerdictKind.OPEN, missing=missing)
     which = f"NCCL_P2P_LEVEL={level}" if level else "NCCL’s default level PXB"
     text = f"pairs are {'/'.join(links)} apart, beyond {which}"

@@ -14,7 +14,6 @@ from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis, Severity
 from webapp.diagnosis.missing import asks, tells
-from webapp.diagnosis.situation.pairs import gpu_count, gpu_count_refs
 
 SMALL_MIB = 64
 
@@ -48,9 +47,9 @@ def _elsewhere(case: Case) -> tuple[Claim, ...]:
     seen, refs = case.facts.value(NCCL_TRANSPORTS), case.facts.refs(NCCL_TRANSPORTS)
     if not seen or not seen.net:
         return ()
-    if gpu_count(case.facts) == 1:
+    if case.situation.gpu_count == 1:
         text = "this machine has one GPU, so its peers are elsewhere"
-        return (Claim(text, refs + gpu_count_refs(case.facts)),)
+        return (Claim(text, refs + case.situation.gpu_count_refs),)
     if seen.shm or seen.p2p:
         text = f"{seen.shm} connections by SHM and {seen.p2p} by P2P stand beside NET"
         return (Claim(text, refs, None, Basis.MEASURED),)

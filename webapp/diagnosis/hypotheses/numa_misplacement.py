@@ -18,7 +18,7 @@ from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.missing import asks, tells
-from webapp.diagnosis.situation.platform import Ground, without_kvm
+from webapp.diagnosis.situation.platform import Platform
 
 
 def assess(case: Case) -> Verdict:
@@ -31,7 +31,7 @@ def assess(case: Case) -> Verdict:
         return _several_nodes(facts, len(nodes))
     text = "the machine has one NUMA node, so a GPU without a node costs nothing by itself"
     one_node = Claim(text, facts.refs(NUMA_NODES), None, Basis.MEASURED)
-    if sockets == 1 or without_kvm(facts) is Ground.BARE_METAL:
+    if sockets == 1 or case.situation.outside_kvm is Platform.BARE_METAL:
         return Verdict(VerdictKind.REFUTED, (), (one_node,))
     for_: tuple[Claim, ...] = ()
     if sockets and sockets > 1 and facts.value(VM_NUMA) is False:

@@ -15,7 +15,6 @@ from webapp.diagnosis.case import Case, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis, Severity
 from webapp.diagnosis.missing import asks
-from webapp.diagnosis.situation.pairs import fabric_state, has_nvlink
 
 _MAY_HAVE_NVLINK = re.compile(r"\b(?:V100|A100|A800|H100|H200|H800|H20|B200|B300|GB200|GB300|SXM\d?)\b")
 
@@ -36,11 +35,11 @@ def assess(case: Case) -> Verdict:
     if driver:
         claim = Claim(f"the driver allows P2P over NVLink: {driver.why}", driver.evidence, None, Basis.MEASURED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
-    fabric = case.passed("fabric", Path.NVLINK) if fabric_state(facts) else None
+    fabric = case.passed("fabric", Path.NVLINK) if case.situation.fabric_state else None
     if fabric:
         claim = Claim(fabric.why, facts.refs(FABRIC), None, Basis.MEASURED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
-    if facts.value(TOPOLOGY) and not has_nvlink(facts) and facts.value(GPUS, where=_without_nvlink):
+    if facts.value(TOPOLOGY) and not case.situation.has_nvlink and facts.value(GPUS, where=_without_nvlink):
         text = "the topology matrix lists no NVLink, and this model has no switch fabric"
         claim = Claim(text, facts.refs(TOPOLOGY, GPUS), None, Basis.INFERRED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))

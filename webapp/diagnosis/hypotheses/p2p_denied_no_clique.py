@@ -12,12 +12,10 @@ from agents.facts.gpu import CLIQUE_CAPABILITY, GPUS, Gpu
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
 from agents.facts.platform import KVM_VISIBLE
 from agents.facts.vm import QEMU_COMMANDS
-from webapp.diagnosis.case import Bound, Case, GateState, Path, Verdict, VerdictKind
+from webapp.diagnosis.case import Bound, Case, GateState, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim, Range
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.missing import asks, tells
-from webapp.diagnosis.situation.pairs import codes
-from webapp.diagnosis.situation.platform import Ground, ground, ground_refs, kvm_hidden, rented_from
 from webapp.diagnosis.wording import why_no_clique
 
 _NAME = "The driver refuses P2P because the VM grants no GPUDirect clique."
@@ -28,17 +26,17 @@ def assess(case: Case) -> Verdict:
     against = _against(case)
     if against:
         return Verdict(VerdictKind.REFUTED, (), (against,))
-    reads, writes = codes(facts, Path.PCIE)
+    reads, writes = case.situation.codes()
     answers = {*reads.values(), *writes.values()}
     missing = asks(facts, P2P_READ, P2P_WRITE, GPUS, CLIQUE_CAPABILITY, QEMU_COMMANDS)
     driver = case.gate("driver")
     outdated = driver is not None and driver.state is GateState.UNKNOWN  # asked before the clique came
-    if P2pCode.NS not in answers or outdated or ground(facts) is not Ground.KVM or kvm_hidden(facts):
+    if P2pCode.NS not in answers or outdated or not case.situation.in_kvm or case.situation.kvm_hidden:
         return Verdict(VerdictKind.OPEN, (), (), missing)
-    hidden = kvm_hidden(facts)
+    hidden = case.situation.kvm_hidden
     sees = "that sees KVM" if hidden is False else "(whether it sees KVM was not read)"
     text = f"the driver answers NS in a KVM guest {sees}: its policy without a clique"
-    refs = facts.refs(P2P_READ, P2P_WRITE) + ground_refs(facts)
+    refs = facts.refs(P2P_READ, P2P_WRITE) + case.situation.platform_refs
     for_ = [Claim(text, refs, None, Basis.INFERRED), *_granted(case)]
     if hidden is None:
         return Verdict(VerdictKind.OPEN, tuple(for_), (), (tells(KVM_VISIBLE), *missing))
@@ -51,9 +49,9 @@ def assess(case: Case) -> Verdict:
 
 def _against(case: Case) -> Claim | None:
     facts, driver, granted = case.facts, case.gate("driver"), case.gate("granted")
-    elsewhere = {Ground.BARE_METAL, Ground.OTHER_HYPERVISOR}
-    if ground(facts) in elsewhere and not rented_from(facts):
-        return Claim(f"this is not a KVM guest but {ground(facts)}", ground_refs(facts))
+    elsewhere = case.situation.outside_kvm
+    if elsewhere and not case.situation.cloud:
+        return Claim(f"this is not a KVM guest but {elsewhere.words}", case.situation.platform_refs)
     if driver and driver.state is GateState.PASS and driver.evidence:
         return Claim(f"the driver refuses nothing over PCIe: {driver.why}", driver.evidence)
     if driver and driver.state is GateState.NOT_APPLICABLE and driver.evidence:

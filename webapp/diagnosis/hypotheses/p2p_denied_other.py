@@ -12,12 +12,10 @@ from agents.facts.gpu import CLIQUE_CAPABILITY, GPUS
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
 from webapp.diagnosis.case import Case, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
-from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates.driver import meaning
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.missing import asks
-from webapp.diagnosis.situation.pairs import codes
-from webapp.diagnosis.situation.platform import ground_refs, without_kvm
+from webapp.diagnosis.situation import Situation
 
 
 def assess(case: Case) -> Verdict:
@@ -59,16 +57,16 @@ def _configured(case: Case) -> list[Claim]:
 
 def _by_code(case: Case, path: Path) -> list[Claim]:
     """Codes that name their reason; NS does only where no clique is needed."""
-    reads, writes = codes(case.facts, path)
+    reads, writes = case.situation.codes(path)
     seen = {*reads.values(), *writes.values()} - {P2pCode.OK, P2pCode.UNKNOWN}
-    if P2pCode.NS in seen and path is Path.PCIE and not without_kvm(case.facts):
+    if P2pCode.NS in seen and path is Path.PCIE and not case.situation.outside_kvm:
         seen -= {P2pCode.NS}
-    return [_answer(case.facts, path, code) for code in sorted(seen)]
+    return [_answer(case.situation, path, code) for code in sorted(seen)]
 
 
-def _answer(facts: Facts, path: Path, code: P2pCode) -> Claim:
-    refs = facts.refs(P2P_READ, P2P_WRITE) + ground_refs(facts)
-    return Claim(f"the driver answers {code}: {meaning(facts.aside, path, code)}", refs, None, Basis.MEASURED)
+def _answer(situation: Situation, path: Path, code: P2pCode) -> Claim:
+    refs = situation.facts.refs(P2P_READ, P2P_WRITE) + situation.platform_refs
+    return Claim(f"the driver answers {code}: {meaning(situation.aside, path, code)}", refs, None, Basis.MEASURED)
 
 
 hypothesis = Hypothesis(

@@ -12,12 +12,11 @@ import re
 
 from agents.facts.gpu import GPUS
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
-from webapp.diagnosis.case import Case, Path, Verdict, VerdictKind
+from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
-from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.missing import asks
-from webapp.diagnosis.situation.pairs import codes
+from webapp.diagnosis.situation import Situation
 
 _SUPPORTED = re.compile(r"RTX PRO 6000|RTX 6000 Ada|\b(?:L40S|A100|H100|H200)\b")
 
@@ -29,11 +28,11 @@ def assess(case: Case) -> Verdict:
         return Verdict(VerdictKind.REFUTED, (), (claim,))
     names = {gpu.name for gpu in facts.value(GPUS) or () if gpu.name}
     geforce = bool(names) and all("GeForce" in name for name in names)
-    if facts.exception(lambda facts: P2pCode.GNS in _answers(facts)):
+    if case.situation.exception(lambda situation: P2pCode.GNS in _answers(situation)):
         refs = facts.refs(P2P_READ, P2P_WRITE)
         claim = Claim("the driver answers GNS: this GPU model is excluded", refs, None, Basis.MEASURED)
         return Verdict(VerdictKind.SUPPORTED, (claim,))
-    if geforce and facts.exception(lambda facts: P2pCode.CNS in _answers(facts)):
+    if geforce and case.situation.exception(lambda situation: P2pCode.CNS in _answers(situation)):
         text = "GeForce cards with CNS: product policy of the driver, on bare metal as well"
         refs = facts.refs(GPUS, P2P_READ, P2P_WRITE)
         return Verdict(VerdictKind.SUPPORTED, (Claim(text, refs, None, Basis.LITERATURE),))
@@ -44,8 +43,8 @@ def assess(case: Case) -> Verdict:
     return Verdict(VerdictKind.OPEN, missing=asks(facts, GPUS, P2P_READ, P2P_WRITE))
 
 
-def _answers(facts: Facts) -> set[P2pCode]:
-    reads, writes = codes(facts, Path.PCIE)
+def _answers(situation: Situation) -> set[P2pCode]:
+    reads, writes = situation.codes()
     return {*reads.values(), *writes.values()}
 
 

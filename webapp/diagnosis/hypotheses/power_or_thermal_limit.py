@@ -17,7 +17,6 @@ from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.missing import asks
-from webapp.diagnosis.situation.gpus import load
 
 AT_LIMIT = 0.97
 FAR_BELOW = 0.8
@@ -29,7 +28,7 @@ LEAST_SHARE = 0.1  # a change of clocks alone may show as a slowdown for one loo
 
 
 def assess(case: Case) -> Verdict:
-    seen, refs = load(case.facts), case.facts.refs(GPUS)
+    seen, refs = case.situation.load, case.facts.refs(GPUS)
     held_back = tuple(_held_back(case.facts))
     if held_back and not (seen.busy and case.facts.newer(GPUS, TELEMETRY)):
         return Verdict(VerdictKind.SUPPORTED, held_back)

@@ -9,7 +9,7 @@ from agents.facts.gpu import GPUS
 from agents.facts.workload import MAY_CHANGE
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because, p2p_effect, seen
-from webapp.diagnosis.situation.platform import Ground, ground_refs, without_kvm
+from webapp.diagnosis.situation.platform import Platform
 from webapp.diagnosis.wording import said
 
 SOURCE = "public P2P measurements of RTX PRO 6000 and data-centre GPUs without a VM, 2025 to 2026"
@@ -17,8 +17,8 @@ SOURCE = "public P2P measurements of RTX PRO 6000 and data-centre GPUs without a
 
 def judge(case: Case) -> Advice:
     facts = case.facts
-    if without_kvm(facts) is Ground.BARE_METAL:
-        return advise(OptionStatus.DONE, seen("there is no VM", ground_refs(facts), SOURCE))
+    if case.situation.outside_kvm is Platform.BARE_METAL:
+        return advise(OptionStatus.DONE, seen("there is no VM", case.situation.platform_refs, SOURCE))
     text = (
         "no clique is needed without a VM; what P2P can gain stays within the bound, and staged copies are "
         "as fast in a VM as without"

@@ -9,7 +9,6 @@ from agents.facts.gpu import FABRIC
 from agents.facts.p2p import TOPOLOGY, P2pCode
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because, seen
-from webapp.diagnosis.situation.pairs import has_nvlink
 
 SOURCE = "NVIDIA Fabric Manager user guide"
 
@@ -22,7 +21,7 @@ def judge(case: Case) -> Advice:
     if facts.value(FABRIC, where=lambda fabric: fabric.state.lower() == "completed"):
         text = "the fabric’s state is Completed"
         return advise(OptionStatus.DONE, seen(text, facts.refs(FABRIC), SOURCE))
-    if facts.value(TOPOLOGY) and not has_nvlink(facts):
+    if facts.value(TOPOLOGY) and not case.situation.has_nvlink:
         text = "no pair is joined by NVLink: there is no fabric to manage"
         return advise(OptionStatus.NO_EFFECT, seen(text, facts.refs(TOPOLOGY), SOURCE))
     return advise(OptionStatus.POSSIBLE, because("only for machines with NVSwitch", SOURCE))

@@ -20,8 +20,8 @@ from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates.mapped import mapping_errors
 from webapp.diagnosis.option import Option, advise, because, no_vm, p2p_effect, seen
 from webapp.diagnosis.reference.gpus import gpu_spec
-from webapp.diagnosis.situation.platform import Ground, ground_refs, rented_from, without_kvm
-from webapp.diagnosis.situation.vm_readings import vm_board, vm_board_refs
+from webapp.diagnosis.situation import Situation
+from webapp.diagnosis.situation.platform import HYPERVISORS
 from webapp.diagnosis.wording import effects, unless, why_no_clique
 
 SOURCE = "NVIDIA open kernel modules 595.45, p2p_caps.c; QEMU hw/vfio/pci-quirks.c"
@@ -33,13 +33,13 @@ def judge(case: Case) -> Advice:
     outside = no_vm(case)
     if outside:
         return outside
-    cloud = rented_from(facts)
+    cloud = case.situation.cloud
     if cloud:
         text = f"the hypervisor is {cloud}’s: ask for an instance whose GPUs may reach each other"
-        return advise(OptionStatus.BLOCKED, because(text, SOURCE, ground_refs(facts)))
-    if without_kvm(facts) is Ground.OTHER_HYPERVISOR:
+        return advise(OptionStatus.BLOCKED, because(text, SOURCE, case.situation.platform_refs))
+    if case.situation.outside_kvm in HYPERVISORS:
         text = "the clique is for PCIe in KVM/QEMU guests"
-        return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, ground_refs(facts)))
+        return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, case.situation.platform_refs))
     danger = [*_seen_here(case), *_known_of_product(facts)]
     if danger:
         return advise(OptionStatus.UNSAFE, *danger)
@@ -59,7 +59,7 @@ def judge(case: Case) -> Advice:
     )
     claim = because(text, SOURCE, facts.refs(P2P_READ, VM_ARGS), p2p_effect(case))
     first = _profile_first(case)
-    more = [*first, *_gains(case), *_not_shown(facts)]
+    more = [*first, *_gains(case), *_not_shown(case.situation)]
     after = "engine_profile" if first else ""
     return advise(OptionStatus.RECOMMENDED, claim, *more, effect=p2p_effect(case), after=after)
 
@@ -81,15 +81,16 @@ def _gains(case: Case) -> list[Claim]:
     return [Claim(text, bound.evidence, p2p_effect(case), Basis.ESTIMATED)]
 
 
-def _not_shown(facts: Facts) -> list[Claim]:
+def _not_shown(situation: Situation) -> list[Claim]:
     """What nobody has shown in public for such a VM, so that it is not taken for known."""
+    facts = situation.facts
     found = []
     if facts.value(VMS):
         text = "it is reported to work on other KVM hosts; with checked bytes on Proxmox no public report was found"
         found.append(because(text, REPORTS, facts.refs(VMS)))
-    if facts.exception(lambda facts: vm_board(facts) is MachineType.I440FX):
+    if situation.exception(lambda situation: situation.board is MachineType.I440FX):
         text = "nothing in QEMU ties it to q35, but no public report of it on i440FX was found"
-        found.append(because(text, REPORTS, vm_board_refs(facts)))
+        found.append(because(text, REPORTS, situation.board_refs))
     return found
 
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 from agents.facts.host import HOST_CMDLINE
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because
-from webapp.diagnosis.situation.platform import Ground, ground_refs, without_kvm
+from webapp.diagnosis.situation.platform import Platform
 
 
 def judge(case: Case) -> Advice:
     facts = case.facts
-    if without_kvm(facts) is Ground.BARE_METAL:
+    if case.situation.outside_kvm is Platform.BARE_METAL:
         text = "without a VM the GPUs are the host’s own: P2P often hangs in translated domains"
         source = "NVIDIA GPUDirect documentation; Linux iommu=pt"
-        return advise(OptionStatus.POSSIBLE, because(text, source, ground_refs(facts)))
+        return advise(OptionStatus.POSSIBLE, because(text, source, case.situation.platform_refs))
     text = (
         "no effect on devices given to a VM by VFIO: their DMA is translated with it as without it. It is "
         "for the host’s own devices"

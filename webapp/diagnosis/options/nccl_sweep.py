@@ -15,7 +15,6 @@ from webapp.diagnosis.claim import Range
 from webapp.diagnosis.compare.sweep import compare_sweep
 from webapp.diagnosis.option import Option, advise, because, seen
 from webapp.diagnosis.prediction.nccl_choice import NcclChoice, nccl_choice, step_sizes
-from webapp.diagnosis.situation.pairs import gpu_count
 from webapp.diagnosis.wording import load, most, span, unless
 
 SOURCE = "NCCL 2.30 environment variables"
@@ -26,7 +25,7 @@ def judge(case: Case) -> Advice:
     if facts.value(PARALLELISM, where=lambda parallel: parallel.tp == 1):
         text = "tensor parallel 1 makes no all-reduce"
         return advise(OptionStatus.NO_EFFECT, seen(text, facts.refs(PARALLELISM), SOURCE))
-    if facts.exception(lambda facts: gpu_count(facts) == 1):
+    if case.situation.exception(lambda situation: situation.gpu_count == 1):
         return advise(OptionStatus.NO_EFFECT, seen("there is one GPU", facts.refs(GPUS), SOURCE))
     found = nccl_choice(facts)
     if found and found.compared.told:

@@ -11,17 +11,15 @@ from __future__ import annotations
 from agents.facts.platform import MachineType
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because, no_vm
-from webapp.diagnosis.situation.vm_readings import vm_board, vm_board_refs
 
 SOURCE = "qemu-server 9.2.6, PCI.pm"
 
 
 def judge(case: Case) -> Advice:
-    facts = case.facts
     outside = no_vm(case)
     if outside:
         return outside
-    board, refs = vm_board(facts), vm_board_refs(facts)
+    board, refs = case.situation.board, case.situation.board_refs
     if board is MachineType.Q35:
         text = "the machine is q35; pcie=1 changes how the guest sees the device, not P2P"
         return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, refs))

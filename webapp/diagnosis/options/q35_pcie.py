@@ -12,7 +12,6 @@ from agents.facts.platform import MachineType
 from agents.facts.vm import VM_HOSTPCI
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because, no_vm, seen
-from webapp.diagnosis.situation.vm_readings import vm_board, vm_board_refs
 
 SOURCE = "NVIDIA open kernel modules 595.45, p2p_caps.c"
 UNCHANGED = "neither board nor pcie=1 enters the driver’s decision: P2P status stays as it is"
@@ -24,9 +23,9 @@ def judge(case: Case) -> Advice:
     if outside:
         return outside
     devices, refs = facts.value(VM_HOSTPCI) or (), facts.refs(VM_HOSTPCI)
-    no_p2p = because(UNCHANGED, SOURCE, vm_board_refs(facts) + refs)
-    if vm_board(facts) is MachineType.Q35 and all(device.pcie for device in devices):
-        board = seen("the VM is a q35 machine already", vm_board_refs(facts), SOURCE)
+    no_p2p = because(UNCHANGED, SOURCE, case.situation.board_refs + refs)
+    if case.situation.board is MachineType.Q35 and all(device.pcie for device in devices):
+        board = seen("the VM is a q35 machine already", case.situation.board_refs, SOURCE)
         return advise(OptionStatus.DONE, board, no_p2p)
     nic = because(
         "the guest’s network interface gets another name: match it by MAC address first", "qemu-server 9.2.6, PCI.pm"

@@ -37,7 +37,7 @@ def judge(case: Case) -> Advice:
         f"{ring_steps(half)} ring steps take the place of {ring_steps(parallel.tp)}"
     )
     refs = facts.refs(PARALLELISM, COPY)
-    before, after = comm_per_token_ms(facts, parallel.tp), comm_per_token_ms(facts, half)
+    before, after = (comm_per_token_ms(case.situation, tp) for tp in (parallel.tp, half))
     if before and after:
         text += (
             f"; communication {span(before)} ms a token becomes {span(after)} ms. "

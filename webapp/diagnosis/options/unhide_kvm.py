@@ -10,7 +10,6 @@ from __future__ import annotations
 from agents.facts.vm import VM_CPU_HIDDEN, VM_HOSTPCI
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because, no_vm, seen
-from webapp.diagnosis.situation.platform import ground_refs, kvm_hidden
 
 SOURCE = "NVIDIA open kernel modules 595.45, hypervisor.c"
 
@@ -21,12 +20,12 @@ def judge(case: Case) -> Advice:
     if outside:
         return outside
     vga = facts.value(VM_HOSTPCI, where=lambda devices: any(device.x_vga for device in devices))
-    if kvm_hidden(facts) or facts.value(VM_CPU_HIDDEN, where=bool) or vga:
+    if case.situation.kvm_hidden or facts.value(VM_CPU_HIDDEN, where=bool) or vga:
         text = "KVM is hidden from the guest, so the driver takes it for bare metal and ignores a clique"
-        refs = facts.refs(VM_CPU_HIDDEN, VM_HOSTPCI) or ground_refs(facts)
+        refs = facts.refs(VM_CPU_HIDDEN, VM_HOSTPCI) or case.situation.platform_refs
         return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs))
-    if kvm_hidden(facts) is False:
-        return advise(OptionStatus.DONE, seen("the guest sees KVM", ground_refs(facts), SOURCE))
+    if case.situation.kvm_hidden is False:
+        return advise(OptionStatus.DONE, seen("the guest sees KVM", case.situation.platform_refs, SOURCE))
     return advise(OptionStatus.POSSIBLE, because("whether the guest sees KVM was not read", SOURCE))
 
 

@@ -17,7 +17,7 @@ from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.reference import expectations as reference
 from webapp.diagnosis.reference.expectations import GIGABYTES, MICROSECONDS, Expectation
 from webapp.diagnosis.situation.copy_curve import PLATEAU_BYTES
-from webapp.diagnosis.situation.own_machine import elsewhere, names_measured
+from webapp.diagnosis.situation.own_machine import cards_measured, foreign_cards
 
 SMALL_COPY_BYTES = (4 * 2**10, 16 * 2**10)
 SMALL_SUM_BYTES = (4 * 2**10, 64 * 2**10)
@@ -78,7 +78,7 @@ class _Machine:
 
     def __init__(self, facts: Facts) -> None:
         best = (facts.best(fact) for fact in (MEMORY, COPY, ALLREDUCE))
-        here = not any(elsewhere(facts, item) for item in best if item)
+        here = not any(foreign_cards(facts, item) for item in best if item)
         listed = facts.value(GPUS) if here else None
         topology = facts.value(TOPOLOGY) if here else None
         self.gpus: dict[str, Gpu] = {str(gpu.index): gpu for gpu in listed or ()}
@@ -120,7 +120,7 @@ class _Machine:
 def _names_measured(facts: Facts) -> set[str | None]:
     """As the programs that measured wrote them into their headers."""
     best = (facts.best(fact) for fact in (MEMORY, COPY, ALLREDUCE))
-    return {name for item in best if item for name in names_measured(item)}
+    return {name for item in best if item for name in cards_measured(item)}
 
 
 def _memory(facts: Facts, machine: _Machine) -> Iterator[Figure]:

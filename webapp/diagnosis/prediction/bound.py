@@ -30,7 +30,8 @@ from webapp.diagnosis.prediction.communication import (
 )
 from webapp.diagnosis.prediction.step_floor import Floor, step_floor
 from webapp.diagnosis.prediction.step_profile import NO_STEP_FITS, WAITING, Split, fits_none, split_of
-from webapp.diagnosis.situation.own_machine import here, unnamed
+from webapp.diagnosis.situation import Situation
+from webapp.diagnosis.situation.own_machine import unnamed_cards
 from webapp.diagnosis.wording import most, span
 
 TOO_LOOSE = "communication’s high end is cut at what the step leaves: this estimate is too loose"
@@ -41,32 +42,33 @@ NONE: Range = (1.0, 1.0)
 T = TypeVar("T")
 
 
-def bounds(facts: Facts) -> tuple[Bound, ...]:
+def bounds(situation: Situation) -> tuple[Bound, ...]:
     """One for each observed concurrency, rising."""
-    points = observed_points(facts)
-    return tuple(_of_point(facts.scope(), i) for i in range(len(points)))
+    points = observed_points(situation.facts)
+    return tuple(_of_point(situation.scope(), i) for i in range(len(points)))
 
 
-def _of_point(facts: Facts, number: int) -> Bound:
+def _of_point(situation: Situation, number: int) -> Bound:
+    facts = situation.facts
     timed = facts.scope()
     points = observed_points(timed)
     point = points.pop(number)
     step_ms(timed, point)
     facts.reads.add(timed.reads)
     others = [step for other in points if (step := step_ms(facts, other)[0])]
-    return replace(_bound(facts, point, others), reads=facts.reads, step_reads=timed.reads)
+    return replace(_bound(situation, point, others), reads=facts.reads, step_reads=timed.reads)
 
 
 def observed_points(facts: Facts) -> list[Observed]:
     """What the operator observed, and at other concurrencies what a serving benchmark measured."""
-    found = {point.concurrency: point for point in facts.value(OBSERVED) or ()}
+    points = {point.concurrency: point for point in facts.value(OBSERVED) or ()}
     rates: dict[int, list[float]] = {}
     for row in facts.value(SERVING) or ():
         if row.concurrency and row.output_tokens_per_s:
             rates.setdefault(row.concurrency, []).append(row.output_tokens_per_s)
     for concurrency, rate in rates.items():
-        found.setdefault(concurrency, Observed(concurrency, (min(rate), max(rate))))
-    return sorted(found.values(), key=lambda point: point.concurrency)
+        points.setdefault(concurrency, Observed(concurrency, (min(rate), max(rate))))
+    return sorted(points.values(), key=lambda point: point.concurrency)
 
 
 def step_tokens(facts: Facts, concurrency: int) -> float:
@@ -96,12 +98,13 @@ def step_ms(facts: Facts, point: Observed) -> tuple[Range | None, tuple[str, ...
     return (work * accepted[0] / fast, work * accepted[1] / slow), ()
 
 
-def _bound(facts: Facts, point: Observed, others: Sequence[Range], per_layer: float = PER_LAYER) -> Bound:
+def _bound(situation: Situation, point: Observed, others: Sequence[Range], per_layer: float = PER_LAYER) -> Bound:
     """others: the steps at the other concurrencies, one of which a profile may belong to."""
+    facts = situation.facts
     tokens = step_tokens(facts, point.concurrency)
     step, missing = step_ms(facts, point)
     floor = step_floor(facts, tokens)
-    comm = communication(facts, tokens, per_layer)
+    comm = communication(situation, tokens, per_layer)
     if step is None:
         return Bound(
             point.concurrency,
@@ -111,7 +114,7 @@ def _bound(facts: Facts, point: Observed, others: Sequence[Range], per_layer: fl
             assumes=floor.assumes + comm.assumes,
             missing=missing + floor.missing + comm.missing,
             evidence=_refs(facts, floor, comm),
-            said=_said(facts, point, floor),
+            said=_stated(facts, point, floor),
         )
     split = split_of(facts, step, others)
     stray = not split and fits_none(facts, (step, *others))
@@ -122,7 +125,7 @@ def _bound(facts: Facts, point: Observed, others: Sequence[Range], per_layer: fl
     p2p = _gain_p2p(facts, step, base, removable, comm.p2p_ms)
     assumes = floor.assumes + comm.assumes + ((TOO_LOOSE,) if too_loose else ())
     assumes += ((NO_STEP_FITS,) if stray else ()) + (() if cut else (NOT_SPLIT,))
-    gain, wanted = _gain(step, base, removable), facts.scope()
+    gain, goal = _gain(step, base, removable), facts.scope()
     assumes += () if point in (facts.value(OBSERVED) or ()) else _as_served(facts)
     assumes += (_in_words(step, base, removable, gain),) if gain and removable else ()
     return Bound(
@@ -133,19 +136,19 @@ def _bound(facts: Facts, point: Observed, others: Sequence[Range], per_layer: fl
         unexplained_ms=_beside(step, split) if split else _left(step, floor.floor_ms, cut),
         max_gain_remove_comm=gain,
         max_gain_p2p=p2p,
-        goal_reachable_by_p2p=_reachable(wanted, point, p2p),
+        goal_reachable_by_p2p=_reachable(goal, point, p2p),
         basis=_basis(floor, comm),
         assumes=assumes,
         missing=missing + floor.missing + comm.missing,
         evidence=_refs(facts, floor, comm),
         profiled_ms=split.parts if split else {},
         unless=OVER_NETWORK if PRESUMES_SHM in comm.assumes else "",
-        said=_said(facts, point, floor),
-        goal_reads=wanted.reads,
+        said=_stated(facts, point, floor),
+        goal_reads=goal.reads,
     )
 
 
-def _said(facts: Facts, point: Observed, floor: Floor) -> tuple[str, ...]:
+def _stated(facts: Facts, point: Observed, floor: Floor) -> tuple[str, ...]:
     """The step where a person observed it; the floor always, because nobody measures a model's weights."""
     step = ("step_ms",) if point in (facts.value(OBSERVED) or ()) else ()
     return (*step, "floor_ms") if floor.floor_ms else step
@@ -221,8 +224,8 @@ def _gain(step: Range, floor_low: float, removed: Range | None) -> Range | None:
 
 
 def _as_served(facts: Facts) -> tuple[str, ...]:
-    said = unnamed(facts, SERVING)
-    return (f"the step as the engine was measured{said}",) if said else ()
+    note = unnamed_cards(facts, SERVING)
+    return (f"the step as the engine was measured{note}",) if note else ()
 
 
 def _in_words(step: Range, floor_low: float, removed: Range, gain: Range) -> str:
@@ -248,23 +251,23 @@ def _reachable(facts: Facts, point: Observed, gain: Range | None) -> bool | None
     goal = facts.value(GOAL)
     if goal is None or gain is None or point.output_tokens_per_s is None:
         return None
-    wanted = goal.single_stream_tokens_per_s if point.concurrency == 1 else goal.total_tokens_per_s
-    if wanted is None:
+    target = goal.single_stream_tokens_per_s if point.concurrency == 1 else goal.total_tokens_per_s
+    if target is None:
         return None
     slow, fast = point.output_tokens_per_s
-    if fast * gain[1] < wanted:
+    if fast * gain[1] < target:
         return False
-    return True if slow * gain[0] >= wanted else None
+    return True if slow * gain[0] >= target else None
 
 
 def _basis(floor: Floor, comm: Communication) -> dict[str, Basis]:
     """For each quantity that there is."""
-    found = {"step_ms": Basis.MEASURED}
+    bases = {"step_ms": Basis.MEASURED}
     if floor.floor_ms:
-        found |= {"floor_ms": floor.basis, "unexplained_ms": Basis.ESTIMATED}
+        bases |= {"floor_ms": floor.basis, "unexplained_ms": Basis.ESTIMATED}
     if comm.comm_ms:
-        found |= {"comm_ms": comm.basis, "max_gain_remove_comm": Basis.ESTIMATED, "max_gain_p2p": Basis.LITERATURE}
-    return found
+        bases |= {"comm_ms": comm.basis, "max_gain_remove_comm": Basis.ESTIMATED, "max_gain_p2p": Basis.LITERATURE}
+    return bases
 
 
 def what_if(
@@ -291,7 +294,7 @@ def what_if(
         "draft_tokens": draft_tokens,
         "accepted_per_step": (accepted, accepted) if isinstance(accepted, int | float) else accepted,
     }
-    facts = here(facts)
+    facts = Situation(facts).own_machine.facts
     changed = _changed(facts, model, tp)
     observed = observed_points(changed)
     point, assumed = _point(changed, observed, batch)
@@ -299,12 +302,12 @@ def what_if(
     per_layer = PER_LAYER if reduces_per_layer is None else reduces_per_layer
     if per_layer != PER_LAYER or point not in observed:
         changed = _without(changed, PROFILE)
-    found = _bound(changed, point, others, per_layer)
+    bound = _bound(Situation(changed), point, others, per_layer)
     if assumed:
-        found = replace(found, basis={**found.basis, "step_ms": Basis.ESTIMATED})
+        bound = replace(bound, basis={**bound.basis, "step_ms": Basis.ESTIMATED})
     if _same_work(facts, changed):
-        return replace(found, assumes=(*found.assumes, *assumed))
-    return replace(found, assumes=(*found.assumes, *assumed, STEP_KEPT))
+        return replace(bound, assumes=(*bound.assumes, *assumed))
+    return replace(bound, assumes=(*bound.assumes, *assumed, STEP_KEPT))
 
 
 def _same_work(facts: Facts, changed: Facts) -> bool:
@@ -317,12 +320,12 @@ def _changed(facts: Facts, model: Mapping[str, Any], tp: int | None) -> Facts:
     own_model, own = facts.value(MODEL) or Model(), facts.value(PARALLELISM)
     new_model = replace(own_model, **{k: v for k, v in model.items() if v is not None})
     new = own if tp is None else replace(own or Parallelism(), tp=tp)
-    found = facts
+    changed = facts
     if new_model != own_model:
-        found = _with(found, MODEL, new_model)
+        changed = _with(changed, MODEL, new_model)
     if new is not None and new != own:
-        found = _with(found, PARALLELISM, new)
-    return found if found is facts else _without(found, PROFILE)
+        changed = _with(changed, PARALLELISM, new)
+    return changed if changed is facts else _without(changed, PROFILE)
 
 
 def _with(facts: Facts, fact: Fact[T], value: T) -> Facts:
@@ -334,24 +337,24 @@ def _with(facts: Facts, fact: Fact[T], value: T) -> Facts:
 
 
 def _without(facts: Facts, fact: Fact[Any]) -> Facts:
-    kept = {key: group for key, group in facts.readings.items() if key != fact.id}
-    return Facts(kept, facts.changes, facts.origins, facts.withheld)
+    others = {key: group for key, group in facts.readings.items() if key != fact.id}
+    return Facts(others, facts.changes, facts.origins, facts.withheld)
 
 
 def _point(facts: Facts, observed: list[Observed], batch: int | None) -> tuple[Observed, tuple[str, ...]]:
     """The observed point, or one whose step lies between its neighbours': a larger batch takes longer."""
-    wanted = batch or (observed[0].concurrency if observed else 1)
-    exact = next((o for o in observed if o.concurrency == wanted), None)
+    batch = batch or (observed[0].concurrency if observed else 1)
+    exact = next((o for o in observed if o.concurrency == batch), None)
     if exact:
         return exact, ()
-    below = [o for o in observed if o.concurrency < wanted]
-    above = [o for o in observed if o.concurrency > wanted]
+    below = [o for o in observed if o.concurrency < batch]
+    above = [o for o in observed if o.concurrency > batch]
     low = step_ms(facts, below[-1])[0] if below else None
     high = step_ms(facts, above[0])[0] if above else None
     if low is None or high is None:
-        return Observed(wanted), ()
+        return Observed(batch), ()
     text = (
-        f"the step at concurrency {wanted} lies between those observed at {below[-1].concurrency} and "
+        f"the step at concurrency {batch} lies between those observed at {below[-1].concurrency} and "
         f"{above[0].concurrency}"
     )
-    return Observed(wanted, step_ms=(min(low[0], high[0]), max(low[1], high[1]))), (text,)
+    return Observed(batch, step_ms=(min(low[0], high[0]), max(low[1], high[1]))), (text,)

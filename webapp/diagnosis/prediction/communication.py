@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agents.facts.bench import ALLREDUCE, COPY, AllReduceResult, AllReduceRow, Timing
-from agents.facts.gpu import GPUS
+from agents.facts.bench import ALLREDUCE, COPY
 from agents.facts.nccl import NCCL_TRANSPORTS
 from agents.facts.workload import MODEL, PARALLELISM, Model, Parallelism
 from webapp.diagnosis.claim import Basis, EvidenceRef, Range
@@ -19,19 +18,18 @@ from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.reference.curves import (
     P2P_ALL_REDUCE_SOURCE,
     STAGED_SOURCE,
-    link_share,
     nccl_model_us,
     p2p_all_reduce_us,
     ring_steps,
     ring_volume,
     staged_gb_per_s,
 )
-from webapp.diagnosis.reference.gpus import gpu_spec
-from webapp.diagnosis.situation.copy_curve import CopyCurve, copy_curve, time_at
+from webapp.diagnosis.situation import Situation
+from webapp.diagnosis.situation.all_reduces import AllReduceTime
+from webapp.diagnosis.situation.copy_curve import CopyCurve
+from webapp.diagnosis.situation.gpus import Link
 from webapp.diagnosis.wording import span
 
-Ends = tuple[float, float, float]
-"""The low end of an interval, its median and its high end."""
 PER_LAYER = 2
 PRESUMES_SHM = "presumes shared memory or better until the NCCL log was seen"
 OVER_NETWORK = "unless NCCL goes over the network: its log was not read"
@@ -71,41 +69,9 @@ class Timed:
     evidence: tuple[EvidenceRef, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One all-reduce as measured here. medians_us: lowest to highest. us: the same with the ends of their
-    95 % intervals, so never narrower; equal where no row has an interval."""
-
-    medians_us: Range
-    us: Range
-
-    def says(self, what: str) -> tuple[str, ...]:
-        """ "<what>: median 12.90 µs, 95 % interval 12.70–13.10", and the method; () without an interval."""
-        if self.us == self.medians_us:
-            return ()
-        many = "s" if self.medians_us[0] < self.medians_us[1] else ""
-        median, interval = span(self.medians_us, 2), span(self.us, 2)
-        return (f"{what}: median{many} {median} µs, 95 % interval{many} {interval}", INTERVALS)
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """The GPUs' PCIe link at its best."""
-
-    gen: int | None
-    width: int | None
-
-    @property
-    def share(self) -> float:
-        return link_share(self.gen, self.width)
-
-    def __str__(self) -> str:
-        """ "Gen4 x16"; the fastest where it was not read, as in `link_share`."""
-        return f"Gen{self.gen or 5} x{self.width or 16}"
-
-
-def communication(facts: Facts, tokens: float, per_layer: float = PER_LAYER) -> Communication:
+def communication(situation: Situation, tokens: float, per_layer: float = PER_LAYER) -> Communication:
     """tokens: in one step of one replica. per_layer: all-reduces a layer."""
+    facts = situation.facts
     model = facts.value(MODEL) or Model()
     parallel = facts.value(PARALLELISM)
     missing = _missing(facts, model, parallel)
@@ -116,13 +82,13 @@ def communication(facts: Facts, tokens: float, per_layer: float = PER_LAYER) -> 
     size = message_bytes(model, tokens)
     count = per_layer * (model.layers or 0)
     seen = facts.value(NCCL_TRANSPORTS)
-    p2p_us, p2p_source = _over_p2p_us(facts, size, parallel.tp)
+    p2p_us, p2p_source = _over_p2p_us(situation, size, parallel.tp)
     common = [] if seen and (seen.shm or seen.p2p) else [PRESUMES_SHM]
     common += [f"{count:g} all-reduces a step, one after the other", *p2p_source]
     if parallel.pp > 1:
         common.append("transfers between pipeline stages are left out")
     in_use = bool(seen and seen.p2p and not seen.shm)
-    timed = _measured(facts, size, parallel.tp, p2p=in_use) or _from_copies(facts, size, parallel.tp)
+    timed = _measured(situation, size, parallel.tp, p2p=in_use) or _from_copies(situation, size, parallel.tp)
     if timed is None:
         return Communication(missing=(NO_COPY,))
     return Communication(
@@ -151,36 +117,36 @@ def all_reduce_us(curve: CopyCurve, size_bytes: float, ranks: int, link: Link) -
     return min(low, high), high
 
 
-def gpu_link(facts: Facts) -> Link:
-    """What the GPUs report as their maximum, else what the model is specified with."""
-    gpus = facts.value(GPUS) or ()
-    gens = [gpu.pcie_gen_max for gpu in gpus if gpu.pcie_gen_max]
-    widths = [gpu.pcie_width_max for gpu in gpus if gpu.pcie_width_max]
-    specs = [spec.pcie_gen for gpu in gpus if (spec := gpu_spec(gpu.name))]
-    return Link(min(gens or specs, default=None), min(widths, default=None))
-
-
-def _measured(facts: Facts, size_bytes: float, ranks: int, *, p2p: bool) -> Timed | None:
-    found = _measured_here(facts, size_bytes, ranks, p2p=p2p)
-    if found is None:
+def _measured(situation: Situation, size_bytes: float, ranks: int, *, p2p: bool) -> Timed | None:
+    time = situation.all_reduce(size_bytes, ranks, p2p=p2p)
+    if time is None:
         return None
-    past = (BEFORE,) if facts.is_past(ALLREDUCE) else ()
-    assumes = (*found.says("an all-reduce as measured here"), *past)
-    return Timed(found.us, Basis.MEASURED, assumes, facts.refs(ALLREDUCE))
+    past = (BEFORE,) if situation.facts.is_past(ALLREDUCE) else ()
+    assumes = (*_intervals("an all-reduce as measured here", time), *past)
+    return Timed(time.us, Basis.MEASURED, assumes, situation.facts.refs(ALLREDUCE))
 
 
-def _from_copies(facts: Facts, size_bytes: float, ranks: int) -> Timed | None:
-    curve = copy_curve(facts)
+def _intervals(what: str, time: AllReduceTime) -> tuple[str, ...]:
+    """ "<what>: median 12.90 µs, 95 % interval 12.70–13.10", and the method; () without an interval."""
+    if time.us == time.medians_us:
+        return ()
+    many = "s" if time.medians_us[0] < time.medians_us[1] else ""
+    median, interval = span(time.medians_us, 2), span(time.us, 2)
+    return (f"{what}: median{many} {median} µs, 95 % interval{many} {interval}", INTERVALS)
+
+
+def _from_copies(situation: Situation, size_bytes: float, ranks: int) -> Timed | None:
+    curve = situation.copy_curve
     if curve is None:
         return None
     assumes = ["communication is computed from copies between two GPUs: a typical range and not a proof"]
     if not curve.device_timed:
         assumes.append("the copies were host-synchronised, which reads longer than the GPUs need")
-    if facts.is_past(COPY):
+    if situation.facts.is_past(COPY):
         assumes.append(BEFORE)
     if curve.plateau_gb_per_s is None:
         assumes.append(f"large messages at the speed of {STAGED_SOURCE}")
-    link = gpu_link(facts)
+    link = situation.link
     us = all_reduce_us(curve, size_bytes, ranks, link)
     assumes.append(_in_words(curve, us, size_bytes, ranks, link))
     return Timed(us, Basis.ESTIMATED, tuple(assumes), curve.evidence)
@@ -196,64 +162,19 @@ def _in_words(curve: CopyCurve, us: Range, size_bytes: float, ranks: int, link: 
     )
 
 
-def _measured_here(facts: Facts, size_bytes: float, ranks: int, *, p2p: bool) -> Measured | None:
-    """Device-timed all-reduces inside a CUDA graph at this size, of the newest epoch that has any."""
-    found: dict[int, list[Ends]] = {}
-    for item in facts.all(ALLREDUCE):
-        result: AllReduceResult | None = item.reading.value
-        if result and _took_p2p(result) is p2p:
-            found.setdefault(item.epoch, []).extend(_times_us(result, size_bytes, ranks))
-    times = next((found[epoch] for epoch in sorted(found, reverse=True) if found[epoch]), [])
-    if not times:
-        return None
-    medians = [median for _, median, _ in times]
-    ends = [end for time in times for end in time]
-    return Measured((min(medians), max(medians)), (min(ends), max(ends)))
-
-
-def _took_p2p(result: AllReduceResult) -> bool:
-    """Allowed is not taken: where NCCL’s log names the transport, it decides."""
-    return bool(result.p2p) and result.environment.get("transport", "P2P").upper().startswith("P2P")
-
-
-def _times_us(result: AllReduceResult, size_bytes: float, ranks: int) -> list[Ends]:
-    """At most two: in place and out of place. Eager timings are launch cost, and are left out."""
-    found = []
-    for in_place in (False, True):
-        rows = {
-            row.size_bytes: _ends_us(row)
-            for row in result.rows
-            if row.in_place is in_place and row.ranks == ranks and row.time_us > 0
-            if row.graph or (row.graph is None and result.timing is Timing.DEVICE)
-        }
-        low, median, high = (
-            time_at(tuple((size, rows[size][end]) for size in sorted(rows)), size_bytes) for end in range(3)
-        )
-        if low is not None and median is not None and high is not None:
-            found.append((low, median, high))
-    return found
-
-
-def _ends_us(row: AllReduceRow) -> Ends:
-    """An end that was not printed, or that the median lies beyond, is the median."""
-    printed = [end for end in (row.ci_low_us, row.ci_high_us) if end and end > 0]
-    ends = (row.time_us, *printed)
-    return min(ends), row.time_us, max(ends)
-
-
-def _over_p2p_us(facts: Facts, size_bytes: float, ranks: int) -> tuple[Range, tuple[str, ...]]:
-    found = _measured_here(facts, size_bytes, ranks, p2p=True)
-    if found is not None:
+def _over_p2p_us(situation: Situation, size_bytes: float, ranks: int) -> tuple[Range, tuple[str, ...]]:
+    time = situation.all_reduce(size_bytes, ranks, p2p=True)
+    if time is not None:
         what = "all-reduces over P2P as measured here"
-        return found.us, found.says(what) or (what,)
-    published = p2p_all_reduce_us(size_bytes, ranks, gpu_link(facts).share)
+        return time.us, _intervals(what, time) or (what,)
+    published = p2p_all_reduce_us(size_bytes, ranks, situation.link.share)
     return published, (f"all-reduces over P2P as in {P2P_ALL_REDUCE_SOURCE}",)
 
 
 def _missing(facts: Facts, model: Model, parallel: Parallelism | None) -> tuple[str, ...]:
     """Inputs that are not there, and shapes and transports the arithmetic does not hold for."""
     seen = facts.value(NCCL_TRANSPORTS)
-    asked = {
+    absences = {
         "user.parallelism: tp": parallel is None,
         "user.model: layers": model.layers is None,
         "user.model: hidden_size": model.hidden_size is None,
@@ -262,10 +183,10 @@ def _missing(facts: Facts, model: Model, parallel: Parallelism | None) -> tuple[
         "a bound for expert parallel: it uses its own collectives, measure them": bool(parallel and parallel.ep > 1),
         "a bound for the NET transport: its all-reduces must be measured": bool(seen and seen.net),
     }
-    found = tuple(name for name, absent in asked.items() if absent)
+    absent_inputs = tuple(name for name, absent in absences.items() if absent)
     measured = facts.value(COPY) is not None or facts.value(ALLREDUCE) is not None
     single = parallel is not None and parallel.tp == 1
-    return found if measured or single else (*found, NO_COPY)
+    return absent_inputs if measured or single else (*absent_inputs, NO_COPY)
 
 
 def _scaled(us: Range, count: float) -> Range:

@@ -13,11 +13,10 @@ from webapp.diagnosis.case import Case, Layout, Restart
 from webapp.diagnosis.claim import Range
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.prediction.bound import step_tokens
-from webapp.diagnosis.prediction.communication import PER_LAYER, all_reduce_us, gpu_link, message_bytes
+from webapp.diagnosis.prediction.communication import PER_LAYER, all_reduce_us, message_bytes
 from webapp.diagnosis.prediction.memory_fit import fit
 from webapp.diagnosis.reference.curves import ring_steps
-from webapp.diagnosis.situation.copy_curve import copy_curve
-from webapp.diagnosis.situation.pairs import gpu_count
+from webapp.diagnosis.situation import Situation
 
 OWN_COLLECTIVES = "its own collectives take the place of the all-reduces: measure them"
 
@@ -28,11 +27,11 @@ def layouts(case: Case) -> tuple[Layout, ...]:
     now = facts.value(PARALLELISM)
     if now is None:
         return ()
-    found = [replace(_layout(facts, now, "as served"), restart=Restart.NONE)]
+    every = [replace(_layout(case.situation, now, "as served"), restart=Restart.NONE)]
     if now.tp % 2 == 0 and now.tp > 1:
-        found += [_two_stages(facts, now), _subset(facts, now)]
-    found += _other(facts, now)
-    return tuple({layout.id: layout for layout in reversed(found)}.values())[::-1]
+        every += [_two_stages(case.situation, now), _subset(case.situation, now)]
+    every += _other(case.situation, now)
+    return tuple({layout.id: layout for layout in reversed(every)}.values())[::-1]
 
 
 def name_of(parallel: Parallelism) -> str:
@@ -44,28 +43,30 @@ def name_of(parallel: Parallelism) -> str:
     return "+".join(parts) + ("+dp_attention" if parallel.dp_attention else "")
 
 
-def comm_per_token_ms(facts: Facts, tp: int) -> Range | None:
+def comm_per_token_ms(situation: Situation, tp: int) -> Range | None:
     """All-reduces of one token at concurrency 1 with this tensor-parallel size, from the copies."""
+    facts = situation.facts
     if tp == 1:
         return (0.0, 0.0)
-    curve = copy_curve(facts)
+    curve = situation.copy_curve
     if curve is None:
         return None
     model = facts.value(MODEL) or Model()
     if not (model.layers and model.hidden_size and model.activation_bytes):
         return None
     size = message_bytes(model, step_tokens(facts, 1))
-    low, high = all_reduce_us(curve, size, tp, gpu_link(facts))
+    low, high = all_reduce_us(curve, size, tp, situation.link)
     count = PER_LAYER * model.layers
     return low * count / 1e3, high * count / 1e3
 
 
-def _layout(facts: Facts, parallel: Parallelism, why: str) -> Layout:
-    facts = facts.scope()
+def _layout(situation: Situation, parallel: Parallelism, why: str) -> Layout:
+    situation = situation.scope()
+    facts = situation.facts
     facts.value(PARALLELISM)
     own = [*_expert_parallel(facts, parallel), *_dp_attention(parallel)]
     room = fit(facts, parallel.tp * parallel.pp)
-    comm = None if own else comm_per_token_ms(facts, parallel.tp)
+    comm = None if own else comm_per_token_ms(situation, parallel.tp)
     parts = [*own, OWN_COLLECTIVES, room.why] if own else [why, room.why]
     text = "; ".join(part for part in parts if part)
     return Layout(name_of(parallel), comm, room.fits, text, reads=facts.reads)
@@ -95,28 +96,28 @@ def _dp_attention(parallel: Parallelism) -> list[str]:
     return [text]
 
 
-def _two_stages(facts: Facts, now: Parallelism) -> Layout:
+def _two_stages(situation: Situation, now: Parallelism) -> Layout:
     half = now.tp // 2
     why = (
         f"as many all-reduces in sequence, with {ring_steps(half)} ring steps in place of "
         f"{ring_steps(now.tp)}; at concurrency 1 the stages wait for each other, so weight reads per "
         "token double"
     )
-    return _layout(facts, replace(now, tp=half, pp=now.pp * 2), why)
+    return _layout(situation, replace(now, tp=half, pp=now.pp * 2), why)
 
 
-def _subset(facts: Facts, now: Parallelism) -> Layout:
+def _subset(situation: Situation, now: Parallelism) -> Layout:
     half = now.tp // 2
     why = f"half the GPUs, {ring_steps(half)} ring steps, twice the weights on each"
-    return _layout(facts, replace(now, tp=half), why)
+    return _layout(situation, replace(now, tp=half), why)
 
 
-def _other(facts: Facts, now: Parallelism) -> list[Layout]:
+def _other(situation: Situation, now: Parallelism) -> list[Layout]:
     """Expert parallel for a mixture of experts, and DP attention, on the GPUs in use."""
-    model, count = facts.value(MODEL), gpu_count(facts) or now.tp
-    found = []
+    model, count = situation.facts.value(MODEL), situation.gpu_count or now.tp
+    others = []
     if model and model.experts and now.ep == 1 and count > 1:
-        found.append(_layout(facts, replace(now, ep=now.tp), ""))
+        others.append(_layout(situation, replace(now, ep=now.tp), ""))
     if now.tp > 1 and not now.dp_attention:
-        found.append(_layout(facts, replace(now, dp_attention=True), ""))
-    return found
+        others.append(_layout(situation, replace(now, dp_attention=True), ""))
+    return others

@@ -16,7 +16,7 @@ from webapp.diagnosis.options.cuda_graphs_on import OFF
 from webapp.diagnosis.scripts.model import Do, Plan, ScriptError
 from webapp.diagnosis.scripts.values import checked
 from webapp.diagnosis.situation.pairs import gpu_count
-from webapp.diagnosis.situation.platform import Ground, ground
+from webapp.diagnosis.situation.platform import Platform, outside_kvm
 
 _LOG = {
     "NCCL_DEBUG": "INFO",
@@ -38,7 +38,7 @@ def plan(phase: str, do: Do, result: Diagnosis) -> Plan:
     """Raises ScriptError where the phase has nothing for the guest, or P1 nothing to set."""
     if phase in _NONE:
         raise ScriptError(_NONE[phase])
-    if phase != "P1" and ground(result.facts) is Ground.BARE_METAL:
+    if phase != "P1" and outside_kvm(result.facts) is Platform.BARE_METAL:
         raise ScriptError(f"The machine is not a VM, so {phase} has nothing for it.")
     return {"P1": _settings_plan, "P2": _grant_plan, "P3": _name_plan}[phase](do, result)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from agents.facts.vm import VM_ID, VMS
 from webapp.diagnosis.case import OptionStatus
 from webapp.diagnosis.diagnosis import Diagnosis
-from webapp.diagnosis.situation.platform import Ground, ground
+from webapp.diagnosis.situation.platform import in_kvm
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def clique_instructions(result: Diagnosis) -> tuple[Instruction, ...]:
     facts = result.facts
     if result.advice["gpudirect_clique"].status is not OptionStatus.RECOMMENDED:
         return ()
-    if ground(facts) is not Ground.KVM or facts.value(VM_ID) is not None:
+    if not in_kvm(facts) or facts.value(VM_ID) is not None:
         return ()
     domains = [vm for vm in facts.value(VMS) or () if vm.id is None and vm.machine]
     if domains:

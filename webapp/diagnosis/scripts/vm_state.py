@@ -10,7 +10,7 @@ from agents.facts.vm import VM_ID, VMS, Vm
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.scripts.model import ScriptError
 from webapp.diagnosis.scripts.values import checked
-from webapp.diagnosis.situation.platform import Ground, ground
+from webapp.diagnosis.situation.platform import Platform, outside_kvm
 from webapp.diagnosis.situation.vm import with_vm
 from webapp.diagnosis.situation.vm_readings import whole
 
@@ -21,10 +21,8 @@ NOT_COMPARED = (
     "that change are."
 )
 _ASK = "Ask the host for it on the step “Ask the host”, by a link or with its script."
-_OUTSIDE = {
-    Ground.BARE_METAL: "The machine is not a VM, so there is no VM configuration to change.",
-    Ground.OTHER_HYPERVISOR: "The hypervisor is not KVM; these scripts are for Proxmox.",
-}
+_BARE_METAL = "The machine is not a VM, so there is no VM configuration to change."
+_NOT_KVM = "The hypervisor is not KVM; these scripts are for Proxmox."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +61,10 @@ def vm_state(facts: Facts, vmid: int | None) -> VmState:
     facts = with_vm(facts, vmid)
     found = facts.value(VM_ID)
     if found is None:
-        outside = _OUTSIDE.get(ground(facts))
-        raise ScriptError(outside) if outside else _which(facts)
+        outside = outside_kvm(facts)
+        if outside:
+            raise ScriptError(_BARE_METAL if outside is Platform.BARE_METAL else _NOT_KVM)
+        raise _which(facts)
     vm = _whole(facts, found)
     if vm is None:
         raise ScriptError(

@@ -64,10 +64,6 @@ def time_at(points: tuple[tuple[int, float], ...], size_bytes: float) -> float |
 
 def copy_curve(facts: Facts) -> CopyCurve | None:
     """The peer copies of the newest epoch that has any; device-timed ones before any others."""
-    return facts.derived(_curve)
-
-
-def _curve(facts: Facts) -> CopyCurve | None:
     known = [s for s in facts.all(COPY) if s.reading.kind is ReadingKind.KNOWN]
     newest = [s for s in known if s.epoch == known[0].epoch]
     rows = [row for s in newest for row in _rows(s) if _is_peer(row)]

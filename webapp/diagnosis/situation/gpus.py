@@ -14,6 +14,8 @@ from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY
 from agents.facts.workload import OBSERVED
 from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
 from webapp.diagnosis.facts import Facts, Sourced
+from webapp.diagnosis.reference.curves import link_share
+from webapp.diagnosis.reference.gpus import gpu_spec
 
 BUSY_PERCENT = 90
 
@@ -109,3 +111,28 @@ def tokens_flow(facts: Facts) -> bool | None:
     said = [r for r in rates if r is not None]
     said += [o.output_tokens_per_s[1] for o in facts.value(OBSERVED) or () if o.output_tokens_per_s]
     return max(said) > 0 if said else None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The GPUs' PCIe link at its best."""
+
+    gen: int | None
+    width: int | None
+
+    @property
+    def share(self) -> float:
+        return link_share(self.gen, self.width)
+
+    def __str__(self) -> str:
+        """ "Gen4 x16"; the fastest where it was not read, as in `link_share`."""
+        return f"Gen{self.gen or 5} x{self.width or 16}"
+
+
+def link(facts: Facts) -> Link:
+    """What the GPUs report as their maximum, else what the model is specified with."""
+    gpus = facts.value(GPUS) or ()
+    gens = [gpu.pcie_gen_max for gpu in gpus if gpu.pcie_gen_max]
+    widths = [gpu.pcie_width_max for gpu in gpus if gpu.pcie_width_max]
+    specs = [spec.pcie_gen for gpu in gpus if (spec := gpu_spec(gpu.name))]
+    return Link(min(gens or specs, default=None), min(widths, default=None))

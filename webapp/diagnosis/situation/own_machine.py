@@ -22,36 +22,36 @@ _NOT_OURS = "a log with P2P, which this driver refuses: of another moment or ano
 _NAMED = {fact.id for fact in MEASURED}
 
 
-def names_measured(item: Sourced) -> frozenset[str]:
+def cards_measured(item: Sourced) -> frozenset[str]:
     """Empty where the header names none: a CPU's figures, another program's, an earlier version's reading."""
     result = item.reading.value
     text = result.environment.get("gpus", "") if result else ""
     return frozenset(name for name in text.split(", ") if name)
 
 
-def listing(facts: Facts, item: Sourced) -> Sourced | None:
+def cards_listed(facts: Facts, item: Sourced) -> Sourced | None:
     """The GPUs as they were listed between the same changes; where nobody looked then, as they are known."""
     known = [s for s in facts.all(GPUS) if s.reading.kind is ReadingKind.KNOWN]
     then = (s for s in known if s.epoch == item.epoch)
     return next(then, known[0] if known else None)
 
 
-def elsewhere(facts: Facts, item: Sourced) -> str:
+def foreign_cards(facts: Facts, item: Sourced) -> str:
     """In words, when none of the cards that it measured is among the guest's; else "".
 
     By name alone: UUIDs are hidden in one output and bare in another.
     """
-    names, list_ = names_measured(item), listing(facts, item)
+    names, list_ = cards_measured(item), cards_listed(facts, item)
     cards = {gpu.name for gpu in list_.reading.value or () if gpu.name} if list_ else set()
     if not names or not cards or any(_same(name, card) for name in names for card in cards):
         return ""
     return f"measured on {', '.join(sorted(names))}, but the guest has {', '.join(sorted(cards))}"
 
 
-def here(facts: Facts) -> Facts:
+def own_readings(facts: Facts) -> Facts:
     """The facts, in which what was measured on other cards, and the telemetry beside it, was never run; nor
     was an NCCL log that shows what this driver refuses."""
-    foreign = {item.source: why for _, item in measured(facts) if (why := elsewhere(facts, item))}
+    foreign = {item.source: why for _, item in card_measurements(facts) if (why := foreign_cards(facts, item))}
     refused = [item for item in facts.all(NCCL_TRANSPORTS) if _refused(facts, item)]
     if not foreign and not refused:
         return facts
@@ -73,7 +73,7 @@ def _refused(facts: Facts, item: Sourced) -> bool:
     return bool(seen and seen.p2p and codes and P2pCode.OK not in codes)
 
 
-def unnamed(facts: Facts, fact: Fact[Any]) -> str:
+def unnamed_cards(facts: Facts, fact: Fact[Any]) -> str:
     """To follow what rests on a result that can name no cards: somebody pasted it, and it is taken for this
     machine's. What a run or a collector brought comes from where it was started."""
     item = facts.best(fact)
@@ -81,7 +81,7 @@ def unnamed(facts: Facts, fact: Fact[Any]) -> str:
     return "; pasted, and it names no cards" if pasted else ""
 
 
-def measured(facts: Facts) -> Iterator[tuple[Fact[Any], Sourced]]:
+def card_measurements(facts: Facts) -> Iterator[tuple[Fact[Any], Sourced]]:
     """Readings whose header can name cards, of each kind the one that counts first."""
     return ((fact, item) for fact in MEASURED for item in facts.all(fact))
 
@@ -91,7 +91,7 @@ def _if_here(facts: Facts, item: Sourced, foreign: Mapping[str, str]) -> Sourced
     fact_id = item.reading.fact_id
     why = foreign.get(item.source, "")
     if fact_id in _NAMED and why:
-        why = elsewhere(facts, item)
+        why = foreign_cards(facts, item)
     if not why or fact_id not in _NAMED | {TELEMETRY.id}:
         return item
     return _never(item, why)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from enum import StrEnum
 from itertools import permutations
 from operator import itemgetter
 from typing import Any
@@ -12,14 +12,21 @@ from typing import Any
 from agents.facts import Fact
 from agents.facts.gpu import FABRIC, GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS
 from agents.facts.p2p import P2P_NVLINK, P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode, P2pMatrix, TopologyMatrix
-from webapp.diagnosis.case import Path
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import Facts
 
 Pair = tuple[str, str]
+CodesByPair = dict[Pair, P2pCode]
 
 _NVLINK = re.compile(r"NV\d+$")
 _NO_FABRIC = frozenset({"", "n/a", "not supported"})
+
+
+class Path(StrEnum):
+    """What joins two GPUs."""
+
+    NVLINK = "nvlink"
+    PCIE = "pcie"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +91,6 @@ def _allows(matrix: P2pMatrix) -> bool:
     return P2pCode.OK in matrix.pairs().values()
 
 
-@lru_cache(maxsize=64)  # a diagnosis asks dozens of times
 def _pairs(names: tuple[str, ...], fabric: bool, topology: TopologyMatrix | None, matrix: P2pMatrix | None) -> Pairs:
     every = frozenset(permutations(names, 2))
     if fabric:
@@ -106,15 +112,15 @@ def fabric_state(facts: Facts) -> str | None:
     return None if fabric is None else fabric.state
 
 
-def codes(facts: Facts, path: Path) -> tuple[dict[Pair, P2pCode], dict[Pair, P2pCode]]:
+def codes(facts: Facts, path: Path) -> tuple[CodesByPair, CodesByPair]:
     """The driver's answers for reads and for writes on one path."""
     reads, writes = facts.value(P2P_READ), facts.value(P2P_WRITE)
-    wanted = pairs(facts).on(path) if reads or writes else frozenset()
-    return _on(reads, wanted), _on(writes, wanted)
+    on_path = facts.derived(pairs).on(path) if reads or writes else frozenset()
+    return _on(reads, on_path), _on(writes, on_path)
 
 
-def _on(matrix: P2pMatrix | None, wanted: frozenset[Pair]) -> dict[Pair, P2pCode]:
-    return {p: c for p, c in matrix.pairs().items() if p in wanted} if matrix else {}
+def _on(matrix: P2pMatrix | None, on_path: frozenset[Pair]) -> CodesByPair:
+    return {p: c for p, c in matrix.pairs().items() if p in on_path} if matrix else {}
 
 
 def _names(facts: Facts) -> tuple[str, ...]:

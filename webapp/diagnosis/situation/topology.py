@@ -13,7 +13,7 @@ from agents.facts.platform import VIRT_KIND
 from agents.facts.vm import VM_HOSTPCI
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.situation.devices import EXPECTED, match_devices, slots_of
-from webapp.diagnosis.situation.vm_readings import vm_board
+from webapp.diagnosis.situation.vm_readings import board
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +70,13 @@ def draw(facts: Facts) -> Topology:
     guest = _guest(facts)
     found = match_devices(facts, [gpu.address for gpu in host], [gpu.address for gpu in guest])
     rows = {gpu.address: i for i, gpu in enumerate(host)}
-    board = vm_board(facts)
+    emulated = board(facts)
     return Topology(
         host,
         guest,
         tuple((rows[address], i) for address, i in found.pairs),
         facts.value(VIRT_KIND) not in (None, "none"),
-        board.value if board else "",
+        emulated.value if emulated else "",
         tuple(_notes(facts, host, guest, matched=bool(found.pairs))),
         found.how,
         facts.value(VIRT_KIND) == "none",

@@ -170,14 +170,14 @@ def _lines(vm: Vm, *keys: str) -> tuple[int, ...]:
     return found or ((min(vm.key_lines.values()),) if vm.key_lines else ())
 
 
-def vm_board(facts: Facts) -> MachineType | None:
+def board(facts: Facts) -> MachineType | None:
     """Of two readings the one of the newer epoch; within one epoch the host's."""
     if facts.peek(VM_MACHINE) is None or facts.newer(MACHINE_TYPE, VM_MACHINE):
         return facts.value(MACHINE_TYPE) or facts.value(VM_MACHINE)
     return facts.value(VM_MACHINE)
 
 
-def vm_board_refs(facts: Facts) -> tuple[EvidenceRef, ...]:
+def board_refs(facts: Facts) -> tuple[EvidenceRef, ...]:
     """Of the readings that say so: one that says another board is no evidence for this one."""
-    board = vm_board(facts)
-    return facts.refs(*(f for f in (VM_MACHINE, MACHINE_TYPE) if facts.peek(f) in {board, None}))
+    agreed = board(facts)
+    return facts.refs(*(f for f in (VM_MACHINE, MACHINE_TYPE) if facts.peek(f) in {agreed, None}))

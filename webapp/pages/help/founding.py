@@ -11,9 +11,10 @@ from agents.facts.workload import MODEL, PARALLELISM
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.prediction.bound import bounds, step_tokens
-from webapp.diagnosis.prediction.communication import PER_LAYER, gpu_link, message_bytes
+from webapp.diagnosis.prediction.communication import PER_LAYER, message_bytes
 from webapp.diagnosis.reference.curves import STAGED_SOURCE, ring_steps, ring_volume, staged_gb_per_s
-from webapp.diagnosis.situation.copy_curve import CopyCurve, copy_curve
+from webapp.diagnosis.situation import Situation
+from webapp.diagnosis.situation.copy_curve import CopyCurve
 from webapp.presenting.figures import Segment, time_bar
 from webapp.runs.samples import sample_facts
 
@@ -56,14 +57,15 @@ class Worked:
 def worked() -> Worked:
     facts = sample_facts(STAGE)
     model, parallelism = _said(facts, MODEL), _said(facts, PARALLELISM)
-    found = bounds(facts)
-    tokens = step_tokens(facts, found[0].concurrency)
-    curve = _curve(facts)
+    situation = Situation(facts)
+    of_each_load = bounds(situation)
+    tokens = step_tokens(facts, of_each_load[0].concurrency)
+    curve = _curve(situation)
     size = message_bytes(model, tokens)
-    link = gpu_link(facts)
+    link = situation.link
     return Worked(
-        bounds=found,
-        bar=time_bar(found[0]),
+        bounds=of_each_load,
+        bar=time_bar(of_each_load[0]),
         layers=model.layers or 0,
         hidden_size=model.hidden_size or 0,
         activation_bytes=model.activation_bytes or 0,
@@ -86,8 +88,7 @@ def _said(facts: Facts, fact: Fact[T]) -> T:
     return value
 
 
-def _curve(facts: Facts) -> CopyCurve:
-    found = copy_curve(facts)
-    if found is None:
+def _curve(situation: Situation) -> CopyCurve:
+    if situation.copy_curve is None:
         raise LookupError(f"{STAGE} has no copies")
-    return found
+    return situation.copy_curve
