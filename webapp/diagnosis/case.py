@@ -259,9 +259,9 @@ class Case:
         return self._if(gate, gate is not None and gate.state is GateState.FAIL)
 
     def verdict(self, hypothesis_id: str) -> VerdictKind:
-        found = self.verdicts.get(hypothesis_id)
-        self.facts.reads.add(found.reads if found else NOTHING, words=False)
-        return found.kind if found else VerdictKind.OPEN
+        verdict = self.verdicts.get(hypothesis_id)
+        self.facts.reads.add(verdict.reads if verdict else NOTHING, words=False)
+        return verdict.kind if verdict else VerdictKind.OPEN
 
     def claims(self, hypothesis_id: str) -> Verdict | None:
         """The whole verdict, for a rule that goes by what it says."""

@@ -54,5 +54,5 @@ class Claim:
     @property
     def known(self) -> str:
         """The basis in a word for people: a figure that a person typed is said, whoever measured it."""
-        said = bool(self.evidence) and all(ref.said for ref in self.evidence)
-        return "said" if said and self.basis is Basis.MEASURED else self.basis.value
+        typed = bool(self.evidence) and all(ref.said for ref in self.evidence)
+        return "said" if typed and self.basis is Basis.MEASURED else self.basis.value

@@ -128,8 +128,8 @@ class Facts:
         return items
 
     def best(self, fact: Fact[Any]) -> Sourced | None:
-        found = self.all(fact)
-        return found[0] if found else None
+        items = self.all(fact)
+        return items[0] if items else None
 
     def value(self, fact: Fact[T], where: Callable[[T], object] | None = None) -> T | None:
         """The known value, or None when nothing known was read. where: what the value must be for the rule
@@ -247,20 +247,20 @@ class Facts:
     @property
     def now(self) -> int:
         """The state that the machine is in: how many changes were applied to it."""
-        return max(self.changes, *self._got.values(), 0)
+        return max(self.changes, *self._epoch_of_source.values(), 0)
 
     @property
     def past(self) -> frozenset[str]:
         """Sources that were got before the last change; the same bytes got since are of now."""
-        return frozenset(source for source, epoch in self._got.items() if epoch < self.now)
+        return frozenset(source for source, epoch in self._epoch_of_source.items() if epoch < self.now)
 
     @property
     def nothing_since(self) -> bool:
         """Whether there are readings, and all of them are from before the last change."""
-        return bool(self._got) and len(self.past) == len(self._got)
+        return bool(self._epoch_of_source) and len(self.past) == len(self._epoch_of_source)
 
     @property
-    def _got(self) -> dict[str, int]:
+    def _epoch_of_source(self) -> dict[str, int]:
         return self.derived(_epochs)
 
     @property

@@ -38,10 +38,10 @@ def _if_stale(facts: Facts, rung: Rung, gate: Gate) -> Gate | None:
     now = facts.best(P2P_READ)
     if rung.outlives_changes or gate.state not in _JUDGED or now is None:
         return None
-    epochs = {s.source: s.epoch for found in facts.readings.values() for s in found}
-    taken = max((epochs.get(ref.source, now.epoch) for ref in gate.evidence), default=now.epoch)
-    then = next((s for s in facts.all(P2P_READ) if s.epoch <= taken), None)
-    if taken >= now.epoch or then is None or then.reading.value == now.reading.value:
+    epochs = {s.source: s.epoch for group in facts.readings.values() for s in group}
+    judged_at = max((epochs.get(ref.source, now.epoch) for ref in gate.evidence), default=now.epoch)
+    then = next((s for s in facts.all(P2P_READ) if s.epoch <= judged_at), None)
+    if judged_at >= now.epoch or then is None or then.reading.value == now.reading.value:
         return None
     why = f"not looked at since the driver’s answer changed; before: {gate.why}"
     return replace(gate, state=GateState.UNKNOWN, why=why)

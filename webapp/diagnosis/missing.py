@@ -11,12 +11,12 @@ from agents.probes import all_probes
 from webapp.diagnosis.facts import Facts
 
 
-def asks(facts: Facts, *wanted: Fact[Any]) -> tuple[str, ...]:
+def probes_for(facts: Facts, *needed: Fact[Any]) -> tuple[str, ...]:
     """Ids for those of the facts that are not known: a probe's, else the fact's own id."""
-    return tuple(dict.fromkeys(_ids(facts, wanted)))
+    return tuple(dict.fromkeys(_ids(facts, needed)))
 
 
-def tells(fact: Fact[Any]) -> str:
+def probe_of(fact: Fact[Any]) -> str:
     """The id of a probe that reads the fact, else the fact's own."""
     return _readers().get(fact.id, fact.id)
 
@@ -27,5 +27,5 @@ def _readers() -> Mapping[str, str]:
     return {f.id: p.id for p in reversed(all_probes().values()) for f in p.supplies}
 
 
-def _ids(facts: Facts, wanted: tuple[Fact[Any], ...]) -> Iterator[str]:
-    return (tells(fact) for fact in facts.unknown(*wanted))
+def _ids(facts: Facts, needed: tuple[Fact[Any], ...]) -> Iterator[str]:
+    return (probe_of(fact) for fact in facts.unknown(*needed))

@@ -72,7 +72,7 @@ def restart_in_words(restart: str) -> str:
 def by_title(text: str) -> str:
     """Ids of programs, probes and facts in it as what they are called."""
     titles = _titles()
-    return _ID.sub(lambda found: titles.get(found[0], found[0]), text)
+    return _ID.sub(lambda match: titles.get(match[0], match[0]), text)
 
 
 def field_of(name: str) -> str:
@@ -85,10 +85,10 @@ def field_of(name: str) -> str:
 
 @listed
 def _titles() -> dict[str, str]:
-    found = {fact.id: fact.title for fact in all_facts().values()}
-    found |= {probe.id: probe.title for probe in all_probes().values()}
-    found |= {b.id: b.title for b in all_benchmarks().values()}
-    found |= {h.id: h.claim.rstrip(".") for h in all_hypotheses()}
+    titles = {fact.id: fact.title for fact in all_facts().values()}
+    titles |= {probe.id: probe.title for probe in all_probes().values()}
+    titles |= {b.id: b.title for b in all_benchmarks().values()}
+    titles |= {h.id: h.claim.rstrip(".") for h in all_hypotheses()}
     # Its title is a question, which a list of what to do cannot hold.
-    found["bench.delivery"] = "a check of the bytes by the GPU that receives them"
-    return found | {rung.id: f"the gate “{rung.id}”" for rung in all_rungs()}
+    titles["bench.delivery"] = "a check of the bytes by the GPU that receives them"
+    return titles | {rung.id: f"the gate “{rung.id}”" for rung in all_rungs()}

@@ -17,9 +17,9 @@ Clash = tuple[str, tuple[EvidenceRef, ...]]
 Check = Callable[[Case], Iterable[Clash]]
 
 
-def of_one_epoch(facts: Facts, *wanted: Fact[Any]) -> bool:
+def of_one_epoch(facts: Facts, *compared: Fact[Any]) -> bool:
     """Whether the readings that count were taken between the same changes; else they show a change."""
-    return len({item.epoch for fact in wanted if (item := facts.best(fact))}) <= 1
+    return len({item.epoch for fact in compared if (item := facts.best(fact))}) <= 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def _decimals(value: Range) -> int:
     return 1 if max(abs(end) for end in value) >= 2 else 2
 
 
-def given(value: Range, unit: float = 1.0) -> str:
+def typed_range(value: Range, unit: float = 1.0) -> str:
     """A range that a person gave, with the digits they gave it: "211–250", "10.50–12.25"."""
     ends = [f"{end / unit:.4g}" for end in value]
     count = max(len(end.partition(".")[2]) for end in ends)
@@ -72,8 +72,8 @@ def unless(bound: Bound) -> str:
 
 def effects(bounds: Iterable[Bound]) -> str:
     """What P2P could bring, by load: "1.00–1.40 × for a single stream, 1.00–1.12 × at 64 requests"."""
-    found = [f"{factor(bound.max_gain_p2p)} {load(bound)}" for bound in bounds if bound.max_gain_p2p]
-    return ", ".join(found)
+    gains = [f"{factor(bound.max_gain_p2p)} {load(bound)}" for bound in bounds if bound.max_gain_p2p]
+    return ", ".join(gains)
 
 
 def load(bound: Bound) -> str:
@@ -108,7 +108,7 @@ _SAID = {
 }
 
 
-def said(*answers: str) -> str:
+def answer_words(*answers: str) -> str:
     """ "the guest, the VM"; "to be asked" where nothing was said."""
     return ", ".join(_SAID.get(answer, answer) for answer in answers) or "to be asked"
 

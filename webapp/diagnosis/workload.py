@@ -33,44 +33,44 @@ MAY_CHANGES = ("guest", "vm", "host", "bare metal")
 def read_workload(data: Mapping[str, object]) -> tuple[Reading[Any], ...]:
     """One reading for each thing said. Raises ValueError naming the key for anything unexpected."""
     _no_others("the workload", data, ("model", "parallelism", "observed", "goal", "host", "notes"))
-    found: list[Reading[Any]] = []
+    readings: list[Reading[Any]] = []
     if "model" in data:
-        found.append(MODEL.known(Model(**_table("model", data["model"], _MODEL))))
+        readings.append(MODEL.known(Model(**_table("model", data["model"], _MODEL))))
     if "parallelism" in data:
         values = _table("parallelism", data["parallelism"], _PARALLELISM)
-        found.append(PARALLELISM.known(Parallelism(**values)))
+        readings.append(PARALLELISM.known(Parallelism(**values)))
     if "observed" in data:
-        found.append(OBSERVED.known(_observed(data["observed"])))
+        readings.append(OBSERVED.known(_observed(data["observed"])))
     if "goal" in data:
-        found.append(GOAL.known(Goal(**_table("goal", data["goal"], _GOAL))))
+        readings.append(GOAL.known(Goal(**_table("goal", data["goal"], _GOAL))))
     if "notes" in data:
-        found.append(NOTES.known(_text("notes", data["notes"])))
-    return (*found, *_host(data.get("host", {})))
+        readings.append(NOTES.known(_text("notes", data["notes"])))
+    return (*readings, *_host(data.get("host", {})))
 
 
 def _host(table: object) -> list[Reading[Any]]:
     """The three questions to whoever runs the hypervisor."""
-    said = _table("host", table, _HOST)
-    found: list[Reading[Any]] = []
-    if "host_root" in said:
-        found.append(HOST_ROOT.known(said["host_root"]))
-    if "why_vm" in said:
-        found.append(WHY_VM.known(said["why_vm"]))
-    if "may_change" in said:
-        found.append(MAY_CHANGE.known(said["may_change"]))
-    return found
+    values = _table("host", table, _HOST)
+    readings: list[Reading[Any]] = []
+    if "host_root" in values:
+        readings.append(HOST_ROOT.known(values["host_root"]))
+    if "why_vm" in values:
+        readings.append(WHY_VM.known(values["why_vm"]))
+    if "may_change" in values:
+        readings.append(MAY_CHANGE.known(values["may_change"]))
+    return readings
 
 
 def _observed(rows: object) -> tuple[Observed, ...]:
     if not isinstance(rows, list | tuple):
         raise ValueError("observed must be a list of tables: [[observed]]")
-    found = []
+    readings = []
     for number, row in enumerate(rows, 1):
         values = _table(f"observed {number}", row, _OBSERVED)
         if "concurrency" not in values:
             raise ValueError(f"observed {number}: concurrency is missing (1 for a single stream)")
-        found.append(Observed(**values))
-    return tuple(found)
+        readings.append(Observed(**values))
+    return tuple(readings)
 
 
 def _table(name: str, table: object, checks: Mapping[str, Check]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from django.db.models import Max, Q, QuerySet
 
 from agents.facts import ReadingKind
 from webapp.accounts.models import User
-from webapp.diagnosis.answer.user_figures import typed
+from webapp.diagnosis.answer.user_figures import user_figures
 from webapp.diagnosis.case import OptionStatus
 from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.diagnosis import Diagnosis
@@ -125,7 +125,7 @@ def pin(decision: Decision, result: Diagnosis) -> None:
 
 def _typed(facts: Facts) -> str:
     """They have no output to be pinned by, so the record holds them in words."""
-    said = "; ".join(typed(facts))
+    said = "; ".join(user_figures(facts))
     return f" It rests on these figures as typed, not read: {said}." if said else ""
 
 

@@ -34,12 +34,12 @@ from agents.facts.gpu import GPU_COUNT_SMI
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Claim
 from webapp.diagnosis.hypothesis import Hypothesis, Severity
-from webapp.diagnosis.missing import asks
+from webapp.diagnosis.missing import probes_for
 
 
 def assess(case: Case) -> Verdict:
     if case.facts.value(GPU_COUNT_SMI) is None:
-        return Verdict(VerdictKind.OPEN, missing=asks(case.facts, GPU_COUNT_SMI))
+        return Verdict(VerdictKind.OPEN, missing=probes_for(case.facts, GPU_COUNT_SMI))
     claim = Claim("/dev/shm holds 64 MiB", case.facts.refs(GPU_COUNT_SMI))
     return Verdict(VerdictKind.SUPPORTED, (claim,))
 

@@ -19,7 +19,7 @@ from agents.samples import STAGES, load
 from tests.webapp.diagnosis.sample_facts import case_at, diagnosed, facts_at
 from webapp.diagnosis.answer.plain_words import for_a_manager
 from webapp.diagnosis.answer.sections import for_an_engineer
-from webapp.diagnosis.answer.user_figures import typed
+from webapp.diagnosis.answer.user_figures import user_figures
 from webapp.diagnosis.case import Actor, Bound, GateState, OptionStatus, Restart, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.diagnosis import Diagnosis, diagnose
@@ -242,13 +242,13 @@ def test_what_a_person_typed_is_said_and_not_measured() -> None:
 
 
 def test_the_figures_typed_are_listed_in_words() -> None:
-    said = " ".join(typed(facts_at("guest")))
+    said = " ".join(user_figures(facts_at("guest")))
     for words in ("layers 78", "tensor parallel 8", "checkpoint 410–440 GB"):
         assert words in said
     for words in ("11 output tok/s at 1 request at once", "485 tok/s in all at 64 requests at once"):
         assert words in said
     assert "goal 100 tok/s for a single stream" in said
-    assert typed(Facts.of([])) == ()
+    assert user_figures(Facts.of([])) == ()
 
 
 def test_an_effect_is_predicted_where_one_is_known_and_for_its_load() -> None:

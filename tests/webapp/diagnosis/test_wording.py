@@ -12,7 +12,7 @@ from tests.webapp.diagnosis.sample_facts import facts_at
 from webapp.diagnosis.answer.plain_words import for_a_manager
 from webapp.diagnosis.answer.sections import for_an_engineer
 from webapp.diagnosis.diagnosis import diagnose
-from webapp.diagnosis.wording import called, given, percent, span
+from webapp.diagnosis.wording import called, percent, span, typed_range
 from webapp.pages.templatetags import show
 from webapp.presenting.diagnosis_text import as_text
 
@@ -39,9 +39,9 @@ def test_a_range(value: tuple[float, float], text: str) -> None:
 
 
 def test_what_a_person_typed_keeps_its_digits() -> None:
-    assert given((10.5, 12.0)) == "10.5–12.0"
-    assert given((11.0, 11.0)) == "11"
-    assert given((2.925e9, 9e9), 1e9) == "2.925–9.000"
+    assert typed_range((10.5, 12.0)) == "10.5–12.0"
+    assert typed_range((11.0, 11.0)) == "11"
+    assert typed_range((2.925e9, 9e9), 1e9) == "2.925–9.000"
 
 
 def test_shares() -> None:

@@ -74,9 +74,9 @@ def _known(case: Case) -> str:
 
 def _not_enough(case: Case) -> str:
     """What is asked for is what the operator can say; a look at the guest is always wanted."""
-    asked = "" if case.facts.value(MODEL) else "say which model is served, and "
-    asked = asked if case.bounds else "say what speed was observed, and "
-    return f"Not enough evidence yet: {asked}look at the guest."
+    request = "" if case.facts.value(MODEL) else "say which model is served, and "
+    request = request if case.bounds else "say what speed was observed, and "
+    return f"Not enough evidence yet: {request}look at the guest."
 
 
 def _passes(case: Case, name: str, path: Path) -> bool:

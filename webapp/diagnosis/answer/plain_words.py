@@ -81,11 +81,11 @@ def _how_known(bound: Bound) -> str:
 
 
 def _goal(result: Diagnosis) -> str:
-    found = [bound for bound in result.bounds if bound.goal_reachable_by_p2p is False]
-    if not found:
+    out_of_reach = [bound for bound in result.bounds if bound.goal_reachable_by_p2p is False]
+    if not out_of_reach:
         return ""
     goal = "goal is out of reach by direct access alone."
-    return f" On the same condition the {goal}" if found[0].unless else f" The {goal}"
+    return f" On the same condition the {goal}" if out_of_reach[0].unless else f" The {goal}"
 
 
 def _unexplained(result: Diagnosis) -> float:

@@ -62,8 +62,8 @@ def _of_bound(bound: Bound) -> Iterator[Claim]:
     for name, text, value in parts:
         if value is not None:
             basis, known = bound.basis.get(name, Basis.ESTIMATED), bound.known(name)
-            said = tuple(ref for ref in bound.evidence if ref.said)
-            refs = said if known == "said" and said else bound.evidence
+            typed_refs = tuple(ref for ref in bound.evidence if ref.said)
+            refs = typed_refs if known == "said" and typed_refs else bound.evidence
             yield Claim(f"{text} {span(value)} ms ({known})", refs, value, basis)
     if bound.max_gain_remove_comm:
         removed, direct = bound.max_gain_remove_comm, bound.max_gain_p2p
@@ -119,8 +119,8 @@ def _open(result: Diagnosis) -> Section:
     for name, verdict in result.verdicts.items():
         if verdict.kind is VerdictKind.OPEN:
             share = f" (up to {verdict.share_ms[1]:.1f} ms of a step)" if verdict.share_ms else ""
-            asked = f" Would tell: {'; '.join(map(in_words, verdict.missing[:3]))}."
-            notes.append(f"{_claim_of(name)[:-1]}{share}.{asked if verdict.missing else ''}")
+            deciding = f" Would tell: {'; '.join(map(in_words, verdict.missing[:3]))}."
+            notes.append(f"{_claim_of(name)[:-1]}{share}.{deciding if verdict.missing else ''}")
     return Section("Open, and what would tell", (), tuple(notes))
 
 
@@ -138,14 +138,14 @@ def _tests(result: Diagnosis) -> Section:
     return Section("Next tests", (), notes)
 
 
-def _advice(result: Diagnosis, title: str, *wanted: OptionStatus) -> Section:
-    found = []
+def _advice(result: Diagnosis, title: str, *statuses: OptionStatus) -> Section:
+    claims = []
     for option in all_options():
         advice = result.advice.get(option.id)
-        if advice and advice.status in wanted and advice.why:
+        if advice and advice.status in statuses and advice.why:
             first, effect = advice.why[0], advice.predicted_effect
             after = f" (after {advice.after.replace('_', ' ')})" if advice.after else ""
             text = f"{option.phase} {option.title}{after}: {first.text}"
             text += f"; predicted {factor(effect)} {load(result.bounds[0])}" if effect and result.bounds else ""
-            found.append(Claim(text, first.evidence, effect or first.range, first.basis))
-    return Section(title, tuple(found))
+            claims.append(Claim(text, first.evidence, effect or first.range, first.basis))
+    return Section(title, tuple(claims))

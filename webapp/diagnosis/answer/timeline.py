@@ -40,7 +40,7 @@ class Pivot:
 def pivots(stages: Sequence[Stage], *, vmid: int | None = None) -> tuple[Pivot, ...]:
     """One entry a stage, with what changed since the stage before it. Open verdicts at the start are
     not a change: nothing was known."""
-    found: list[Pivot] = []
+    moments: list[Pivot] = []
     before: dict[str, str] = {}
     for stage in stages:
         case = judge(stage.facts, vmid=vmid)
@@ -51,9 +51,9 @@ def pivots(stages: Sequence[Stage], *, vmid: int | None = None) -> tuple[Pivot, 
             for name, state in sorted(after.items())
             if state != before.get(name, _quiet(name))
         )
-        found.append(Pivot(stage.title, stage.at, headline(case), changes))
+        moments.append(Pivot(stage.title, stage.at, headline(case), changes))
         before = after
-    return tuple(found)
+    return tuple(moments)
 
 
 def _quiet(name: str) -> str:

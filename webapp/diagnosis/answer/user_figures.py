@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from agents.facts.workload import GOAL, MODEL, OBSERVED, PARALLELISM
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.wording import given
+from webapp.diagnosis.wording import typed_range
 
 GB = 1e9
 
 
-def typed(facts: Facts) -> tuple[str, ...]:
+def user_figures(facts: Facts) -> tuple[str, ...]:
     return (*_model(facts), *_observed(facts), *_goal(facts))
 
 
@@ -27,7 +27,7 @@ def _model(facts: Facts) -> Iterator[str]:
         )
         yield from (f"{name} {value}" for name, value in shape if value is not None)
         sizes = (("weights read per token", model.active_weight_bytes), ("checkpoint", model.weight_bytes))
-        yield from (f"{name} {given(value, GB)} GB" for name, value in sizes if value)
+        yield from (f"{name} {typed_range(value, GB)} GB" for name, value in sizes if value)
     if parallel:
         yield f"tensor parallel {parallel.tp}"
 
@@ -36,11 +36,11 @@ def _observed(facts: Facts) -> Iterator[str]:
     for point in facts.value(OBSERVED) or ():
         at = f"at {point.concurrency} request{'s' if point.concurrency > 1 else ''} at once"
         if point.output_tokens_per_s:
-            yield f"{given(point.output_tokens_per_s)} output tok/s {at}"
+            yield f"{typed_range(point.output_tokens_per_s)} output tok/s {at}"
         if point.total_tokens_per_s:
-            yield f"{given(point.total_tokens_per_s)} tok/s in all {at}"
+            yield f"{typed_range(point.total_tokens_per_s)} tok/s in all {at}"
         if point.step_ms:
-            yield f"a step of {given(point.step_ms)} ms {at}"
+            yield f"a step of {typed_range(point.step_ms)} ms {at}"
 
 
 def _goal(facts: Facts) -> Iterator[str]:

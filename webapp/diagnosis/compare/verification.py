@@ -11,7 +11,7 @@ from webapp.diagnosis.compare.energy import Energy, compare_energy
 from webapp.diagnosis.compare.kinds import KINDS, Kind, results
 from webapp.diagnosis.compare.sides import Side, side_of
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.situation.dedupe import once
+from webapp.diagnosis.situation.dedupe import distinct_runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def verified(facts: Facts, before: Pick, after: Pick, intended: frozenset[str]) 
     found = []
     for kind in KINDS:
         items = results(facts, kind)
-        old, new = (side_of(once(filter(pick.takes, items)), facts) for pick in (before, after))
+        old, new = (side_of(distinct_runs(filter(pick.takes, items)), facts) for pick in (before, after))
         if old.results and new.results:
             found.append(verify(kind, old, new, intended))
     return tuple(found)

@@ -27,20 +27,20 @@ _LAYOUT = re.compile(r"\bTP\s?=?\s?(\d{1,2})(?:\s*(?:\+|x|×|,|and|/)?\s*PP\s?=?
 def check(case: Case) -> Iterator[Clash]:
     facts = case.facts
     for (tp, pp), named_in in sorted(_layouts(facts).items(), key=itemgetter(0)):
-        found = facts.exception(partial(too_large, gpus=tp * pp))
-        if found:
+        shortage = facts.exception(partial(too_large, gpus=tp * pp))
+        if shortage:
             facts.value(named_in)
             name = f"TP{tp}" + (f"+PP{pp}" if pp > 1 else "")
-            yield f"{name}: {found.why}", facts.refs(MODEL, GPUS, named_in)
+            yield f"{name}: {shortage.why}", facts.refs(MODEL, GPUS, named_in)
 
 
 def _layouts(facts: Facts) -> dict[tuple[int, int], Fact[Any]]:
     """Tensor and pipeline degrees in use, and those the operator writes about, with the fact that names them."""
-    found: dict[tuple[int, int], Fact[Any]] = {}
+    named: dict[tuple[int, int], Fact[Any]] = {}
     for match in _LAYOUT.finditer(facts.peek(NOTES) or ""):
-        found[max(1, int(match[1])), max(1, int(match[2] or 1))] = NOTES
+        named[max(1, int(match[1])), max(1, int(match[2] or 1))] = NOTES
     used = facts.peek(PARALLELISM)
-    return found | ({(max(1, used.tp), max(1, used.pp)): PARALLELISM} if used else {})
+    return named | ({(max(1, used.tp), max(1, used.pp)): PARALLELISM} if used else {})
 
 
 rule = Rule(__name__, "A layout that does not fit the memory", check)

@@ -19,12 +19,12 @@ from webapp.diagnosis.situation.own_machine import card_measurements, cards_list
 def check(case: Case) -> Iterator[Clash]:
     """Once for all outputs that say the same, with the lines of the newest."""
     facts = case.facts
-    found: dict[str, tuple[EvidenceRef, ...]] = {}
+    refs_by_text: dict[str, tuple[EvidenceRef, ...]] = {}
     for fact, item in card_measurements(facts):
         why, cards = foreign_cards(facts, item), cards_listed(facts, item)
         if why and cards:
-            found.setdefault(f"{fact.title}: {why}", item.refs[:CITED] + cards.refs[:CITED])
-    yield from found.items()
+            refs_by_text.setdefault(f"{fact.title}: {why}", item.refs[:CITED] + cards.refs[:CITED])
+    yield from refs_by_text.items()
 
 
 rule = Rule(__name__, "Measured on another machine", check)

@@ -26,13 +26,13 @@ APART = 1.1
 
 def check(case: Case) -> Iterator[Clash]:
     facts = case.facts
-    said = _said(facts.value(NOTES) or "")
+    stated_rates = _stated_rates(facts.value(NOTES) or "")
     for row in facts.value(OBSERVED) or ():
         if not row.output_tokens_per_s or not row.total_tokens_per_s:
             continue
         output, total = row.output_tokens_per_s, row.total_tokens_per_s
         where = f"at concurrency {row.concurrency}"
-        if total[1] > output[1] * APART and any(_close(rate, total) for rate in said):
+        if total[1] > output[1] * APART and any(_close(rate, total) for rate in stated_rates):
             text = f"{where} {total[1]:g} tok/s counts input and output; output is {_range(output)} tok/s"
             yield text, facts.refs(OBSERVED, NOTES)
         if output[0] > total[1] * (1 + CLOSE):
@@ -40,7 +40,7 @@ def check(case: Case) -> Iterator[Clash]:
     yield from _against_the_benchmark(facts)
 
 
-def _said(text: str) -> list[float]:
+def _stated_rates(text: str) -> list[float]:
     """Rates in the operator's words; not those that are said to be a total."""
     return [
         float(match[1].replace(",", ""))
@@ -50,9 +50,9 @@ def _said(text: str) -> list[float]:
 
 
 def _against_the_benchmark(facts: Facts) -> Iterator[Clash]:
-    said: dict[int, Observed] = {row.concurrency: row for row in facts.value(OBSERVED) or ()}
+    by_concurrency: dict[int, Observed] = {row.concurrency: row for row in facts.value(OBSERVED) or ()}
     for row in facts.value(SERVING) or ():
-        ours = said.get(row.concurrency or 0)
+        ours = by_concurrency.get(row.concurrency or 0)
         total, output = row.total_tokens_per_s, row.output_tokens_per_s
         if ours is None or not ours.output_tokens_per_s or not total or not output:
             continue
@@ -64,8 +64,8 @@ def _against_the_benchmark(facts: Facts) -> Iterator[Clash]:
             yield text, facts.refs(OBSERVED, SERVING)
 
 
-def _close(rate: float, wanted: tuple[float, float]) -> bool:
-    return wanted[0] * (1 - CLOSE) <= rate <= wanted[1] * (1 + CLOSE)
+def _close(rate: float, rates: tuple[float, float]) -> bool:
+    return rates[0] * (1 - CLOSE) <= rate <= rates[1] * (1 + CLOSE)
 
 
 def _range(value: tuple[float, float]) -> str:

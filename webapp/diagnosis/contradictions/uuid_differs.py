@@ -17,16 +17,16 @@ from webapp.diagnosis.rule import Clash, Rule
 
 def check(case: Case) -> Iterator[Clash]:
     facts = case.facts
-    guest, taken = (facts.value(PRODUCT_UUID) or "").lower(), facts.value(VM_UUID)
+    guest, vm_uuid = (facts.value(PRODUCT_UUID) or "").lower(), facts.value(VM_UUID)
     if not guest:
         return
-    if taken and taken.lower() != guest:
-        text = f"the guest’s UUID {guest} is not the VM’s, {taken.lower()}"
+    if vm_uuid and vm_uuid.lower() != guest:
+        text = f"the guest’s UUID {guest} is not the VM’s, {vm_uuid.lower()}"
         yield text, facts.refs(PRODUCT_UUID, VM_UUID)
         return
     vms = facts.value(VMS) or ()
     uuids = {vm.uuid.lower() for vm in vms if vm.uuid}
-    if not taken and uuids and len(uuids) == len(vms) and guest not in uuids:
+    if not vm_uuid and uuids and len(uuids) == len(vms) and guest not in uuids:
         yield f"no VM that was read has the guest’s UUID {guest}", facts.refs(PRODUCT_UUID, VMS)
 
 

@@ -34,20 +34,20 @@ def check(case: Case) -> Iterator[Clash]:
         return
     if model.weight_bytes and (text := _too_small(model, model.weight_bytes[1])):
         yield text, facts.refs(MODEL)
-    for size in _said(facts.value(NOTES) or ""):
+    for size in _stated_sizes(facts.value(NOTES) or ""):
         text = _too_small(model, size) or _outside(model, size)
         if text:
             yield text, facts.refs(NOTES, MODEL)
 
 
-def _said(text: str) -> list[float]:
+def _stated_sizes(text: str) -> list[float]:
     """Sizes that stand within a few words of "weights"."""
-    found = []
+    sizes = []
     for match in _SIZE.finditer(text):
         around = text[max(0, match.start() - NEAR) : match.end() + NEAR]
         if _ABOUT_WEIGHTS.search(around):
-            found.append(float(match[1].replace(",", "")) * _BYTES[match[2].lower()])
-    return found
+            sizes.append(float(match[1].replace(",", "")) * _BYTES[match[2].lower()])
+    return sizes
 
 
 def _too_small(model: Model, size: float) -> str | None:

@@ -14,8 +14,8 @@ _ORDER = {"critical": 0, "warning": 1, "info": 2}
 def findings(case: Case) -> tuple[Finding, ...]:
     """Critical ones first, otherwise in the order in which a case usually unfolds."""
     rules = (*after.RULES, *speed.RULES, *guest.RULES, *host.RULES)
-    found = [finding for rule in rules if (finding := _judged(rule, case.scope()))]
-    return tuple(sorted(found, key=lambda finding: _ORDER[finding.severity]))
+    every = [finding for rule in rules if (finding := _judged(rule, case.scope()))]
+    return tuple(sorted(every, key=lambda finding: _ORDER[finding.severity]))
 
 
 def _judged(rule: Callable[[Case], Finding | None], case: Case) -> Finding | None:

@@ -22,7 +22,7 @@ from webapp.diagnosis.compare.copies import Comparison, compare_copies
 from webapp.diagnosis.compare.p2p_status import p2p_status
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.option import because
-from webapp.diagnosis.situation.dedupe import once
+from webapp.diagnosis.situation.dedupe import distinct_runs
 from webapp.diagnosis.wording import called
 
 FIX_ORDER = (
@@ -97,7 +97,7 @@ def copies_after(case: Case) -> Finding | None:
 
 def copies_compared(case: Case) -> Comparison | None:
     """The newest epoch's copies against those of the epoch before it; None without both."""
-    known = once(s for s in case.facts.all(COPY) if s.reading.kind is ReadingKind.KNOWN)
+    known = distinct_runs(s for s in case.facts.all(COPY) if s.reading.kind is ReadingKind.KNOWN)
     newest = _of_first_epoch(known)
     older = _of_first_epoch([s for s in known if s.epoch < known[0].epoch])
     if not newest or not older:

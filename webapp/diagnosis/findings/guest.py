@@ -48,10 +48,10 @@ def _near(topology: TopologyMatrix | None) -> set[str]:
 
 def wrong_baseline(case: Case) -> Finding | None:
     """A copy inside one GPU never crosses the link that a copy between two has to cross."""
-    found = _best_same(case)
-    if found is None or case.situation.copy_curve is None:
+    fastest = _best_same(case)
+    if fastest is None or case.situation.copy_curve is None:
         return None
-    item, inside = found
+    item, inside = fastest
     refs = (EvidenceRef(item.source, inside.line or item.refs[0].line),)
     rate = inside.size_bytes / inside.time_us / 1e3
     link = case.situation.link
@@ -80,7 +80,7 @@ def _best_same(case: Case) -> tuple[Sourced, CopyRow] | None:
         for row in (item.reading.value.rows if item.reading.value else ())
         if row.path is CopyPath.SAME and row.time_us > 0
     ]
-    return max(rows, key=lambda found: found[1].size_bytes / found[1].time_us, default=None)
+    return max(rows, key=lambda pair: pair[1].size_bytes / pair[1].time_us, default=None)
 
 
 def numa_not_available(case: Case) -> Finding | None:

@@ -10,7 +10,7 @@ from agents.facts.vm import VM_HOSTPCI, VM_ID
 from agents.facts.workload import HOST_ROOT, MAY_CHANGE, WHY_VM
 from webapp.diagnosis.case import Case, Finding
 from webapp.diagnosis.option import because, seen
-from webapp.diagnosis.wording import said
+from webapp.diagnosis.wording import answer_words
 
 
 def separate_groups(case: Case) -> Finding | None:
@@ -60,9 +60,9 @@ def host_questions(case: Case) -> Finding | None:
     if not matters or not case.situation.in_kvm:
         return None
     answers = (
-        f"root on the host: {said(*filter(None, (root,)))}",
-        f"may change: {said(*may or ())}",
-        f"why it is a VM: {said(*filter(None, (why,)))}",
+        f"root on the host: {answer_words(*filter(None, (root,)))}",
+        f"may change: {answer_words(*may or ())}",
+        f"why it is a VM: {answer_words(*filter(None, (why,)))}",
     )
     refs = facts.refs(HOST_ROOT, MAY_CHANGE, WHY_VM)
     claim = seen("; ".join(answers), refs, "questions to the host’s administrator")

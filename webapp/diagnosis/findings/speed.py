@@ -12,7 +12,7 @@ from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.naming import in_words
 from webapp.diagnosis.option import because
 from webapp.diagnosis.situation.gpus import BUSY_PERCENT
-from webapp.diagnosis.wording import given, most, span, unless
+from webapp.diagnosis.wording import most, span, typed_range, unless
 
 NORMAL_DECODE = (0.35, 0.70)
 NVML = "NVML documentation, nvmlUtilization_t"
@@ -51,8 +51,8 @@ def total_is_not_output(case: Case) -> Finding | None:
     refs = case.facts.refs(OBSERVED)
     claims = tuple(
         Claim(
-            f"at concurrency {concurrency}, {given(total)} tok/s count input and output; output was "
-            f"{given(output)} tok/s, and only that is the speed",
+            f"at concurrency {concurrency}, {typed_range(total)} tok/s count input and output; output was "
+            f"{typed_range(output)} tok/s, and only that is the speed",
             refs,
             output,
             Basis.MEASURED,
@@ -82,8 +82,8 @@ def unexplained(case: Case) -> Finding | None:
 
 
 def goal_by_p2p(case: Case) -> Finding | None:
-    found = [claim for bound in case.every_bound if (claim := _goal(case, bound))]
-    return Finding("goal_not_by_p2p_alone", "warning", tuple(found)) if found else None
+    claims = [claim for bound in case.every_bound if (claim := _goal(case, bound))]
+    return Finding("goal_not_by_p2p_alone", "warning", tuple(claims)) if claims else None
 
 
 def _goal(case: Case, bound: Bound) -> Claim | None:
@@ -93,9 +93,9 @@ def _goal(case: Case, bound: Bound) -> Claim | None:
     if goal is None or observed is None or gain is None or reachable is not False:
         return None
     single = bound.concurrency == 1
-    wanted = goal.single_stream_tokens_per_s if single else goal.total_tokens_per_s
+    target = goal.single_stream_tokens_per_s if single else goal.total_tokens_per_s
     text = (
-        f"{wanted:g} tok/s at concurrency {bound.concurrency} is not reachable by P2P alone: removing all "
+        f"{target:g} tok/s at concurrency {bound.concurrency} is not reachable by P2P alone: removing all "
         f"communication gains at most {most(gain)}, P2P less{unless(bound)}"
     )
     return Claim(text, bound.evidence, gain, Basis.ESTIMATED)

@@ -60,13 +60,13 @@ def _on_path(situation: Situation, path: Path) -> dict[Pair, bool]:
     result = situation.facts.value(DELIVERY)
     if result is None:
         return {}
-    wanted = situation.pairs.on(path)
-    found: dict[Pair, bool] = {}
+    on_path = situation.pairs.on(path)
+    checked: dict[Pair, bool] = {}
     for key, right in result.pairs.items():
         numbers = re.findall(r"\d+", key)
         if len(numbers) == 2:
-            found[(f"GPU{numbers[0]}", f"GPU{numbers[1]}")] = right
-    return {pair: right for pair, right in found.items() if pair in wanted or not wanted}
+            checked[(f"GPU{numbers[0]}", f"GPU{numbers[1]}")] = right
+    return {pair: right for pair, right in checked.items() if pair in on_path or not on_path}
 
 
 rung = Rung(GATE, judge, place=5, decided_by=("delivery_check",))

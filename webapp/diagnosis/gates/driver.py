@@ -64,9 +64,9 @@ def judge(situation: Situation, path: Path) -> Gate:
     if not reads and not writes:
         return _not_read(situation.aside, path)
     every = situation.pairs.on(path)
-    for name, found in (("read", reads), ("write", writes)):
-        if set(found) != every:
-            why = f"OK so far, but {name} was seen on {len(found)} of {len(every)} ordered pairs"
+    for name, codes in (("read", reads), ("write", writes)):
+        if set(codes) != every:
+            why = f"OK so far, but {name} was seen on {len(codes)} of {len(every)} ordered pairs"
             return Gate(GATE, path, GateState.UNKNOWN, why, refs)
     why = f"read and write OK on {len(every)} of {len(every)} ordered pairs"
     promised = path is Path.PCIE and situation.aside.in_kvm
@@ -91,14 +91,14 @@ def _reached(situation: Situation, path: Path) -> dict[Pair, bool]:
     matrix = next((m for m in situation.facts.value(PAIR_MATRICES) or () if m.unit == "access"), None)
     if matrix is None:
         return {}
-    wanted = situation.pairs.on(path)
-    found = {
+    on_path = situation.pairs.on(path)
+    reachable = {
         (f"GPU{a}", f"GPU{b}"): value > 0
         for a, row in zip(matrix.gpus, matrix.values, strict=False)
         for b, value in zip(matrix.gpus, row, strict=False)
         if a != b and value is not None
     }
-    return {pair: can for pair, can in found.items() if pair in wanted or not wanted}
+    return {pair: can for pair, can in reachable.items() if pair in on_path or not on_path}
 
 
 def _refused(reads: dict[Pair, P2pCode], writes: dict[Pair, P2pCode]) -> dict[Pair, P2pCode]:

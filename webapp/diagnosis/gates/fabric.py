@@ -44,16 +44,16 @@ def _nvlink(situation: Situation) -> Gate:
             why = f"the NVSwitch fabric completed with status {status}"
             return Gate(GATE, Path.NVLINK, GateState.FAIL, why, refs)
         return Gate(GATE, Path.NVLINK, GateState.PASS, "the NVSwitch fabric is Completed", refs)
-    found = len(situation.pairs.nvlink)
-    why = f"active NVLinks are listed on {found} ordered pairs"
+    count = len(situation.pairs.nvlink)
+    why = f"active NVLinks are listed on {count} ordered pairs"
     refs = facts.refs(TOPOLOGY) or facts.refs(P2P_NVLINK)
     return Gate(GATE, Path.NVLINK, GateState.PASS, why, refs)
 
 
 def _allowed_since(situation: Situation) -> bool:
     facts = situation.facts
-    asked = facts.newer(P2P_READ, FABRIC) or facts.newer(P2P_NVLINK, FABRIC)
-    return asked and driver.state(situation, Path.NVLINK) is GateState.PASS
+    reread = facts.newer(P2P_READ, FABRIC) or facts.newer(P2P_NVLINK, FABRIC)
+    return reread and driver.state(situation, Path.NVLINK) is GateState.PASS
 
 
 def _pcie(facts: Facts) -> Gate:

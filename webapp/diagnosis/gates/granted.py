@@ -75,20 +75,20 @@ def _looks(situation: Situation) -> Iterator[Gate | None]:
 
 def _in_the_guest(situation: Situation) -> Gate | None:
     facts = situation.facts
-    found = facts.value(CLIQUE_CAPABILITY)
-    if not found:
+    capabilities = facts.value(CLIQUE_CAPABILITY)
+    if not capabilities:
         return None
-    have = [c for c in found if c.present or c.clique_id is not None]
+    have = [c for c in capabilities if c.present or c.clique_id is not None]
     refs = facts.refs(CLIQUE_CAPABILITY)
-    if len(have) < len(found):
-        why = f"{len(have)} of {len(found)} GPUs carry the clique capability in the guest"
+    if len(have) < len(capabilities):
+        why = f"{len(have)} of {len(capabilities)} GPUs carry the clique capability in the guest"
         return Gate(GATE, Path.PCIE, GateState.FAIL, why, refs)
-    total = facts.value(GPU_COUNT_PCI) or situation.gpu_count or len(found)
-    if len(found) < total:
-        why = f"the clique capability was seen on {len(found)} of {total} GPUs; the others were not read"
+    total = facts.value(GPU_COUNT_PCI) or situation.gpu_count or len(capabilities)
+    if len(capabilities) < total:
+        why = f"the clique capability was seen on {len(capabilities)} of {total} GPUs; the others were not read"
         return Gate(GATE, Path.PCIE, GateState.UNKNOWN, why, refs, "the same on the others")
     ids = sorted({c.clique_id for c in have if c.clique_id is not None})
-    why = f"all {len(found)} GPUs carry the clique capability" + _which(ids)
+    why = f"all {len(capabilities)} GPUs carry the clique capability" + _which(ids)
     return Gate(GATE, Path.PCIE, GateState.PASS, why, refs)
 
 
@@ -100,18 +100,18 @@ def _which(ids: list[int]) -> str:
 
 def _in_the_running_line(situation: Situation) -> Gate | None:
     facts = situation.facts
-    command, told = facts.value(VM_QEMU_ARGS), facts.best(VM_QEMU_ARGS)
-    if command is None or told is None or not (command.devices or command.text):
+    command, newest = facts.value(VM_QEMU_ARGS), facts.best(VM_QEMU_ARGS)
+    if command is None or newest is None or not (command.devices or command.text):
         return None
-    found = vm_readings.running_cliques(command)
+    cliques = vm_readings.running_cliques(command)
     refs = facts.refs(VM_QEMU_ARGS)
     total = min(situation.gpu_count or len(command.devices), len(command.devices))
-    if found and len(found) >= total:
-        why = f"the running QEMU command line sets a clique on {len(found)} devices"
-        return Gate(GATE, Path.PCIE, GateState.PASS, why + _which(sorted({*found.values()})), refs)
-    if not told.reading.complete:
+    if cliques and len(cliques) >= total:
+        why = f"the running QEMU command line sets a clique on {len(cliques)} devices"
+        return Gate(GATE, Path.PCIE, GateState.PASS, why + _which(sorted({*cliques.values()})), refs)
+    if not newest.reading.complete:
         return None
-    why = f"the running QEMU command line sets a clique on {len(found)} of {total} GPUs"
+    why = f"the running QEMU command line sets a clique on {len(cliques)} of {total} GPUs"
     return Gate(GATE, Path.PCIE, GateState.FAIL, why, refs)
 
 
@@ -137,11 +137,11 @@ def _in_the_config(situation: Situation) -> Gate | None:
     if kind is ReadingKind.UNREADABLE:
         why = f"{name}’s args have unpaired quotes, so Proxmox drops them (qemu-server 9.2.6)"
         return Gate(GATE, Path.PCIE, GateState.FAIL, why, refs)
-    found = facts.value(VM_CLIQUE)
-    if not found:
+    cliques = facts.value(VM_CLIQUE)
+    if not cliques:
         return None
-    why = f"{name}’s configuration sets a clique on {len(found)} devices; nothing shows that it runs"
-    missing = _devices(facts) - len(found)
+    why = f"{name}’s configuration sets a clique on {len(cliques)} devices; nothing shows that it runs"
+    missing = _devices(facts) - len(cliques)
     expected = "granted once the VM was started with it" if missing <= 0 else f"{missing} lack it"
     return Gate(GATE, Path.PCIE, GateState.UNKNOWN, why, refs, expected)
 

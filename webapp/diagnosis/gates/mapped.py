@@ -86,8 +86,8 @@ def _backend(facts: Facts) -> VfioBackend | None:
     if command and command.devices:
         used = any(device.iommufd for device in command.devices)
         return VfioBackend.IOMMUFD if used else VfioBackend.TYPE1
-    told = facts.best(VFIO_BACKEND)
-    return facts.value(VFIO_BACKEND) if told and told.reading.complete else None
+    newest = facts.best(VFIO_BACKEND)
+    return facts.value(VFIO_BACKEND) if newest and newest.reading.complete else None
 
 
 rung = Rung(

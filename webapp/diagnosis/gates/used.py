@@ -47,9 +47,9 @@ def _ranks(situation: Situation) -> int:
 
 def _counts(seen: NcclTransports) -> str:
     """ "48 connections by SHM, 8 by P2P"."""
-    found = [("P2P", seen.p2p), ("SHM", seen.shm), ("NET", seen.net)]
+    counts = [("P2P", seen.p2p), ("SHM", seen.shm), ("NET", seen.net)]
     return ", ".join(
-        f"{count} {'connection' if count == 1 else 'connections'} by {name}" for name, count in found if count
+        f"{count} {'connection' if count == 1 else 'connections'} by {name}" for name, count in counts if count
     )
 
 

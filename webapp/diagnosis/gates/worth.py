@@ -18,7 +18,7 @@ from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.rung import Rung
 from webapp.diagnosis.situation import Situation
-from webapp.diagnosis.situation.dedupe import once
+from webapp.diagnosis.situation.dedupe import distinct_runs
 from webapp.diagnosis.situation.own_machine import unnamed_cards
 
 GATE = "worth"
@@ -54,12 +54,12 @@ def judge(situation: Situation, path: Path) -> Gate:
 def _arm(facts: Facts, *, p2p: bool) -> Arm:
     """Output tokens a second by concurrency, from epochs whose NCCL log shows this arm."""
     epochs = {s.epoch for s in _known(facts, NCCL_TRANSPORTS) if _shows_p2p(s) is p2p}
-    found: Arm = {}
-    for item in once(_known(facts, SERVING)):
+    rates: Arm = {}
+    for item in distinct_runs(_known(facts, SERVING)):
         for row in item.reading.value or () if item.epoch in epochs else ():
             if row.concurrency and row.output_tokens_per_s:
-                found.setdefault(row.concurrency, []).append(row.output_tokens_per_s)
-    return found
+                rates.setdefault(row.concurrency, []).append(row.output_tokens_per_s)
+    return rates
 
 
 def _shows_p2p(item: Sourced) -> bool | None:

@@ -13,7 +13,7 @@ from agents.facts.host import ACS, GPU_PATHS
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.missing import asks, tells
+from webapp.diagnosis.missing import probe_of, probes_for
 from webapp.diagnosis.situation.topology import peer_redirects
 
 
@@ -24,7 +24,7 @@ def assess(case: Case) -> Verdict:
         return Verdict(VerdictKind.REFUTED, (), (Claim(text, driver.evidence),))
     paths = facts.value(GPU_PATHS)
     if paths is None:
-        return Verdict(VerdictKind.OPEN, missing=asks(facts, GPU_PATHS, ACS))
+        return Verdict(VerdictKind.OPEN, missing=probes_for(facts, GPU_PATHS, ACS))
     switches = Counter(path.switch for path in paths if path.switch)
     shared = [switch for switch, gpus in switches.items() if gpus > 1]
     if not shared:
@@ -36,7 +36,7 @@ def assess(case: Case) -> Verdict:
     redirects = peer_redirects(facts)
     turned = [redirects(path) for path in paths if path.switch in shared]
     if not any(turned) and None in turned:
-        missing = asks(facts, ACS) or (tells(ACS),)
+        missing = probes_for(facts, ACS) or (probe_of(ACS),)
         return Verdict(VerdictKind.OPEN, (together,), (), missing)
     if not any(turned):
         text = "no port below the shared switches redirects by ACS"

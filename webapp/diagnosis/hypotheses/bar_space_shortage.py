@@ -17,7 +17,7 @@ from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.missing import asks
+from webapp.diagnosis.missing import probes_for
 from webapp.diagnosis.situation.gpus import Listing
 
 SOME_MIB = 1024
@@ -28,8 +28,8 @@ def assess(case: Case) -> Verdict:
     """A log speaks of the boot it was written in: a driver that lists every GPU since has the last word."""
     facts, seen = case.facts, case.situation.listing
     logged, empty, bits = _logged(facts), _empty(facts), _too_few_bits(facts)
-    missing = asks(facts, PHYS_BITS, BARS)
-    missing += () if facts.kind(BAR_FAILURES) is ReadingKind.ABSENT else asks(facts, BAR_FAILURES)
+    missing = probes_for(facts, PHYS_BITS, BARS)
+    missing += () if facts.kind(BAR_FAILURES) is ReadingKind.ABSENT else probes_for(facts, BAR_FAILURES)
     if seen and seen.every:
         return _since_listed(facts, seen, missing)
     short = seen.claim if seen and seen.short else None

@@ -13,7 +13,7 @@ from agents.facts.workload import MODEL, OBSERVED
 from webapp.diagnosis.case import Bound, Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.missing import asks
+from webapp.diagnosis.missing import probes_for
 from webapp.diagnosis.wording import percent
 
 MUCH = 0.3
@@ -23,7 +23,7 @@ LARGE_BYTES = 256 * 1024
 
 def assess(case: Case) -> Verdict:
     facts, size = case.facts, _message_bytes(case)
-    missing = asks(facts, OBSERVED, MODEL, COPY, ALLREDUCE)
+    missing = probes_for(facts, OBSERVED, MODEL, COPY, ALLREDUCE)
     if size is None:
         return Verdict(VerdictKind.OPEN, missing=missing)
     if size < LARGE_BYTES:
@@ -42,7 +42,7 @@ def assess(case: Case) -> Verdict:
         return Verdict(VerdictKind.SUPPORTED, (claim,), (), missing)
     if high <= LITTLE:
         return Verdict(VerdictKind.REFUTED, (), (claim,), missing)
-    return Verdict(VerdictKind.OPEN, (claim,), (), missing or asks(facts, PROFILE))
+    return Verdict(VerdictKind.OPEN, (claim,), (), missing or probes_for(facts, PROFILE))
 
 
 def _claim(case: Case, bound: Bound, size: float, share: tuple[float, float]) -> Claim:

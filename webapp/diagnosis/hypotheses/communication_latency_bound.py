@@ -12,7 +12,7 @@ from agents.facts.workload import OBSERVED
 from webapp.diagnosis.case import Bound, Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.missing import asks
+from webapp.diagnosis.missing import probes_for
 from webapp.diagnosis.situation.own_machine import unnamed_cards
 from webapp.diagnosis.wording import most, percent, span, unless
 
@@ -30,12 +30,12 @@ def assess(case: Case) -> Verdict:
         return _verdict(claim, share, share, (profile.nccl_ms, profile.nccl_ms), ())
     bound = case.bound_with("comm_ms", "step_ms")
     if bound is None or not bound.comm_ms or not bound.step_ms or not bound.step_ms[0]:
-        return Verdict(VerdictKind.OPEN, missing=asks(facts, OBSERVED, COPY, ALLREDUCE, PROFILE))
+        return Verdict(VerdictKind.OPEN, missing=probes_for(facts, OBSERVED, COPY, ALLREDUCE, PROFILE))
     low = bound.comm_ms[0] / bound.step_ms[1]
     high = min(1.0, bound.comm_ms[1] / bound.step_ms[0])
     refs = bound.evidence or facts.refs(OBSERVED, COPY, ALLREDUCE)
     claim = Claim(_text(bound, low, high), refs, (low, high), Basis.ESTIMATED)
-    return _verdict(claim, low, high, bound.comm_ms, asks(facts, PROFILE, ALLREDUCE))
+    return _verdict(claim, low, high, bound.comm_ms, probes_for(facts, PROFILE, ALLREDUCE))
 
 
 def _text(bound: Bound, low: float, high: float) -> str:

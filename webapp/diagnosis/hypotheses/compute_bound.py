@@ -16,7 +16,7 @@ from agents.facts.workload import OBSERVED
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim, Range
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.missing import asks
+from webapp.diagnosis.missing import probes_for
 from webapp.diagnosis.situation import Situation
 from webapp.diagnosis.situation.gpus import Load
 from webapp.diagnosis.situation.own_machine import unnamed_cards
@@ -48,7 +48,7 @@ def assess(case: Case) -> Verdict:
         claim = Claim(text, facts.refs(OBSERVED), growth.step, Basis.ESTIMATED)
         (for_ if growth.linear else against).append(claim)
     if profile is None:
-        missing = asks(facts, PROFILE)
+        missing = probes_for(facts, PROFILE)
         return Verdict(VerdictKind.OPEN, tuple(for_), tuple(against), missing)
     share = profile.share(profile.kernels_ms)
     text = f"attention, expert and other kernels take {share * 100:.0f} % of the profiled step"

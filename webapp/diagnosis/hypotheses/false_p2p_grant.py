@@ -13,7 +13,7 @@ from agents.facts.p2p import P2P_READ
 from webapp.diagnosis.case import Case, Gate, GateState, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis, Severity
-from webapp.diagnosis.missing import asks
+from webapp.diagnosis.missing import probes_for
 
 
 def assess(case: Case) -> Verdict:
@@ -29,17 +29,17 @@ def assess(case: Case) -> Verdict:
     if unmapped:
         text = f"{unmapped.why}: the driver’s OK cannot be kept"
         claim = Claim(text, unmapped.evidence, None, Basis.INFERRED)
-        return Verdict(VerdictKind.SUPPORTED, (claim,), (), asks(case.facts, DELIVERY, ALLREDUCE))
+        return Verdict(VerdictKind.SUPPORTED, (claim,), (), probes_for(case.facts, DELIVERY, ALLREDUCE))
     if passed and len(passed) == len(gates):
         return Verdict(VerdictKind.REFUTED, (), _claims(passed))
-    missing = asks(case.facts, DELIVERY, ALLREDUCE)
+    missing = probes_for(case.facts, DELIVERY, ALLREDUCE)
     return Verdict(VerdictKind.OPEN, (), _claims(passed), missing)
 
 
 def _nothing_granted(case: Case) -> Verdict:
     refused = [gate for path in Path if (gate := case.failed("driver", path))]
     if not refused:
-        return Verdict(VerdictKind.OPEN, missing=asks(case.facts, P2P_READ))
+        return Verdict(VerdictKind.OPEN, missing=probes_for(case.facts, P2P_READ))
     claim = Claim("the driver grants nothing that could be false", refused[0].evidence)
     return Verdict(VerdictKind.REFUTED, (), (claim,))
 

@@ -13,7 +13,7 @@ from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis, Severity
-from webapp.diagnosis.missing import asks
+from webapp.diagnosis.missing import probes_for
 from webapp.diagnosis.option import because
 from webapp.diagnosis.situation import Situation
 from webapp.diagnosis.situation.gpus import Listing
@@ -33,7 +33,7 @@ def assess(case: Case) -> Verdict:
         return _all_answer(facts, seen, fell)
     if fell:
         return Verdict(VerdictKind.SUPPORTED, fell)
-    return Verdict(VerdictKind.OPEN, missing=asks(facts, GPU_COUNT_SMI, GPU_COUNT_PCI))
+    return Verdict(VerdictKind.OPEN, missing=probes_for(facts, GPU_COUNT_SMI, GPU_COUNT_PCI))
 
 
 def _all_answer(facts: Facts, seen: Listing, fell: tuple[Claim, ...]) -> Verdict:

@@ -13,7 +13,7 @@ from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates.collective import Outcome, outcome
 from webapp.diagnosis.hypothesis import Hypothesis, Severity
-from webapp.diagnosis.missing import asks
+from webapp.diagnosis.missing import probes_for
 from webapp.diagnosis.situation import Situation
 
 SPINNING_POWER = 0.25
@@ -32,7 +32,7 @@ def assess(case: Case) -> Verdict:
         claim = Claim(text, facts.refs(OBSERVED, SERVING), None, Basis.MEASURED)
         return Verdict(VerdictKind.OPEN if stuck else VerdictKind.REFUTED, stuck, (claim,))
     spinning = _spinning(case.situation)
-    missing = asks(facts, GPUS, OBSERVED)
+    missing = probes_for(facts, GPUS, OBSERVED)
     if spinning and flow is False:
         text = "no tokens come out"
         silent = Claim(text, facts.refs(OBSERVED, SERVING), None, Basis.MEASURED)

@@ -15,7 +15,7 @@ from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.missing import asks, tells
+from webapp.diagnosis.missing import probe_of, probes_for
 
 
 def assess(case: Case) -> Verdict:
@@ -44,12 +44,12 @@ def assess(case: Case) -> Verdict:
         text = "the driver answers CNS, as it does when it takes a VM for bare metal"
         for_.append(Claim(text, facts.refs(P2P_READ), None, Basis.INFERRED))
     kind = VerdictKind.SUPPORTED if for_ else VerdictKind.OPEN
-    return Verdict(kind, tuple(for_), (), asks(facts, KVM_VISIBLE))
+    return Verdict(kind, tuple(for_), (), probes_for(facts, KVM_VISIBLE))
 
 
 def _since_configured(facts: Facts, configured: bool | None) -> Verdict:
     """The VM was changed after the guest was looked at: what the guest saw then tells nothing of now."""
-    missing = (tells(KVM_VISIBLE),)
+    missing = (probe_of(KVM_VISIBLE),)
     does = "hides KVM (hidden=1, x-vga=1 or kvm=off)" if configured else "no longer hides KVM"
     text = f"the VM’s configuration {does}"
     claim = Claim(text, facts.refs(VM_CPU_HIDDEN), None, Basis.MEASURED)

@@ -14,7 +14,7 @@ from agents.facts.workload import MODEL, OBSERVED
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.missing import asks
+from webapp.diagnosis.missing import probes_for
 from webapp.diagnosis.situation.own_machine import unnamed_cards
 from webapp.diagnosis.wording import span
 
@@ -46,7 +46,7 @@ def assess(case: Case) -> Verdict:
         refs = bound.evidence or facts.refs(OBSERVED)
         for_.append(Claim(text, refs, bound.unexplained_ms, Basis.ESTIMATED))
         for_ += _started_a_layer(case, share_ms[1])
-    return Verdict(VerdictKind.OPEN, tuple(for_), (), asks(facts, PROFILE, ENGINE, LAUNCH), share_ms)
+    return Verdict(VerdictKind.OPEN, tuple(for_), (), probes_for(facts, PROFILE, ENGINE, LAUNCH), share_ms)
 
 
 def _started_a_layer(case: Case, unexplained_ms: float) -> list[Claim]:
@@ -76,9 +76,9 @@ def _unsteady(figures: Figures) -> bool:
 def _graphs_off(case: Case) -> list[Claim]:
     engine = case.facts.value(ENGINE)
     flags = [f.lstrip("-").replace("_", "-") for f, v in engine.flags.items() if _is_on(v)] if engine else []
-    found = [flag for flag in flags if flag in GRAPHS_OFF]
+    disabling = [flag for flag in flags if flag in GRAPHS_OFF]
     text = "the engine runs with --{}: every kernel is launched from the host"
-    return [Claim(text.format(f), case.facts.refs(ENGINE), None, Basis.MEASURED) for f in found]
+    return [Claim(text.format(f), case.facts.refs(ENGINE), None, Basis.MEASURED) for f in disabling]
 
 
 def _is_on(value: str) -> bool:

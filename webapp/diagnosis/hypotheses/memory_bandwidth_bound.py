@@ -9,7 +9,7 @@ from agents.facts.workload import MODEL, OBSERVED
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.missing import asks
+from webapp.diagnosis.missing import probes_for
 from webapp.diagnosis.wording import span
 
 MOST = 0.6
@@ -19,7 +19,7 @@ LITTLE = 0.25
 def assess(case: Case) -> Verdict:
     bound = case.single_stream
     if bound is None or not bound.floor_ms or not bound.step_ms or not bound.step_ms[0]:
-        missing = bound.missing if bound else asks(case.facts, OBSERVED, MODEL)
+        missing = bound.missing if bound else probes_for(case.facts, OBSERVED, MODEL)
         return Verdict(VerdictKind.OPEN, missing=missing)
     low = bound.floor_ms[0] / bound.step_ms[1]
     high = min(1.0, bound.floor_ms[1] / bound.step_ms[0])

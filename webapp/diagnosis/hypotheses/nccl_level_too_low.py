@@ -15,7 +15,7 @@ from webapp.diagnosis.case import Case, Gate, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.missing import asks
+from webapp.diagnosis.missing import probes_for
 from webapp.diagnosis.prediction.nccl_choice import nccl_choice
 
 FAR = frozenset({"PHB", "NODE", "SYS"})
@@ -42,7 +42,7 @@ def assess(case: Case) -> Verdict:
         return Verdict(VerdictKind.SUPPORTED, tried)
     level = (facts.value(NCCL_ENV) or {}).get("NCCL_P2P_LEVEL", "").upper()
     links = _far_links(facts)
-    missing = asks(facts, NCCL_TRANSPORTS, NCCL_ENV, TOPOLOGY)
+    missing = probes_for(facts, NCCL_TRANSPORTS, NCCL_ENV, TOPOLOGY)
     if level in REACHES_FAR and (level in REACHES_ALL or "SYS" not in links):
         text = f"NCCL_P2P_LEVEL={level} reaches across host bridges"
         claim = Claim(text, facts.refs(NCCL_ENV), None, Basis.LITERATURE)
@@ -85,16 +85,16 @@ def _closed(case: Case) -> Gate | None:
 
 def _tried(facts: Facts) -> tuple[Claim, ...]:
     """A sweep in which NCCL took P2P with the level raised, and sums were right, but not by itself."""
-    found, best = nccl_choice(facts), facts.best(NCCL_SWEEP)
-    arms = {arm.name: arm for arm in found.result.arms} if found else {}
+    choice, best = nccl_choice(facts), facts.best(NCCL_SWEEP)
+    arms = {arm.name: arm for arm in choice.result.arms} if choice else {}
     own, raised = arms.get("baseline"), arms.get("p2p_any_distance")
-    if not found or not best or not own or not raised or raised.outcome != "right":
+    if not choice or not best or not own or not raised or raised.outcome != "right":
         return ()
     if own.transport.startswith(("P2P", "mixed")) or not raised.transport.startswith("P2P"):
         return ()
     text = f"by itself NCCL took {own.transport}, with NCCL_P2P_LEVEL=SYS {raised.transport}"
     named = tuple(EvidenceRef(best.source, arm.line) for arm in (own, raised) if arm.line)
-    return (Claim(text, named or found.evidence, None, Basis.MEASURED),)
+    return (Claim(text, named or choice.evidence, None, Basis.MEASURED),)
 
 
 def _far_links(facts: Facts) -> list[str]:

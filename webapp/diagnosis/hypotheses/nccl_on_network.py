@@ -13,7 +13,7 @@ from agents.facts.platform import SHM
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis, Severity
-from webapp.diagnosis.missing import asks, tells
+from webapp.diagnosis.missing import probe_of, probes_for
 
 SMALL_MIB = 64
 
@@ -36,10 +36,10 @@ def assess(case: Case) -> Verdict:
         text = f"shared memory has {shm.size_mib} MiB, a container’s default"
         for_.append(Claim(text, facts.refs(SHM), None, Basis.MEASURED))
     against = _elsewhere(case)
-    missing = asks(facts, NCCL_TRANSPORTS, SHM)
+    missing = probes_for(facts, NCCL_TRANSPORTS, SHM)
     alone = seen and seen.net and not against
     kind = VerdictKind.SUPPORTED if alone else VerdictKind.OPEN
-    return Verdict(kind, tuple(for_), against, missing or (tells(NCCL_ENV),))
+    return Verdict(kind, tuple(for_), against, missing or (probe_of(NCCL_ENV),))
 
 
 def _elsewhere(case: Case) -> tuple[Claim, ...]:

@@ -17,7 +17,7 @@ from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.missing import asks, tells
+from webapp.diagnosis.missing import probe_of, probes_for
 from webapp.diagnosis.situation.platform import Platform
 
 
@@ -26,7 +26,7 @@ def assess(case: Case) -> Verdict:
     platform = facts.value(PLATFORM, where=lambda platform: platform.sockets)
     sockets = platform.sockets if platform else None
     if not nodes:
-        return Verdict(VerdictKind.OPEN, missing=asks(facts, NUMA_NODES))
+        return Verdict(VerdictKind.OPEN, missing=probes_for(facts, NUMA_NODES))
     if len(nodes) > 1:
         return _several_nodes(facts, len(nodes))
     text = "the machine has one NUMA node, so a GPU without a node costs nothing by itself"
@@ -37,7 +37,7 @@ def assess(case: Case) -> Verdict:
     if sockets and sockets > 1 and facts.value(VM_NUMA) is False:
         text = f"the host has {sockets} sockets and the VM no virtual NUMA, so its memory may span both"
         for_ = (Claim(text, facts.refs(PLATFORM, VM_NUMA), None, Basis.INFERRED),)
-    missing = asks(facts, VM_NUMA) if sockets else (tells(PLATFORM), *asks(facts, VM_NUMA))
+    missing = probes_for(facts, VM_NUMA) if sockets else (probe_of(PLATFORM), *probes_for(facts, VM_NUMA))
     return Verdict(VerdictKind.OPEN, for_, (one_node,), missing)
 
 
@@ -49,7 +49,7 @@ def _several_nodes(facts: Facts, count: int) -> Verdict:
         cells = zip(topology.devices, topology.numa_affinity, strict=False)
         without = [name for name, node in cells if name.startswith("GPU") and node is None]
     else:
-        return Verdict(VerdictKind.OPEN, missing=asks(facts, GPU_NUMA, TOPOLOGY))
+        return Verdict(VerdictKind.OPEN, missing=probes_for(facts, GPU_NUMA, TOPOLOGY))
     refs = facts.refs(NUMA_NODES, GPU_NUMA if placed is not None else TOPOLOGY)
     if without:
         text = f"{count} NUMA nodes, and {len(without)} GPUs report none: buffers land on either"

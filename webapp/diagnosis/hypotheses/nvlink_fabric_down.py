@@ -14,7 +14,7 @@ from agents.facts.p2p import P2P_NVLINK, P2P_READ, TOPOLOGY
 from webapp.diagnosis.case import Case, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis, Severity
-from webapp.diagnosis.missing import asks
+from webapp.diagnosis.missing import probes_for
 
 _MAY_HAVE_NVLINK = re.compile(r"\b(?:V100|A100|A800|H100|H200|H800|H20|B200|B300|GB200|GB300|SXM\d?)\b")
 
@@ -43,7 +43,7 @@ def assess(case: Case) -> Verdict:
         text = "the topology matrix lists no NVLink, and this model has no switch fabric"
         claim = Claim(text, facts.refs(TOPOLOGY, GPUS), None, Basis.INFERRED)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
-    return Verdict(VerdictKind.OPEN, missing=asks(facts, TOPOLOGY, FABRIC, P2P_NVLINK))
+    return Verdict(VerdictKind.OPEN, missing=probes_for(facts, TOPOLOGY, FABRIC, P2P_NVLINK))
 
 
 def _without_nvlink(gpus: tuple[Gpu, ...]) -> bool:

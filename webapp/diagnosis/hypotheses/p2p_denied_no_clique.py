@@ -15,7 +15,7 @@ from agents.facts.vm import QEMU_COMMANDS
 from webapp.diagnosis.case import Bound, Case, GateState, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim, Range
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.missing import asks, tells
+from webapp.diagnosis.missing import probe_of, probes_for
 from webapp.diagnosis.wording import why_no_clique
 
 _NAME = "The driver refuses P2P because the VM grants no GPUDirect clique."
@@ -28,7 +28,7 @@ def assess(case: Case) -> Verdict:
         return Verdict(VerdictKind.REFUTED, (), (against,))
     reads, writes = case.situation.codes()
     answers = {*reads.values(), *writes.values()}
-    missing = asks(facts, P2P_READ, P2P_WRITE, GPUS, CLIQUE_CAPABILITY, QEMU_COMMANDS)
+    missing = probes_for(facts, P2P_READ, P2P_WRITE, GPUS, CLIQUE_CAPABILITY, QEMU_COMMANDS)
     driver = case.gate("driver")
     outdated = driver is not None and driver.state is GateState.UNKNOWN  # asked before the clique came
     if P2pCode.NS not in answers or outdated or not case.situation.in_kvm or case.situation.kvm_hidden:
@@ -39,10 +39,10 @@ def assess(case: Case) -> Verdict:
     refs = facts.refs(P2P_READ, P2P_WRITE) + case.situation.platform_refs
     for_ = [Claim(text, refs, None, Basis.INFERRED), *_granted(case)]
     if hidden is None:
-        return Verdict(VerdictKind.OPEN, tuple(for_), (), (tells(KVM_VISIBLE), *missing))
+        return Verdict(VerdictKind.OPEN, tuple(for_), (), (probe_of(KVM_VISIBLE), *missing))
     others = _others_excluded(facts.value(GPUS) or ())
     if others is None:
-        return Verdict(VerdictKind.OPEN, tuple(for_), (), (tells(GPUS), *missing))
+        return Verdict(VerdictKind.OPEN, tuple(for_), (), (probe_of(GPUS), *missing))
     for_.append(Claim(others, facts.refs(GPUS), None, Basis.INFERRED))
     return Verdict(VerdictKind.SUPPORTED, tuple(for_), (), missing, _share(case.single_stream))
 

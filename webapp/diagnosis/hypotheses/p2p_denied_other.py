@@ -14,7 +14,7 @@ from webapp.diagnosis.case import Case, Path, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.gates.driver import meaning
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.missing import asks
+from webapp.diagnosis.missing import probes_for
 from webapp.diagnosis.situation import Situation
 
 
@@ -26,7 +26,7 @@ def assess(case: Case) -> Verdict:
         if passed:
             claim = Claim(f"the driver allows it: {passed[0].why}", passed[0].evidence)
             return Verdict(VerdictKind.REFUTED, (), (claim,))
-        return Verdict(VerdictKind.OPEN, missing=asks(facts, P2P_READ, P2P_WRITE))
+        return Verdict(VerdictKind.OPEN, missing=probes_for(facts, P2P_READ, P2P_WRITE))
     reasons = [*_configured(case), *_by_code(case, driver)]
     if reasons:
         return Verdict(VerdictKind.SUPPORTED, tuple(reasons))
@@ -34,25 +34,25 @@ def assess(case: Case) -> Verdict:
     excluded = bool(gpus) and all(gpu.mig is False for gpu in gpus) and len({g.name for g in gpus}) == 1
     text = "MIG is off and the GPUs are of one model; confidential mode cannot be seen from here"
     against = (Claim(text, facts.refs(GPUS), None, Basis.INFERRED),) if excluded else ()
-    return Verdict(VerdictKind.OPEN, (), against, asks(facts, GPUS, CLIQUE_CAPABILITY))
+    return Verdict(VerdictKind.OPEN, (), against, probes_for(facts, GPUS, CLIQUE_CAPABILITY))
 
 
 def _configured(case: Case) -> list[Claim]:
     facts, granted = case.facts, case.passed("granted")
     gpus, refs = facts.value(GPUS) or (), facts.refs(GPUS)
-    found = []
+    reasons = []
     if any(gpu.mig for gpu in gpus):
-        found.append(Claim("MIG mode is on; a MIG device has no peers", refs, None, Basis.MEASURED))
+        reasons.append(Claim("MIG mode is on; a MIG device has no peers", refs, None, Basis.MEASURED))
     names = sorted({gpu.name for gpu in gpus if gpu.name})
     if len(names) > 1:
         text = f"the GPUs are of different models: {', '.join(names)}"
-        found.append(Claim(text, refs, None, Basis.MEASURED))
+        reasons.append(Claim(text, refs, None, Basis.MEASURED))
     if any("vgpu" in (gpu.virtualisation_mode or "").lower() for gpu in gpus):
-        found.append(Claim("the GPUs are vGPUs, not passed through", refs, None, Basis.MEASURED))
+        reasons.append(Claim("the GPUs are vGPUs, not passed through", refs, None, Basis.MEASURED))
     if granted and granted.evidence:
         text = f"the clique is there, and still the driver refuses: {granted.why}"
-        found.append(Claim(text, granted.evidence, None, Basis.MEASURED))
-    return found
+        reasons.append(Claim(text, granted.evidence, None, Basis.MEASURED))
+    return reasons
 
 
 def _by_code(case: Case, path: Path) -> list[Claim]:

@@ -15,7 +15,7 @@ from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.missing import asks
+from webapp.diagnosis.missing import probes_for
 from webapp.diagnosis.situation import Situation
 
 _SUPPORTED = re.compile(r"RTX PRO 6000|RTX 6000 Ada|\b(?:L40S|A100|H100|H200)\b")
@@ -40,7 +40,7 @@ def assess(case: Case) -> Verdict:
         text = f"{', '.join(sorted(names))}: P2P over PCIe works with the stock driver elsewhere"
         claim = Claim(text, facts.refs(GPUS), None, Basis.LITERATURE)
         return Verdict(VerdictKind.REFUTED, (), (claim,))
-    return Verdict(VerdictKind.OPEN, missing=asks(facts, GPUS, P2P_READ, P2P_WRITE))
+    return Verdict(VerdictKind.OPEN, missing=probes_for(facts, GPUS, P2P_READ, P2P_WRITE))
 
 
 def _answers(situation: Situation) -> set[P2pCode]:

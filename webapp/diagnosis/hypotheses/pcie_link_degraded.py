@@ -17,7 +17,7 @@ from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.missing import asks
+from webapp.diagnosis.missing import probes_for
 from webapp.diagnosis.situation.gpus import BUSY_PERCENT
 
 LEAST_LOOKS = 5  # two seconds of a measurement, in which a link has long woken up
@@ -35,7 +35,7 @@ def assess(case: Case) -> Verdict:
     if gpus and all(_full(gpu) for gpu in gpus):
         text = f"all {len(gpus)} links run at their full generation and width"
         return Verdict(VerdictKind.REFUTED, (), (Claim(text, refs, None, Basis.MEASURED),))
-    return Verdict(VerdictKind.OPEN, missing=asks(facts, GPUS) or ("bench.telemetry",))
+    return Verdict(VerdictKind.OPEN, missing=probes_for(facts, GPUS) or ("bench.telemetry",))
 
 
 def _watched(gpu: Gpu, facts: Facts) -> Gpu:

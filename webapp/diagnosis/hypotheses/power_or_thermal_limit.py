@@ -16,7 +16,7 @@ from webapp.diagnosis.case import Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.missing import asks
+from webapp.diagnosis.missing import probes_for
 
 AT_LIMIT = 0.97
 FAR_BELOW = 0.8
@@ -33,7 +33,7 @@ def assess(case: Case) -> Verdict:
     if held_back and not (seen.busy and case.facts.newer(GPUS, TELEMETRY)):
         return Verdict(VerdictKind.SUPPORTED, held_back)
     if not seen.busy:
-        missing = asks(case.facts, GPUS) or ("bench.telemetry",)
+        missing = probes_for(case.facts, GPUS) or ("bench.telemetry",)
         return Verdict(VerdictKind.OPEN, missing=missing)
     for_: list[Claim] = []
     against: list[Claim] = []

@@ -10,7 +10,7 @@ from agents.facts.workload import MAY_CHANGE
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
 from webapp.diagnosis.option import Option, advise, because, p2p_effect, seen
 from webapp.diagnosis.situation.platform import Platform
-from webapp.diagnosis.wording import said
+from webapp.diagnosis.wording import answer_words
 
 SOURCE = "public P2P measurements of RTX PRO 6000 and data-centre GPUs without a VM, 2025 to 2026"
 
@@ -26,7 +26,7 @@ def judge(case: Case) -> Advice:
     claims = [because(text, SOURCE, facts.refs(GPUS))]
     allowed = facts.value(MAY_CHANGE)
     if allowed and "bare metal" not in allowed:
-        text = f"the operator may change: {said(*allowed)}"
+        text = f"the operator may change: {answer_words(*allowed)}"
         claims.append(seen(text, facts.refs(MAY_CHANGE), ""))
     return advise(OptionStatus.POSSIBLE, *claims, effect=p2p_effect(case))
 

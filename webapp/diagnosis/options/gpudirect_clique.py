@@ -74,50 +74,50 @@ def _profile_first(case: Case) -> list[Claim]:
 
 def _gains(case: Case) -> list[Claim]:
     """For each load, because a single stream's gain is not that of many requests."""
-    found, bound = effects(case.every_bound), case.single_stream
-    if not found or bound is None:
+    gains, bound = effects(case.every_bound), case.single_stream
+    if not gains or bound is None:
         return []
-    text = f"predicted: {found}{unless(bound)}"
+    text = f"predicted: {gains}{unless(bound)}"
     return [Claim(text, bound.evidence, p2p_effect(case), Basis.ESTIMATED)]
 
 
 def _not_shown(situation: Situation) -> list[Claim]:
     """What nobody has shown in public for such a VM, so that it is not taken for known."""
     facts = situation.facts
-    found = []
+    claims = []
     if facts.value(VMS):
         text = "it is reported to work on other KVM hosts; with checked bytes on Proxmox no public report was found"
-        found.append(because(text, REPORTS, facts.refs(VMS)))
+        claims.append(because(text, REPORTS, facts.refs(VMS)))
     if situation.exception(lambda situation: situation.board is MachineType.I440FX):
         text = "nothing in QEMU ties it to q35, but no public report of it on i440FX was found"
-        found.append(because(text, REPORTS, situation.board_refs))
-    return found
+        claims.append(because(text, REPORTS, situation.board_refs))
+    return claims
 
 
 def _seen_here(case: Case) -> list[Claim]:
     """What was seen on this machine that makes the promise false."""
-    facts, found = case.facts, []
+    facts, claims = case.facts, []
     if facts.exception(mapping_errors):
         text = "VFIO could not map a GPU’s BAR for the others at the start of the VM"
-        found.append(because(text, "QEMU hw/vfio/listener.c", facts.refs(VFIO_ERRORS)))
+        claims.append(because(text, "QEMU hw/vfio/listener.c", facts.refs(VFIO_ERRORS)))
     if facts.value(DELIVERY, where=lambda delivery: not all(delivery.pairs.values())):
-        found.append(seen("bytes did not arrive at their destination", facts.refs(DELIVERY), ""))
+        claims.append(seen("bytes did not arrive at their destination", facts.refs(DELIVERY), ""))
     if case.supported("false_p2p_grant"):
         refs = facts.refs(DELIVERY, ALLREDUCE, P2P_READ)
-        found.append(seen("P2P was granted before and did not work", refs, SOURCE))
-    return found
+        claims.append(seen("P2P was granted before and did not work", refs, SOURCE))
+    return claims
 
 
 def _known_of_product(facts: Facts) -> list[Claim]:
     """What is known to make the promise false on such GPUs or such a backend."""
-    found = []
+    claims = []
     if facts.value(VFIO_BACKEND, where=lambda backend: backend is VfioBackend.IOMMUFD):
         text = "iommufd maps no peer BARs without dma-buf support of kernel and QEMU"
-        found.append(because(text, "Linux iommufd, 6.19", facts.refs(VFIO_BACKEND)))
+        claims.append(because(text, "Linux iommufd, 6.19", facts.refs(VFIO_BACKEND)))
     if facts.value(GPUS, where=_any_geforce):
         text = "on GeForce GPUs a clique was accepted while data never arrived"
-        found.append(because(text, "public reports to NVIDIA/nccl, 2026", facts.refs(GPUS)))
-    return found
+        claims.append(because(text, "public reports to NVIDIA/nccl, 2026", facts.refs(GPUS)))
+    return claims
 
 
 def _any_geforce(gpus: tuple[Gpu, ...]) -> bool:

@@ -28,24 +28,24 @@ def judge(case: Case) -> Advice:
     if best is None or best.reading.value is None:
         text = f"the host’s governor was not read; {_LAUNCHES}"
         return advise(OptionStatus.POSSIBLE, because(text, SOURCE))
-    found: CpuGovernor = best.reading.value
-    claims = [seen(_found(best.reading, found), refs, SOURCE)]
-    if best.reading.complete and set(found.governors) == {"performance"}:
+    governor: CpuGovernor = best.reading.value
+    claims = [seen(_governor_text(best.reading, governor), refs, SOURCE)]
+    if best.reading.complete and set(governor.governors) == {"performance"}:
         return advise(OptionStatus.DONE, *claims)
-    if found.driver in FOLLOW_THE_LOAD and "powersave" in found.governors:
-        text = f"under {found.driver} powersave raises the clock with the load, too: the gain may be nothing"
+    if governor.driver in FOLLOW_THE_LOAD and "powersave" in governor.governors:
+        text = f"under {governor.driver} powersave raises the clock with the load, too: the gain may be nothing"
         claims.append(because(text, "Linux documentation of intel_pstate and amd-pstate", refs))
     return advise(OptionStatus.POSSIBLE, *claims, because(_LAUNCHES, SOURCE))
 
 
-def _found(reading: Reading[CpuGovernor], found: CpuGovernor) -> str:
+def _governor_text(reading: Reading[CpuGovernor], governor: CpuGovernor) -> str:
     """ "the host’s governor is performance on 48, schedutil on 16 of 64 CPUs; the driver is acpi-cpufreq"."""
-    listed = ", ".join(f"{name} on {count}" for name, count in found.governors.items())
-    total = sum(found.governors.values())
+    listed = ", ".join(f"{name} on {count}" for name, count in governor.governors.items())
+    total = sum(governor.governors.values())
     cpus = f" of {total}" if reading.complete else ""
     text = f"the host’s governor is {listed}{cpus} {'CPU' if total == 1 else 'CPUs'}"
     text += f"; not read: {', '.join(reading.missing)}" if reading.missing else ""
-    return f"{text}; the driver is {found.driver}" if found.driver else text
+    return f"{text}; the driver is {governor.driver}" if governor.driver else text
 
 
 option = Option(

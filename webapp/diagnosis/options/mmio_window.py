@@ -21,23 +21,23 @@ def judge(case: Case) -> Advice:
     outside = no_vm(case)
     if outside:
         return outside
-    found = case.claims("bar_space_shortage") if case.refuted("bar_space_shortage") else None
+    shortage = case.claims("bar_space_shortage") if case.refuted("bar_space_shortage") else None
     if case.supported("bar_space_shortage"):
         text = "GPUs got no address space: address bits first (CPU type host), then the window"
         return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, case.facts.refs(BAR_FAILURES, PHYS_BITS)))
-    if found and found.for_:
+    if shortage and shortage.for_:
         text = "every GPU has its address space now; only if one loses it again, as it did before"
         return advise(
-            OptionStatus.POSSIBLE, because(text, SOURCE, _lines(found) + case.facts.refs(BAR_FAILURES, PHYS_BITS))
+            OptionStatus.POSSIBLE, because(text, SOURCE, _lines(shortage) + case.facts.refs(BAR_FAILURES, PHYS_BITS))
         )
-    if found:
+    if shortage:
         text = "every GPU has its address space; the size of a BAR does not enter the driver’s NS"
-        return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, _lines(found)))
+        return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, _lines(shortage)))
     return advise(OptionStatus.POSSIBLE, because("only for GPUs that get no address space", SOURCE))
 
 
-def _lines(found: Verdict) -> tuple[EvidenceRef, ...]:
-    return found.against[0].evidence
+def _lines(shortage: Verdict) -> tuple[EvidenceRef, ...]:
+    return shortage.against[0].evidence
 
 
 option = Option(

@@ -27,9 +27,9 @@ def judge(case: Case) -> Advice:
         return advise(OptionStatus.NO_EFFECT, seen(text, facts.refs(PARALLELISM), SOURCE))
     if case.situation.exception(lambda situation: situation.gpu_count == 1):
         return advise(OptionStatus.NO_EFFECT, seen("there is one GPU", facts.refs(GPUS), SOURCE))
-    found = nccl_choice(facts)
-    if found and found.compared.told:
-        return _swept(case, found)
+    choice = nccl_choice(facts)
+    if choice and choice.compared.told:
+        return _swept(case, choice)
     bound = case.single_stream
     text = (
         "channels (NCCL_MIN_NCHANNELS 16 to 32) raise the bandwidth of large messages, protocol LL suits "
@@ -49,39 +49,39 @@ def _limit(bound: Bound | None) -> str:
     return f"; none gains what {where}{unless(bound)}"
 
 
-def _swept(case: Case, found: NcclChoice) -> Advice:
+def _swept(case: Case, choice: NcclChoice) -> Advice:
     """What was measured decides: an arm that is faster beyond chance is the advice, else there is none."""
-    claim = seen(found.says, found.evidence, SOURCE)
-    if found.compared.recommended is None:
+    claim = seen(choice.says, choice.evidence, SOURCE)
+    if choice.compared.recommended is None:
         text = "measured at this session’s message sizes; another NCCL, driver or layout can differ"
-        return advise(OptionStatus.NO_EFFECT, claim, because(text, SOURCE, found.evidence))
+        return advise(OptionStatus.NO_EFFECT, claim, because(text, SOURCE, choice.evidence))
     running = case.facts.value(NCCL_ENV) or {}
-    if found.compared.recommended.arm.settings.items() <= running.items():
+    if choice.compared.recommended.arm.settings.items() <= running.items():
         text = "the engine’s log shows that it is set"
         return advise(OptionStatus.DONE, claim, seen(text, case.facts.refs(NCCL_ENV), SOURCE))
-    effect = _effect(case, found)
-    text = f"set it where the engine is started, and restart the engine{_saved(found)}"
-    how = because(text, SOURCE, found.evidence)
-    if found.price:
-        price = seen(found.price, found.evidence, SOURCE)
+    effect = _effect(case, choice)
+    text = f"set it where the engine is started, and restart the engine{_saved(choice)}"
+    how = because(text, SOURCE, choice.evidence)
+    if choice.price:
+        price = seen(choice.price, choice.evidence, SOURCE)
         return advise(OptionStatus.POSSIBLE, claim, price, how, effect=effect)
     return advise(OptionStatus.RECOMMENDED, claim, how, effect=effect)
 
 
-def _saved(found: NcclChoice) -> str:
-    best, step_ms = found.compared.recommended, found.compared.step_ms
+def _saved(choice: NcclChoice) -> str:
+    best, step_ms = choice.compared.recommended, choice.compared.step_ms
     if not best or step_ms is None or best.low is None or best.high is None:
         return ""
     saved = span((step_ms * (1 - best.high), step_ms * (1 - best.low)))
     return f": {saved} of {step_ms:.2f} ms a step less in all-reduces"
 
 
-def _effect(case: Case, found: NcclChoice) -> Range | None:
+def _effect(case: Case, choice: NcclChoice) -> Range | None:
     """Factor on single-stream throughput: what the all-reduces of its size lose, the step loses."""
-    bound, sizes, best = case.single_stream, step_sizes(case.facts), found.compared.recommended
+    bound, sizes, best = case.single_stream, step_sizes(case.facts), choice.compared.recommended
     if not bound or not bound.step_ms or not sizes or not best:
         return None
-    alone = compare_sweep(found.result, weights=((sizes[0], 1.0),), all_reduces=found.compared.all_reduces)
+    alone = compare_sweep(choice.result, weights=((sizes[0], 1.0),), all_reduces=choice.compared.all_reduces)
     same = next((e for e in alone.arms if e.arm.name == best.arm.name), best)
     if alone.step_ms is None or same.low is None or same.high is None:
         return None

@@ -86,8 +86,8 @@ class _Machine:
         self.names = {gpu.name for gpu in self.gpus.values()} or _names_measured(facts)
 
     def name(self, gpu: str) -> str | None:
-        found = self.gpus.get(gpu)
-        return found.name if found else None
+        known_gpu = self.gpus.get(gpu)
+        return known_gpu.name if known_gpu else None
 
     @property
     def any_name(self) -> str | None:
@@ -96,9 +96,9 @@ class _Machine:
 
     def link(self, *gpus: str) -> tuple[int | None, int | None]:
         """Generation and width of the slowest of these GPUs' links; None: not read."""
-        found = [self.gpus[gpu] for gpu in gpus if gpu in self.gpus]
-        gens = [gpu.pcie_gen_max for gpu in found if gpu.pcie_gen_max]
-        widths = [gpu.pcie_width_max for gpu in found if gpu.pcie_width_max]
+        known_gpus = [self.gpus[gpu] for gpu in gpus if gpu in self.gpus]
+        gens = [gpu.pcie_gen_max for gpu in known_gpus if gpu.pcie_gen_max]
+        widths = [gpu.pcie_width_max for gpu in known_gpus if gpu.pcie_width_max]
         whole = len(gens) == len(widths) == len(gpus)
         return (min(gens), min(widths)) if whole and gpus else (None, None)
 
@@ -107,8 +107,8 @@ class _Machine:
         link = self.links.get((f"GPU{a}", f"GPU{b}"))
         if link is None:
             return None
-        found = _NVLINKS.fullmatch(link)
-        return int(found[1]) if found else 0
+        match = _NVLINKS.fullmatch(link)
+        return int(match[1]) if match else 0
 
     @property
     def all_nvlink(self) -> bool | None:
@@ -204,12 +204,12 @@ def _sums(facts: Facts, machine: _Machine) -> Iterator[Figure]:
 
 def _largest(rows: Iterable[CopyRow], fits: Callable[[CopyRow], bool]) -> list[CopyRow]:
     """The largest size that fits on each way between two ends."""
-    found: dict[tuple[object, ...], CopyRow] = {}
+    largest: dict[tuple[object, ...], CopyRow] = {}
     for row in rows:
         key = (row.path, row.source, row.destination, row.peer_access)
         if fits(row) and row.size_bytes > 0:
-            found[key] = max(found.get(key, row), row, key=lambda r: r.size_bytes)
-    return list(found.values())
+            largest[key] = max(largest.get(key, row), row, key=lambda r: r.size_bytes)
+    return list(largest.values())
 
 
 def _in(size_bytes: int, limits: tuple[int, int]) -> bool:

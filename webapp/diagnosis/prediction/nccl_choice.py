@@ -42,16 +42,16 @@ def nccl_choice(facts: Facts) -> NcclChoice | None:
 
 def swept(facts: Facts, arm: str) -> tuple[ArmEffect, Claim] | None:
     """What the sweep told of this arm, and that as a claim; None when it was not compared."""
-    found = nccl_choice(facts)
-    effect = next((e for e in found.compared.arms if e.arm.name == arm), None) if found else None
-    if not found or not effect or effect.ratio is None or not effect.low or not effect.high:
+    newest = nccl_choice(facts)
+    effect = next((e for e in newest.compared.arms if e.arm.name == arm), None) if newest else None
+    if not newest or not effect or effect.ratio is None or not effect.low or not effect.high:
         return None
     settings = " ".join(f"{name}={value}" for name, value in effect.arm.settings.items())
     text = (
         f"with {settings} the all-reduces take {effect.ratio:.2f} × as long "
         f"({span((effect.low, effect.high), 2)}) in {effect.blocks} blocks"
     )
-    return effect, Claim(text, found.evidence, (effect.low, effect.high), Basis.MEASURED)
+    return effect, Claim(text, newest.evidence, (effect.low, effect.high), Basis.MEASURED)
 
 
 def _choice(facts: Facts) -> NcclChoice | None:
@@ -80,9 +80,9 @@ def _price(best: ArmEffect | None) -> str:
 
 def _weights(facts: Facts, result: SweepResult) -> tuple[tuple[int, float], ...]:
     """The session's own sizes, each as often, when all of them were measured; else the sweep's."""
-    wanted = step_sizes(facts)
+    sizes = step_sizes(facts)
     measured = {row.size_bytes for row in result.rows}
-    return tuple((size, 1.0) for size in wanted) if wanted and measured >= set(wanted) else ()
+    return tuple((size, 1.0) for size in sizes) if sizes and measured >= set(sizes) else ()
 
 
 def _all_reduces(facts: Facts, result: SweepResult) -> float | None:
@@ -93,20 +93,20 @@ def _all_reduces(facts: Facts, result: SweepResult) -> float | None:
     return float(PER_LAYER * model.layers)
 
 
-def _says(found: SweepComparison) -> str:
-    best = found.recommended
-    if found.blocks < LEAST_BLOCKS:
-        return f"{found.blocks} whole blocks are too few to tell the settings apart"
-    if not found.told:
+def _says(comparison: SweepComparison) -> str:
+    best = comparison.recommended
+    if comparison.blocks < LEAST_BLOCKS:
+        return f"{comparison.blocks} whole blocks are too few to tell the settings apart"
+    if not comparison.told:
         return "no setting ran to its end, so none can be compared"
     if best and best.ratio and best.low and best.high:
         span = percent((1 - best.high, 1 - best.low))
         settings = " ".join(f"{name}={value}" for name, value in best.arm.settings.items())
         return f"{settings} takes {(1 - best.ratio) * 100:.0f} % ({span}) off the time of the all-reduces"
-    reach = found.detectable
+    reach = comparison.detectable
     seen = f"; a change of about {reach * 100:.0f} % would have shown" if reach else ""
-    if any(effect.ratio and effect.ratio < 1 for effect in found.differing):
+    if any(effect.ratio and effect.ratio < 1 for effect in comparison.differing):
         return f"no setting gains more than 2 %{seen}"
-    if found.differing:
-        return f"no setting is faster than NCCL’s own choice, {len(found.differing)} are slower{seen}"
+    if comparison.differing:
+        return f"no setting is faster than NCCL’s own choice, {len(comparison.differing)} are slower{seen}"
     return f"no arm differs from NCCL’s own choice beyond chance{seen}"

@@ -75,16 +75,16 @@ def bytes_read(model: Model, tokens: float) -> Range | None:
 
 def _missing(model: Model, tokens: float, *, has_bandwidth: bool) -> tuple[str, ...]:
     sparse = bool(model.total_params and model.active_params and model.total_params > model.active_params)
-    asked = {
+    absences = {
         "user.model: active_weight_bytes (for the floor)": model.active_weight_bytes is None,
         "guest.gpus: a GPU whose memory bandwidth is known (for the floor)": not has_bandwidth,
     }
     if tokens > 1 and sparse:
-        asked["user.model: experts, experts_active (for the floor of a batch)"] = (
+        absences["user.model: experts, experts_active (for the floor of a batch)"] = (
             model.experts is None or model.experts_active is None
         )
-        asked["user.model: weight_bytes (for the floor of a batch)"] = model.weight_bytes is None
-    return tuple(name for name, absent in asked.items() if absent)
+        absences["user.model: weight_bytes (for the floor of a batch)"] = model.weight_bytes is None
+    return tuple(name for name, absent in absences.items() if absent)
 
 
 def _specified_gb_per_s(facts: Facts) -> float | None:

@@ -88,6 +88,6 @@ def _is_peer(row: CopyRow) -> bool:
 
 def _refs(items: list[Sourced], chosen: list[CopyRow]) -> tuple[EvidenceRef, ...]:
     """The lines of the first six chosen rows."""
-    kept = {id(row) for row in chosen}
-    found = (EvidenceRef(item.source, row.line or 1) for item in items for row in _rows(item) if id(row) in kept)
-    return tuple(islice(found, 6))
+    chosen_ids = {id(row) for row in chosen}
+    refs = (EvidenceRef(item.source, row.line or 1) for item in items for row in _rows(item) if id(row) in chosen_ids)
+    return tuple(islice(refs, 6))

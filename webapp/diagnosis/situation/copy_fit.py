@@ -85,13 +85,13 @@ def way_fits(rows: Iterable[CopyRow]) -> tuple[WayFit, ...]:
     for row in rows:
         if row.timing is Timing.DEVICE and row.path in _WAYS and row.time_us > 0 < row.size_bytes:
             ways[_way(row)].append(row)
-    found = []
+    fits = []
     for way, every in ways.items():
         steady = [row for row in every if row.unstable is not True]
         fit = copy_fit([(row.size_bytes, row.time_us) for row in steady])
         if fit:
-            found.append(WayFit(way, fit, len(every) - len(steady)))
-    return tuple(found)
+            fits.append(WayFit(way, fit, len(every) - len(steady)))
+    return tuple(fits)
 
 
 _WAYS = {

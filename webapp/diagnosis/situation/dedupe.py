@@ -15,7 +15,7 @@ from webapp.diagnosis.facts import Sourced
 PLACES = frozenset({"line", "text"})  # where a figure stands, and how its line reads
 
 
-def once(items: Iterable[Sourced]) -> tuple[Sourced, ...]:
+def distinct_runs(items: Iterable[Sourced]) -> tuple[Sourced, ...]:
     """The first of those with the same figures, in their order."""
     seen: dict[tuple[str, int, Any], Sourced] = {}
     for item in items:

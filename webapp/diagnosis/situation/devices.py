@@ -43,12 +43,12 @@ def match_devices(facts: Facts, host: Sequence[str], guest: Sequence[str]) -> Ma
     if _is_the_host(facts) and all(bus(address) in rows for address in guest):
         return Matching(tuple((rows[bus(a)], i) for i, a in enumerate(guest)), SAME_MACHINE)
     where, how = _devices(facts)
-    found = tuple(
+    pairs = tuple(
         (rows[bus(where[slot.slot])], i)
         for i, slot in slots_of(facts, guest).items()
         if slot.slot in where and bus(where[slot.slot]) in rows
     )
-    return Matching(found, how if found else "")
+    return Matching(pairs, how if pairs else "")
 
 
 def slots_of(facts: Facts, guest: Sequence[str]) -> dict[int, HostPci]:
@@ -90,24 +90,24 @@ def _is_the_host(facts: Facts) -> bool:
 def _devices(facts: Facts) -> tuple[Mapping[int, str], str]:
     """The host's device of each slot: as it runs, else as configured, else as showcmd would start it."""
     running = facts.value(VM_QEMU_ARGS)
-    if running is not None and (found := _in_command(running)):
-        return found, RUNNING
+    if running is not None and (addresses := _in_command(running)):
+        return addresses, RUNNING
     slots = facts.value(VM_HOSTPCI) or ()
     if configured := {slot.slot: slot.addresses[0] for slot in slots if slot.addresses}:
         return configured, CONFIGURED
     number = facts.value(VM_ID)
-    shown = [c for c in facts.value(QEMU_COMMANDS) or () if number in {None, c.vm_id}]
-    return (_in_command(shown[0]) if len(shown) == 1 else {}), EXPECTED
+    commands = [c for c in facts.value(QEMU_COMMANDS) or () if number in {None, c.vm_id}]
+    return (_in_command(commands[0]) if len(commands) == 1 else {}), EXPECTED
 
 
 def _in_command(command: QemuCommand) -> dict[int, str]:
     """The first function of each `id=hostpciN` or `id=hostpciN.0`."""
-    found: dict[int, str] = {}
+    addresses: dict[int, str] = {}
     for device in command.devices:
         named = re.match(r"hostpci(\d+)", device.id or "")
         if named and device.host_address:
-            found.setdefault(int(named[1]), device.host_address)
-    return found
+            addresses.setdefault(int(named[1]), device.host_address)
+    return addresses
 
 
 def bus(address: str) -> str:

@@ -74,8 +74,8 @@ def listing(facts: Facts) -> Listing | None:
 
 def _in_matrices_since(facts: Facts, driver: Sourced) -> int:
     """The driver’s own matrices name every GPU that it has: one that was read later knows better."""
-    found = (item for fact in (P2P_READ, P2P_WRITE, TOPOLOGY) for item in facts.all(fact))
-    values = (item.reading.value for item in found if item.when > driver.when)
+    matrices = (item for fact in (P2P_READ, P2P_WRITE, TOPOLOGY) for item in facts.all(fact))
+    values = (item.reading.value for item in matrices if item.when > driver.when)
     return max((len(value.gpus) for value in values if value), default=0)
 
 
@@ -108,9 +108,9 @@ def load(facts: Facts) -> Load:
 def tokens_flow(facts: Facts) -> bool | None:
     """Whether output was seen at all; None: nobody said."""
     rates = [row.output_tokens_per_s for row in facts.value(SERVING) or ()]
-    said = [r for r in rates if r is not None]
-    said += [o.output_tokens_per_s[1] for o in facts.value(OBSERVED) or () if o.output_tokens_per_s]
-    return max(said) > 0 if said else None
+    known_rates = [r for r in rates if r is not None]
+    known_rates += [o.output_tokens_per_s[1] for o in facts.value(OBSERVED) or () if o.output_tokens_per_s]
+    return max(known_rates) > 0 if known_rates else None
 
 
 @dataclass(frozen=True, slots=True)

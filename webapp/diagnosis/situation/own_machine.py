@@ -56,19 +56,19 @@ def own_readings(facts: Facts) -> Facts:
     if not foreign and not refused:
         return facts
     every = [item for group in facts.readings.values() for item in group]
-    kept = [_never(item, _NOT_OURS) if item in refused else item for item in every]
-    kept = [_if_here(facts, item, foreign) for item in kept]
-    withheld = {new.reading.fact_id: frozenset({GPUS.id}) for old, new in zip(every, kept, strict=True) if new != old}
+    own = [_never(item, _NOT_OURS) if item in refused else item for item in every]
+    own = [_if_here(facts, item, foreign) for item in own]
+    withheld = {new.reading.fact_id: frozenset({GPUS.id}) for old, new in zip(every, own, strict=True) if new != old}
     withheld |= {NCCL_TRANSPORTS.id: frozenset({P2P_READ.id})} if refused else {}
-    return replace(Facts.of(kept, facts.changes), origins=facts.origins, withheld=withheld)
+    return replace(Facts.of(own, facts.changes), origins=facts.origins, withheld=withheld)
 
 
 def _refused(facts: Facts, item: Sourced) -> bool:
     """P2P in the log where the driver, asked between the same changes, allows it on no pair: NCCL needs reads
     and writes OK (NCCL 2.30.7, src/graph/paths.cc), so the log is of another moment or another machine."""
     seen = item.reading.value
-    asked = (s.reading.value for s in facts.all(P2P_READ) if s.epoch == item.epoch)
-    answer = next((matrix for matrix in asked if matrix), None)
+    matrices = (s.reading.value for s in facts.all(P2P_READ) if s.epoch == item.epoch)
+    answer = next((matrix for matrix in matrices if matrix), None)
     codes = set(answer.pairs().values()) if answer else set()
     return bool(seen and seen.p2p and codes and P2pCode.OK not in codes)
 

@@ -31,16 +31,16 @@ def split(args: str) -> tuple[str, ...] | None:
 
 def cliques(words: Sequence[str], devices: Sequence[str]) -> dict[str, int]:
     """Clique id by device id ("hostpci0"); `-global` reaches every one of `devices`."""
-    found: dict[str, int] = {}
+    by_device: dict[str, int] = {}
     for option, value in pairwise(words):
         if option == "-global" and (match := _GLOBAL.match(value)):
-            found |= dict.fromkeys(devices or ("vfio-pci",), int(match[1], 0))
+            by_device |= dict.fromkeys(devices or ("vfio-pci",), int(match[1], 0))
         elif option == "-set" and (match := _SET.match(value)):
-            found[match[1]] = int(match[2], 0)
+            by_device[match[1]] = int(match[2], 0)
         elif option == "-device" and (match := _ON_DEVICE.search(value)):
             name = _ID.search(value)
-            found[name[1] if name else value] = int(match[1], 0)
-    return found
+            by_device[name[1] if name else value] = int(match[1], 0)
+    return by_device
 
 
 def hides_kvm(words: Sequence[str]) -> bool:
@@ -53,6 +53,6 @@ def cpu_hides_kvm(cpu: str | None) -> bool:
     return bool(cpu and _HIDES_KVM.search(cpu))
 
 
-def describe(found: Mapping[str, int]) -> str:
+def describe(by_device: Mapping[str, int]) -> str:
     """ "hostpci0=0, hostpci1=0" for texts."""
-    return ", ".join(f"{device}={clique}" for device, clique in sorted(found.items()))
+    return ", ".join(f"{device}={clique}" for device, clique in sorted(by_device.items()))

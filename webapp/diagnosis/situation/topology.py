@@ -68,17 +68,17 @@ class Topology:
 def draw(facts: Facts) -> Topology:
     host = _host(facts)
     guest = _guest(facts)
-    found = match_devices(facts, [gpu.address for gpu in host], [gpu.address for gpu in guest])
+    matching = match_devices(facts, [gpu.address for gpu in host], [gpu.address for gpu in guest])
     rows = {gpu.address: i for i, gpu in enumerate(host)}
     emulated = board(facts)
     return Topology(
         host,
         guest,
-        tuple((rows[address], i) for address, i in found.pairs),
+        tuple((rows[address], i) for address, i in matching.pairs),
         facts.value(VIRT_KIND) not in (None, "none"),
         emulated.value if emulated else "",
-        tuple(_notes(facts, host, guest, matched=bool(found.pairs))),
-        found.how,
+        tuple(_notes(facts, host, guest, matched=bool(matching.pairs))),
+        matching.how,
         facts.value(VIRT_KIND) == "none",
     )
 
@@ -128,8 +128,8 @@ def peer_redirects(facts: Facts) -> Callable[[GpuPath], bool | None]:
 
     def of(path: GpuPath) -> bool | None:
         bridges = above.get(path.pci_address, ())[1:] if path.switch else (path.root_port or "",)
-        found = [ports[bridge] for bridge in bridges or (path.switch or "",) if bridge in ports]
-        return any(found) if found else None
+        redirects = [ports[bridge] for bridge in bridges or (path.switch or "",) if bridge in ports]
+        return any(redirects) if redirects else None
 
     return of
 
@@ -142,14 +142,14 @@ def _guest(facts: Facts) -> tuple[GuestGpu, ...]:
     bridges = _shared_bridges(facts)
     gpus = facts.value(GPUS)
     if gpus:
-        found = [(f"GPU {gpu.index}", gpu.pci_address or "") for gpu in gpus]
+        named = [(f"GPU {gpu.index}", gpu.pci_address or "") for gpu in gpus]
     else:
         on_bus = facts.value(PCI_GPUS) or ()
-        found = [(f"GPU at {short(gpu.pci_address)}", gpu.pci_address) for gpu in on_bus]
-    slots = slots_of(facts, [address for _, address in found])
+        named = [(f"GPU at {short(gpu.pci_address)}", gpu.pci_address) for gpu in on_bus]
+    slots = slots_of(facts, [address for _, address in named])
     return tuple(
         GuestGpu(name, address, f"hostpci{slots[i].slot}" if i in slots else "", bridges.get(i, ""))
-        for i, (name, address) in enumerate(found)
+        for i, (name, address) in enumerate(named)
     )
 
 
@@ -159,14 +159,14 @@ def _shared_bridges(facts: Facts) -> dict[int, str]:
     if matrix is None:
         return {}
     near = {pair for pair, link in matrix.gpu_links().items() if link in {"PIX", "PXB"}}
-    found: dict[int, str] = {}
+    bridge_of: dict[int, str] = {}
     count = 0
     for i, name in enumerate(matrix.gpus):
-        if i in found or not any(name in pair for pair in near):
+        if i in bridge_of or not any(name in pair for pair in near):
             continue
         count += 1
-        found |= {matrix.gpus.index(one): f"bridge {count}" for one in _joined(name, near)}
-    return found
+        bridge_of |= {matrix.gpus.index(one): f"bridge {count}" for one in _joined(name, near)}
+    return bridge_of
 
 
 def _joined(name: str, near: set[tuple[str, str]]) -> set[str]:
@@ -174,9 +174,9 @@ def _joined(name: str, near: set[tuple[str, str]]) -> set[str]:
     reached, ahead = {name}, [name]
     while ahead:
         here = ahead.pop()
-        found = {b if a == here else a for a, b in near if here in (a, b)} - reached
-        reached |= found
-        ahead += found
+        neighbours = {b if a == here else a for a, b in near if here in (a, b)} - reached
+        reached |= neighbours
+        ahead += neighbours
     return reached
 
 

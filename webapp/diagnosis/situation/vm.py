@@ -47,16 +47,16 @@ def with_vm(facts: Facts, vmid: int | None = None) -> Facts:
     chosen, problem = _choose(choice, groups, vmid)
     if chosen is None:
         first = seen[0].sourced
-        found = [(Sourced(VM_ID.not_run(problem), first.source, first.epoch), first.reading.fact_id)]
+        derived_from = [(Sourced(VM_ID.not_run(problem), first.source, first.epoch), first.reading.fact_id)]
     else:
-        found = _derive(groups[chosen])
-    kept = {k: v for k, v in facts.readings.items() if not k.startswith("vm.")}
+        derived_from = _derive(groups[chosen])
+    others = {k: v for k, v in facts.readings.items() if not k.startswith("vm.")}
     origins: dict[str, frozenset[str]] = {}
-    for item, origin in found if chosen else ():
+    for item, origin in derived_from if chosen else ():
         fact_id = item.reading.fact_id
         origins[fact_id] = origins.get(fact_id, choice.reads.every) | {origin}
-    derived = Facts.of(item for item, _ in found).readings
-    return Facts({**kept, **derived}, facts.changes, {**facts.origins, **origins})
+    derived = Facts.of(item for item, _ in derived_from).readings
+    return Facts({**others, **derived}, facts.changes, {**facts.origins, **origins})
 
 
 def _mentions(facts: Facts) -> list[_Seen]:
@@ -143,19 +143,19 @@ def _not_nvidia(facts: Facts) -> tuple[set[str], set[str]]:
         for address, name in zip(group.devices, group.names, strict=False)
         if name and "nvidia" not in name.lower()
     }
-    return {name for name, found in vendors.items() if NVIDIA not in found}, addresses
+    return {name for name, makers in vendors.items() if NVIDIA not in makers}, addresses
 
 
 def _derive(group: list[_Seen]) -> list[tuple[Sourced, str]]:
     """Readings of every mention, each with the fact that it is derived from; of older ones only those that a
     newer absence does not deny."""
-    found: dict[str, list[tuple[Sourced, str]]] = {}
+    by_fact: dict[str, list[tuple[Sourced, str]]] = {}
     for seen in sorted(group, key=_recency, reverse=True):
         for reading in _readings(seen):
-            taken = found.setdefault(reading.fact_id, [])
-            if not taken or taken[0][0].reading.kind is ReadingKind.KNOWN:
-                taken.append((replace(seen.sourced, reading=reading), seen.sourced.reading.fact_id))
-    return [item for items in found.values() for item in items]
+            newer = by_fact.setdefault(reading.fact_id, [])
+            if not newer or newer[0][0].reading.kind is ReadingKind.KNOWN:
+                newer.append((replace(seen.sourced, reading=reading), seen.sourced.reading.fact_id))
+    return [item for items in by_fact.values() for item in items]
 
 
 def _recency(seen: _Seen) -> tuple[int, bool, bool, int]:

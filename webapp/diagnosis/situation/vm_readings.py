@@ -50,27 +50,27 @@ def whole(vm: Vm) -> bool:
 
 def of_config(vm: Vm) -> Readings:
     """What one VM's configuration says; keys a partial paste does not show get no reading."""
-    found: Readings = []
+    readings: Readings = []
     if vm.id is not None:
-        found.append(VM_ID.known(vm.id, lines=_lines(vm)))
+        readings.append(VM_ID.known(vm.id, lines=_lines(vm)))
     if vm.uuid:
-        found.append(VM_UUID.known(vm.uuid.lower(), lines=_lines(vm, "smbios1")))
-    found += _machine(vm)
+        readings.append(VM_UUID.known(vm.uuid.lower(), lines=_lines(vm, "smbios1")))
+    readings += _machine(vm)
     if vm.hostpci:
         slots = tuple(f"hostpci{device.slot}" for device in vm.hostpci)
-        found.append(VM_HOSTPCI.known(vm.hostpci, lines=_lines(vm, *slots)))
+        readings.append(VM_HOSTPCI.known(vm.hostpci, lines=_lines(vm, *slots)))
     elif whole(vm):
-        found.append(VM_HOSTPCI.absent("the configuration has no hostpci", lines=_lines(vm)))
-    found += _args(vm) + _cpu(vm)
-    found += _or_default(vm, VM_NUMA, vm.numa, "numa", default=False)
-    found += _or_default(vm, VM_BIOS, vm.bios, "bios", default="seabios")
+        readings.append(VM_HOSTPCI.absent("the configuration has no hostpci", lines=_lines(vm)))
+    readings += _args(vm) + _cpu(vm)
+    readings += _or_default(vm, VM_NUMA, vm.numa, "numa", default=False)
+    readings += _or_default(vm, VM_BIOS, vm.bios, "bios", default="seabios")
     if vm.hugepages:
-        found.append(VM_HUGEPAGES.known(vm.hugepages, lines=_lines(vm, "hugepages")))
+        readings.append(VM_HUGEPAGES.known(vm.hugepages, lines=_lines(vm, "hugepages")))
     elif whole(vm):
-        found.append(VM_HUGEPAGES.absent("the configuration has no hugepages", lines=_lines(vm)))
+        readings.append(VM_HUGEPAGES.absent("the configuration has no hugepages", lines=_lines(vm)))
     if vm.pending:
-        found.append(VM_PENDING.known(vm.pending, lines=_lines(vm, *vm.pending)))
-    return found
+        readings.append(VM_PENDING.known(vm.pending, lines=_lines(vm, *vm.pending)))
+    return readings
 
 
 def of_command(command: QemuCommand, lines: tuple[int, ...], *, cut: bool) -> Readings:
@@ -81,23 +81,23 @@ def of_command(command: QemuCommand, lines: tuple[int, ...], *, cut: bool) -> Re
     if not command.running:
         return []
     missing = ("the whole command line",) if cut else ()
-    found: Readings = [VM_QEMU_ARGS.known(command, lines=lines, missing=missing)]
+    readings: Readings = [VM_QEMU_ARGS.known(command, lines=lines, missing=missing)]
     if command.vm_id is not None:
-        found.append(VM_ID.known(command.vm_id, lines=lines))
+        readings.append(VM_ID.known(command.vm_id, lines=lines))
     if command.uuid:
-        found.append(VM_UUID.known(command.uuid.lower(), lines=lines))
+        readings.append(VM_UUID.known(command.uuid.lower(), lines=lines))
     if command.machine:
         running = machine_type(command.machine)
-        found.append(VM_MACHINE.known(running, lines=lines, missing=("the configured machine",)))
+        readings.append(VM_MACHINE.known(running, lines=lines, missing=("the configured machine",)))
     if cliques := running_cliques(command):
-        found.append(VM_CLIQUE.known(cliques, lines=lines, missing=missing))
+        readings.append(VM_CLIQUE.known(cliques, lines=lines, missing=missing))
     elif not cut:
         detail = "the running QEMU command line has no clique"
-        found.append(VM_CLIQUE.absent(detail, lines=lines))
+        readings.append(VM_CLIQUE.absent(detail, lines=lines))
     if command.cpu:
-        found.append(VM_CPU.known(command.cpu.split(",")[0], lines=lines))
-        found.append(VM_CPU_HIDDEN.known(qemu_args.cpu_hides_kvm(command.cpu), lines=lines))
-    return found
+        readings.append(VM_CPU.known(command.cpu.split(",")[0], lines=lines))
+        readings.append(VM_CPU_HIDDEN.known(qemu_args.cpu_hides_kvm(command.cpu), lines=lines))
+    return readings
 
 
 def running_cliques(command: QemuCommand) -> dict[str, int]:
@@ -123,30 +123,30 @@ def _args(vm: Vm) -> Readings:
         return [*absent, no_clique] if whole(vm) else []
     lines = _lines(vm, "args")
     words = qemu_args.split(vm.args)
-    found = qemu_args.cliques(words or (), [f"hostpci{device.slot}" for device in vm.hostpci])
+    cliques = qemu_args.cliques(words or (), [f"hostpci{device.slot}" for device in vm.hostpci])
     clique: Reading[Any] = VM_CLIQUE.absent("args sets no clique", lines=lines)
     if words is None:
         detail = "the quotes in args do not pair; Proxmox then drops all of args"
         clique = VM_CLIQUE.unreadable(detail, lines=lines)
-    elif found:
-        clique = VM_CLIQUE.known(found, lines=lines)
+    elif cliques:
+        clique = VM_CLIQUE.known(cliques, lines=lines)
     return [VM_ARGS.known(vm.args, lines=lines), clique]
 
 
 def _cpu(vm: Vm) -> Readings:
     """`hidden=1`, `x-vga=1` and a `-cpu …,kvm=off` in args each hide KVM from the guest."""
-    found: Readings = []
+    readings: Readings = []
     if vm.cpu:
         name = vm.cpu.split(",")[0].removeprefix("cputype=")
-        found.append(VM_CPU.known(name, lines=_lines(vm, "cpu")))
+        readings.append(VM_CPU.known(name, lines=_lines(vm, "cpu")))
     elif whole(vm):
-        found.append(VM_CPU.absent("no cpu line; Proxmox’s default is kvm64", lines=_lines(vm)))
+        readings.append(VM_CPU.absent("no cpu line; Proxmox’s default is kvm64", lines=_lines(vm)))
     culprits = _hiding_keys(vm)
     if culprits:
-        found.append(VM_CPU_HIDDEN.known(True, lines=_lines(vm, *culprits)))
+        readings.append(VM_CPU_HIDDEN.known(True, lines=_lines(vm, *culprits)))
     elif whole(vm):
-        found.append(VM_CPU_HIDDEN.known(False, lines=_lines(vm, "cpu")))
-    return found
+        readings.append(VM_CPU_HIDDEN.known(False, lines=_lines(vm, "cpu")))
+    return readings
 
 
 def _hiding_keys(vm: Vm) -> tuple[str, ...]:
@@ -166,8 +166,8 @@ def _or_default(vm: Vm, fact: Fact[Any], value: Any, key: str, *, default: Any) 
 
 def _lines(vm: Vm, *keys: str) -> tuple[int, ...]:
     """The lines of the keys; the configuration's first line when they are not there."""
-    found = tuple(vm.key_lines[key] for key in keys if key in vm.key_lines)
-    return found or ((min(vm.key_lines.values()),) if vm.key_lines else ())
+    lines = tuple(vm.key_lines[key] for key in keys if key in vm.key_lines)
+    return lines or ((min(vm.key_lines.values()),) if vm.key_lines else ())
 
 
 def board(facts: Facts) -> MachineType | None:
