@@ -229,17 +229,14 @@ class Case:
         return gate.state if gate else None
 
     def not_applicable(self, name: str, path: Path = Path.PCIE) -> bool:
-        gate = self._gate(name, path)
-        return self._if(gate, gate is not None and gate.state is GateState.NOT_APPLICABLE)
+        return self._has_state(name, path, GateState.NOT_APPLICABLE)
 
     def supported(self, hypothesis_id: str) -> bool:
         """For a rule to which any other verdict is as if there were none: another one is not read."""
-        verdict = self.verdicts.get(hypothesis_id)
-        return self._if(verdict, verdict is not None and verdict.kind is VerdictKind.SUPPORTED)
+        return self._has_kind(hypothesis_id, VerdictKind.SUPPORTED)
 
     def refuted(self, hypothesis_id: str) -> bool:
-        verdict = self.verdicts.get(hypothesis_id)
-        return self._if(verdict, verdict is not None and verdict.kind is VerdictKind.REFUTED)
+        return self._has_kind(hypothesis_id, VerdictKind.REFUTED)
 
     def passed(self, name: str, path: Path = Path.PCIE) -> Gate | None:
         """The gate with its words, where it passes; else it is not read."""
@@ -251,12 +248,10 @@ class Case:
     def passes(self, name: str, path: Path = Path.PCIE) -> bool:
         """For a rule to which any other state is as if the gate were none: another one is not read. That a
         gate does not apply is read, for without what shows it the gate would have a state."""
-        gate = self._gate(name, path)
-        return self._if(gate, gate is not None and gate.state is GateState.PASS)
+        return self._has_state(name, path, GateState.PASS)
 
     def fails(self, name: str, path: Path = Path.PCIE) -> bool:
-        gate = self._gate(name, path)
-        return self._if(gate, gate is not None and gate.state is GateState.FAIL)
+        return self._has_state(name, path, GateState.FAIL)
 
     def verdict(self, hypothesis_id: str) -> VerdictKind:
         verdict = self.verdicts.get(hypothesis_id)
@@ -300,6 +295,14 @@ class Case:
 
     def _gate(self, name: str, path: Path) -> Gate | None:
         return next((gate for gate in self.ladder if gate.gate == name and gate.path is path), None)
+
+    def _has_state(self, name: str, path: Path, state: GateState) -> bool:
+        gate = self._gate(name, path)
+        return self._if(gate, gate is not None and gate.state is state)
+
+    def _has_kind(self, hypothesis_id: str, kind: VerdictKind) -> bool:
+        verdict = self.verdicts.get(hypothesis_id)
+        return self._if(verdict, verdict is not None and verdict.kind is kind)
 
     def _if(self, result: Gate | Verdict | None, holds: bool) -> bool:
         reads = result.reads if result else NOTHING

@@ -44,10 +44,10 @@ class Option:
     phase: str
     actor: Actor
     downtime: Restart
-    isolation_cost: str
     rollback: str
     verified_by: str
     judge: Callable[[Case], Advice]
+    isolation_cost: str = "none"
     changes: tuple[str, ...] = ()
     p2p_after: P2pCode | None = None
     by_hand: str = ""

@@ -21,12 +21,11 @@ GATE = "delivered"
 
 
 def judge(situation: Situation, path: Path) -> Gate:
-    facts = situation.facts
     checked = _on_path(situation, path)
-    refs = facts.refs(DELIVERY)
+    refs = situation.facts.refs(DELIVERY)
     wrong = sorted(f"{a}→{b}" for (a, b), right in checked.items() if not right)
     if not checked:
-        return _not_checked(facts, path, driver.state(situation, path))
+        return _not_checked(situation.facts, path, driver.state(situation, path))
     if driver.refuses(situation, path):
         why = "bytes were checked, but the driver refuses P2P here, so the copies were staged"
         return Gate(GATE, path, GateState.UNKNOWN, why, refs)

@@ -49,9 +49,8 @@ def refuses(situation: Situation, path: Path) -> bool:
 
 
 def judge(situation: Situation, path: Path) -> Gate:
-    facts = situation.facts
     reads, writes = situation.codes(path)
-    refs = facts.refs(P2P_READ, P2P_WRITE)
+    refs = situation.facts.refs(P2P_READ, P2P_WRITE)
     refused = _refused(reads, writes)
     turned = granted.turned_since(situation, path, GateState.FAIL if refused else GateState.PASS)
     if turned and (reads or writes):
@@ -60,7 +59,7 @@ def judge(situation: Situation, path: Path) -> Gate:
         return Gate(GATE, path, GateState.UNKNOWN, why + f"since then: {turned.why}", refs + turned.evidence)
     if refused:
         why = _why(situation.aside, path, refused, {*reads, *writes})
-        return Gate(GATE, path, GateState.FAIL, why, refs + situation.platform_refs + facts.refs(VM_ID))
+        return Gate(GATE, path, GateState.FAIL, why, refs + situation.platform_refs + situation.facts.refs(VM_ID))
     if not reads and not writes:
         return _not_read(situation.aside, path)
     every = situation.pairs.on(path)

@@ -51,8 +51,7 @@ def _nvlink(situation: Situation) -> Gate:
 
 
 def _allowed_since(situation: Situation) -> bool:
-    facts = situation.facts
-    reread = facts.newer(P2P_READ, FABRIC) or facts.newer(P2P_NVLINK, FABRIC)
+    reread = situation.facts.newer(P2P_READ, FABRIC) or situation.facts.newer(P2P_NVLINK, FABRIC)
     return reread and driver.state(situation, Path.NVLINK) is GateState.PASS
 
 

@@ -27,7 +27,6 @@ option = Option(
     phase="P3",
     actor=Actor.HOST_ADMIN,
     downtime=Restart.HOST,
-    isolation_cost="none",
     rollback="remove it from the command line",
     verified_by="`dmesg` on the host has lines of AMD-Vi",
     changes=("host.kernel_cmdline",),

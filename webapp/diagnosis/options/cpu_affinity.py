@@ -23,7 +23,6 @@ option = Option(
     phase="P4",
     actor=Actor.HOST_ADMIN,
     downtime=Restart.VM,
-    isolation_cost="none",
     rollback="`qm set VMID --delete affinity`, then stop and start",
     verified_by="bench.launch before and after",
     changes=("host.vms", "vm.qemu_args"),

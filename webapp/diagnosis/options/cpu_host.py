@@ -45,7 +45,6 @@ option = Option(
     phase="P2",
     actor=Actor.HOST_ADMIN,
     downtime=Restart.VM,
-    isolation_cost="none",
     rollback="`qm set VMID --cpu` with the old value, then stop and start",
     verified_by="guest.phys_bits shows the host’s width; the guest names the host’s processor",
     changes=("vm.cpu", "guest.cpu_model", "guest.phys_bits", "guest.kvm_visible"),

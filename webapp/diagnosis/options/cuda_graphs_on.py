@@ -32,7 +32,6 @@ option = Option(
     phase="P1",
     actor=Actor.OPERATOR,
     downtime=Restart.ENGINE,
-    isolation_cost="none",
     rollback="put the flag back and restart the engine",
     verified_by="bench.profile: gaps between kernels shrink",
     changes=("guest.engine", "guest.engine_start"),

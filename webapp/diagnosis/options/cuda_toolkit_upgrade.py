@@ -25,7 +25,6 @@ option = Option(
     phase="P1",
     actor=Actor.OPERATOR,
     downtime=Restart.ENGINE,
-    isolation_cost="none",
     rollback="keep the old environment beside the new one and start from it",
     verified_by="bench.serving before and after, five runs each",
     changes=("guest.cuda_version", "guest.software", "guest.nccl_version"),

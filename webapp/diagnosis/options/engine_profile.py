@@ -36,7 +36,6 @@ option = Option(
     phase="P1",
     actor=Actor.OPERATOR,
     downtime=Restart.NONE,
-    isolation_cost="none",
     rollback="nothing to undo",
     verified_by="bench.profile: NCCL, attention, MoE, other kernels and gaps add up to the step",
     judge=judge,

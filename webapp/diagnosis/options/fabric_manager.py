@@ -33,7 +33,6 @@ option = Option(
     phase="P1",
     actor=Actor.OPERATOR,
     downtime=Restart.ENGINE,
-    isolation_cost="none",
     rollback="stop the service",
     verified_by="`nvidia-smi -q` shows the fabric’s State Completed and Status Success",
     changes=("guest.fabric", "guest.p2p_read", "guest.p2p_write", "guest.p2p_nvlink", "guest.nccl_transports"),

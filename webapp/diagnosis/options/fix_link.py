@@ -30,7 +30,6 @@ option = Option(
     phase="P4",
     actor=Actor.HOST_ADMIN,
     downtime=Restart.HOST,
-    isolation_cost="none",
     rollback="nothing to undo",
     verified_by="`lspci -vv` on the host under load shows LnkSta as LnkCap",
     changes=("guest.pcie_links", "host.pcie_links"),

@@ -83,11 +83,10 @@ def _gains(case: Case) -> list[Claim]:
 
 def _not_shown(situation: Situation) -> list[Claim]:
     """What nobody has shown in public for such a VM, so that it is not taken for known."""
-    facts = situation.facts
     claims = []
-    if facts.value(VMS):
+    if situation.facts.value(VMS):
         text = "it is reported to work on other KVM hosts; with checked bytes on Proxmox no public report was found"
-        claims.append(because(text, REPORTS, facts.refs(VMS)))
+        claims.append(because(text, REPORTS, situation.facts.refs(VMS)))
     if situation.exception(lambda situation: situation.board is MachineType.I440FX):
         text = "nothing in QEMU ties it to q35, but no public report of it on i440FX was found"
         claims.append(because(text, REPORTS, situation.board_refs))

@@ -54,7 +54,6 @@ option = Option(
     phase="P4",
     actor=Actor.HOST_ADMIN,
     downtime=Restart.NONE,
-    isolation_cost="none",
     rollback="set the old governor",
     verified_by="host.cpu_governor shows it on every CPU; bench.launch before and after",
     changes=("host.cpu_governor",),

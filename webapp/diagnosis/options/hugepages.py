@@ -13,14 +13,13 @@ SOURCE = "Proxmox VE administration guide, hugepages"
 
 
 def judge(case: Case) -> Advice:
-    facts = case.facts
     outside = no_vm(case)
     if outside:
         return outside
-    pages = facts.value(VM_HUGEPAGES)
+    pages = case.facts.value(VM_HUGEPAGES)
     if pages:
         text = f"hugepages: {pages} is set"
-        return advise(OptionStatus.DONE, seen(text, facts.refs(VM_HUGEPAGES), SOURCE))
+        return advise(OptionStatus.DONE, seen(text, case.facts.refs(VM_HUGEPAGES), SOURCE))
     text = (
         "larger pages cost fewer translations on the staged path; needs numa: 1, and 1 GiB pages must be "
         "reserved at boot or the VM does not start"
@@ -34,7 +33,6 @@ option = Option(
     phase="P4",
     actor=Actor.HOST_ADMIN,
     downtime=Restart.HOST,
-    isolation_cost="none",
     rollback="`qm set VMID --delete hugepages`, then stop and start; take the kernel options out and reboot the host",
     verified_by="bench.copy before and after, five runs each",
     changes=("vm.hugepages", "host.kernel_cmdline", "vm.qemu_args"),

@@ -34,7 +34,6 @@ option = Option(
     phase="P3",
     actor=Actor.HOST_ADMIN,
     downtime=Restart.HOST,
-    isolation_cost="none",
     rollback="remove it from the command line and reboot",
     verified_by="`dmesg` on the host says “DMAR: IOMMU enabled”",
     changes=("host.kernel_cmdline", "host.iommu", "host.iommu_groups"),

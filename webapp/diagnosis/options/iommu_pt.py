@@ -14,7 +14,6 @@ from webapp.diagnosis.situation.platform import Platform
 
 
 def judge(case: Case) -> Advice:
-    facts = case.facts
     if case.situation.outside_kvm is Platform.BARE_METAL:
         text = "without a VM the GPUs are the host’s own: P2P often hangs in translated domains"
         source = "NVIDIA GPUDirect documentation; Linux iommu=pt"
@@ -23,7 +22,7 @@ def judge(case: Case) -> Advice:
         "no effect on devices given to a VM by VFIO: their DMA is translated with it as without it. It is "
         "for the host’s own devices"
     )
-    claim = because(text, "Linux kernel parameters, iommu=pt; VFIO", facts.refs(HOST_CMDLINE))
+    claim = because(text, "Linux kernel parameters, iommu=pt; VFIO", case.facts.refs(HOST_CMDLINE))
     return advise(OptionStatus.NO_EFFECT, claim)
 
 

@@ -46,7 +46,6 @@ option = Option(
     phase="P2",
     actor=Actor.HOST_ADMIN,
     downtime=Restart.VM,
-    isolation_cost="none",
     rollback="shut down, restore the VM configuration, start",
     verified_by="every GPU has its BARs (guest.bars), and `nvidia-smi` lists as many GPUs as the bus",
     changes=("vm.args", "vm.bios", "vm.qemu_args", "guest.gpus", "guest.gpu_count_smi", "guest.bars"),

@@ -19,7 +19,6 @@ option = Option(
     phase="P1",
     actor=Actor.OPERATOR,
     downtime=Restart.ENGINE,
-    isolation_cost="none",
     rollback="put the flag back and restart the engine",
     verified_by="bench.profile: MoE time falls; outputs at temperature 0 stay the same",
     changes=("guest.engine", "guest.engine_start"),

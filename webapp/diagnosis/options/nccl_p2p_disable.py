@@ -40,7 +40,6 @@ option = Option(
     phase="P1",
     actor=Actor.OPERATOR,
     downtime=Restart.ENGINE,
-    isolation_cost="none",
     rollback="unset `NCCL_P2P_DISABLE` and restart the engine",
     verified_by="guest.nccl_transports: the log shows SHM",
     changes=("guest.nccl_env", "guest.nccl_transports"),

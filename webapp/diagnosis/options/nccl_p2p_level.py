@@ -55,7 +55,6 @@ option = Option(
     phase="P1",
     actor=Actor.OPERATOR,
     downtime=Restart.ENGINE,
-    isolation_cost="none",
     rollback="unset `NCCL_P2P_LEVEL` and restart the engine",
     verified_by="guest.nccl_transports: the log shows P2P",
     changes=("guest.nccl_env", "guest.nccl_transports"),

@@ -98,7 +98,6 @@ option = Option(
     phase="P1",
     actor=Actor.OPERATOR,
     downtime=Restart.ENGINE,
-    isolation_cost="none",
     rollback="unset the variables and restart the engine",
     verified_by="bench.nccl_sweep at the message sizes of a step, then bench.serving",
     changes=("guest.nccl_env", "guest.nccl_transports"),

@@ -23,7 +23,6 @@ option = Option(
     phase="P1",
     actor=Actor.OPERATOR,
     downtime=Restart.NONE,
-    isolation_cost="none",
     rollback="`modprobe -r nvidia-peermem`",
     verified_by="nothing to verify: it changes nothing between GPUs",
     judge=judge,

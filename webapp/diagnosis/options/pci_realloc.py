@@ -33,7 +33,6 @@ option = Option(
     phase="P2",
     actor=Actor.OPERATOR,
     downtime=Restart.GUEST,
-    isolation_cost="none",
     rollback="remove it from the command line and reboot the guest",
     verified_by="every GPU has its BARs, and `nvidia-smi` lists as many GPUs as the bus",
     changes=("guest.kernel_cmdline", "guest.gpus", "guest.gpu_count_smi", "guest.bars"),

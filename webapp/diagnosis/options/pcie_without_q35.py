@@ -39,7 +39,6 @@ option = Option(
     phase="P3",
     actor=Actor.HOST_ADMIN,
     downtime=Restart.VM,
-    isolation_cost="none",
     rollback="`qm set VMID --hostpciN` with the old value",
     verified_by="`qm showcmd VMID` exits 0 before the start",
     changes=("vm.hostpci", "vm.qemu_args"),

@@ -18,11 +18,10 @@ UNCHANGED = "neither board nor pcie=1 enters the driver’s decision: P2P status
 
 
 def judge(case: Case) -> Advice:
-    facts = case.facts
     outside = no_vm(case)
     if outside:
         return outside
-    devices, refs = facts.value(VM_HOSTPCI) or (), facts.refs(VM_HOSTPCI)
+    devices, refs = case.facts.value(VM_HOSTPCI) or (), case.facts.refs(VM_HOSTPCI)
     no_p2p = because(UNCHANGED, SOURCE, case.situation.board_refs + refs)
     if case.situation.board is MachineType.Q35 and all(device.pcie for device in devices):
         board = seen("the VM is a q35 machine already", case.situation.board_refs, SOURCE)
@@ -39,7 +38,6 @@ option = Option(
     phase="P3",
     actor=Actor.HOST_ADMIN,
     downtime=Restart.VM,
-    isolation_cost="none",
     rollback="shut down, restore the VM configuration, start",
     verified_by="the VM runs, the network is up, every GPU is listed; P2P is expected unchanged",
     changes=("vm.machine", "vm.hostpci", "vm.qemu_args", "guest.machine_type", "guest.topology", "guest.worst_link"),

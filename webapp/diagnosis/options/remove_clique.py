@@ -36,7 +36,6 @@ option = Option(
     phase="P2",
     actor=Actor.HOST_ADMIN,
     downtime=Restart.VM,
-    isolation_cost="none",
     rollback="set the same args again, stop and start",
     verified_by="`topo -p2p` shows NS again; the engine runs over shared memory",
     changes=(

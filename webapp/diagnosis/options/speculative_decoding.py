@@ -28,7 +28,6 @@ option = Option(
     phase="P1",
     actor=Actor.OPERATOR,
     downtime=Restart.ENGINE,
-    isolation_cost="none",
     rollback="remove the flags and restart the engine",
     verified_by="bench.serving: output tok/s at the same concurrency; outputs at temperature 0 stay the same",
     changes=("guest.engine", "guest.engine_start"),

@@ -26,7 +26,6 @@ option = Option(
     phase="P5",
     actor=Actor.HOST_ADMIN,
     downtime=Restart.HOST,
-    isolation_cost="none",
     rollback="nothing to undo: hardware is bought",
     verified_by="the whole ladder, then an A/B of the workload",
     changes=(

@@ -54,7 +54,6 @@ option = Option(
     phase="P1",
     actor=Actor.OPERATOR,
     downtime=Restart.ENGINE,
-    isolation_cost="none",
     rollback="start the engine with the old size",
     verified_by="bench.serving at concurrency 1 and at the highest, five runs each",
     changes=("guest.engine", "guest.engine_start", "user.parallelism"),

@@ -35,7 +35,6 @@ option = Option(
     phase="P2",
     actor=Actor.HOST_ADMIN,
     downtime=Restart.VM,
-    isolation_cost="none",
     rollback="`qm set VMID --cpu` and `--hostpciN` with the old values, then stop and start",
     verified_by="guest.kvm_visible: yes; `systemd-detect-virt` prints kvm",
     changes=("vm.cpu", "vm.cpu_hidden", "vm.hostpci", "guest.kvm_visible", "guest.p2p_read", "guest.p2p_write"),

@@ -41,7 +41,6 @@ option = Option(
     phase="P4",
     actor=Actor.HOST_ADMIN,
     downtime=Restart.VM,
-    isolation_cost="none",
     rollback="`qm set VMID --numa 0`, and delete the numaN lines; then stop and start",
     verified_by="guest.numa_nodes shows as many nodes; bench.copy per pair",
     changes=("vm.numa", "vm.qemu_args", "guest.numa_nodes", "guest.gpu_numa"),
