@@ -13,8 +13,8 @@ from agents.facts import Reading
 from agents.facts.bench import PROFILE, SERVING, Profile, ServingRow
 from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
 from agents.facts.workload import MODEL, OBSERVED, PARALLELISM, Observed, Parallelism
+from tests.webapp.diagnosis.prediction.test_bound import MODEL_8, SLOW, facts, readings
 from tests.webapp.diagnosis.sample_facts import facts_at
-from tests.webapp.diagnosis.test_bound import MODEL_8, SLOW, facts, readings
 from webapp.diagnosis.claim import Basis, EvidenceRef, Range
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.prediction.bound import STEP_KEPT, bounds, what_if

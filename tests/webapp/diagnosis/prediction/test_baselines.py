@@ -22,7 +22,7 @@ from webapp.diagnosis.reference import expectations as reference
 from webapp.diagnosis.reference.expectations import Expectation, host_rate
 from webapp.diagnosis.reference.gpus import GPUS as GPUS_LISTED
 
-PAYLOADS = Path(__file__).resolve().parents[2] / "agents" / "payloads"
+PAYLOADS = Path(__file__).resolve().parents[3] / "agents" / "payloads"
 H200, PRO = "NVIDIA H200", "NVIDIA RTX PRO 6000 Blackwell Server Edition"
 
 
