@@ -56,3 +56,8 @@ class Claim:
         """The basis in a word for people: a figure that a person typed is said, whoever measured it."""
         typed = bool(self.evidence) and all(ref.said for ref in self.evidence)
         return "said" if typed and self.basis is Basis.MEASURED else self.basis.value
+
+
+def measured_claim(text: str, evidence: tuple[EvidenceRef, ...]) -> Claim:
+    """What an output of this machine shows by itself."""
+    return Claim(text, evidence, None, Basis.MEASURED)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from webapp.diagnosis.case import Case, Verdict
+from webapp.diagnosis.case import Case, Verdict, VerdictKind
+from webapp.diagnosis.claim import Claim
 
 
 class Severity(StrEnum):
@@ -58,3 +59,8 @@ class Hypothesis:
 
     def in_plain_words(self, case: Case) -> str:
         return self.plain if isinstance(self.plain, str) else self.plain(case)
+
+
+def refuted(*against: Claim) -> Verdict:
+    """The verdict where nothing speaks for it."""
+    return Verdict(VerdictKind.REFUTED, (), against)

@@ -55,6 +55,5 @@ def _not_applicable(situation: Situation, path: Path) -> tuple[str, tuple[Eviden
     if facts.value(PARALLELISM, where=lambda parallelism: parallelism.tp == 1):
         return "tensor parallel 1: no collective between GPUs", facts.refs(PARALLELISM)
     if path is Path.PCIE and situation.has_nvlink and not situation.pairs.pcie:
-        refs = facts.refs(TOPOLOGY) or facts.refs(P2P_NVLINK) or facts.refs(FABRIC)
-        return "every pair is joined by NVLink", refs
+        return "every pair is joined by NVLink", facts.refs(TOPOLOGY) or facts.refs(P2P_NVLINK) or facts.refs(FABRIC)
     return None

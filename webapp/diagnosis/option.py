@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agents.facts.bench import PROFILE
 from agents.facts.p2p import P2pCode
 from webapp.diagnosis.case import Actor, Advice, Case, OptionStatus, Restart
-from webapp.diagnosis.claim import Basis, Claim, EvidenceRef, Range
+from webapp.diagnosis.claim import Basis, Claim, EvidenceRef, Range, measured_claim
 from webapp.diagnosis.situation.platform import Platform
 
 Refs = tuple[EvidenceRef, ...]
@@ -67,7 +67,7 @@ def because(text: str, source: str, refs: Refs = (), span: Range | None = None) 
 
 def seen(text: str, refs: Refs, source: str) -> Claim:
     """What an output shows by itself; without the output it falls back on its source."""
-    return Claim(text, refs, None, Basis.MEASURED) if refs else because(text, source)
+    return measured_claim(text, refs) if refs else because(text, source)
 
 
 def advise(status: OptionStatus, *why: Claim, effect: Range | None = None, after: str = "") -> Advice:

@@ -19,8 +19,7 @@ def check(case: Case) -> Iterator[Clash]:
     facts = case.facts
     versions = {gpu.driver for gpu in facts.value(GPUS) or () if gpu.driver}
     if len(versions) > 1:
-        text = f"the GPUs report different drivers: {', '.join(sorted(versions))}"
-        yield text, facts.refs(GPUS)
+        yield f"the GPUs report different drivers: {', '.join(sorted(versions))}", facts.refs(GPUS)
     loaded = facts.value(DRIVER_VERSION)
     if loaded and len(versions) == 1 and loaded not in versions:
         text = f"the loaded driver is {loaded}, nvidia-smi’s GPUs report {versions.pop()}"

@@ -35,8 +35,7 @@ def check(case: Case) -> Iterator[Clash]:
             yield text, facts.refs(VM_ARGS, CLIQUE_CAPABILITY)
     seen_since = of_one_epoch(facts, VM_CPU_HIDDEN, KVM_VISIBLE)
     if facts.value(VM_CPU_HIDDEN) and facts.value(KVM_VISIBLE) and seen_since:
-        text = "the VM is configured to hide KVM, and the guest sees it"
-        yield text, facts.refs(VM_CPU_HIDDEN, KVM_VISIBLE)
+        yield "the VM is configured to hide KVM, and the guest sees it", facts.refs(VM_CPU_HIDDEN, KVM_VISIBLE)
 
 
 def _configures_clique(facts: Facts) -> bool:

@@ -21,8 +21,7 @@ def check(case: Case) -> Iterator[Clash]:
     if not guest:
         return
     if vm_uuid and vm_uuid.lower() != guest:
-        text = f"the guest’s UUID {guest} is not the VM’s, {vm_uuid.lower()}"
-        yield text, facts.refs(PRODUCT_UUID, VM_UUID)
+        yield f"the guest’s UUID {guest} is not the VM’s, {vm_uuid.lower()}", facts.refs(PRODUCT_UUID, VM_UUID)
         return
     vms = facts.value(VMS) or ()
     uuids = {vm.uuid.lower() for vm in vms if vm.uuid}

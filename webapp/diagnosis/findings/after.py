@@ -17,7 +17,7 @@ from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY
 from agents.facts.platform import MACHINE_TYPE, VIRT_KIND
 from agents.facts.vm import QEMU_COMMANDS, VM_MACHINE, VMS
 from webapp.diagnosis.case import Case, Finding
-from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.claim import Basis, Claim, measured_claim
 from webapp.diagnosis.compare.copies import Comparison, compare_copies
 from webapp.diagnosis.compare.p2p_status import p2p_status
 from webapp.diagnosis.facts import Facts, Sourced
@@ -42,8 +42,7 @@ def gpus_lost_to_space(case: Case) -> Finding | None:
     text = f"{lost} of {total} GPUs were lost: their regions got no MMIO address space"
     claims = [because(text, "Linux PCI core, BAR assignment", refs)]
     if back and seen:
-        text = f"all {total} are listed again by a later output"
-        claims.append(Claim(text, seen.evidence, None, Basis.MEASURED))
+        claims.append(measured_claim(f"all {total} are listed again by a later output", seen.evidence))
     fix = f"should it come back, {FIX_ORDER}" if back else FIX_ORDER
     claims.append(because(fix, "QEMU pci-hole64-size; EDK2 MemDetect.c", refs))
     return Finding("gpus_lost_to_space", "info" if back else "critical", tuple(claims))
@@ -63,10 +62,9 @@ def status_after(case: Case) -> Finding | None:
     seen = ", ".join(change.after)
     held = "held" if change.held else "did not hold"
     text = f"predicted for {what}: P2P status {change.predicted}; observed {seen}: {held}"
-    claims = [Claim(text, change.evidence, None, Basis.MEASURED)]
+    claims = [measured_claim(text, change.evidence)]
     if change.held and change.unchanged:
-        text = f"the decision for {what} closes as “no effect on P2P”"
-        claims.append(Claim(text, change.evidence, None, Basis.INFERRED))
+        claims.append(Claim(f"the decision for {what} closes as “no effect on P2P”", change.evidence))
     return Finding("p2p_status_after", "info", tuple(claims))
 
 
@@ -82,7 +80,7 @@ def copies_after(case: Case) -> Finding | None:
     text = f"copies before and after: {name} ({result.why})"
     if changes:
         text += f"; the sizes differ by {min(changes) * 100:+.1f} % to {max(changes) * 100:+.1f} %"
-    claims = [Claim(text, refs, None, Basis.MEASURED)]
+    claims = [measured_claim(text, refs)]
     if result.spread is not None:
         inside = max((abs(change) for change in changes), default=0.0) <= result.spread
         text = f"two runs of the same state differ by up to {result.spread * 100:.1f} % themselves" + (
@@ -140,13 +138,13 @@ def not_read_since(case: Case) -> Finding | None:
     refs = tuple(ref for fact in past for ref in facts.refs(fact)[:1])
     if facts.nothing_since:
         text = "nothing was read since the last change: all of this is what was found before it"
-        return Finding("not_read_since", "warning", (Claim(text, refs, None, Basis.MEASURED),))
+        return Finding("not_read_since", "warning", (measured_claim(text, refs),))
     text = "read before the last change and not since: " + "; ".join(fact.title for fact in past)
-    claims = [Claim(text, refs, None, Basis.MEASURED)]
+    claims = [measured_claim(text, refs)]
     then, now = facts.value(MACHINE_TYPE), facts.value(VM_MACHINE)
     if then and now and then != now and facts.newer(VM_MACHINE, MACHINE_TYPE):
         text = f"the guest’s board was {called(then)} when it was looked at; its VM has {called(now)} since"
-        claims.append(Claim(text, facts.refs(MACHINE_TYPE, VM_MACHINE), None, Basis.MEASURED))
+        claims.append(measured_claim(text, facts.refs(MACHINE_TYPE, VM_MACHINE)))
     return Finding("not_read_since", "info", tuple(claims))
 
 

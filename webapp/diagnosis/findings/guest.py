@@ -12,7 +12,7 @@ from agents.facts.nccl import NCCL_ENV
 from agents.facts.p2p import TOPOLOGY, TopologyMatrix
 from agents.facts.platform import GUEST_IOMMU, MACHINE_TYPE, NUMA_NODES
 from webapp.diagnosis.case import Case, Finding, GateState
-from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
+from webapp.diagnosis.claim import EvidenceRef, measured_claim
 from webapp.diagnosis.facts import Sourced
 from webapp.diagnosis.option import because
 from webapp.diagnosis.reference.curves import STAGED_SOURCE, link_share, staged_gb_per_s
@@ -37,8 +37,7 @@ def pix_is_emulated(case: Case) -> Finding | None:
         "address map that Proxmox gives an i440FX guest: one emulated bridge holds them. It says nothing "
         "about the wiring"
     )
-    refs = item.refs[:2] + case.facts.refs(MACHINE_TYPE)
-    return Finding("pix_is_emulated", "info", (because(text, PVE_MAP, refs),))
+    return Finding("pix_is_emulated", "info", (because(text, PVE_MAP, item.refs[:2] + case.facts.refs(MACHINE_TYPE)),))
 
 
 def _near(topology: TopologyMatrix | None) -> set[str]:
@@ -137,8 +136,7 @@ def host_synchronised(case: Case) -> Finding | None:
         f"reads {SYNCHRONISED_US} µs even inside one GPU"
     )
     source = "measured on two H200, 2026: 14 to 17 µs synchronised, 0.9 µs on the device"
-    claim = because(text, source, curve.evidence, (us, us))
-    return Finding("host_synchronised", "info", (claim,))
+    return Finding("host_synchronised", "info", (because(text, source, curve.evidence, (us, us)),))
 
 
 def level_is_set(case: Case) -> Finding | None:
@@ -146,8 +144,7 @@ def level_is_set(case: Case) -> Finding | None:
     if level is None or not case.fails("driver"):
         return None
     text = f"NCCL_P2P_LEVEL={level} costs nothing now and will be needed once the driver allows P2P"
-    refs = case.facts.refs(NCCL_ENV)
-    return Finding("level_is_set", "info", (because(text, "NCCL 2.30, src/graph", refs),))
+    return Finding("level_is_set", "info", (because(text, "NCCL 2.30, src/graph", case.facts.refs(NCCL_ENV)),))
 
 
 def geforce_allowed(case: Case) -> Finding | None:
@@ -174,12 +171,10 @@ def geforce_allowed(case: Case) -> Finding | None:
 def rejected_rows(case: Case) -> Finding | None:
     """Rows whose own arithmetic does not hold."""
     claims = [
-        Claim(
+        measured_claim(
             f"left out: “{row.text.strip()}” is {row.computed_gb_per_s:.1f} GB/s by its own size and "
             f"time, not {row.printed_gb_per_s:g}",
             (EvidenceRef(item.source, row.line or item.refs[0].line),),
-            None,
-            Basis.MEASURED,
         )
         for item in case.facts.all(COPY)
         for row in (item.reading.value.rejected if item.reading.value else ())

@@ -34,8 +34,7 @@ def dummy_bridges(case: Case) -> Finding | None:
     if not any("Dummy Host Bridge" in node.name for node in nodes):
         return None
     text = "“PCIe Dummy Host Bridge” is a placeholder on each root complex; it isolates nothing"
-    refs = case.facts.refs(PCI_TREE)
-    return Finding("dummy_bridges", "info", (because(text, "PCI ID repository, 1022:153d", refs),))
+    return Finding("dummy_bridges", "info", (because(text, "PCI ID repository, 1022:153d", case.facts.refs(PCI_TREE)),))
 
 
 def mapping_pool(case: Case) -> Finding | None:
@@ -48,8 +47,7 @@ def mapping_pool(case: Case) -> Finding | None:
         f"{names.count(shared[0])} slots draw from the mapping {shared[0]}, the first free device wins: "
         "mapping pools give no fixed order of slots to GPUs. One mapping a GPU would"
     )
-    claim = because(text, "qemu-server 9.2.6, PCI.pm", case.facts.refs(VM_HOSTPCI))
-    return Finding("mapping_pool", "info", (claim,))
+    return Finding("mapping_pool", "info", (because(text, "qemu-server 9.2.6, PCI.pm", case.facts.refs(VM_HOSTPCI)),))
 
 
 def host_questions(case: Case) -> Finding | None:
@@ -64,8 +62,7 @@ def host_questions(case: Case) -> Finding | None:
         f"may change: {answer_words(*may or ())}",
         f"why it is a VM: {answer_words(*filter(None, (why,)))}",
     )
-    refs = facts.refs(HOST_ROOT, MAY_CHANGE, WHY_VM)
-    claim = seen("; ".join(answers), refs, "questions to the host’s administrator")
+    claim = seen("; ".join(answers), facts.refs(HOST_ROOT, MAY_CHANGE, WHY_VM), "questions to the host’s administrator")
     return Finding("host_questions", "info", (claim,))
 
 

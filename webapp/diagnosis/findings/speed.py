@@ -28,8 +28,7 @@ def utilisation(case: Case) -> Finding | None:
     share = seen.power_share
     if share is not None and NORMAL_DECODE[0] <= share <= NORMAL_DECODE[1]:
         text = f"power at {share * 100:.0f} % of the limit is normal while tokens are generated"
-        source = "public measurements of decode, 300 W of 600 W a card"
-        claims.append(because(text, source, refs, (share, share)))
+        claims.append(because(text, "public measurements of decode, 300 W of 600 W a card", refs, (share, share)))
     memory = [gpu.memory_utilisation_percent for gpu in case.facts.value(GPUS) or ()]
     read = [value for value in memory if value is not None]
     if read:
@@ -77,7 +76,7 @@ def unexplained(case: Case) -> Finding | None:
     claims = [Claim(text, bound.evidence, (low, high), Basis.ESTIMATED)]
     if bound.comm_ms is None and bound.missing:
         missing = "; ".join(map(in_words, bound.missing))
-        claims.append(Claim(f"not bounded yet: {missing}", bound.evidence, None, Basis.INFERRED))
+        claims.append(Claim(f"not bounded yet: {missing}", bound.evidence))
     return Finding("most_is_unexplained", "warning", tuple(claims))
 
 
@@ -108,7 +107,7 @@ def transport_unseen(case: Case) -> Finding | None:
         return None
     bound = case.every_bound[0]
     text = f"the bound {presumed[0]}: over the network it would not hold"
-    return Finding("transport_unseen", "info", (Claim(text, bound.evidence, None, Basis.INFERRED),))
+    return Finding("transport_unseen", "info", (Claim(text, bound.evidence),))
 
 
 def _observed(case: Case, concurrency: int) -> Observed | None:

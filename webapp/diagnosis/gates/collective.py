@@ -47,15 +47,12 @@ def judge(situation: Situation, path: Path) -> Gate:
     if not over:
         return Gate(GATE, path, GateState.UNKNOWN, "no all-reduce was seen to run over P2P", refs)
     if Outcome.RIGHT not in control:
-        why = f"over P2P: {over[0]}; no control arm without P2P is right"
-        return Gate(GATE, path, GateState.UNKNOWN, why, refs)
+        return Gate(GATE, path, GateState.UNKNOWN, f"over P2P: {over[0]}; no control arm without P2P is right", refs)
     bad = [result for result in over if result in {Outcome.WRONG, Outcome.HANG}]
     if bad:
-        why = f"over P2P: {bad[0]}; the control without P2P is right"
-        return Gate(GATE, path, GateState.FAIL, why, refs)
+        return Gate(GATE, path, GateState.FAIL, f"over P2P: {bad[0]}; the control without P2P is right", refs)
     if Outcome.UNCHECKED in over:
-        why = "the all-reduce over P2P did not check its values"
-        return Gate(GATE, path, GateState.UNKNOWN, why, refs)
+        return Gate(GATE, path, GateState.UNKNOWN, "the all-reduce over P2P did not check its values", refs)
     return Gate(GATE, path, GateState.PASS, "right over P2P, and in the control without", refs)
 
 

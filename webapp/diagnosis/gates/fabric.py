@@ -41,13 +41,11 @@ def _nvlink(situation: Situation) -> Gate:
             why = f"the NVSwitch fabric’s state is {state}: fabric manager or IMEX has not finished"
             return Gate(GATE, Path.NVLINK, GateState.FAIL, why, refs)
         if status.lower() not in {"success", "n/a"}:
-            why = f"the NVSwitch fabric completed with status {status}"
-            return Gate(GATE, Path.NVLINK, GateState.FAIL, why, refs)
+            return Gate(GATE, Path.NVLINK, GateState.FAIL, f"the NVSwitch fabric completed with status {status}", refs)
         return Gate(GATE, Path.NVLINK, GateState.PASS, "the NVSwitch fabric is Completed", refs)
     count = len(situation.pairs.nvlink)
     why = f"active NVLinks are listed on {count} ordered pairs"
-    refs = facts.refs(TOPOLOGY) or facts.refs(P2P_NVLINK)
-    return Gate(GATE, Path.NVLINK, GateState.PASS, why, refs)
+    return Gate(GATE, Path.NVLINK, GateState.PASS, why, facts.refs(TOPOLOGY) or facts.refs(P2P_NVLINK))
 
 
 def _allowed_since(situation: Situation) -> bool:

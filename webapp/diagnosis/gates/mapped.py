@@ -35,8 +35,7 @@ def judge(situation: Situation, path: Path) -> Gate:
     backend, log = _backend(facts), facts.best(VFIO_ERRORS)
     expected = _expected(situation, backend)
     if log is None or log.reading.kind is not ReadingKind.KNOWN:
-        why = "the log of this VM’s start was not read"
-        return Gate(GATE, path, GateState.UNKNOWN, why, (), expected)
+        return Gate(GATE, path, GateState.UNKNOWN, "the log of this VM’s start was not read", (), expected)
     on_bars = mapping_errors(facts)
     if not on_bars and _of_others_alone(facts):
         why = "the start log that was read is another VM’s"

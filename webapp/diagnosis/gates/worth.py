@@ -32,8 +32,7 @@ def judge(situation: Situation, path: Path) -> Gate:
     off, on = _arm(facts, p2p=False), _arm(facts, p2p=True)
     shared = sorted(set(off) & set(on))
     if not shared:
-        why = "the workload was not measured both with and without P2P"
-        return Gate(GATE, path, GateState.UNKNOWN, why)
+        return Gate(GATE, path, GateState.UNKNOWN, "the workload was not measured both with and without P2P")
     refs = _refs(facts)
     short = [c for c in shared if min(len(off[c]), len(on[c])) < RUNS]
     if short:

@@ -11,8 +11,8 @@ from collections import Counter
 
 from agents.facts.host import ACS, GPU_PATHS
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
-from webapp.diagnosis.claim import Basis, Claim
-from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.claim import Claim, measured_claim
+from webapp.diagnosis.hypothesis import Hypothesis, refuted
 from webapp.diagnosis.missing import probe_of, probes_for
 from webapp.diagnosis.situation.topology import peer_redirects
 
@@ -20,30 +20,24 @@ from webapp.diagnosis.situation.topology import peer_redirects
 def assess(case: Case) -> Verdict:
     facts, driver = case.facts, case.failed("driver")
     if driver:
-        text = "the driver refuses P2P, so no traffic takes any path between peers"
-        return Verdict(VerdictKind.REFUTED, (), (Claim(text, driver.evidence),))
+        return refuted(Claim("the driver refuses P2P, so no traffic takes any path between peers", driver.evidence))
     paths = facts.value(GPU_PATHS)
     if paths is None:
         return Verdict(VerdictKind.OPEN, missing=probes_for(facts, GPU_PATHS, ACS))
     switches = Counter(path.switch for path in paths if path.switch)
     shared = [switch for switch, gpus in switches.items() if gpus > 1]
     if not shared:
-        text = "no two GPUs share a PCIe switch on the host"
-        claim = Claim(text, facts.refs(GPU_PATHS), None, Basis.MEASURED)
-        return Verdict(VerdictKind.REFUTED, (), (claim,))
+        return refuted(measured_claim("no two GPUs share a PCIe switch on the host", facts.refs(GPU_PATHS)))
     text = f"GPUs share {len(shared)} PCIe switches on the host"
-    together = Claim(text, facts.refs(GPU_PATHS), None, Basis.MEASURED)
+    together = measured_claim(text, facts.refs(GPU_PATHS))
     redirects = peer_redirects(facts)
     turned = [redirects(path) for path in paths if path.switch in shared]
     if not any(turned) and None in turned:
-        missing = probes_for(facts, ACS) or (probe_of(ACS),)
-        return Verdict(VerdictKind.OPEN, (together,), (), missing)
+        return Verdict(VerdictKind.OPEN, (together,), (), probes_for(facts, ACS) or (probe_of(ACS),))
     if not any(turned):
-        text = "no port below the shared switches redirects by ACS"
-        claim = Claim(text, facts.refs(ACS), None, Basis.MEASURED)
-        return Verdict(VerdictKind.REFUTED, (), (claim,))
+        return refuted(measured_claim("no port below the shared switches redirects by ACS", facts.refs(ACS)))
     text = f"ACS redirects {turned.count(True)} of these {len(turned)} GPUs’ traffic to the root port"
-    detour = Claim(text, facts.refs(ACS), None, Basis.MEASURED)
+    detour = measured_claim(text, facts.refs(ACS))
     kind = VerdictKind.SUPPORTED if case.passes("driver") else VerdictKind.OPEN
     return Verdict(kind, (together, detour), (), ("bench.copy",))
 

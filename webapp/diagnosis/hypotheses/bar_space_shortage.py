@@ -14,9 +14,9 @@ from agents.facts import ReadingKind
 from agents.facts.gpu import BAR_FAILURES, BARS, GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS
 from agents.facts.platform import MEMORY_MIB, PHYS_BITS
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
-from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.claim import Basis, Claim, measured_claim
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.hypothesis import Hypothesis, refuted
 from webapp.diagnosis.missing import probes_for
 from webapp.diagnosis.situation.gpus import Listing
 
@@ -40,9 +40,7 @@ def assess(case: Case) -> Verdict:
     regions = facts.value(BARS)
     clean = facts.kind(BAR_FAILURES) is ReadingKind.ABSENT or bool(regions)
     if clean and not for_:
-        text = "no region went without an address"
-        claim = Claim(text, facts.refs(BAR_FAILURES, BARS), None, Basis.MEASURED)
-        return Verdict(VerdictKind.REFUTED, (), (claim,))
+        return refuted(measured_claim("no region went without an address", facts.refs(BAR_FAILURES, BARS)))
     return Verdict(VerdictKind.OPEN, for_, (), missing)
 
 
@@ -52,7 +50,7 @@ def _since_listed(facts: Facts, seen: Listing, missing: tuple[str, ...]) -> Verd
     log = facts.best(BAR_FAILURES)
     empty = () if facts.newer(GPU_COUNT_SMI, BARS) else _empty(facts)
     text = f"{seen.claim.text}, and it takes none whose regions got no address"
-    against = (Claim(text, seen.evidence, None, Basis.INFERRED),)
+    against = (Claim(text, seen.evidence),)
     if log and log.epoch > seen.driver.epoch and logged:
         before = (replace(seen.claim, text=f"{seen.claim.text}, by an earlier output"),)
         return Verdict(VerdictKind.SUPPORTED, (*logged, *empty, *bits), before, missing)
@@ -70,7 +68,7 @@ def _logged(facts: Facts) -> tuple[Claim, ...]:
         return ()
     regions = f"{len(failures)} region{'s' if len(failures) > 1 else ''}"
     text = f"the kernel could not place {regions}: {failures[0].text[:120]}"
-    return (Claim(text, facts.refs(BAR_FAILURES), None, Basis.MEASURED),)
+    return (measured_claim(text, facts.refs(BAR_FAILURES)),)
 
 
 def _empty(facts: Facts) -> tuple[Claim, ...]:
@@ -79,7 +77,7 @@ def _empty(facts: Facts) -> tuple[Claim, ...]:
         return ()
     have = "GPU has" if len(empty) == 1 else "GPUs have"
     text = f"{len(empty)} {have} a region without an address: {', '.join(empty[:4])}"
-    return (Claim(text, facts.refs(BARS), None, Basis.MEASURED),)
+    return (measured_claim(text, facts.refs(BARS)),)
 
 
 def _too_few_bits(facts: Facts) -> tuple[Claim, ...]:

@@ -12,7 +12,7 @@ from agents.facts.bench import ALLREDUCE, COPY, PROFILE
 from agents.facts.workload import MODEL, OBSERVED
 from webapp.diagnosis.case import Bound, Case, Verdict, VerdictKind
 from webapp.diagnosis.claim import Basis, Claim
-from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.hypothesis import Hypothesis, refuted
 from webapp.diagnosis.missing import probes_for
 from webapp.diagnosis.wording import percent
 
@@ -28,8 +28,7 @@ def assess(case: Case) -> Verdict:
         return Verdict(VerdictKind.OPEN, missing=missing)
     if size < LARGE_BYTES:
         text = f"the largest message is {size / 1024:.0f} KiB: its time is latency, not bandwidth"
-        claim = Claim(text, facts.refs(MODEL, OBSERVED), (size, size), Basis.ESTIMATED)
-        return Verdict(VerdictKind.REFUTED, (), (claim,))
+        return refuted(Claim(text, facts.refs(MODEL, OBSERVED), (size, size), Basis.ESTIMATED))
     highest = max(concurrency for concurrency, _ in case.steps)
     bound = case.bound_with("comm_ms", "step_ms", concurrency=highest)
     if bound is None and not missing:
@@ -47,8 +46,7 @@ def assess(case: Case) -> Verdict:
 
 def _claim(case: Case, bound: Bound, size: float, share: tuple[float, float]) -> Claim:
     text = f"at concurrency {bound.concurrency} messages of {size / 1024:.0f} KiB take {percent(share)} of the step"
-    refs = bound.evidence or case.facts.refs(OBSERVED, COPY, ALLREDUCE)
-    return Claim(text, refs, share, Basis.ESTIMATED)
+    return Claim(text, bound.evidence or case.facts.refs(OBSERVED, COPY, ALLREDUCE), share, Basis.ESTIMATED)
 
 
 def _message_bytes(case: Case) -> float | None:

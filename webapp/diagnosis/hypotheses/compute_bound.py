@@ -48,13 +48,11 @@ def assess(case: Case) -> Verdict:
         claim = Claim(text, facts.refs(OBSERVED), growth.step, Basis.ESTIMATED)
         (for_ if growth.linear else against).append(claim)
     if profile is None:
-        missing = probes_for(facts, PROFILE)
-        return Verdict(VerdictKind.OPEN, tuple(for_), tuple(against), missing)
+        return Verdict(VerdictKind.OPEN, tuple(for_), tuple(against), probes_for(facts, PROFILE))
     share = profile.share(profile.kernels_ms)
     text = f"attention, expert and other kernels take {share * 100:.0f} % of the profiled step"
     text += unnamed_cards(facts, PROFILE)
-    claim = Claim(text, facts.refs(PROFILE), (share, share), Basis.MEASURED)
-    (for_ if share > 0.5 else against).append(claim)
+    (for_ if share > 0.5 else against).append(Claim(text, facts.refs(PROFILE), (share, share), Basis.MEASURED))
     kind = VerdictKind.REFUTED if share <= 0.5 else VerdictKind.OPEN
     if share > 0.5 and growth is not None and growth.linear:
         kind = VerdictKind.SUPPORTED

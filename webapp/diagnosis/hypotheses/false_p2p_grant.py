@@ -11,8 +11,8 @@ from __future__ import annotations
 from agents.facts.bench import ALLREDUCE, DELIVERY
 from agents.facts.p2p import P2P_READ
 from webapp.diagnosis.case import Case, Gate, GateState, Path, Verdict, VerdictKind
-from webapp.diagnosis.claim import Basis, Claim
-from webapp.diagnosis.hypothesis import Hypothesis, Severity
+from webapp.diagnosis.claim import Claim, measured_claim
+from webapp.diagnosis.hypothesis import Hypothesis, Severity, refuted
 from webapp.diagnosis.missing import probes_for
 
 
@@ -27,25 +27,22 @@ def assess(case: Case) -> Verdict:
         return Verdict(VerdictKind.SUPPORTED, _claims(failed), _claims(passed))
     unmapped = case.failed("mapped") if Path.PCIE in allowed and not passed else None
     if unmapped:
-        text = f"{unmapped.why}: the driver’s OK cannot be kept"
-        claim = Claim(text, unmapped.evidence, None, Basis.INFERRED)
+        claim = Claim(f"{unmapped.why}: the driver’s OK cannot be kept", unmapped.evidence)
         return Verdict(VerdictKind.SUPPORTED, (claim,), (), probes_for(case.facts, DELIVERY, ALLREDUCE))
     if passed and len(passed) == len(gates):
         return Verdict(VerdictKind.REFUTED, (), _claims(passed))
-    missing = probes_for(case.facts, DELIVERY, ALLREDUCE)
-    return Verdict(VerdictKind.OPEN, (), _claims(passed), missing)
+    return Verdict(VerdictKind.OPEN, (), _claims(passed), probes_for(case.facts, DELIVERY, ALLREDUCE))
 
 
 def _nothing_granted(case: Case) -> Verdict:
     refused = [gate for path in Path if (gate := case.failed("driver", path))]
     if not refused:
         return Verdict(VerdictKind.OPEN, missing=probes_for(case.facts, P2P_READ))
-    claim = Claim("the driver grants nothing that could be false", refused[0].evidence)
-    return Verdict(VerdictKind.REFUTED, (), (claim,))
+    return refuted(Claim("the driver grants nothing that could be false", refused[0].evidence))
 
 
 def _claims(gates: list[Gate]) -> tuple[Claim, ...]:
-    return tuple(Claim(gate.why, gate.evidence, None, Basis.MEASURED) for gate in gates)
+    return tuple(measured_claim(gate.why, gate.evidence) for gate in gates)
 
 
 hypothesis = Hypothesis(

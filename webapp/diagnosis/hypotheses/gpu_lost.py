@@ -10,7 +10,7 @@ from __future__ import annotations
 from agents.facts.gpu import GPU_COUNT_PCI, GPU_COUNT_SMI, GPUS, PCI_GPUS, XID_EVENTS, Gpu, PciGpu
 from agents.facts.vm import VM_HOSTPCI
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
-from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.claim import Claim, measured_claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis, Severity
 from webapp.diagnosis.missing import probes_for
@@ -48,7 +48,7 @@ def _all_answer(facts: Facts, seen: Listing, fell: tuple[Claim, ...]) -> Verdict
 def _unreachable(facts: Facts) -> list[Claim]:
     lost = [str(gpu.index) for gpu in facts.value(GPUS, where=_any_lost) or () if gpu.lost]
     text = f"the driver lists GPU {', '.join(lost)} and cannot reach it"
-    return [Claim(text, facts.refs(GPUS), None, Basis.MEASURED)] if lost else []
+    return [measured_claim(text, facts.refs(GPUS))] if lost else []
 
 
 def _all_ones(situation: Situation, seen: Listing | None) -> list[Claim]:
@@ -58,8 +58,7 @@ def _all_ones(situation: Situation, seen: Listing | None) -> list[Claim]:
     if bus and seen and seen.every and seen.driver.epoch > bus.epoch:
         return []
     gone = [gpu.pci_address for gpu in on_bus if _reads_ones(gpu)]
-    text = f"config space of {', '.join(gone)} reads all ones (revision ff)"
-    claim = Claim(text, facts.refs(PCI_GPUS), None, Basis.MEASURED)
+    claim = measured_claim(f"config space of {', '.join(gone)} reads all ones (revision ff)", facts.refs(PCI_GPUS))
     return [claim, *_on_the_host(situation, gone)] if gone else []
 
 
@@ -79,7 +78,7 @@ def _fell_off(facts: Facts) -> tuple[Claim, ...]:
     if not facts.value(XID_EVENTS, where=lambda events: any(event.code == FALLEN_OFF for event in events)):
         return ()
     text = f"the kernel log has Xid {FALLEN_OFF}: a GPU has fallen off the bus"
-    return (Claim(text, facts.refs(XID_EVENTS), None, Basis.MEASURED),)
+    return (measured_claim(text, facts.refs(XID_EVENTS)),)
 
 
 def _on_the_host(situation: Situation, gone: list[str]) -> list[Claim]:

@@ -9,7 +9,7 @@ from agents.facts.bench import ALLREDUCE, SERVING
 from agents.facts.gpu import GPUS
 from agents.facts.workload import OBSERVED
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
-from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.claim import Claim, measured_claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.gates.collective import Outcome, outcome
 from webapp.diagnosis.hypothesis import Hypothesis, Severity
@@ -29,13 +29,12 @@ def assess(case: Case) -> Verdict:
         text = "tokens come out, so the engine does not hang"
         if stuck:
             text = "tokens came out when the speed was observed"
-        claim = Claim(text, facts.refs(OBSERVED, SERVING), None, Basis.MEASURED)
+        claim = measured_claim(text, facts.refs(OBSERVED, SERVING))
         return Verdict(VerdictKind.OPEN if stuck else VerdictKind.REFUTED, stuck, (claim,))
     spinning = _spinning(case.situation)
     missing = probes_for(facts, GPUS, OBSERVED)
     if spinning and flow is False:
-        text = "no tokens come out"
-        silent = Claim(text, facts.refs(OBSERVED, SERVING), None, Basis.MEASURED)
+        silent = measured_claim("no tokens come out", facts.refs(OBSERVED, SERVING))
         return Verdict(VerdictKind.SUPPORTED, (*spinning, silent))
     return Verdict(VerdictKind.OPEN, spinning, (), missing)
 
@@ -48,7 +47,7 @@ def _spinning(situation: Situation) -> tuple[Claim, ...]:
         f"utilisation is {seen.busy_percent} % at {seen.power_share * 100:.0f} % of the power limit in one "
         "snapshot: kernels that wait"
     )
-    return (Claim(text, situation.facts.refs(GPUS), None, Basis.MEASURED),)
+    return (measured_claim(text, situation.facts.refs(GPUS)),)
 
 
 def _collective_hung(facts: Facts) -> tuple[Claim, ...]:
@@ -56,9 +55,7 @@ def _collective_hung(facts: Facts) -> tuple[Claim, ...]:
     in_time = sorted(facts.all(ALLREDUCE), key=lambda s: s.when)
     newest = {value.p2p: (s, value) for s in in_time if (value := s.reading.value)}
     text = "an all-reduce on this machine did not come back"
-    return tuple(
-        Claim(text, s.refs, None, Basis.MEASURED) for s, value in newest.values() if outcome(value) is Outcome.HANG
-    )
+    return tuple(measured_claim(text, s.refs) for s, value in newest.values() if outcome(value) is Outcome.HANG)
 
 
 hypothesis = Hypothesis(

@@ -12,9 +12,9 @@ from agents.facts.p2p import P2P_READ, P2pCode
 from agents.facts.platform import DMI, KVM_VISIBLE, VIRT_KIND
 from agents.facts.vm import VM_CPU_HIDDEN
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
-from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.claim import Claim, measured_claim
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.hypothesis import Hypothesis, refuted
 from webapp.diagnosis.missing import probe_of, probes_for
 
 
@@ -25,24 +25,19 @@ def assess(case: Case) -> Verdict:
     if differs and facts.newer(VM_CPU_HIDDEN, KVM_VISIBLE) and facts.newer(VM_CPU_HIDDEN, VIRT_KIND):
         return _since_configured(facts, configured)
     if hidden is False:
-        text = "the guest sees KVM’s signature"
-        claim = Claim(text, facts.refs(KVM_VISIBLE, VIRT_KIND), None, Basis.MEASURED)
-        return Verdict(VerdictKind.REFUTED, (), (claim,))
+        return refuted(measured_claim("the guest sees KVM’s signature", facts.refs(KVM_VISIBLE, VIRT_KIND)))
     elsewhere = case.situation.outside_kvm
     if elsewhere and not configured:
-        claim = Claim(f"this is not a KVM guest but {elsewhere.words}", case.situation.platform_refs)
-        return Verdict(VerdictKind.REFUTED, (), (claim,))
+        return refuted(Claim(f"this is not a KVM guest but {elsewhere.words}", case.situation.platform_refs))
     for_ = []
     if hidden:
         text = "this is a QEMU guest, and KVM’s CPUID signature is not visible in it"
-        refs = facts.refs(VIRT_KIND, KVM_VISIBLE, DMI)
-        for_.append(Claim(text, refs, None, Basis.MEASURED))
+        for_.append(measured_claim(text, facts.refs(VIRT_KIND, KVM_VISIBLE, DMI)))
     if configured:
         text = "the VM’s configuration hides KVM (hidden=1, x-vga=1 or kvm=off)"
-        for_.append(Claim(text, facts.refs(VM_CPU_HIDDEN), None, Basis.MEASURED))
+        for_.append(measured_claim(text, facts.refs(VM_CPU_HIDDEN)))
     if for_ and P2pCode.CNS in case.situation.codes()[0].values():
-        text = "the driver answers CNS, as it does when it takes a VM for bare metal"
-        for_.append(Claim(text, facts.refs(P2P_READ), None, Basis.INFERRED))
+        for_.append(Claim("the driver answers CNS, as it does when it takes a VM for bare metal", facts.refs(P2P_READ)))
     kind = VerdictKind.SUPPORTED if for_ else VerdictKind.OPEN
     return Verdict(kind, tuple(for_), (), probes_for(facts, KVM_VISIBLE))
 
@@ -51,8 +46,7 @@ def _since_configured(facts: Facts, configured: bool | None) -> Verdict:
     """The VM was changed after the guest was looked at: what the guest saw then tells nothing of now."""
     missing = (probe_of(KVM_VISIBLE),)
     does = "hides KVM (hidden=1, x-vga=1 or kvm=off)" if configured else "no longer hides KVM"
-    text = f"the VM’s configuration {does}"
-    claim = Claim(text, facts.refs(VM_CPU_HIDDEN), None, Basis.MEASURED)
+    claim = measured_claim(f"the VM’s configuration {does}", facts.refs(VM_CPU_HIDDEN))
     if configured:
         return Verdict(VerdictKind.SUPPORTED, (claim,), (), missing)
     return Verdict(VerdictKind.OPEN, (), (claim,), missing)

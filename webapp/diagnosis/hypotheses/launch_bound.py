@@ -12,7 +12,7 @@ from agents.facts.kernels import LAUNCH, Figures, Work
 from agents.facts.nccl import ENGINE
 from agents.facts.workload import MODEL, OBSERVED
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
-from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.claim import Basis, Claim, measured_claim
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.missing import probes_for
 from webapp.diagnosis.situation.own_machine import unnamed_cards
@@ -43,8 +43,7 @@ def assess(case: Case) -> Verdict:
             f"up to {span((share_ms[1],) * 2)} ms of the step are neither weight reads nor communication; "
             "launch gaps are one candidate"
         )
-        refs = bound.evidence or facts.refs(OBSERVED)
-        for_.append(Claim(text, refs, bound.unexplained_ms, Basis.ESTIMATED))
+        for_.append(Claim(text, bound.evidence or facts.refs(OBSERVED), bound.unexplained_ms, Basis.ESTIMATED))
         for_ += _started_a_layer(case, share_ms[1])
     return Verdict(VerdictKind.OPEN, tuple(for_), (), probes_for(facts, PROFILE, ENGINE, LAUNCH), share_ms)
 
@@ -65,8 +64,7 @@ def _started_a_layer(case: Case, unexplained_ms: float) -> list[Claim]:
         f"launches alone explain {span((unexplained_ms,) * 2)} ms only if the engine starts {count:.0f} "
         "a layer without graphs"
     )
-    refs = case.facts.refs(LAUNCH, MODEL)
-    return [Claim(text, refs, (0.0, unexplained_ms), Basis.ESTIMATED)]
+    return [Claim(text, case.facts.refs(LAUNCH, MODEL), (0.0, unexplained_ms), Basis.ESTIMATED)]
 
 
 def _unsteady(figures: Figures) -> bool:
@@ -78,7 +76,7 @@ def _graphs_off(case: Case) -> list[Claim]:
     flags = [f.lstrip("-").replace("_", "-") for f, v in engine.flags.items() if _is_on(v)] if engine else []
     disabling = [flag for flag in flags if flag in GRAPHS_OFF]
     text = "the engine runs with --{}: every kernel is launched from the host"
-    return [Claim(text.format(f), case.facts.refs(ENGINE), None, Basis.MEASURED) for f in disabling]
+    return [measured_claim(text.format(f), case.facts.refs(ENGINE)) for f in disabling]
 
 
 def _is_on(value: str) -> bool:

@@ -12,9 +12,9 @@ from agents.facts.bench import NCCL_SWEEP
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.p2p import TOPOLOGY, WORST_LINK
 from webapp.diagnosis.case import Case, Gate, Path, Verdict, VerdictKind
-from webapp.diagnosis.claim import Basis, Claim, EvidenceRef
+from webapp.diagnosis.claim import Basis, Claim, EvidenceRef, measured_claim
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.hypothesis import Hypothesis, refuted
 from webapp.diagnosis.missing import probes_for
 from webapp.diagnosis.prediction.nccl_choice import nccl_choice
 
@@ -31,12 +31,10 @@ def assess(case: Case) -> Verdict:
         return Verdict(VerdictKind.SUPPORTED, off)
     driver = _closed(case)
     if driver:
-        text = "the level matters only where the driver allows P2P over PCIe"
-        return Verdict(VerdictKind.REFUTED, (), (Claim(text, driver.evidence),))
+        return refuted(Claim("the level matters only where the driver allows P2P over PCIe", driver.evidence))
     used = case.passed("used")
     if used:
-        claim = Claim(used.why, used.evidence, None, Basis.MEASURED)
-        return Verdict(VerdictKind.REFUTED, (), (claim,))
+        return refuted(measured_claim(used.why, used.evidence))
     tried = _tried(facts)
     if tried:
         return Verdict(VerdictKind.SUPPORTED, tried)
@@ -57,8 +55,7 @@ def assess(case: Case) -> Verdict:
     seen = facts.value(NCCL_TRANSPORTS, where=lambda seen: seen.shm) if driver else None
     if driver and seen:
         text = f"the driver allows P2P, yet the NCCL log shows {seen.shm} connections by SHM"
-        refs = facts.refs(NCCL_TRANSPORTS) + driver.evidence
-        claim = Claim(text, refs, None, Basis.MEASURED)
+        claim = measured_claim(text, facts.refs(NCCL_TRANSPORTS) + driver.evidence)
         return Verdict(VerdictKind.SUPPORTED, (claim, far), (), missing)
     return Verdict(VerdictKind.OPEN, (far,), (), missing)
 
@@ -72,8 +69,7 @@ def _switched_off(case: Case) -> tuple[Claim, ...]:
         return ()
     over = "NVLink" if driver.path is Path.NVLINK else "PCIe"
     text = f"NCCL_P2P_DISABLE=1 is set, though the driver allows P2P over {over}"
-    refs = case.facts.refs(NCCL_ENV) + driver.evidence
-    return (Claim(text, refs, None, Basis.MEASURED),)
+    return (measured_claim(text, case.facts.refs(NCCL_ENV) + driver.evidence),)
 
 
 def _closed(case: Case) -> Gate | None:
@@ -94,7 +90,7 @@ def _tried(facts: Facts) -> tuple[Claim, ...]:
         return ()
     text = f"by itself NCCL took {own.transport}, with NCCL_P2P_LEVEL=SYS {raised.transport}"
     named = tuple(EvidenceRef(best.source, arm.line) for arm in (own, raised) if arm.line)
-    return (Claim(text, named or choice.evidence, None, Basis.MEASURED),)
+    return (measured_claim(text, named or choice.evidence),)
 
 
 def _far_links(facts: Facts) -> list[str]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS
 from agents.facts.platform import SHM
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
-from webapp.diagnosis.claim import Basis, Claim
-from webapp.diagnosis.hypothesis import Hypothesis, Severity
+from webapp.diagnosis.claim import Claim, measured_claim
+from webapp.diagnosis.hypothesis import Hypothesis, Severity, refuted
 from webapp.diagnosis.missing import probe_of, probes_for
 
 SMALL_MIB = 64
@@ -23,18 +23,17 @@ def assess(case: Case) -> Verdict:
     refs = facts.refs(NCCL_TRANSPORTS)
     if seen and not seen.net and (seen.p2p or seen.shm):
         text = f"connections in the NCCL log: {seen.p2p} by P2P, {seen.shm} by SHM, none by NET"
-        return Verdict(VerdictKind.REFUTED, (), (Claim(text, refs, None, Basis.MEASURED),))
+        return refuted(measured_claim(text, refs))
     for_ = []
     if seen and seen.net:
         text = f"the NCCL log shows {seen.net} connections by NET"
-        for_.append(Claim(text, refs, None, Basis.MEASURED))
+        for_.append(measured_claim(text, refs))
     if facts.value(NCCL_ENV, where=lambda variables: variables.get("NCCL_SHM_DISABLE") == "1"):
         text = "NCCL_SHM_DISABLE=1 leaves only the network where P2P is refused"
-        for_.append(Claim(text, facts.refs(NCCL_ENV), None, Basis.MEASURED))
+        for_.append(measured_claim(text, facts.refs(NCCL_ENV)))
     shm = facts.value(SHM, where=lambda shm: shm.size_mib <= SMALL_MIB)
     if shm:
-        text = f"shared memory has {shm.size_mib} MiB, a container’s default"
-        for_.append(Claim(text, facts.refs(SHM), None, Basis.MEASURED))
+        for_.append(measured_claim(f"shared memory has {shm.size_mib} MiB, a container’s default", facts.refs(SHM)))
     against = _elsewhere(case)
     missing = probes_for(facts, NCCL_TRANSPORTS, SHM)
     alone = seen and seen.net and not against
@@ -48,11 +47,9 @@ def _elsewhere(case: Case) -> tuple[Claim, ...]:
     if not seen or not seen.net:
         return ()
     if case.situation.gpu_count == 1:
-        text = "this machine has one GPU, so its peers are elsewhere"
-        return (Claim(text, refs + case.situation.gpu_count_refs),)
+        return (Claim("this machine has one GPU, so its peers are elsewhere", refs + case.situation.gpu_count_refs),)
     if seen.shm or seen.p2p:
-        text = f"{seen.shm} connections by SHM and {seen.p2p} by P2P stand beside NET"
-        return (Claim(text, refs, None, Basis.MEASURED),)
+        return (measured_claim(f"{seen.shm} connections by SHM and {seen.p2p} by P2P stand beside NET", refs),)
     return ()
 
 

@@ -14,9 +14,9 @@ from agents.facts.p2p import TOPOLOGY
 from agents.facts.platform import NUMA_NODES
 from agents.facts.vm import VM_NUMA
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
-from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.claim import Claim, measured_claim
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.hypothesis import Hypothesis, refuted
 from webapp.diagnosis.missing import probe_of, probes_for
 from webapp.diagnosis.situation.platform import Platform
 
@@ -30,13 +30,13 @@ def assess(case: Case) -> Verdict:
     if len(nodes) > 1:
         return _several_nodes(facts, len(nodes))
     text = "the machine has one NUMA node, so a GPU without a node costs nothing by itself"
-    one_node = Claim(text, facts.refs(NUMA_NODES), None, Basis.MEASURED)
+    one_node = measured_claim(text, facts.refs(NUMA_NODES))
     if sockets == 1 or case.situation.outside_kvm is Platform.BARE_METAL:
-        return Verdict(VerdictKind.REFUTED, (), (one_node,))
+        return refuted(one_node)
     for_: tuple[Claim, ...] = ()
     if sockets and sockets > 1 and facts.value(VM_NUMA) is False:
         text = f"the host has {sockets} sockets and the VM no virtual NUMA, so its memory may span both"
-        for_ = (Claim(text, facts.refs(PLATFORM, VM_NUMA), None, Basis.INFERRED),)
+        for_ = (Claim(text, facts.refs(PLATFORM, VM_NUMA)),)
     missing = probes_for(facts, VM_NUMA) if sockets else (probe_of(PLATFORM), *probes_for(facts, VM_NUMA))
     return Verdict(VerdictKind.OPEN, for_, (one_node,), missing)
 
@@ -54,8 +54,7 @@ def _several_nodes(facts: Facts, count: int) -> Verdict:
     if without:
         text = f"{count} NUMA nodes, and {len(without)} GPUs report none: buffers land on either"
         return Verdict(VerdictKind.SUPPORTED, (Claim(text, refs),))
-    text = f"every GPU reports its NUMA node, of {count}"
-    return Verdict(VerdictKind.REFUTED, (), (Claim(text, refs, None, Basis.MEASURED),))
+    return refuted(measured_claim(f"every GPU reports its NUMA node, of {count}", refs))
 
 
 hypothesis = Hypothesis(

@@ -13,8 +13,8 @@ from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
 from agents.facts.platform import KVM_VISIBLE
 from agents.facts.vm import QEMU_COMMANDS
 from webapp.diagnosis.case import Bound, Case, GateState, Verdict, VerdictKind
-from webapp.diagnosis.claim import Basis, Claim, Range
-from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.claim import Claim, Range, measured_claim
+from webapp.diagnosis.hypothesis import Hypothesis, refuted
 from webapp.diagnosis.missing import probe_of, probes_for
 from webapp.diagnosis.wording import why_no_clique
 
@@ -25,7 +25,7 @@ def assess(case: Case) -> Verdict:
     facts = case.facts
     against = _against(case)
     if against:
-        return Verdict(VerdictKind.REFUTED, (), (against,))
+        return refuted(against)
     reads, writes = case.situation.codes()
     answers = {*reads.values(), *writes.values()}
     missing = probes_for(facts, P2P_READ, P2P_WRITE, GPUS, CLIQUE_CAPABILITY, QEMU_COMMANDS)
@@ -36,14 +36,13 @@ def assess(case: Case) -> Verdict:
     hidden = case.situation.kvm_hidden
     sees = "that sees KVM" if hidden is False else "(whether it sees KVM was not read)"
     text = f"the driver answers NS in a KVM guest {sees}: its policy without a clique"
-    refs = facts.refs(P2P_READ, P2P_WRITE) + case.situation.platform_refs
-    for_ = [Claim(text, refs, None, Basis.INFERRED), *_granted(case)]
+    for_ = [Claim(text, facts.refs(P2P_READ, P2P_WRITE) + case.situation.platform_refs), *_granted(case)]
     if hidden is None:
         return Verdict(VerdictKind.OPEN, tuple(for_), (), (probe_of(KVM_VISIBLE), *missing))
     others = _others_excluded(facts.value(GPUS) or ())
     if others is None:
         return Verdict(VerdictKind.OPEN, tuple(for_), (), (probe_of(GPUS), *missing))
-    for_.append(Claim(others, facts.refs(GPUS), None, Basis.INFERRED))
+    for_.append(Claim(others, facts.refs(GPUS)))
     return Verdict(VerdictKind.SUPPORTED, tuple(for_), (), missing, _share(case.single_stream))
 
 
@@ -57,7 +56,7 @@ def _against(case: Case) -> Claim | None:
     if driver and driver.state is GateState.NOT_APPLICABLE and driver.evidence:
         return Claim(f"no two GPUs would use P2P over PCIe: {driver.why}", driver.evidence)
     if granted and granted.state is GateState.PASS:
-        return Claim(granted.why, granted.evidence, None, Basis.MEASURED)
+        return measured_claim(granted.why, granted.evidence)
     gpus = facts.value(GPUS) or ()
     if any(gpu.mig for gpu in gpus):
         return Claim("MIG mode is on, which forbids P2P by itself", facts.refs(GPUS))
@@ -67,7 +66,7 @@ def _against(case: Case) -> Claim | None:
 def _granted(case: Case) -> list[Claim]:
     gate = case.gate("granted")
     seen = gate is not None and gate.state is GateState.FAIL
-    return [Claim(gate.why, gate.evidence, None, Basis.MEASURED)] if gate and seen else []
+    return [measured_claim(gate.why, gate.evidence)] if gate and seen else []
 
 
 def _others_excluded(gpus: tuple[Gpu, ...]) -> str | None:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from agents.facts.gpu import CLIQUE_CAPABILITY, GPUS
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
 from webapp.diagnosis.case import Case, Path, Verdict, VerdictKind
-from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.claim import Claim, measured_claim
 from webapp.diagnosis.gates.driver import meaning
-from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.hypothesis import Hypothesis, refuted
 from webapp.diagnosis.missing import probes_for
 from webapp.diagnosis.situation import Situation
 
@@ -24,8 +24,7 @@ def assess(case: Case) -> Verdict:
     if driver is None:
         passed = [gate for path in Path if (gate := case.passed("driver", path))]
         if passed:
-            claim = Claim(f"the driver allows it: {passed[0].why}", passed[0].evidence)
-            return Verdict(VerdictKind.REFUTED, (), (claim,))
+            return refuted(Claim(f"the driver allows it: {passed[0].why}", passed[0].evidence))
         return Verdict(VerdictKind.OPEN, missing=probes_for(facts, P2P_READ, P2P_WRITE))
     reasons = [*_configured(case), *_by_code(case, driver)]
     if reasons:
@@ -33,7 +32,7 @@ def assess(case: Case) -> Verdict:
     gpus = facts.value(GPUS) or ()
     excluded = bool(gpus) and all(gpu.mig is False for gpu in gpus) and len({g.name for g in gpus}) == 1
     text = "MIG is off and the GPUs are of one model; confidential mode cannot be seen from here"
-    against = (Claim(text, facts.refs(GPUS), None, Basis.INFERRED),) if excluded else ()
+    against = (Claim(text, facts.refs(GPUS)),) if excluded else ()
     return Verdict(VerdictKind.OPEN, (), against, probes_for(facts, GPUS, CLIQUE_CAPABILITY))
 
 
@@ -42,16 +41,16 @@ def _configured(case: Case) -> list[Claim]:
     gpus, refs = facts.value(GPUS) or (), facts.refs(GPUS)
     reasons = []
     if any(gpu.mig for gpu in gpus):
-        reasons.append(Claim("MIG mode is on; a MIG device has no peers", refs, None, Basis.MEASURED))
+        reasons.append(measured_claim("MIG mode is on; a MIG device has no peers", refs))
     names = sorted({gpu.name for gpu in gpus if gpu.name})
     if len(names) > 1:
         text = f"the GPUs are of different models: {', '.join(names)}"
-        reasons.append(Claim(text, refs, None, Basis.MEASURED))
+        reasons.append(measured_claim(text, refs))
     if any("vgpu" in (gpu.virtualisation_mode or "").lower() for gpu in gpus):
-        reasons.append(Claim("the GPUs are vGPUs, not passed through", refs, None, Basis.MEASURED))
+        reasons.append(measured_claim("the GPUs are vGPUs, not passed through", refs))
     if granted and granted.evidence:
         text = f"the clique is there, and still the driver refuses: {granted.why}"
-        reasons.append(Claim(text, granted.evidence, None, Basis.MEASURED))
+        reasons.append(measured_claim(text, granted.evidence))
     return reasons
 
 
@@ -66,7 +65,7 @@ def _by_code(case: Case, path: Path) -> list[Claim]:
 
 def _answer(situation: Situation, path: Path, code: P2pCode) -> Claim:
     refs = situation.facts.refs(P2P_READ, P2P_WRITE) + situation.platform_refs
-    return Claim(f"the driver answers {code}: {meaning(situation.aside, path, code)}", refs, None, Basis.MEASURED)
+    return measured_claim(f"the driver answers {code}: {meaning(situation.aside, path, code)}", refs)
 
 
 hypothesis = Hypothesis(

@@ -13,8 +13,8 @@ import re
 from agents.facts.gpu import GPUS
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pCode
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
-from webapp.diagnosis.claim import Basis, Claim
-from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.claim import Basis, Claim, measured_claim
+from webapp.diagnosis.hypothesis import Hypothesis, refuted
 from webapp.diagnosis.missing import probes_for
 from webapp.diagnosis.situation import Situation
 
@@ -24,13 +24,12 @@ _SUPPORTED = re.compile(r"RTX PRO 6000|RTX 6000 Ada|\b(?:L40S|A100|H100|H200)\b"
 def assess(case: Case) -> Verdict:
     facts, driver = case.facts, case.passed("driver")
     if driver:
-        claim = Claim(f"the driver allows it: {driver.why}", driver.evidence, None, Basis.MEASURED)
-        return Verdict(VerdictKind.REFUTED, (), (claim,))
+        return refuted(measured_claim(f"the driver allows it: {driver.why}", driver.evidence))
     names = {gpu.name for gpu in facts.value(GPUS) or () if gpu.name}
     geforce = bool(names) and all("GeForce" in name for name in names)
     if case.situation.exception(lambda situation: P2pCode.GNS in _answers(situation)):
         refs = facts.refs(P2P_READ, P2P_WRITE)
-        claim = Claim("the driver answers GNS: this GPU model is excluded", refs, None, Basis.MEASURED)
+        claim = measured_claim("the driver answers GNS: this GPU model is excluded", refs)
         return Verdict(VerdictKind.SUPPORTED, (claim,))
     if geforce and case.situation.exception(lambda situation: P2pCode.CNS in _answers(situation)):
         text = "GeForce cards with CNS: product policy of the driver, on bare metal as well"
@@ -38,8 +37,7 @@ def assess(case: Case) -> Verdict:
         return Verdict(VerdictKind.SUPPORTED, (Claim(text, refs, None, Basis.LITERATURE),))
     if names and all(_SUPPORTED.search(name) for name in names):
         text = f"{', '.join(sorted(names))}: P2P over PCIe works with the stock driver elsewhere"
-        claim = Claim(text, facts.refs(GPUS), None, Basis.LITERATURE)
-        return Verdict(VerdictKind.REFUTED, (), (claim,))
+        return refuted(Claim(text, facts.refs(GPUS), None, Basis.LITERATURE))
     return Verdict(VerdictKind.OPEN, missing=probes_for(facts, GPUS, P2P_READ, P2P_WRITE))
 
 

@@ -14,9 +14,9 @@ from dataclasses import replace
 from agents.facts.bench import TELEMETRY
 from agents.facts.gpu import GPUS, Gpu
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
-from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.claim import measured_claim
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.hypothesis import Hypothesis
+from webapp.diagnosis.hypothesis import Hypothesis, refuted
 from webapp.diagnosis.missing import probes_for
 from webapp.diagnosis.situation.gpus import BUSY_PERCENT
 
@@ -29,12 +29,11 @@ def assess(case: Case) -> Verdict:
     refs = facts.refs(GPUS, TELEMETRY)
     narrow = [gpu for gpu in gpus if _below(gpu.pcie_width, gpu.pcie_width_max)]
     slow = [gpu for gpu in gpus if _busy(gpu) and _below(gpu.pcie_gen, gpu.pcie_gen_max)]
-    for_ = [Claim(_text(g), refs, None, Basis.MEASURED) for g in dict.fromkeys(narrow + slow)]
+    for_ = [measured_claim(_text(g), refs) for g in dict.fromkeys(narrow + slow)]
     if for_:
         return Verdict(VerdictKind.SUPPORTED, tuple(for_), (), ("bench.copy",))
     if gpus and all(_full(gpu) for gpu in gpus):
-        text = f"all {len(gpus)} links run at their full generation and width"
-        return Verdict(VerdictKind.REFUTED, (), (Claim(text, refs, None, Basis.MEASURED),))
+        return refuted(measured_claim(f"all {len(gpus)} links run at their full generation and width", refs))
     return Verdict(VerdictKind.OPEN, missing=probes_for(facts, GPUS) or ("bench.telemetry",))
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from agents.facts.bench import TELEMETRY
 from agents.facts.gpu import GPUS
 from webapp.diagnosis.case import Case, Verdict, VerdictKind
-from webapp.diagnosis.claim import Basis, Claim
+from webapp.diagnosis.claim import Basis, Claim, measured_claim
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.missing import probes_for
@@ -44,8 +44,7 @@ def assess(case: Case) -> Verdict:
     hot = seen.temperature_celsius is not None and seen.temperature_celsius >= HOT_CELSIUS
     slow = seen.clock_share is not None and seen.clock_share < THROTTLED_CLOCK
     if hot and slow:
-        text = f"under load a GPU is at {seen.temperature_celsius} °C with lowered clocks"
-        for_.append(Claim(text, refs, None, Basis.MEASURED))
+        for_.append(measured_claim(f"under load a GPU is at {seen.temperature_celsius} °C with lowered clocks", refs))
     if for_:
         return Verdict(VerdictKind.SUPPORTED, tuple(for_), tuple(against))
     # A card that heat holds back draws little, too: without a temperature or a clock nothing is ruled out.

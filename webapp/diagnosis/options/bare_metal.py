@@ -26,8 +26,7 @@ def judge(case: Case) -> Advice:
     claims = [because(text, SOURCE, facts.refs(GPUS))]
     allowed = facts.value(MAY_CHANGE)
     if allowed and "bare metal" not in allowed:
-        text = f"the operator may change: {answer_words(*allowed)}"
-        claims.append(seen(text, facts.refs(MAY_CHANGE), ""))
+        claims.append(seen(f"the operator may change: {answer_words(*allowed)}", facts.refs(MAY_CHANGE), ""))
     return advise(OptionStatus.POSSIBLE, *claims, effect=p2p_effect(case))
 
 

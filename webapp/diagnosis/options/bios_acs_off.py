@@ -25,8 +25,7 @@ def judge(case: Case) -> Advice:
         else "mappings that name a group"
     )
     source = "Proxmox pve-guest-common, Mapping/PCI.pm"
-    text = f"it renumbers IOMMU groups, which breaks {broken}"
-    claims.append(because(text, source, facts.refs(PCI_MAPPINGS)))
+    claims.append(because(f"it renumbers IOMMU groups, which breaks {broken}", source, facts.refs(PCI_MAPPINGS)))
     return advise(OptionStatus.NO_EFFECT, *claims)
 
 

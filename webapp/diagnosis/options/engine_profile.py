@@ -16,16 +16,14 @@ from webapp.diagnosis.wording import span
 
 def judge(case: Case) -> Advice:
     if case.facts.value(PROFILE) is not None:
-        why = seen("a profile of a step was read", case.facts.refs(PROFILE), "")
-        return advise(OptionStatus.DONE, why)
+        return advise(OptionStatus.DONE, seen("a profile of a step was read", case.facts.refs(PROFILE), ""))
     bound = case.bound_with("step_ms", "unexplained_ms")
     if bound and bound.step_ms and bound.unexplained_ms:
         text = (
             f"{span(bound.unexplained_ms)} ms of a step of {span(bound.step_ms)} ms have no explanation "
             "yet; a profile says what they are"
         )
-        claim = Claim(text, bound.evidence, bound.unexplained_ms, Basis.ESTIMATED)
-        return advise(OptionStatus.RECOMMENDED, claim)
+        return advise(OptionStatus.RECOMMENDED, Claim(text, bound.evidence, bound.unexplained_ms, Basis.ESTIMATED))
     text = "utilisation and power cannot tell kernels, waiting and gaps apart; a profile can"
     return advise(OptionStatus.RECOMMENDED, because(text, "NVIDIA Nsight Systems user guide"))
 

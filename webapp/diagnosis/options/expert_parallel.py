@@ -16,14 +16,12 @@ def judge(case: Case) -> Advice:
         text = f"expert parallel {parallel.ep} is in use"
         return advise(OptionStatus.DONE, seen(text, case.facts.refs(PARALLELISM), ""))
     if case.facts.value(MODEL, where=lambda model: model.total_params and model.total_params == model.active_params):
-        text = "a dense model has no experts to spread"
-        return advise(OptionStatus.BLOCKED, seen(text, case.facts.refs(MODEL), ""))
+        return advise(OptionStatus.BLOCKED, seen("a dense model has no experts to spread", case.facts.refs(MODEL), ""))
     text = (
         "an all-to-all takes the place of the MoE’s all-reduces; without P2P it goes through host memory "
         "too, so only a measurement tells"
     )
-    source = "SGLang and vLLM documentation of expert parallelism, 2026"
-    return advise(OptionStatus.POSSIBLE, because(text, source))
+    return advise(OptionStatus.POSSIBLE, because(text, "SGLang and vLLM documentation of expert parallelism, 2026"))
 
 
 option = Option(

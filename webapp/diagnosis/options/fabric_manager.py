@@ -19,8 +19,7 @@ def judge(case: Case) -> Advice:
         text = "the NVSwitch fabric is not set up: fabric manager (or IMEX) comes first"
         return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, facts.refs(FABRIC)))
     if facts.value(FABRIC, where=lambda fabric: fabric.state.lower() == "completed"):
-        text = "the fabric’s state is Completed"
-        return advise(OptionStatus.DONE, seen(text, facts.refs(FABRIC), SOURCE))
+        return advise(OptionStatus.DONE, seen("the fabric’s state is Completed", facts.refs(FABRIC), SOURCE))
     if facts.value(TOPOLOGY) and not case.situation.has_nvlink:
         text = "no pair is joined by NVLink: there is no fabric to manage"
         return advise(OptionStatus.NO_EFFECT, seen(text, facts.refs(TOPOLOGY), SOURCE))

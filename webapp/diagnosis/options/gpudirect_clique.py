@@ -77,8 +77,7 @@ def _gains(case: Case) -> list[Claim]:
     gains, bound = effects(case.every_bound), case.single_stream
     if not gains or bound is None:
         return []
-    text = f"predicted: {gains}{unless(bound)}"
-    return [Claim(text, bound.evidence, p2p_effect(case), Basis.ESTIMATED)]
+    return [Claim(f"predicted: {gains}{unless(bound)}", bound.evidence, p2p_effect(case), Basis.ESTIMATED)]
 
 
 def _not_shown(situation: Situation) -> list[Claim]:

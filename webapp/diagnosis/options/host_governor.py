@@ -26,8 +26,7 @@ def judge(case: Case) -> Advice:
     if best and best.reading.kind is ReadingKind.ABSENT:
         return advise(OptionStatus.BLOCKED, because(_NONE, SOURCE, refs))
     if best is None or best.reading.value is None:
-        text = f"the host’s governor was not read; {_LAUNCHES}"
-        return advise(OptionStatus.POSSIBLE, because(text, SOURCE))
+        return advise(OptionStatus.POSSIBLE, because(f"the host’s governor was not read; {_LAUNCHES}", SOURCE))
     governor: CpuGovernor = best.reading.value
     claims = [seen(_governor_text(best.reading, governor), refs, SOURCE)]
     if best.reading.complete and set(governor.governors) == {"performance"}:

@@ -18,8 +18,7 @@ def judge(case: Case) -> Advice:
         return outside
     pages = case.facts.value(VM_HUGEPAGES)
     if pages:
-        text = f"hugepages: {pages} is set"
-        return advise(OptionStatus.DONE, seen(text, case.facts.refs(VM_HUGEPAGES), SOURCE))
+        return advise(OptionStatus.DONE, seen(f"hugepages: {pages} is set", case.facts.refs(VM_HUGEPAGES), SOURCE))
     text = (
         "larger pages cost fewer translations on the staged path; needs numa: 1, and 1 GiB pages must be "
         "reserved at boot or the VM does not start"

@@ -44,8 +44,7 @@ def judge(case: Case) -> Advice:
             "With many requests throughput can improve"
         )
         refs += facts.refs(GPUS)
-    claim = because(text, SOURCE, refs, after)
-    return advise(OptionStatus.POSSIBLE, claim)
+    return advise(OptionStatus.POSSIBLE, because(text, SOURCE, refs, after))
 
 
 option = Option(

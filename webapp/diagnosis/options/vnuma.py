@@ -26,8 +26,7 @@ def judge(case: Case) -> Advice:
         return advise(OptionStatus.DONE, seen("the VM has numa: 1", facts.refs(VM_NUMA), SOURCE))
     if case.supported("numa_misplacement"):
         text = "memory and GPUs lie on different nodes"
-        refs = facts.refs(NUMA_NODES, GPU_NUMA, PLATFORM)
-        return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, refs))
+        return advise(OptionStatus.RECOMMENDED, because(text, SOURCE, facts.refs(NUMA_NODES, GPU_NUMA, PLATFORM)))
     if facts.value(PLATFORM, where=lambda platform: platform.sockets == 1):
         text = "the host has one socket; unless its BIOS splits it, there is one memory node"
         return advise(OptionStatus.NO_EFFECT, because(text, SOURCE, facts.refs(PLATFORM)))

@@ -146,8 +146,7 @@ def _copies(facts: Facts, machine: _Machine) -> Iterator[Figure]:
         title, expectation = _large_copy(row, machine)
         if title:
             times = (row.time_us, row.ci_low_us, row.ci_high_us)
-            refs = _at(best, row.line)
-            yield _rate(title, row.size_bytes, times, bool(row.unstable), expectation, refs)
+            yield _rate(title, row.size_bytes, times, bool(row.unstable), expectation, _at(best, row.line))
     small = (r for r in rows if r.path is CopyPath.PEER and r.peer_access is not None)
     for row in _largest(small, lambda r: _in(r.size_bytes, SMALL_COPY_BYTES)):
         access, nvlinks = bool(row.peer_access), machine.nvlinks(row.source, row.destination)
@@ -155,8 +154,7 @@ def _copies(facts: Facts, machine: _Machine) -> Iterator[Figure]:
         known = nvlinks is not None or not access
         expectation = reference.small_copy(name, access=access, nvlink=bool(nvlinks)) if known else None
         title = f"Small copy, {_pair(row)}"
-        refs = _at(best, row.line)
-        yield _time(title, row.time_us, row.ci_low_us, row.ci_high_us, row.unstable, expectation, refs)
+        yield _time(title, row.time_us, row.ci_low_us, row.ci_high_us, row.unstable, expectation, _at(best, row.line))
 
 
 def _large_copy(row: CopyRow, machine: _Machine) -> tuple[str, Expectation | None]:
@@ -198,8 +196,7 @@ def _sums(facts: Facts, machine: _Machine) -> Iterator[Figure]:
         )
         how = "with P2P" if result.p2p else "without P2P"
         title = f"Small all-reduce over {row.ranks}, {how}"
-        refs = _at(item, row.line)
-        yield _time(title, row.time_us, row.ci_low_us, row.ci_high_us, row.unstable, expectation, refs)
+        yield _time(title, row.time_us, row.ci_low_us, row.ci_high_us, row.unstable, expectation, _at(item, row.line))
 
 
 def _largest(rows: Iterable[CopyRow], fits: Callable[[CopyRow], bool]) -> list[CopyRow]:
