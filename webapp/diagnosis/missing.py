@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -13,7 +13,7 @@ from webapp.diagnosis.facts import Facts
 
 def probes_for(facts: Facts, *needed: Fact[Any]) -> tuple[str, ...]:
     """Ids for those of the facts that are not known: a probe's, else the fact's own id."""
-    return tuple(dict.fromkeys(_ids(facts, needed)))
+    return tuple(dict.fromkeys(map(probe_of, facts.unknown(*needed))))
 
 
 def probe_of(fact: Fact[Any]) -> str:
@@ -25,7 +25,3 @@ def probe_of(fact: Fact[Any]) -> str:
 def _readers() -> Mapping[str, str]:
     """The first probe of each fact that one reads."""
     return {f.id: p.id for p in reversed(all_probes().values()) for f in p.supplies}
-
-
-def _ids(facts: Facts, needed: tuple[Fact[Any], ...]) -> Iterator[str]:
-    return (probe_of(fact) for fact in facts.unknown(*needed))

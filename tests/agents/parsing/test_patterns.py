@@ -70,8 +70,8 @@ def test_a_text_of_one_thing_repeated_is_soon_parsed(unit: str) -> None:
 def test_what_people_type_is_soon_searched(unit: str) -> None:
     text = unit * (40_000 // len(unit))
     began = time.process_time()
-    assert not total_as_output._said(text)
-    assert not weights_size._said(text)
+    assert not total_as_output._stated_rates(text)
+    assert not weights_size._stated_sizes(text)
     assert time.process_time() - began < 1
-    assert total_as_output._said(f"{text};1,100.5 tok/s") == [1100.5]
-    assert weights_size._said(f"{text};weights,100 GB") == [1e11]
+    assert total_as_output._stated_rates(f"{text};1,100.5 tok/s") == [1100.5]
+    assert weights_size._stated_sizes(f"{text};weights,100 GB") == [1e11]
