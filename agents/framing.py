@@ -9,18 +9,15 @@ anywhere.
 from __future__ import annotations
 
 import hashlib
-import io
 import re
-from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from agents.cleaning import clean as clean
+from agents.noise import LineStore, Noise
 from agents.probe import Output
 
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-_BREAKS = re.compile(r"[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-_UNSEEN = re.compile("[\r\0\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _LEAD = re.compile(rb"(?:\x1b\[[0-?]*[ -/]*[@-~]|[ \t>])*")
 _MARK = re.compile(r"=([0-9A-Za-z]{8,64})= (begin|about|probe|done|end)(?: (.*))?\Z")
 _OPENING = re.compile(
@@ -36,49 +33,6 @@ MOST_ANSWERS = 1024
 _HEADER_FIELDS = frozenset(
     {"schema", "script", "ran", "redacted", "group", "role", "time", "uid", "sudo", "session", "folder"}
 )
-
-
-def clean(raw: bytes) -> str:
-    """Decodes UTF-8 (invalid bytes replaced) and removes ANSI escapes, CR, NUL and Unicode's Bidi_Control characters,
-    which could display a name as a different one.
-
-    Line numbers of the result are those of the raw text: only LF ends a line; the other characters at which Python's
-    splitlines() breaks become blanks.
-    """
-    if len(raw) <= _BLOCK:
-        return _clean_block(raw)
-    text = io.StringIO(newline="\n")
-    for block in _blocks(raw):
-        text.write(_clean_block(block))
-    return text.getvalue()
-
-
-def _clean_block(raw: bytes) -> str:
-    text = _ANSI.sub("", raw.decode("utf-8", "replace"))
-    return _BREAKS.sub(" ", _UNSEEN.sub("", text))
-
-
-def _blocks(raw: bytes) -> Iterator[bytes]:
-    """Pieces of at most _BLOCK bytes, so that what cleaning needs in between stays small: whole lines, beyond which
-    goes no escape and no character, or a part of a longer line."""
-    start = 0
-    while start < len(raw):
-        end = raw.rfind(b"\n", start, start + _BLOCK) + 1
-        if not end:
-            end = _cut_in_line(raw, start) if len(raw) - start > _BLOCK else len(raw)
-        yield raw[start:end]
-        start = end
-
-
-def _cut_in_line(raw: bytes, start: int) -> int:
-    """Before the last escape (not before ESC \\, which ends one), else before a whole character."""
-    escape = raw.rfind(b"\x1b", start + 1, start + _BLOCK)
-    while escape > start and raw.startswith(b"\\", escape + 1):
-        escape = raw.rfind(b"\x1b", start + 1, escape)
-    if escape > start:
-        return escape
-    end = start + _BLOCK
-    return next((cut for cut in range(end, end - 4, -1) if raw[cut] & 0xC0 != 0x80), end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,58 +89,6 @@ class End:
 
 
 Event = Header | ProbeStarted | Frame | End
-
-
-@dataclass(frozen=True, slots=True)
-class NoiseLine:
-    """A line that belongs to no frame."""
-
-    line: int
-    text: str
-
-
-@dataclass(slots=True)
-class LineStore:
-    """Numbered lines in one buffer: a line costs its bytes and one more, a run of lines 8.
-
-    runs: for each run of consecutive lines, its first line's number and the number of stored lines above it.
-    """
-
-    text: bytearray = field(default_factory=bytearray)
-    runs: array[int] = field(default_factory=lambda: array("I"))
-    _lines: int = 0
-    _next: int = 0
-
-    def add(self, number: int, line: bytes) -> None:
-        if number != self._next:
-            self.runs.extend((number, self._lines))
-        self.text += line
-        self.text += b"\n"
-        self._lines += 1
-        self._next = number + 1
-
-    def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        number, position, run = 0, 0, 0
-        for index in range(self._lines):
-            if run < len(self.runs) and self.runs[run + 1] == index:
-                number, run = self.runs[run], run + 2
-            end = self.text.index(b"\n", position)
-            yield number, bytes(self.text[position:end])
-            number, position = number + 1, end + 1
-
-
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """The lines that belong to no frame and are not blank."""
-
-    lines: LineStore = field(default_factory=LineStore)
-
-    def __iter__(self) -> Iterator[NoiseLine]:
-        return (NoiseLine(number, clean(line)) for number, line in self.lines if line)
-
-    def add(self, number: int, line: bytes) -> None:
-        """Blank lines are kept as line ends: they cost less than the gap they would leave."""
-        self.lines.add(number, line if line.strip(b" \t\r>") else b"")
 
 
 @dataclass(frozen=True, slots=True)

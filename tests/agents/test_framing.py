@@ -187,7 +187,7 @@ FLOODS = {
     "frame and x": OPENED + b"| a\n" + b"x\n" * 2**17 + DONE,
     "stdout between": OPENED + b"|\nx\n" * 2**16 + DONE,
     "blank between": b"x\n\n" * 2**16,
-    "200k tiny frames": b"".join(MARK + b"probe guest.a\n" + DONE for _ in range(200_000)),
+    "tiny frames": (MARK + b"probe guest.a\n" + DONE) * 50_000,
     "cut frames": (b"=aaaaaaaa= begin a\n" + b"=aaaaaaaa= probe a.b\n" * 2**14),
     "endless line": OPENED + b"| " + b"x" * 2**21,
     "endless line with escapes": OPENED + b"| " + b"ab\x1b[m" * 2**19 + b"\n" + DONE,
