@@ -23,7 +23,8 @@ from webapp.records.diagnoses import session_diagnosis
 from webapp.records.digests import digest_refresh
 from webapp.records.models import DiagnosisSession, Evidence, OutputChunk, PinnedHostKey, Run, StoredKey, Target
 from webapp.records.sessions import member_add
-from webapp.review.decisions import Wording, decision_draft
+from webapp.review.decision_fields import Wording
+from webapp.review.decisions import decision_draft
 from webapp.review.models import Approval, Decision
 from webapp.review.threads import comment_add
 from webapp.review.workflow import decision_apply, decision_propose

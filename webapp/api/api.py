@@ -68,10 +68,10 @@ class PlainParser(Parser):
         self, data: MultiValueDict[str, Any], list_fields: list[str], request: HttpRequest
     ) -> dict[str, Any]:
         """A field that is given twice where one belongs is no field of its kind."""
-        given = {key: data.getlist(key) for key in data}
+        values_by_key = {key: data.getlist(key) for key in data}
         return {
             key: values if key in list_fields or len(values) > 1 else values[0]
-            for key, values in given.items()
+            for key, values in values_by_key.items()
             if values
         }
 
@@ -97,10 +97,10 @@ class Description(OpenAPISchema):
         return [{"Bearer": [str(auth.scope)]} for auth in needs]
 
     def responses(self, operation: Operation) -> Any:
-        found = dict(super().responses(operation))
+        answers = dict(super().responses(operation))
         self.add_schema_definitions({"Problem": self._problem()})
-        refusals = {status: documented(said) for status, said in _refusals(operation).items()}
-        return found | refusals | {414: {"description": TOO_LONG}}
+        refusals = {status: documented(reason) for status, reason in _refusals(operation).items()}
+        return answers | refusals | {414: {"description": TOO_LONG}}
 
     def _problem(self) -> Any:
         schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
@@ -122,8 +122,8 @@ def _refusals(operation: Operation) -> dict[int, str]:
 def _typeset(value: Any) -> None:
     """Descriptions come from docstrings: on one line, with the apostrophes that pages have."""
     if isinstance(value, dict):
-        if isinstance(said := value.get("description"), str):
-            value["description"] = apostrophes(" ".join(said.split()))
+        if isinstance(text := value.get("description"), str):
+            value["description"] = apostrophes(" ".join(text.split()))
         for item in value.values():
             _typeset(item)
     elif isinstance(value, list):
@@ -138,9 +138,9 @@ class Api(NinjaAPI):
     def get_openapi_schema(
         self, *, path_prefix: str | None = None, path_params: dict[str, Any] | None = None
     ) -> OpenAPISchema:
-        found = Description(self, "api/v1")
-        _typeset(found)
-        return found
+        description = Description(self, "api/v1")
+        _typeset(description)
+        return description
 
 
 api = Api(
@@ -181,8 +181,8 @@ def _nothing(request: HttpRequest, error: Http404) -> HttpResponse:
 
 @api.exception_handler(HttpError)
 def _http(request: HttpRequest, error: HttpError) -> HttpResponse:
-    said = "The body is no JSON." if error.status_code == 400 else error.message
-    return problem(error.status_code, said)
+    problem_text = "The body is no JSON." if error.status_code == 400 else error.message
+    return problem(error.status_code, problem_text)
 
 
 @api.exception_handler(RawPostDataException)
@@ -198,5 +198,5 @@ def _too_large(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
 @api.exception_handler(ValidationError)
 def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
     errors = [{"where": ".".join(str(part) for part in one["loc"]), "what": one["msg"]} for one in error.errors]
-    said = "; ".join(f"{one['where']}: {one['what']}" for one in errors[:5])
-    return problem(422, f"Something cannot be used: {said}", errors=errors)
+    problems = "; ".join(f"{one['where']}: {one['what']}" for one in errors[:5])
+    return problem(422, f"Something cannot be used: {problems}", errors=errors)

@@ -25,14 +25,14 @@ class Bearer(HttpBearer):
 
     def authenticate(self, request: HttpRequest, token: str) -> ApiToken:
         """The token is read from the request itself, once for all who ask for it."""
-        found = token_of(request)
-        if not found.may(self.scope):
+        bearer = token_of(request)
+        if not bearer.may(self.scope):
             raise RefusedError(
                 403,
-                f"This token may {', '.join(found.scopes) or 'do nothing'}; this needs the scope {self.scope}.",
+                f"This token may {', '.join(bearer.scopes) or 'do nothing'}; this needs the scope {self.scope}.",
                 {"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{self.scope}"'},
             )
-        return found
+        return bearer
 
 
 READ, WRITE, RUN = Bearer(Scope.READ), Bearer(Scope.WRITE), Bearer(Scope.RUN)
@@ -49,19 +49,19 @@ def token_of(request: HttpRequest) -> ApiToken:
     text = text.strip()
     if scheme.lower() != "bearer" or not text:
         raise RefusedError(401, "Send a token: Authorization: Bearer peerpath_…", _CHALLENGE)
-    found = _found(text, request.META.get("REMOTE_ADDR", ""))
-    found.used()
-    request.user, request.auth = found.owner, found  # type: ignore[attr-defined]
-    return found
+    bearer = _right_token(text, request.META.get("REMOTE_ADDR", ""))
+    bearer.used()
+    request.user, request.auth = bearer.owner, bearer  # type: ignore[attr-defined]
+    return bearer
 
 
-def _found(text: str, address: str) -> ApiToken:
+def _right_token(text: str, address: str) -> ApiToken:
     """Only what is wrong is counted and refused: a right token is beyond guessing at any pace, and its
     program must not wait because somebody behind the same proxy tried its handle."""
     handle = handle_of(text)
-    found = ApiToken.find(text) if handle else None
-    if found is not None:
-        return found
+    stored = ApiToken.find(text) if handle else None
+    if stored is not None:
+        return stored
     # What cannot be a token is no guess at one.
     if handle and not throttle.may_try(f"token {handle}", address):
         raise RefusedError(

@@ -42,10 +42,10 @@ def tag_of(body: bytes, version: int | None = None) -> str:
 
 def asked_version(request: HttpRequest, current: int) -> int:
     """The version that If-Match names. Raises RefusedError: 428 without one, 412 when it is another."""
-    given = request.headers.get("If-Match", "").strip()
-    if not given:
+    if_match = request.headers.get("If-Match", "").strip()
+    if not if_match:
         raise RefusedError(428, "Send If-Match with the ETag that you read, so nobody's words are lost.")
-    if given == "*" or str(current) in {tag.partition("-")[0] for tag in _TAG.findall(given)}:
+    if if_match == "*" or str(current) in {tag.partition("-")[0] for tag in _TAG.findall(if_match)}:
         return current
     raise RefusedError(412, "Somebody changed it since you read it. Read it again.", {"ETag": version_tag(current)})
 
@@ -64,8 +64,8 @@ def _unless_known(run: Run) -> Run:
     @wraps(run)
     def wrapped(request: HttpRequest, **kwargs: Any) -> HttpResponse:
         response = run(request, **kwargs)
-        tag, given = response.headers.get("ETag"), request.headers.get("If-None-Match", "").strip()
-        known = given == "*" or (tag or "").strip('"') in _TAG.findall(given)
+        tag, if_none_match = response.headers.get("ETag"), request.headers.get("If-None-Match", "").strip()
+        known = if_none_match == "*" or (tag or "").strip('"') in _TAG.findall(if_none_match)
         if response.status_code != 200 or tag is None or not known:
             return response
         return HttpResponse(status=304, headers={"ETag": tag})

@@ -94,8 +94,8 @@ def _row(token: ApiToken, key: str, fingerprint: str) -> tuple[Remembered, bool]
             return Remembered.objects.create(token=token, key=key, fingerprint=fingerprint), True
     except IntegrityError:
         # Gone again when the other one was refused meanwhile; then this one is told to ask once more.
-        found = Remembered.objects.filter(token=token, key=key).first()
-        return found or Remembered(fingerprint=fingerprint), False
+        remembered_row = Remembered.objects.filter(token=token, key=key).first()
+        return remembered_row or Remembered(fingerprint=fingerprint), False
 
 
 def _repeated(row: Remembered, fingerprint: str) -> HttpResponse:

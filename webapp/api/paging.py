@@ -37,18 +37,18 @@ class Page(BaseModel, Generic[T]):
     next: str | None
 
 
-def page(rows: QuerySet[M], asked: Asked, *, by: str, newest_first: bool = True) -> tuple[list[M], str | None]:
+def page(rows: QuerySet[M], query: Asked, *, by: str, newest_first: bool = True) -> tuple[list[M], str | None]:
     """The rows of one page in the order of `by`, then the key. Raises RefusedError for a cursor that is
     none."""
     sign, step = ("-", "lt") if newest_first else ("", "gt")
-    if asked.cursor:
-        value, key = _decoded(asked.cursor, rows.model, by)
+    if query.cursor:
+        value, key = _decoded(query.cursor, rows.model, by)
         rows = rows.filter(Q(**{f"{by}__{step}": value}) | Q(**{by: value, f"pk__{step}": key}))
-    found = list(rows.order_by(f"{sign}{by}", f"{sign}pk")[: asked.limit + 1])
-    if len(found) <= asked.limit:
-        return found, None
-    last = found[asked.limit - 1]
-    return found[: asked.limit], _encoded(getattr(last, by), last.pk)
+    records = list(rows.order_by(f"{sign}{by}", f"{sign}pk")[: query.limit + 1])
+    if len(records) <= query.limit:
+        return records, None
+    last = records[query.limit - 1]
+    return records[: query.limit], _encoded(getattr(last, by), last.pk)
 
 
 def _encoded(value: Any, key: Any) -> str:

@@ -42,10 +42,10 @@ class Problem(BaseModel):
     errors: list[Wrong] = []
 
 
-def documented(said: str) -> dict[str, Any]:
+def documented(reason: str) -> dict[str, Any]:
     """A refusal as OpenAPI has it."""
     schema = {"$ref": "#/components/schemas/Problem"}
-    return {"description": said, "content": {MEDIA_TYPE: {"schema": schema}}}
+    return {"description": reason, "content": {MEDIA_TYPE: {"schema": schema}}}
 
 
 # Of what may be purged, lost, or not be redacted.
@@ -78,11 +78,11 @@ def as_problems(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable
 
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
-        told = response.headers.get("Content-Type", "").startswith(MEDIA_TYPE)
-        if response.status_code < 400 or told or not request.path_info.startswith(PREFIX):
+        is_problem = response.headers.get("Content-Type", "").startswith(MEDIA_TYPE)
+        if response.status_code < 400 or is_problem or not request.path_info.startswith(PREFIX):
             return response
-        said = _SAID.get(response.status_code, HTTPStatus(response.status_code).phrase + ".")
-        kept = {k: v for k, v in response.headers.items() if k not in _OF_THE_BODY}
-        return problem(response.status_code, said, kept)
+        reason = _SAID.get(response.status_code, HTTPStatus(response.status_code).phrase + ".")
+        headers = {k: v for k, v in response.headers.items() if k not in _OF_THE_BODY}
+        return problem(response.status_code, reason, headers)
 
     return middleware

@@ -103,15 +103,15 @@ def paste(server: Server, session: str, options: argparse.Namespace) -> int:
     body = b"".join([head.encode(errors="replace"), content, f"\r\n--{boundary}--\r\n".encode()])
     path = f"{session}/evidence/files?{urlencode({'role': options.role, 'hide': options.hide})}"
     answer = json.loads(server.ask(path, body, f"multipart/form-data; boundary={boundary}"))
-    for given in answer["given"]:
-        for part in given["understood"]:
+    for output in answer["given"]:
+        for part in output["understood"]:
             where = "{}-{}".format(*part["lines"]) if part["lines"] else "whole"
-            sys.stdout.write(f"{given['evidence']}  {where:>11}  {part['reader']}\n")
-        for first, last in given["unplaced"]:
-            sys.stderr.write(f"{given['evidence']}  nobody knows lines {first}-{last}\n")
+            sys.stdout.write(f"{output['evidence']}  {where:>11}  {part['reader']}\n")
+        for first, last in output["unplaced"]:
+            sys.stderr.write(f"{output['evidence']}  nobody knows lines {first}-{last}\n")
     for note in answer["notes"]:
         sys.stderr.write(f"{printable(note)}\n")
-    unplaced = any(given["unplaced"] for given in answer["given"])
+    unplaced = any(output["unplaced"] for output in answer["given"])
     return (PARTLY if unplaced else DONE) if answer["recognised"] else NOTHING
 
 

@@ -44,8 +44,7 @@ def _decisions(rows: Sequence[Entry], q: str) -> Iterator[tuple[int, Detail]]:
         record = found.get((row.session_id, row.ref))
         if record is not None:
             reasons = [approval.reason for approval in record.approvals.all()]
-            texts = [record.reason, record.outcome, record.consequences, record.drivers]
-            excerpt = _excerpt([*texts, *reasons, record.context], q)
+            excerpt = _excerpt([*record.texts, record.outcome, *reasons, record.context], q)
             who = record.proposed_by.username
             mark = "without a comparison" if record.without_comparison else ""
             yield row.pk, Detail(record.state, who, record.created_at, excerpt, mark)

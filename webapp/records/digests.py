@@ -90,8 +90,7 @@ def _entries(session: DiagnosisSession, result: Diagnosis, columns: dict[str, An
         yield _entry(session, "evidence", evidence.name, heading, evidence.reader, title)
     for decision in session.decisions.defer("pins").prefetch_related("approvals"):
         names = [o["title"] for o in decision.options if o["id"] in decision.chosen]
-        texts = [decision.reason, decision.outcome, decision.ended, *names]
-        texts += [decision.context, decision.drivers, decision.consequences]
+        texts = [*decision.texts, decision.outcome, decision.ended, *names, decision.context]
         texts += [approval.reason for approval in decision.approvals.all()]
         yield _entry(session, "decision", str(decision.number), decision.title, *texts)
     for comment in session.comments.select_related("author"):

@@ -50,21 +50,21 @@ def outputs(facts: Facts) -> list[Snapshot]:
     ]
 
 
-def before_after(session: DiagnosisSession, asked: tuple[str, str], decision: Decision | None = None) -> BeforeAfter:
-    """asked: tokens, "" for what the session proposes: the state before `decision`, or else before the
+def before_after(session: DiagnosisSession, picked: tuple[str, str], decision: Decision | None = None) -> BeforeAfter:
+    """picked: tokens, "" for what the session proposes: the state before `decision`, or else before the
     newest one, and the state after it."""
     facts = with_vm(facts_of(session), session.vmid)
     history = History.of(session)
     scored = decision or _newest(history)
     proposed = _proposed(session, history, facts, scored)
-    tokens = [given or own for given, own in zip(asked, proposed, strict=True)]
+    tokens = [token or usual for token, usual in zip(picked, proposed, strict=True)]
     picks = (_pick(tokens[0], facts), _pick(tokens[1], facts))
     along = history.between(picks[0].epoch, picks[1].epoch)
-    found = verified(facts, *picks, scoring.intended(along))
-    scores = scoring.scores(session, history, scored, facts, picks, found) if scored in along else ()
+    comparisons = verified(facts, *picks, scoring.intended(along))
+    scores = scoring.scores(session, history, scored, facts, picks, comparisons) if scored in along else ()
     others = tuple(d for d in along if d != scored)
     codes = scoring.codes_of(facts, picks)
-    return BeforeAfter(tokens[0], tokens[1], found, codes, scored, others, scores, facts, history, picks)
+    return BeforeAfter(tokens[0], tokens[1], comparisons, codes, scored, others, scores, facts, history, picks)
 
 
 def _newest(history: History) -> Decision | None:
@@ -88,8 +88,8 @@ def _proposed(session: DiagnosisSession, history: History, facts: Facts, decisio
 
 def _measured(facts: Facts) -> set[int]:
     kinds = {item.epoch for kind in KINDS for item in results(facts, kind)}
-    asked = (i for i in facts.all(P2P_READ) if i.reading.kind is ReadingKind.KNOWN)
-    return kinds | {item.epoch for item in asked}
+    p2p_reads = (i for i in facts.all(P2P_READ) if i.reading.kind is ReadingKind.KNOWN)
+    return kinds | {item.epoch for item in p2p_reads}
 
 
 def _pick(token: str, facts: Facts) -> Pick:
@@ -97,5 +97,5 @@ def _pick(token: str, facts: Facts) -> Pick:
     if token[:1] == "e" and token[1:].isdecimal():
         return Pick(epoch=int(token[1:10]))
     named = (i for group in facts.readings.values() for i in group if i.source == token)
-    found = next(named, None)
-    return Pick(found.epoch if found else -1, token[:LONGEST])
+    item = next(named, None)
+    return Pick(item.epoch if item else -1, token[:LONGEST])

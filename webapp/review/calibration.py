@@ -38,8 +38,8 @@ def scored(user: User) -> list[Scored]:
 def scores_of(session: DiagnosisSession, number: int) -> list[Score]:
     """Those of one decision; empty while it is open, or when nothing was predicted."""
     closings = session.events.filter(kind="decision_closed").order_by("number")
-    found = (data for data in closings.values_list("data", flat=True) if data["number"] == number)
-    return next((list(scores_in(data)) for data in found if data.get("scores")), [])
+    closings_of = (data for data in closings.values_list("data", flat=True) if data["number"] == number)
+    return next((list(scores_in(data)) for data in closings_of if data.get("scores")), [])
 
 
 def scores_in(data: dict[str, Any]) -> Iterator[Score]:

@@ -46,13 +46,13 @@ class Proof:
         """Why it cannot end like this, with what to do; "" where it can."""
         if state not in {DecisionState.VERIFIED, DecisionState.NO_EFFECT}:
             return ""
-        said = f"Not closed as {DecisionState(state).label.lower()}"
+        start = f"Not closed as {DecisionState(state).label.lower()}"
         if self.harm:
-            return " ".join([f"{said}.", *self.harm]).replace("`", "")  # it is shown as it is
+            return " ".join([f"{start}.", *self.harm]).replace("`", "")  # it is shown as it is
         if state == DecisionState.VERIFIED and self.lacks:
-            return " ".join([f"{said}.", *self.lacks, INSTEAD])
+            return " ".join([f"{start}.", *self.lacks, INSTEAD])
         if not self.compared:
-            return " ".join([f"{said}: only a comparison shows that.", *self.lacks, INSTEAD])
+            return " ".join([f"{start}: only a comparison shows that.", *self.lacks, INSTEAD])
         return ""
 
     def as_data(self) -> dict[str, Any]:
@@ -67,8 +67,8 @@ class Proof:
              "evidence": list(dict.fromkeys(ref.source for ref in c.evidence))}
             for c in self.checks
         ]  # fmt: skip
-        told = {"lacks": list(self.lacks), "harm": list(self.harm)}
-        return {"compared": compared, "checks": checks, **told}
+        texts = {"lacks": list(self.lacks), "harm": list(self.harm)}
+        return {"compared": compared, "checks": checks, **texts}
 
 
 def proof_of(result: BeforeAfter, decision: Decision) -> Proof:
@@ -77,17 +77,17 @@ def proof_of(result: BeforeAfter, decision: Decision) -> Proof:
     if turn is None:
         return Proof(lacks=("It was not carried out yet.",))
     names = _names(decision)
-    found = _across(result, names, turn)
-    compared = tuple(item for item in found if item.comparable)
-    lacks = () if any(i.named and i.tells for i in compared) else tuple(_lacks(result, found, names))
+    comparisons = _across(result, names, turn)
+    compared = tuple(item for item in comparisons if item.comparable)
+    lacks = () if any(i.named and i.tells for i in compared) else tuple(_lacks(result, comparisons, names))
     checks = _checks(result, decision, turn)
     return Proof(compared, (*lacks, *_unchecked(checks)), tuple(_harm(decision, checks)), checks)
 
 
 def _names(decision: Decision) -> tuple[str, ...]:
     rows = {row["id"]: row["verified_by"] for row in decision.options}
-    found = (n for o in scoring.chosen(decision) for n in names_of(rows[o.id], o.changes))
-    return tuple(dict.fromkeys(found))
+    names = (n for o in scoring.chosen(decision) for n in names_of(rows[o.id], o.changes))
+    return tuple(dict.fromkeys(names))
 
 
 def _across(result: BeforeAfter, names: tuple[str, ...], turn: int) -> tuple[Across, ...]:
@@ -101,10 +101,10 @@ def _across(result: BeforeAfter, names: tuple[str, ...], turn: int) -> tuple[Acr
     return across(result.found, sides, gate, names)
 
 
-def _lacks(result: BeforeAfter, found: Iterable[Across], names: tuple[str, ...]) -> Iterator[str]:
+def _lacks(result: BeforeAfter, comparisons: Iterable[Across], names: tuple[str, ...]) -> Iterator[str]:
     """Why what there is does not do, and what would."""
     yield "Nothing that its options name was compared with a result."
-    for item in found:
+    for item in comparisons:
         if item.named and not item.comparable:
             yield f"{item.title}: not comparable, because {item.gate.why}."
         elif item.named and item.fact_id.startswith("bench."):

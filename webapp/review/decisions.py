@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
@@ -17,24 +16,12 @@ from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
 from webapp.presenting.diagnosis_json import as_dict
 from webapp.records.models import DiagnosisSession, Event, Evidence
+from webapp.review.decision_fields import TEXTS, Wording
 from webapp.review.models import Decision, DecisionState, RecordVersion
 
 
 class DecisionError(Exception):
     """What is wrong with a proposed decision, in words for the page."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """What a person writes into a record. unsafe_understood: read why unsafe options are unsafe."""
-
-    chosen: tuple[str, ...]
-    reason: str
-    title: str = ""
-    drivers: str = ""
-    consequences: str = ""
-    passed_over: str = ""
-    unsafe_understood: bool = False
 
 
 def decision_draft(
@@ -58,7 +45,7 @@ def draft_save(decision: Decision, *, user: User, version: int, wording: Wording
     _fill(decision, wording, result)
     with transaction.atomic():
         won = Decision.objects.filter(pk=decision.pk, version=version, state=DecisionState.DRAFT).update(
-            version=version + 1, proposed_by=user, **content_of(decision)
+            version=version + 1, proposed_by=user, **decision.content.columns
         )
         if not won:
             raise DraftChangedError(Decision.objects.get(pk=decision.pk))
@@ -74,24 +61,13 @@ class DraftChangedError(Exception):
         self.current = current
 
 
-CONTENT = (
-    "title", "context", "options", "chosen", "reason", "drivers", "consequences", "pins", "epoch",
-    "passed_over",
-)  # fmt: skip
-
-
-def content_of(decision: Decision) -> dict[str, Any]:
-    """What people judge of it, by the names of its columns."""
-    return {name: getattr(decision, name) for name in CONTENT}
-
-
 def version_keep(decision: Decision, *, user: User) -> None:
     """Keeps what is put before people now."""
     last = decision.versions.aggregate(last=Max("number"))["last"] or 0
     RecordVersion.objects.create(
         decision=decision,
         number=last + 1,
-        content=content_of(decision),
+        content=decision.content.columns,
         content_sha256=decision.content_sha256,
         proposed_by=user,
     )
@@ -106,12 +82,10 @@ def as_it_was(version: RecordVersion) -> Decision:
 
 def _fill(decision: Decision, wording: Wording, result: Diagnosis) -> None:
     names = ", ".join(o.title for o in all_options() if o.id in wording.chosen)
-    decision.title = (wording.title or names)[:200]
+    texts = wording.texts | {"title": wording.title or names[: TEXTS["title"].longest]}
+    for column, words in texts.items():
+        setattr(decision, column, words)
     decision.chosen = list(wording.chosen)
-    decision.reason = wording.reason
-    decision.drivers = wording.drivers
-    decision.consequences = wording.consequences
-    decision.passed_over = wording.passed_over
     pin(decision, result)
 
 
@@ -125,8 +99,8 @@ def pin(decision: Decision, result: Diagnosis) -> None:
 
 def _typed(facts: Facts) -> str:
     """They have no output to be pinned by, so the record holds them in words."""
-    said = "; ".join(user_figures(facts))
-    return f" It rests on these figures as typed, not read: {said}." if said else ""
+    figures = "; ".join(user_figures(facts))
+    return f" It rests on these figures as typed, not read: {figures}." if figures else ""
 
 
 def _check(wording: Wording, result: Diagnosis) -> None:
@@ -134,6 +108,9 @@ def _check(wording: Wording, result: Diagnosis) -> None:
         raise DecisionError("Choose at least one option; “do nothing yet” is one of P0 or P1.")
     if not wording.reason.strip():
         raise DecisionError("Say why, in a sentence; the next reader has only this record.")
+    for column, words in wording.texts.items():
+        if len(words) > TEXTS[column].longest:
+            raise DecisionError(f"“{TEXTS[column].label}” has at most {TEXTS[column].longest} characters.")
     for name in wording.chosen:
         advice = result.advice.get(name)
         if advice is None:
@@ -159,12 +136,12 @@ def pins(session: DiagnosisSession, facts: Facts) -> list[dict[str, Any]]:
 
 def counting_sources(facts: Facts) -> dict[str, set[str]]:
     """For each source, the facts that are known from it; `vm.*` follow from `host.vms`."""
-    found: dict[str, set[str]] = {}
+    facts_by_source: dict[str, set[str]] = {}
     for fact_id, group in facts.readings.items():
         if fact_id.startswith("vm.") or group[0].reading.kind is not ReadingKind.KNOWN:
             continue
-        found.setdefault(group[0].source, set()).add(fact_id)
-    return found
+        facts_by_source.setdefault(group[0].source, set()).add(fact_id)
+    return facts_by_source
 
 
 def superseded_pins(decision: Decision, facts: Facts) -> list[str]:

@@ -23,15 +23,15 @@ _STANDS = (Word.APPROVED, Word.REJECTED, Word.CHANGES_WANTED)
 def to_judge(user: User) -> QuerySet[Decision]:
     """Proposals of others that the person may judge and has not judged as they stand, newest first.
     my_word: what they said last of an earlier version, None for nothing."""
-    found = Decision.objects.filter(Q() if user.is_staff else _may_judge(user.pk))
-    return _unjudged(found, user.pk, user.pk).order_by("-created_at")
+    visible = Decision.objects.filter(Q() if user.is_staff else _may_judge(user.pk))
+    return _unjudged(visible, user.pk, user.pk).order_by("-created_at")
 
 
-def _unjudged(found: QuerySet[Decision], user: Any, inside: Any) -> QuerySet[Decision]:
+def _unjudged(decisions: QuerySet[Decision], user: Any, inside: Any) -> QuerySet[Decision]:
     """user: the person's key, or a reference to it; inside: the same as a subquery of a record has it."""
     mine = Approval.objects.filter(decision=OuterRef("pk"), by=inside).order_by("-id")
     last = RecordVersion.objects.filter(decision=OuterRef("pk")).order_by("-number")
-    rows = found.filter(state=DecisionState.PROPOSED).exclude(proposed_by=user)
+    rows = decisions.filter(state=DecisionState.PROPOSED).exclude(proposed_by=user)
     rows = rows.annotate(
         my_word=Subquery(mine.values("word")[:1]),
         my_content=Subquery(mine.values("content_sha256")[:1]),
@@ -72,8 +72,8 @@ def counts() -> dict[str, Subquery]:
 
 def said_of_mine(user: User) -> QuerySet[Approval]:
     """The words of others on the person's proposals, newest first."""
-    found = Approval.objects.filter(seen_by(user, "decision__session"), decision__proposed_by=user)
-    return found.exclude(by=user).order_by("-id")
+    words = Approval.objects.filter(seen_by(user, "decision__session"), decision__proposed_by=user)
+    return words.exclude(by=user).order_by("-id")
 
 
 def all_seen(user: User) -> None:
@@ -84,8 +84,8 @@ def all_seen(user: User) -> None:
 
 def named(user: User) -> QuerySet[Mention]:
     """Where somebody named the person, in sessions that they may see."""
-    found = Mention.objects.filter(seen_by(user, "comment__session"), user=user)
-    return found.select_related("comment__author", "comment__session")
+    mentions = Mention.objects.filter(seen_by(user, "comment__session"), user=user)
+    return mentions.select_related("comment__author", "comment__session")
 
 
 def seen_by_proposer(words: QuerySet[Approval]) -> None:
@@ -116,11 +116,11 @@ def _thread(first: Comment) -> Thread:
 
 
 def _still_wanted(comments: Iterable[Comment]) -> Iterable[Asked]:
-    wanted: dict[object, set[str]] = {}
+    tests_open: dict[object, set[str]] = {}
     for comment in comments:
         session = comment.session
-        if session.pk not in wanted:
-            wanted[session.pk] = {test.id for test in session_diagnosis(session).next_tests}
+        if session.pk not in tests_open:
+            tests_open[session.pk] = {test.id for test in session_diagnosis(session).next_tests}
         test = comment.anchor.partition(":")[2]
-        if test in wanted[session.pk]:
+        if test in tests_open[session.pk]:
             yield Asked(comment, test)

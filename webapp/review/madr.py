@@ -9,6 +9,7 @@ from typing import Any
 
 from webapp.diagnosis.naming import actor_in_words, by_title, restart_in_words
 from webapp.presenting.sentences import sentence
+from webapp.review.decision_fields import TEXTS
 from webapp.review.disputes import bearing_on
 from webapp.review.models import Approval, Decision
 from webapp.review.threads import Thread, threads_of
@@ -58,7 +59,6 @@ def _lines(decision: Decision, people: _People | None) -> Iterator[str]:
     approvals = approvals_of(decision)
     disputes = bearing_on(decision, threads_of(decision.session))
     _meet(who, decision, approvals, disputes)
-    chosen = [option for option in decision.options if option["id"] in decision.chosen]
     yield f"# {decision.number}. {plain(decision.title)}"
     yield ""
     yield f"- Status: {decision.ended}"
@@ -70,30 +70,46 @@ def _lines(decision: Decision, people: _People | None) -> Iterator[str]:
     yield f"- Session: {plain(decision.session.title)}"
     yield from _disputes(disputes, who, plain)
     yield from ("", "## Context", "", plain(decision.context))
-    if decision.drivers:
-        yield from ("", "## Decision drivers", "", plain(decision.drivers))
-    yield from ("", "## Decision", "", plain(decision.reason), "")
-    for option in chosen:
-        yield f"- **{plain(option['title'])}** ({option['phase']}, by {actor_in_words(option['actor'])})"
-    yield from ("", "## Consequences", "")
-    if decision.consequences:
-        yield from (plain(decision.consequences), "")
-    for option in chosen:
-        yield f"- {plain(option['title'])}: restarts {restart_in_words(option['downtime'])}"
-        yield f"  - isolation given up: {plain(option['isolation_cost'])}"
-        yield f"  - predicted effect on throughput: {_effect(option)}"
-        yield f"  - rollback: {plain(option['rollback'])}"
-        yield f"  - verified by: {plain(by_title(option['verified_by']))}"
-    yield from _considered(decision, plain)
+    yield from _sections(decision, plain)
     yield from ("", "## Evidence", "")
     for pin in decision.pins:
         yield f"- `{pin['name']}` sha256 `{pin['sha256']}`"
     if decision.outcome:
         yield from ("", "## Outcome", "", plain(decision.outcome))
-    yield from _shown(decision, plain)
+    yield from _proof(decision, plain)
 
 
-def _shown(decision: Decision, plain: Text) -> Iterator[str]:
+def _sections(decision: Decision, plain: Text) -> Iterator[str]:
+    """The texts under their headings, each before the list that stands under the same heading."""
+    lists = {"Decision": _chosen, "Consequences": _consequences, "Options considered": _considered}
+    for column, text in TEXTS.items():
+        rows = list(lists[text.section](decision, plain)) if text.section in lists else []
+        words = getattr(decision, column)
+        if text.section and (words or rows):
+            yield from ("", f"## {text.section}", "")
+            yield from (f"{text.lead}{plain(words)}", *[""][: len(rows)]) if words else ()
+            yield from rows
+
+
+def _chosen(decision: Decision, plain: Text) -> Iterator[str]:
+    for option in _options_chosen(decision):
+        yield f"- **{plain(option['title'])}** ({option['phase']}, by {actor_in_words(option['actor'])})"
+
+
+def _consequences(decision: Decision, plain: Text) -> Iterator[str]:
+    for option in _options_chosen(decision):
+        yield f"- {plain(option['title'])}: restarts {restart_in_words(option['downtime'])}"
+        yield f"  - isolation given up: {plain(option['isolation_cost'])}"
+        yield f"  - predicted effect on throughput: {_effect(option)}"
+        yield f"  - rollback: {plain(option['rollback'])}"
+        yield f"  - verified by: {plain(by_title(option['verified_by']))}"
+
+
+def _options_chosen(decision: Decision) -> list[dict[str, Any]]:
+    return [option for option in decision.options if option["id"] in decision.chosen]
+
+
+def _proof(decision: Decision, plain: Text) -> Iterator[str]:
     """What the outcome rests on, and what it lacks."""
     if decision.without_comparison:
         yield from ("", "It was closed without a comparison of before and after.")
@@ -112,9 +128,6 @@ def _shown(decision: Decision, plain: Text) -> Iterator[str]:
 
 
 def _considered(decision: Decision, plain: Text) -> Iterator[str]:
-    yield from ("", "## Options considered", "")
-    if decision.passed_over:
-        yield from (f"Why not what else was recommended: {plain(decision.passed_over)}", "")
     for option in decision.options:
         why = " ".join(sentence(claim["text"]) for claim in option["why"])
         status = option["status"].replace("_", " ")
@@ -132,10 +145,10 @@ def _meet(who: Text, decision: Decision, approvals: list[Approval], disputes: li
 
 
 def _words(decision: Decision, approvals: list[Approval], who: Text, plain: Text) -> Iterator[str]:
-    kept = list(decision.versions.all())
+    versions = list(decision.versions.all())
     for approval in approvals:
-        version = version_judged(approval, kept)
-        of = f", of version {version.number}" if version and len(kept) > 1 else ""
+        version = version_judged(approval, versions)
+        of = f", of version {version.number}" if version and len(versions) > 1 else ""
         word = approval.get_word_display().capitalize()
         despite = f", knowing of {approval.disputes} open dispute(s)" if approval.disputes else ""
         reason = f": {plain(approval.reason)}" if approval.reason else ""
@@ -158,8 +171,7 @@ def _disputes(disputes: list[Thread], who: Text, plain: Text) -> Iterator[str]:
         at = _at(first.created_at)
         yield f"- {who(first.author.username)} {at}, on {about}: {plain(first.text)}"
         for reply in thread.replies:
-            said = f"{who(reply.author.username)} {_at(reply.created_at)}"
-            yield f"  - {said}: {plain(reply.text)}"
+            yield f"  - {who(reply.author.username)} {_at(reply.created_at)}: {plain(reply.text)}"
 
 
 def _at(moment: datetime) -> str:

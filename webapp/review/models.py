@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+from dataclasses import fields
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 from webapp.diagnosis.case import Actor
 from webapp.records.models import DiagnosisSession
+from webapp.review.decision_fields import TEXTS, DecisionContent
 
 
 class Comment(models.Model):
@@ -27,7 +28,7 @@ class Comment(models.Model):
     reply_to = models.ForeignKey("self", null=True, blank=True, on_delete=models.CASCADE, related_name="replies")
     text = models.TextField()
     author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
         ordering = ("created_at", "id")
@@ -70,11 +71,10 @@ class DecisionState(models.TextChoices):
 
 
 class Decision(models.Model):
-    """A decision record. options: the whole considered list with status and reasons, as JSON, as it
-    stood; chosen: option ids. pins: [{"name", "sha256", "facts"}] of the evidence it rests on.
-    drivers: what the choice has to serve; consequences: what follows, good and bad; passed_over: why what
-    was recommended beside it was not chosen. proof: what was compared when it was closed, as `Proof.as_data`
-    has it; {} while it is open, and of one that was closed before there was such a thing.
+    """A decision record; the columns of its content are those of `DecisionContent`.
+
+    proof: what was compared when it was closed, as `Proof.as_data` has it; {} while it is open, and of one that was
+    closed before there was such a thing.
 
     Only a draft's content is edited. version: counts its saves, so that two people editing never lose a
     word. supersedes: the record that this one takes the place of, from when it is proposed.
@@ -100,7 +100,7 @@ class Decision(models.Model):
     outcome = models.TextField(blank=True)
     proof = models.JSONField(default=dict, blank=True)
     proposed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
         ordering = ("number",)
@@ -111,13 +111,24 @@ class Decision(models.Model):
         constraints = (models.UniqueConstraint(fields=("session", "number"), name="one_decision_number"),)
 
     @property
+    def content(self) -> DecisionContent:
+        return DecisionContent(**{column.name: getattr(self, column.name) for column in fields(DecisionContent)})
+
+    @property
     def content_sha256(self) -> str:
-        """Hash of what an approval is of; it changes when the evidence is pinned anew."""
-        content = [self.title, self.context, self.drivers, self.options, self.chosen, self.reason]
-        content += [self.consequences, self.pins]
-        # A record without it has the hash that it had before there was such a field.
-        body = json.dumps(content + [self.passed_over] * bool(self.passed_over), sort_keys=True)
-        return hashlib.sha256(body.encode()).hexdigest()
+        """Of what an approval is of; it changes when the evidence is pinned anew."""
+        return self.content.sha256
+
+    @property
+    def texts(self) -> list[str]:
+        """What people wrote into it, without the title."""
+        return [getattr(self, name) for name in TEXTS if name != "title"]
+
+    @property
+    def paragraphs(self) -> list[tuple[str, str]]:
+        """What people wrote, each under its heading, as far as its place is not beside the options."""
+        among = {name: text for name, text in TEXTS.items() if name != "title" and not text.beside_options}
+        return [(text.heading, words) for name, text in among.items() if (words := getattr(self, name))]
 
     @property
     def without_comparison(self) -> bool:
@@ -138,15 +149,15 @@ class Decision(models.Model):
 
 
 class RecordVersion(models.Model):
-    """A record as it was proposed, or renewed: what people judged. content: as `decisions.content_of` has
-    it; content_sha256: of it, by which a word belongs to its version."""
+    """A record as it was proposed, or renewed: what people judged. content: the columns of
+    `DecisionContent`; content_sha256: of it, by which a word belongs to its version."""
 
     decision = models.ForeignKey(Decision, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
     content = models.JSONField()
     content_sha256 = models.CharField(max_length=64)
     proposed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    at = models.DateTimeField(auto_now_add=True)
+    at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
         ordering = ("number",)
@@ -177,7 +188,7 @@ class Approval(models.Model):
     reason = models.TextField(blank=True)
     content_sha256 = models.CharField(max_length=64)
     disputes = models.PositiveIntegerField(default=0)
-    at = models.DateTimeField(auto_now_add=True)
+    at = models.DateTimeField(default=timezone.now, editable=False)
     seen_at = models.DateTimeField(null=True)
 
     class Meta:

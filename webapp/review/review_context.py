@@ -74,11 +74,11 @@ def _unexplained(bound: Bound, url: str) -> Iterator[Known]:
 
 
 def _gates(result: Diagnosis, page: str) -> Iterator[Known]:
-    found = [gate for gate in result.ladder if gate.state is GateState.UNKNOWN]
-    if found:
-        names = ", ".join(dict.fromkeys(gate.gate for gate in found))
-        are = "This gate is" if len(found) == 1 else "These gates are"
-        yield Known(f"{are} open: {names}.", f"{page}#{found[0].path}-{found[0].gate}")
+    unknown = [gate for gate in result.ladder if gate.state is GateState.UNKNOWN]
+    if unknown:
+        names = ", ".join(dict.fromkeys(gate.gate for gate in unknown))
+        are = "This gate is" if len(unknown) == 1 else "These gates are"
+        yield Known(f"{are} open: {names}.", f"{page}#{unknown[0].path}-{unknown[0].gate}")
 
 
 def said_on(
@@ -87,9 +87,9 @@ def said_on(
     """Words and threads in one list, oldest first: a reason is written once."""
     numbers = {word.pk: one.version.number for one in versions for word in one.words}
     here = [t for t in threads if t.first.anchor == f"decision:{decision.number}"]
-    found = [Said(one.at, word=one, version=numbers.get(one.pk)) for one in approvals]
-    found += [Said(thread.first.created_at, thread=thread) for thread in here]
-    return sorted(found, key=lambda one: one.at)
+    remarks = [Said(one.at, word=one, version=numbers.get(one.pk)) for one in approvals]
+    remarks += [Said(thread.first.created_at, thread=thread) for thread in here]
+    return sorted(remarks, key=lambda one: one.at)
 
 
 def pins_cited(decision: Decision, facts: Facts) -> list[tuple[dict[str, Any], tuple[EvidenceRef, ...]]]:

@@ -92,8 +92,8 @@ def _basis(row: Mapping[str, Any]) -> Basis:
     """Of the claim that has the predicted range, else of the first, which carries the advice."""
     why = [claim for claim in row["why"] if claim.get("basis") in set(Basis)]
     ranged = [c for c in why if row["predicted_effect"] and c["range"] == row["predicted_effect"]]
-    found = [*ranged, *why]
-    return Basis(found[0]["basis"]) if found else Basis.INFERRED
+    claims = [*ranged, *why]
+    return Basis(claims[0]["basis"]) if claims else Basis.INFERRED
 
 
 def scores(
@@ -102,9 +102,9 @@ def scores(
     decision: Decision,
     facts: Facts,
     picks: tuple[Pick, Pick],
-    found: Iterable[Verified],
+    comparisons: Iterable[Verified],
 ) -> tuple[Score, ...]:
-    """found: what was compared between the two states."""
+    """comparisons: what was compared between the two states."""
     sides = sides_of(facts, picks)
     along = history.between(picks[0].epoch, picks[1].epoch)
     others = [d for d in along if d.pk != decision.pk]
@@ -113,7 +113,7 @@ def scores(
     every = (*options, *(option for other in others for option in chosen(other)))
     mine = {option.id for option in options}
     p2p = [s for s in p2p_scores(every, _codes(sides), gate) if s.options[0] in mine]
-    seen, of_serving = _seen(session, history, decision, list(found))
+    seen, of_serving = _seen(session, history, decision, list(comparisons))
     beside = [f"decision {other.number}" for other in others]
     total = throughput_score(options, seen, of_serving, beside)
     return (*p2p, total) if total else tuple(p2p)
@@ -139,10 +139,10 @@ def _codes(sides: tuple[Side, Side]) -> Codes | None:
 
 
 def _seen(
-    session: DiagnosisSession, history: History, decision: Decision, found: list[Verified]
+    session: DiagnosisSession, history: History, decision: Decision, comparisons: list[Verified]
 ) -> tuple[Seen | None, Comparability | None]:
     """A serving benchmark counts before what the operator observed."""
-    for item in found:
+    for item in comparisons:
         rungs = [e for e in item.compared.effects if item.kind.fact is SERVING]
         if rungs:
             lowest = min(rungs, key=lambda e: int(e.path.split()[0]))
@@ -197,6 +197,6 @@ def unconfirmed(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def as_data(found: Iterable[Score]) -> list[dict[str, Any]]:
+def as_data(scores: Iterable[Score]) -> list[dict[str, Any]]:
     """For the log: plain values."""
-    return [{k: list(v) if isinstance(v, tuple) else v for k, v in asdict(s).items()} for s in found]
+    return [{k: list(v) if isinstance(v, tuple) else v for k, v in asdict(s).items()} for s in scores]

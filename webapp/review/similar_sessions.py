@@ -49,25 +49,25 @@ def seen_before(session: DiagnosisSession, user: User, result: Diagnosis) -> Mem
     mine = columns_of(result)
     if not mine["gpu"] or not mine["verdict"]:
         return None
-    found = _found(session, user, mine)
-    rows = _most_alike(found, mine)
-    n = len(rows) if len(rows) < SHOWN else found.order_by()[:COUNTED].count()
+    digests = _like(session, user, mine)
+    rows = _most_alike(digests, mine)
+    n = len(rows) if len(rows) < SHOWN else digests.order_by()[:COUNTED].count()
     decisions = _decisions([row.pk for row in rows]) if rows else {}
     alike = tuple(Alike(row.session, _same(row, mine), tuple(decisions.get(row.pk, ()))) for row in rows)
     return Memory(mine["gpu"], mine["verdict"], n, alike)
 
 
-def _found(session: DiagnosisSession, user: User, mine: dict[str, Any]) -> QuerySet[Digest, Digest]:
-    found = Digest.objects.filter(gpu=mine["gpu"], verdict=mine["verdict"]).exclude(pk=session.pk)
-    return found if user.is_staff else found.filter(session__members=user)
+def _like(session: DiagnosisSession, user: User, mine: dict[str, Any]) -> QuerySet[Digest, Digest]:
+    digests = Digest.objects.filter(gpu=mine["gpu"], verdict=mine["verdict"]).exclude(pk=session.pk)
+    return digests if user.is_staff else digests.filter(session__members=user)
 
 
-def _most_alike(found: QuerySet[Digest, Digest], mine: dict[str, Any]) -> list[Digest]:
+def _most_alike(digests: QuerySet[Digest, Digest], mine: dict[str, Any]) -> list[Digest]:
     score: Any = Value(0)
     for column in ALSO:
         known = Q(**{column: mine[column]}) if mine[column] else Q(pk=None)
         score = score + Case(When(known, then=1), default=0, output_field=IntegerField())
-    ranked = found.annotate(score=score).select_related("session__owner")
+    ranked = digests.annotate(score=score).select_related("session__owner")
     return list(ranked.order_by("-score", "-session__updated_at")[:SHOWN])
 
 

@@ -57,19 +57,19 @@ def threads_read(session: DiagnosisSession) -> list[Thread]:
     known = vars(session)
     if "_threads" not in known:
         known["_threads"] = threads_of(session)
-    found: list[Thread] = known["_threads"]
-    return found
+    threads: list[Thread] = known["_threads"]
+    return threads
 
 
 def threaded(comments: Iterable[Comment]) -> list[Thread]:
     """comments: oldest first."""
-    found: dict[int, Thread] = {}
+    threads: dict[int, Thread] = {}
     for comment in comments:
         if comment.reply_to_id is None:
-            found[comment.pk] = Thread(comment)
-        elif comment.reply_to_id in found:
-            found[comment.reply_to_id].replies.append(comment)
-    return list(found.values())
+            threads[comment.pk] = Thread(comment)
+        elif comment.reply_to_id in threads:
+            threads[comment.reply_to_id].replies.append(comment)
+    return list(threads.values())
 
 
 def comment_add(

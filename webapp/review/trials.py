@@ -70,8 +70,8 @@ def waits_for_approval(session: DiagnosisSession, setup: Setup) -> bool:
 def proposed_for(session: DiagnosisSession, option: Option) -> int | None:
     """The number of a proposal that holds the option and waits for approval."""
     rows = session.decisions.filter(state=S.PROPOSED).order_by("-number")
-    found = rows.values_list("number", "chosen")
-    return next((number for number, chosen in found if option.id in chosen), None)
+    proposals = rows.values_list("number", "chosen")
+    return next((number for number, chosen in proposals if option.id in chosen), None)
 
 
 def choices() -> list[Option]:
@@ -79,15 +79,15 @@ def choices() -> list[Option]:
     return [option for option in all_options() if option.changes and option.phase != "P5"]
 
 
-def setup_of(given: Mapping[str, str]) -> Setup:
+def setup_of(fields: Mapping[str, str]) -> Setup:
     """Raises ValueError, in words for people."""
-    option = next((o for o in choices() if o.id == given.get("option")), None)
-    name, runs = given.get("benchmark", ""), given.get("runs") or str(RUNS)
+    option = next((o for o in choices() if o.id == fields.get("option")), None)
+    name, runs = fields.get("benchmark", ""), fields.get("runs") or str(RUNS)
     if option is None or name not in MEASURED_BY:
         raise ValueError("Choose an option to try and what it is measured by.")
     if not runs.isdecimal() or not 2 <= int(runs[:6]) <= MOST_RUNS:
         raise ValueError(f"Between 2 and {MOST_RUNS} runs of each arm.")
-    benchmark, sets = all_benchmarks()[name], given.get("set", "").strip()
+    benchmark, sets = all_benchmarks()[name], fields.get("set", "").strip()
     if sets and "set" not in {choice.name for choice in benchmark.choices}:
         raise ValueError(f"{benchmark.title} cannot make settings itself; leave that empty.")
     arguments_of(benchmark, {f"{PREFIX}set": sets})
@@ -96,27 +96,27 @@ def setup_of(given: Mapping[str, str]) -> Setup:
 
 def started(session: DiagnosisSession) -> list[Setup]:
     """The trials that have a run or an output by hand."""
-    found: dict[str, Setup] = {}
+    setups: dict[str, Setup] = {}
     runs = session.runs.order_by().values_list("arguments", flat=True)
     handed = session.events.order_by().filter(kind=GIVEN).values_list("data", flat=True)
     for data in reversed(list(runs.union(handed, all=True))):
         token = str(data.get(TRIAL) or data.get("trial", ""))
         parts = dict(zip(("option", "benchmark", "runs", "set"), token.split("|"), strict=False))
-        if token and token not in found:
+        if token and token not in setups:
             try:
-                found[token] = setup_of(parts)
+                setups[token] = setup_of(parts)
             except ValueError:  # of an option that is none any more
                 continue
-    return list(found.values())
+    return list(setups.values())
 
 
 def arguments_for(setup: Setup, step: Step, facts: Facts) -> dict[str, str]:
     """Of the run of a step: what the session knows, the arm's settings, and the tags."""
     offer = next(o for o in offers(facts) if o.benchmark.id == setup.benchmark.id)
-    given = {field.name: field.value for field in offer.fields}
-    given[f"{PREFIX}set"] = setup.sets if step.arm is Arm.B else ""
+    values = {field.name: field.value for field in offer.fields}
+    values[f"{PREFIX}set"] = setup.sets if step.arm is Arm.B else ""
     tags = {TRIAL: setup.token, STEP: str(step.number), ARM: str(step.arm)}
-    return {**arguments_of(setup.benchmark, given), **tags}
+    return {**arguments_of(setup.benchmark, values), **tags}
 
 
 def line_for(setup: Setup, step: Step, facts: Facts) -> ByHand | None:
@@ -190,12 +190,12 @@ def progress(session: DiagnosisSession, setup: Setup, facts: Facts) -> Progress:
         for evidence in run.evidence.defer("body", "stderr")
     }
     rows = session.events.filter(kind=GIVEN, data__trial=setup.token).order_by("number")
-    given = {str(d["evidence"]): int(d["step"]) for d in rows.values_list("data", flat=True)}
-    of_source |= {name: steps[number] for name, number in given.items() if number in steps}
+    by_hand = {str(d["evidence"]): int(d["step"]) for d in rows.values_list("data", flat=True)}
+    of_source |= {name: steps[number] for name, number in by_hand.items() if number in steps}
     pairs: list[tuple[Step, Sourced]] = [
         (of_source[item.source], item) for item in results(facts, setup.kind) if item.source in of_source
     ]
-    found = trial(setup.plan, setup.kind, facts, pairs, frozenset(setup.option.changes))
+    verdict = trial(setup.plan, setup.kind, facts, pairs, frozenset(setup.option.changes))
     done = frozenset(step.number for step, _ in pairs)
-    named = {number: name for name, number in given.items()}
-    return Progress(runs, named, done, setup.plan.next_after(done), found)
+    named = {number: name for name, number in by_hand.items()}
+    return Progress(runs, named, done, setup.plan.next_after(done), verdict)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from webapp.diagnosis.catalogue import all_options
+from webapp.review.decision_fields import TEXTS
 from webapp.review.models import Approval, Decision, RecordVersion
 
 
@@ -31,30 +32,26 @@ def versions_of(decision: Decision, approvals: Iterable[Approval], *, whole: boo
     """Oldest first; whole: with their texts. A word belongs to the newest version of its text that was
     there when it was said."""
     rows = decision.versions.select_related("proposed_by")
-    kept = list(rows if whole else rows.defer("content"))
-    of_version: dict[int, list[Approval]] = {version.number: [] for version in kept}
+    versions = list(rows if whole else rows.defer("content"))
+    words: dict[int, list[Approval]] = {version.number: [] for version in versions}
     for approval in approvals:
-        found = version_judged(approval, kept)
-        if found is not None:
-            of_version[found.number].append(approval)
-    return [Judged(version, tuple(of_version[version.number])) for version in kept]
+        version = version_judged(approval, versions)
+        if version is not None:
+            words[version.number].append(approval)
+    return [Judged(version, tuple(words[version.number])) for version in versions]
 
 
-def version_judged(approval: Approval, kept: Sequence[RecordVersion]) -> RecordVersion | None:
+def version_judged(approval: Approval, versions: Sequence[RecordVersion]) -> RecordVersion | None:
     """None for a word from before versions were kept."""
-    same = [v for v in kept if v.content_sha256 == approval.content_sha256]
+    same = [v for v in versions if v.content_sha256 == approval.content_sha256]
     before = [v for v in same if v.at <= approval.at]
     return next(reversed(before or same), None)
 
 
 def differences(before: RecordVersion, after: RecordVersion) -> list[Difference]:
     """The parts whose texts differ, in the order of the record."""
-    found = []
-    for title, text in _PARTS:
-        old, new = text(before.content), text(after.content)
-        if old != new:
-            found.append(Difference(title, old, new))
-    return found
+    texts = ((title, text(before.content), text(after.content)) for title, text in _PARTS)
+    return [Difference(title, old, new) for title, old, new in texts if old != new]
 
 
 def _chosen(content: dict[str, Any]) -> str:
@@ -81,14 +78,16 @@ def _evidence(content: dict[str, Any]) -> str:
     return "; ".join(pin["name"] for pin in content["pins"])
 
 
+def _text(column: str) -> Callable[[dict[str, Any]], str]:
+    """A version from before the text was declared has none."""
+    return lambda content: str(content.get(column, ""))
+
+
+_TEXTS = tuple((declared.heading, _text(column)) for column, declared in TEXTS.items())
 _PARTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
-    ("Title", lambda content: str(content["title"])),
     ("Chosen", _chosen),
-    ("Why", lambda content: str(content["reason"])),
-    ("What it has to serve", lambda content: str(content["drivers"])),
-    ("What follows", lambda content: str(content["consequences"])),
-    ("Why not what else was recommended", lambda content: str(content.get("passed_over", ""))),
-    ("Context", lambda content: str(content["context"])),
+    *_TEXTS,
+    ("Context", _text("context")),
     ("Predicted effect", _effects),
     ("Options as they stood", _options),
     ("Evidence", _evidence),

@@ -21,7 +21,7 @@ from webapp.diagnosis.facts import Facts
 from webapp.records.models import DiagnosisSession, Event
 from webapp.records.models.link import Link
 from webapp.review.closing_evidence import Proof
-from webapp.review.decisions import DecisionError, content_of, pin, superseded_pins, version_keep
+from webapp.review.decisions import DecisionError, pin, superseded_pins, version_keep
 from webapp.review.disputes import disputes_on
 from webapp.review.models import Approval, Decision, DecisionState, Word
 from webapp.review.recent_change import became
@@ -59,17 +59,17 @@ def needed(decision: Decision) -> int:
 
 def approvals_of(decision: Decision) -> list[Approval]:
     """Every word that was said on it, oldest first, with who said it."""
-    said = decision.approvals.select_related("by", "link__made_by")
-    return list(said.prefetch_related("link__opened_by"))
+    words = decision.approvals.select_related("by", "link__made_by")
+    return list(words.prefetch_related("link__opened_by"))
 
 
-def counting(decision: Decision, said: Iterable[Approval] | None = None) -> list[Approval]:
+def counting(decision: Decision, approvals: Iterable[Approval] | None = None) -> list[Approval]:
     """The newest word of each person on the record as it stands, the proposer's never. What came by links
-    is one person's: several can be made for one, and nobody signed in. said: `approvals_of` it, where
+    is one person's: several can be made for one, and nobody signed in. approvals: `approvals_of` it, where
     they were read already."""
     newest: dict[int | None, Approval] = {}
     content = decision.content_sha256
-    for approval in approvals_of(decision) if said is None else said:
+    for approval in approvals_of(decision) if approvals is None else approvals:
         if approval.content_sha256 == content and not _proposers_own(approval, decision):
             newest[approval.by_id] = approval
     return [approval for approval in newest.values() if approval.word != Word.WITHDRAWN]
@@ -170,10 +170,10 @@ def _can_be_judged(decision: Decision, word: Word, by: User | ByLink, reason: st
 
 
 def _has_said(decision: Decision, by: User | ByLink) -> bool:
-    said = counting(decision)
+    words = counting(decision)
     if isinstance(by, User):
-        return any(approval.by_id == by.pk for approval in said)
-    return any(approval.link_id == by.link.pk for approval in said)
+        return any(approval.by_id == by.pk for approval in words)
+    return any(approval.link_id == by.link.pk for approval in words)
 
 
 def _despite(decision: Decision, known: bool) -> int:
@@ -211,7 +211,7 @@ def decision_renew(decision: Decision, *, user: User, result: Diagnosis) -> None
         pin(decision, result)
         if decision.state != S.PROPOSED:
             raise DecisionError(f"It is {decision.get_state_display()}; there is nothing to renew.")
-        Decision.objects.filter(pk=decision.pk).update(**content_of(decision))
+        Decision.objects.filter(pk=decision.pk).update(**decision.content.columns)
         version_keep(decision, user=user)
         Event.record(decision.session, "decision_renewed", user, number=decision.number)
         _approve_when_enough(decision)
@@ -243,12 +243,12 @@ def decision_close(
     open_yet = decision.state == S.APPLIED
     if open_yet and (refusal := proof.refusal(state)):
         raise DecisionError(refusal)
-    kept = unconfirmed(scores) if state == S.NOT_VERIFIED else list(scores)
-    told = {"scores": kept} if open_yet and kept else {}
-    shown = {"proof": proof.as_data()} if open_yet else {}
+    kept_scores = unconfirmed(scores) if state == S.NOT_VERIFIED else list(scores)
+    with_scores = {"scores": kept_scores} if open_yet and kept_scores else {}
+    with_proof = {"proof": proof.as_data()} if open_yet else {}
     with transaction.atomic():
-        _move(decision, DecisionState(state), outcome=outcome, **shown)
-        about = {"number": decision.number, "state": state, **told}
+        _move(decision, DecisionState(state), outcome=outcome, **with_proof)
+        about = {"number": decision.number, "state": state, **with_scores}
         Event.record(decision.session, "decision_closed", user, **about)
 
 

@@ -17,7 +17,8 @@ from webapp.records.case_facts import facts_of
 from webapp.records.diagnoses import session_diagnosis
 from webapp.records.models import DiagnosisSession
 from webapp.records.sessions import member_add
-from webapp.review.decisions import Wording, decision_draft
+from webapp.review.decision_fields import Wording
+from webapp.review.decisions import decision_draft
 from webapp.review.madr import as_markdown
 from webapp.review.models import Decision, DecisionState, Word
 from webapp.review.workflow import counting, decision_judge, decision_propose, decision_withdraw

@@ -14,7 +14,8 @@ from webapp.records.intake import take_text
 from webapp.records.models import DiagnosisSession
 from webapp.records.redaction import hiding, redacted
 from webapp.records.sessions import session_open
-from webapp.review.decisions import Wording, decision_draft
+from webapp.review.decision_fields import Wording
+from webapp.review.decisions import decision_draft
 
 pytestmark = pytest.mark.django_db
 FIRST = b"kestrel is the host\nqemu uuid=7d1c2f3e-55aa-4b0e-8f61-0c9d8e7f6a5b\n"

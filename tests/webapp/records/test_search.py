@@ -23,7 +23,8 @@ from webapp.records.search import matching, plain
 from webapp.records.session_list import PER_PAGE, page
 from webapp.records.session_search import Criteria
 from webapp.records.sessions import member_add, session_open
-from webapp.review.decisions import Wording, decision_draft
+from webapp.review.decision_fields import Wording
+from webapp.review.decisions import decision_draft
 from webapp.review.similar_sessions import seen_before
 from webapp.review.workflow import decision_propose
 from webapp.runs import lifecycle
@@ -44,7 +45,7 @@ def propose(session: DiagnosisSession, user: User) -> None:
     may = (OptionStatus.RECOMMENDED, OptionStatus.POSSIBLE)
     hosts = {option.id for option in all_options() if option.actor is Actor.HOST_ADMIN}
     chosen = next(n for n, a in result.advice.items() if a.status in may and n in hosts)
-    wording = Wording((chosen,), "Because the ladder stops there, says Wilhelmine.")
+    wording = Wording(chosen=(chosen,), reason="Because the ladder stops there, says Wilhelmine.")
     decision_propose(decision_draft(session, user=user, wording=wording, result=result), user=user)
     digest_refresh(session)
 

@@ -33,7 +33,8 @@ from webapp.review.bundle.export import bundle
 from webapp.review.bundle.format import BundleError
 from webapp.review.bundle.importing import open_bundle
 from webapp.review.bundle.redacted import shareable
-from webapp.review.decisions import Wording, decision_draft
+from webapp.review.decision_fields import Wording
+from webapp.review.decisions import decision_draft
 from webapp.review.models import Word
 from webapp.review.threads import comment_add
 from webapp.review.workflow import ByLink, counting, decision_judge, decision_propose

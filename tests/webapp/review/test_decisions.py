@@ -15,7 +15,8 @@ from webapp.records.diagnoses import session_diagnosis
 from webapp.records.models import DiagnosisSession
 from webapp.records.sessions import member_add
 from webapp.review.closing_evidence import Proof
-from webapp.review.decisions import DecisionError, Wording, decision_draft, superseded_pins
+from webapp.review.decision_fields import Wording
+from webapp.review.decisions import DecisionError, decision_draft, superseded_pins
 from webapp.review.madr import as_markdown
 from webapp.review.models import Decision, DecisionState, Word
 from webapp.review.workflow import (

@@ -22,7 +22,8 @@ from webapp.records.models import DiagnosisSession, Event, Run, RunState, Target
 from webapp.review.before_after import before_after
 from webapp.review.calibration import scored, scores_of
 from webapp.review.closing_evidence import Proof, proof_of
-from webapp.review.decisions import Wording, decision_draft
+from webapp.review.decision_fields import Wording
+from webapp.review.decisions import decision_draft
 from webapp.review.models import Decision, Word
 from webapp.review.scoring import as_data
 from webapp.review.workflow import decision_apply, decision_close, decision_judge, decision_propose

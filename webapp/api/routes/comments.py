@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from webapp.accounts.models import Role
 from webapp.api.auth import READ, WRITE
+from webapp.api.declared import filled
 from webapp.api.idempotency import remembered
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
@@ -49,24 +50,17 @@ class Saying(Sent):
 
 
 def shown(comment: Comment) -> Said:
-    return Said(
-        id=comment.pk,
-        session=comment.session_id,
-        anchor=comment.anchor,
-        stance=comment.stance,
-        reply_to=comment.reply_to_id,
-        text=comment.text,
-        author=comment.author.username,
-        created_at=comment.created_at,
+    return filled(
+        Said, comment, session=comment.session_id, reply_to=comment.reply_to_id, author=comment.author.username
     )
 
 
 @router.get(C, auth=READ, response=Page[Said])
-def list_comments(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Said]:
+def list_comments(request: HttpRequest, session_id: UUID, query: Query[Asked]) -> Page[Said]:
     """What was said of the session, the oldest first."""
     rows = session_of(request, session_id).comments.select_related("author")
-    found, following = page(rows, asked, by="id", newest_first=False)
-    return Page[Said](items=[shown(one) for one in found], next=following)
+    records, following = page(rows, query, by="id", newest_first=False)
+    return Page[Said](items=[shown(one) for one in records], next=following)
 
 
 @router.post(C, auth=WRITE, response={201: Said})

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 
 from webapp.accounts.models import Role
 from webapp.api.auth import READ, WRITE
+from webapp.api.declared import declared, filled
 from webapp.api.etags import IF_MATCH, asked_version, revalidated, tag_of, version_tag
 from webapp.api.idempotency import remembered
 from webapp.api.paging import Asked, Page, page
@@ -27,10 +28,10 @@ from webapp.records.redaction import RedactionError, hiding
 from webapp.review import models, workflow
 from webapp.review.before_after import before_after
 from webapp.review.closing_evidence import proof_of
+from webapp.review.decision_fields import TEXTS, DecisionContent, DecisionTexts, Wording
 from webapp.review.decisions import (
     DecisionError,
     DraftChangedError,
-    Wording,
     decision_draft,
     decisions_matching,
     draft_save,
@@ -72,18 +73,13 @@ class Summary(BaseModel):
     without_comparison: bool
 
 
+@declared(DecisionContent)
 class Record(Summary):
     """needed: how many other people have to approve it. counting: their words on it as it stands.
     content_sha256: of what they approve. stale: facts it rests on whose evidence no longer counts.
     supersedes, superseded_by: numbers. proof: what was compared when it was closed, what was missing to call
     it verified, and what does harm; {} while it is open and in old records."""
 
-    context: str
-    drivers: str
-    consequences: str
-    options: list[Json]
-    pins: list[Json]
-    epoch: int
     needed: int
     counting: list[Judgement]
     content_sha256: str
@@ -93,28 +89,17 @@ class Record(Summary):
     proof: Json
 
 
+@declared(DecisionTexts, bounded=True)
 class Draft(Sent):
     """chosen: option ids. unsafe_understood: you read why an unsafe one is unsafe. supersedes: the number
     of the record this takes the place of, for a new draft."""
 
     chosen: list[str] = Field(max_length=100)
-    reason: str = Field(max_length=20_000)
-    title: str = Field("", max_length=200)
-    drivers: str = Field("", max_length=20_000)
-    consequences: str = Field("", max_length=20_000)
-    passed_over: str = Field("", max_length=20_000)
     unsafe_understood: bool = False
 
     def wording(self) -> Wording:
-        return Wording(
-            chosen=tuple(self.chosen),
-            reason=self.reason.strip(),
-            title=self.title.strip(),
-            drivers=self.drivers.strip(),
-            consequences=self.consequences.strip(),
-            passed_over=self.passed_over.strip(),
-            unsafe_understood=self.unsafe_understood,
-        )
+        texts = {name: getattr(self, name).strip() for name in TEXTS}
+        return Wording(chosen=tuple(self.chosen), unsafe_understood=self.unsafe_understood, **texts)
 
 
 class NewDraft(Draft):
@@ -158,28 +143,26 @@ class Closing(Sent):
     after: str = Field("", max_length=200)
 
 
-def _summary(decision: Decision) -> Json:
-    names = ("number", "title", "chosen", "reason", "outcome", "version", "created_at", "without_comparison")
-    return {name: getattr(decision, name) for name in names} | {
-        "session": decision.session_id,
-        "state": str(decision.state),
-        "proposed_by": decision.proposed_by.username,
-    }
+def _names(decision: Decision) -> Json:
+    """What an answer calls otherwise than its row."""
+    proposer = decision.proposed_by.username
+    return {"session": decision.session_id, "state": str(decision.state), "proposed_by": proposer}
+
+
+def _summary(decision: Decision) -> Summary:
+    return filled(Summary, decision, **_names(decision))
 
 
 def _record(decision: Decision) -> Record:
     replaced_by = decision.superseded_by.first()
-    names = ("context", "drivers", "consequences", "options", "pins", "epoch", "proof")
-    plain = {name: getattr(decision, name) for name in names}
-    return Record(
-        **_summary(decision),
-        **plain,
+    return filled(
+        Record,
+        decision,
+        **_names(decision),
         needed=workflow.needed(decision),
         counting=[
-            Judgement(who=one.who, approves=one.approves, reason=one.reason, at=one.at, by_link=one.by_id is None)
-            for one in workflow.counting(decision)
+            filled(Judgement, approval, by_link=approval.by_id is None) for approval in workflow.counting(decision)
         ],
-        content_sha256=decision.content_sha256,
         stale=superseded_pins(decision, facts_of(decision.session)),
         supersedes=decision.supersedes.number if decision.supersedes else None,
         superseded_by=replaced_by.number if replaced_by else None,
@@ -192,10 +175,10 @@ def _find(session: DiagnosisSession, number: int) -> Decision:
 
 def _answered(decision: Decision, status: int = 200) -> HttpResponse:
     """As it is now, with its ETag."""
-    found = _find(decision.session, decision.number)
-    where = f"/api/v1/sessions/{found.session_id}/decisions/{found.number}"
-    body = _record(found).model_dump_json().encode()
-    headers = {"ETag": tag_of(body, found.version), "Location": where}
+    current = _find(decision.session, decision.number)
+    where = f"/api/v1/sessions/{current.session_id}/decisions/{current.number}"
+    body = _record(current).model_dump_json().encode()
+    headers = {"ETag": tag_of(body, current.version), "Location": where}
     return HttpResponse(body, status=status, content_type="application/json", headers=headers)
 
 
@@ -208,23 +191,23 @@ def _moved(decision: Decision, act: Callable[[], None]) -> HttpResponse:
 
 
 @router.get("/decisions", auth=READ, response=Page[Summary])
-def list_all_decisions(request: HttpRequest, asked: Query[WhichRecords]) -> Page[Summary]:
+def list_all_decisions(request: HttpRequest, query: Query[WhichRecords]) -> Page[Summary]:
     """The decisions of every session you may see, the newest first."""
     visible = DiagnosisSession.objects.visible_to(user_of(request))
     rows = Decision.objects.filter(session__in=visible.values("pk"))
-    rows = decisions_matching(rows, q=asked.q.strip(), state=asked.state or "")
+    rows = decisions_matching(rows, q=query.q.strip(), state=query.state or "")
     rows = rows.select_related("proposed_by").defer("options", "pins", "context")
-    found, following = page(rows, asked, by="id")
-    return Page[Summary](items=[Summary(**_summary(one)) for one in found], next=following)
+    records, following = page(rows, query, by="id")
+    return Page[Summary](items=[_summary(one) for one in records], next=following)
 
 
 @router.get(D, auth=READ, response=Page[Summary])
-def list_decisions(request: HttpRequest, session_id: UUID, asked: Query[WhichRecords]) -> Page[Summary]:
+def list_decisions(request: HttpRequest, session_id: UUID, query: Query[WhichRecords]) -> Page[Summary]:
     """The session's records, the newest first."""
     rows = session_of(request, session_id).decisions.select_related("proposed_by")
-    rows = decisions_matching(rows, q=asked.q.strip(), state=asked.state or "")
-    found, following = page(rows.defer("options", "pins", "context"), asked, by="number")
-    return Page[Summary](items=[Summary(**_summary(one)) for one in found], next=following)
+    rows = decisions_matching(rows, q=query.q.strip(), state=query.state or "")
+    records, following = page(rows.defer("options", "pins", "context"), query, by="number")
+    return Page[Summary](items=[_summary(one) for one in records], next=following)
 
 
 @router.post(D, auth=WRITE, response={201: Record})
@@ -274,31 +257,31 @@ def change_draft(request: HttpRequest, session_id: UUID, number: int, sent: Draf
 @router.post(D + "/{int:number}/propose", auth=WRITE, response=Record)
 def propose_decision(request: HttpRequest, session_id: UUID, number: int) -> HttpResponse:
     """Asks the others; what nobody else carries out is approved with it."""
-    found = _find(session_of(request, session_id, Role.OPERATOR), number)
-    return _moved(found, lambda: workflow.decision_propose(found, user=user_of(request)))
+    decision = _find(session_of(request, session_id, Role.OPERATOR), number)
+    return _moved(decision, lambda: workflow.decision_propose(decision, user=user_of(request)))
 
 
 @router.post(D + "/{int:number}/withdraw", auth=WRITE, response=Record)
 def withdraw_decision(request: HttpRequest, session_id: UUID, number: int) -> HttpResponse:
     """Takes it back to a draft, to be changed."""
-    found = _find(session_of(request, session_id, Role.OPERATOR), number)
-    return _moved(found, lambda: workflow.decision_withdraw(found, user=user_of(request)))
+    decision = _find(session_of(request, session_id, Role.OPERATOR), number)
+    return _moved(decision, lambda: workflow.decision_withdraw(decision, user=user_of(request)))
 
 
 @router.post(D + "/{int:number}/renew", auth=WRITE, response=Record)
 def renew_decision(request: HttpRequest, session_id: UUID, number: int) -> HttpResponse:
     """Pins today's evidence and asks again."""
     session = session_of(request, session_id, Role.OPERATOR)
-    found, result = _find(session, number), session_diagnosis(session)
-    return _moved(found, lambda: workflow.decision_renew(found, user=user_of(request), result=result))
+    decision, result = _find(session, number), session_diagnosis(session)
+    return _moved(decision, lambda: workflow.decision_renew(decision, user=user_of(request), result=result))
 
 
 @router.post(D + "/{int:number}/apply", auth=WRITE, response=Record)
 def apply_decision(request: HttpRequest, session_id: UUID, number: int) -> HttpResponse:
     """Says that it was carried out: evidence from now on is “after”."""
     session = session_of(request, session_id, Role.OPERATOR)
-    found, facts = _find(session, number), facts_of(session)
-    return _moved(found, lambda: workflow.decision_apply(found, user=user_of(request), facts=facts))
+    decision, facts = _find(session, number), facts_of(session)
+    return _moved(decision, lambda: workflow.decision_apply(decision, user=user_of(request), facts=facts))
 
 
 def _word(sent: Word) -> models.Word:
@@ -313,11 +296,11 @@ def _word(sent: Word) -> models.Word:
 def judge_decision(request: HttpRequest, session_id: UUID, number: int, sent: Word) -> HttpResponse:
     """Gives a second person's word; their newest counts."""
     session = session_of(request, session_id, Role.REVIEWER)
-    found = _find(session, number)
+    decision = _find(session, number)
     return _moved(
-        found,
+        decision,
         lambda: workflow.decision_judge(
-            found,
+            decision,
             word=_word(sent),
             despite=sent.despite_disputes,
             reason=sent.reason.strip(),
@@ -332,27 +315,27 @@ def judge_decision(request: HttpRequest, session_id: UUID, number: int, sent: Wo
 def close_decision(request: HttpRequest, session_id: UUID, number: int, sent: Closing) -> HttpResponse:
     """Says what came of it, by what the two states show. Its predictions are scored by them, and kept."""
     session = session_of(request, session_id, Role.OPERATOR)
-    found = _find(session, number)
-    result = before_after(session, (sent.before, sent.after), found)
+    decision = _find(session, number)
+    result = before_after(session, (sent.before, sent.after), decision)
     return _moved(
-        found,
+        decision,
         lambda: workflow.decision_close(
-            found,
+            decision,
             user=user_of(request),
             state=sent.state,
             outcome=sent.outcome,
-            proof=proof_of(result, found),
+            proof=proof_of(result, decision),
             scores=as_data(result.scores),
         ),
     )
 
 
 @router.get(D + "/{int:number}/madr", auth=READ, response={200: None}, openapi_extra=MARKDOWN)
-def export_decision(request: HttpRequest, session_id: UUID, number: int, asked: Query[Raw]) -> HttpResponse:
+def export_decision(request: HttpRequest, session_id: UUID, number: int, query: Query[Raw]) -> HttpResponse:
     """The record as MADR Markdown, redacted unless raw."""
-    found = _find(session_of(request, session_id), number)
+    decision = _find(session_of(request, session_id), number)
     try:
-        text = as_markdown(found, None if asked.raw else hiding(found.session))
+        text = as_markdown(decision, None if query.raw else hiding(decision.session))
     except RedactionError as error:
         raise RefusedError(503, str(error)) from error
     return HttpResponse(text, content_type="text/markdown; charset=utf-8")

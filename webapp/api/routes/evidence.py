@@ -16,6 +16,7 @@ from agents.facts import View
 from agents.framing import clean
 from webapp.accounts.models import Role
 from webapp.api.auth import READ, WRITE
+from webapp.api.declared import filled
 from webapp.api.idempotency import remembered
 from webapp.api.paging import NO_CURSOR, Asked, Page, page
 from webapp.api.problems import LEAVING, RefusedError
@@ -179,11 +180,11 @@ def _plain(evidence: Evidence) -> dict[str, Any]:
 
 
 @router.get(S + "/evidence", auth=READ, response=Page[Piece])
-def list_evidence(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Piece]:
+def list_evidence(request: HttpRequest, session_id: UUID, query: Query[Asked]) -> Page[Piece]:
     """The session's outputs, the newest first."""
     rows = session_of(request, session_id).evidence.defer("body", "stderr")
-    found, following = page(rows, asked, by="id")
-    return Page[Piece](items=[Piece(**_plain(one)) for one in found], next=following)
+    records, following = page(rows, query, by="id")
+    return Page[Piece](items=[Piece(**_plain(one)) for one in records], next=following)
 
 
 @router.post(S + "/evidence", auth=WRITE, response={201: Understanding})
@@ -192,7 +193,7 @@ def paste_evidence(request: HttpRequest, session_id: UUID, sent: Paste) -> Statu
     """Takes a text, as the pages' paste boxes do, and says what was understood."""
     session = session_of(request, session_id, Role.OPERATOR)
     upload = Upload(sent.name, sent.text.encode())
-    return Status(201, _taken(request, session, [upload], sent.role, hide=sent.hide))
+    return Status(201, _received(request, session, [upload], sent.role, hide=sent.hide))
 
 
 @router.post(S + "/evidence/files", auth=WRITE, response={201: Understanding})
@@ -205,24 +206,24 @@ def upload_evidence(
     if any((one.size or 0) > LARGEST_UPLOAD_BYTES for one in file):
         raise RefusedError(413, "A file has at most 50 MiB. Give the part that matters, or compress it.")
     uploads = [Upload(one.name or "a file", one.read()) for one in file]
-    return Status(201, _taken(request, session, uploads, about.role, hide=about.hide))
+    return Status(201, _received(request, session, uploads, about.role, hide=about.hide))
 
 
-def _taken(
+def _received(
     request: HttpRequest, session: DiagnosisSession, uploads: list[Upload], role: str, *, hide: bool
 ) -> Understanding:
-    given = [upload for upload in uploads if upload.raw.strip()]
-    if not given:
+    filled = [upload for upload in uploads if upload.raw.strip()]
+    if not filled:
         raise RefusedError(422, "Nothing was given: it is empty.")
     view = View(role) if role else None
     user = user_of(request)
-    taken = intake.take_uploads(session, given, user=user, view=view, label="given by the API", hide=hide)
-    return _understanding(taken)
+    received = intake.take_uploads(session, filled, user=user, view=view, label="given by the API", hide=hide)
+    return _understanding(received)
 
 
-def _understanding(taken: intake.Intake) -> Understanding:
-    notes = [*taken.notes, *(note for text in taken.texts for note in text.notes)]
-    given = [
+def _understanding(received: intake.Intake) -> Understanding:
+    notes = [*received.notes, *(note for text in received.texts for note in text.notes)]
+    outputs = [
         Given(
             evidence=text.evidence.name,
             duplicate=text.duplicate,
@@ -231,96 +232,94 @@ def _understanding(taken: intake.Intake) -> Understanding:
             ],
             unplaced=[list(lines) for lines in text.unplaced],
         )
-        for text in taken.texts
+        for text in received.texts
     ]
-    return Understanding(given=given, notes=notes, recognised=len(taken.understood))
+    return Understanding(given=outputs, notes=notes, recognised=len(received.understood))
 
 
 @router.get(S + "/evidence/{str:name}", auth=READ, response=PieceRead)
 def read_evidence(request: HttpRequest, session_id: UUID, name: str) -> PieceRead:
     """One output and what is read in it."""
-    found = evidence_named(session_of(request, session_id), name)
+    evidence = evidence_named(session_of(request, session_id), name)
     columns = tuple(ReadFact.model_fields)
-    readings = [ReadFact(**row) for row in found.readings.values(*columns)]
-    errors = shortened(clean(bytes(found.stderr)))
-    assigned = [_said(one) for one in found.assignments.select_related("created_by")]
-    return PieceRead(readings=readings, errors=errors, assigned=assigned, **_plain(found))
+    readings = [ReadFact(**row) for row in evidence.readings.values(*columns)]
+    errors = shortened(clean(bytes(evidence.stderr)))
+    assigned = [_assigned(one) for one in evidence.assignments.select_related("created_by")]
+    return PieceRead(readings=readings, errors=errors, assigned=assigned, **_plain(evidence))
 
 
-def _said(one: Assignment) -> SaidOfLines:
-    names = ("first", "last", "reader", "view")
-    plain = {name: getattr(one, name) for name in names}
-    return SaidOfLines(by=one.created_by.username, at=one.created_at, **plain)
+def _assigned(one: Assignment) -> SaidOfLines:
+    return filled(SaidOfLines, one, by=one.created_by.username, at=one.created_at)
 
 
 @router.get(S + "/evidence/{str:name}/raw", auth=READ, response={200: None}, openapi_extra=A_TEXT)
-def raw_evidence(request: HttpRequest, session_id: UUID, name: str, asked: Query[Redaction]) -> HttpResponse:
+def raw_evidence(request: HttpRequest, session_id: UUID, name: str, query: Query[Redaction]) -> HttpResponse:
     """The bytes as they came, or redacted."""
-    found = evidence_named(session_of(request, session_id), name)
-    if found.purged_at:
+    evidence = evidence_named(session_of(request, session_id), name)
+    if evidence.purged_at:
         raise RefusedError(410, GONE)
     try:
-        body = with_report(redacted(found)) if asked.redacted else found.raw
+        body = with_report(redacted(evidence)) if query.redacted else evidence.raw
     except (RedactionError, blob_store.LostError) as error:
         raise RefusedError(503, str(error)) from error
     return HttpResponse(body, content_type=TEXT)
 
 
 @router.get(S + "/evidence/{str:name}/find", auth=READ, response=Page[FoundLine], openapi_extra={"responses": LEAVING})
-def find_lines(request: HttpRequest, session_id: UUID, name: str, asked: Query[LineWords]) -> Page[FoundLine]:
+def find_lines(request: HttpRequest, session_id: UUID, name: str, query: Query[LineWords]) -> Page[FoundLine]:
     """The lines of one output that hold these words, from the first on."""
-    found, after = evidence_named(session_of(request, session_id), name), _line_of(asked)
-    if found.purged_at:
+    evidence, after = evidence_named(session_of(request, session_id), name), _line_of(query)
+    if evidence.purged_at:
         raise RefusedError(410, GONE)
     try:
-        return _found(found.text, asked, after)
+        return _lines_with(evidence.text, query, after)
     except blob_store.LostError as error:
         raise RefusedError(503, str(error)) from error
 
 
-def _found(text: LongText, asked: LineWords, after: int) -> Page[FoundLine]:
-    numbers = list(islice(text.find(asked.words, after), asked.limit + 1))
-    shown = numbers[: asked.limit]
+def _lines_with(text: LongText, query: LineWords, after: int) -> Page[FoundLine]:
+    numbers = list(islice(text.find(query.words, after), query.limit + 1))
+    of_page = numbers[: query.limit]
     items = [
         FoundLine(
             number=number, text=raw[:LONGEST_SHOWN].decode(errors="replace"), cut=max(0, len(raw) - LONGEST_SHOWN)
         )
-        for number, raw in zip(shown, text.at(shown), strict=True)
+        for number, raw in zip(of_page, text.at(of_page), strict=True)
     ]
-    return Page[FoundLine](items=items, next=str(shown[-1]) if len(numbers) > len(shown) else None)
+    return Page[FoundLine](items=items, next=str(of_page[-1]) if len(numbers) > len(of_page) else None)
 
 
-def _line_of(asked: Asked) -> int:
+def _line_of(query: Asked) -> int:
     """The line that the page before ended with, 0 for none. Raises RefusedError."""
-    if not re.fullmatch(r"[0-9]{0,12}", asked.cursor):
+    if not re.fullmatch(r"[0-9]{0,12}", query.cursor):
         raise RefusedError(422, NO_CURSOR)
-    return int(asked.cursor or 0)
+    return int(query.cursor or 0)
 
 
 @router.post(S + "/evidence/{str:name}/lines", auth=WRITE, response=Sentence)
 def assign_lines(request: HttpRequest, session_id: UUID, name: str, sent: LineMeaning) -> Sentence:
     """Says what lines are that nobody could place, or that could be either machine's."""
     session, user = session_of(request, session_id, Role.OPERATOR), user_of(request)
-    found = evidence_named(session, name)
+    evidence = evidence_named(session, name)
     lines = (sent.first, sent.last)
     try:
-        check_assignment(found, lines, sent.reader or sent.view or (TAKE_BACK if sent.take_back else ""))
+        check_assignment(evidence, lines, sent.reader or sent.view or (TAKE_BACK if sent.take_back else ""))
     except AssignmentError as error:
         raise RefusedError(422, str(error)) from error
     if sent.take_back:
-        return Sentence(said=take_back(found, lines, user=user))
+        return Sentence(said=take_back(evidence, lines, user=user))
     view = View(sent.view) if sent.view else None
-    return Sentence(said=assign(found, lines, user=user, reader=sent.reader, view=view))
+    return Sentence(said=assign(evidence, lines, user=user, reader=sent.reader, view=view))
 
 
 @router.post(S + "/evidence/{str:name}/reread", auth=WRITE, response=RereadOne)
 def reread_evidence(request: HttpRequest, session_id: UUID, name: str) -> RereadOne:
     """Applies today's parsers to one stored output, as to one whose reading was cut short."""
-    found = evidence_named(session_of(request, session_id, Role.OPERATOR), name)
-    if found.purged_at:
+    evidence = evidence_named(session_of(request, session_id, Role.OPERATOR), name)
+    if evidence.purged_at:
         raise RefusedError(410, GONE)
     try:
-        return RereadOne(changed=intake.reread_one(found))
+        return RereadOne(changed=intake.reread_one(evidence))
     except blob_store.LostError as error:
         raise RefusedError(503, str(error)) from error
 
@@ -328,10 +327,10 @@ def reread_evidence(request: HttpRequest, session_id: UUID, name: str) -> Reread
 @router.post(S + "/reread", auth=WRITE, response=Reread)
 def reread_session(request: HttpRequest, session_id: UUID) -> Reread:
     """Applies today's parsers to the stored evidence."""
-    (found,) = reread(session_of(request, session_id, Role.OPERATOR))
+    (report,) = reread(session_of(request, session_id, Role.OPERATOR))
     return Reread(
-        read=found.read,
-        changed=list(found.changed),
-        facts=[change.fact_id for change in found.facts],
-        verdicts=[change.hypothesis for change in found.verdicts],
+        read=report.read,
+        changed=list(report.changed),
+        facts=[change.fact_id for change in report.facts],
+        verdicts=[change.hypothesis for change in report.verdicts],
     )

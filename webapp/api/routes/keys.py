@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 
 from webapp.accounts.models import User
 from webapp.api.auth import READ, RUN
+from webapp.api.declared import filled
 from webapp.api.idempotency import remembered
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError, documented
@@ -55,30 +56,24 @@ class NewKey(Sent):
     shared: bool = False
 
 
-def _shown(key: StoredKey, user: User) -> KeptKey:
-    return KeptKey(
-        id=key.pk,
-        name=key.name,
-        kind=key.kind,
-        fingerprint=key.fingerprint,
+def _key(key: StoredKey, user: User) -> KeptKey:
+    return filled(
+        KeptKey,
+        key,
         owner=key.owner.username,
-        shared=key.shared,
         with_certificate=bool(key.certificate),
         usable=key.removed_at is None and (key.shared or key.owner_id == user.pk),
-        created_at=key.created_at,
-        used_at=key.used_at,
-        removed_at=key.removed_at,
     )
 
 
 @router.get("/keys", auth=READ, response=Page[KeptKey])
-def list_keys(request: HttpRequest, asked: Query[Asked]) -> Page[KeptKey]:
+def list_keys(request: HttpRequest, query: Query[Asked]) -> Page[KeptKey]:
     """Your stored SSH keys and the shared ones, the newest first; an administrator sees that others' are
     there."""
     user = user_of(request)
     refuse_unless_may_store_keys(user)
-    found, following = page(keys_visible_to(user), asked, by="created_at")
-    return Page[KeptKey](items=[_shown(one, user) for one in found], next=following)
+    records, following = page(keys_visible_to(user), query, by="created_at")
+    return Page[KeptKey](items=[_key(one, user) for one in records], next=following)
 
 
 @router.post("/keys", auth=RUN, response={201: KeptKey})
@@ -90,7 +85,7 @@ def store_key(request: HttpRequest, sent: NewKey) -> Status[KeptKey]:
     if sent.shared and not user.is_staff:
         raise PermissionDenied("Only an administrator shares a key with everyone here.")
     try:
-        return Status(201, _shown(key_add(user, **sent.model_dump()), user))
+        return Status(201, _key(key_add(user, **sent.model_dump()), user))
     except KeyRefusedError as error:
         raise RefusedError(422, f"private_key: {error}") from error
     except SealError as error:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 
 from webapp.accounts.models import Role
 from webapp.api.auth import READ, WRITE
+from webapp.api.declared import filled
 from webapp.api.idempotency import remembered
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
@@ -87,29 +88,17 @@ class Asking(Sent):
     may_approve: bool = False
 
 
-def _shown(link: Link) -> Door:
-    return Door(
-        id=link.pk,
-        person=link.person,
-        purpose=link.purpose,
-        phases=link.phases,
-        may_approve=link.may_approve,
-        made_by=link.made_by.username,
-        open=link.is_open,
-        stands=link.stands,
-        expires_at=link.expires_at,
-        steps={str(step): at for step, at in link.steps},
-        declined_at=link.declined_at,
-        declined_why=link.declined_why,
-    )
+def _door(link: Link) -> Door:
+    steps = {str(step): at for step, at in link.steps}
+    return filled(Door, link, made_by=link.made_by.username, open=link.is_open, steps=steps)
 
 
 @router.get(L, auth=READ, response=Page[Door])
-def list_links(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Door]:
+def list_links(request: HttpRequest, session_id: UUID, query: Query[Asked]) -> Page[Door]:
     """The session's links, the newest first, without their addresses."""
     rows = session_of(request, session_id).links.annotate(standing=stands()).select_related("made_by")
-    found, following = page(rows, asked, by="asked_at")
-    return Page[Door](items=[_shown(one) for one in found], next=following)
+    records, following = page(rows, query, by="asked_at")
+    return Page[Door](items=[_door(one) for one in records], next=following)
 
 
 def _came(answer: Answer) -> Came:
@@ -125,8 +114,8 @@ def _came(answer: Answer) -> Came:
 
 
 def _answers(session: DiagnosisSession) -> QuerySet[Answer]:
-    found = Answer.objects.filter(link__session=session).select_related("link__session", "evidence")
-    return found.defer("evidence__body", "evidence__stderr")
+    answers = Answer.objects.filter(link__session=session).select_related("link__session", "evidence")
+    return answers.defer("evidence__body", "evidence__stderr")
 
 
 @router.post(L, auth=WRITE, response={201: NewDoor})
@@ -148,7 +137,7 @@ def make_link(request: HttpRequest, session_id: UUID, sent: Asking) -> Status[Ne
         may_approve=sent.may_approve,
     )
     address = f"{settings.PUBLIC_URL}/link/{token}"
-    return Status(201, NewDoor(address=address, **_shown(link).model_dump()))
+    return Status(201, NewDoor(address=address, **_door(link).model_dump()))
 
 
 @router.post(L + "/{uuid:link_id}/revoke", auth=WRITE, response=Door)
@@ -156,7 +145,7 @@ def revoke_link(request: HttpRequest, session_id: UUID, link_id: UUID) -> Door:
     """Closes the link; what came by it stays."""
     session = session_of(request, session_id, Role.OPERATOR)
     get_object_or_404(session.links, pk=link_id).revoke(user_of(request))
-    return _shown(get_object_or_404(session.links, pk=link_id))
+    return _door(get_object_or_404(session.links, pk=link_id))
 
 
 @router.post(L + "/{uuid:link_id}/accept", auth=WRITE, response=Door)
@@ -164,14 +153,14 @@ def accept_link(request: HttpRequest, session_id: UUID, link_id: UUID) -> Door:
     """Says that what came is what was needed; the link's page says so too."""
     session = session_of(request, session_id, Role.OPERATOR)
     get_object_or_404(session.links, pk=link_id).accept(user_of(request))
-    return _shown(get_object_or_404(session.links, pk=link_id))
+    return _door(get_object_or_404(session.links, pk=link_id))
 
 
 @router.get("/sessions/{uuid:session_id}/answers", auth=READ, response=Page[Came])
-def list_answers(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Came]:
+def list_answers(request: HttpRequest, session_id: UUID, query: Query[Asked]) -> Page[Came]:
     """What came by links, the newest first."""
-    found, following = page(_answers(session_of(request, session_id)), asked, by="id")
-    return Page[Came](items=[_came(one) for one in found], next=following)
+    records, following = page(_answers(session_of(request, session_id)), query, by="id")
+    return Page[Came](items=[_came(one) for one in records], next=following)
 
 
 @router.post("/sessions/{uuid:session_id}/answers/{int:answer_id}/set-aside", auth=WRITE, response=Came)

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 from agents.agent import AgentError
 from webapp.accounts.models import Role, User
 from webapp.api.auth import READ, RUN
+from webapp.api.declared import filled
 from webapp.api.idempotency import remembered
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError as Refused
@@ -81,18 +82,16 @@ class Hop(BaseModel):
 
 
 @router.get(T, auth=READ, response=Page[Machine])
-def list_targets(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Machine]:
+def list_targets(request: HttpRequest, session_id: UUID, query: Query[Asked]) -> Page[Machine]:
     """The machines of this session, the newest first."""
     session = session_of(request, session_id)
     keys = {(pin.host, pin.port): pin.fingerprint for pin in session.host_keys.all()}
-    found, following = page(session.targets.all(), asked, by="id")
-    return Page[Machine](items=[_shown(one, keys) for one in found], next=following)
+    records, following = page(session.targets.all(), query, by="id")
+    return Page[Machine](items=[_machine(one, keys) for one in records], next=following)
 
 
-def _shown(target: Target, keys: dict[tuple[str, int], str]) -> Machine:
-    names = ("id", "role", "agent", "host", "port", "user", "jump", "created_at")
-    plain: dict[str, Any] = {name: getattr(target, name) for name in names}
-    return Machine(key=keys.get((target.host, target.port), ""), **plain)
+def _machine(target: Target, keys: dict[tuple[str, int], str]) -> Machine:
+    return filled(Machine, target, key=keys.get((target.host, target.port), ""))
 
 
 @router.post(T, auth=RUN, response={201: Machine})
@@ -107,7 +106,7 @@ def add_target(request: HttpRequest, session_id: UUID, sent: NewMachine) -> Stat
             fields |= ssh_fields(with_usable_key(sent.model_dump(exclude={"role", "agent"}), user))
         except TargetError as error:
             raise Refused(422, str(error)) from error
-    return Status(201, _shown(target_add(session, sent.role, user, fields), {}))
+    return Status(201, _machine(target_add(session, sent.role, user, fields), {}))
 
 
 @router.get(T + "/{int:target_id}/key", auth=RUN, response=Key)

@@ -40,23 +40,23 @@ class Raw(BaseModel):
 
 @router.get(S + "/report/{form}", auth=READ, response={200: None}, openapi_extra=REPORTS)
 def report(
-    request: HttpRequest, session_id: UUID, form: Path[Literal["md", "json"]], asked: Query[Raw]
+    request: HttpRequest, session_id: UUID, form: Path[Literal["md", "json"]], query: Query[Raw]
 ) -> HttpResponse:
     """The report as one file."""
     session = session_of(request, session_id)
     try:
-        body = report_file(session, form, raw=asked.raw)
+        body = report_file(session, form, raw=query.raw)
     except (RedactionError, LostError) as error:
         raise RefusedError(503, str(error)) from error
     return HttpResponse(body, content_type=MEDIA_TYPES[form])
 
 
 @router.get(S + "/bundle", auth=READ, response={200: None}, openapi_extra=A_ZIP)
-def take_away(request: HttpRequest, session_id: UUID, asked: Query[Raw]) -> HttpResponse:
+def take_away(request: HttpRequest, session_id: UUID, query: Query[Raw]) -> HttpResponse:
     """The whole session as a zip file."""
     session = session_of(request, session_id)
     try:
-        body = bundle(session) if asked.raw else shareable(session)
+        body = bundle(session) if query.raw else shareable(session)
     except (RedactionError, LostError) as error:
         raise RefusedError(503, str(error)) from error
     return HttpResponse(body, content_type="application/zip")

@@ -89,22 +89,22 @@ def read_diagnosis(request: HttpRequest, session_id: UUID) -> HttpResponse:
 
 
 def _unplaced(session: DiagnosisSession) -> list[Json]:
-    found = session.evidence.exclude(unplaced=[]).only("reader", "sha256", "unplaced", "session")
-    return [{"source": e.name, "lines": lines} for e in found for lines in e.unplaced]
+    outputs = session.evidence.exclude(unplaced=[]).only("reader", "sha256", "unplaced", "session")
+    return [{"source": e.name, "lines": lines} for e in outputs for lines in e.unplaced]
 
 
 @router.get(S + "/facts", auth=READ, response=Json)
-def read_facts(request: HttpRequest, session_id: UUID, asked: Query[Prefix]) -> Json:
+def read_facts(request: HttpRequest, session_id: UUID, query: Query[Prefix]) -> Json:
     """The facts of the diagnosis by id, each with its sources."""
     facts: Json = as_dict(session_diagnosis(session_of(request, session_id)))["facts"]
-    return {name: fact for name, fact in facts.items() if name.startswith(asked.prefix)}
+    return {name: fact for name, fact in facts.items() if name.startswith(query.prefix)}
 
 
 @router.get(S + "/verification", auth=READ, response=Verification)
-def read_verification(request: HttpRequest, session_id: UUID, asked: Query[States]) -> Verification:
+def read_verification(request: HttpRequest, session_id: UUID, query: Query[States]) -> Verification:
     """Before beside after, with “cannot tell” as an answer."""
     session = session_of(request, session_id)
-    result = before_after(session, (asked.before, asked.after))
+    result = before_after(session, (query.before, query.after))
     return Verification(
         epoch=session.epoch,
         before=result.before,

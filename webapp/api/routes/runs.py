@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 from agents.benchmark import all_benchmarks
 from webapp.accounts.models import Role
 from webapp.api.auth import READ, RUN
+from webapp.api.declared import filled
 from webapp.api.idempotency import remembered
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
@@ -155,22 +156,14 @@ class Offer(BaseModel):
 
 
 def shown(run: Run) -> Sending:
-    return Sending(
-        id=run.pk,
-        number=run.number,
-        kind=run.kind,
-        names=run.names,
+    return filled(
+        Sending,
+        run,
         target=run.target_id,
         role=run.target.role,
         state=str(run.state),
         cancel_requested=run.cancel_requested_at is not None,
-        cancel_failed=run.cancel_failed,
         waits_for=lifecycle.wait_reason(run),
-        problem=run.problem,
-        failure=run.failure,
-        started_at=run.started_at,
-        ended_at=run.ended_at,
-        created_at=run.created_at,
         evidence=[one.name for one in run.evidence.only("reader", "sha256", "run")],
     )
 
@@ -180,11 +173,11 @@ def _run(session: DiagnosisSession, run_id: UUID) -> Run:
 
 
 @router.get(S + "/runs", auth=READ, response=Page[Sending])
-def list_runs(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Sending]:
+def list_runs(request: HttpRequest, session_id: UUID, query: Query[Asked]) -> Page[Sending]:
     """The session's runs, the newest first."""
     rows = session_of(request, session_id).runs.select_related("target")
-    found, following = page(rows, asked, by="number")
-    return Page[Sending](items=[shown(one) for one in found], next=following)
+    records, following = page(rows, query, by="number")
+    return Page[Sending](items=[shown(one) for one in records], next=following)
 
 
 @router.post(S + "/runs", auth=RUN, response={201: Sending})
@@ -229,29 +222,29 @@ def read_against(request: HttpRequest, session_id: UUID, run_id: UUID) -> RunAga
     alike = with_earlier(session.runs.all(), run_id)
     if not alike:
         raise Http404
-    told = against(session, alike[0], alike[1:])
-    if told is None:
+    comparison = against(session, alike[0], alike[1:])
+    if comparison is None:
         return None
-    found = told.found
+    agreement = comparison.found
     return RunAgainst(
-        run=told.before.pk,
-        number=told.before.number,
-        changed_between=told.changed_between,
-        compared=list(found.compared),
-        differences=plain(found.differences),
-        in_part=[_answer(one) for one in found.in_part],
-        one_sided=[_answer(one) for one in found.one_sided],
-        untold=[_answer(one) for one in found.untold],
-        measured=[] if told.changed_between else [_measured(one) for one in found.measured],
-        unruled=[one.fact_id for one in found.unruled],
+        run=comparison.before.pk,
+        number=comparison.before.number,
+        changed_between=comparison.changed_between,
+        compared=list(agreement.compared),
+        differences=plain(agreement.differences),
+        in_part=[_answer(one) for one in agreement.in_part],
+        one_sided=[_answer(one) for one in agreement.one_sided],
+        untold=[_answer(one) for one in agreement.untold],
+        measured=[] if comparison.changed_between else [_measured(one) for one in agreement.measured],
+        unruled=[one.fact_id for one in agreement.unruled],
     )
 
 
 def _answer(one: Answers) -> OneAnswer:
-    return OneAnswer(fact=one.fact_id, before=_said(one.before), after=_said(one.after))
+    return OneAnswer(fact=one.fact_id, before=_reading_said(one.before), after=_reading_said(one.after))
 
 
-def _said(item: Sourced | None) -> RunSaid | None:
+def _reading_said(item: Sourced | None) -> RunSaid | None:
     if item is None:
         return None
     reading = item.reading
@@ -287,38 +280,38 @@ def run_again(request: HttpRequest, session_id: UUID, run_id: UUID, sent: Again)
 
 
 @router.get(S + "/runs/{uuid:run_id}/output", auth=READ, response=Output)
-def read_output(request: HttpRequest, session_id: UUID, run_id: UUID, asked: Query[From]) -> Output:
+def read_output(request: HttpRequest, session_id: UUID, run_id: UUID, query: Query[From]) -> Output:
     """Its raw output from an offset, as far as it came."""
     run = _run(session_of(request, session_id), run_id)
-    raw = _bytes_from(run, asked.offset)
+    raw = _bytes_from(run, query.offset)
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     # A character that is not whole yet is left for the next answer.
     final = run.ended and len(raw) < MOST_BYTES
     text = decoder.decode(raw, final)
-    taken = len(raw) - (0 if final else len(decoder.getstate()[0]))
+    length = len(raw) - (0 if final else len(decoder.getstate()[0]))
     return Output(
-        text=text, offset=asked.offset, next_offset=asked.offset + taken, ended=run.ended, state=str(run.state)
+        text=text, offset=query.offset, next_offset=query.offset + length, ended=run.ended, state=str(run.state)
     )
 
 
 def _bytes_from(run: Run, offset: int) -> bytes:
     """At most MOST_BYTES. Only the pieces that are in it are read."""
-    begins, found = 0, b""
+    begins, output = 0, b""
     sizes = run.chunks.annotate(size=Length("body")).order_by("number")
     for number, size in sizes.values_list("number", "size"):
         if begins + size > offset:
             body = bytes(run.chunks.get(number=number).body)
-            found += body[max(0, offset - begins) :]
-        if len(found) >= MOST_BYTES:
+            output += body[max(0, offset - begins) :]
+        if len(output) >= MOST_BYTES:
             break
         begins += size
-    return found[:MOST_BYTES]
+    return output[:MOST_BYTES]
 
 
 @router.get(S + "/benchmarks", auth=READ, response=list[Offer])
 def list_benchmarks(request: HttpRequest, session_id: UUID) -> list[Offer]:
     """What can be measured, what it costs and risks, and its choices with what the session says."""
-    found = offers(facts_of(session_of(request, session_id)))
+    rows = offers(facts_of(session_of(request, session_id)))
     return [
         Offer(
             id=one.benchmark.id,
@@ -332,5 +325,5 @@ def list_benchmarks(request: HttpRequest, session_id: UUID) -> list[Offer]:
                 for field in one.fields
             ],
         )
-        for one in found
+        for one in rows
     ]

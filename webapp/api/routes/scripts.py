@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from agents.facts import View
 from agents.probes import handed_for
 from webapp.api.auth import READ
+from webapp.api.declared import filled
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
 from webapp.api.request_context import session_of, user_of
@@ -98,36 +99,34 @@ def _script(request: HttpRequest, script: HandedScript) -> HttpResponse:
 
 
 @router.get(S + "/scripts", auth=READ, response=Page[Handed])
-def list_scripts(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Handed]:
+def list_scripts(request: HttpRequest, session_id: UUID, query: Query[Asked]) -> Page[Handed]:
     """Every script that was handed out, the newest first."""
     rows = session_of(request, session_id).scripts.defer("text")
-    found, following = page(rows, asked, by="id")
-    names = tuple(Handed.model_fields)
-    items = [Handed(**{name: getattr(one, name) for name in names}) for one in found]
-    return Page[Handed](items=items, next=following)
+    records, following = page(rows, query, by="id")
+    return Page[Handed](items=[filled(Handed, one) for one in records], next=following)
 
 
 @router.get(S + "/downloads", auth=READ, response=Page[Taken])
-def list_downloads(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Taken]:
+def list_downloads(request: HttpRequest, session_id: UUID, query: Query[Asked]) -> Page[Taken]:
     """Each time that somebody took a script, the newest first."""
     rows = Download.objects.filter(script__session=session_of(request, session_id))
-    found, following = page(rows.select_related("by", "script").defer("script__text"), asked, by="id")
-    return Page[Taken](items=[_taken(one) for one in found], next=following)
+    records, following = page(rows.select_related("by", "script").defer("script__text"), query, by="id")
+    return Page[Taken](items=[_download(one) for one in records], next=following)
 
 
-def _taken(one: Download) -> Taken:
+def _download(one: Download) -> Taken:
     who = one.by.username if one.by else ""
     return Taken(name=one.script.name, sha256=one.script.sha256, who=who, at=one.at)
 
 
 @router.get(S + "/scripts/collect/{role}", auth=READ, response={200: None}, openapi_extra=A_SCRIPT)
 def collector(
-    request: HttpRequest, session_id: UUID, role: Path[Literal["guest", "host"]], asked: Query[Missing]
+    request: HttpRequest, session_id: UUID, role: Path[Literal["guest", "host"]], query: Query[Missing]
 ) -> HttpResponse:
     """The read-only script of one role; what it prints is evidence to paste."""
     session, view = session_of(request, session_id), View(role)
     probes = handed_for(view)
-    if asked.missing:
+    if query.missing:
         probes = still_missing(session, view) or probes
     return _script(request, collector_for(session, view, probes))
 
@@ -168,10 +167,10 @@ def phase_script(
 ) -> HttpResponse:
     """One phase's script as it is made now; the plan says why there is none."""
     session = session_of(request, session_id)
-    found = phases(session_diagnosis(session), session.vmid)
+    plan = phases(session_diagnosis(session), session.vmid)
     fitting = [
         script
-        for one in sorted(found, key=lambda part: part.role is not View.HOST)
+        for one in sorted(plan, key=lambda part: part.role is not View.HOST)
         for script in one.scripts
         if (one.id, script.do.value) == (phase, act) and where.role in (None, one.role)
     ]
@@ -184,8 +183,8 @@ def phase_script(
 def kept_script(request: HttpRequest, session_id: UUID, sha256: str) -> HttpResponse:
     """A script as it was handed out, whatever would be made today."""
     session = session_of(request, session_id)
-    kept = get_object_or_404(HandedScript, session=session, sha256=sha256, link=None)
-    return _script(request, kept)
+    script = get_object_or_404(HandedScript, session=session, sha256=sha256, link=None)
+    return _script(request, script)
 
 
 @router.get(S + "/benchmarks/{str:benchmark}/program", auth=READ, response={200: None}, openapi_extra=A_PROGRAM)

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from agents.samples import load
 from webapp.accounts.models import ApiToken, Role, User
 from webapp.api.auth import READ, WRITE
+from webapp.api.declared import declared, filled
 from webapp.api.etags import IF_MATCH, asked_version, revalidated, tag_of, version_tag
 from webapp.api.idempotency import remembered
 from webapp.api.paging import Asked, Page, page
@@ -22,6 +23,7 @@ from webapp.api.request_context import Sent, session_of, user_of
 from webapp.records.access import refuse_unless_may_open
 from webapp.records.event_log import broken, filtered
 from webapp.records.models import DiagnosisSession
+from webapp.records.session_fields import SessionFields
 from webapp.records.session_search import Criteria, sessions_matching
 from webapp.records.sessions import (
     EditedMeanwhileError,
@@ -51,22 +53,14 @@ class Me(BaseModel):
     expires_at: datetime
 
 
+@declared(SessionFields)
 class Session(BaseModel):
     """version: what If-Match names. my_role: of who asks. epoch: changes applied so far."""
 
     id: UUID
-    title: str
     owner: str
     my_role: str
-    symptom: str
-    workload: dict[str, Any]
-    first_hypothesis: str
-    own_words: str
-    vmid: int | None
-    epoch: int
     version: int
-    quorum: int
-    sample: str
     created_at: datetime
     updated_at: datetime
     url: str
@@ -164,27 +158,26 @@ def me(request: HttpRequest) -> Me:
 
 
 def shown(session: DiagnosisSession) -> Session:
-    plain = {name: getattr(session, name) for name in Session.model_fields if name not in {"owner", "url", "id"}}
-    return Session(id=session.pk, owner=session.owner.username, url=session.get_absolute_url(), **plain)
+    return filled(Session, session, owner=session.owner.username, url=session.get_absolute_url())
 
 
 def _answered(request: HttpRequest, session: DiagnosisSession, status: int = 200) -> HttpResponse:
     """As who asks sees it now, with its ETag."""
-    found = session_of(request, session.pk)
-    body = shown(found).model_dump_json().encode()
-    where = f"/api/v1/sessions/{found.pk}"
-    headers = {"ETag": tag_of(body, found.version), "Location": where}
+    current = session_of(request, session.pk)
+    body = shown(current).model_dump_json().encode()
+    where = f"/api/v1/sessions/{current.pk}"
+    headers = {"ETag": tag_of(body, current.version), "Location": where}
     return HttpResponse(body, status=status, content_type="application/json", headers=headers)
 
 
 @router.get("/sessions", auth=READ, response=Page[Session])
-def list_sessions(request: HttpRequest, asked: Query[WhichSessions]) -> Page[Session]:
+def list_sessions(request: HttpRequest, query: Query[WhichSessions]) -> Page[Session]:
     """Sessions you may see, the newest first. Words are looked for in the newest thousand texts that have
     them."""
-    user, criteria = user_of(request), Criteria.of(asked.model_dump(exclude={"cursor", "limit"}))
+    user, criteria = user_of(request), Criteria.of(query.model_dump(exclude={"cursor", "limit"}))
     rows, _ = sessions_matching(DiagnosisSession.objects.visible_to(user), user, criteria)
-    found, following = page(rows.select_related("owner"), asked, by="created_at")
-    return Page[Session](items=[shown(one) for one in found], next=following)
+    records, following = page(rows.select_related("owner"), query, by="created_at")
+    return Page[Session](items=[shown(one) for one in records], next=following)
 
 
 @router.post("/sessions", auth=WRITE, response={201: Session})
@@ -232,8 +225,8 @@ def change_session(request: HttpRequest, session_id: UUID, sent: Change) -> Http
     """Changes what is sent, with If-Match."""
     session = session_of(request, session_id, Role.OPERATOR)
     version = asked_version(request, session.version)
-    given = sent.model_dump(exclude_unset=True)
-    values = {name: value for name, value in given.items() if value is not None or name == "vmid"}
+    sent_values = sent.model_dump(exclude_unset=True)
+    values = {name: value for name, value in sent_values.items() if value is not None or name == "vmid"}
     if "workload" in values:
         _usable(values["workload"])
     what = "symptom" if values.keys() & {"title", "symptom", "workload"} else "hypothesis"
@@ -274,8 +267,8 @@ def _usable(workload: dict[str, Any]) -> None:
 def list_members(request: HttpRequest, session_id: UUID) -> list[Member]:
     """Everyone in it, and as what."""
     rows = session_of(request, session_id).sessionmember_set.select_related("user")
-    found = rows.order_by("user__username")
-    return [Member(username=one.user.username, role=one.role) for one in found]
+    members = rows.order_by("user__username")
+    return [Member(username=one.user.username, role=one.role) for one in members]
 
 
 @router.put(S + "/members/{username}", auth=WRITE, response=Member)
@@ -319,11 +312,11 @@ def _person(name: str) -> User:
 
 
 @router.get(S + "/events", auth=READ, response=Page[LogEntry])
-def list_events(request: HttpRequest, session_id: UUID, asked: Query[Acts]) -> Page[LogEntry]:
+def list_events(request: HttpRequest, session_id: UUID, query: Query[Acts]) -> Page[LogEntry]:
     """Every act, the oldest first."""
-    rows = filtered(session_of(request, session_id), kind=asked.kind, actor=asked.actor)
-    found, following = page(rows, asked, by="number", newest_first=False)
-    items = [LogEntry(number=e.number, kind=e.kind, who=e.who, data=e.data, at=e.at, hash=e.hash) for e in found]
+    rows = filtered(session_of(request, session_id), kind=query.kind, actor=query.actor)
+    records, following = page(rows, query, by="number", newest_first=False)
+    items = [LogEntry(number=e.number, kind=e.kind, who=e.who, data=e.data, at=e.at, hash=e.hash) for e in records]
     return Page[LogEntry](items=items, next=following)
 
 

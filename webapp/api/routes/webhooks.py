@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from webapp import sealing
 from webapp.accounts.models import Role
 from webapp.api.auth import READ, WRITE
+from webapp.api.declared import filled
 from webapp.api.idempotency import remembered
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
@@ -69,15 +70,8 @@ class Message(BaseModel):
     ended_at: datetime | None
 
 
-def _shown(hook: Webhook, *, whole: bool) -> Hook:
-    return Hook(
-        id=hook.pk,
-        url=hook.url if whole else place_host(hook),
-        kinds=hook.kinds,
-        made_by=hook.made_by.username,
-        stands=hook.stands,
-        made_at=hook.made_at,
-    )
+def _hook(hook: Webhook, *, whole: bool) -> Hook:
+    return filled(Hook, hook, url=hook.url if whole else place_host(hook), made_by=hook.made_by.username)
 
 
 def _added(request: HttpRequest, session: DiagnosisSession | None, sent: Telling) -> NewHook:
@@ -87,31 +81,25 @@ def _added(request: HttpRequest, session: DiagnosisSession | None, sent: Telling
         made, secret = webhook_add(session, url=sent.url, kinds=sent.kinds, by=user_of(request))
     except (AddressError, sealing.SealError) as error:
         raise RefusedError(422, str(error)) from error
-    return NewHook(secret=secret, **_shown(made, whole=True).model_dump())
+    return NewHook(secret=secret, **_hook(made, whole=True).model_dump())
 
 
-def _messages(session: DiagnosisSession | None, asked: Asked) -> Page[Message]:
+def _messages(session: DiagnosisSession | None, query: Asked) -> Page[Message]:
     rows = Delivery.objects.filter(webhook__session=session, user=None).exclude(webhook=None)
-    found, following = page(rows.select_related("webhook", "event"), asked, by="made_at")
-    return Page[Message](items=[_message(one) for one in found], next=following)
+    records, following = page(rows.select_related("webhook", "event"), query, by="made_at")
+    return Page[Message](items=[_message(one) for one in records], next=following)
 
 
 def _message(delivery: Delivery) -> Message:
-    names = ("kind", "tries", "status", "problem", "made_at", "due_at", "ended_at")
-    return Message(
-        id=delivery.pk,
-        webhook=delivery.webhook_id,
-        session=delivery.event.session_id,
-        state=str(delivery.state),
-        **{name: getattr(delivery, name) for name in names},
-    )
+    keys = {"webhook": delivery.webhook_id, "session": delivery.event.session_id}
+    return filled(Message, delivery, state=str(delivery.state), **keys)
 
 
 @router.get("/webhooks", auth=READ, response=list[Hook])
 def list_instance_webhooks(request: HttpRequest) -> list[Hook]:
     """Webhooks that are told of every session, at most 20; for administrators."""
     administrator(request)
-    return [_shown(hook, whole=True) for hook in told_of(None)]
+    return [_hook(hook, whole=True) for hook in told_of(None)]
 
 
 @router.post("/webhooks", auth=WRITE, response={201: NewHook})
@@ -131,10 +119,10 @@ def remove_instance_webhook(request: HttpRequest, webhook_id: UUID) -> Status[No
 
 
 @router.get("/webhooks/messages", auth=READ, response=Page[Message])
-def list_instance_messages(request: HttpRequest, asked: Query[Asked]) -> Page[Message]:
+def list_instance_messages(request: HttpRequest, query: Query[Asked]) -> Page[Message]:
     """What was sent to the webhooks of all sessions, the newest first; for administrators."""
     administrator(request)
-    return _messages(None, asked)
+    return _messages(None, query)
 
 
 @router.get(W, auth=READ, response=list[Hook])
@@ -142,13 +130,13 @@ def list_webhooks(request: HttpRequest, session_id: UUID) -> list[Hook]:
     """Webhooks that are told of this session, at most 20."""
     session = session_of(request, session_id)
     whole = Role(session.my_role).covers(Role.OPERATOR)
-    return [_shown(hook, whole=whole) for hook in told_of(session)]
+    return [_hook(hook, whole=whole) for hook in told_of(session)]
 
 
 @router.get(W + "/messages", auth=READ, response=Page[Message])
-def list_messages(request: HttpRequest, session_id: UUID, asked: Query[Asked]) -> Page[Message]:
+def list_messages(request: HttpRequest, session_id: UUID, query: Query[Asked]) -> Page[Message]:
     """What was sent to this session's own webhooks, the newest first."""
-    return _messages(session_of(request, session_id), asked)
+    return _messages(session_of(request, session_id), query)
 
 
 @router.post(W, auth=WRITE, response={201: NewHook})

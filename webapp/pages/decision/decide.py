@@ -19,11 +19,19 @@ from webapp.diagnosis.option import PHASES, Option
 from webapp.pages.shell import acting, on_session, shell
 from webapp.records.diagnoses import session_diagnosis
 from webapp.records.models import DiagnosisSession
-from webapp.review.decisions import DecisionError, DraftChangedError, Wording, decision_draft, draft_save
+from webapp.review.decision_fields import TEXTS, Text, Wording
+from webapp.review.decisions import DecisionError, DraftChangedError, decision_draft, draft_save
 from webapp.review.models import Decision, DecisionState
 from webapp.review.workflow import decision_propose
 
-WORDS = ("title", "reason", "drivers", "consequences", "passed_over")
+
+@dataclass(frozen=True, slots=True)
+class TextField:
+    """One text of the form, with what was typed into it."""
+
+    name: str
+    text: Text
+    words: str
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -54,7 +62,7 @@ def _named(request: HttpRequest, session: DiagnosisSession, what: str) -> Decisi
 def _typed_before(decision: Decision | None) -> dict[str, Any]:
     if decision is None:
         return {"chosen": []}
-    words = {name: getattr(decision, name) for name in WORDS}
+    words = {name: getattr(decision, name) for name in TEXTS}
     return {**words, "chosen": decision.chosen, "version": decision.version}
 
 
@@ -64,7 +72,7 @@ def _written(
     wording = Wording(
         chosen=tuple(request.POST.getlist("chosen")),
         unsafe_understood="unsafe_understood" in request.POST,
-        **{name: request.POST.get(name, "").strip() for name in WORDS},
+        **{name: request.POST.get(name, "").strip() for name in TEXTS},
     )
     user = acting(request)
     if draft is None:
@@ -93,6 +101,8 @@ def _page(
         phases=_phases(result, typed["chosen"]),
         titles=[option.title for option in all_options() if option.id in typed["chosen"]],
         problem=str(error or ""),
+        fields=[TextField(name, text, typed.get(name, "")) for name, text in TEXTS.items()],
+        folded_open=any(typed.get(name) for name, text in TEXTS.items() if text.folded),
         typed={**typed, "version": current.version} if current else typed,
         chosen=typed["chosen"],
         theirs=current,

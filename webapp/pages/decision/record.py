@@ -83,7 +83,7 @@ def _page(
         my_word=my_word(found, approvals, acting(request)),
         decision=found,
         chosen=[o for o in found.options if o["id"] in found.chosen],
-        passed_over=[o for o in others if o["status"] == OptionStatus.RECOMMENDED],
+        recommended=[o for o in others if o["status"] == OptionStatus.RECOMMENDED],
         not_chosen=[o for o in others if o["status"] != OptionStatus.RECOMMENDED],
         pins=pins_cited(found, facts),
         stale=superseded_pins(found, facts),

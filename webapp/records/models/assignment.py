@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 from webapp.records.models.evidence import Evidence
 
@@ -21,7 +22,7 @@ class Assignment(models.Model):
     reader = models.CharField(max_length=100, blank=True)
     view = models.CharField(max_length=10, blank=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
         ordering = ("id",)

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models, transaction
+from django.utils import timezone
 
 from webapp.records import blob_store
 from webapp.records.long_text import Block, LongText
@@ -48,7 +49,7 @@ class Evidence(models.Model):
     unplaced = models.JSONField(default=list)
     doubts = models.JSONField(default=list)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
         ordering = ("id",)

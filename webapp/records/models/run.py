@@ -6,6 +6,7 @@ import uuid
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 from webapp.records.models.session import DiagnosisSession
 from webapp.records.models.target import Target
@@ -69,7 +70,7 @@ class Run(models.Model):
     problem = models.TextField(blank=True)
     failure = models.CharField(max_length=40, blank=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
         ordering = ("-created_at",)

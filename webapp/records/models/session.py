@@ -10,6 +10,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q, Value
 from django.urls import reverse
+from django.utils import timezone
 
 from webapp.accounts.models import GIVEN, Role
 
@@ -54,7 +55,7 @@ class DiagnosisSession(models.Model):
     version = models.PositiveIntegerField(default=0)
     quorum = models.PositiveSmallIntegerField(default=1)
     sample = models.CharField(max_length=40, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
 
     objects = SessionQuerySet.as_manager()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 from webapp.records.models.session import DiagnosisSession
 from webapp.records.models.stored_key import StoredKey
@@ -35,7 +36,7 @@ class Target(models.Model):
     stored_key = models.ForeignKey(StoredKey, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     jump = models.CharField(max_length=300, blank=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     objects = TargetQuerySet.as_manager()
 

@@ -8,7 +8,6 @@ import json
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, TypeVar
 from uuid import UUID
@@ -20,24 +19,25 @@ from django.db.models.functions import Length
 from webapp.presenting.diagnosis_json import as_json
 from webapp.records.diagnoses import session_diagnosis
 from webapp.records.event_log import exported
-from webapp.records.models import Assignment, DiagnosisSession, Evidence, Run
+from webapp.records.models import Assignment, DiagnosisSession, Evidence
 from webapp.records.reading import parsers_version
 from webapp.review.bundle import format as f
-from webapp.review.bundle.people import name_of
+from webapp.review.bundle.rows import record_of
+from webapp.review.decision_fields import DecisionContent
 from webapp.review.models import Approval, CameRedacted, Comment, Decision, RecordVersion
 
 M = TypeVar("M", bound=Model)
-_SAID = "said"  # by people, of a row: joined to it, so that one query asks for both
+_JOINED = "joined"  # what people did with a row, joined to it, so that one query asks for both
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
     """One output without its bytes. size_bytes: what it printed, with its errors, as far as it is kept.
-    said: what people said of its lines."""
+    assignments: what people said of its lines."""
 
     evidence: Evidence
     size_bytes: int
-    said: Sequence[Assignment]
+    assignments: Sequence[Assignment]
 
 
 def bundle(session: DiagnosisSession) -> bytes:
@@ -78,8 +78,7 @@ def zipped(files: dict[str, bytes]) -> bytes:
 
 
 def encoded(record: Any) -> str:
-    plain = json.loads(msgspec.json.encode(record))
-    return json.dumps(plain, sort_keys=True, ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(msgspec.to_builtins(record), sort_keys=True, ensure_ascii=False, indent=1) + "\n"
 
 
 def diagnosis_json(session: DiagnosisSession) -> str:
@@ -89,18 +88,18 @@ def diagnosis_json(session: DiagnosisSession) -> str:
 def outputs_of(session: DiagnosisSession) -> list[Output]:
     """In order."""
     rows = session.evidence.defer("body", "stderr").annotate(errors_bytes=Length("stderr"))
-    rows = rows.annotate(**{_SAID: FilteredRelation("assignments")}).order_by("pk", f"{_SAID}__pk")
+    rows = rows.annotate(**{_JOINED: FilteredRelation("assignments")}).order_by("pk", f"{_JOINED}__pk")
     return [
-        Output(e, vars(e)["errors_bytes"] + (0 if e.purged_at else e.size_bytes), said)
-        for e, said in _with_said(rows.select_related("created_by", f"{_SAID}__created_by"))
+        Output(e, vars(e)["errors_bytes"] + (0 if e.purged_at else e.size_bytes), assignments)
+        for e, assignments in _with_joined(rows.select_related("created_by", f"{_JOINED}__created_by"))
     ]
 
 
-def _with_said(rows: Iterable[M]) -> Iterator[tuple[M, list[Any]]]:
+def _with_joined(rows: Iterable[M]) -> Iterator[tuple[M, list[Any]]]:
     """Each row once, with all that was joined to it."""
     for _, same in groupby(rows, key=lambda row: row.pk):
-        found = list(same)
-        yield found[0], [said for row in found if (said := vars(row).get(_SAID))]
+        copies = list(same)
+        yield copies[0], [joined for row in copies if (joined := vars(row).get(_JOINED))]
 
 
 def session_record(session: DiagnosisSession, outputs: Sequence[Output] | None = None) -> f.Session:
@@ -110,19 +109,10 @@ def session_record(session: DiagnosisSession, outputs: Sequence[Output] | None =
     numbers = {run.pk: run.number for run in runs}
     comments = list(session.comments.select_related("author"))
     places = {comment.pk: place for place, comment in enumerate(comments)}
-    return f.Session(
-        title=session.title,
-        owner=name_of(session.owner),
-        symptom=session.symptom,
-        workload=session.workload,
-        first_hypothesis=session.first_hypothesis,
-        own_words=session.own_words,
-        vmid=session.vmid,
-        epoch=session.epoch,
-        quorum=session.quorum,
-        sample=session.sample,
-        created_at=_time(session.created_at),
-        runs=[_run(run) for run in runs],
+    return record_of(
+        f.Session,
+        session,
+        runs=[record_of(f.Run, run, target=record_of(f.Target, run.target)) for run in runs],
         evidence=[_evidence(output, numbers) for output in outputs],
         comments=[_comment(comment, places) for comment in comments],
         decisions=_decisions(session),
@@ -131,10 +121,10 @@ def session_record(session: DiagnosisSession, outputs: Sequence[Output] | None =
 
 def _decisions(session: DiagnosisSession) -> list[f.Decision]:
     versions = Prefetch("versions", RecordVersion.objects.select_related("proposed_by"))
-    rows = session.decisions.annotate(**{_SAID: FilteredRelation("approvals")})
-    rows = rows.select_related("proposed_by", "supersedes", f"{_SAID}__by")
-    rows = rows.prefetch_related(versions).order_by("number", f"{_SAID}__pk")
-    return [_decision(decision, said) for decision, said in _with_said(rows)]
+    rows = session.decisions.annotate(**{_JOINED: FilteredRelation("approvals")})
+    rows = rows.select_related("proposed_by", "supersedes", f"{_JOINED}__by")
+    rows = rows.prefetch_related(versions).order_by("number", f"{_JOINED}__pk")
+    return [_decision(decision, approvals) for decision, approvals in _with_joined(rows)]
 
 
 def _events(session: DiagnosisSession) -> Iterator[dict[str, Any]]:
@@ -143,103 +133,29 @@ def _events(session: DiagnosisSession) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _run(run: Run) -> f.Run:
-    target = run.target
-    return f.Run(
-        number=run.number,
-        kind=run.kind,
-        names=run.names,
-        state=run.state,
-        epoch=run.epoch,
-        problem=run.problem,
-        role=target.role,
-        host=target.host,
-        port=target.port,
-        user=target.user,
-        created_by=name_of(run.created_by),
-        created_at=_time(run.created_at),
-    )
-
-
-def _since(item: Evidence) -> dict[str, str]:
-    """What became of it after it was stored, as far as anything did."""
-    times = {"purged_at": item.purged_at, "set_aside_at": item.set_aside_at}
-    return {name: _time(at) for name, at in times.items() if at}
-
-
 def _evidence(output: Output, numbers: Mapping[UUID, int]) -> f.Evidence:
     """numbers: of runs, by their keys."""
-    item = output.evidence
-    return f.Evidence(
-        run=numbers[item.run_id] if item.run_id else None,
-        reader=item.reader,
-        view=item.view,
-        origin=item.origin,
-        label=item.label,
-        sha256=item.sha256,
-        meta=item.meta | _since(item),
-        epoch=item.epoch,
-        created_by=name_of(item.created_by),
-        created_at=_time(item.created_at),
-        assignments=[_assignment(row) for row in output.said],
-    )
-
-
-def _assignment(row: Assignment) -> f.Assignment:
-    return f.Assignment(row.first, row.last, row.reader, row.view, name_of(row.created_by), _time(row.created_at))
+    row = output.evidence
+    run = numbers[row.run_id] if row.run_id else None
+    assignments = [record_of(f.Assignment, assignment) for assignment in output.assignments]
+    return record_of(f.Evidence, row, run=run, assignments=assignments)
 
 
 def _comment(comment: Comment, places: dict[int, int]) -> f.Comment:
-    return f.Comment(
-        anchor=comment.anchor,
-        stance=comment.stance,
-        reply_to=places[comment.reply_to_id] if comment.reply_to_id else None,
-        text=comment.text,
-        author=name_of(comment.author),
-        created_at=_time(comment.created_at),
-    )
+    first = comment.reply_to_id
+    return record_of(f.Comment, comment, reply_to=places[first] if first else None)
 
 
-def _decision(item: Decision, said: Iterable[Approval]) -> f.Decision:
-    approvals = [
-        f.Approval(
-            by=name_of(row.by),
-            label=row.label,
-            approves=row.approves,
-            reason=row.reason,
-            content_sha256=row.content_sha256,
-            at=_time(row.at),
-            word=row.word,
-            disputes=row.disputes,
-        )
-        for row in said
-    ]
+def _decision(row: Decision, approvals: Iterable[Approval]) -> f.Decision:
     versions = [
-        f.RecordVersion(row.number, row.content, row.content_sha256, name_of(row.proposed_by), _time(row.at))
-        for row in item.versions.all()
+        record_of(f.RecordVersion, version, content=msgspec.convert(version.content, DecisionContent))
+        for version in row.versions.all()
     ]
-    return f.Decision(
-        number=item.number,
-        title=item.title,
-        context=item.context,
-        options=item.options,
-        chosen=item.chosen,
-        reason=item.reason,
-        drivers=item.drivers,
-        consequences=item.consequences,
-        pins=item.pins,
-        epoch=item.epoch,
-        state=item.state,
-        outcome=item.outcome,
-        supersedes=item.supersedes.number if item.supersedes else None,
-        proposed_by=name_of(item.proposed_by),
-        created_at=_time(item.created_at),
-        approvals=approvals,
+    return record_of(
+        f.Decision,
+        row,
+        supersedes=row.supersedes.number if row.supersedes else None,
+        approvals=[record_of(f.Approval, approval) for approval in approvals],
         versions=versions,
-        passed_over=item.passed_over,
-        proof=msgspec.convert(item.proof, f.Proof) if item.proof else None,
+        proof=msgspec.convert(row.proof, f.Proof) if row.proof else None,
     )
-
-
-def _time(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat()

@@ -6,19 +6,24 @@ events.jsonl   the log with its hashes; not in a redacted bundle
 evidence/N and evidence/N.err   what evidence N printed, as it came or redacted
 redaction.json list of Hidden; only in a redacted bundle, and in one of a session that came as one
 
-People are names: accounts are another instance's. Keys are numbers in order, so that a bundle that was
-opened and taken away again is the same bytes.
+A record has the names of its row's columns, so that `rows.py` carries it in both directions. People are names: accounts
+are another instance's. Times are ISO 8601. Keys are numbers in order, so that a bundle that was opened and taken away
+again is the same bytes.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypedDict
+from dataclasses import dataclass
+from typing import Any, TypedDict
 
 import msgspec
 
+from webapp.records.session_fields import Number, SessionFields
+from webapp.review.decision_fields import DecisionContent
+
 SCHEMA = "peerpath.bundle/1"
-# As the database holds it; what is larger is no number of ours.
-Number = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+# Fields with the name of a person; "" where nobody with an account did it.
+PEOPLE = frozenset({"owner", "created_by", "author", "proposed_by", "by"})
 
 
 class BundleError(Exception):
@@ -26,7 +31,7 @@ class BundleError(Exception):
 
 
 class Meta(TypedDict, total=False):
-    """What is known of an output beside its bytes; two times that this instance made."""
+    """What is known of an output beside its bytes."""
 
     exit_code: int | None
     alternative: int
@@ -35,11 +40,10 @@ class Meta(TypedDict, total=False):
     duration_ms: int | None
     bundle: str
     hint: str
-    purged_at: str
-    set_aside_at: str
 
 
-class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class Manifest:
     """session: the session's id. diagnosis_sha256: of the JSON in `diagnosis.json`."""
 
     schema: str
@@ -49,8 +53,17 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parsers: str
 
 
-class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """role, host, port, user: of its target. names: probe ids, or the benchmark's."""
+@dataclass(frozen=True, slots=True)
+class Target:
+    role: str
+    host: str
+    port: Number
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """names: probe ids, or the benchmark's."""
 
     number: Number
     kind: str
@@ -58,15 +71,13 @@ class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     state: str
     epoch: Number
     problem: str
-    role: str
-    host: str
-    port: Number
-    user: str
+    target: Target
     created_by: str
     created_at: str
 
 
-class Assignment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class Assignment:
     first: Number
     last: Number
     reader: str
@@ -75,8 +86,9 @@ class Assignment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     created_at: str
 
 
-class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """run: its run's number. created_by: "" when nobody with an account gave it."""
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """run: its run's number. purged_at, set_aside_at: None where that did not happen."""
 
     run: Number | None
     reader: str
@@ -88,10 +100,13 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     epoch: Number
     created_by: str
     created_at: str
+    purged_at: str | None
+    set_aside_at: str | None
     assignments: list[Assignment]
 
 
-class Comment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class Comment:
     """reply_to: place of its thread's first comment in the list."""
 
     anchor: str
@@ -102,28 +117,28 @@ class Comment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     created_at: str
 
 
-class Approval(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """word: "" in bundles from before there was more than yes and no."""
-
+@dataclass(frozen=True, slots=True)
+class Approval:
     by: str
     label: str
-    approves: bool
+    word: str
     reason: str
     content_sha256: str
+    disputes: Number
     at: str
-    word: str = ""
-    disputes: Number = 0
 
 
-class RecordVersion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class RecordVersion:
     number: Number
-    content: dict[str, Any]
+    content: DecisionContent
     content_sha256: str
     proposed_by: str
     at: str
 
 
-class Compared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class Compared:
     """evidence: names of outputs."""
 
     what: str
@@ -133,56 +148,40 @@ class Compared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     evidence: list[str]
 
 
-class Checked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class Checked:
     what: str
     state: str
     found: str
     evidence: list[str]
 
 
-class Proof(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class Proof:
     compared: list[Compared]
     checks: list[Checked]
     lacks: list[str]
     harm: list[str]
 
 
-class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """supersedes: a decision's number. proof: None while it is open, and in bundles from before there was
-    such a thing."""
+@dataclass(frozen=True, kw_only=True)
+class Decision(DecisionContent):
+    """supersedes: a decision's number. proof: None while it is open, and of one closed before there were proofs."""
 
     number: Number
-    title: str
-    context: str
-    options: list[dict[str, Any]]
-    chosen: list[str]
-    reason: str
-    drivers: str
-    consequences: str
-    pins: list[dict[str, Any]]
-    epoch: Number
     state: str
     outcome: str
     supersedes: Number | None
     proposed_by: str
     created_at: str
     approvals: list[Approval]
-    versions: list[RecordVersion] = []
-    passed_over: str = ""
-    proof: Proof | None = None
+    versions: list[RecordVersion]
+    proof: Proof | None
 
 
-class Session(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    title: str
+@dataclass(frozen=True, kw_only=True)
+class Session(SessionFields):
     owner: str
-    symptom: str
-    workload: dict[str, Any]
-    first_hypothesis: str
-    own_words: str
-    vmid: Number | None
-    epoch: Number
-    quorum: Number
-    sample: str
     created_at: str
     runs: list[Run]
     evidence: list[Evidence]
@@ -190,7 +189,7 @@ class Session(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     decisions: list[Decision]
 
 
-class Hidden(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Hidden(msgspec.Struct, frozen=True, omit_defaults=True):
     """Places where one kind was hidden in one text. evidence: its number, and its label as it is in the
     bundle; None for the session's own texts, which have no lines. stream: "stderr", else its output.
     lines: 1-based, each once."""
@@ -203,7 +202,8 @@ class Hidden(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     lines: list[Number] = []
 
 
-class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class Event:
     number: Number
     kind: str
     actor: str

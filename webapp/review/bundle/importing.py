@@ -6,13 +6,12 @@ import hashlib
 import io
 import time
 import zipfile
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from functools import cache
 from threading import BoundedSemaphore
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
@@ -28,19 +27,20 @@ from webapp.records.models import Assignment, DiagnosisSession, Event, Evidence,
 from webapp.records.received import Received
 from webapp.review.bundle import format as f
 from webapp.review.bundle.export import diagnosis_json
-from webapp.review.bundle.people import account_elsewhere
-from webapp.review.decisions import CONTENT
-from webapp.review.models import Approval, CameRedacted, Comment, Decision, DecisionState, RecordVersion, Word
+from webapp.review.bundle.rows import Person, account_elsewhere, columns_of, decoded, decoded_text
+from webapp.review.models import Approval, CameRedacted, Comment, Decision, RecordVersion
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 LARGEST_BYTES, MOST_FILES = 200 * 2**20, 40_000
 # Of all outputs together. What is not read by then is kept, and listed on the page Stuck.
 READ_WITHIN_S = 120.0
-# Two texts are read at a time (parse_process); of bundles one, so that pastes have the other.
+# Two texts are read at a time (read_apart); of bundles one, so that pastes have the other.
 _ONE_BUNDLE = BoundedSemaphore(1)
 RECORD = "record"  # the agent of a target that is only a name here
 # DataError: a text with NUL, on PostgreSQL. OverflowError: a time at the end of the calendar.
 _DO_NOT_FIT = (IntegrityError, DataError, ValueError, KeyError, IndexError, OverflowError)
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +53,38 @@ class Opened:
     unread: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """key: the session's id here. user: who opens it, and is its operator. to_stay: else all of it is rolled back.
+    person: the account of a name, asked for once."""
+
+    files: dict[str, bytes]
+    record: f.Session
+    key: UUID
+    user: User
+    to_stay: bool
+    person: Person = field(default_factory=lambda: cache(account_elsewhere))
+
+    def columns(self, model: type[Model], record: DataclassInstance) -> dict[str, Any]:
+        return columns_of(model, record, self.person)
+
+
 def open_bundle(raw: bytes, *, user: User) -> Opened:
     """Raises BundleError; then nothing was kept."""
     files = _files(raw)
-    manifest = _decoded(files, "manifest.json", f.Manifest)
+    manifest = decoded(files, "manifest.json", f.Manifest)
     if manifest.schema != f.SCHEMA:
         raise f.BundleError(f"It is {manifest.schema!r}; this version opens {f.SCHEMA!r}.")
-    record = _decoded(files, "session.json", f.Session)
+    record = decoded(files, "session.json", f.Session)
     try:
-        opening = Opening(files, record, manifest.session, user, to_stay=True)
-        opening.read()
+        contents = Contents(files, record, UUID(manifest.session), user, to_stay=True)
+        outputs, unread = _read_outputs(contents)
         with transaction.atomic():
-            session = opening.session()
+            session = store_session(contents, outputs)
     except _DO_NOT_FIT as error:
         raise f.BundleError(f"Its records do not fit together: {error}") from error
     derived = hashlib.sha256(diagnosis_json(session).encode()).hexdigest()
-    return Opened(session, derived == manifest.diagnosis_sha256, opening.unread)
+    return Opened(session, derived == manifest.diagnosis_sha256, unread)
 
 
 def _files(raw: bytes) -> dict[str, bytes]:
@@ -86,15 +102,6 @@ def _files(raw: bytes) -> dict[str, bytes]:
         raise f.BundleError(f"It is damaged: {error}") from error
 
 
-def _decoded(files: dict[str, bytes], name: str, kind: type[T]) -> T:
-    if name not in files:
-        raise f.BundleError(f"It is no bundle: {name} is not in it.")
-    try:
-        return msgspec.json.decode(files[name], type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise f.BundleError(f"{name} cannot be read: {error}") from error
-
-
 @contextmanager
 def _turn(size_bytes: int, until: float) -> Iterator[bool]:
     """Whether an output may be read now: False when the time is over, or was before its turn came."""
@@ -110,234 +117,112 @@ def _turn(size_bytes: int, until: float) -> Iterator[bool]:
             _ONE_BUNDLE.release()
 
 
-class Opening:
-    """The records of one bundle, made here one kind after the other. key: the session's id; user: who
-    opens it, and is its operator here; to_stay: else all of it is rolled back."""
+def _read_outputs(contents: Contents) -> tuple[dict[int, reading.Read], int]:
+    """By the numbers of the outputs, and how many the time did not reach: their readings are empty. Before the
+    transaction: texts may take minutes, and nobody else could save meanwhile."""
+    until = time.monotonic() + READ_WITHIN_S
+    outputs: dict[int, reading.Read] = {}
+    unread = 0
+    for number, item in enumerate(contents.record.evidence):
+        if not item.purged_at:
+            output = _received(contents, number)
+            with _turn(len(output.raw), until) as mine:
+                outputs[number] = reading.read(output) if mine else reading.Read(output, RawReading())
+                unread += not mine
+    return outputs, unread
 
-    def __init__(self, files: dict[str, bytes], record: f.Session, key: str, user: User, *, to_stay: bool) -> None:
-        self.files, self.record, self.key, self.user = files, record, key, user
-        self.to_stay = to_stay
-        self.people: dict[str, User] = {}
-        self.outputs: dict[int, reading.Read] = {}
-        self.dated: dict[tuple[str, type[Model]], list[Model]] = defaultdict(list)
-        self.unread = 0
 
-    def read(self) -> None:
-        """Before the transaction: texts may take minutes, and nobody else could save meanwhile."""
-        until = time.monotonic() + READ_WITHIN_S
-        for number, item in enumerate(self.record.evidence):
-            if not item.meta.get("purged_at"):
-                output = self._received(number, item)
-                with _turn(len(output.raw), until) as may:
-                    self.outputs[number] = reading.read(output) if may else reading.Read(output, RawReading())
-                self.unread += not may
+def _received(contents: Contents, number: int) -> Received:
+    item, name = contents.record.evidence[number], f"evidence/{number:05}"
+    return Received(
+        item.reader, contents.files[name], contents.files.get(f"{name}.err", b""), item.view, meta=item.meta
+    )
 
-    def _received(self, number: int, item: f.Evidence) -> Received:
-        name = f"evidence/{number:05}"
-        stderr = self.files.get(f"{name}.err", b"")
-        return Received(item.reader, self.files[name], stderr, item.view, meta=item.meta)
 
-    def session(self) -> DiagnosisSession:
-        self.made = self._session()
-        SessionMember.objects.create(session=self.made, user=self.user, role=Role.OPERATOR)
-        self._runs()
-        for number, item in enumerate(self.record.evidence):
-            self._evidence(number, item)
-        self._comments()
-        for decision in self.record.decisions:
-            self._decision(decision)
-        self._events()
-        self._report()
-        for (name, model), rows in self.dated.items():
-            model._default_manager.bulk_update(rows, [name], batch_size=500)
-        digest_refresh(self.made)
-        self.made.refresh_from_db()
-        return self.made
+def store_session(contents: Contents, outputs: Mapping[int, reading.Read]) -> DiagnosisSession:
+    """All rows of it, one kind after the other. outputs: those that were read before. Raises
+    BundleError and `_DO_NOT_FIT`."""
+    record = contents.record
+    if DiagnosisSession.objects.filter(pk=contents.key).exists():
+        raise f.BundleError("This session is here already; a bundle is opened once.")
+    read_workload(record.workload)
+    session = DiagnosisSession.objects.create(pk=contents.key, **contents.columns(DiagnosisSession, record))
+    SessionMember.objects.create(session=session, user=contents.user, role=Role.OPERATOR)
+    runs = _store_runs(contents, session)
+    for number, item in enumerate(record.evidence):
+        evidence = _store_output(contents, session, number, runs[item.run] if item.run is not None else None)
+        if not item.purged_at:
+            output = outputs.get(number) or reading.read(_received(contents, number))
+            recorded.record_first(output.stored_as(evidence))
+    _store_comments(contents, session)
+    for decision in record.decisions:
+        _store_decision(contents, session, decision)
+    _store_events(contents.files, session)
+    _store_report(contents, session)
+    digest_refresh(session)
+    session.refresh_from_db()
+    return session
 
-    def person(self, name: str) -> User:
-        if name not in self.people:
-            self.people[name] = account_elsewhere(name)
-        return self.people[name]
 
-    def _session(self) -> DiagnosisSession:
-        record, key = self.record, UUID(self.key)
-        if DiagnosisSession.objects.filter(pk=key).exists():
-            raise f.BundleError("This session is here already; a bundle is opened once.")
-        read_workload(record.workload)
-        made = DiagnosisSession.objects.create(
-            pk=key,
-            title=record.title[:200],
-            owner=self.person(record.owner),
-            symptom=record.symptom,
-            workload=record.workload,
-            first_hypothesis=record.first_hypothesis[:80],
-            own_words=record.own_words,
-            vmid=record.vmid,
-            epoch=record.epoch,
-            quorum=record.quorum,
-            sample=record.sample[:40],
-        )
-        self._dated(made, "created_at", record.created_at)
-        return made
+def _store_runs(contents: Contents, session: DiagnosisSession) -> dict[int, Run]:
+    """By their numbers. What had not ended there ends here as lost."""
+    runs: dict[int, Run] = {}
+    targets: dict[f.Target, Target] = {}
+    for row in contents.record.runs:
+        columns = contents.columns(Run, row)
+        if row.target not in targets:
+            target = contents.columns(Target, row.target) | {"created_by": columns["created_by"]}
+            targets[row.target] = Target.objects.create(session=session, agent=RECORD, **target)
+        if not RunState(row.state).ended:
+            columns["state"] = RunState.LOST
+        runs[row.number] = Run.objects.create(session=session, target=targets[row.target], **columns)
+    return runs
 
-    def _runs(self) -> None:
-        self.runs: dict[int, Run] = {}
-        targets: dict[tuple[Any, ...], Target] = {}
-        for row in self.record.runs:
-            by = self.person(row.created_by)
-            key = (row.role, row.host, row.port, row.user)
-            if key not in targets:
-                targets[key] = Target.objects.create(
-                    session=self.made,
-                    agent=RECORD,
-                    role=row.role[:10],
-                    host=row.host[:255],
-                    port=row.port,
-                    user=row.user[:64],
-                    created_by=by,
-                )
-            state = RunState(row.state)
-            self.runs[row.number] = run = Run.objects.create(
-                session=self.made,
-                target=targets[key],
-                number=row.number,
-                kind=row.kind[:12],
-                names=row.names,
-                state=state if state.ended else RunState.LOST,
-                epoch=row.epoch,
-                problem=row.problem,
-                created_by=by,
-            )
-            self._dated(run, "created_at", row.created_at)
 
-    def _evidence(self, number: int, item: f.Evidence) -> None:
-        name = f"evidence/{number:05}"
-        body = self.files[name]
-        purged_at = item.meta.pop("purged_at", None)
-        set_aside_at = item.meta.pop("set_aside_at", None)
-        if purged_at:
-            body = b""
-        elif hashlib.sha256(body).hexdigest() != item.sha256:
-            raise f.BundleError(f"{name} is not what its record says: the hashes differ.")
-        made = Evidence.store(
-            blob_store.store(body, outside=self.to_stay),
-            session=self.made,
-            run=self.runs[item.run] if item.run is not None else None,
-            reader=item.reader[:100],
-            view=item.view[:10],
-            origin=item.origin[:10],
-            label=item.label[:200],
-            sha256=item.sha256,
-            purged_at=datetime.fromisoformat(str(purged_at)) if purged_at else None,
-            set_aside_at=datetime.fromisoformat(str(set_aside_at)) if set_aside_at else None,
-            stderr=self.files.get(f"{name}.err", b""),
-            meta=item.meta,
-            epoch=item.epoch,
-            created_by=self.person(item.created_by) if item.created_by else None,
-        )
-        self._dated(made, "created_at", item.created_at)
-        for row in item.assignments:
-            said = Assignment.objects.create(
-                evidence=made,
-                first=row.first,
-                last=row.last,
-                reader=row.reader[:100],
-                view=row.view[:10],
-                created_by=self.person(row.created_by),
-            )
-            self._dated(said, "created_at", row.created_at)
-        if not purged_at:
-            output = self.outputs.get(number) or reading.read(self._received(number, item))
-            recorded.record_first(output.stored_as(made))
+def _store_output(contents: Contents, session: DiagnosisSession, number: int, run: Run | None) -> Evidence:
+    item = contents.record.evidence[number]
+    output = _received(contents, number)
+    if not item.purged_at and hashlib.sha256(output.raw).hexdigest() != item.sha256:
+        raise f.BundleError(f"evidence/{number:05} is not what its record says: the hashes differ.")
+    block = blob_store.store(b"" if item.purged_at else output.raw, outside=contents.to_stay)
+    evidence = Evidence.store(block, session=session, run=run, stderr=output.stderr, **contents.columns(Evidence, item))
+    for row in item.assignments:
+        Assignment.objects.create(evidence=evidence, **contents.columns(Assignment, row))
+    return evidence
 
-    def _comments(self) -> None:
-        made: list[Comment] = []
-        for row in self.record.comments:
-            comment = Comment.objects.create(
-                session=self.made,
-                anchor=row.anchor[:120],
-                stance=row.stance[:10],
-                reply_to=made[row.reply_to] if row.reply_to is not None else None,
-                text=row.text,
-                author=self.person(row.author),
-            )
-            self._dated(comment, "created_at", row.created_at)
-            made.append(comment)
 
-    def _decision(self, row: f.Decision) -> None:
-        before = row.supersedes
-        made = Decision.objects.create(
-            session=self.made,
-            number=row.number,
-            title=row.title[:200],
-            context=row.context,
-            options=row.options,
-            chosen=row.chosen,
-            reason=row.reason,
-            drivers=row.drivers,
-            consequences=row.consequences,
-            pins=row.pins,
-            passed_over=row.passed_over,
-            epoch=row.epoch,
-            state=DecisionState(row.state),
-            outcome=row.outcome,
-            proof=msgspec.to_builtins(row.proof) if row.proof else {},
-            supersedes=self.made.decisions.get(number=before) if before is not None else None,
-            proposed_by=self.person(row.proposed_by),
-        )
-        self._dated(made, "created_at", row.created_at)
-        for approval in row.approvals:
-            said = Approval.objects.create(
-                decision=made,
-                by=self.person(approval.by) if approval.by else None,
-                label=approval.label[:120],
-                word=Word(approval.word or (Word.APPROVED if approval.approves else Word.REJECTED)),
-                disputes=approval.disputes,
-                reason=approval.reason,
-                content_sha256=approval.content_sha256[:64],
-            )
-            self._dated(said, "at", approval.at)
-        for version in row.versions:
-            kept = RecordVersion.objects.create(
-                decision=made,
-                number=version.number,
-                content={n: version.content[n] for n in CONTENT if n in version.content},
-                content_sha256=version.content_sha256[:64],
-                proposed_by=self.person(version.proposed_by),
-            )
-            self._dated(kept, "at", version.at)
+def _store_comments(contents: Contents, session: DiagnosisSession) -> None:
+    comments: list[Comment] = []
+    for row in contents.record.comments:
+        first = comments[row.reply_to] if row.reply_to is not None else None
+        columns = contents.columns(Comment, row)
+        comments.append(Comment.objects.create(session=session, reply_to=first, **columns))
 
-    def _events(self) -> None:
-        """As they were, hash by hash; the log's check tells whether they were altered on the way."""
-        lines = self.files.get("events.jsonl", b"").splitlines()
-        decoder = msgspec.json.Decoder(f.Event)
-        try:
-            rows = [decoder.decode(line) for line in lines]
-        except msgspec.DecodeError as error:
-            raise f.BundleError(f"events.jsonl cannot be read: {error}") from error
-        Event.objects.bulk_create(
-            Event(
-                session=self.made,
-                number=row.number,
-                kind=row.kind[:60],
-                actor_name=row.actor[:150],
-                data=row.data,
-                at=datetime.fromisoformat(row.at),
-                hash=row.hash[:64],
-            )
-            for row in rows
-        )
 
-    def _report(self) -> None:
-        """What was hidden before it came here is told again when it leaves."""
-        if "redaction.json" not in self.files:
-            return
-        report = _decoded(self.files, "redaction.json", list[f.Hidden])
-        if any((entry.evidence or 0) >= max(len(self.record.evidence), 1) for entry in report):
-            raise f.BundleError("redaction.json tells of outputs that are not in it.")
-        CameRedacted.objects.create(session=self.made, report=msgspec.to_builtins(report))
+def _store_decision(contents: Contents, session: DiagnosisSession, row: f.Decision) -> None:
+    before = session.decisions.get(number=row.supersedes) if row.supersedes is not None else None
+    columns = contents.columns(Decision, row) | {"proof": msgspec.to_builtins(row.proof) or {}}
+    decision = Decision.objects.create(session=session, supersedes=before, **columns)
+    for approval in row.approvals:
+        Approval.objects.create(decision=decision, **contents.columns(Approval, approval))
+    for version in row.versions:
+        RecordVersion.objects.create(decision=decision, **contents.columns(RecordVersion, version))
 
-    def _dated(self, row: Model, name: str, time: str) -> None:
-        """auto_now_add said that it happened now: what it was is written at the end, for all at once."""
-        setattr(row, name, datetime.fromisoformat(time))
-        self.dated[name, type(row)].append(row)
+
+def _store_events(files: dict[str, bytes], session: DiagnosisSession) -> None:
+    """As they were, hash by hash; the log's check tells whether they were altered on the way."""
+    lines = files.get("events.jsonl", b"").splitlines()
+    rows = [decoded_text(line, "events.jsonl", f.Event) for line in lines]
+    Event.objects.bulk_create(
+        Event(session=session, actor_name=row.actor[:150], **columns_of(Event, row, account_elsewhere)) for row in rows
+    )
+
+
+def _store_report(contents: Contents, session: DiagnosisSession) -> None:
+    """What was hidden before it came here is told again when it leaves."""
+    if "redaction.json" not in contents.files:
+        return
+    report = decoded(contents.files, "redaction.json", list[f.Hidden])
+    if any((entry.evidence or 0) >= max(len(contents.record.evidence), 1) for entry in report):
+        raise f.BundleError("redaction.json tells of outputs that are not in it.")
+    CameRedacted.objects.create(session=session, report=msgspec.to_builtins(report))

@@ -115,11 +115,11 @@ def _kinds(report: Iterable[f.Hidden]) -> tuple[tuple[str, int], ...]:
 
 def _rows(report: Iterable[f.Hidden], outputs: Sequence[Output]) -> list[Row]:
     """Most first."""
-    found: dict[int, list[f.Hidden]] = defaultdict(list)
+    hidden: dict[int, list[f.Hidden]] = defaultdict(list)
     for one in report:
         if one.evidence is not None:
-            found[one.evidence].append(one)
-    rows = [_row(outputs[number].evidence, here) for number, here in found.items()]
+            hidden[one.evidence].append(one)
+    rows = [_row(outputs[number].evidence, here) for number, here in hidden.items()]
     return sorted(rows, key=lambda row: -sum(count for _, count in row.kinds))
 
 

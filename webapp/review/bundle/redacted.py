@@ -28,11 +28,10 @@ from webapp.records.redaction import printed_by, session_tokens
 from webapp.records.redaction_on_intake import Hiding
 from webapp.review.bundle import format as f
 from webapp.review.bundle.export import Output, diagnosis_json, encoded, outputs_of, raw_parts, session_record, zipped
-from webapp.review.bundle.importing import Opening
-from webapp.review.models import Decision
+from webapp.review.bundle.importing import Contents, store_session
+from webapp.review.decision_fields import DecisionContent
 
 PERSON = "person"  # beside the redactors' kinds
-PEOPLE = frozenset({"owner", "created_by", "author", "proposed_by", "by"})
 # What Peerpath itself wrote and parses again; a redactor has no business in it.
 OURS = frozenset({
     "created_at", "at", "sha256", "content_sha256", "word", "reader", "view", "origin", "stance", "state",
@@ -58,8 +57,8 @@ class Shared:
 def shareable(session: DiagnosisSession) -> bytes:
     """Raises RedactionError; then nothing may leave."""
     made = shared(session)
-    told = encoded(_together(made.before, made.report))
-    files = made.files | {"session.json": encoded(made.record).encode(), "redaction.json": told.encode()}
+    report = encoded(_together(made.before, made.report))
+    files = made.files | {"session.json": encoded(made.record).encode(), "redaction.json": report.encode()}
     return _with_diagnosis(session, made.record, files)
 
 
@@ -73,17 +72,17 @@ def shared(session: DiagnosisSession, outputs: Sequence[Output] | None = None) -
     hiding = Hiding(session_tokens(session, last, printed))
     hiding_place = _Hiding(hiding, admins)
     files: dict[str, bytes] = {}
-    found: list[tuple[int, str, Entry]] = []
+    hidden: list[tuple[int, str, Entry]] = []
     for number, (output, (raw, stderr)) in enumerate(zip(outputs, printed, strict=True)):
         result = hiding.redacted(clean(raw))
         errors = hiding.redacted(stderr.decode(errors="replace"))
         body = result.text.encode()
         files |= raw_parts(number, body, errors.text.encode())
         hiding_place.renamed[output.evidence.sha256] = hashlib.sha256(body).hexdigest()
-        found += [(number, "", entry) for entry in result.report]
-        found += [(number, "stderr", entry) for entry in errors.report]
+        hidden += [(number, "", entry) for entry in result.report]
+        hidden += [(number, "stderr", entry) for entry in errors.report]
     record = hiding_place.record(session_record(session, outputs))
-    report = [f.Hidden(e.kind, e.count, n, record.evidence[n].label, stream, list(e.lines)) for n, stream, e in found]
+    report = [f.Hidden(e.kind, e.count, n, record.evidence[n].label, stream, list(e.lines)) for n, stream, e in hidden]
     report += [f.Hidden(kind, count) for kind, count in sorted(hiding_place.counts.items())]
     secrets = ((s, t) for s, t in hiding.tokens.items() if s != t)
     stands_for = (*secrets, *hiding_place.people.items())
@@ -92,27 +91,27 @@ def shared(session: DiagnosisSession, outputs: Sequence[Output] | None = None) -
 
 def _admins_and_before(session: DiagnosisSession) -> tuple[list[str], tuple[f.Hidden, ...]]:
     """Whom its links name, and what was hidden before it came here."""
-    asked = DiagnosisSession.objects.filter(pk=session.pk).order_by("links__asked_at")
-    rows = list(asked.values_list("links__person", "came_redacted__report"))
+    links = DiagnosisSession.objects.filter(pk=session.pk).order_by("links__asked_at")
+    rows = list(links.values_list("links__person", "came_redacted__report"))
     admins = [person for person, _ in rows if person and person != NOBODY]
     return admins, msgspec.convert(rows[0][1] or (), tuple[f.Hidden, ...])
 
 
 def _together(before: Iterable[f.Hidden], now: Iterable[f.Hidden]) -> list[f.Hidden]:
     """One report of both: an output's lines stay the same lines."""
-    found = {(one.evidence, one.stream, one.kind): one for one in before}
+    entries = {(one.evidence, one.stream, one.kind): one for one in before}
     for one in now:
         key = (one.evidence, one.stream, one.kind)
-        first = found.get(key, f.Hidden(one.kind, 0))
+        first = entries.get(key, f.Hidden(one.kind, 0))
         lines = sorted({*first.lines, *one.lines})
-        found[key] = msgspec.structs.replace(one, count=first.count + one.count, lines=lines)
-    return list(found.values())
+        entries[key] = msgspec.structs.replace(one, count=first.count + one.count, lines=lines)
+    return list(entries.values())
 
 
 def _with_diagnosis(session: DiagnosisSession, record: f.Session, files: dict[str, bytes]) -> bytes:
     """The diagnosis of what is in the bundle: it is opened here for a moment."""
     with transaction.atomic():
-        made = Opening(files, record, str(uuid4()), session.owner, to_stay=False).session()
+        made = store_session(Contents(files, record, uuid4(), session.owner, to_stay=False), {})
         files["diagnosis.json"] = diagnosis_json(made).encode()
         transaction.set_rollback(True)
     digest = hashlib.sha256(files["diagnosis.json"]).hexdigest()
@@ -151,9 +150,9 @@ class _Hiding:
         """An approval of the record as it stood is one of the redacted record as it stands."""
         hashes: dict[str, str] = {}
         if after["approvals"]:
-            hashes[_decision(before).content_sha256] = _decision(after).content_sha256
+            hashes[_content(before).sha256] = _content(after).sha256
         for version in after["versions"]:
-            old, new = version["content_sha256"], _decision(version["content"]).content_sha256
+            old, new = version["content_sha256"], _content(version["content"]).sha256
             version["content_sha256"] = hashes[old] = new
         for approval in after["approvals"]:
             said_of = approval["content_sha256"]
@@ -165,7 +164,7 @@ class _Hiding:
         for name, item in parts:
             if isinstance(item, dict | list):
                 self._meet(item, name)
-            elif name in PEOPLE and isinstance(item, str):
+            elif name in f.PEOPLE and isinstance(item, str):
                 self._numbered(item)
 
     def _walk(self, value: Any, key: str) -> Any:
@@ -176,7 +175,7 @@ class _Hiding:
         return [self._walk(v, key) for v in value] if isinstance(value, list) else value
 
     def _text(self, text: str, key: str) -> str:
-        if key in PEOPLE:
+        if key in f.PEOPLE:
             self.counts[PERSON] += 1
             return self._numbered(text)
         if key in {"sha256", "bundle"}:
@@ -190,14 +189,14 @@ class _Hiding:
 
     def _once(self, text: str) -> tuple[str, Counter[str]]:
         """Each text once, unless something was learnt since: versions of a record repeat its options."""
-        found = self._same.get(text)
-        if found is None:
+        redaction = self._same.get(text)
+        if redaction is None:
             known = len(self.hiding.tokens)
-            found = self._hidden(text)
+            redaction = self._hidden(text)
             if len(self.hiding.tokens) > known:
                 self._same.clear()
-            self._same[text] = found
-        return found
+            self._same[text] = redaction
+        return redaction
 
     def _hidden(self, text: str) -> tuple[str, Counter[str]]:
         """The text without secrets and people, and the places of each kind."""
@@ -219,12 +218,9 @@ class _Hiding:
         return self.people.setdefault(name, f"person {len(self.people) + 1}")
 
     def _digest(self, match: re.Match[str]) -> str:
-        found = (new for old, new in self.renamed.items() if old.startswith(match[0]))
-        return next(found, match[0])[:12]
+        matches = (new for old, new in self.renamed.items() if old.startswith(match[0]))
+        return next(matches, match[0])[:12]
 
 
-def _decision(plain: dict[str, Any]) -> Decision:
-    content = (
-        "title", "context", "drivers", "options", "chosen", "reason", "consequences", "pins", "passed_over",
-    )  # fmt: skip
-    return Decision(**{name: plain[name] for name in content if name in plain})
+def _content(plain: dict[str, Any]) -> DecisionContent:
+    return msgspec.convert(plain, DecisionContent)

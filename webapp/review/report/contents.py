@@ -100,10 +100,10 @@ def report_of(session: DiagnosisSession, result: Diagnosis, hide: Hide | None) -
 
 def _numbered(refs: Iterable[EvidenceRef]) -> dict[str, tuple[int, list[int]]]:
     """Source -> its number and the lines cited, in order of first mention."""
-    found: dict[str, tuple[int, list[int]]] = {}
+    numbered: dict[str, tuple[int, list[int]]] = {}
     for ref in refs:
-        found.setdefault(ref.source, (len(found) + 1, []))[1].append(ref.line)
-    return found
+        numbered.setdefault(ref.source, (len(numbered) + 1, []))[1].append(ref.line)
+    return numbered
 
 
 def _statement(claim: Claim, cited: dict[str, tuple[int, list[int]]], plain: Hide) -> Statement:
@@ -121,10 +121,10 @@ def _sources(
             continue
         evidence = session.evidence.get(pk=stored[name])
         texts = clean(evidence.raw).split("\n")
-        wanted = [n for n in sorted(set(lines)) if 0 < n <= len(texts)][:LINES_CITED]
-        shown = tuple((n, plain(texts[n - 1][:LONGEST_LINE])) for n in wanted)
-        got = f"{evidence.created_at:%-d %B %Y, %H:%M}" if name in past else ""
-        yield Source(number, name, plain(evidence.label), evidence.sha256, shown, got)
+        numbers_cited = [n for n in sorted(set(lines)) if 0 < n <= len(texts)][:LINES_CITED]
+        cited_lines = tuple((n, plain(texts[n - 1][:LONGEST_LINE])) for n in numbers_cited)
+        older = f"{evidence.created_at:%-d %B %Y, %H:%M}" if name in past else ""
+        yield Source(number, name, plain(evidence.label), evidence.sha256, cited_lines, older)
 
 
 def _decision(item: Decision, plain: Hide) -> str:
