@@ -16,8 +16,8 @@ def fill(sessions: int, readings: int) -> None:
     from django.utils import timezone
 
     from webapp.accounts.models import User
-    from webapp.records.digests import digest_refresh
     from webapp.records.models import Event
+    from webapp.review.digests import digest_refresh
     from webapp.runs.samples import open_sample
 
     people = {name: User.objects.create(username=name, is_staff=name == "admin") for name in PEOPLE}
@@ -75,9 +75,9 @@ def _runs(made: list[Any], user: Any) -> None:
     """One that ended in each session, and found like the rest."""
     from django.utils import timezone
 
-    from webapp.records.digests import run_texts
     from webapp.records.models import Entry, Run, Target
     from webapp.records.search import plain
+    from webapp.review.digests import run_texts
 
     about = {"role": "guest", "agent": "ssh", "user": "op", "created_by": user}
     targets = [Target(session=s, host=f"gpu-{n % 977}", **about) for n, s in enumerate(made)]

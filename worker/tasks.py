@@ -14,8 +14,8 @@ from webapp import logs
 from webapp.notices import deliveries, fan_out
 from webapp.notices.fan_out import sessions_with_news
 from webapp.notices.queue import DELIVER_TASK, FOLLOW_TASK, send_delivery
-from webapp.records.digests import digest_refresh
 from webapp.records.models import DiagnosisSession, RunState
+from webapp.review.digests import digest_refresh
 from webapp.runs import lifecycle
 from webapp.runs.queue import REQUEST_ID, RUN_TASK
 from worker import gc_freeze, lease, runner

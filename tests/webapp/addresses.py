@@ -20,11 +20,11 @@ from webapp.notices.models import Webhook
 from webapp.records import intake
 from webapp.records.case_facts import facts_of
 from webapp.records.diagnoses import session_diagnosis
-from webapp.records.digests import digest_refresh
 from webapp.records.models import DiagnosisSession, Evidence, OutputChunk, PinnedHostKey, Run, StoredKey, Target
 from webapp.records.sessions import member_add
 from webapp.review.decision_fields import Wording
 from webapp.review.decisions import decision_draft
+from webapp.review.digests import digest_refresh
 from webapp.review.models import Approval, Decision
 from webapp.review.threads import comment_add
 from webapp.review.workflow import decision_apply, decision_propose

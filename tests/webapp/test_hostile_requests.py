@@ -24,7 +24,7 @@ from webapp.accounts.models import OneTimeLink, User
 from webapp.config import environment
 from webapp.config.security import LARGEST_ANONYMOUS_REQUEST_BYTES, LARGEST_REQUEST_BYTES
 from webapp.pages.forms.workload import PointForm, WorkloadForm
-from webapp.pages.templatetags.why import with_terms
+from webapp.pages.templatetags.terms import with_terms
 from webapp.records import blob_store, intake, redaction
 from webapp.records.models import DiagnosisSession, Event, Evidence, PinnedHostKey, Run, Target
 from webapp.records.recorded import create_readings

@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from webapp import logs
 from webapp.config import environment
+from webapp.pages.addresses import event_address, session_address
 
 _env = environment.read(os.environ)
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -96,6 +97,8 @@ TEMPLATES = [
             "builtins": [
                 "template_partials.templatetags.partials",
                 "webapp.pages.templatetags.show",
+                "webapp.pages.templatetags.terms",
+                "webapp.pages.templatetags.measured",
                 "webapp.pages.templatetags.citing",
             ],
             "loaders": [
@@ -128,6 +131,8 @@ MFA_ADAPTER = "webapp.accounts.mfa.Adapter"
 MFA_TOTP_ISSUER = "Peerpath"
 MFA_TOTP_TOLERANCE = 1
 MFA_WEBAUTHN_USER_VERIFICATION = "discouraged"  # the password was given already
+
+ABSOLUTE_URL_OVERRIDES = {"records.diagnosissession": session_address, "records.event": event_address}
 
 LOGIN_URL = "account:sign_in"
 LOGIN_REDIRECT_URL = "session:start"

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC
 
 from django.conf import settings
-from django.urls import reverse
 
 from webapp.notices.kinds import OF_EVENTS
 from webapp.records.models import DiagnosisSession, Event
@@ -46,7 +45,7 @@ class Notice:
 def notice_of(event: Event) -> Notice:
     """Of an event of one of the kinds."""
     kind, session = OF_EVENTS[event.kind], event.session
-    return Notice(event, kind, _text(event, session), _path(event, session))
+    return Notice(event, kind, _text(event, session), event.get_absolute_url())
 
 
 def _text(event: Event, session: DiagnosisSession) -> str:
@@ -70,14 +69,3 @@ def _text(event: Event, session: DiagnosisSession) -> str:
         case "link_declined":
             return f"{who} says that what was asked of the host {where} cannot be done."
     return f"Run {event.data.get('number', '')} {where} ended: {event.data.get('state', '')}."
-
-
-def _path(event: Event, session: DiagnosisSession) -> str:
-    match event.kind:
-        case "commented":
-            return reverse("decision:discussion", args=[session.pk])
-        case "decision_proposed" | "decision_approved" | "decision_rejected" | "decision_changes_wanted":
-            return reverse("decision:decision", args=[session.pk, event.data["number"]])
-        case "link_made" | "link_received" | "link_declined":
-            return reverse("session:host", args=[session.pk]) + "#links"
-    return reverse("session:run", args=[session.pk, event.data["run"]])

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.urls import reverse
-
 from agents.facts.bench import PROFILE
 from webapp.accounts.models import User
 from webapp.diagnosis.case import Bound, GateState, OptionStatus
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
-from webapp.records.models import DiagnosisSession
 from webapp.review.models import Approval, Decision
 from webapp.review.threads import Thread
 from webapp.review.versions import Judged
@@ -41,9 +38,8 @@ class Said:
     version: int | None = None
 
 
-def known_before(session: DiagnosisSession, result: Diagnosis) -> list[Known]:
-    """Nothing of it forbids a yes."""
-    page = reverse("session:diagnosis", args=[session.pk])
+def known_before(result: Diagnosis, page: str) -> list[Known]:
+    """Nothing of it forbids a yes. page: the address of the diagnosis."""
     return [*_profile(result, page), *_bounded(result, page), *_gates(result, page)]
 
 

@@ -10,8 +10,8 @@ from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 
 from webapp.accounts.models import User
 from webapp.diagnosis.diagnosis import Diagnosis
-from webapp.records.digests import columns_of
 from webapp.records.models import DiagnosisSession, Digest
+from webapp.review.digests import columns_of
 from webapp.review.models import Decision, DecisionState
 
 SHOWN = 5

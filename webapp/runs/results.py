@@ -1,7 +1,5 @@
-"""What was measured, and which part of the page shows it: once a run has ended, and while it lasts.
-
-A new kind of result is one line in SHOWN; its template gets the reading as `item` and its value as `result`.
-"""
+"""What was measured: once a run has ended, and while it lasts. A new kind of result is one line in MEASURED, and one
+where the pages choose its template."""
 
 from __future__ import annotations
 
@@ -35,18 +33,18 @@ from webapp.diagnosis.hypotheses.power_or_thermal_limit import LEAST_SHARE
 from webapp.records.models import OutputChunk, Run
 from webapp.records.models.run import BENCHMARK
 
-SHOWN: tuple[tuple[Fact[Any], str], ...] = (
-    (SERVING, "session/_serving.html"),
-    (PROFILE, "session/_profile.html"),
-    (KERNEL_TIMES, "session/_kernel_times.html"),
-    (COPY, "session/_copies.html"),
-    (PAIR_MATRICES, "session/_pair_matrices.html"),
-    (ALLREDUCE, "session/_all_reduce.html"),
-    (DELIVERY, "session/_delivery.html"),
-    (CONTENTION, "session/_contention.html"),
-    (NCCL_SWEEP, "session/_nccl_sweep.html"),
-    (MEMORY, "session/_memory.html"),
-    (LAUNCH, "session/_launch.html"),
+MEASURED: tuple[Fact[Any], ...] = (
+    SERVING,
+    PROFILE,
+    KERNEL_TIMES,
+    COPY,
+    PAIR_MATRICES,
+    ALLREDUCE,
+    DELIVERY,
+    CONTENTION,
+    NCCL_SWEEP,
+    MEMORY,
+    LAUNCH,
 )
 # characters that are parsed and bytes that are fetched, each time that there is more
 LIVE, MOST_PRINTED = 1 << 17, 1 << 20
@@ -59,12 +57,15 @@ MOST_EACH = 6  # results of one kind on the page; all are among the evidence
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """templates: the first that exists shows it. meanwhile: what the GPUs did, by the same output."""
+    """meanwhile: what the GPUs did, by the same output."""
 
-    title: str
-    templates: tuple[str, ...]
+    fact: Fact[Any]
     item: Sourced
     meanwhile: tuple[GpuTelemetry, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return self.fact.title
 
     @property
     def result(self) -> Any:
@@ -95,23 +96,22 @@ def measured(facts: Facts) -> list[Measured]:
     """Every known result, kind by kind, newest first within each. Telemetry stands under what was
     measured along with it, and by itself where that is nothing."""
     looks = {item.source: item for item in _known(facts.all(TELEMETRY))}
-    found = [
-        _shown(fact, template, item, looks.get(item.source))
-        for fact, template in SHOWN
+    results = [
+        _with_telemetry(fact, item, looks.get(item.source))
+        for fact in MEASURED
         for item in _known(facts.all(fact))[:MOST_EACH]
     ]
-    beside = {shown.item.source for shown in found}
+    beside = {result.item.source for result in results}
     alone = [item for source, item in looks.items() if source not in beside]
-    return found + [_shown(TELEMETRY, "session/_telemetry.html", item) for item in alone[:MOST_EACH]]
+    return results + [Measured(TELEMETRY, item) for item in alone[:MOST_EACH]]
 
 
 def _known(items: Iterable[Sourced]) -> list[Sourced]:
     return [item for item in items if item.reading.kind is ReadingKind.KNOWN]
 
 
-def _shown(fact: Fact[Any], template: str, item: Sourced, looks: Sourced | None = None) -> Measured:
-    meanwhile = (looks.reading.value or ()) if looks else ()
-    return Measured(fact.title, (template, "session/_measured.html"), item, meanwhile)
+def _with_telemetry(fact: Fact[Any], item: Sourced, looks: Sourced | None) -> Measured:
+    return Measured(fact, item, (looks.reading.value or ()) if looks else ())
 
 
 def live(run: Run, pieces: int, answers: int) -> Live | None:
@@ -152,6 +152,6 @@ def _printed(run_id: UUID) -> bytes:
 
 def _in_order(readings: Iterable[Reading[Any]]) -> Iterable[Measured]:
     known = {r.fact_id: r for r in readings if r.kind is ReadingKind.KNOWN}
-    for fact, template in SHOWN:
+    for fact in MEASURED:
         if fact.id in known:
-            yield _shown(fact, template, Sourced(known[fact.id], "live@"))
+            yield Measured(fact, Sourced(known[fact.id], "live@"))

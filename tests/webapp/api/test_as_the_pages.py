@@ -12,11 +12,11 @@ from django.utils import timezone
 from tests.pages import html_of
 from tests.webapp.api.conftest import Program
 from webapp.accounts.models import User
-from webapp.records.digests import digest_refresh
 from webapp.records.intake import take_text
 from webapp.records.long_text import LONGEST_SHOWN
 from webapp.records.models import DiagnosisSession, RunState, Target
 from webapp.records.sessions import member_add
+from webapp.review.digests import digest_refresh
 from webapp.review.models import Decision
 from webapp.runs.lifecycle import queue_benchmark, queue_probes
 from webapp.runs.samples import open_sample

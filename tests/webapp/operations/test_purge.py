@@ -20,11 +20,11 @@ from webapp.accounts.models import User
 from webapp.presenting.diagnosis_json import as_json
 from webapp.records import intake
 from webapp.records.diagnoses import session_diagnosis
-from webapp.records.digests import digest_refresh
 from webapp.records.models import DiagnosisSession, Event, Evidence, OutputChunk, Run, Target
 from webapp.records.sessions import session_open
 from webapp.review.bundle.export import bundle
 from webapp.review.bundle.importing import open_bundle
+from webapp.review.digests import digest_refresh
 from webapp.review.threads import comment_add
 
 CMDLINE = b"$ cat /proc/cmdline\nBOOT_IMAGE=/boot/vmlinuz-6.8 root=/dev/vda1 iommu=pt\n"

@@ -18,7 +18,7 @@ from tests.pages import html_of
 from tests.webapp.addresses import asked_in
 from tests.webapp.conftest import gpu_vm
 from webapp.accounts.models import User
-from webapp.pages.templatetags.show import bus_gb_per_s
+from webapp.pages.templatetags.measured import bus_gb_per_s
 from webapp.records import intake
 from webapp.records.models import OutputChunk, Run, RunState
 from webapp.records.sessions import session_open

@@ -40,7 +40,8 @@ from webapp.diagnosis.reference.glossary import GLOSSARY
 from webapp.diagnosis.situation.topology import draw
 from webapp.diagnosis.situation.vm import with_vm
 from webapp.diagnosis.workload import read_workload
-from webapp.pages.templatetags.why import SAID_AS, rule_title, titled, with_terms
+from webapp.pages.templatetags.terms import FORMS, with_terms
+from webapp.pages.templatetags.why import rule_title, titled
 from webapp.presenting.pair_map import pair_map
 from webapp.presenting.topology_figure import Box, Figure, Text, figure, link_in_words
 from webapp.presenting.what_if import SCALES, Outcome, outcome, sliders
@@ -434,7 +435,7 @@ def test_words_lead_to_entries_that_exist(browser: Client, founding: DiagnosisSe
 
 
 def test_every_word_belongs_to_a_term() -> None:
-    assert set(SAID_AS) <= {term.term for term in GLOSSARY}
+    assert set(FORMS) <= {term.term for term in GLOSSARY}
 
 
 @given(text=st.text(max_size=60) | st.sampled_from(["NS & <b>clique</b>", "P2P P2P", "NSA", "&NS;"]))

@@ -17,7 +17,6 @@ from webapp.diagnosis.case import Actor, OptionStatus
 from webapp.diagnosis.catalogue import all_options
 from webapp.records import session_list
 from webapp.records.diagnoses import session_diagnosis
-from webapp.records.digests import digest_refresh
 from webapp.records.models import DiagnosisSession, Digest, Entry, News, Run, RunState
 from webapp.records.search import matching, plain
 from webapp.records.session_list import PER_PAGE, page
@@ -25,6 +24,7 @@ from webapp.records.session_search import Criteria
 from webapp.records.sessions import member_add, session_open
 from webapp.review.decision_fields import Wording
 from webapp.review.decisions import decision_draft
+from webapp.review.digests import digest_refresh
 from webapp.review.similar_sessions import seen_before
 from webapp.review.workflow import decision_propose
 from webapp.runs import lifecycle

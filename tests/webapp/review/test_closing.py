@@ -16,7 +16,6 @@ from webapp.accounts.models import User
 from webapp.diagnosis.compare.effects import Outcome
 from webapp.diagnosis.compare.predictions import Verdict
 from webapp.records.diagnoses import session_diagnosis
-from webapp.records.digests import digest_refresh
 from webapp.records.models import DiagnosisSession
 from webapp.records.sessions import session_open
 from webapp.review.before_after import before_after
@@ -25,6 +24,7 @@ from webapp.review.bundle.importing import open_bundle
 from webapp.review.calibration import scored
 from webapp.review.closing_evidence import Proof, proof_of
 from webapp.review.decisions import DecisionError
+from webapp.review.digests import digest_refresh
 from webapp.review.madr import as_markdown
 from webapp.review.models import Decision
 from webapp.review.scoring import as_data

@@ -11,11 +11,11 @@ from webapp.pages.progress import progress_of
 from webapp.pages.signed_in import Backend
 from webapp.records.case_facts import facts_of
 from webapp.records.diagnoses import session_diagnosis
-from webapp.records.digests import digest_refresh
 from webapp.records.models import DiagnosisSession
 from webapp.records.sessions import member_add
 from webapp.review.decision_fields import Wording
 from webapp.review.decisions import DecisionError, decision_draft, draft_save
+from webapp.review.digests import digest_refresh
 from webapp.review.inbox import MOST, asked_of, said_of_mine, to_judge
 from webapp.review.madr import as_markdown
 from webapp.review.models import Decision, DecisionState, Word

@@ -22,9 +22,9 @@ from webapp import sealing
 from webapp.accounts import passkeys, second_factor, throttle
 from webapp.accounts.administration import AccountError, people, second_factor_reset
 from webapp.accounts.models import User
-from webapp.accounts.signing_in import PASSED, following
 from webapp.pages.account.confirmation import typed
 from webapp.pages.account.passkeys import shown
+from webapp.pages.account.signing_in import PASSED, following
 
 PASSED_FOR_S = 300  # a password given so long ago is asked for again
 

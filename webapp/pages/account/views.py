@@ -19,9 +19,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from webapp.accounts import administration, second_factor, throttle
 from webapp.accounts.administration import OUT, AccountError, account_change, invite
 from webapp.accounts.models import OneTimeLink, Role, User
-from webapp.accounts.signing_in import ask_for_code, following
 from webapp.pages.account.confirmation import typed
 from webapp.pages.account.forms import WelcomeForm
+from webapp.pages.account.signing_in import ask_for_code, following
 
 
 @login_not_required

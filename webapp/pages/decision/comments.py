@@ -12,8 +12,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.models import Role
 from webapp.handoff.pending_answers import to_accept
+from webapp.pages.addresses import anchor_address
 from webapp.pages.shell import acting, on_session, on_session_for, shell
-from webapp.pages.templatetags.threads import anchor_url
 from webapp.records.models import DiagnosisSession
 from webapp.review.inbox import MOST, all_seen, asked_of, named, said_of_mine, to_judge
 from webapp.review.threads import ANCHOR, CommentError, comment_add
@@ -57,7 +57,7 @@ def discussion(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     about = request.GET.get("about", "")
     about = about if ANCHOR.fullmatch(about) else ""
     if request.headers.get("HX-Request"):
-        back, _, spot = anchor_url(session, about).partition("#")
+        back, _, spot = anchor_address(session, about).partition("#")
         form = {"session": session, "anchor": about, "back": back, "spot": spot}
         return TemplateResponse(request, "decision/_say.html", form)
     context = shell(session, "", about=about)

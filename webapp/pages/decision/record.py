@@ -75,7 +75,7 @@ def _page(
         session,
         "",
         typed=typed,
-        known=known_before(session, result) if result else [],
+        known=known_before(result, reverse("session:diagnosis", args=[session.pk])) if result else [],
         disputes=bearing_on(found, threads),
         other_disputes=[t for t in threads if t.disputes and t not in bearing_on(found, threads)],
         said=said_on(found, judged, approvals, threads),

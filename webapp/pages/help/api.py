@@ -56,8 +56,16 @@ EXAMPLES = (
 
 
 @require_safe
-def api_help(request: HttpRequest, describe: Describe) -> HttpResponse:
-    context = {"nav": "help", "here": PAGES["api"], "groups": _groups(describe), "examples": EXAMPLES, "prefix": PREFIX}
+def api_help(request: HttpRequest, describe: Describe, description: str) -> HttpResponse:
+    """description: the address of the OpenAPI description that `describe` makes."""
+    context = {
+        "nav": "help",
+        "here": PAGES["api"],
+        "groups": _groups(describe),
+        "examples": EXAMPLES,
+        "prefix": PREFIX,
+        "description": description,
+    }
     return TemplateResponse(request, "help/api.html", context)
 
 

@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from webapp.pages.addresses import entry_address
 from webapp.pages.search_hits import details
 from webapp.pages.shell import acting
 from webapp.records.models import Entry
@@ -72,20 +72,5 @@ def _group(q: str, kind: str, rows: list[Entry], cut: bool) -> dict[str, Any]:
     if more and shown:
         more["before"] = str(shown[-1].pk)
     about = details(kind, shown, q)
-    rows_shown = [(row, address(row), about.get(row.pk)) for row in shown]
+    rows_shown = [(row, entry_address(row), about.get(row.pk)) for row in shown]
     return {"rows": rows_shown, "more": urlencode(more)}
-
-
-def address(entry: Entry) -> str:
-    """Where it can be read."""
-    if entry.kind == "finding":
-        return reverse("session:diagnosis", args=[entry.session_id]) + f"#finding-{entry.ref}"
-    if entry.kind == "evidence":
-        return reverse("session:evidence", args=[entry.session_id, entry.ref])
-    if entry.kind == "comment":
-        return reverse("decision:discussion", args=[entry.session_id]) + f"#comment-{entry.ref}"
-    if entry.kind == "run":
-        return reverse("session:run_number", args=[entry.session_id, entry.ref])
-    if entry.kind == "decision":
-        return reverse("decision:decision", args=[entry.session_id, entry.ref])
-    return reverse("session:session", args=[entry.session_id])

@@ -11,8 +11,8 @@ from webapp.diagnosis.situation.topology import draw
 from webapp.diagnosis.situation.vm import with_vm
 from webapp.pages.next_step import Next, Standing
 from webapp.pages.session.stuck import for_administrators
-from webapp.pages.templatetags.show import STATES
 from webapp.presenting.pair_map import pair_map
+from webapp.presenting.states import STATES
 from webapp.presenting.topology_figure import figure
 from webapp.presenting.topology_outline import outline
 from webapp.runs.samples import sample_facts

@@ -11,8 +11,8 @@ from django.utils.safestring import SafeString
 
 from webapp.diagnosis.facts import Sourced
 from webapp.pages.citations import Cited, cited
+from webapp.pages.templatetags.terms import terms
 from webapp.pages.templatetags.times import moment
-from webapp.pages.templatetags.why import terms
 from webapp.presenting.sentences import sentence
 
 register = template.Library()

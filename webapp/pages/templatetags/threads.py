@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django import template
-from django.urls import reverse
 
-from webapp.records.models import DiagnosisSession
+from webapp.pages.addresses import anchor_address
 from webapp.review.threads import Thread, about, threads_read
 
 register = template.Library()
@@ -83,24 +82,4 @@ def of_evidence(line: int, name: str) -> str:
     return f"{name}:{line}"
 
 
-@register.simple_tag
-def anchor_url(session: DiagnosisSession, anchor: str) -> str:
-    """Where a thread can be read beside what it is about."""
-    kind, _, name = anchor.partition(":")
-    spot = f"#{kind}-{name}"
-    if kind in {"hypothesis", "finding"}:
-        return reverse("session:diagnosis", args=[session.pk]) + spot
-    if kind == "gate":
-        return reverse("session:diagnosis", args=[session.pk]) + f"#{name}"
-    if kind == "test":
-        return reverse("session:diagnosis", args=[session.pk]) + "#next"
-    if kind == "option":
-        return reverse("decision:decide", args=[session.pk]) + spot
-    if kind == "decision":
-        return reverse("decision:decision", args=[session.pk, name])
-    if kind == "line":
-        evidence, _, line = name.rpartition(":")
-        return f"{reverse('session:evidence', args=[session.pk, evidence])}?line={line}#L{line}"
-    if kind == "run":
-        return reverse("session:run_number", args=[session.pk, name])
-    return reverse("decision:discussion", args=[session.pk])
+register.simple_tag(anchor_address, name="anchor_url")

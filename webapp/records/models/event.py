@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from datetime import UTC
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import models, transaction
@@ -62,6 +62,11 @@ class Event(models.Model):
     def who(self) -> str:
         """Whose act it was, for people; a host admin's by the name the link was made for."""
         return self.actor_name or str(self.data.get("person", "")) or "Peerpath"
+
+    if TYPE_CHECKING:
+
+        def get_absolute_url(self) -> str:
+            """Of what it is about, as the settings' ABSOLUTE_URL_OVERRIDES give it."""
 
     def chained_to(self, hash_before: str) -> str:
         """The hash this row must have after a row of that hash; "" for the first."""

@@ -22,12 +22,12 @@ from agents.raw_reading import RawReading
 from webapp.accounts.models import Role, User
 from webapp.diagnosis.workload import read_workload
 from webapp.records import blob_store, parse_process, reading, recorded
-from webapp.records.digests import digest_refresh
 from webapp.records.models import Assignment, DiagnosisSession, Event, Evidence, Run, RunState, SessionMember, Target
 from webapp.records.received import Received
 from webapp.review.bundle import format as f
 from webapp.review.bundle.export import diagnosis_json
 from webapp.review.bundle.rows import Person, account_elsewhere, columns_of, decoded, decoded_text
+from webapp.review.digests import digest_refresh
 from webapp.review.models import Approval, CameRedacted, Comment, Decision, RecordVersion
 
 if TYPE_CHECKING:
