@@ -14,7 +14,6 @@ from django.test import Client
 
 from webapp.accounts.models import ApiToken, Scope, User
 from webapp.records.diagnoses import session_diagnosis
-from webapp.records.digests import digest_refresh
 from webapp.records.models import DiagnosisSession, Entry
 from webapp.review.bundle.export import bundle
 from webapp.review.bundle.format import BundleError
@@ -22,6 +21,7 @@ from webapp.review.bundle.importing import open_bundle
 from webapp.review.bundle.rows import decoded_text
 from webapp.review.decision_fields import HASHED_FIRST, TEXTS, DecisionContent, Wording
 from webapp.review.decisions import decision_draft, draft_save
+from webapp.review.digests import digest_refresh
 from webapp.review.madr import as_markdown
 from webapp.review.models import Decision
 from webapp.review.versions import differences

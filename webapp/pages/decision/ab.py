@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from agents.benchmark import all_benchmarks
+from agents.benchmark import Benchmark, all_benchmarks
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.option import Option
 from webapp.diagnosis.situation.vm import with_vm
-from webapp.pages.session.start import given
-from webapp.pages.shell import acting, on_session, shell
+from webapp.pages.session.start import uploads_sent
+from webapp.pages.session_page import render_page, session_page
+from webapp.pages.shell import acting, on_session
 from webapp.records.case_facts import facts_of
 from webapp.records.diagnoses import session_diagnosis
-from webapp.records.models import DiagnosisSession
+from webapp.records.models import DiagnosisSession, Target
 from webapp.review.models import DecisionState
 from webapp.review.trials import (
     MEASURED_BY,
+    Progress,
     Setup,
     choices,
     line_for,
@@ -37,11 +40,32 @@ from webapp.review.trials import (
     take_step,
     waits_for_approval,
 )
+from webapp.runs.manual_run import ByHand
 
 OVER = (
     *(DecisionState.REJECTED, DecisionState.SUPERSEDED, DecisionState.VERIFIED),
     *(DecisionState.NO_EFFECT, DecisionState.NOT_VERIFIED, DecisionState.REVERTED),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPage:
+    """typed: what the form for a plan shows. line: how its next step is measured by hand. options: by what today's
+    diagnosis says of them. proposed: the record that asks for this trial and waits for an approval. trials: those
+    that were begun, with their addresses."""
+
+    setup: Setup | None
+    problem: str
+    typed: dict[str, str]
+    so_far: Progress | None
+    line: ByHand | None
+    options: list[tuple[str, list[Option]]]
+    proposed: int | None
+    benchmarks: list[Benchmark]
+    unapproved: bool
+    result: Diagnosis
+    targets: Iterable[Target]
+    trials: list[tuple[Setup, str]]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -65,9 +89,7 @@ def trial_page(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         return redirect(address(session, setup))
     so_far = progress(session, setup, facts) if setup else None
     unapproved = setup is not None and waits_for_approval(session, setup)
-    context = shell(
-        session,
-        "verify",
+    own = TrialPage(
         setup=setup,
         problem=problem,
         typed={"option": _proposed(session), **request.GET.dict()},
@@ -80,23 +102,22 @@ def trial_page(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         result=result,
         targets=session.targets.filter(role="guest"),
         trials=[(s, address(session, s)) for s in started(session)],
-        facts=stored,
     )
-    return TemplateResponse(request, "decision/ab.html", context, status=422 if problem else 200)
+    page = session_page(session, "verify", result=result)
+    return render_page(request, "decision/ab.html", page, own, status=422 if problem else 200)
 
 
 def address(session: DiagnosisSession, setup: Setup) -> str:
     query = {"option": setup.option.id, "benchmark": setup.benchmark.id, "runs": setup.runs}
-    asked = urlencode({**query, "set": setup.sets})
-    return f"{reverse('decision:ab', args=[session.pk])}?{asked}"
+    return f"{reverse('decision:ab', args=[session.pk])}?{urlencode({**query, 'set': setup.sets})}"
 
 
 def _proposed(session: DiagnosisSession) -> str:
     """What the newest record that is not over wants to try."""
     rows = session.decisions.exclude(state__in=OVER).order_by("-number")
-    wanted = [name for chosen in rows.values_list("chosen", flat=True) for name in chosen]
+    chosen_names = [name for chosen in rows.values_list("chosen", flat=True) for name in chosen]
     can = {option.id for option in choices()}
-    return next((name for name in wanted if name in can), "")
+    return next((name for name in chosen_names if name in can), "")
 
 
 def _by_worth(result: Diagnosis) -> list[tuple[str, list[Option]]]:
@@ -106,7 +127,7 @@ def _by_worth(result: Diagnosis) -> list[tuple[str, list[Option]]]:
         advice = result.advice.get(option.id)
         status = str(advice.status) if advice else "possible"
         groups.setdefault(status, []).append(option)
-    return [(status.replace("_", " "), found) for status, found in groups.items() if found]
+    return [(status.replace("_", " "), options) for status, options in groups.items() if options]
 
 
 def _give(request: HttpRequest, session: DiagnosisSession, setup: Setup, facts: Facts) -> None:
@@ -114,7 +135,7 @@ def _give(request: HttpRequest, session: DiagnosisSession, setup: Setup, facts: 
     so_far = progress(session, setup, facts)
     try:
         step = step_asked(session, setup, so_far, request.POST.get("step", ""))
-        if uploads := given(request):
+        if uploads := uploads_sent(request):
             take_step(session, setup, step, uploads, acting(request))
     except ValueError as error:
         messages.error(request, str(error))

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from django.http import Http404, HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
-from webapp.diagnosis.compare.changed import changed
-from webapp.pages.shell import on_session, shell
+from webapp.diagnosis.compare.changed import Changed, changed
+from webapp.pages.session_page import render_page, session_page
+from webapp.pages.shell import on_session
 from webapp.records.models import DiagnosisSession
 from webapp.review.scoring import applied
-from webapp.review.states import epochs, facts_at, times
+from webapp.review.states import Snapshot, epochs, facts_at, times
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPage:
+    """first, last: tokens of the two states compared. titles: of the states, by token."""
+
+    changes: Changed
+    states: list[Snapshot]
+    moments: list[Snapshot]
+    first: str
+    last: str
+    titles: dict[str, str]
 
 
 @require_safe
@@ -24,14 +38,12 @@ def changes(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     known = facts_at(session, [first, last])
     if known is None:
         raise Http404
-    context = shell(
-        session,
-        "",
-        found=changed(*known),
+    own = ChangedPage(
+        changes=changed(*known),
         states=states,
         moments=moments,
         first=first,
         last=last,
         titles={s.token: s.title for s in [*moments, *states]},
     )
-    return TemplateResponse(request, "decision/changed.html", context)
+    return render_page(request, "decision/changed.html", session_page(session), own)

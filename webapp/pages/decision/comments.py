@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -13,7 +14,8 @@ from django.views.decorators.http import require_POST, require_safe
 from webapp.accounts.models import Role
 from webapp.handoff.pending_answers import to_accept
 from webapp.pages.addresses import anchor_address
-from webapp.pages.shell import acting, on_session, on_session_for, shell
+from webapp.pages.session_page import render_page, session_page
+from webapp.pages.shell import acting, on_session, on_session_for
 from webapp.records.models import DiagnosisSession
 from webapp.review.inbox import MOST, all_seen, asked_of, named, said_of_mine, to_judge
 from webapp.review.threads import ANCHOR, CommentError, comment_add
@@ -50,6 +52,13 @@ def _back(request: HttpRequest, session: DiagnosisSession) -> str:
     return f"{back}#{spot}" if re.fullmatch(r"[\w-]+", spot) else back
 
 
+@dataclass(frozen=True, slots=True)
+class DiscussionPage:
+    """about: an anchor whose threads come first, "" for none."""
+
+    about: str
+
+
 @require_safe
 @on_session
 def discussion(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
@@ -60,8 +69,7 @@ def discussion(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         back, _, spot = anchor_address(session, about).partition("#")
         form = {"session": session, "anchor": about, "back": back, "spot": spot}
         return TemplateResponse(request, "decision/_say.html", form)
-    context = shell(session, "", about=about)
-    return TemplateResponse(request, "decision/discussion.html", context)
+    return render_page(request, "decision/discussion.html", session_page(session), DiscussionPage(about))
 
 
 @require_safe
@@ -71,15 +79,15 @@ def for_me(request: HttpRequest) -> HttpResponse:
     user = acting(request)
     mentions = named(user).order_by("-pk")[:MENTIONS_SHOWN]
     waiting = to_judge(user).select_related("session", "proposed_by").defer("options", "pins")
-    said = said_of_mine(user).select_related("by", "decision__session")
-    asked = asked_of(user)
-    listed = {one.comment.pk for one in asked}
+    words_on_mine = said_of_mine(user).select_related("by", "decision__session")
+    requests = asked_of(user)
+    listed = {one.comment.pk for one in requests}
     context = {
         "nav": "for_me",
         "mentions": [one for one in mentions if one.comment_id not in listed],
         "waiting": waiting[:MOST],
-        "said": list(said[:SAID_SHOWN]),
-        "asked": asked,
+        "said": list(words_on_mine[:SAID_SHOWN]),
+        "asked": requests,
         "came": to_accept(user)[:MOST],
     }
     if request.method == "GET":  # HEAD shows nobody anything

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
 from webapp.diagnosis.case import Advice, OptionStatus
 from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.option import PHASES, Option
-from webapp.pages.shell import acting, on_session, shell
+from webapp.pages.session_page import render_page, session_page
+from webapp.pages.shell import acting, on_session
 from webapp.records.diagnoses import session_diagnosis
 from webapp.records.models import DiagnosisSession
 from webapp.review.decision_fields import TEXTS, Text, Wording
@@ -83,6 +83,26 @@ def _written(
     return draft
 
 
+@dataclass(frozen=True, slots=True)
+class DecidePage:
+    """problem: why what was typed was refused. theirs: the draft as somebody else saved it meanwhile. titles: of the
+    options in `chosen`."""
+
+    result: Diagnosis
+    recommended: list[Judged]
+    phases: list[PhaseShown]
+    titles: list[str]
+    problem: str
+    fields: list[TextField]
+    folded_open: bool
+    typed: dict[str, Any]
+    chosen: list[str]
+    theirs: Decision | None
+    draft: Decision | None
+    instead: Decision | None
+    decisions: Iterable[Decision]
+
+
 def _page(
     request: HttpRequest,
     session: DiagnosisSession,
@@ -93,9 +113,7 @@ def _page(
     error: DecisionError | DraftChangedError | None = None,
 ) -> HttpResponse:
     current = error.current if isinstance(error, DraftChangedError) else None
-    context = shell(
-        session,
-        "decide",
+    own = DecidePage(
         result=result,
         recommended=_recommended(result),
         phases=_phases(result, typed["chosen"]),
@@ -111,7 +129,8 @@ def _page(
         decisions=session.decisions.select_related("proposed_by"),
     )
     status = 200 if error is None else 409 if current else 422
-    return TemplateResponse(request, "decision/decide.html", context, status=status)
+    page = session_page(session, "decide", result=result)
+    return render_page(request, "decision/decide.html", page, own, status=status)
 
 
 Judged = tuple[Option, Advice]
@@ -139,7 +158,7 @@ class PhaseShown:
 
 def _phases(result: Diagnosis, chosen: Sequence[str]) -> list[PhaseShown]:
     """Those that have such an option, in their order."""
-    found = []
+    phases = []
     for phase, options in groupby(all_options(), key=lambda option: option.phase):
         known = [(o, result.advice[o.id]) for o in options if o.id in result.advice]
         judged = [(o, a) for o, a in known if a.status is not OptionStatus.RECOMMENDED]
@@ -147,5 +166,5 @@ def _phases(result: Diagnosis, chosen: Sequence[str]) -> list[PhaseShown]:
         rest = tuple(pair for pair in judged if pair not in worth)
         ticked = any(o.id in chosen for o, _ in worth)
         if judged:
-            found.append(PhaseShown(phase, PHASES[phase], worth, rest, ticked))
-    return found
+            phases.append(PhaseShown(phase, PHASES[phase], worth, rest, ticked))
+    return phases

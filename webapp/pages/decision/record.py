@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -16,9 +18,12 @@ from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.models import Role
 from webapp.diagnosis.case import OptionStatus
+from webapp.diagnosis.claim import EvidenceRef
+from webapp.diagnosis.compare.predictions import Score
 from webapp.handoff.models import Link
 from webapp.pages.decision.verify import Refused, verify_page
-from webapp.pages.shell import acting, on_session, on_session_for, shell
+from webapp.pages.session_page import render_page, session_page
+from webapp.pages.shell import acting, on_session, on_session_for
 from webapp.records.case_facts import facts_of
 from webapp.records.diagnoses import session_diagnosis
 from webapp.records.models import DiagnosisSession, seen_by
@@ -33,10 +38,10 @@ from webapp.review.disputes import bearing_on
 from webapp.review.inbox import seen_by_proposer
 from webapp.review.madr import as_markdown
 from webapp.review.models import Approval, Decision, DecisionState, RecordVersion, Word
-from webapp.review.review_context import known_before, my_word, pins_cited, said_on
+from webapp.review.review_context import Known, Said, known_before, my_word, pins_cited, said_on
 from webapp.review.scoring import as_data
-from webapp.review.threads import threads_read
-from webapp.review.versions import differences, versions_of
+from webapp.review.threads import Thread, threads_read
+from webapp.review.versions import Difference, Judged, differences, versions_of
 
 PER_PAGE = 50
 
@@ -49,58 +54,98 @@ SAID = {"yes": Word.APPROVED, "changes": Word.CHANGES_WANTED, "back": Word.WITHD
 def decision(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
     """?format=md exports it."""
     if request.GET.get("format") == "md":
-        found = get_object_or_404(session.decisions, number=number)
-        return _exported(found, raw=bool(request.GET.get("raw")))
+        record = get_object_or_404(session.decisions, number=number)
+        return _exported(record, raw=bool(request.GET.get("raw")))
     return _page(request, session, number)
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionPage:
+    """typed: a word that was refused. known: what today's diagnosis says against haste. disputes: those that bear
+    on the record; other_disputes: the session's other open ones. conversation: words and threads, oldest first.
+    recommended: what is recommended and was not chosen. pins: each with the lines of it that were read; stale: names
+    of those with a newer output. counting: the approvals that count for the record as it stands, approving: how many
+    of these say yes. mine: whether the reader proposed it."""
+
+    typed: str
+    known: list[Known]
+    disputes: list[Thread]
+    other_disputes: list[Thread]
+    conversation: list[Said]
+    versions: list[Judged]
+    my_word: Approval | None
+    decision: Decision
+    chosen: list[dict[str, Any]]
+    recommended: list[dict[str, Any]]
+    not_chosen: list[dict[str, Any]]
+    pins: list[tuple[dict[str, Any], tuple[EvidenceRef, ...]]]
+    stale: list[str]
+    approvals: list[Approval]
+    approving_links: list[Link]
+    counting: list[Approval]
+    needed: int
+    approving: int
+    scores: list[Score]
+    mine: bool
+
+
+@dataclass(frozen=True, slots=True)
+class VersionsPage:
+    """judged: all versions with the words on each. was: the record as it stood in `after`."""
+
+    decision: Decision
+    judged: list[Judged]
+    before: RecordVersion
+    after: RecordVersion
+    differences: list[Difference]
+    was: Decision
 
 
 def _page(
     request: HttpRequest, session: DiagnosisSession, number: int, typed: str = "", status: int = 200
 ) -> HttpResponse:
     later = Decision.objects.filter(supersedes=OuterRef("pk")).order_by("number")
-    records = session.decisions.select_related("proposed_by", "supersedes").annotate(
+    rows = session.decisions.select_related("proposed_by", "supersedes").annotate(
         replaced_by=Subquery(later.values("number")[:1]),
         changed=Exists(RecordVersion.objects.filter(decision=OuterRef("pk"), number=2)),
     )
-    found = get_object_or_404(records, number=number)
-    approvals = workflow.approvals_of(found)
-    counting = workflow.counting(found, approvals)
+    record = get_object_or_404(rows, number=number)
+    approvals = workflow.approvals_of(record)
+    counting = workflow.counting(record, approvals)
     facts = facts_of(session)
-    proposed = found.state == DecisionState.PROPOSED
+    proposed = record.state == DecisionState.PROPOSED
     result = session_diagnosis(session, facts) if proposed else None
     threads = threads_read(session)
-    others = [o for o in found.options if o["id"] not in found.chosen]
-    judged = versions_of(found, approvals) if vars(found)["changed"] else []
-    context = shell(
-        session,
-        "",
+    others = [o for o in record.options if o["id"] not in record.chosen]
+    judged = versions_of(record, approvals) if vars(record)["changed"] else []
+    mine = record.proposed_by_id == acting(request).pk
+    own = DecisionPage(
         typed=typed,
         known=known_before(result, reverse("session:diagnosis", args=[session.pk])) if result else [],
-        disputes=bearing_on(found, threads),
-        other_disputes=[t for t in threads if t.disputes and t not in bearing_on(found, threads)],
-        said=said_on(found, judged, approvals, threads),
+        disputes=bearing_on(record, threads),
+        other_disputes=[t for t in threads if t.disputes and t not in bearing_on(record, threads)],
+        conversation=said_on(record, judged, approvals, threads),
         versions=judged,
-        my_word=my_word(found, approvals, acting(request)),
-        decision=found,
-        chosen=[o for o in found.options if o["id"] in found.chosen],
+        my_word=my_word(record, approvals, acting(request)),
+        decision=record,
+        chosen=[o for o in record.options if o["id"] in record.chosen],
         recommended=[o for o in others if o["status"] == OptionStatus.RECOMMENDED],
         not_chosen=[o for o in others if o["status"] != OptionStatus.RECOMMENDED],
-        pins=pins_cited(found, facts),
-        stale=superseded_pins(found, facts),
+        pins=pins_cited(record, facts),
+        stale=superseded_pins(record, facts),
         approvals=approvals,
         approving_links=_approving_links(session) if proposed else [],
         counting=counting,
-        needed=workflow.needed(found),
-        given=sum(approval.approves for approval in counting),
-        scores=scores_of(session, number) if found.state in workflow.CLOSED else [],
-        facts=facts,
-        with_answer=True,
-        mine=found.proposed_by_id == acting(request).pk,
+        needed=workflow.needed(record),
+        approving=sum(approval.approves for approval in counting),
+        scores=scores_of(session, number) if record.state in workflow.CLOSED else [],
+        mine=mine,
     )
     unseen = any(word.seen_at is None for word in approvals)
-    if request.method == "GET" and context["mine"] and unseen:
-        seen_by_proposer(Approval.objects.filter(decision=found))
-    return TemplateResponse(request, "decision/decision.html", context, status=status)
+    if request.method == "GET" and mine and unseen:
+        seen_by_proposer(Approval.objects.filter(decision=record))
+    page = session_page(session, facts=facts, result=result, with_answer=True)
+    return render_page(request, "decision/decision.html", page, own, status=status)
 
 
 @require_safe
@@ -108,30 +153,28 @@ def _page(
 def versions(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
     """?from= and ?to= are version numbers; without them, what you judged and the newest. Before anything
     was proposed there are none, and the record itself is shown."""
-    found = get_object_or_404(session.decisions.select_related("proposed_by"), number=number)
-    judged = versions_of(found, workflow.approvals_of(found), whole=True)
-    kept = [one.version for one in judged]
-    if not kept:
+    record = get_object_or_404(session.decisions.select_related("proposed_by"), number=number)
+    judged = versions_of(record, workflow.approvals_of(record), whole=True)
+    numbered = [one.version for one in judged]
+    if not numbered:
         return redirect("decision:decision", session.pk, number)
     mine = [one for one in judged if any(w.by_id == acting(request).pk for w in one.words)]
-    usual = mine[-1].version if mine else kept[max(0, len(kept) - 2)]
-    before = _asked_version(kept, request.GET.get("from", ""), usual)
-    after = _asked_version(kept, request.GET.get("to", ""), kept[-1])
-    context = shell(
-        session,
-        "",
-        decision=found,
+    usual = mine[-1].version if mine else numbered[max(0, len(numbered) - 2)]
+    before = _version_of(numbered, request.GET.get("from", ""), usual)
+    after = _version_of(numbered, request.GET.get("to", ""), numbered[-1])
+    own = VersionsPage(
+        decision=record,
         judged=judged,
         before=before,
         after=after,
         differences=differences(before, after),
         was=as_it_was(after),
     )
-    return TemplateResponse(request, "decision/versions.html", context)
+    return render_page(request, "decision/versions.html", session_page(session), own)
 
 
-def _asked_version(kept: Sequence[RecordVersion], asked: str, usual: RecordVersion) -> RecordVersion:
-    return next((version for version in kept if str(version.number) == asked), usual)
+def _version_of(numbered: Sequence[RecordVersion], number: str, usual: RecordVersion) -> RecordVersion:
+    return next((version for version in numbered if str(version.number) == number), usual)
 
 
 def _approving_links(session: DiagnosisSession) -> list[Link]:
@@ -165,20 +208,20 @@ def _done(request: HttpRequest, act: Callable[[], None]) -> bool:
 @on_session
 def move(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
     """An operator's acts on a record: propose, withdraw, renew, and saying that it was carried out."""
-    found, user = get_object_or_404(session.decisions, number=number), acting(request)
+    record, user = get_object_or_404(session.decisions, number=number), acting(request)
     acts: dict[str, Callable[[], None]] = {
-        "propose": lambda: workflow.decision_propose(found, user=user),
-        "withdraw": lambda: workflow.decision_withdraw(found, user=user),
-        "renew": lambda: workflow.decision_renew(found, user=user, result=session_diagnosis(session)),
-        "apply": lambda: workflow.decision_apply(found, user=user, facts=facts_of(session)),
+        "propose": lambda: workflow.decision_propose(record, user=user),
+        "withdraw": lambda: workflow.decision_withdraw(record, user=user),
+        "renew": lambda: workflow.decision_renew(record, user=user, result=session_diagnosis(session)),
+        "apply": lambda: workflow.decision_apply(record, user=user, facts=facts_of(session)),
     }
-    asked = request.POST.get("do", "")
-    if asked not in acts:
+    step = request.POST.get("do", "")
+    if step not in acts:
         messages.error(request, "There is no such step; reload the page.")
-    elif _done(request, acts[asked]):
-        if asked == "apply":
+    elif _done(request, acts[step]):
+        if step == "apply":
             return redirect("decision:verify", session.pk)
-        if asked == "withdraw":
+        if step == "withdraw":
             editor = reverse("decision:decide", args=[session.pk])
             return redirect(f"{editor}?draft={number}#reason")
     return redirect("decision:decision", session.pk, number)
@@ -188,11 +231,11 @@ def move(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpRe
 @on_session_for(Role.REVIEWER)
 def judge(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
     """A second person's word. What they typed stays in the page where it is not taken."""
-    found = get_object_or_404(session.decisions, number=number)
+    record = get_object_or_404(session.decisions, number=number)
     reason = request.POST.get("reason", "").strip()
     try:
         workflow.decision_judge(
-            found,
+            record,
             word=SAID.get(request.POST.get("approves", ""), Word.REJECTED),
             despite="despite" in request.POST,
             reason=reason,
@@ -210,16 +253,16 @@ def judge(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpR
 @on_session
 def close(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpResponse:
     """By the two states that the page compared. What was typed stays in the page where it is refused."""
-    found = get_object_or_404(session.decisions, number=number)
+    record = get_object_or_404(session.decisions, number=number)
     states = (request.POST.get("before", ""), request.POST.get("after", ""))
-    result, outcome = before_after(session, states, found), request.POST.get("outcome", "")
+    result, outcome = before_after(session, states, record), request.POST.get("outcome", "")
     try:
         workflow.decision_close(
-            found,
+            record,
             user=acting(request),
             state=request.POST.get("state", ""),
             outcome=outcome,
-            proof=proof_of(result, found),
+            proof=proof_of(result, record),
             scores=as_data(result.scores),
         )
     except DecisionError as error:
@@ -232,15 +275,15 @@ def close(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpR
 def decisions(request: HttpRequest) -> HttpResponse:
     """Every decision of the sessions this person may see, newest first; ?q= searches, ?state= narrows,
     ?before= is the last one seen."""
-    found = (
+    records = (
         Decision.objects.filter(seen_by(acting(request)))
         .select_related("session", "proposed_by")
         .defer("options", "pins", "context")
         .order_by("-created_at", "-pk")
     )
     q, state = request.GET.get("q", "").strip()[:100], request.GET.get("state", "")
-    found = decisions_matching(found, q=q, state=state)
-    rows = list(_older(found, request.GET.get("before", ""))[: PER_PAGE + 1])
+    records = decisions_matching(records, q=q, state=state)
+    rows = list(_older(records, request.GET.get("before", ""))[: PER_PAGE + 1])
     last = rows[PER_PAGE - 1] if len(rows) > PER_PAGE else None
     before = f"{last.created_at.isoformat()}_{last.pk}" if last else ""
     context = {"nav": "decisions", "decisions": rows[:PER_PAGE], "q": q, "state": state}
@@ -248,11 +291,11 @@ def decisions(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "decision/decisions.html", {**context, "states": DecisionState.choices})
 
 
-def _older(found: QuerySet[Decision], before: str) -> QuerySet[Decision]:
+def _older(records: QuerySet[Decision], before: str) -> QuerySet[Decision]:
     """All of them for what is no mark of a last one."""
     at, _, key = before.partition("_")
     try:
         moment, last = datetime.fromisoformat(at).astimezone(UTC), int(key[:18])
     except (ValueError, OverflowError):
-        return found
-    return found.filter(Q(created_at__lt=moment) | Q(created_at=moment, pk__lt=last))
+        return records
+    return records.filter(Q(created_at__lt=moment) | Q(created_at=moment, pk__lt=last))

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
-from webapp.diagnosis.compare.verification import left_out
-from webapp.pages.shell import on_session, shell
+from webapp.diagnosis.compare.verification import Verified, left_out
+from webapp.pages.session_page import render_page, session_page
+from webapp.pages.shell import on_session
 from webapp.records.models import DiagnosisSession
 from webapp.review.before_after import BeforeAfter, before_after, outputs
 from webapp.review.closing_evidence import proof_of
-from webapp.review.models import DecisionState
-from webapp.review.states import epochs
+from webapp.review.models import Decision, DecisionState
+from webapp.review.states import Snapshot, epochs
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +26,30 @@ class Refused:
     typed: str
 
 
+@dataclass(frozen=True, slots=True)
+class VerifyPage:
+    """result: what was measured in the two states. left_out: how many comparisons say nothing of the change.
+    states, moments: what can be picked. not_taken: a closing that no form shows any more."""
+
+    result: BeforeAfter
+    first: Verified | None
+    left_out: int
+    states: list[Snapshot]
+    moments: list[Snapshot]
+    open_decisions: list[Decision]
+    not_taken: Refused | None
+    proposed: list[Decision]
+    waiting: list[Decision]
+    proof: dict[str, Any] | None
+    refused: Refused | None
+
+
 @require_safe
 @on_session
 def verify(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """?before= and ?after= pick two states; without them the session proposes."""
-    asked = (request.GET.get("before", ""), request.GET.get("after", ""))
-    return verify_page(request, session, before_after(session, asked))
+    states = (request.GET.get("before", ""), request.GET.get("after", ""))
+    return verify_page(request, session, before_after(session, states))
 
 
 def verify_page(
@@ -40,9 +59,7 @@ def verify_page(
     decisions = result.history.decisions
     open_decisions = [d for d in decisions if d.state == DecisionState.APPLIED]
     lost = refused and refused.number not in {d.number for d in open_decisions}
-    context = shell(
-        session,
-        "verify",
+    own = VerifyPage(
         result=result,
         first=result.found[0] if result.found else None,
         left_out=left_out(result.found),
@@ -52,9 +69,8 @@ def verify_page(
         not_taken=refused if lost else None,
         proposed=[d for d in decisions if d.state == DecisionState.PROPOSED],
         waiting=[d for d in decisions if d.state == DecisionState.APPROVED],
-        facts=result.facts,
         proof=proof_of(result, result.decision).as_data() if result.decision else None,
         refused=refused,
     )
-    status = 422 if refused else 200
-    return TemplateResponse(request, "decision/verify.html", context, status=status)
+    page = session_page(session, "verify", facts=result.facts)
+    return render_page(request, "decision/verify.html", page, own, status=422 if refused else 200)

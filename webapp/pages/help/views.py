@@ -24,7 +24,7 @@ from webapp.pages.help import catalogue
 from webapp.pages.help.commands import commands
 from webapp.pages.help.founding import worked
 from webapp.pages.help.pages import PAGES
-from webapp.pages.shell import STEPS
+from webapp.pages.session_page import STEPS
 
 
 def _operator() -> dict[str, Any]:

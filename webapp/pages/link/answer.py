@@ -34,7 +34,7 @@ from webapp.handoff.retraction import CAME_ALONE, NotTheirsError, take_back
 from webapp.handoff.submissions import RefusedError, is_asleep, is_elsewhere, rows_of, say_of_host, take
 from webapp.pages.link.download import download
 from webapp.pages.session.look import ANSWERS, preview_of
-from webapp.pages.session.start import given
+from webapp.pages.session.start import uploads_sent
 from webapp.records.case_facts import facts_of
 from webapp.records.diagnoses import session_diagnosis
 from webapp.records.intake import Intake
@@ -170,7 +170,7 @@ def _phases(
 @through_link
 def answer(request: HttpRequest, link: Link) -> HttpResponse:
     """Takes a paste or files. The page then says what was understood, and a reload sends nothing again."""
-    uploads = given(request, GIVE)
+    uploads = uploads_sent(request, GIVE)
     page = f"/asked/{link.pk}#{GIVE}"
     if uploads:
         said = request.POST.get("phase", "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -18,11 +18,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from webapp.handoff.models import Answer, Link
-from webapp.handoff.plan import phases_to_ask
+from webapp.handoff.plan import Phase, phases_to_ask
 from webapp.handoff.purpose import LONGEST_PURPOSE, purpose
 from webapp.handoff.retraction import NotTheirsError, set_aside
 from webapp.pages.account.confirmation import typed
-from webapp.pages.shell import acting, on_session, shell
+from webapp.pages.session_page import context_of, render_page, session_page
+from webapp.pages.shell import acting, on_session
 from webapp.records.diagnoses import session_diagnosis
 from webapp.records.models import DiagnosisSession
 from webapp.records.models.link import NOBODY
@@ -37,54 +38,78 @@ ANSWERS_SHOWN = 20
 def links(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """The links and how far each got, with the form for a new one; 204 when nothing is new."""
     answers = Answer.objects.defer("evidence__body", "evidence__stderr").order_by("-at")
-    found = list(
+    stored = list(
         session.links.annotate(standing=stands())
         .select_related("made_by", "accepted_by")
         .prefetch_related(Prefetch("given", answers.select_related("evidence")))
     )
-    seen = _seen(found)
+    seen = _seen(stored)
     live = request.headers.get("HX-Request") and "seen" in request.GET
     if live and request.GET["seen"] == seen:
         return HttpResponse(status=204)
-    context: dict[str, Any] = {"links": _rows(found), "seen": seen}
+    own = LinkList([_row(link) for link in stored], seen)
     if live:
-        return TemplateResponse(request, "link/_links.html#live", {"session": session, **context})
+        return TemplateResponse(request, "link/_links.html#live", {"session": session, **context_of(own)})
     result = session_diagnosis(session)
-    context |= {
-        "purpose": purpose(result, session.vmid),
-        "hours": HOURS,
-        "phases": phases_to_ask(result, session.vmid),
-        "only_here": only_here(),
-    }
+    form = LinkForm(purpose(result, session.vmid), HOURS, phases_to_ask(result, session.vmid), only_here())
     if request.headers.get("HX-Request"):
-        return TemplateResponse(request, "link/_links.html", {"session": session, **context})
-    return TemplateResponse(request, "link/links.html", shell(session, "", facts=result.facts, **context))
+        return TemplateResponse(request, "link/_links.html", {"session": session, **context_of(own, form)})
+    return render_page(request, "link/links.html", session_page(session, facts=result.facts), own, form)
 
 
-def _rows(found: Sequence[Link]) -> list[dict[str, Any]]:
-    """Each link with what came by it, the newest first."""
-    return [_row(link, list(link.given.all())) for link in found]
+@dataclass(frozen=True, slots=True)
+class LinkRow:
+    """answers: what came by the link, the newest first. more: how many are not among them. counting: how many of its
+    outputs are not set aside. to_accept: whether one of these waits for an operator's word."""
+
+    link: Link
+    answers: list[Answer]
+    more: int
+    counting: int
+    to_accept: bool
 
 
-def _row(link: Link, given: list[Answer]) -> dict[str, Any]:
-    """counting: how many of its outputs are not set aside. to_accept: whether any waits for a word."""
-    counting = sum(answer.evidence.set_aside_at is None for answer in given)
-    return {
-        "link": link,
-        "answers": given[:ANSWERS_SHOWN],
-        "more": len(given[ANSWERS_SHOWN:]),
-        "counting": counting,
-        "to_accept": counting and link.received_at and not link.accepted_at,
-    }
+@dataclass(frozen=True, slots=True)
+class LinkList:
+    """seen: changes whenever the list would."""
+
+    links: list[LinkRow]
+    seen: str
 
 
-def _seen(found: Sequence[Link]) -> str:
+@dataclass(frozen=True, slots=True)
+class LinkForm:
+    """What a new link is offered with. only_here: whether it would lead to this machine alone."""
+
+    purpose: str
+    hours: Sequence[tuple[int, str]]
+    phases: list[Phase]
+    only_here: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NewLinkPage:
+    """address: shown only now."""
+
+    link: Link
+    address: str
+    only_here: bool
+
+
+def _row(link: Link) -> LinkRow:
+    answers = list(link.given.all())
+    counting = sum(answer.evidence.set_aside_at is None for answer in answers)
+    to_accept = bool(counting and link.received_at and not link.accepted_at)
+    return LinkRow(link, answers[:ANSWERS_SHOWN], len(answers[ANSWERS_SHOWN:]), counting, to_accept)
+
+
+def _seen(stored: Sequence[Link]) -> str:
     """Changes whenever the fragment would."""
     parts = (
         f"{sum(at is not None for _, at in link.steps)}{'o' if link.is_open else 'c'}"
         f"{len(link.given.all())}{sum(a.evidence.set_aside_at is None for a in link.given.all())}"
         f"{len(link.answers)}{link.declined_at or ''}"
-        for link in found
+        for link in stored
     )
     return "-".join(parts) or "none"
 
@@ -113,8 +138,8 @@ def make(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         may_approve="may_approve" in request.POST,
     )
     address = f"{settings.PUBLIC_URL}/link/{token}"
-    context = shell(session, "", link=link, address=address, only_here=only_here())
-    return TemplateResponse(request, "link/made.html", context)
+    own = NewLinkPage(link, address, only_here())
+    return render_page(request, "link/made.html", session_page(session), own)
 
 
 @require_POST
@@ -140,8 +165,8 @@ def accept(request: HttpRequest, session: DiagnosisSession, link_id: UUID) -> Ht
 @on_session
 def put_aside(request: HttpRequest, session: DiagnosisSession, answer_id: int) -> HttpResponse:
     """An output that is not what was asked; counts=1 takes it back."""
-    found = Answer.objects.select_related("link__session").defer("evidence__body")
-    answer = get_object_or_404(found, pk=answer_id, link__session=session)
+    answers = Answer.objects.select_related("link__session").defer("evidence__body")
+    answer = get_object_or_404(answers, pk=answer_id, link__session=session)
     try:
         set_aside(answer, acting(request), counts="counts" in request.POST)
     except NotTheirsError as error:

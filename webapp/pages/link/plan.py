@@ -2,63 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
+from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.scripts import clique_instructions
-from webapp.handoff.models import Download, HandedScript
-from webapp.handoff.plan import phases, sections, shared_problem
+from webapp.handoff.models import Download, HandedScript, Link
+from webapp.handoff.plan import Section, phases, sections, shared_problem
 from webapp.handoff.scripts import handed
-from webapp.pages.link.download import download
-from webapp.pages.shell import acting, on_session, shell
+from webapp.pages.link.download import download as download_answer
+from webapp.pages.session_page import render_page, session_page
+from webapp.pages.shell import acting, on_session
 from webapp.records.diagnoses import session_diagnosis
 from webapp.records.models import DiagnosisSession
 
 SHOWN = 100  # downloads
 
 
+@dataclass(frozen=True, slots=True)
+class PlanPage:
+    """shared: what every section lacks, "" for nothing. declined: links by which somebody said that it cannot be
+    done. by_hand: what the host's admin does without a script. handed_out: scripts with who took them."""
+
+    sections: tuple[Section, ...]
+    shared: str
+    declined: Iterable[Link]
+    by_hand: Any
+    result: Diagnosis
+    handed_out: list[tuple[HandedScript, list[Download]]]
+
+
 @require_safe
 @on_session
 def plan(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    found = session_diagnosis(session)
-    shown = sections(found, session.vmid)
-    context = shell(
-        session,
-        "",
-        sections=shown,
-        shared=shared_problem(shown),
+    result = session_diagnosis(session)
+    parts = sections(result, session.vmid)
+    own = PlanPage(
+        sections=parts,
+        shared=shared_problem(parts),
         declined=session.links.exclude(declined_at=None),
-        by_hand=clique_instructions(found),
-        facts=found.facts,
-        result=found,
-        with_answer=True,
-        kept=_handed_out(session),
+        by_hand=clique_instructions(result),
+        result=result,
+        handed_out=_handed_out(session),
     )
-    return TemplateResponse(request, "link/plan.html", context)
+    page = session_page(session, result=result, with_answer=True)
+    return render_page(request, "link/plan.html", page, own)
 
 
 def _handed_out(session: DiagnosisSession) -> list[tuple[HandedScript, list[Download]]]:
     """Each script that somebody took, the last one first, with who took it."""
-    taken = Download.objects.filter(script__session=session).select_related("by", "script__link")
-    found: dict[int, tuple[HandedScript, list[Download]]] = {}
-    for one in taken.defer("script__text")[:SHOWN]:
-        _, downloads = found.setdefault(one.script_id, (one.script, []))
-        downloads.append(one)
-    return list(found.values())
+    newest = Download.objects.filter(script__session=session).select_related("by", "script__link")
+    by_script: dict[int, tuple[HandedScript, list[Download]]] = {}
+    for download in newest.defer("script__text")[:SHOWN]:
+        _, downloads = by_script.setdefault(download.script_id, (download.script, []))
+        downloads.append(download)
+    return list(by_script.values())
 
 
 @require_safe
 @on_session
 def phase_file(request: HttpRequest, session: DiagnosisSession, phase: str, role: str, act: str) -> HttpResponse:
     """A phase's script for one machine as made now, kept as handed; the plan says why there is none."""
-    found = phases(session_diagnosis(session), session.vmid)
-    scripts = {(one.id, one.role.value, made.do.value): made for one in found for made in one.scripts}
-    made = scripts.get((phase, role, act))
-    if made is None:
+    plan_phases = phases(session_diagnosis(session), session.vmid)
+    scripts = {(one.id, one.role.value, script.do.value): script for one in plan_phases for script in one.scripts}
+    script = scripts.get((phase, role, act))
+    if script is None:
         return redirect("link:plan", session.pk)
-    return download(request, handed(session, None, made), by=acting(request))
+    return download_answer(request, handed(session, None, script), by=acting(request))
 
 
 @require_safe
@@ -68,4 +83,4 @@ def kept_file(request: HttpRequest, session: DiagnosisSession, sha256: str) -> H
     script = HandedScript.objects.filter(session=session, sha256=sha256).first()
     if script is None:
         raise Http404
-    return download(request, script, by=acting(request))
+    return download_answer(request, script, by=acting(request))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -17,11 +19,12 @@ from webapp import sealing
 from webapp.accounts.models import Role
 from webapp.notices import preferences
 from webapp.notices.addresses import AddressError
-from webapp.notices.kinds import KINDS
+from webapp.notices.kinds import KINDS, Kind
 from webapp.notices.models import Delivery, Webhook
 from webapp.notices.webhooks import place_host, told_of, webhook_add, webhook_remove
 from webapp.pages.account.confirmation import typed
-from webapp.pages.shell import acting, on_session, shell
+from webapp.pages.session_page import context_of, render_page, session_page
+from webapp.pages.shell import acting, on_session
 from webapp.records.models import DiagnosisSession
 
 SHOWN = 20
@@ -41,7 +44,7 @@ def webhooks(request: HttpRequest) -> HttpResponse:
     """Those that are told of every session."""
     if not acting(request).is_staff:
         raise PermissionDenied
-    context = {"nav": "webhooks", **_page(request, None, whole=True)}
+    context = {"nav": "webhooks", **context_of(_webhooks_of(request, None, whole=True))}
     return TemplateResponse(request, "notices/webhooks.html", context)
 
 
@@ -59,8 +62,8 @@ def remove(request: HttpRequest, webhook_id: UUID) -> HttpResponse:
 def session_webhooks(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """Those that are told of this session; only who may change them sees their whole addresses."""
     whole = Role(session.my_role).covers(Role.OPERATOR)
-    context = _page(request, session, whole=whole)
-    return TemplateResponse(request, "notices/session.html", shell(session, "", **context))
+    own = _webhooks_of(request, session, whole=whole)
+    return render_page(request, "notices/session.html", session_page(session), own)
 
 
 @require_POST
@@ -75,18 +78,30 @@ def _remove(request: HttpRequest, webhook: Webhook) -> None:
         webhook_remove(webhook, by=acting(request))
 
 
-def _page(request: HttpRequest, session: DiagnosisSession | None, *, whole: bool) -> dict[str, Any]:
-    made = _added(request, session) if request.method == "POST" else None
-    found = told_of(session)
+@dataclass(frozen=True, slots=True)
+class Webhooks:
+    """hooks: each with its address, or its host alone. sent: the newest deliveries. may: whether the reader may
+    change them. typed: a form that was refused. secret: of one that was added just now."""
+
+    hooks: list[tuple[Webhook, str]]
+    sent: Iterable[Delivery]
+    kinds: Collection[Kind]
+    may: bool
+    typed: Mapping[str, Any]
+    secret: str | None
+
+
+def _webhooks_of(request: HttpRequest, session: DiagnosisSession | None, *, whole: bool) -> Webhooks:
+    secret = _added(request, session) if request.method == "POST" else None
     sent = Delivery.objects.filter(webhook__session=session, user=None).exclude(webhook=None)
-    return {
-        "hooks": [(hook, hook.url if whole else place_host(hook)) for hook in found],
-        "sent": sent.select_related("webhook", "event__session")[:SHOWN],
-        "kinds": KINDS.values(),
-        "may": whole,
-        "typed": request.POST if made is None else {},
-        "secret": made,
-    }
+    return Webhooks(
+        hooks=[(hook, hook.url if whole else place_host(hook)) for hook in told_of(session)],
+        sent=sent.select_related("webhook", "event__session")[:SHOWN],
+        kinds=KINDS.values(),
+        may=whole,
+        typed=request.POST if secret is None else {},
+        secret=secret,
+    )
 
 
 def _added(request: HttpRequest, session: DiagnosisSession | None) -> str | None:

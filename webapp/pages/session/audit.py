@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
-from webapp.pages.shell import on_session, shell
+from webapp.pages.session_page import render_page, session_page
+from webapp.pages.shell import on_session
 from webapp.records.event_log import broken, exported, filtered
-from webapp.records.models import DiagnosisSession
+from webapp.records.models import DiagnosisSession, Event
 
 PER_PAGE = 100
 # A chain so long is checked while the page is made; a longer one takes seconds and is checked when asked.
 CHECKED_UNASKED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPage:
+    """log: a page of events. kinds, actors: what can be picked. broken: where the chain of hashes is, "" where it is
+    whole or was not checked."""
+
+    log: Page[Event]
+    kind: str
+    actor: str
+    kinds: list[str]
+    actors: list[str]
+    checked: bool
+    broken: str
 
 
 @require_safe
@@ -32,9 +47,7 @@ def audit(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     checked = sum(counts.values()) <= CHECKED_UNASKED or bool(request.GET.get("check"))
     log = Paginator(filtered(session, kind=kind, actor=actor), PER_PAGE)
     vars(log)["count"] = sum(fits)  # or it counts once more
-    context = shell(
-        session,
-        "",
+    own = AuditPage(
         log=log.get_page(request.GET.get("page")),
         kind=kind,
         actor=actor,
@@ -43,7 +56,7 @@ def audit(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         checked=checked,
         broken=broken(session) if checked else "",
     )
-    return TemplateResponse(request, "session/audit.html", context)
+    return render_page(request, "session/audit.html", session_page(session), own)
 
 
 def _download(session: DiagnosisSession) -> HttpResponse:

@@ -2,41 +2,83 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from agents.facts.host import PLATFORM
 from agents.facts.p2p import P2P_READ, P2P_WRITE, P2pMatrix
 from webapp.diagnosis.answer.plain_words import for_a_manager
-from webapp.diagnosis.case import Verdict, VerdictKind
+from webapp.diagnosis.case import Bound, Finding, Gate, Path, Verdict, VerdictKind
 from webapp.diagnosis.catalogue import all_hypotheses
 from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.situation.topology import draw
+from webapp.diagnosis.situation.topology import GuestGpu, HostGpu, Topology, draw
 from webapp.diagnosis.situation.vm import with_vm
-from webapp.pages.session.reasoning import what_if_context
-from webapp.pages.shell import on_session, shell
-from webapp.presenting.figures import ladder_rows, time_bar
-from webapp.presenting.pair_map import pair_map
-from webapp.presenting.topology_figure import figure, link_in_words
-from webapp.presenting.topology_outline import outline
+from webapp.pages.progress import progress_of
+from webapp.pages.session.reasoning import what_if_of
+from webapp.pages.session_page import rail_of, render_page, session_page
+from webapp.pages.shell import on_session
+from webapp.presenting.figures import Segment, ladder_rows, time_bar
+from webapp.presenting.pair_map import PairMap, pair_map
+from webapp.presenting.topology_figure import Figure, figure, link_in_words
+from webapp.presenting.topology_outline import Tree, outline
 from webapp.records.case_facts import facts_of
-from webapp.records.diagnoses import moments, session_diagnosis, session_pivots
+from webapp.records.diagnoses import Moment, moments, session_diagnosis, session_pivots
 from webapp.records.evidence_rows import to_say
-from webapp.records.models import DiagnosisSession
+from webapp.records.models import DiagnosisSession, Evidence
 
 
 @require_safe
 @on_session
 def session_home(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """Leads to the first step that is not done."""
-    rail = shell(session, "")["rail"]
-    return redirect(next((entry["url"] for entry in rail if not entry["done"]), rail[5]["url"]))
+    rail = rail_of(session, progress_of([session])[session.pk])
+    return redirect(next((entry.url for entry in rail if not entry.done), rail[5].url))
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosisPage:
+    """paragraph: for a manager. bars: each bound with its bar. to_say: outputs of whose lines a person can say what
+    they are."""
+
+    result: Diagnosis
+    paragraph: str
+    bars: list[tuple[Bound, tuple[Segment, ...]]]
+    ladder: list[tuple[Path, list[Gate]]]
+    pressing: list[Finding]
+    by_the_way: list[Finding]
+    moments: tuple[Moment, ...]
+    to_say: list[Evidence]
+
+
+Judged = tuple[Hypothesis, Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class HypothesisGroups:
+    """Those with something to say, those still without evidence, and those ruled out."""
+
+    telling: list[Judged]
+    silent: list[Judged]
+    refuted: list[Judged]
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyPage:
+    """pairs: each GPU of the host with its link in words and the guest's GPU that it is. unmatched: GPUs of the guest
+    that are none of the host's. matrices: the driver's answers, with titles."""
+
+    topology: Topology
+    figure: Figure | None
+    trees: tuple[Tree, ...]
+    map: PairMap | None
+    pairs: list[tuple[HostGpu, str, GuestGpu | None]]
+    unmatched: list[GuestGpu]
+    matrices: list[tuple[str, P2pMatrix]]
 
 
 @require_safe
@@ -44,37 +86,34 @@ def session_home(request: HttpRequest, session: DiagnosisSession) -> HttpRespons
 def diagnosis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     result = session_diagnosis(session)
     unsaid = to_say(session)
-    context = shell(
-        session,
-        "diagnosis",
+    own = DiagnosisPage(
         result=result,
         paragraph=for_a_manager(result),
         bars=[(bound, time_bar(bound)) for bound in result.bounds],
         ladder=ladder_rows(result.ladder),
-        **_hypotheses(result),
-        pressing=[found for found in result.findings if found.severity != "info"],
-        by_the_way=[found for found in result.findings if found.severity == "info"],
+        pressing=[finding for finding in result.findings if finding.severity != "info"],
+        by_the_way=[finding for finding in result.findings if finding.severity == "info"],
         moments=moments(session_pivots(session, result.facts)),
-        **what_if_context(result.facts, {}),
         to_say=unsaid,
     )
-    return TemplateResponse(request, "session/diagnosis.html", context)
+    page = session_page(session, "diagnosis", result=result)
+    parts = own, _hypotheses(result), what_if_of(result.facts, {})
+    return render_page(request, "session/diagnosis.html", page, *parts)
 
 
-def _hypotheses(result: Diagnosis) -> dict[str, Any]:
-    """Those with something to say, those still without evidence, and those ruled out."""
-    found: dict[str, list[tuple[Hypothesis, Verdict]]] = {"telling": [], "silent": [], "refuted": []}
+def _hypotheses(result: Diagnosis) -> HypothesisGroups:
+    groups = HypothesisGroups([], [], [])
     for hypothesis in all_hypotheses():
         verdict = result.verdicts[hypothesis.id]
         if verdict.kind is VerdictKind.REFUTED:
-            group = "refuted"
+            group = groups.refuted
         elif verdict.kind is VerdictKind.SUPPORTED or verdict.for_ or verdict.against:
-            group = "telling"
+            group = groups.telling
         else:
-            group = "silent"
-        found[group].append((hypothesis, verdict))
-    found["telling"].sort(key=lambda row: (row[1].kind is not VerdictKind.SUPPORTED, -_share(row[1])))
-    return found
+            group = groups.silent
+        group.append((hypothesis, verdict))
+    groups.telling.sort(key=lambda row: (row[1].kind is not VerdictKind.SUPPORTED, -_share(row[1])))
+    return groups
 
 
 def _share(verdict: Verdict) -> float:
@@ -91,9 +130,7 @@ def topology(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     matched = set(twins.values())
     platform = facts.value(PLATFORM)
     processor = (platform.cpu or "") if platform else ""
-    context = shell(
-        session,
-        "",
+    own = TopologyPage(
         topology=topology,
         figure=figure(topology, processor),
         trees=outline(topology, processor),
@@ -104,9 +141,8 @@ def topology(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         ],
         unmatched=[gpu for i, gpu in enumerate(topology.guest) if i not in matched],
         matrices=_matrices(facts),
-        facts=stored,
     )
-    return TemplateResponse(request, "session/topology.html", context)
+    return render_page(request, "session/topology.html", session_page(session, facts=stored), own)
 
 
 def _matrices(facts: Facts) -> list[tuple[str, P2pMatrix]]:
@@ -114,5 +150,5 @@ def _matrices(facts: Facts) -> list[tuple[str, P2pMatrix]]:
     read, write = facts.value(P2P_READ), facts.value(P2P_WRITE)
     if read and read == write:
         return [(f"{P2P_READ.title}; writes are the same", read)]
-    found = ((P2P_READ.title, read), (P2P_WRITE.title, write))
-    return [(title, matrix) for title, matrix in found if matrix]
+    answers = ((P2P_READ.title, read), (P2P_WRITE.title, write))
+    return [(title, matrix) for title, matrix in answers if matrix]

@@ -4,21 +4,22 @@ long one."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from agents.framing import clean
-from webapp.pages.shell import on_session, shell
+from webapp.pages.session_page import context_of, render_page, session_page
+from webapp.pages.shell import on_session
 from webapp.presenting.ansi import Piece, pieces
 from webapp.records import blob_store
 from webapp.records.evidence_rows import evidence_named
 from webapp.records.long_text import LONGEST_SHOWN, LongText, shortened
-from webapp.records.models import DiagnosisSession, Evidence
+from webapp.records.models import DiagnosisSession, Evidence, StoredReading
 from webapp.records.redaction import RedactionError, redacted, with_report
 
 # A page shows this many lines from a little above the first one asked for; ROWS more come as one scrolls.
@@ -34,7 +35,7 @@ class Line:
     pieces: tuple[Piece, ...]
     cut: int
     marked: bool
-    found: bool
+    has_words: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,44 +66,65 @@ class Hits:
 @require_safe
 @on_session
 def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> HttpResponse:
-    found = evidence_named(session, name)
+    output = evidence_named(session, name)
     if request.GET.get("download"):
-        return _download(found, raw=request.GET["download"] != "redacted")
-    context = _context(request, found)
+        return _download(output, raw=request.GET["download"] != "redacted")
+    window = _window(request, output)
     if request.GET.get("rows"):
-        return TemplateResponse(request, "session/_evidence_lines.html", context)
+        return TemplateResponse(request, "session/_evidence_lines.html", context_of(window))
     if request.headers.get("HX-Request"):
-        context = {"session": session, "in_dialog": True, **context}
+        context = {"session": session, "in_dialog": True, **context_of(window)}
         return TemplateResponse(request, "session/_evidence.html", context)
-    context = shell(
-        session,
-        "",
-        readings=found.readings.all(),
-        assigned=bool(found.assignments.all()),
-        errors=shortened(clean(bytes(found.stderr))),
-        **context,
+    own = EvidencePage(
+        readings=output.readings.all(),
+        assigned=bool(output.assignments.all()),
+        errors=shortened(clean(bytes(output.stderr))),
     )
-    return TemplateResponse(request, "session/evidence.html", context)
+    return render_page(request, "session/evidence.html", session_page(session), window, own)
 
 
-def _context(request: HttpRequest, found: Evidence) -> dict[str, Any]:
-    """What is shown of it: lines around those asked for, or around words, or from a given one on."""
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Some lines of an output. total: how many it has. first_marked: numbers of at most three marked lines, marked:
+    of all, as a query has them. at: the line it is about. problem: why its bytes cannot be had, "" where they can."""
+
+    evidence: Evidence
+    lines: list[Line]
+    total: int
+    first_marked: list[int]
+    marked: str
+    hits: Hits | None
+    at: int
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class EvidencePage:
+    """errors: what the program printed to its standard error."""
+
+    readings: Iterable[StoredReading]
+    assigned: bool
+    errors: str
+
+
+def _window(request: HttpRequest, output: Evidence) -> Window:
+    """Lines around those asked for, or around words, or from a given one on."""
     try:
-        return _shown(request, found, found.text)
+        return _window_of(request, output, output.text)
     except blob_store.LostError as error:
-        return _shown(request, found, LongText.of(b"")) | {"problem": str(error)}
+        return _window_of(request, output, LongText.of(b""), str(error))
 
 
-def _shown(request: HttpRequest, found: Evidence, text: LongText) -> dict[str, Any]:
+def _window_of(request: HttpRequest, output: Evidence, text: LongText, problem: str = "") -> Window:
     marked = [int(n) for n in request.GET.get("line", "").split(",")[:50] if _LINE.fullmatch(n)]
     words, rows = request.GET.get("find", "").strip()[:200], _number(request, "rows")
     hits = None if rows else _hits(text, words, _number(request, "hit"))
     at = _number(request, "at") or (hits.line if hits else None) or min(marked, default=1)
     first = rows or max(1, min(at, text.total) - CONTEXT)
     sought = words.encode().lower()
-    return {
-        "evidence": found,
-        "lines": [
+    return Window(
+        evidence=output,
+        lines=[
             _line(
                 number,
                 raw,
@@ -111,12 +133,13 @@ def _shown(request: HttpRequest, found: Evidence, text: LongText) -> dict[str, A
             )
             for number, raw in enumerate(text.cut(first, ROWS if rows else WINDOW), first)
         ],
-        "total": text.total,
-        "asked": marked[:3],
-        "marked": ",".join(map(str, marked)),
-        "hits": hits,
-        "at": at,
-    }
+        total=text.total,
+        first_marked=marked[:3],
+        marked=",".join(map(str, marked)),
+        hits=hits,
+        at=at,
+        problem=problem,
+    )
 
 
 def _number(request: HttpRequest, name: str) -> int | None:
@@ -131,10 +154,10 @@ def _hits(text: LongText, words: str, hit: int | None) -> Hits | None:
     return Hits(words, lines, min(max(hit or 1, 1), max(len(lines), 1)))
 
 
-def _line(number: int, raw: bytes, marked: bool, found: bool) -> Line:
+def _line(number: int, raw: bytes, marked: bool, has_words: bool) -> Line:
     # A character may be four bytes, and escapes are no characters; the rest is told in bytes.
-    shown = raw[:LONGEST_SHOWN]
-    return Line(number, pieces(shown), len(raw) - len(shown), marked, found)
+    start = raw[:LONGEST_SHOWN]
+    return Line(number, pieces(start), len(raw) - len(start), marked, has_words)
 
 
 def _download(evidence: Evidence, *, raw: bool) -> HttpResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -9,28 +10,28 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from agents.collector import PreviewLine, limits_s, preview, run_limit_s
 from agents.facts import ReadingKind, View, all_facts
 from agents.facts.bench import ALLREDUCE, COPY
 from agents.probes import probes_for
-from webapp.diagnosis.compare.bias import all_reduce_bias, copy_bias
+from webapp.diagnosis.compare.bias import Bias, CopyBias, all_reduce_bias, copy_bias
 from webapp.diagnosis.contradictions.sources_disagree import differ
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.prediction.baselines import figures
+from webapp.diagnosis.prediction.baselines import Figure, figures
 from webapp.pages.forms.target import SshTargetForm
-from webapp.pages.session.start import given
-from webapp.pages.session.symptom import asked_version
-from webapp.pages.shell import acting, on_session, shell
+from webapp.pages.session.start import uploads_sent
+from webapp.pages.session.symptom import version_sent
+from webapp.pages.session_page import render_page, session_page
+from webapp.pages.shell import acting, on_session
 from webapp.records.case_facts import facts_of
-from webapp.records.intake import take_uploads
-from webapp.records.models import DiagnosisSession
+from webapp.records.intake import Intake, take_uploads
+from webapp.records.models import DiagnosisSession, Run, Target
 from webapp.records.sessions import EditedMeanwhileError, session_save
-from webapp.runs.benchmark_options import offers
-from webapp.runs.manual_run import recordings
-from webapp.runs.results import measured
+from webapp.runs.benchmark_options import Offer, offers
+from webapp.runs.manual_run import Recording, recordings
+from webapp.runs.results import Measured, measured
 
 ANSWERS = {
     "host_root": (
@@ -86,12 +87,12 @@ def _others(group: tuple[Sourced, ...]) -> tuple[Sourced, ...]:
     best = group[0]
     if best.reading.fact_id.startswith("bench."):
         return ()
-    found: list[Sourced] = []
+    others: list[Sourced] = []
     for item in group[1:]:
         known = item.reading.kind is ReadingKind.KNOWN and item.epoch == best.epoch
-        if known and all(differ(item, other) for other in (best, *found)):
-            found.append(item)
-    return tuple(found)
+        if known and all(differ(item, other) for other in (best, *others)):
+            others.append(item)
+    return tuple(others)
 
 
 def preview_of(role: View) -> list[tuple[PreviewLine, list[PreviewLine]]]:
@@ -103,10 +104,61 @@ def preview_of(role: View) -> list[tuple[PreviewLine, list[PreviewLine]]]:
 @require_safe
 @on_session
 def guest(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    return _look(request, session, View.GUEST)
+    return look_page(request, session, View.GUEST)
 
 
-def _look(
+@dataclass(frozen=True, slots=True)
+class LookPage:
+    """target_form: None where a machine is there and none is being added. rows: what is known. commands: of each
+    probe the first line, and all of them. limits_s, run_limit_s: the most that a script and a run take, in seconds.
+    answers: what the form about the host offers, with host_answers filled in. theirs: what somebody else answered
+    meanwhile, None where nobody did."""
+
+    role: str
+    target_form: SshTargetForm | None
+    targets: list[Target]
+    runs: Iterable[Run]
+    rows: list[FactRow]
+    commands: list[tuple[PreviewLine, list[PreviewLine]]]
+    run_limit_s: int
+    limits_s: int
+    worth_pasting: tuple[str, ...]
+    answers: Mapping[str, tuple[tuple[str, str], ...]]
+    host_answers: dict[str, Any]
+    theirs: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class PathPage:
+    """active, ended: runs. with_engine, alone: measurements that ask the engine, and that load the GPUs. opened: the
+    measurement whose form is unfolded. bias, copy_bias: our figures beside those of other tools. bounded: whether
+    the share of communication can be."""
+
+    role: str
+    targets: Iterable[Target]
+    active: list[Run]
+    ended: list[Run]
+    with_engine: list[Offer]
+    alone: list[Offer]
+    opened: str
+    recordings: tuple[Recording, ...]
+    results: list[Measured]
+    expected: tuple[Figure, ...]
+    bias: tuple[Bias, ...]
+    copy_bias: tuple[CopyBias, ...]
+    bounded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnderstoodPage:
+    """role: whose outputs they are said to be. back: the step they were pasted on."""
+
+    received: Intake
+    role: str
+    back: str
+
+
+def look_page(
     request: HttpRequest,
     session: DiagnosisSession,
     role: View,
@@ -121,14 +173,11 @@ def _look(
     if form is None and (not targets or request.GET.get("add")):
         form = SshTargetForm(user=acting(request))
     runs = session.runs.filter(kind="probes", target__role=role.value)
-    context = shell(
-        session,
-        role.value,
+    own = LookPage(
         role=role.value,
         target_form=form,
         targets=targets,
         runs=runs[:3] if form is None else (),
-        facts=facts,
         rows=fact_rows(facts, f"{role.value}.", "vm." if role is View.HOST else f"{role.value}."),
         commands=preview_of(role),
         run_limit_s=run_limit_s(probes_for(role)),
@@ -138,7 +187,8 @@ def _look(
         host_answers=session.workload.get("host", {}) if typed is None else typed,
         theirs=None if typed is None else session.workload.get("host", {}),
     )
-    return TemplateResponse(request, f"session/{role.value}.html", context, status=status)
+    page = session_page(session, role.value, facts=facts)
+    return render_page(request, f"session/{role.value}.html", page, own, status=status)
 
 
 @require_safe
@@ -147,9 +197,7 @@ def path(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     facts = facts_of(session)
     offered = offers(facts)
     runs = session.runs.filter(kind="benchmark").select_related("target")[:12]
-    context = shell(
-        session,
-        "path",
+    own = PathPage(
         role="guest",
         targets=session.targets.filter(role="guest"),
         active=[run for run in runs if not run.ended],
@@ -162,10 +210,9 @@ def path(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         expected=figures(facts),
         bias=all_reduce_bias(facts),
         copy_bias=copy_bias(facts),
-        bounded=facts.value(COPY) or facts.value(ALLREDUCE),
-        facts=facts,
+        bounded=facts.value(COPY) is not None or facts.value(ALLREDUCE) is not None,
     )
-    return TemplateResponse(request, "session/path.html", context)
+    return render_page(request, "session/path.html", session_page(session, "path", facts=facts), own)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -177,20 +224,20 @@ def host(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
             "why_vm": request.POST.get("why_vm", "").strip(),
             "may_change": request.POST.getlist("may_change"),
         }
-        kept = {name: value for name, value in answers.items() if value}
+        answered = {name: value for name, value in answers.items() if value}
         try:
             session_save(
                 session,
                 user=acting(request),
-                version=asked_version(request),
+                version=version_sent(request),
                 what="host",
-                values={"workload": {**session.workload, "host": kept}},
+                values={"workload": {**session.workload, "host": answered}},
             )
             messages.success(request, "Kept.")
         except EditedMeanwhileError as error:
-            return _look(request, error.current, View.HOST, status=409, typed=kept)
+            return look_page(request, error.current, View.HOST, status=409, typed=answered)
         return redirect("session:host", session.pk)
-    return _look(request, session, View.HOST)
+    return look_page(request, session, View.HOST)
 
 
 @require_POST
@@ -198,7 +245,7 @@ def host(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
 def paste(request: HttpRequest, session: DiagnosisSession, role: str) -> HttpResponse:
     """Takes pasted text or files, and says at once what was understood and what was not."""
     back = role if role in {"guest", "host", "path"} else "diagnosis"
-    uploads = given(request)
+    uploads = uploads_sent(request)
     if not uploads:
         return redirect(f"session:{back}", session.pk)
     view = View(role) if role in {"guest", "host"} else None
@@ -210,5 +257,5 @@ def paste(request: HttpRequest, session: DiagnosisSession, role: str) -> HttpRes
         label=f"a paste on “{back}”",
         hide=bool(request.POST.get("hide")),
     )
-    context = shell(session, back, received=received, role=role, back=back)
-    return TemplateResponse(request, "session/understood.html", context)
+    own = UnderstoodPage(received, role, back)
+    return render_page(request, "session/understood.html", session_page(session, back), own)

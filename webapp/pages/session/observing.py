@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
+from webapp.pages.session.symptom import version_sent
 from webapp.pages.shell import acting, on_session
 from webapp.records.models import DiagnosisSession
 from webapp.records.sessions import EditedMeanwhileError
@@ -21,7 +20,7 @@ def use_observed(request: HttpRequest, session: DiagnosisSession) -> HttpRespons
     """Takes the points of one evidence; what was observed at other concurrencies stays."""
     source = request.POST.get("source", "")
     try:
-        points = observed_points_save(session, source, user=acting(request), version=_version(request))
+        points = observed_points_save(session, source, user=acting(request), version=version_sent(request))
     except EditedMeanwhileError as error:
         messages.error(request, f"{error} Look at it, then use the points once more.")
         return redirect("session:path", session.pk)
@@ -31,8 +30,3 @@ def use_observed(request: HttpRequest, session: DiagnosisSession) -> HttpRespons
     used = ", ".join(str(point["concurrency"]) for point in points)
     messages.success(request, f"Observed now: what was measured at {used} at once.")
     return redirect("session:symptom", session.pk)
-
-
-def _version(request: HttpRequest) -> int:
-    raw = request.POST.get("version", "")
-    return int(raw) if re.fullmatch(r"[0-9]{1,9}", raw) else -1

@@ -12,11 +12,14 @@ from django.views.decorators.http import require_safe
 
 from webapp.diagnosis.answer.plain_words import for_a_manager
 from webapp.diagnosis.answer.sections import Section, for_an_engineer
+from webapp.diagnosis.case import Bound, Gate, Path
+from webapp.diagnosis.diagnosis import Diagnosis
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.situation.vm import with_vm
-from webapp.pages.shell import on_session, shell
-from webapp.presenting.figures import ladder_rows, time_bar
-from webapp.presenting.what_if import outcome, sliders
+from webapp.pages.session_page import context_of, render_page, session_page
+from webapp.pages.shell import on_session
+from webapp.presenting.figures import Segment, ladder_rows, time_bar
+from webapp.presenting.what_if import Outcome, Slider, outcome, sliders
 from webapp.records.case_facts import facts_of
 from webapp.records.diagnoses import session_diagnosis
 from webapp.records.evidence_rows import evidence_of
@@ -40,17 +43,39 @@ class Source:
 def what_if(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """The bound under the sliders' values: a fragment for htmx, else a page of its own."""
     stored = facts_of(session)
-    context = what_if_context(with_vm(stored, session.vmid), request.GET.dict())
+    own = what_if_of(with_vm(stored, session.vmid), request.GET.dict())
     if request.headers.get("HX-Request"):
-        return TemplateResponse(request, "session/_what_if.html", context)
-    page = shell(session, "diagnosis", facts=stored, **context)
-    return TemplateResponse(request, "session/what_if.html", page)
+        return TemplateResponse(request, "session/_what_if.html", context_of(own))
+    page = session_page(session, "diagnosis", facts=stored)
+    return render_page(request, "session/what_if.html", page, own)
 
 
-def what_if_context(facts: Facts, asked: Mapping[str, str]) -> dict[str, Any]:
-    chosen = sliders(facts, asked)
-    found = outcome(facts, chosen)
-    return {"sliders": chosen, "outcome": found, "what_if_bar": time_bar(found.bound)}
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """The inputs, the bound under them, and the bound as a bar."""
+
+    sliders: tuple[Slider, ...]
+    outcome: Outcome
+    what_if_bar: tuple[Segment, ...]
+
+
+def what_if_of(facts: Facts, inputs: Mapping[str, str]) -> WhatIf:
+    """inputs: by name, as the sliders send them; an input that is missing keeps the case's own value."""
+    chosen = sliders(facts, inputs)
+    result = outcome(facts, chosen)
+    return WhatIf(chosen, result, time_bar(result.bound))
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryPage:
+    """bars: each bound with its bar. sources: the outputs that the claims cite."""
+
+    result: Diagnosis
+    paragraph: str
+    sections: tuple[Section, ...]
+    bars: list[tuple[Bound, tuple[Segment, ...]]]
+    ladder: list[tuple[Path, list[Gate]]]
+    sources: list[Source]
 
 
 @require_safe
@@ -59,17 +84,16 @@ def summary(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """A paragraph for a manager and a page for an engineer, from the same diagnosis."""
     result = session_diagnosis(session)
     sections = for_an_engineer(result)
-    context = shell(
-        session,
-        "",
+    page = session_page(session)
+    own = SummaryPage(
         result=result,
         paragraph=for_a_manager(result),
         sections=sections,
         bars=[(bound, time_bar(bound)) for bound in result.bounds],
         ladder=ladder_rows(result.ladder),
+        sources=_sources(session, sections, page.labels, page.older),
     )
-    context["sources"] = _sources(session, sections, context["labels"], context["older"])
-    return TemplateResponse(request, "session/summary.html", context)
+    return render_page(request, "session/summary.html", page, own)
 
 
 def _sources(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -16,13 +17,14 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST, require_safe
 
 from agents.benchmark import all_benchmarks
-from webapp.pages.shell import acting, on_session, shell
+from webapp.pages.session_page import context_of, render_page, session_page
+from webapp.pages.shell import acting, on_session
 from webapp.records.models import DiagnosisSession, Evidence, OutputChunk, Run, Target
 from webapp.records.models.run import BENCHMARK
 from webapp.runs.benchmark_options import arguments_of
 from webapp.runs.lifecycle import queue_benchmark, queue_probes, queue_repeat, request_cancel, wait_reason
-from webapp.runs.repeat_comparison import against, with_earlier
-from webapp.runs.results import live
+from webapp.runs.repeat_comparison import Against, against, with_earlier
+from webapp.runs.results import Live, live
 
 
 @require_POST
@@ -48,8 +50,7 @@ def start(request: HttpRequest, session: DiagnosisSession, target_id: int) -> Ht
 
 def _queue_again(request: HttpRequest, session: DiagnosisSession, target: Target, number: str) -> Run:
     """By the number of an earlier run of this machine. Raises ValueError."""
-    found = session.runs.filter(target=target, number=int(number[:9]) if number.isdecimal() else 0)
-    before = get_object_or_404(found)
+    before = get_object_or_404(session.runs, target=target, number=int(number[:9]) if number.isdecimal() else 0)
     if before.kind == BENCHMARK and not request.POST.get("yes"):
         raise ValueError(NEEDS_YES)
     return queue_repeat(before, acting(request))
@@ -83,8 +84,7 @@ def watch(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> Http
     other = wait_reason(run)
     if request.GET.get("seen") == seen_of(run, other):
         return HttpResponse(status=204)
-    context = run_context(session, run, other)
-    response = TemplateResponse(request, "session/_run.html", {"session": session, **context})
+    response = _fragment(request, session, shown_run(run, other))
     if run.ended and request.GET.get("seen"):
         response["HX-Trigger"] = "run-ended"
     return response
@@ -95,11 +95,14 @@ def _page(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> Http
     alike = with_earlier(_watched(session), run_id)
     if not alike:
         raise Http404
-    run, found = alike[0], against(session, alike[0], alike[1:])
-    context = run_context(session, run, wait_reason(run), found.evidence if found else None)
-    facts = found.facts if found else None
-    page = shell(session, "", facts=facts, against=found, **context)
-    return TemplateResponse(request, "session/run.html", page)
+    run, comparison = alike[0], against(session, alike[0], alike[1:])
+    shown = shown_run(run, wait_reason(run), comparison.evidence if comparison else None)
+    page = session_page(session, facts=comparison.facts if comparison else None)
+    return render_page(request, "session/run.html", page, shown, RunPage(comparison))
+
+
+def _fragment(request: HttpRequest, session: DiagnosisSession, shown: ShownRun) -> HttpResponse:
+    return TemplateResponse(request, "session/_run.html", {"session": session, **context_of(shown)})
 
 
 @require_safe
@@ -130,22 +133,40 @@ def seen_of(run: Run, other: str) -> str:
     return f"{run.state}-{counts}-{bool(run.cancel_requested_at)}-{other}"
 
 
-def run_context(
-    session: DiagnosisSession, run: Run, other: str, answers: Sequence[Evidence] | None = None
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class ShownRun:
+    """seen: changes whenever the fragment would. expected: how many outputs there will be. so_far: what it printed.
+    waiting: what it waits for, "" for nothing."""
+
+    run: Run
+    evidence: Sequence[Evidence]
+    seen: str
+    expected: int
+    so_far: Live | None
+    waiting: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """against: how it differs from the run that it repeats."""
+
+    against: Against | None
+
+
+def shown_run(run: Run, other: str, answers: Sequence[Evidence] | None = None) -> ShownRun:
     """run: as `_watched` gives it; other: what it waits for; answers: its evidence with its readings, where
     the page has it."""
     if answers is None:
         rows = run.evidence.defer("body", "stderr").prefetch_related("readings")
         answers = list(rows) if vars(run)["answers"] else []
-    return {
-        "run": run,
-        "evidence": answers,
-        "seen": seen_of(run, other),
-        "expected": len(run.names),
-        "so_far": live(run, vars(run)["pieces"], vars(run)["answers"]),
-        "waiting": other,
-    }
+    return ShownRun(
+        run=run,
+        evidence=answers,
+        seen=seen_of(run, other),
+        expected=len(run.names),
+        so_far=live(run, vars(run)["pieces"], vars(run)["answers"]),
+        waiting=other,
+    )
 
 
 @require_POST
@@ -156,7 +177,5 @@ def cancel(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> Htt
         messages.info(request, f"Run {run.number} had already ended.")
     run = get_object_or_404(_watched(session), pk=run_id)
     if request.headers.get("HX-Request"):
-        return TemplateResponse(
-            request, "session/_run.html", {"session": session, **run_context(session, run, wait_reason(run))}
-        )
+        return _fragment(request, session, shown_run(run, wait_reason(run)))
     return redirect(f"session:{'path' if run.kind == 'benchmark' else run.target.role}", session.pk)

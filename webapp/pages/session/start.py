@@ -15,7 +15,8 @@ from agents.samples import load
 from webapp.diagnosis.catalogue import all_hypotheses, all_rungs
 from webapp.pages.next_step import next_in_list
 from webapp.pages.progress import progress_of
-from webapp.pages.shell import STEPS, acting
+from webapp.pages.session_page import STEPS
+from webapp.pages.shell import acting
 from webapp.records.access import refuse_unless_may_open
 from webapp.records.intake import take_uploads
 from webapp.records.models import DiagnosisSession
@@ -65,7 +66,7 @@ def open_session(request: HttpRequest) -> HttpResponse:
 def read_outputs(request: HttpRequest) -> HttpResponse:
     """The second door: paste or upload anything, get an answer."""
     refuse_unless_may_open(acting(request))
-    uploads = given(request)
+    uploads = uploads_sent(request)
     if not uploads:
         return redirect("session:start")
     session = session_open(owner=acting(request), title="Outputs I have")
@@ -97,7 +98,7 @@ def sample(request: HttpRequest) -> HttpResponse:
     return redirect("session:symptom", session.pk)
 
 
-def given(request: HttpRequest, at: str = "") -> list[Upload]:
+def uploads_sent(request: HttpRequest, at: str = "") -> list[Upload]:
     """The text box, then the files. What is too large is refused with a message, tagged with at."""
     uploads = [Upload("", request.POST.get("text", "").encode())]
     for file in request.FILES.getlist("file"):

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods
 
 from webapp.diagnosis.catalogue import all_hypotheses
 from webapp.diagnosis.hypothesis import Hypothesis
-from webapp.diagnosis.reference.models import PRESETS
+from webapp.diagnosis.reference.models import PRESETS, Preset
 from webapp.pages.forms import workload as forms
 from webapp.pages.next_step import LOOK_MINUTES
-from webapp.pages.shell import acting, on_session, shell
+from webapp.pages.session_page import render_page, session_page
+from webapp.pages.shell import acting, on_session
 from webapp.records.models import DiagnosisSession
 from webapp.records.sessions import EditedMeanwhileError, session_save
 from webapp.records.workload import MOST_POINTS
@@ -43,11 +45,11 @@ def _save(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     points = forms.PointFormSet(request.POST, prefix="point")
     if not (form.is_valid() and points.is_valid()):
         return _page(request, session, form, points, status=422)
-    kept = {k: v for k, v in session.workload.items() if k in {"host", "notes"}}
-    found = {**kept, **form.workload(), "observed": forms.observed(points)}
-    values = {"title": form.cleaned_data["title"], "symptom": form.cleaned_data["symptom"], "workload": found}
+    beside = {k: v for k, v in session.workload.items() if k in {"host", "notes"}}
+    workload = {**beside, **form.workload(), "observed": forms.observed(points)}
+    values = {"title": form.cleaned_data["title"], "symptom": form.cleaned_data["symptom"], "workload": workload}
     try:
-        session_save(session, user=acting(request), version=asked_version(request), what="symptom", values=values)
+        session_save(session, user=acting(request), version=version_sent(request), what="symptom", values=values)
     except EditedMeanwhileError as conflict:
         return _page(request, conflict.current, form, points, conflict=conflict.current, status=409)
     return redirect("session:hypothesis", session.pk)
@@ -63,18 +65,49 @@ def _filled(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     while rows and not any(rows[-1].values()):
         rows.pop()
     points = forms.PointFormSet(initial=rows, prefix="point")
-    session.version = asked_version(request)
+    session.version = version_sent(request)
     return _page(request, session, form, points, preset=preset, unsaved=True)
 
 
+@dataclass(frozen=True, slots=True)
+class SymptomPage:
+    """preset: the common model whose figures are shown. computed: what follows from the model's figures. for_bound:
+    fields that the bound is computed from. conflict: the session as somebody else saved it meanwhile. unsaved:
+    whether the form shows what is not saved yet."""
+
+    form: forms.WorkloadForm
+    points: Any
+    presets: Mapping[str, Preset]
+    preset: str
+    computed: str
+    for_bound: Collection[str]
+    conflict: DiagnosisSession | None
+    unsaved: bool
+
+
 def _page(
-    request: HttpRequest, session: DiagnosisSession, form: Any, points: Any, *, status: int = 200, **more: Any
+    request: HttpRequest,
+    session: DiagnosisSession,
+    form: forms.WorkloadForm,
+    points: Any,
+    *,
+    preset: str = "",
+    conflict: DiagnosisSession | None = None,
+    unsaved: bool = False,
+    status: int = 200,
 ) -> HttpResponse:
-    more["preset"] = more.get("preset") or _preset_of(session.workload.get("model", {}))
-    more["computed"] = forms.computed(session.workload.get("model", {}))
-    more["for_bound"] = forms.FOR_BOUND
-    context = shell(session, "symptom", form=form, points=points, presets=PRESETS, **more)
-    return TemplateResponse(request, "session/symptom.html", context, status=status)
+    model = session.workload.get("model", {})
+    own = SymptomPage(
+        form=form,
+        points=points,
+        presets=PRESETS,
+        preset=preset or _preset_of(model),
+        computed=forms.computed(model),
+        for_bound=forms.FOR_BOUND,
+        conflict=conflict,
+        unsaved=unsaved,
+    )
+    return render_page(request, "session/symptom.html", session_page(session, "symptom"), own, status=status)
 
 
 def _preset_of(model: dict[str, Any]) -> str:
@@ -88,6 +121,15 @@ def _preset_of(model: dict[str, Any]) -> str:
     return next(alike, "")
 
 
+@dataclass(frozen=True, slots=True)
+class HypothesisPage:
+    """conflict: the session as somebody else saved it meanwhile."""
+
+    hypotheses: list[Hypothesis]
+    conflict: DiagnosisSession | None
+    look_minutes: int
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 @on_session
 def hypothesis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
@@ -98,25 +140,24 @@ def hypothesis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
             "first_hypothesis": request.POST.get("first_hypothesis", "")[:80],
         }
         try:
-            session_save(
-                session, user=acting(request), version=asked_version(request), what="hypothesis", values=values
-            )
+            session_save(session, user=acting(request), version=version_sent(request), what="hypothesis", values=values)
             messages.success(request, "Kept. The evidence will confirm or correct it in the open.")
             return redirect("session:guest", session.pk)
         except EditedMeanwhileError as error:
             conflict = error.current
             session.own_words, session.first_hypothesis = (values["own_words"], values["first_hypothesis"])
             session.version = conflict.version
-    context = shell(session, "hypothesis", hypotheses=_as_asked(), conflict=conflict, look_minutes=LOOK_MINUTES)
-    return TemplateResponse(request, "session/hypothesis.html", context, status=409 if conflict else 200)
+    own = HypothesisPage(_in_order_of_guess(), conflict, LOOK_MINUTES)
+    page = session_page(session, "hypothesis")
+    return render_page(request, "session/hypothesis.html", page, own, status=409 if conflict else 200)
 
 
-def _as_asked() -> list[Hypothesis]:
+def _in_order_of_guess() -> list[Hypothesis]:
     """What people think of first comes first; the rest in order of id."""
     return sorted(all_hypotheses(), key=lambda h: (not h.first_guess, h.first_guess))
 
 
-def asked_version(request: HttpRequest) -> int:
+def version_sent(request: HttpRequest) -> int:
     """What the form was opened on; -1, which no row has, without one."""
     raw = request.POST.get("version", "")
     return int(raw) if re.fullmatch(r"[0-9]{1,9}", raw) else -1

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from agents.agent import AgentError
 from agents.facts import View
 from webapp.pages.account.confirmation import typed
 from webapp.pages.forms.target import SshTargetForm
-from webapp.pages.session.look import _look
-from webapp.pages.shell import acting, on_session, shell
-from webapp.records.models import DiagnosisSession, Event, Target
+from webapp.pages.session.look import look_page
+from webapp.pages.session_page import render_page, session_page
+from webapp.pages.shell import acting, on_session
+from webapp.records.models import DiagnosisSession, Event, PinnedHostKey, Target
 from webapp.runs.credentials import RefusedError, refuse_unless_keys_are_theirs
-from webapp.runs.host_key_check import first_contact, host_key_pin
+from webapp.runs.host_key_check import Contact, first_contact, host_key_pin
 from webapp.runs.targets import refuse_unless_may_add, target_add
 
 
@@ -36,12 +37,22 @@ def add(request: HttpRequest, session: DiagnosisSession, role: str) -> HttpRespo
     if agent == "ssh":
         form = SshTargetForm(request.POST, user=user)
         if not form.is_valid():
-            return _look(request, session, View(role), form, status=422)
+            return look_page(request, session, View(role), form, status=422)
         fields = form.values()
     target = target_add(session, role, user, fields)
     if target.agent == "ssh":
         return redirect("session:host_key", session.pk, target.pk)
     return redirect(f"session:{role}", session.pk)
+
+
+@dataclass(frozen=True, slots=True)
+class HostKeyPage:
+    """contact: what the machine showed, None where it could not be reached. pinned: the key accepted before."""
+
+    target: Target
+    contact: Contact | None = None
+    pinned: PinnedHostKey | None = None
+    problem: str = ""
 
 
 @require_http_methods(["GET", "POST"])
@@ -52,7 +63,7 @@ def host_key(request: HttpRequest, session: DiagnosisSession, target_id: int) ->
     try:
         contact = first_contact(target, acting(request))
     except (AgentError, RefusedError) as error:
-        return _key_page(request, session, target, problem=str(error))
+        return _key_page(request, session, HostKeyPage(target, problem=str(error)))
     pinned = session.host_keys.filter(host=contact.host, port=contact.port).first()
     if contact.changed:
         Event.record(session, "host_key_changed", acting(request), host=contact.host)
@@ -62,12 +73,11 @@ def host_key(request: HttpRequest, session: DiagnosisSession, target_id: int) ->
         if contact.host == target.host and contact.port == target.port:
             return redirect(f"session:{target.role}", session.pk)
         return redirect("session:host_key", session.pk, target.pk)
-    return _key_page(request, session, target, contact=contact, pinned=pinned)
+    return _key_page(request, session, HostKeyPage(target, contact, pinned))
 
 
-def _key_page(request: HttpRequest, session: DiagnosisSession, target: Target, **more: Any) -> HttpResponse:
-    context = shell(session, target.role, target=target, **more)
-    return TemplateResponse(request, "session/host_key.html", context)
+def _key_page(request: HttpRequest, session: DiagnosisSession, own: HostKeyPage) -> HttpResponse:
+    return render_page(request, "session/host_key.html", session_page(session, own.target.role), own)
 
 
 @require_POST

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from django.urls import path
 
-from webapp.pages import palette, shell
+from webapp.pages import palette
 from webapp.pages.session import (
+    activity,
     assignment,
     audit,
     diagnosis,
@@ -51,7 +52,7 @@ urlpatterns = [
     path(S + "summary", reasoning.summary, name="summary"),
     path(S + "topology", diagnosis.topology, name="topology"),
     path(S + "log", audit.audit, name="log"),
-    path(S + "activity", shell.activity, name="activity"),
+    path(S + "activity", activity.activity, name="activity"),
     path(S + "members", members.change, name="members"),
     path(S + "paste/<str:role>", look.paste, name="paste"),
     path(S + "targets/<str:role>", targets.add, name="add_target"),

@@ -22,8 +22,8 @@ from agents.facts.bench import (
     CopyResult,
 )
 from agents.facts.kernels import LAUNCH, MEMORY
-from webapp.diagnosis import copy_fit
 from webapp.diagnosis.reference.curves import ring_volume
+from webapp.diagnosis.situation import copy_fit
 from webapp.presenting import figures
 from webapp.presenting import measured_figures as drawn
 from webapp.runs.results import Measured
