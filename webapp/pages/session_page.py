@@ -108,7 +108,7 @@ class SessionPage:
     older: Mapping[str, datetime | None]
     members: list[Person]
     activity: Activity
-    roles: Sequence[tuple[str, str]] = GIVEN
+    roles: Sequence[tuple[str, str]] = tuple(GIVEN)
     nav: str = "sessions"
 
 
