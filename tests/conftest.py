@@ -15,6 +15,8 @@ import port_for
 import pytest
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
+from hypothesis import HealthCheck
+from hypothesis import settings as drawn_examples
 
 from tests.corpus import NO_CORPUS
 from webapp.accounts.models import User
@@ -24,6 +26,17 @@ from webapp.records.sessions import session_open
 
 if TYPE_CHECKING:
     from tests.bucket import Bucket
+
+# How long an example takes tells how busy the machine is: no deadline, and no complaint of slow drawing.
+# In CI the examples are those of the code alone, so that a red run means the change; elsewhere they are new ones.
+drawn_examples.register_profile(
+    "peerpath",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+drawn_examples.load_profile("peerpath")
 
 POSTGRESQL = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), None)
 

@@ -29,7 +29,7 @@ import yaml
 
 from tests.browser import outputs
 from tests.http_browser import HttpBrowser
-from tests.worker.conftest import wait_until
+from tests.waiting import wait_until
 from webapp.accounts import throttle
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -199,7 +199,7 @@ def person(fleet: Fleet) -> HttpBrowser:
     """The first administrator, by the command; there is no other way in."""
     public = fleet.services["web"]["environment"]["PEERPATH_PUBLIC_URL"]
     browser = HttpBrowser(public, "127.0.0.1", fleet.web_port)
-    wait_until(lambda: fleet.alive() and fleet.answers("/healthz/ready") == 200, 60)
+    wait_until(lambda: fleet.alive() and fleet.answers("/healthz/ready") == 200)
     link = fleet.run("web", "invite", "--admin").strip()
     assert link.startswith(f"{public}/welcome/")
     browser.get(link.removeprefix(public))
@@ -231,7 +231,7 @@ def test_the_main_journey_over_http(fleet: Fleet, person: HttpBrowser) -> None:
     def state() -> str:
         return str(_STATE.findall(person.page)[0])
 
-    wait_until(ended, 90)
+    wait_until(ended)
     assert state() in {"succeeded", "partly"}
     person.get(f"{session}/host")
     person.post(f"{session}/paste/host", text=outputs.HOST)

@@ -6,7 +6,6 @@ import getpass
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 from agents.host_keys import HostKey
 from agents.ssh import SshSpec
+from tests.waiting import wait_until
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/usr/bin")
 
@@ -72,12 +72,11 @@ class Sshd:
 
 
 def _wait_until_open(port: int) -> None:
-    for _ in range(100):
+    def is_open() -> bool:
         with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise RuntimeError("sshd did not start")
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    wait_until(is_open)
 
 
 def _children(parents: set[int]) -> list[int]:

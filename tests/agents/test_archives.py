@@ -206,7 +206,7 @@ PACKED = [
 ]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     raw=st.sampled_from(PACKED),
     changes=st.lists(st.tuples(st.integers(0, 12_000), st.integers(0, 255)), max_size=6),

@@ -158,7 +158,7 @@ def test_without_awk_nothing_is_printed_unredacted(tmp_path: Path) -> None:
         script_of(probe_of("a", "echo name: customer-one")).replace(":/usr/local/sbin:/usr/sbin:/sbin", "")
     )
     done = subprocess.run(
-        ["/bin/sh", str(script), "--redact"], capture_output=True, timeout=20, env={"PATH": str(tmp_path)}
+        ["/bin/sh", str(script), "--redact"], capture_output=True, timeout=60, env={"PATH": str(tmp_path)}
     )
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"needs awk" in done.stderr

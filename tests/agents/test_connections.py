@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from agents.connections import MOST_CHANNELS, Connections
 from agents.ssh import SshAgent, SshSpec, connect
 from tests.agents.asking import probe_of, script_of
 from tests.agents.conftest import Sshd, free_port, make_key
+from tests.waiting import LIMIT_S, wait_until
 
 pytestmark = pytest.mark.service
 Kept = Connections[SshSpec, asyncssh.SSHClientConnection]
@@ -50,18 +50,19 @@ async def ask(
 
 
 def test_runs_at_one_machine_share_a_connection_that_closes_when_idle(sshd: Sshd) -> None:
-    async def three() -> tuple[int, int]:
+    async def three() -> int:
         kept: Kept = Connections(connect, idle_s=0.5)
         endings = await asyncio.gather(*(ask(sshd.spec(), kept) for _ in range(2)))
         endings.append(await ask(sshd.spec(), kept))
         assert all(b"| yes" in raw and ending.exit_code == 0 for ending, raw in endings)
         busy = len(sshd.sessions())
-        await asyncio.sleep(1.0)
-        return busy, len(sshd.sessions())
+        async with asyncio.timeout(LIMIT_S):
+            while sshd.sessions():
+                await asyncio.sleep(0.05)
+        return busy
 
-    busy, idle = asyncio.run(three())
-    assert (busy > 0, idle) == (True, 0)
-    assert busy <= 2, "one connection: a listener's child, and its own where privileges are separated"
+    busy = asyncio.run(three())
+    assert 0 < busy <= 2, "one connection: a listener's child, and its own where privileges are separated"
 
 
 def test_a_machine_gets_so_many_channels_and_no_more(sshd: Sshd, alive: Callable[..., list[int]]) -> None:
@@ -84,18 +85,16 @@ def test_a_machine_gets_so_many_channels_and_no_more(sshd: Sshd, alive: Callable
 def test_a_half_open_connection_is_left_for_a_new_one(sshd: Sshd) -> None:
     """The machine went away without a word: what served the connection is frozen, a new one is served."""
 
-    async def frozen() -> float:
+    async def frozen() -> None:
         kept: Kept = Connections(connect, idle_s=60)
         await ask(sshd.spec(), kept)
         for pid in sshd.sessions():
             os.kill(pid, signal.SIGSTOP)
-        began = time.monotonic()
         ending, raw = await ask(sshd.spec(), kept)
         assert (ending.reason, ending.exit_code) == (Reason.FINISHED, 0)
         assert b"| yes" in raw
-        return time.monotonic() - began
 
-    assert asyncio.run(frozen()) < 10
+    asyncio.run(frozen())
 
 
 @pytest.mark.thorough
@@ -104,20 +103,19 @@ def test_a_machine_that_freezes_during_a_run_is_lost_within_bounds(
 ) -> None:
     script = script_of(probe_of("a", "sleep 4716", timeout_s=600))
 
-    async def run() -> tuple[Ending, float]:
+    async def run() -> Ending:
         spec = sshd.spec(keepalive_s=0.5)
         asking = asyncio.create_task(ask(spec, Connections(connect), script))
         while not alive("sleep 4716"):
             await asyncio.sleep(0.05)
         for pid in [*sshd.sessions(), sshd.process.pid]:
             os.kill(pid, signal.SIGSTOP)
-        began = time.monotonic()
         ending, _ = await asking
-        return ending, time.monotonic() - began
+        return ending
 
-    ending, seconds = asyncio.run(run())
+    ending = asyncio.run(run())
+    # A few keep-alives and one try to look of 5 s; else the run's own limit ends it, and it is TIMED_OUT.
     assert (ending.reason, ending.leftover) == (Reason.LOST, None)
-    assert seconds < 12, "a few keep-alives, and one try to look of 5 s"
 
 
 def test_every_machine_on_the_way_shows_its_own_pinned_key(sshd: Sshd, gate: Sshd) -> None:
@@ -161,10 +159,7 @@ def test_our_own_agent_is_used_and_never_forwarded(sshd: Sshd, monkeypatch: pyte
     socket = tmp_path / "agent"
     agent = subprocess.Popen(["ssh-agent", "-D", "-a", socket], stdout=subprocess.DEVNULL)
     try:
-        for _ in range(100):
-            if socket.exists():
-                break
-            time.sleep(0.02)
+        wait_until(socket.exists)
         monkeypatch.setenv("SSH_AUTH_SOCK", str(socket))
         subprocess.run(["ssh-add", "-q", sshd.folder / "user_key"], check=True, capture_output=True)
         script = script_of(probe_of("a", 'echo "agent [$SSH_AUTH_SOCK]"'))

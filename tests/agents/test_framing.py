@@ -139,7 +139,7 @@ def test_an_endless_line_stays_bounded() -> None:
     assert len(frame.raw_stdout) <= 17 * 2**20
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(junk=st.binary(max_size=200), at=st.integers(0, 2000), size=st.integers(1, 50))
 def test_nothing_raises_and_chunks_do_not_matter(junk: bytes, at: int, size: int) -> None:
     raw = _printed()[:at] + junk + _printed()[at:]
@@ -150,7 +150,7 @@ def test_nothing_raises_and_chunks_do_not_matter(junk: bytes, at: int, size: int
     assert tuple(e for e in events if isinstance(e, Frame)) == read_bundle(raw).frames
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     words=st.lists(
         st.sampled_from(

@@ -37,7 +37,7 @@ def test_what_is_no_key_is_refused(line: str) -> None:
         HostKey.from_line(line)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(text=st.text(max_size=200))
 def test_any_known_hosts_text_can_be_read(text: str) -> None:
     pinned_in(text, "gpu1")

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from agents.ssh import SshAgent
 from agents.supervision import sweep_script, wrap_payload
 from tests.agents.asking import NONCE, run, run_payload
 from tests.agents.conftest import Sshd
+from tests.waiting import wait_until
 
 PROGRAM = "import os, sys; print(os.environ['PEERPATH_RUN'], os.getcwd(), *sys.argv[1:]); sys.exit(5)"
 STUBBORN = """
@@ -140,12 +140,9 @@ def test_a_lost_connection_ends_what_runs_inside(docker: Path, sshd: Sshd, alive
             sshd.stop()
         return False
 
-    ending, _ = run_payload(SshAgent(sshd.spec()), program, interpreter=INSIDE, cancelled=lose_it, timeout_s=20)
+    ending, _ = run_payload(SshAgent(sshd.spec()), program, interpreter=INSIDE, cancelled=lose_it, timeout_s=60)
     assert (ending.reason, ending.leftover) == (Reason.LOST, None)
-    until = time.monotonic() + 10  # its wrapper gives it five seconds to stop by itself
-    while alive("sleep 4742") and time.monotonic() < until:
-        time.sleep(0.1)
-    assert not alive("sleep 4742")
+    wait_until(lambda: not alive("sleep 4742"))  # its wrapper gives it five seconds to stop by itself
 
 
 def _asked(name: str) -> tuple[str, Reading[Any]]:

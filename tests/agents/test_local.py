@@ -48,7 +48,7 @@ def test_output_held_open_by_a_stranger_does_not_hold_the_run() -> None:
     assert (ending.exit_code, ending.reason) == (4, Reason.FINISHED)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(argv=st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])), max_size=4))
 def test_a_payloads_arguments_arrive_unchanged(argv: list[str]) -> None:
     program = "import sys, os; os.write(1, ascii(sys.argv[1:]).encode()); sys.exit(5)"

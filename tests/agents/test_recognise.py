@@ -123,7 +123,7 @@ def test_a_missing_tool_is_an_answer() -> None:
 PIECES = [MATRIX, TOPOLOGY, COMMAND_LINE, "$ lspci -tv", "> ", "```\n", "--More--", "\x0b", "[ 1.000000] x"]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=30), max_size=12).map("".join))
 def test_every_line_is_in_a_part_or_reported_or_blank(text: str) -> None:
     found = recognise(text)

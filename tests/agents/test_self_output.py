@@ -24,7 +24,7 @@ def _script(role: View) -> str:
 def _listed(role: View, folder: Path) -> str:
     file = folder / "collector.sh"
     file.write_text(_script(role))
-    return subprocess.run(["sh", str(file), "--list"], capture_output=True, text=True, check=True, timeout=20).stdout
+    return subprocess.run(["sh", str(file), "--list"], capture_output=True, text=True, check=True, timeout=60).stdout
 
 
 def _read(text: str, role: View) -> RawReading:

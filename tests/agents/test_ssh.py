@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,18 +24,10 @@ from agents.host_keys import fetch_host_key
 from agents.ssh import SshAgent
 from tests.agents.asking import NONCE, probe_of, run, run_payload, script_of
 from tests.agents.conftest import Sshd, free_port
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.service
 Alive = Callable[[str], list[int]]
-
-
-def _wait_for(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
-    until = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def test_a_script_is_answered_and_read_back(sshd: Sshd) -> None:
@@ -132,7 +123,7 @@ def test_a_server_that_dies_leaves_nothing_running(sshd: Sshd, alive: Alive) -> 
     assert ending.reason is Reason.LOST
     assert ending.leftover is None, "nobody could look, so nobody knows"
     assert read_bundle(raw).frames[0].raw_stdout == b"kept\n"
-    assert _wait_for(lambda: not alive("sleep 4713"))
+    wait_until(lambda: not alive("sleep 4713"))
 
 
 def test_a_listener_that_fails_ends_the_run(sshd: Sshd, alive: Alive) -> None:
@@ -177,8 +168,7 @@ def test_a_payload_notices_that_its_caller_is_gone(sshd: Sshd, tmp_path: Path) -
         return ending.reason
 
     assert asyncio.run(lose()) is Reason.LOST
-    assert _wait_for(note.exists)
-    assert _wait_for(lambda: note.read_text() == "b''")
+    wait_until(lambda: note.exists() and note.read_text() == "b''")
 
 
 def test_a_payload_that_does_not_notice_is_ended_with_what_left_it(sshd: Sshd, alive: Alive) -> None:
@@ -193,7 +183,7 @@ def test_a_payload_that_does_not_notice_is_ended_with_what_left_it(sshd: Sshd, a
 
     ending, _ = run_payload(SshAgent(sshd.spec()), program, cancelled=kill_when_running)
     assert ending.reason is Reason.LOST
-    assert _wait_for(lambda: not alive("sleep 4716"), seconds=15)
+    wait_until(lambda: not alive("sleep 4716"))
 
 
 def test_a_cancelled_payload_is_ended_with_its_children(sshd: Sshd, alive: Alive) -> None:
@@ -223,13 +213,11 @@ def test_a_machine_that_prints_without_end_does_not_fill_our_memory(ssh_keys: Pa
         )
         async with server:
             agent = SshAgent(Sshd(ssh_keys, server.get_port()).spec())
-            ending = await agent.run(":", Watch(lambda _: None, 20, lambda: True))
+            ending = await agent.run(":", Watch(lambda _: None, 60, lambda: True))
         assert ending.leftover is None
         return ending.reason
 
-    began = time.monotonic()
-    assert asyncio.run(asked()) is Reason.CANCELLED
-    assert time.monotonic() - began < 10
+    assert asyncio.run(asked()) is Reason.CANCELLED, "a flood that nobody stops runs into the limit of its time"
     assert 0 < sent[1] < 2**24
 
 

@@ -75,7 +75,7 @@ def started(url: str, data: Path) -> Iterator[Path]:
             yield log
         finally:
             process.terminate()
-            process.wait(timeout=20)
+            process.wait(timeout=60)
 
 
 def _wait(process: subprocess.Popen[bytes], log: Path, url: str) -> None:
@@ -90,7 +90,7 @@ def _wait(process: subprocess.Popen[bytes], log: Path, url: str) -> None:
 
 def _answers(url: str) -> bool:
     try:
-        return bool(urllib.request.urlopen(f"{url}/sign-in", timeout=2).status == 200)
+        return bool(urllib.request.urlopen(f"{url}/sign-in", timeout=30).status == 200)
     except OSError:
         return False
 

@@ -236,7 +236,5 @@ def test_a_machine_that_is_not_there_is_told_with_what_to_do(page: Page, sshd: S
     expect(alert).to_contain_text("Connection refused")
     shot(page, "ssh-5-unreachable")
     sshd.start()
-    began = time.monotonic()
     alert.get_by_role("link", name="try again").click()
     expect(page.get_by_role("heading", name="Is this the machine you mean?")).to_be_visible()
-    assert time.monotonic() - began < 10

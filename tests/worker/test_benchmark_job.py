@@ -10,7 +10,8 @@ import pytest
 from django.db import connection
 
 from agents.benchmark import all_benchmarks
-from tests.worker.conftest import alive, wait_until
+from tests.waiting import wait_for_end, wait_until
+from tests.worker.conftest import alive
 from webapp.accounts.models import User
 from webapp.records.models import Run, RunState, Target
 from webapp.runs import lifecycle
@@ -125,11 +126,11 @@ def test_a_cancelled_benchmark_is_ended_there_and_the_next_one_starts(
     tasks.run(str(waiting.pk))
     assert Run.objects.get(pk=waiting.pk).state == RunState.QUEUED
     assert lifecycle.request_cancel(hanging, admin)
-    thread.join(15)
+    wait_for_end(thread)
     hanging.refresh_from_db()
     assert hanging.state == RunState.CANCELLED
     assert hanging.evidence.get().readings.get(fact_id="bench.copy").kind == "known"
-    wait_until(lambda: not alive(int(mark.read_text())), 3)
+    wait_until(lambda: not alive(int(mark.read_text())))
     tasks.run(str(waiting.pk))
     assert Run.objects.get(pk=waiting.pk).state == RunState.SUCCEEDED
 

@@ -10,8 +10,8 @@ import port_for
 import pytest
 from kombu.exceptions import OperationalError
 
+from tests.waiting import wait_until
 from tests.webapp.notices.certificates import Authority
-from tests.worker.conftest import wait_until
 from webapp.runs import queue
 
 pytestmark = pytest.mark.service

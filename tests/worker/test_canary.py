@@ -13,7 +13,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -26,8 +25,9 @@ from django.test import Client
 
 from agents.host_keys import HostKey
 from tests.agents.conftest import Sshd, ssh_keys, sshd
+from tests.waiting import wait_until
 from tests.webapp.addresses import CONVERTERS, PATTERNS, address, arguments_of
-from tests.worker.conftest import ROOT, wait_until
+from tests.worker.conftest import ROOT
 from webapp.accounts.models import ApiToken, User
 from webapp.handoff.models import Link
 from webapp.notices.webhooks import webhook_add
@@ -100,7 +100,7 @@ def redis_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]
     options = ["--port", str(port), "--save", "", "--bind", "127.0.0.1", "--dir", str(tmp_path)]
     server = subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL)
     monkeypatch.setattr(queue, "celery", queue.make_celery(f"redis://127.0.0.1:{port}/0"))
-    time.sleep(0.3)
+    wait_until(lambda: subprocess.run(["redis-cli", "-p", str(port), "ping"], capture_output=True).stdout == b"PONG\n")
     yield port
     server.kill()
     server.wait()
@@ -218,7 +218,7 @@ def machine_of(session: DiagnosisSession, admin: User, sshd: Sshd) -> Target:
 
 def run(target: Target, admin: User) -> Run:
     made = lifecycle.queue_probes(target.session, target, admin)
-    wait_until(lambda: Run.objects.get(pk=made.pk).ended, 60)
+    wait_until(lambda: Run.objects.get(pk=made.pk).ended)
     return Run.objects.get(pk=made.pk)
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import port_for
 import pytest
 
-from tests.worker.conftest import manage, wait_until
+from tests.waiting import wait_until
+from tests.worker.conftest import manage
 from tests.worker.test_benchmark_job import END, HEAD, PRINTS, ROW
 from worker.management.commands import serve
 
@@ -32,7 +33,7 @@ def alone(tmp_path: Path) -> dict[str, str]:
 
 def answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(url, timeout=5) as response:
+        with urllib.request.urlopen(url, timeout=30) as response:
             return bool(response.status == 200)
     except (urllib.error.URLError, ConnectionError):
         return False
@@ -47,10 +48,10 @@ def test_serve_sets_up_says_where_it_is_and_ends_cleanly(alone: dict[str, str]) 
         assert "first administrator" in server.stdout.readline()
         link = server.stdout.readline().strip()
         assert link.startswith(f"http://127.0.0.1:{port}/welcome/")
-        wait_until(lambda: answers(link), 20)
+        wait_until(lambda: answers(link))
     finally:
         server.terminate()
-    assert server.wait(15) == 0
+    assert server.wait(60) == 0
 
 
 def test_a_port_in_use_is_one_clear_sentence(alone: dict[str, str]) -> None:

@@ -15,7 +15,8 @@ import port_for
 import pytest
 from django.utils import timezone
 
-from tests.worker.conftest import ROOT, alive, wait_until
+from tests.waiting import wait_until
+from tests.worker.conftest import ROOT, alive
 from webapp.accounts.models import User
 from webapp.records.models import Run, RunState, Target
 from webapp.runs import lifecycle, queue
@@ -70,7 +71,7 @@ def test_a_killed_worker_loses_its_run_but_nothing_that_had_come(
     assert run.state == RunState.LOST
     assert [e.reader for e in run.evidence.all()] == [QUICK]
     assert run.chunks.exists()
-    wait_until(lambda: not alive(pid), 10)
+    wait_until(lambda: not alive(pid))
 
     # The message comes again, to another worker: the run stays lost, and its successor is worked on.
     queue.send_run(run.pk)
@@ -90,7 +91,7 @@ def test_a_worker_asked_to_end_hands_its_run_to_the_next_one(
     wait_until(hanging_smi.exists)
     pid = int(hanging_smi.read_text())
     process.terminate()
-    assert process.wait(15) == 0
+    assert process.wait(60) == 0
     run.refresh_from_db()
     assert run.state == RunState.QUEUED
     assert not alive(pid)
@@ -113,7 +114,7 @@ def test_a_worker_asked_to_end_finishes_what_is_short(
     process = worker()
     wait_until((tmp_path / "began").exists)
     process.terminate()
-    assert process.wait(30) == 0
+    assert process.wait(60) == 0
     run.refresh_from_db()
     assert (run.state, run.fence) == (RunState.SUCCEEDED, 1)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.waiting import wait_until
 from tests.webapp.notices.conftest import Receiver, receiver
-from tests.worker.conftest import wait_until
 from webapp.accounts.models import User
 from webapp.notices.models import Delivery
 from webapp.notices.webhooks import webhook_add

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from tests.worker.conftest import alive, in_thread, wait_until
+from tests.waiting import wait_for_end, wait_until
+from tests.worker.conftest import alive, in_thread
 from webapp.accounts.models import User
 from webapp.records.models import DiagnosisSession, Evidence, Run, RunState, Target
 from webapp.runs import lifecycle
@@ -67,13 +68,12 @@ def test_cancelling_kills_what_runs_there_and_keeps_what_had_come(here: Target, 
     pid = int(hanging_smi.read_text())
     assert alive(pid)
     assert lifecycle.request_cancel(run, admin)
-    thread.join(10)
-    assert not thread.is_alive()
+    wait_for_end(thread)
     run.refresh_from_db()
     assert run.state == RunState.CANCELLED
     assert "1 of 2" in run.problem
     assert [e.reader for e in run.evidence.all()] == [QUICK]
-    wait_until(lambda: not alive(pid), 3)
+    wait_until(lambda: not alive(pid))
 
 
 def test_a_worker_fenced_out_stops_the_machine_and_changes_nothing(
@@ -85,10 +85,10 @@ def test_a_worker_fenced_out_stops_the_machine_and_changes_nothing(
     wait_until(hanging_smi.exists)
     pid = int(hanging_smi.read_text())
     Run.objects.filter(pk=run.pk).update(state=RunState.LOST, problem="by the reconciler")
-    thread.join(10)
+    wait_for_end(thread)
     run.refresh_from_db()
     assert (run.state, run.problem) == (RunState.LOST, "by the reconciler")
-    wait_until(lambda: not alive(pid), 3)
+    wait_until(lambda: not alive(pid))
 
 
 @pytest.mark.parametrize("why", ["cancel", "shutdown"])
@@ -124,19 +124,19 @@ def test_a_process_asked_to_end_stops_its_runs_and_hands_them_back(
     pid = int(hanging_smi.read_text())
     lease.drain(0)
     try:
-        thread.join(10)
+        wait_for_end(thread)
     finally:
         lease.shutting_down.clear()
         lease.handing_back.clear()
     run.refresh_from_db()
     assert (run.state, run.problem) == (RunState.QUEUED, "")
-    wait_until(lambda: not alive(pid), 3)
+    wait_until(lambda: not alive(pid))
     kept = run.chunks.count()
     hanging_smi.unlink()
     again = in_thread(run)
     wait_until(hanging_smi.exists)
     assert lifecycle.request_cancel(run, admin)
-    again.join(10)
+    wait_for_end(again)
     run.refresh_from_db()
     assert (run.state, run.fence) == (RunState.CANCELLED, 2)
     assert run.evidence.count() == 1, "the answer that had come is not there twice"

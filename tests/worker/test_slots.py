@@ -9,7 +9,8 @@ import asyncssh
 import pytest
 
 from agents.host_keys import HostKey, from_key
-from tests.worker.conftest import in_thread, wait_until
+from tests.waiting import wait_for_end, wait_until
+from tests.worker.conftest import in_thread
 from webapp.accounts.models import User
 from webapp.records.models import DiagnosisSession, PinnedHostKey, Run, RunState, Target
 from webapp.runs import lifecycle
@@ -45,12 +46,11 @@ def test_who_waits_for_a_silent_machine_keeps_no_place(silent: Target, here: Tar
     waits = lifecycle.queue_probes(silent.session, silent, admin, [QUICK])
     works = lifecycle.queue_probes(here.session, here, admin, [QUICK])
     thread = in_thread(waits)
-    wait_until(lambda: Run.objects.get(pk=works.pk).state == RunState.SUCCEEDED, 8)
+    wait_until(lambda: Run.objects.get(pk=works.pk).state == RunState.SUCCEEDED)
     assert Run.objects.get(pk=waits.pk).state == RunState.RUNNING
     assert thread.is_alive(), "its message is not done while somebody stands in"
     lifecycle.request_cancel(Run.objects.get(pk=waits.pk), admin)
-    thread.join(4)
-    assert not thread.is_alive()
+    wait_for_end(thread)
 
 
 def test_a_run_that_still_connects_is_cancelled_at_once(silent: Target, admin: User) -> None:
@@ -58,7 +58,6 @@ def test_a_run_that_still_connects_is_cancelled_at_once(silent: Target, admin: U
     thread = in_thread(run)
     wait_until(lambda: Run.objects.get(pk=run.pk).state == RunState.RUNNING)
     assert lifecycle.request_cancel(Run.objects.get(pk=run.pk), admin)
-    thread.join(4)
-    assert not thread.is_alive()
+    wait_for_end(thread)
     run.refresh_from_db()
     assert run.state == RunState.CANCELLED

@@ -22,7 +22,8 @@ from agents.agent import Unreachable
 from agents.host_keys import HostKey, fetch_host_key
 from agents.ssh import SshAgent
 from tests.pages import html_of
-from tests.worker.conftest import alive, wait_until
+from tests.waiting import wait_for_end, wait_until
+from tests.worker.conftest import alive
 from webapp.accounts.models import User
 from webapp.records.models import DiagnosisSession, PinnedHostKey, Run, RunState, Target
 from webapp.records.sessions import member_add
@@ -139,7 +140,7 @@ def cancelled_while_frozen(machine: Target, admin: User, hanging_smi: Path, *, w
         os.kill(pid, signal.SIGSTOP)
     try:
         assert lifecycle.request_cancel(run, admin)
-        thread.join(20)
+        wait_for_end(thread)
         run.refresh_from_db()
         return run, int(hanging_smi.read_text())
     finally:

@@ -65,7 +65,7 @@ PIECES += ["P2P Connectivity Matrix", " D\\D 0 1", "  0 1 2", "Test 1: [", "1e99
 PIECES += ["  8192 2048 float sum -1 1e999 1 1 0", "=== Serving Benchmark Result ===", '{"path":"same"}']
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=20), max_size=30).map(" ".join))
 def test_no_text_makes_a_reader_raise_or_forget_its_fact(text: str) -> None:
     for benchmark in BENCHMARKS.values():
@@ -114,7 +114,7 @@ def test_headings_say_path_and_timing_for_the_rows_below() -> None:
     assert (peer.path, peer.timing, peer.destination) == (CopyPath.PEER, Timing.HOST_SYNC, "1")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(kib=st.integers(1, 4000), time_us=st.floats(1, 5000), base=st.sampled_from([1000, 1024]))
 def test_either_unit_is_found_from_exact_figures(kib: int, time_us: float, base: int) -> None:
     rate = kib * base / time_us / 1e3

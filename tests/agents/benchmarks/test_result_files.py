@@ -410,7 +410,7 @@ def test_hidden_communication_counts_for_what_hides_it() -> None:
 SPANS = st.lists(st.tuples(st.sampled_from([n for n, _ in STEP]), st.floats(0, 900), st.floats(0, 300)), max_size=40)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(spans=SPANS)
 def test_the_parts_always_add_up_to_the_window(spans: list[tuple[str, float, float]]) -> None:
     found = kernels.profile([Kernel(*span) for span in spans], 0.0, 1000.0, 4)
@@ -418,7 +418,7 @@ def test_the_parts_always_add_up_to_the_window(spans: list[tuple[str, float, flo
     assert min(found.nccl_ms, found.attention_ms, found.moe_ms, found.other_ms) >= 0
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(unit=st.lists(st.sampled_from("abc"), min_size=1, max_size=8), times=st.integers(3, 6), tail=st.integers(0, 7))
 def test_the_shortest_period_divides_what_was_repeated(unit: list[str], times: int, tail: int) -> None:
     names = unit * times + unit[: tail % len(unit)]
@@ -539,9 +539,9 @@ def test_terminals_and_mails_change_nothing(how: str) -> None:
 def test_time_grows_with_the_text(make: Any) -> None:
     for name in MINE:
         parse = all_benchmarks()[name].parse
-        began = time.perf_counter()
+        began = time.process_time()
         parse(Output(make(6_000), "", None, -1))
-        assert time.perf_counter() - began < 20.0, name  # quadratic takes minutes
+        assert time.process_time() - began < 20.0, name  # quadratic takes minutes
 
 
 def test_json_is_found_without_its_first_brace_or_with_talk_around() -> None:

@@ -17,7 +17,7 @@ ONE = FILES.replace("*", "0")
 GOVERNORS = st.lists(st.sampled_from(cpufreq.GOVERNORS.split("|")), min_size=2, max_size=12)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(governors=GOVERNORS)
 def test_a_governor_reads_the_same_from_files_words_counts_and_cpupower(governors: list[str]) -> None:
     counts = Counter(governors)

@@ -55,7 +55,7 @@ LAYOUTS: dict[str, Callable[[Pairs], str]] = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(pairs=groups())
 def test_every_layout_gives_the_same_groups(layout: str, pairs: Pairs) -> None:
     found = iommu_groups.parse(LAYOUTS[layout](pairs))

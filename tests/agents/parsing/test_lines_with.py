@@ -10,7 +10,7 @@ from agents.parsing.lines_with import lines_with
 WORDS = ("ab", "b", "cc")
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(text=st.text("abc \n", max_size=120), words=st.lists(st.sampled_from(WORDS), max_size=3))
 def test_it_is_what_looking_at_every_line_finds(text: str, words: list[str]) -> None:
     wanted = [(number, line) for number, line in enumerate(text.split("\n"), 1) if any(word in line for word in words)]

@@ -30,7 +30,7 @@ _OFFSETS = st.lists(st.integers(16, 48).map(lambda n: n * 4), unique=True, max_s
 _CLIQUES = st.none() | st.integers(0, 15)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(offsets=_OFFSETS, clique=_CLIQUES, position=st.integers(0, 6))
 def test_a_clique_is_found_wherever_it_stands_in_the_list(
     offsets: list[int], clique: int | None, position: int
@@ -52,13 +52,13 @@ def test_a_list_that_bites_its_tail_ends() -> None:
     assert set(lspci_caps.capabilities(bytes(space))) == {0x60, 0x70}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(space=st.binary(max_size=256))
 def test_any_bytes_are_walked(space: bytes) -> None:
     lspci_caps.clique_in_config(space)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(space=st.binary(min_size=256, max_size=256), style=st.sampled_from(["od", "xxd", "-C", "xxx"]))
 def test_every_dump_gives_the_bytes_back(space: bytes, style: str) -> None:
     assert lspci_caps.config_space(enumerate(_dump(space, style), 1)) == space

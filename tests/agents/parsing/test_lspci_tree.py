@@ -83,7 +83,7 @@ def _forest(complexes: list[tuple[Device, ...]]) -> tuple[str, list[Place]]:
     return "\n".join(lines), places
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(devices(3), min_size=1, max_size=3), st.sampled_from(["", "> ", "    "]))
 def test_a_drawn_tree_reads_back(complexes: list[tuple[Device, ...]], quote: str) -> None:
     text, places = _forest(complexes)

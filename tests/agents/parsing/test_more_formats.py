@@ -32,7 +32,7 @@ MINE += ["host.lxc", "host.vmx"]
 SPEEDS = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0", 6: "64.0"}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(gen=st.sampled_from(sorted(SPEEDS)), width=st.sampled_from([1, 2, 4, 8, 16]), bus=st.integers(0, 255))
 def test_a_link_reads_the_same_from_sysfs_and_lspci(gen: int, width: int, bus: int) -> None:
     speed = SPEEDS[gen]
@@ -63,7 +63,7 @@ NAME = st.from_regex(r"[a-z][a-z_]{0,8}", fullmatch=True)
 VALUE = st.from_regex(r"[A-Za-z0-9:,;=._]{1,12}", fullmatch=True)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(options=st.lists(st.tuples(NAME, NAME, VALUE), min_size=1, max_size=6), quoted=st.booleans())
 def test_module_options_read_back(options: list[tuple[str, str, str]], quoted: bool) -> None:
     quote = '"' if quoted else ""
@@ -75,7 +75,7 @@ def test_module_options_read_back(options: list[tuple[str, str, str]], quoted: b
     assert found[0].value(module, name) == value
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(depths=st.lists(st.integers(0, 3), min_size=1, max_size=8), cut=st.booleans())
 def test_a_topology_reads_back_with_its_switches(depths: list[int], cut: bool) -> None:
     text = '<system version="1">\n <cpu numaid="1">\n'
@@ -96,14 +96,14 @@ def test_a_topology_reads_back_with_its_switches(depths: list[int], cut: bool) -
     assert missing is cut
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(bus=st.integers(0, 255), device=st.integers(0, 31), function=st.integers(0, 7))
 def test_vmware_writes_addresses_in_decimal(bus: int, device: int, function: int) -> None:
     shown = f"00000:{bus:03d}:{device:02d}.{function}"
     assert vmx.address(shown) == f"0000:{bus:02x}:{device:02x}.{function}"
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(samples=st.lists(st.tuples(st.integers(0, 7), st.integers(0, 700)), min_size=1, max_size=30))
 def test_a_median_is_between_the_samples(samples: list[tuple[int, int]]) -> None:
     text = "# gpu    pwr     sm\n# Idx      W      %\n"
@@ -198,7 +198,7 @@ _HOSTILE: dict[str, Callable[[int], str]] = {
 def test_large_hostile_text_takes_linear_time(shape: str) -> None:
     text = clean(_HOSTILE[shape](2_000).encode())
     for probe_id in MINE:
-        began = time.perf_counter()
+        began = time.process_time()
         readings = all_probes()[probe_id].parse(Output(text, "", None, -1))
         assert readings
-        assert time.perf_counter() - began < 20, probe_id
+        assert time.process_time() - began < 20, probe_id

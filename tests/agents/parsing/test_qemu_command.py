@@ -7,7 +7,6 @@ import shlex
 import string
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 from agents.parsing import qemu_command
 from agents.probe import Output
 from agents.probes.host import qemu_running
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.thorough
 
@@ -24,20 +24,20 @@ SHELL_WORD = st.text(string.ascii_letters + string.digits + " '\"\\,=-", min_siz
 DEVICE = "-device vfio-pci,host=0000:1b:00.0,id=gpu0"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(SHELL_WORD, max_size=6))
 def test_what_a_shell_would_quote_is_split_back(words: list[str]) -> None:
     assert qemu_command.split(shlex.join(words)) == tuple(words)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.dictionaries(st.text("abc", min_size=1), st.text("xyz'\"", max_size=5)))
 def test_json_keeps_its_own_quotes(value: dict[str, str]) -> None:
     word = json.dumps(value, separators=(",", ":"))
     assert qemu_command.split(f"-device {word} -x") == ("-device", word, "-x")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.text("'\"\\ ab{", max_size=40))
 def test_no_quoting_fails(line: str) -> None:
     assert "".join(qemu_command.split(line)).count("a") == line.count("a")
@@ -88,7 +88,7 @@ def test_the_probe_finds_a_process_of_that_name(tmp_path: Path) -> None:
     program = tmp_path / "kvm"
     program.symlink_to(Path(sys.executable).resolve())
     arguments = ["-id", "9", "-machine", "q35", "-object", "secret,id=s,data=hunter2"]
-    with subprocess.Popen([str(program), "-c", "import time; time.sleep(30)", *arguments]) as process:
+    with subprocess.Popen([str(program), "-c", "import time; time.sleep(600)", *arguments]) as process:
         try:
             stdout = _when_started(process.pid)
         finally:
@@ -100,9 +100,13 @@ def test_the_probe_finds_a_process_of_that_name(tmp_path: Path) -> None:
 
 
 def _when_started(pid: int) -> str:
-    for _ in range(50):
-        done = subprocess.run(["sh", "-c", qemu_running.probe.commands[0].sh], capture_output=True, text=True)
-        if f"/proc/{pid}/cmdline" in done.stdout:
-            return done.stdout
-        time.sleep(0.05)
-    raise AssertionError("the process never showed")
+    printed = ""
+
+    def shows() -> bool:
+        nonlocal printed
+        command = ["sh", "-c", qemu_running.probe.commands[0].sh]
+        printed = subprocess.run(command, capture_output=True, text=True).stdout
+        return f"/proc/{pid}/cmdline" in printed
+
+    wait_until(shows)
+    return printed

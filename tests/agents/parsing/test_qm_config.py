@@ -21,7 +21,7 @@ def _print(config: dict[str, str]) -> str:
     return "".join(f"{key}: {value}\n" for key, value in config.items())
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(CONFIG, CONFIG, CONFIG)
 def test_only_the_current_section_is_in_effect(
     current: dict[str, str], pending: dict[str, str], snapshot: dict[str, str]
@@ -34,7 +34,7 @@ def test_only_the_current_section_is_in_effect(
     assert vm.pending == pending
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(CONFIG, st.sampled_from(["", "  ", "> ", "12:", "   > "]), WORD)
 def test_how_a_line_is_quoted_does_not_matter(config: dict[str, str], prefix: str, comment: str) -> None:
     plain = qm_config.parse(_print(config))

@@ -29,7 +29,7 @@ _ADDRESS = st.builds(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(address=_ADDRESS, prefix=st.sampled_from(["", "> ", "    "]), upper=st.booleans())
 def test_an_address_survives_every_spelling(address: str, prefix: str, upper: bool) -> None:
     shown = address.upper() if upper else address
@@ -42,7 +42,7 @@ def test_an_address_survives_every_spelling(address: str, prefix: str, upper: bo
         assert lspci.full_address(address[5:]) == address
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(address=_ADDRESS, bridges=st.lists(_ADDRESS, max_size=4), node=st.integers(-1, 15))
 def test_our_sysfs_line_gives_back_what_it_holds(address: str, bridges: list[str], node: int) -> None:
     above = [bridge for bridge in bridges if bridge != address]
@@ -55,7 +55,7 @@ def test_our_sysfs_line_gives_back_what_it_holds(address: str, bridges: list[str
     assert device.driver is None
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(cpus=st.sets(st.integers(0, 600), min_size=1, max_size=80))
 def test_ranges_name_every_cpu_once(cpus: set[int]) -> None:
     text = numa.ranges(" ".join(str(cpu) for cpu in sorted(cpus)))
@@ -180,8 +180,8 @@ _HOSTILE = {
 def test_large_hostile_text_takes_linear_time(shape: str) -> None:
     output = Output(_HOSTILE[shape], exit_code=None, alternative=-1)
     for name in _MINE:
-        began = time.perf_counter()
+        began = time.process_time()
         readings = all_probes()[f"guest.{name}"].parse(output)
         assert readings
         assert all(isinstance(reading.kind, ReadingKind) for reading in readings)
-        assert time.perf_counter() - began < 10, name
+        assert time.process_time() - began < 10, name

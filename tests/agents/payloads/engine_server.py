@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import statistics
 import threading
 import time
 from collections.abc import Iterator
@@ -45,6 +46,12 @@ class Engine:
     most_at_once: int = 0
     now: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
+    pauses_ms: list[float] = field(default_factory=list)
+
+    @property
+    def pace_ms(self) -> float:
+        """The mean pause before an event, as this machine kept it: step_s and what a busy one adds."""
+        return statistics.fmean(self.pauses_ms)
 
     @property
     def url(self) -> str:
@@ -168,7 +175,9 @@ class _Handler(BaseHTTPRequestHandler):
         if chat:
             self._event(json.dumps({"choices": [{"delta": {"role": "assistant", "content": ""}}]}))
         for sent, given in enumerate(range(0, tokens, engine.per_event)):
+            began = time.monotonic()
             time.sleep(engine.step_s)
+            engine.pauses_ms.append(1000 * (time.monotonic() - began))
             if fault == "drop" and sent == 3:
                 self.close_connection = True
                 return

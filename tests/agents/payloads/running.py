@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
+
+from tests.waiting import LIMIT_S, wait_until
 
 
 def start(program: Path, *argv: str, isolated: bool = False) -> subprocess.Popen[bytes]:
@@ -25,7 +26,7 @@ def finish(process: subprocess.Popen[bytes]) -> tuple[list[dict[str, Any]], str,
     assert process.stdout
     assert process.stderr
     out, err = process.stdout.read().decode(), process.stderr.read().decode()
-    process.wait(30)
+    process.wait(LIMIT_S)
     for stream in (process.stdin, process.stdout, process.stderr):
         if stream:
             stream.close()
@@ -37,13 +38,16 @@ def descendants(pid: int) -> set[int]:
     return found.union(*(descendants(child) for child in found))
 
 
+def workers_of(process: subprocess.Popen[bytes], least: int) -> set[int]:
+    """Its descendants, once there are so many."""
+    wait_until(lambda: len(descendants(process.pid)) >= least)
+    return descendants(process.pid)
+
+
 def all_gone(pids: set[int]) -> bool:
-    """Whether they end within two seconds; one that only waits to be reaped has ended."""
-    for _ in range(100):
-        if not any(map(_runs, pids)):
-            return True
-        time.sleep(0.02)
-    return False
+    """Once they have ended; one that only waits to be reaped has. An AssertionError when they stay."""
+    wait_until(lambda: not any(map(_runs, pids)))
+    return True
 
 
 def _runs(pid: int) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from agents.facts import Reading, ReadingKind
 from agents.facts.bench import AllReduceResult, Timing
 from agents.parsing import allreduce_lines
 from agents.probe import Output
-from tests.agents.payloads.running import all_gone, descendants, finish, start
+from tests.agents.payloads.running import all_gone, finish, start, workers_of
 
 pytestmark = pytest.mark.thorough  # they start processes
 
@@ -88,10 +87,7 @@ def test_nothing_is_left_when_it_is_ended(program: Path, how: str, tmp_path: Pat
     assert process.stdout
     while b'"outcome"' not in process.stdout.readline():  # the control has ended
         pass
-    workers: set[int] = set()
-    while len(workers) < 3:  # a leader and two ranks
-        workers = descendants(process.pid)
-        time.sleep(0.02)
+    workers = workers_of(process, 3)  # a leader and two ranks
     if how == "input closed":
         process.stdin.close()
     elif how == "terminated":
@@ -211,7 +207,7 @@ def test_what_was_played_is_no_evidence(said: dict[str, str]) -> None:
 ANY = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(
         st.dictionaries(

@@ -79,7 +79,7 @@ ANY = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size
 NAMES = st.sampled_from([*_row("alone", 1, 1.0), "gb_per_s", "peer_access", "samples", "error"])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.dictionaries(NAMES, ANY | st.sampled_from(list(Pattern))), max_size=8))
 def test_no_line_makes_the_reader_raise_or_give_an_odd_row(lines: list[dict[str, Any]]) -> None:
     found = _read(*lines)

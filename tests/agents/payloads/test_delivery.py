@@ -189,7 +189,7 @@ def test_what_was_played_is_no_evidence(played: dict[str, str]) -> None:
 VERDICTS = ["right", "wrong", "failed", "hang", "unusable", "inconclusive", "?", None]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(
         st.builds(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from agents.facts.bench import Profile
 from agents.probe import Output
 from tests.agents.payloads.engine_server import Engine, serving
 from tests.agents.payloads.running import finish, start
+from tests.waiting import LIMIT_S, wait_until
 
 pytestmark = pytest.mark.thorough  # they start processes
 BENCHMARK = all_benchmarks()["bench.engine_profile"]
@@ -139,12 +139,10 @@ def test_a_trace_that_is_there_is_only_read(program: Path, tmp_path: Path) -> No
 def test_the_profiler_is_switched_off_when_nobody_listens_any_more(program: Path) -> None:
     with serving(Engine(trace=trace(6), step_s=0.05)) as engine:
         process = start(program, "--url", engine.url, "--steps", "500")
-        deadline = time.monotonic() + 15
-        while "/start_profile" not in engine.asked and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_until(lambda: "/start_profile" in engine.asked)
         assert process.stdin
         process.stdin.close()
-        process.wait(10)
+        process.wait(LIMIT_S)
         assert engine.asked[-1] == "/stop_profile"
     for stream in (process.stdout, process.stderr):
         assert stream

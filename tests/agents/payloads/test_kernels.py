@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from agents.facts.bench import Timing
 from agents.facts.kernels import Work
 from agents.parsing import kernel_lines
 from agents.probe import Output
-from tests.agents.payloads.running import all_gone, descendants, finish, start
+from tests.agents.payloads.running import all_gone, finish, start, workers_of
 
 pytestmark = pytest.mark.thorough  # they start processes
 
@@ -80,15 +79,14 @@ def test_launches_and_products_on_a_cpu(program: Path) -> None:
 @pytest.mark.parametrize("how", ["input closed", "limit", "terminated"])
 def test_nothing_is_left_when_it_is_ended(program: Path, how: str) -> None:
     pytest.importorskip("torch")
-    limit = "1" if how == "limit" else "60"
+    limit = "3" if how == "limit" else "60"
     argv = ("--measure", "memory", "--device", "cpu", "--row-seconds", "20", "--limit", limit)
     process = start(program, *argv)
     assert process.stdin
     assert process.stdout
     if how != "limit":
         assert b"environment" in process.stdout.readline()  # it measures by now
-    while not (working := descendants(process.pid)):
-        time.sleep(0.02)
+    working = workers_of(process, 1)
     if how == "input closed":
         process.stdin.close()
     elif how == "terminated":

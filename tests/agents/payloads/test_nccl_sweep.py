@@ -18,7 +18,7 @@ from agents.benchmark import all_benchmarks
 from agents.facts import Reading, ReadingKind
 from agents.facts.bench import SweepResult
 from agents.probe import Output
-from tests.agents.payloads.running import all_gone, descendants, finish, start
+from tests.agents.payloads.running import all_gone, finish, start, workers_of
 from tests.sweeps import TYPICAL_US, Line, lines, printed
 from webapp.diagnosis.compare.sweep import Standing, compare_sweep
 
@@ -94,7 +94,8 @@ def test_only_whole_blocks_fit_in_the_limit_and_each_is_drawn_anew(program: Path
     more = ("--arms", "algo_ring,algo_tree", "--repeats", "90", "--limit", "12", "--seed", "11")
     began = time.monotonic()
     said, out, _ = finish(start(program, *SMALL, *more))
-    assert time.monotonic() - began < 16
+    # Torch is loaded outside the limit, in each of its processes; ninety blocks take minutes.
+    assert time.monotonic() - began < 12 + 60
     whole = [line["block"] for line in said if line.get("whole")]
     assert 0 < len(whole) < 90
     if said[-1] == {"end": True}:  # else a block took longer than the one before it, and is cut
@@ -128,10 +129,7 @@ def test_nothing_is_left_when_it_is_ended(program: Path, how: str) -> None:
     assert process.stdout
     while b'"outcome"' not in process.stdout.readline():  # the first try has ended
         pass
-    workers: set[int] = set()
-    while len(workers) < 3:  # a leader and two ranks
-        workers = descendants(process.pid)
-        time.sleep(0.02)
+    workers = workers_of(process, 3)  # a leader and two ranks
     if how == "input closed":
         process.stdin.close()
     else:
@@ -212,10 +210,10 @@ def test_what_nobody_may_paste_into_a_shell_is_no_arm(settings: dict[str, str]) 
 
 
 def test_a_huge_sweep_is_read_in_time() -> None:
-    began = time.monotonic()
+    began = time.process_time()
     result = _result(printed(lines(blocks=400)))
     assert result.blocks == 400
-    assert time.monotonic() - began < 20
+    assert time.process_time() - began < 20
 
 
 KEYS = [*("arm", "block", "size_bytes", "time_us", "timing", "outcome"), "plan", "whole", "verdict"]
@@ -223,7 +221,7 @@ ANY = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size
 LIKELY = st.sampled_from(["baseline", "algo_ring", "device", "right", "hang", 1, 12288, 7.5, True])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.dictionaries(st.sampled_from(KEYS), ANY | LIKELY, max_size=9), max_size=8),
     st.dictionaries(st.sampled_from(["arms", "sizes", "weights", "seed", "ranks"]), ANY, max_size=5),

@@ -18,6 +18,7 @@ from agents.ssh import SshAgent
 from tests.agents.conftest import Sshd
 from tests.agents.payloads.engine_server import Engine, serving
 from tests.agents.payloads.running import all_gone, descendants, finish, start
+from tests.waiting import LIMIT_S, wait_until
 
 pytestmark = pytest.mark.thorough  # they start processes
 BENCHMARK = all_benchmarks()["bench.serving_load"]
@@ -48,14 +49,16 @@ def test_figures_are_those_of_the_server(program: Path) -> None:
     assert engine.most_at_once in (4, 5)
     assert reading.missing == ()
     assert [(r.concurrency, r.requests, r.errors) for r in reading.value] == [(1, 8, 0), (4, 8, 0)]
-    # A token every 20 ms, and the first one after as long: 10 tokens take 200 ms and a little more.
+    # A token every 20 ms, and the first one after as long: 10 tokens take 200 ms and what a busy machine adds.
     for row in reading.value:
-        assert 20 <= row.time_per_output_token_ms < 80
-        assert 20 <= row.ttft_ms <= row.ttft_p95_ms <= row.ttft_p99_ms < 500
+        assert 20 <= row.time_per_output_token_ms < 4 * engine.pace_ms
+        assert 20 <= row.ttft_ms <= row.ttft_p95_ms <= row.ttft_p99_ms
+        answer_s = (row.ttft_ms + 9 * row.time_per_output_token_ms) / 1000
+        assert 0.25 < row.output_tokens_per_s * answer_s / (10 * row.concurrency) < 1.5
         assert 20 <= row.itl_ms <= row.itl_p95_ms <= row.itl_p99_ms
         assert row.tokens_per_event == 1
-    assert 12 < one.output_tokens_per_s <= 50
-    assert 1.5 < four.output_tokens_per_s / one.output_tokens_per_s < 12
+    assert one.output_tokens_per_s <= 50
+    assert four.output_tokens_per_s <= 200
     prompt = one.prompt_tokens
     assert abs(prompt - 40) <= 2
     total = one.output_tokens_per_s * (10 + prompt) / 10
@@ -206,7 +209,7 @@ def test_it_stops_when_nobody_listens_any_more(program: Path) -> None:
         family = {process.pid, *descendants(process.pid)}
         process.stdin.close()
         assert b"standard input was closed" in process.stdout.read()
-        process.wait(10)
+        process.wait(LIMIT_S)
         process.stdout.close()
         assert all_gone(family)
         assert process.stderr
@@ -223,20 +226,17 @@ def test_through_a_real_sshd_it_reaches_what_only_that_machine_reaches(sshd: Ssh
             BENCHMARK.payload_source(),
             argv,
             interpreter=sys.executable,
-            watch=Watch(out.extend, 30, lambda: time.monotonic() > until),
+            watch=Watch(out.extend, LIMIT_S, lambda: time.monotonic() > until),
         )
         assert ending.leftover is False
         return ending.reason
 
     with serving(Engine(step_s=0.002)) as engine:
         url = ("--url", engine.url, "--concurrency", "2")
-        assert asyncio.run(work(time.monotonic() + 30, *url, *SHORT)) is Reason.FINISHED
+        assert asyncio.run(work(time.monotonic() + LIMIT_S, *url, *SHORT)) is Reason.FINISHED
         reading, _ = BENCHMARK.parse(Output(out.decode()))
         rows: Any = reading.value
         assert rows[0].requests == 4
         engine.step_s = 0.5
         assert asyncio.run(work(time.monotonic() + 2, *url)) is Reason.CANCELLED
-        deadline = time.monotonic() + 5
-        while engine.now and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert engine.now == 0
+        wait_until(lambda: engine.now == 0)

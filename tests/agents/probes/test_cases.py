@@ -64,7 +64,7 @@ def test_every_probe_has_its_cases(probe: Probe) -> None:
     assert kinds - {ReadingKind.KNOWN}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(text=st.text(max_size=400), exit_code=st.sampled_from([0, 1, 127, None]))
 def test_no_text_makes_a_probe_raise_or_forget_a_fact(text: str, exit_code: int | None) -> None:
     for probe in PROBES:

@@ -19,7 +19,7 @@ def _run(command: Command, path: Path | None = None, **env: str) -> subprocess.C
         capture_output=True,
         text=True,
         env={"PATH": search, "LC_ALL": "C", **env},
-        timeout=20,
+        timeout=60,
         check=False,
     )
 

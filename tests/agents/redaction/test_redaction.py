@@ -101,7 +101,7 @@ def test_the_catalogue_has_each_kind_once() -> None:
     assert len(words) == len(set(words)) == 8
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=TEXTS, other=TEXTS)
 def test_lines_stay_and_a_second_pass_changes_nothing(text: str, other: str) -> None:
     kept = redact(other).tokens

@@ -25,7 +25,7 @@ from webapp.accounts import second_factor
 from webapp.accounts.carrying_over import OldFactor, OldPasskey, OldRecoveryCode, carry_over
 from webapp.accounts.models import User
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clock_in_mid_step")]
 HERE, CODE = "peerpath.example", "/sign-in/code"
 MADE = timezone.now() - timedelta(days=40)
 CODES = ("abcd-efgh-2345-mnop", "zyxw-vuts-7654-qrst")

@@ -6,7 +6,6 @@ import getpass
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 
 from agents.host_keys import known_hosts_line
 from tests.agents.conftest import Sshd, free_port
+from tests.waiting import wait_until
 from tests.webapp.config.test_diagnose_command import contract, known
 
 pytestmark = pytest.mark.service
@@ -141,7 +141,7 @@ def test_a_machine_that_runs_no_script(peerpath: Peerpath, sshd: Sshd, tmp_path:
 def test_a_machine_that_dies_before_its_first_answer(start: Start, alive: Alive, sshd: Sshd, tmp_path: Path) -> None:
     restart(sshd, "ForceCommand exec sleep 4730")
     process = start(*words(sshd, tmp_path))
-    _wait_until(lambda: bool(alive("sleep 4730")))
+    wait_until(lambda: bool(alive("sleep 4730")))
     sshd.stop()
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (4, b"")
@@ -156,7 +156,7 @@ def test_a_machine_that_dies_meanwhile_keeps_what_came(start: Start, alive: Aliv
     hanging = tools(tmp_path / "bin", set(), **{"systemd-detect-virt": virt})
     restart(sshd, f"SetEnv PATH={hanging}")
     process = start(*words(sshd, tmp_path))
-    _wait_until(lambda: bool(alive("sleep 4731")))
+    wait_until(lambda: bool(alive("sleep 4731")))
     sshd.stop()
     out, err = process.communicate(timeout=60)
     assert process.returncode == 5, err
@@ -164,15 +164,8 @@ def test_a_machine_that_dies_meanwhile_keeps_what_came(start: Start, alive: Aliv
     found = contract(out.decode())
     assert known(found, "guest.kernel_cmdline") == kernel_cmdline()
     assert _kind(found, "guest.virt_kind") != "known"
-    _wait_until(lambda: not alive("sleep 4731"))
+    wait_until(lambda: not alive("sleep 4731"))
 
 
 def _kind(found: dict[str, Any], fact_id: str) -> str:
     return str(found["facts"].get(fact_id, {"kind": "not asked"})["kind"])
-
-
-def _wait_until(what: Callable[[], bool], seconds: float = 30.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)

@@ -88,7 +88,7 @@ def test_a_worker_that_cannot_start_says_the_same_sentence(tmp_path: Path, name:
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=60,
     )
     assert done.returncode == 1
     assert done.stderr.startswith("Peerpath cannot start: ")

@@ -36,7 +36,7 @@ UNKNOWN: list[Reading[Any]] = [
 BOUNDS = [item for item in GIVEN if isinstance(item, Bound)] + [Bound(1), Bound(64)]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     known=st.lists(st.sampled_from(KNOWN), max_size=14),
     unknown=st.lists(st.sampled_from(UNKNOWN), max_size=8),

@@ -52,7 +52,7 @@ def test_one_run_each_excludes_nothing_when_the_figures_are_far_apart() -> None:
     assert found.excluded == ""
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10_000), change=st.sampled_from([0.5, 0.7, 1.5, 2.0]))
 def test_a_large_change_is_seen_in_its_direction(seed: int, change: float) -> None:
     found = compared(1.0, 0.02, seed=seed, change=change)
@@ -108,7 +108,7 @@ def test_more_runs_detect_smaller_changes() -> None:
     assert five == pytest.approx(0.063, abs=0.01)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10_000), change=st.floats(0.5, 2))
 def test_the_other_way_round_is_the_inverse(seed: int, change: float) -> None:
     one = compare_copies(run(1, 0.05, seed), run(change, 0.05, seed + 1))

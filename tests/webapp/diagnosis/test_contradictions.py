@@ -286,7 +286,7 @@ def test_gains_in_words(text: str, gain: float | None) -> None:
     assert claimed_gain(text) == gain
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(notes=st.text(max_size=200))
 def test_no_words_make_a_rule_raise(notes: str) -> None:
     facts = Facts.of(sourced(_notes(notes), MODEL_744, GPUS.known(CARDS), _observed(250.0, 485.0)))

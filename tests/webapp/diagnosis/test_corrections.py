@@ -124,7 +124,7 @@ def test_every_belief_is_complete_and_its_patterns_compile() -> None:
         assert not any(re.search(p, "", re.I | re.M) for p in patterns if p), belief.id
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(text=st.text(max_size=300))
 def test_a_belief_is_corrected_once(text: str) -> None:
     found = corrections.find(Situation(facts_of(NOTES.known(text * 2, lines=(1,)))))

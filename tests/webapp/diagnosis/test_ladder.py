@@ -381,7 +381,7 @@ def test_a_captured_nvlink_guest_shows_nothing_failed() -> None:
     assert next(g for g in ladder if g.gate == "driver").state is GateState.PASS
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     size=st.integers(2, 5),
     reads=st.sampled_from(P2pCode),

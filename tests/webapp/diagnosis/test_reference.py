@@ -70,7 +70,7 @@ def test_nccls_own_figures() -> None:
     assert staged_gb_per_s(None, None) == 41
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(size=st.floats(0, 1e9), more=st.floats(1, 10), ranks=st.integers(2, 16))
 def test_more_bytes_and_more_ranks_never_take_less(size: float, more: float, ranks: int) -> None:
     here = nccl_model_us(size, ranks, 41)

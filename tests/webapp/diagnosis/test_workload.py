@@ -61,7 +61,7 @@ def test_a_bad_key_or_value_is_named(data: dict[str, object], named: str) -> Non
         read_workload(data)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.dictionaries(
         st.sampled_from(["model", "parallelism", "observed", "goal", "host", "notes", "x"]),

@@ -104,7 +104,6 @@ def check_download(browser: Client, path: str) -> None:
 
 @settings(
     max_examples=EXAMPLES,
-    deadline=None,
     database=None,
     phases=[Phase.generate],  # made smaller, 280 values would take minutes
     suppress_health_check=list(HealthCheck),

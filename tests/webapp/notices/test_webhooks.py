@@ -107,17 +107,18 @@ def test_it_is_tried_again_with_longer_pauses_and_given_up(
     receiver.answers = [500]
     webhook_add(session_of_alice, url=receiver.url, kinds=KINDS, by=alice)
     proposed(session_of_alice, alice)
+    since = timezone.now()
     sent_all(session_of_alice)
     for number, pause in enumerate(PAUSES_S, 1):
         delivery = Delivery.objects.get()
         assert (delivery.state, delivery.tries) == (DeliveryState.WAITING, number)
         assert delivery.problem == "It answered 500."
-        left = (delivery.due_at - timezone.now()).total_seconds()
-        assert pause - 5 < left <= pause
+        assert since <= delivery.due_at - timedelta(seconds=pause) <= timezone.now()
         deliver(delivery.pk)  # not due: nothing happens
         assert len(receiver.got) == number
         wait_over(delivery)
         assert due(timezone.now(), 9) == [delivery.pk]
+        since = timezone.now()
         deliver(delivery.pk)
     assert Delivery.objects.get().state == DeliveryState.FAILED
     assert len({headers["webhook-id"] for _, headers, _ in receiver.got}) == 1
@@ -249,7 +250,7 @@ def test_an_answer_byte_by_byte_is_cut_off(settings: Any, monkeypatch: pytest.Mo
     begun = time.monotonic()
     with listener, pytest.raises(webhook_client.PostError):
         webhook_client.post(f"http://127.0.0.1:{listener.getsockname()[1]}/", message)
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 60, "the whole answer takes five minutes"
 
 
 def test_a_removed_one_gets_nothing_and_its_secret_is_gone(

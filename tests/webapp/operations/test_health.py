@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -125,9 +126,12 @@ def test_a_bucket_that_says_nothing_is_not_waited_for(
     with socket.create_server(("127.0.0.1", 0)) as silent:
         where = f"s3://cases?endpoint=http://127.0.0.1:{silent.getsockname()[1]}&region=us-east-1"
         settings.STORAGES = settings.STORAGES | addresses.storage(where)
-        began = time.monotonic()
-        assert {storage_of(client) for _ in range(5)} == {"no answer"}
-        assert time.monotonic() - began < 6, "one question is open, and nobody waits for it twice"
+        moments = [time.monotonic()]
+        for _ in range(5):
+            assert storage_of(client) == "no answer"
+            moments.append(time.monotonic())
+        first, *others = (after - before for before, after in pairwise(moments))
+        assert sorted(others)[1] < first / 2, "one question is open, and nobody waits for it twice"
         asking = [thread for thread in threading.enumerate() if thread.name == "evidence storage"]
         assert len(asking) == 1
 
@@ -168,7 +172,7 @@ def test_a_database_that_takes_connections_and_says_nothing_is_soon_out_of_reach
             env=os.environ | {"PEERPATH_DATABASE_URL": address},
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=60,
             check=False,
         )
     assert done.returncode == 1

@@ -61,7 +61,7 @@ def test_a_silent_run_is_ended_as_lost(admin: Client, target: Target) -> None:
 
 
 def test_a_run_that_has_moved_meanwhile_is_left_alone(admin: Client, target: Target) -> None:
-    run = run_of(target, RunState.RUNNING, lease_expires_at=timezone.now() + timedelta(seconds=30))
+    run = run_of(target, RunState.RUNNING, lease_expires_at=timezone.now() + timedelta(minutes=10))
     answer = admin.post("/stuck/move", {"do": "end", "key": str(run.pk)}, follow=True)
     assert "moved by itself" in html_of(answer)
     run.refresh_from_db()
@@ -94,7 +94,7 @@ def test_a_run_whose_session_has_enough_at_work_is_said_to_wait_rightly(
     said = "its session has as many runs at work as it may have"
     assert said not in html_of(admin.get("/stuck"))
     Run.objects.filter(pk=waits.pk).update(number=2)
-    run_of(target, RunState.RUNNING, lease_expires_at=timezone.now() + timedelta(seconds=30))
+    run_of(target, RunState.RUNNING, lease_expires_at=timezone.now() + timedelta(minutes=10))
     assert said in html_of(admin.get("/stuck"))
 
 

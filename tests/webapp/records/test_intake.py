@@ -254,7 +254,7 @@ def test_half_a_collectors_output_is_read_and_said_to_be_half(session_of_alice: 
     assert any("collected on a guest" in note for note in taken.notes)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(raw=st.binary(max_size=300) | st.text(max_size=300).map(str.encode))
 def test_no_bytes_make_reading_raise(raw: bytes) -> None:
     for prefix in (b"", b"=01234567= begin peerpath.collector/1 role=guest\n", MATRIX):

@@ -37,7 +37,7 @@ def plain_numbers_and_text() -> Any:
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda f: f.id)
 def test_every_fact_of_the_vocabulary_survives(fact: Fact[Any]) -> None:
-    @settings(max_examples=5, deadline=None)
+    @settings(max_examples=5)
     @given(st.from_type(fact.type), st.lists(st.integers(1, 999), max_size=3))
     def survives(value: Any, lines: list[int]) -> None:
         reading = fact.known(value, lines=tuple(lines), missing=("row GPU7",))
@@ -85,7 +85,7 @@ def test_text_that_a_database_refuses_never_reaches_it(name: str) -> None:
     assert decode(row).kind is kind
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

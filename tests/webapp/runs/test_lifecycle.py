@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from tests.waiting import wait_for_end
 from tests.webapp.conftest import gpu_vm
 from webapp.accounts.models import User
 from webapp.records.models import DiagnosisSession, Event, Run, RunState, Target
@@ -228,7 +229,7 @@ def test_of_many_workers_exactly_one_wins(person: Callable[..., User], benchmark
     start = threading.Barrier(len(wanted))
 
     def work(run_id: UUID) -> None:
-        start.wait(5)
+        start.wait(60)
         won.append(lifecycle.claim(run_id))
         connection.close()
 
@@ -236,7 +237,7 @@ def test_of_many_workers_exactly_one_wins(person: Callable[..., User], benchmark
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        wait_for_end(thread)
     assert len(won) == 4
     assert len([claim for claim in won if claim]) == 1
 
@@ -312,10 +313,7 @@ class Life(RuleBasedStateMachine):
 def test_a_runs_life_only_goes_forward(target: Target, alice: User) -> None:
     Life.target, Life.user = target, alice
     run_state_machine_as_test(
-        Life,
-        settings=settings(
-            max_examples=15, stateful_step_count=10, deadline=None, suppress_health_check=list(HealthCheck)
-        ),
+        Life, settings=settings(max_examples=15, stateful_step_count=10, suppress_health_check=list(HealthCheck))
     )
 
 

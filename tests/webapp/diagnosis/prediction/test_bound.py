@@ -63,7 +63,7 @@ def only(*more: Reading[Any], base: list[Reading[Any]]) -> Bound:
 SLOW = copies((12 * KIB, 13.7), (768 * KIB, 41.4))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     tokens_per_s=st.floats(0.1, 5000),
     concurrency=st.integers(1, 512),
@@ -87,7 +87,7 @@ def test_nothing_is_negative_and_no_gain_is_below_one(
         assert found.max_gain_p2p[1] <= found.max_gain_remove_comm[1] * (1 + 1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(read_gb=st.floats(3, 8.9), reduce_us=st.floats(20, 150), other_ms=st.floats(0, 100), tp=st.sampled_from([4, 8]))
 def test_a_simulated_step_lies_inside(read_gb: float, reduce_us: float, other_ms: float, tp: int) -> None:
     """A step made of reads, 156 all-reduces between one copy and a ring of copies, and a rest."""
@@ -108,7 +108,7 @@ def test_a_simulated_step_lies_inside(read_gb: float, reduce_us: float, other_ms
         assert span[1] >= truth * (1 - 1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(small_us=st.floats(1, 30), more=st.floats(1, 3), tokens_per_s=st.floats(1, 30))
 def test_slower_copies_and_a_shorter_step_raise_what_communication_could_be(
     small_us: float, more: float, tokens_per_s: float
@@ -219,7 +219,7 @@ def test_an_interval_never_narrows_or_moves_the_range(ends: tuple[float, float |
     assert 0 < found.comm_ms[0] <= 9.36 <= found.comm_ms[1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     tokens_per_s=st.floats(0.5, 200),
     slow_us=st.lists(st.floats(1, 500), min_size=2, max_size=2),

@@ -70,7 +70,7 @@ def test_what_is_left_holds_so_much_context() -> None:
     assert "about 415,000 tokens of context" in fit(facts(cards, small), 8).why
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(low=st.floats(1, 2000), more=st.floats(1, 2), gpus=st.integers(1, 16), gb=st.integers(10, 300))
 def test_what_fits_one_fits_more_and_never_without_a_reserve(low: float, more: float, gpus: int, gb: int) -> None:
     cards = GPUS.known(tuple(Gpu(i, vram_mib=int(gb * 1e9 / 2**20)) for i in range(gpus)))

@@ -88,7 +88,7 @@ def test_the_case_itself_stays_as_it_is() -> None:
     assert case.value(PARALLELISM) == Parallelism(tp=8)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     batch=st.integers(1, 512),
     layers=st.integers(1, 200),
@@ -120,7 +120,7 @@ def test_no_slider_makes_it_negative_or_a_gain_below_one(
         assert gain is None or 1 <= gain[0] <= gain[1]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(layers=st.integers(1, 100), more=st.integers(0, 50), hidden=st.integers(512, 16384))
 def test_more_layers_never_communicate_less(layers: int, more: int, hidden: int) -> None:
     few = what_if(_case(), layers=layers, hidden_size=hidden).comm_ms

@@ -151,7 +151,7 @@ def skeletons() -> frozenset[str]:
     return frozenset(skeleton(text) for text in texts(with_value("cores", "64")))
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=500, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(st.sampled_from(FIELDS), HOSTILE), min_size=20, max_size=20))
 def test_no_value_changes_what_a_script_would_run(given_values: list[tuple[str, str]]) -> None:
     """500 times 20 values."""

@@ -192,7 +192,7 @@ def test_machine_names(raw: str, board: MachineType) -> None:
     assert machine_type(raw) is board
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(args=st.text(max_size=120), cpu=st.text(max_size=30), uuid=st.text(max_size=10))
 def test_no_config_text_raises(args: str, cpu: str, uuid: str) -> None:
     with_vm(_case(replace(PLAIN, args=args, cpu=cpu, machine=args, uuid=uuid), uuid=uuid))
