@@ -55,3 +55,10 @@ def test_an_allowance_is_not_a_delivery() -> None:
 def test_the_summary_is_two_sentences(stage: str) -> None:
     assert summary(case_at(stage)).count(". ") == 1
     assert diagnosed(stage).summary.endswith(".")
+
+
+def test_the_summary_names_the_code_the_driver_refused_with() -> None:
+    assert summary(case(33, REFUSED)).startswith(
+        "The driver refuses peer access (NS on 56 of 56 ordered pairs) by its own policy; communication is"
+    )
+    assert "peer access" not in summary(case(33, replace(REFUSED, state=GateState.PASS)))

@@ -95,7 +95,10 @@ def test_slow_links_count_only_under_load() -> None:
     assert verdict("pcie_link_degraded", _links(4, 16, 100)).kind == "supported"
 
 
-@pytest.mark.parametrize(("gen", "looks", "kind"), [(5, 20, "refuted"), (3, 20, "supported"), (3, 1, "open")])
+@pytest.mark.parametrize(
+    ("gen", "looks", "kind"),
+    [(5, 20, "refuted"), (3, 20, "supported"), (5, 5, "refuted"), (3, 5, "supported"), (3, 4, "open"), (3, 1, "open")],
+)
 def test_the_best_that_a_measurement_saw_decides_over_an_idle_link(gen: int, looks: int, kind: str) -> None:
     seen = tuple(GpuTelemetry(str(i), looks, pcie_gen=gen, pcie_width=16) for i in range(8))
     got = verdict("pcie_link_degraded", _links(1, 16, 0), TELEMETRY.known(seen, lines=(2,)))
@@ -160,3 +163,8 @@ def test_every_claim_names_its_evidence(hypothesis_id: str) -> None:
             got = verdict(hypothesis_id, *given)
             for claim in (*got.for_, *got.against):
                 assert claim.evidence or claim.basis is Basis.LITERATURE, claim.text
+
+
+def test_what_would_tell_of_an_idle_link_is_a_measurement_and_of_none_the_list() -> None:
+    assert verdict("pcie_link_degraded", _links(1, 16, 0)).missing == ("bench.telemetry",)
+    assert verdict("pcie_link_degraded").missing == ("guest.driver_version",)

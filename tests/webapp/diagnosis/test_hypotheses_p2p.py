@@ -192,6 +192,23 @@ def test_one_gpu_with_net_has_its_peers_elsewhere() -> None:
     assert not verdict("nccl_on_network", one).against, "no NET was seen"
 
 
+@pytest.mark.parametrize(("size_mib", "small"), [(1, True), (63, True), (64, True), (65, False), (1024, False)])
+def test_a_containers_default_of_shared_memory_is_64_mib_and_no_more(size_mib: int, small: bool) -> None:
+    got = verdict("nccl_on_network", SHM.known(SharedMemory(size_mib), lines=(1,)))
+    text = f"shared memory has {size_mib} MiB, a container’s default"
+    assert [claim.text for claim in got.for_] == ([text] if small else [])
+
+
+@pytest.mark.parametrize("seen", [NcclTransports(p2p=4), NcclTransports(shm=4), NcclTransports(p2p=1, shm=2)])
+def test_any_connection_beside_none_by_net_refutes_it(seen: NcclTransports) -> None:
+    got = verdict("nccl_on_network", NCCL_TRANSPORTS.known(seen, lines=(3,)))
+    assert got.kind == "refuted"
+    assert [claim.text for claim in got.against] == [
+        f"connections in the NCCL log: {seen.p2p} by P2P, {seen.shm} by SHM, none by NET"
+    ]
+    assert {ref.line for claim in got.against for ref in claim.evidence} == {3}
+
+
 def test_net_beside_shared_memory_may_lead_to_another_machine() -> None:
     mixed = NCCL_TRANSPORTS.known(NcclTransports(p2p=3, shm=3, net=3), lines=(1,))
     got = verdict("nccl_on_network", mixed)

@@ -348,6 +348,10 @@ def test_after_one_run_each_cannot_tell() -> None:
     assert "+3.4 %" in copies
     assert "inside that spread" in copies
     assert "a change of 2 × is excluded" in copies
+    (unread,) = [finding for finding in found.findings if finding.id == "not_read_since"]
+    assert [ref.source.partition("@")[0] for ref in unread.claims[0].evidence] == [
+        *("guest.virt_kind", "guest.pci_tree", "guest.nccl_log")
+    ], "of each fact the line that tells it"
     rejected = text(found, "rejected_rows")
     assert "4 MB" in rejected
     assert "is 42.8 GB/s by its own size and time, not 32.14" in rejected

@@ -15,7 +15,7 @@ from agents.facts.gpu import GPUS, Gpu
 from agents.facts.workload import MODEL, PARALLELISM, Model, Parallelism
 from webapp.diagnosis.case import Case, Layout
 from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.prediction.layouts import layouts
+from webapp.diagnosis.prediction.layouts import comm_per_token_ms, layouts
 from webapp.diagnosis.prediction.memory_fit import fit
 from webapp.diagnosis.situation import Situation
 
@@ -92,3 +92,13 @@ def test_moving_to_another_layout_restarts_the_engine() -> None:
     costs = {name: layout.restart for name, layout in found(Parallelism(tp=8)).items()}
     assert costs.pop("tp8") == "none"
     assert set(costs.values()) == {"engine"}
+
+
+def test_one_gpu_reduces_nothing_and_two_do() -> None:
+    known = facts(COPIES, MODEL.known(Model(layers=78, hidden_size=6144, activation_bytes=2)))
+    assert comm_per_token_ms(Situation(known), 1) == (0.0, 0.0)
+    two, four = comm_per_token_ms(Situation(known), 2), comm_per_token_ms(known, 4)
+    assert two
+    assert four
+    assert 0 < two[0] <= two[1] < four[1]
+    assert four[1] / two[1] == pytest.approx(6 / 2, rel=0.01)

@@ -34,3 +34,18 @@ def test_a_step_shorter_than_its_kernels_has_no_gaps() -> None:
 
 def test_a_step_longer_than_the_recorded_one_keeps_the_rest_unexplained() -> None:
     assert _parts(RECORDED, 0.9)["gaps"] == pytest.approx(0.43)
+
+
+def test_a_range_of_steps_is_split_at_both_of_its_ends() -> None:
+    facts = Facts.of([Sourced(PROFILE.known(RECORDED, lines=(1,)), "profile@0")])
+    wide = split_of(facts, (0.08, 0.33), ())
+    assert wide
+    assert wide.parts == {
+        "nccl": pytest.approx((0.01, 0.02)),
+        "attention": pytest.approx((0.015, 0.03)),
+        "moe": pytest.approx((0.02, 0.04)),
+        "other": pytest.approx((0.035, 0.07)),
+        "gaps": pytest.approx((0.0, 0.17)),
+    }
+    assert wide.nccl == wide.parts["nccl"]
+    assert wide.total == pytest.approx((0.08, 0.33))

@@ -13,7 +13,7 @@ from agents.facts.gpu import BAR_FAILURES, GPU_COUNT_PCI, GPU_COUNT_SMI, BarFail
 from agents.facts.host import GPU_PATHS, IOMMU_GROUPS, PCI_MAPPINGS, PLATFORM, GpuPath, IommuGroup, PciMapping, Platform
 from agents.facts.nccl import NCCL_ENV, NCCL_TRANSPORTS, NcclTransports
 from agents.facts.p2p import P2pCode
-from agents.facts.platform import VIRT_KIND
+from agents.facts.platform import HOST_NUMA_NODES, VIRT_KIND, NumaNode
 from agents.facts.vm import VMS, Vm
 from agents.parsing import qm_config
 from tests.standin.pve_host import ADDRESSES, KPRO6
@@ -182,3 +182,32 @@ def test_outside_proxmox_there_are_texts() -> None:
         assert one.source
         assert one.rollback
         assert "topo -p2p" in one.steps[-1]
+
+
+def test_the_sound_of_a_card_and_a_mapping_of_another_vendor_get_no_clique() -> None:
+    group = IommuGroup(
+        5,
+        ("0000:05:00.0", "0000:05:00.1"),
+        ("05:00.0 VGA compatible controller: NVIDIA Corporation", "05:00.1 Audio device: NVIDIA Corporation"),
+    )
+    known = IOMMU_GROUPS.known((group,), lines=(1,))
+    assert new_values(made("P2", vm(hostpci8="0000:05:00.1"), known)) == [CLIQUES]
+    assert new_values(made("P2", vm(hostpci8="05:00.1"), known)) == [CLIQUES]
+    ninth = "-set device.hostpci8.x-nv-gpudirect-clique=0"
+    assert new_values(made("P2", vm(hostpci8="0000:05:00.0"), known)) == [f"{CLIQUES} {ninth}"]
+    for vendor, more in (("10DE:2bb5", f" {ninth}"), ("8086:1533", ""), ("", f" {ninth}")):
+        mapping = PCI_MAPPINGS.known((PciMapping("other", "kpro6", "0000:06:00.0", vendor),), lines=(1,))
+        assert new_values(made("P2", vm(hostpci8="mapping=other"), mapping)) == [f"{CLIQUES}{more}"], vendor
+
+
+@pytest.mark.parametrize(
+    ("cores", "cpus"), [("64", ("0-31", "32-63")), ("4", ("0-1", "2-3")), ("2", ("0", "1"))], ids=["64", "4", "2"]
+)
+def test_memory_nodes_share_cores_and_memory_and_one_without_memory_gets_none(
+    cores: str, cpus: tuple[str, ...]
+) -> None:
+    nodes = (NumaNode(0, "0-31", 393216), NumaNode(1, "32-63", 393216), NumaNode(2, "64-95", 0), NumaNode(3, "", 8192))
+    script = made("P4", vm(cores=cores, sockets="1", memory="442368"), HOST_NUMA_NODES.known(nodes, lines=(1,)))
+    each = str(int(cores) // 2)
+    lines = [f"cpus={own},hostnodes={node},memory=221184,policy=bind" for node, own in enumerate(cpus)]
+    assert sorted(new_values(script)) == sorted(["1", "2", each, *lines])

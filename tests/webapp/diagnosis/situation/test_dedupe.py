@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from agents import samples
-from agents.facts.bench import SERVING, ServingRow
+from agents.facts.bench import COPY, SERVING, CopyPath, CopyResult, CopyRow, ServingRow
 from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
 from agents.raw_reading import read_raw
-from tests.webapp.diagnosis.building import kvm_guest
+from tests.webapp.diagnosis.building import kvm_guest, sourced
 from webapp.diagnosis.compare.verification import Pick, verified
 from webapp.diagnosis.diagnosis import diagnose
 from webapp.diagnosis.facts import Facts, Sourced
@@ -36,6 +36,16 @@ def test_a_table_pasted_again_behind_a_prompt_is_one_run() -> None:
     (copies,) = [f for f in found.findings if f.id == "copies_after"]
     assert "one run each" in copies.claims[0].text
     assert not any("two runs of the same state" in claim.text for claim in copies.claims)
+
+
+def test_how_far_copies_differ_is_said_in_percent_of_the_time_before() -> None:
+    def copies(epoch: int, *times_us: float) -> list[Sourced]:
+        rows = tuple(CopyRow(CopyPath.PEER, "0", "1", 4096 * 4**n, us) for n, us in enumerate(times_us))
+        return sourced(COPY.known(CopyResult(rows), lines=(1,)), epoch=epoch)
+
+    found = diagnose(Facts.of(copies(0, 10.0, 30.0, 90.0) + copies(1, 5.0, 40.0, 90.0)))
+    (after,) = [finding for finding in found.findings if finding.id == "copies_after"]
+    assert after.claims[0].text.endswith("; the sizes differ by -25.0 % to +100.0 %")
 
 
 def test_what_a_row_contradicts_is_said_once() -> None:

@@ -197,3 +197,19 @@ def test_machine_names(raw: str, board: MachineType) -> None:
 def test_no_config_text_raises(args: str, cpu: str, uuid: str) -> None:
     with_vm(_case(replace(PLAIN, args=args, cpu=cpu, machine=args, uuid=uuid), uuid=uuid))
     qemu_args.cliques(qemu_args.split(args) or (), ())
+
+
+def test_a_vm_is_named_by_its_id_else_its_uuid_else_as_the_one_without() -> None:
+    other = "11111111-0000-4000-8000-000000000000"
+    nameless = [replace(PLAIN, id=None, uuid=uuid) for uuid in (other, None)]
+    best = with_vm(_case(PLAIN, *nameless)).best(VM_ID)
+    assert best is not None
+    assert best.reading.detail == f"ask which VM: {other}, 301, the VM without an id"
+    told = with_vm(_case(PLAIN, replace(PLAIN, id=302)), 303).best(VM_ID)
+    assert told is not None
+    assert told.reading.detail == "VM 303 is not in what was read: 301, 302"
+
+
+def test_a_part_that_has_the_uuid_alone_belongs_to_the_vm_with_that_uuid() -> None:
+    assert with_vm(_case(PLAIN, replace(PLAIN, id=None))).value(VM_ID) == 301
+    assert with_vm(_case(PLAIN, replace(PLAIN, id=None, uuid=None))).value(VM_ID) is None
