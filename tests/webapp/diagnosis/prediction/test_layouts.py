@@ -97,7 +97,7 @@ def test_moving_to_another_layout_restarts_the_engine() -> None:
 def test_one_gpu_reduces_nothing_and_two_do() -> None:
     known = facts(COPIES, MODEL.known(Model(layers=78, hidden_size=6144, activation_bytes=2)))
     assert comm_per_token_ms(Situation(known), 1) == (0.0, 0.0)
-    two, four = comm_per_token_ms(Situation(known), 2), comm_per_token_ms(known, 4)
+    two, four = comm_per_token_ms(Situation(known), 2), comm_per_token_ms(Situation(known), 4)
     assert two
     assert four
     assert 0 < two[0] <= two[1] < four[1]
