@@ -225,7 +225,7 @@ def test_what_nobody_measured_ends_as_not_verified_and_reads_so(
         assert "not verified" in report
     assert "not verified" in html_of(client.get(f"/sessions/{session.pk}/log"))
     verify = client.get(f"/sessions/{session.pk}/verify").context["rail"]
-    assert not next(step["done"] for step in verify if step["step"].id == "verify")
+    assert not next(entry.done for entry in verify if entry.step.id == "verify")
 
 
 def test_another_session_remembers_it_as_not_verified(session: DiagnosisSession, alice: User, client: Client) -> None:

@@ -85,13 +85,13 @@ def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> Http
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Some lines of an output. total: how many it has. first_marked: numbers of at most three marked lines, marked:
+    """Some lines of an output. total: how many it has. marks: numbers of at most three marked lines, marked:
     of all, as a query has them. at: the line it is about. problem: why its bytes cannot be had, "" where they can."""
 
     evidence: Evidence
     lines: list[Line]
     total: int
-    first_marked: list[int]
+    marks: list[int]
     marked: str
     hits: Hits | None
     at: int
@@ -134,7 +134,7 @@ def _window_of(request: HttpRequest, output: Evidence, text: LongText, problem: 
             for number, raw in enumerate(text.cut(first, ROWS if rows else WINDOW), first)
         ],
         total=text.total,
-        first_marked=marked[:3],
+        marks=marked[:3],
         marked=",".join(map(str, marked)),
         hits=hits,
         at=at,
