@@ -98,8 +98,8 @@ def verify_calls(
         for epoch, speed in enumerate((1.0, factor))
         for n in range(RUNS)
     ]
-    (found,) = verified(Facts.of(items), Pick(0), Pick(1), frozenset())
-    return found.compared.outcome in {Outcome.IMPROVED, Outcome.WORSE}
+    (comparison,) = verified(Facts.of(items), Pick(0), Pick(1), frozenset())
+    return comparison.compared.outcome in {Outcome.IMPROVED, Outcome.WORSE}
 
 
 def a_trial_calls(drift: float, noise: Noise, chance: random.Random, factor: float) -> bool:
@@ -112,8 +112,8 @@ def a_trial_calls(drift: float, noise: Noise, chance: random.Random, factor: flo
         reading = COPY.known(_copies(noise.run(chance, speed)))
         items.append((step, Sourced(reading, source, 0, step.number)))
     facts = Facts.of(item for _, item in items)
-    found = trial(planned, _kind(COPY), facts, items, frozenset()).verified
-    return found is not None and found.compared.outcome in {Outcome.IMPROVED, Outcome.WORSE}
+    comparison = trial(planned, _kind(COPY), facts, items, frozenset()).verified
+    return comparison is not None and comparison.compared.outcome in {Outcome.IMPROVED, Outcome.WORSE}
 
 
 def _kind(fact: Fact[Any]) -> Kind:
@@ -131,8 +131,8 @@ def an_arm_differs(noise: Noise, chance: random.Random, factor: float) -> bool:
     )
     arms = tuple(SweepArm(name, {}, "right") for name in names)
     weights = tuple((size, 1 / len(noise.typical)) for size in noise.typical)
-    found = compare_sweep(SweepResult(arms, rows, weights, BLOCKS, 2))
-    named = {effect.arm.name for effect in found.differing}
+    comparison = compare_sweep(SweepResult(arms, rows, weights, BLOCKS, 2))
+    named = {effect.arm.name for effect in comparison.differing}
     return bool(named) if factor == 1.0 else "arm_1" in named
 
 
@@ -176,14 +176,14 @@ def rate(differs: Differs, noise: Noise, shift: float, resamples: int = RESAMPLE
 
 def runs_in(paths: Iterable[Path]) -> dict[str, list[Run]]:
     """Runs by the state they are of: what was timed, and under which settings."""
-    found: dict[str, list[Run]] = defaultdict(list)
+    runs: dict[str, list[Run]] = defaultdict(list)
     for path in paths:
         text = path.read_text("utf-8", "replace")
         for reader in READERS:
             for reading in all_benchmarks()[reader].parse(Output(text)):
                 for state, run in _states(reading.value):
-                    found[state].append(run)
-    return found
+                    runs[state].append(run)
+    return runs
 
 
 def _states(value: object) -> list[tuple[str, Run]]:

@@ -44,11 +44,11 @@ def cancelled(machine: Machine, target: Any, user: Any) -> tuple[float, int, str
     run = lifecycle.queue_probes(target.session, target, user, ["guest.topo_p2p_read"])
     while not began.exists():
         time.sleep(0.02)
-    asked = time.monotonic()
+    requested_at = time.monotonic()
     assert lifecycle.request_cancel(run, user)
-    while (left := len(machine.running())) and time.monotonic() - asked < WITHIN_S:
+    while (left := len(machine.running())) and time.monotonic() - requested_at < WITHIN_S:
         time.sleep(0.02)
-    seconds = time.monotonic() - asked
+    seconds = time.monotonic() - requested_at
     while not (now := Run.objects.get(pk=run.pk)).ended:
         time.sleep(0.02)
     return seconds, left, str(now.state)
@@ -69,10 +69,10 @@ def main() -> int:
         session = session_open(owner=user, title="cancel")
         machine = machine_with_a_hanging_tool(made, 0)
         target = target_of(session, machine, user)
-        found = [cancelled(machine, target, user) for _ in range(times)]
-    seconds = sorted(s for s, _, _ in found)
-    good = sum(not left for _, left, _ in found)
-    print(f"gone within {WITHIN_S:.0f} s: {good} of {times}; states { ({s for *_, s in found}) }")
+        endings = [cancelled(machine, target, user) for _ in range(times)]
+    seconds = sorted(s for s, _, _ in endings)
+    good = sum(not left for _, left, _ in endings)
+    print(f"gone within {WITHIN_S:.0f} s: {good} of {times}; states { ({s for *_, s in endings}) }")
     print(f"median {statistics.median(seconds):.2f} s, longest {seconds[-1]:.2f} s")
     print(f"not gone: at most {100 * upper_limit(times - good, times):.2f} % (95 %)")
     return 0 if good == times else 1

@@ -140,7 +140,7 @@ class Chaos:
         from webapp.records.models import Evidence
 
         self.count.trials[kind] += 1
-        known = set(self._patiently(lambda: list(Evidence.objects.values_list("pk", flat=True))))
+        known = set(self._with_retry(lambda: list(Evidence.objects.values_list("pk", flat=True))))
         self.chosen = self.random.sample(self.targets, 2)
         ids = self._queue(kind, self.chosen)
         if kind != "web":
@@ -175,7 +175,7 @@ class Chaos:
         """Runs that the web server queued before it was killed; one it had said yes to must be there."""
         if ids:
             return set()
-        said_yes = sum(asked.result(60) for asked in self.asked)
+        said_yes = sum(answer.result(60) for answer in self.asked)
         made = self._all_runs() - self.before
         self.count.asked += len(self.asked)
         self.count.said_yes += said_yes
@@ -186,7 +186,7 @@ class Chaos:
     def _all_runs(self) -> set[Any]:
         from webapp.records.models import Run
 
-        return self._patiently(lambda: set(Run.objects.values_list("pk", flat=True)))
+        return self._with_retry(lambda: set(Run.objects.values_list("pk", flat=True)))
 
     def _at_work(self, ids: set[Any]) -> list[Any]:
         from webapp.records.models import Run
@@ -203,12 +203,12 @@ class Chaos:
 
         began = time.monotonic()
         mine = Run.objects.filter(pk__in=ids, ended_at=None)
-        while self._patiently(mine.count):
+        while self._with_retry(mine.count):
             overdue = timezone.now() - timedelta(seconds=STUCK_AFTER_S)
             late = Q(lease_expires_at__lt=overdue)
             if time.monotonic() - began > NOBODY_S:
                 late |= Q(state="queued")
-            if stuck := self._patiently(mine.filter(late).count):
+            if stuck := self._with_retry(mine.filter(late).count):
                 self.count.stuck += stuck
                 break
             time.sleep(0.2)
@@ -217,13 +217,13 @@ class Chaos:
     def _judge(self, ids: set[Any], known: set[int]) -> None:
         from webapp.records.models import Evidence, Run
 
-        runs = self._patiently(lambda: list(Run.objects.filter(pk__in=ids)))
+        runs = self._with_retry(lambda: list(Run.objects.filter(pk__in=ids)))
         self.count.states.update(run.state for run in runs)
         self.count.twice += sum(run.fence > 1 for run in runs)
-        kept = set(self._patiently(lambda: list(Evidence.objects.values_list("pk", flat=True))))
-        self.count.evidence_lost += len(known - kept)
+        stored = set(self._with_retry(lambda: list(Evidence.objects.values_list("pk", flat=True))))
+        self.count.evidence_lost += len(known - stored)
         until = time.monotonic() + SALVAGED_WITHIN_S
-        while missing := sum(self._patiently(partial(unread, run)) for run in runs):
+        while missing := sum(self._with_retry(partial(unread, run)) for run in runs):
             if time.monotonic() > until:
                 self.count.evidence_lost += missing
                 break
@@ -235,7 +235,7 @@ class Chaos:
                 break
             time.sleep(0.2)
 
-    def _patiently(self, act: Callable[[], T]) -> T:
+    def _with_retry(self, act: Callable[[], T]) -> T:
         from django.db import InterfaceError, OperationalError, connection
 
         for _ in range(120):
@@ -250,12 +250,12 @@ class Chaos:
         """Beginnings on the machines beyond one a run, by the mark that each beginning has."""
         from webapp.records.models import Run
 
-        found = 0
+        extra = 0
         for machine, target in zip(self.machines, self.targets, strict=True):
             path = machine.tools / "nvidia-smi.began"
             marks = set(path.read_text().split()) if path.exists() else set()
-            found += max(0, len(marks) - Run.objects.filter(target=target).count())
-        return found
+            extra += max(0, len(marks) - Run.objects.filter(target=target).count())
+        return extra
 
 
 def _said_yes(request: urllib.request.Request) -> bool:
@@ -315,8 +315,8 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=34, help="trials of each kind")
     parser.add_argument("--lease", type=int, default=5, help="seconds")
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    with stack(PEERPATH_LEASE_S=str(given.lease)) as made:
+    options = parser.parse_args()
+    with stack(PEERPATH_LEASE_S=str(options.lease)) as made:
         import django
 
         django.setup()
@@ -325,13 +325,13 @@ def main() -> int:
         made.manage("reconciler", "reconcile")
         made.start_web()
         wait_for_port(made.web_port)
-        chaos = Chaos(made, given.lease, given.seed)
-        order = [kind for kind in KINDS for _ in range(given.each)]
+        chaos = Chaos(made, options.lease, options.seed)
+        order = [kind for kind in KINDS for _ in range(options.each)]
         chaos.random.shuffle(order)
         for number, kind in enumerate(order, 1):
             chaos.trial(kind)
             print(f"{number}/{len(order)} {kind} {chaos.count}", flush=True)
-        chaos.count.twice += chaos._patiently(chaos.began_twice)
+        chaos.count.twice += chaos._with_retry(chaos.began_twice)
         good = report(chaos.count)
         if not good:
             for log in sorted(Path(made.folder).glob("*.log")):

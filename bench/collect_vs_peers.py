@@ -152,14 +152,14 @@ def peers_python(folder: Path) -> str:
 
 def measure(ways: dict[str, Callable[[], None]], rounds: int) -> dict[str, float]:
     """Median seconds of each way; one round of all before the first that counts."""
-    taken: dict[str, list[float]] = {name: [] for name in ways}
+    durations: dict[str, list[float]] = {name: [] for name in ways}
     for turn in range(rounds + 1):
         for name, way in ways.items():
             began = time.perf_counter()
             way()
             if turn:
-                taken[name].append(time.perf_counter() - began)
-    return {name: statistics.median(seconds) for name, seconds in taken.items()}
+                durations[name].append(time.perf_counter() - began)
+    return {name: statistics.median(seconds) for name, seconds in durations.items()}
 
 
 def main() -> None:

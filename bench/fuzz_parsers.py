@@ -46,8 +46,8 @@ def try_one(reader_id: str, raw: bytes, rng: random.Random) -> None:
     for name in {reader_id or rng.choice(list(READERS)), rng.choice(list(READERS))}:
         readings = READERS[name].parse(Output(text, "", rng.choice((0, 1, 127, None))))
         assert {r.fact_id for r in readings} >= {f.id for f in READERS[name].supplies}, name
-    found = read_raw(raw, role=None, hint=reader_id)
-    for item in found.items:
+    contents = read_raw(raw, role=None, hint=reader_id)
+    for item in contents.items:
         for reading in item.readings:
             assert not reading.detail.startswith("its parser failed"), reading.detail
     if rng.random() < 0.1:

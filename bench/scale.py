@@ -37,11 +37,11 @@ LIMIT_MS, MOST_QUERIES = 150.0, 10
 
 
 @contextlib.contextmanager
-def database(kind: str, kept: str) -> Iterator[None]:
-    """Migrated; this process's Django uses it. kept: a folder, or a PostgreSQL's address; "": a new one."""
-    if kept:
+def database(kind: str, existing: str) -> Iterator[None]:
+    """Migrated; this process's Django uses it. existing: a folder, or a PostgreSQL's address; "": a new one."""
+    if existing:
         place = "PEERPATH_DATABASE_URL" if kind == "postgresql" else "PEERPATH_DATA"
-        os.environ |= {"PEERPATH_DATABASE_URL": "", "PEERPATH_REDIS_URL": "", place: kept}
+        os.environ |= {"PEERPATH_DATABASE_URL": "", "PEERPATH_REDIS_URL": "", place: existing}
         subprocess.run([sys.executable, "manage.py", "migrate", "-v", "0"], cwd=ROOT, check=True)
         yield
         return
@@ -201,16 +201,16 @@ def _ask(client: Any, address: str) -> tuple[float, float]:
 
 
 def main() -> int:
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    asked.add_argument("kind", choices=("sqlite", "postgresql"))
-    asked.add_argument("--sessions", type=int, default=100_000)
-    asked.add_argument("--readings", type=int, default=2_000_000)
-    asked.add_argument("--requests", type=int, default=40)
-    asked.add_argument("--keep", default="", metavar="FOLDER|URL")
-    asked.add_argument("--only", default="", metavar="TEXT", help="pages whose name has it")
-    given = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("kind", choices=("sqlite", "postgresql"))
+    parser.add_argument("--sessions", type=int, default=100_000)
+    parser.add_argument("--readings", type=int, default=2_000_000)
+    parser.add_argument("--requests", type=int, default=40)
+    parser.add_argument("--keep", default="", metavar="FOLDER|URL")
+    parser.add_argument("--only", default="", metavar="TEXT", help="pages whose name has it")
+    options = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.config.settings")
-    with database(given.kind, given.keep):
+    with database(options.kind, options.keep):
         import django
 
         django.setup()
@@ -222,12 +222,12 @@ def main() -> int:
         settings.ALLOWED_HOSTS = ["testserver"]
         begun = time.monotonic()
         if not User.objects.exists():
-            fill(given.sessions, given.readings)
-        print(f"{given.kind}: {counts()}, filled in {time.monotonic() - begun:.0f} s", flush=True)
+            fill(options.sessions, options.readings)
+        print(f"{options.kind}: {counts()}, filled in {time.monotonic() - begun:.0f} s", flush=True)
         there = opened()
         settle()  # as `serve` does
-        found = [item for item in pages(there).items() if given.only in item[0]]
-        over = sum(_row(name, *page, given.requests, there.full) for name, page in found)
+        chosen = [item for item in pages(there).items() if options.only in item[0]]
+        over = sum(_row(name, *page, options.requests, there.full) for name, page in chosen)
     print(f"{over} over {LIMIT_MS:.0f} ms at p95 or {MOST_QUERIES} queries")
     return 1 if over else 0
 
@@ -243,8 +243,8 @@ def _row(name: str, user: Any, address: Callable[[int], str], requests: int, ful
     took, cpu, queries = measure(user, address, requests, full)
     p50, p95 = statistics.median(took), statistics.quantiles(took, n=20)[-1]
     over = p95 >= LIMIT_MS or queries > MOST_QUERIES
-    told = f"p50 {p50:7.1f} ms  p95 {p95:7.1f} ms  CPU {statistics.fmean(cpu):6.1f} ms"
-    print(f"{name:42} {told}  {queries:3} queries{'  OVER' * over}", flush=True)
+    timings = f"p50 {p50:7.1f} ms  p95 {p95:7.1f} ms  CPU {statistics.fmean(cpu):6.1f} ms"
+    print(f"{name:42} {timings}  {queries:3} queries{'  OVER' * over}", flush=True)
     return over
 
 

@@ -90,8 +90,8 @@ def _runs(made: list[Any], user: Any) -> None:
         for target in targets
     ]  # fmt: skip
     _bulk(runs)
-    told = [(run.session, list(run_texts(run))) for run in runs]
-    _bulk([Entry(session=s, kind="run", ref="1", title=texts[0], words=plain(*texts)) for s, texts in told])
+    texts_by_session = [(run.session, list(run_texts(run))) for run in runs]
+    _bulk([Entry(session=s, kind="run", ref="1", title=texts[0], words=plain(*texts)) for s, texts in texts_by_session])
 
 
 def _texts(made: list[Any], people: dict[str, Any], template: Any) -> None:
@@ -158,8 +158,8 @@ def _readings(made: list[Any], template: Any, each: int) -> None:
         for n, row in zip(range(EVIDENCE_EACH), rows, strict=False)
     ]  # fmt: skip
     _bulk(evidence)
-    wanted = StoredReading.objects.filter(evidence__session=template).values_list("pk", flat=True)
-    chosen = ",".join(str(pk) for pk in wanted[:each])
+    readings = StoredReading.objects.filter(evidence__session=template).values_list("pk", flat=True)
+    chosen = ",".join(str(pk) for pk in readings[:each])
     columns = "fact_id, kind, value, detail, lines, missing, reader, parsed_by"
     copied = ", ".join(f"r.{name}" for name in columns.split(", "))
     with connection.cursor() as cursor:

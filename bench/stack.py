@@ -76,12 +76,12 @@ class Machine:
 
     def sessions(self) -> list[int]:
         """The sshd processes that serve connections, and nothing that they started."""
-        parents, found = {self.process.pid}, []
+        parents, servers = {self.process.pid}, []
         for _ in range(2):
             children = [pid for pid in _children(parents) if _name(pid).startswith("sshd")]
-            found += children
+            servers += children
             parents = set(children)
-        return found
+        return servers
 
     def running(self) -> list[int]:
         """What runs on this machine."""
@@ -114,13 +114,13 @@ def _name(pid: int) -> str:
 
 
 def _children(parents: set[int]) -> list[int]:
-    found = []
+    pids = []
     for pid in _all():
         with contextlib.suppress(OSError, IndexError):
             text = Path(f"/proc/{pid}/stat").read_text()
             if int(text.rsplit(")", 1)[1].split()[1]) in parents:
-                found.append(pid)
-    return found
+                pids.append(pid)
+    return pids
 
 
 def _kill(pid: int) -> None:

@@ -63,9 +63,9 @@ class AsLine(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 logging's name
         fields = _fields(record)
-        shown = super().formatMessage(record)
-        told = f" [{' '.join(f'{n}={v}' for n, v in fields.items())}]" if fields else ""
-        return _CONTROL.sub(lambda one: ascii(one[0])[1:-1], shown + told)
+        line = super().formatMessage(record)
+        suffix = f" [{' '.join(f'{n}={v}' for n, v in fields.items())}]" if fields else ""
+        return _CONTROL.sub(lambda one: ascii(one[0])[1:-1], line + suffix)
 
 
 class AsJson(logging.Formatter):

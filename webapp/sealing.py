@@ -41,7 +41,7 @@ class Keyring:
         """(key id, text). about: whose secret it is; the text opens for no other."""
         key_id, key = self.keys[0]
         nonce = secrets.token_bytes(NONCE_BYTES)
-        sealed = nonce + AESGCM(key).encrypt(nonce, plain, _bound(key_id, about))
+        sealed = nonce + AESGCM(key).encrypt(nonce, plain, _associated_data(key_id, about))
         return key_id, base64.b64encode(sealed).decode("ascii")
 
     def open(self, key_id: str, text: str, about: str) -> bytes:
@@ -54,18 +54,18 @@ class Keyring:
             )
         raw = base64.b64decode(text)
         try:
-            return AESGCM(key).decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], _bound(key_id, about))
+            return AESGCM(key).decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], _associated_data(key_id, about))
         except InvalidTag:
             raise SealError("The stored secret was altered, or its key is another one.") from None
 
 
-def _bound(key_id: str, about: str) -> bytes:
+def _associated_data(key_id: str, about: str) -> bytes:
     return f"peerpath/1 {key_id} {about}".encode()
 
 
 def keyring() -> Keyring:
     """The keys as they are now. Raises SealError."""
-    return parsed(settings.SECRET_KEYS or _kept(key_file()))
+    return parsed(settings.SECRET_KEYS or _stored_keys(key_file()))
 
 
 def key_file() -> Path:
@@ -74,7 +74,7 @@ def key_file() -> Path:
 
 def parsed(text: str) -> Keyring:
     """Keys separated by commas or lines. Raises SealError; no key is repeated in its message."""
-    keys = tuple(_key(item.strip()) for item in re.split(r"[,\n]", text) if item.strip())
+    keys = tuple(_parsed_key(item.strip()) for item in re.split(r"[,\n]", text) if item.strip())
     if not keys:
         raise SealError("There is no key for secrets: PEERPATH_SECRET_KEYS or the file is empty.")
     if len({key_id for key_id, _ in keys}) != len(keys):
@@ -82,7 +82,7 @@ def parsed(text: str) -> Keyring:
     return Keyring(keys)
 
 
-def _key(item: str) -> tuple[str, bytes]:
+def _parsed_key(item: str) -> tuple[str, bytes]:
     key_id, _, encoded = item.partition(":")
     try:
         key = base64.b64decode(encoded, validate=True)
@@ -98,17 +98,17 @@ def new_key() -> str:
     return f"{secrets.token_hex(4)}:{base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()}"
 
 
-def _kept(path: Path) -> str:
+def _stored_keys(path: Path) -> str:
     try:
         if not path.exists():
-            _make(path, f"{new_key()}\n")
+            _make_file(path, f"{new_key()}\n")
         return path.read_text()
     except OSError as error:
         raise SealError(f"{path} cannot be used: {error.strerror}.") from error
 
 
-def _make(path: Path, text: str) -> None:
-    made = _written(path, text)
+def _make_file(path: Path, text: str) -> None:
+    made = _written_file(path, text)
     try:
         os.link(made, path)  # the first of two processes wins, the other reads its key
     except FileExistsError:
@@ -119,10 +119,10 @@ def _make(path: Path, text: str) -> None:
 
 def replace_keys(lines: list[str]) -> None:
     """Puts these keys into the file, at once for everyone who reads it."""
-    _written(key_file(), "".join(f"{line}\n" for line in lines)).replace(key_file())
+    _written_file(key_file(), "".join(f"{line}\n" for line in lines)).replace(key_file())
 
 
-def _written(path: Path, text: str) -> Path:
+def _written_file(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     made = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -60,7 +60,7 @@ class Listening:
         silence of `wait_s`, so that the caller can look after its other duties."""
         until = time.monotonic()
         while not (self._future.done() and self._arrived.empty()):
-            if piece := self._next(wait_s, until):
+            if piece := self._next_piece(wait_s, until):
                 until = time.monotonic() + _TOGETHER_S
             yield piece
 
@@ -68,7 +68,7 @@ class Listening:
         """How it ended; raises what the agent raised. Waits for it."""
         return self._future.result()
 
-    def _next(self, wait_s: float, until: float) -> bytes:
+    def _next_piece(self, wait_s: float, until: float) -> bytes:
         piece = b""
         with suppress(Empty):
             piece = self._arrived.get(timeout=wait_s)
@@ -80,10 +80,10 @@ class Listening:
 
 def reaching(agent: Agent) -> Future[None]:
     """The machine's connection being made, for the run that follows; it may be cancelled."""
-    return asyncio.run_coroutine_threadsafe(_reached(agent), _loop())
+    return asyncio.run_coroutine_threadsafe(_reach_agent(agent), _loop())
 
 
-async def _reached(agent: Agent) -> None:
+async def _reach_agent(agent: Agent) -> None:
     await agent.reach()
 
 
@@ -92,7 +92,7 @@ def listening(work: Work) -> Iterator[Listening]:
     """Starts the work; on the way out, whatever the reason, stops it and waits until it is gone."""
     arrived: SimpleQueue[bytes] = SimpleQueue()
     stop = Event()
-    working = _awaited(work, arrived.put, stop.is_set)
+    working = _carry_out_work(work, arrived.put, stop.is_set)
     future = asyncio.run_coroutine_threadsafe(working, _loop())
     future.add_done_callback(lambda _: arrived.put(b""))  # whoever waits for more need not
     try:
@@ -102,5 +102,5 @@ def listening(work: Work) -> Iterator[Listening]:
         wait([future])
 
 
-async def _awaited(work: Work, on_output: OnOutput, cancelled: Cancelled) -> Ending:
+async def _carry_out_work(work: Work, on_output: OnOutput, cancelled: Cancelled) -> Ending:
     return await work(on_output, cancelled)

@@ -60,19 +60,19 @@ class Measuring:
 
     def _interpreter(self) -> str:
         """The one asked for, else the one the probe found torch in, else python3."""
-        return self.run.arguments.get("INTERPRETER", "") or self._probed_interpreter() or "python3"
+        return self.run.arguments.get("INTERPRETER", "") or self._torch_interpreter() or "python3"
 
-    def _probed_interpreter(self) -> str:
-        return chosen_of(str(value) for value in self._answered(PYTHON_WITH_TORCH))
+    def _torch_interpreter(self) -> str:
+        return chosen_of(str(value) for value in self._answers_to(PYTHON_WITH_TORCH))
 
     def _tool(self, name: str) -> str:
         """Raises AgentError when no probe has found it on this very machine."""
-        for tools in self._answered(REFERENCE_TOOLS):
+        for tools in self._answers_to(REFERENCE_TOOLS):
             if isinstance(tools, dict) and name in tools:
                 return str(tools[name])
         raise AgentError(f"{name} was not found on this machine. Run the guest's probes there first.")
 
-    def _answered(self, fact: Fact[Any]) -> Iterable[Any]:
+    def _answers_to(self, fact: Fact[Any]) -> Iterable[Any]:
         """What each probe of this very machine said last: a paste must not name a program that is run."""
         stored = StoredReading.objects.filter(
             evidence__run__target=self.run.target, fact_id=fact.id, kind=ReadingKind.KNOWN
@@ -92,7 +92,7 @@ class Measuring:
     def anything(self) -> bool:
         """Whether something was measured; what the GPUs did meanwhile is no measurement by itself. Of what
         nobody could read yet it is not denied."""
-        return self.unread or self._read().filter(kind=ReadingKind.KNOWN).exists()
+        return self.unread or self._readings().filter(kind=ReadingKind.KNOWN).exists()
 
     @property
     def came(self) -> str:
@@ -100,21 +100,21 @@ class Measuring:
             return ""
         return "What it measured by then is kept." if self.anything else "It had measured nothing."
 
-    def _read(self) -> QuerySet[StoredReading]:
+    def _readings(self) -> QuerySet[StoredReading]:
         readings = StoredReading.objects.filter(evidence__run=self.run)
         return readings.exclude(fact_id=TELEMETRY.id)
 
-    def _refused(self) -> str:
+    def _refusal(self) -> str:
         """Why the program would not measure, with what to do about it; "" when it did measure."""
-        printed = payload_lines.read(clean(bytes(self.output[:_MOST_REFUSAL])), "")
-        measured = [row for _, row in printed.rows if "schema" not in row]
-        return "" if measured else printed.error[:500]
+        lines = payload_lines.read(clean(bytes(self.output[:_MOST_REFUSAL])), "")
+        measured = [row for _, row in lines.rows if "schema" not in row]
+        return "" if measured else lines.error[:500]
 
-    def _unread(self) -> str:
+    def _output_problem(self) -> str:
         """What its output was instead of a measurement."""
         if not self.output:
             return "it printed nothing"
-        detail = self._read().exclude(detail="").values_list("detail", flat=True).first()
+        detail = self._readings().exclude(detail="").values_list("detail", flat=True).first()
         return (detail or "its output holds no measurement")[:300]
 
     def verdict(self, ending: Ending) -> tuple[RunState, str]:
@@ -126,10 +126,10 @@ class Measuring:
             return RunState.SUCCEEDED, ""
         if ending.exit_code == _COPY_DAMAGED and not self.output:
             return RunState.FAILED, "The program did not arrive whole on the machine; run it again."
-        if refused := self._refused():
+        if refused := self._refusal():
             return RunState.FAILED, f"Nothing was measured: {refused}."
         if ending.exit_code == 0:
-            problem = f"The program ended with exit code 0, but nothing was measured: {self._unread()}."
+            problem = f"The program ended with exit code 0, but nothing was measured: {self._output_problem()}."
             return RunState.FAILED, f"{problem} {stderr}".strip()
         problem = f"The benchmark ended with exit code {ending.exit_code}. {self.came} {stderr}"
         return RunState.PARTLY if anything else RunState.FAILED, problem.strip()

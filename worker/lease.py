@@ -56,20 +56,20 @@ class Duties:
         if self.reason is None and handing_back.is_set():
             self.reason = Stop.SHUTDOWN  # at once, also while the database says nothing
         else:
-            found = self._look()
-            self.reason = self.reason or found
+            reason = self._check()
+            self.reason = self.reason or reason
         return self.reason is not None
 
-    def _look(self) -> Stop | None:
+    def _check(self) -> Stop | None:
         try:
-            return self._asked_of_the_database()
+            return self._check_database()
         except DatabaseError as error:
             # Who could end the run for that is without the database too; the next look tells.
             logger.warning("the lease of run %s could not be renewed: %s", self.claim.run_id, error)
             connection.close()
         return None
 
-    def _asked_of_the_database(self) -> Stop | None:
+    def _check_database(self) -> Stop | None:
         now = time.monotonic()
         if now - max(self._renewed, self._tried) >= RENEW_EVERY_S:
             self._tried = now

@@ -92,7 +92,7 @@ class Probing:
     def verdict(self, ending: Ending) -> tuple[RunState, str]:
         unanswered = [name for name in self.run.names if name not in self.answered]
         if not self.answered:
-            return RunState.FAILED, f"The machine did not run the script. {_words_of(ending)}"
+            return RunState.FAILED, f"The machine did not run the script. {_shell_problem(ending)}"
         if unanswered:
             return RunState.PARTLY, f"Without an answer: {', '.join(unanswered)}."
         if self.cut:
@@ -100,6 +100,6 @@ class Probing:
         return RunState.SUCCEEDED, ""
 
 
-def _words_of(ending: Ending) -> str:
+def _shell_problem(ending: Ending) -> str:
     stderr = clean(ending.stderr).strip()[:500]
     return f"It said: {stderr}" if stderr else f"Its shell ended with exit code {ending.exit_code}."

@@ -43,8 +43,8 @@ def salvage_waiting() -> int:
     read = 0
     for run in waiting.select_related("session", "target", "created_by")[:_AT_ONCE]:
         try:
-            problem = _READ_LATE if _salvage(run) else _NOTHING_LEFT
-            read += lifecycle.end_waiting_for_storage(run, problem)
+            note = _READ_LATE if _salvage(run) else _NOTHING_LEFT
+            read += lifecycle.end_waiting_for_storage(run, note)
         except blob_store.LostError:
             break
         except DatabaseError:
@@ -61,10 +61,10 @@ def salvage_lost(now: datetime) -> int:
     lately = Run.objects.filter(
         state__in=[RunState.LOST, RunState.FAILED], failure__in=["LeaseExpired", "OurOwn"], ended_at__gte=now - _LATE
     )
-    return sum(map(_tried, lately.select_related("session", "target", "created_by")))
+    return sum(map(_recover_alone, lately.select_related("session", "target", "created_by")))
 
 
-def _tried(run: Run) -> bool:
+def _recover_alone(run: Run) -> bool:
     """False also where it fails: one run's output must not end who puts right all the others."""
     try:
         return _salvage(run)

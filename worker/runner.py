@@ -40,16 +40,16 @@ def carry_out(claim: lifecycle.Claim, place: Place) -> None:
         sent = {"nonce": job.nonce, "script_sha256": job.script_sha256}
         if not patiently(lambda: lifecycle.mark_running(claim, **sent)):
             return
-        ending = _reach(agent, duties, place) or _listen(agent, job, duties)
+        ending = _connect(agent, duties, place) or _follow_output(agent, job, duties)
     except (AgentError, credentials.RefusedError) as error:
         problem, failure = str(error), type(error).__name__
         patiently(lambda: lifecycle.finish(claim, RunState.FAILED, problem, failure))
         return
-    if not patiently(lambda: _end(claim, job, duties.reason, ending)):
+    if not patiently(lambda: _end_run(claim, job, duties.reason, ending)):
         logger.warning("run %s was no longer ours when it ended", run.pk)
 
 
-def _reach(agent: Agent, duties: Duties, place: Place) -> Ending | None:
+def _connect(agent: Agent, duties: Duties, place: Place) -> Ending | None:
     """None when the machine can be asked; an ending when somebody stopped it before."""
     reached, impatient = reaching(agent), time.monotonic() + PATIENCE_S
     while not wait([reached], WAIT_S).done:
@@ -63,14 +63,14 @@ def _reach(agent: Agent, duties: Duties, place: Place) -> Ending | None:
     return None
 
 
-def _listen(agent: Agent, job: Job, duties: Duties) -> Ending:
+def _follow_output(agent: Agent, job: Job, duties: Duties) -> Ending:
     """Stores every piece before anything reads it. However it ends, the remote side is ended too."""
     numbers = count(_next_number(job.run))
     try:
         with listening(job.work(agent)) as heard:
             for piece in heard.pieces(WAIT_S):
                 if piece:
-                    _store(job.run, next(numbers), piece)
+                    _store_piece(job.run, next(numbers), piece)
                     job.take(piece)
                 if duties.must_stop():
                     heard.stop.set()
@@ -85,13 +85,13 @@ def _next_number(run: Run) -> int:
     return 0 if last is None else last + 1
 
 
-def _store(run: Run, number: int, piece: bytes) -> None:
+def _store_piece(run: Run, number: int, piece: bytes) -> None:
     chunk = OutputChunk(run=run, number=number, body=piece)
     # A database that went away may have kept it before it did.
     patiently(lambda: OutputChunk.objects.bulk_create([chunk], ignore_conflicts=True))
 
 
-def _end(claim: lifecycle.Claim, job: Job, stopped: Stop | None, ending: Ending) -> bool:
+def _end_run(claim: lifecycle.Claim, job: Job, stopped: Stop | None, ending: Ending) -> bool:
     """False when the claim no longer holds the run."""
     gone = ending.leftover is False
     cancelled = stopped is Stop.SHUTDOWN and ending.reason is Reason.CANCELLED
@@ -127,14 +127,14 @@ def _outcome(job: Job, stopped: Stop | None, ending: Ending) -> tuple[RunState, 
         case Reason.CANCELLED:
             return RunState.CANCELLED, f"Cancelled. {job.came}"
         case Reason.TIMED_OUT:
-            return _partly(job), f"It took too long and was stopped. {job.came}"
+            return _partly_or_failed(job), f"It took too long and was stopped. {job.came}"
         case Reason.FLOODED:
-            return _partly(job), f"It printed far too much and was stopped. {job.came}"
+            return _partly_or_failed(job), f"It printed far too much and was stopped. {job.came}"
         case Reason.LOST if stopped is Stop.ASKED and ending.leftover is False:
             return RunState.CANCELLED, f"Cancelled while the connection broke. {job.came}"
         case Reason.LOST:
             return RunState.LOST, f"The connection to {job.run.target} broke. {job.came}"
 
 
-def _partly(job: Job) -> RunState:
+def _partly_or_failed(job: Job) -> RunState:
     return RunState.PARTLY if job.anything else RunState.FAILED

@@ -38,24 +38,24 @@ def run(task: Any, run_id: str) -> None:
     close_old_connections()
     try:
         with logs.belonging_to(request_id=request_id, task_id=task.request.id, run_id=run_id):
-            _work_on()
+            _work_queue()
     finally:
         close_old_connections()
 
 
-def _work_on() -> None:
+def _work_queue() -> None:
     while not lease.shutting_down.is_set() and (claim := lifecycle.claim_next()):
         place = Place(_stand_in)
         with logs.belonging_to(run_id=str(claim.run_id)):
             logger.info("run claimed, fence %d", claim.fence)
-            _work(claim, place)
+            _carry_out(claim, place)
         place.take_back()
         gc_freeze.sweep()
 
 
 def _stand_in() -> None:
     try:
-        _work_on()
+        _work_queue()
     finally:
         connections.close_all()  # the thread ends
 
@@ -81,7 +81,7 @@ def follow() -> None:
 
 def _follow(session_id: UUID) -> None:
     """The digest first: while there is news, what died half-way is done again."""
-    for step in (_digest, _tell):
+    for step in (_digest, _notify):
         try:
             step(session_id)
         except Exception:  # the task boundary: one session's fault must not keep others from their news
@@ -95,7 +95,7 @@ def _digest(session_id: UUID) -> None:
             digest_refresh(session)
 
 
-def _tell(session_id: UUID) -> None:
+def _notify(session_id: UUID) -> None:
     for delivery_id in fan_out.follow(session_id):
         send_delivery(delivery_id)
 
@@ -109,10 +109,10 @@ def deliver(delivery_id: str) -> None:
         close_old_connections()
 
 
-def _work(claim: lifecycle.Claim, place: Place) -> None:
+def _carry_out(claim: lifecycle.Claim, place: Place) -> None:
     try:
         runner.carry_out(claim, place)
     except Exception:  # the task boundary: our own mistake must not look like a machine's answer
         logger.exception("run %s broke", claim.run_id)
-        said = "Peerpath itself failed; its log has the details. What had arrived by then is kept."
-        patiently(lambda: lifecycle.finish(claim, RunState.FAILED, said, "OurOwn"))
+        problem = "Peerpath itself failed; its log has the details. What had arrived by then is kept."
+        patiently(lambda: lifecycle.finish(claim, RunState.FAILED, problem, "OurOwn"))

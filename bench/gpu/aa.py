@@ -32,11 +32,11 @@ def main() -> int:
         raw = chosen.keep or Path(folder) / "sweep.jsonl"
         raw.parent.mkdir(parents=True, exist_ok=True)
         argv = ("--arms", "p2p_off", "--sizes", SIZES, "--repeats", str(chosen.repeats))
-        said = shipped.lines_of("bench.nccl_sweep", *argv, "--limit", str(chosen.limit), keep=raw)
-        for line in said:
-            if "error" in line or "note" in line or "verdict" in line or "stopped" in line:
-                print(line)
-        blocks = sum(line.get("whole") is True for line in said)
+        lines = shipped.lines_of("bench.nccl_sweep", *argv, "--limit", str(chosen.limit), keep=raw)
+        for row in lines:
+            if "error" in row or "note" in row or "verdict" in row or "stopped" in row:
+                print(row)
+        blocks = sum(row.get("whole") is True for row in lines)
         print(f"{blocks} blocks in {time.monotonic() - began:.0f} s", flush=True)
         return aa_resampling.main([str(raw)])
 

@@ -49,12 +49,12 @@ REFERENCE_SECONDS = 40
 
 def sizes_of(ladders):
     """Bytes, rising."""
-    found = []
+    sizes = []
     for size, last, _ in ladders:
         while size <= last:
-            found.append(size)
+            sizes.append(size)
             size *= FACTOR
-    return found
+    return sizes
 
 
 def main() -> int:
@@ -86,16 +86,16 @@ def main() -> int:
 def nccl_home(folder: Path) -> Path:
     """NCCL as the linker wants it: the headers and library of this torch, by the names it looks for."""
     for entry in map(Path, sys.path):
-        found = entry / "nvidia" / "nccl"
-        if (found / "include" / "nccl.h").is_file():
+        package = entry / "nvidia" / "nccl"
+        if (package / "include" / "nccl.h").is_file():
             break
     else:
         sys.exit("no nvidia/nccl/include/nccl.h beside this Python's torch")
     home = folder / "nccl"
     (home / "lib").mkdir(parents=True)
-    (home / "include").symlink_to(found / "include")
+    (home / "include").symlink_to(package / "include")
     for name in ("libnccl.so", "libnccl.so.2"):
-        (home / "lib" / name).symlink_to(found / "lib" / "libnccl.so.2")
+        (home / "lib" / name).symlink_to(package / "lib" / "libnccl.so.2")
     return home
 
 
@@ -119,8 +119,8 @@ def built(source: Path, build: Path, home: Path) -> Path:
 
 def architecture() -> str:
     query = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
-    said = subprocess.run(query, stdout=subprocess.PIPE, text=True, check=True).stdout
-    number = said.split()[0].replace(".", "")
+    output = subprocess.run(query, stdout=subprocess.PIPE, text=True, check=True).stdout
+    number = output.split()[0].replace(".", "")
     return f"-gencode=arch=compute_{number},code=sm_{number}"
 
 
@@ -129,9 +129,9 @@ def measured(chosen, program, home, folder, keep, began):
     load_torch()  # starts nothing on any GPU, so that the ranks can be forked from here
     gpus = min(chosen.gpus or len(gpu_list()), len(gpu_list()))
     ladders = WIDE if chosen.wide else LADDERS
-    asked = SimpleNamespace(folder=str(folder), device="cuda", ranks=gpus, dtype="bf16")
-    asked.ladders, asked.sizes = ladders, sizes_of(ladders)
-    asked.row_seconds, asked.stall_seconds, asked.all_ways = 0.1, 30.0, False
+    options = SimpleNamespace(folder=str(folder), device="cuda", ranks=gpus, dtype="bf16")
+    options.ladders, options.sizes = ladders, sizes_of(ladders)
+    options.row_seconds, options.stall_seconds, options.all_ways = 0.1, 30.0, False
     stay_open()
     print(f"{gpus} of {len(gpu_list())} GPUs, NCCL {library('libnccl')._name}", flush=True)
     times, draw = defaultdict(list), random.Random(chosen.seed)
@@ -144,7 +144,7 @@ def measured(chosen, program, home, folder, keep, began):
         turns = [(who, arm) for who in (ours, reference) for arm in ARMS]
         for who, arm in draw.sample(turns, len(turns)):
             raw = keep / f"{who.__name__}.{ARMS[arm]}.{repeat}.txt"
-            for size, us in who(asked, program, home, ARMS[arm], repeat, raw).items():
+            for size, us in who(options, program, home, ARMS[arm], repeat, raw).items():
                 times[who.__name__, arm, size].append(us)
         longest = max(longest, time.monotonic() - start)
         print(f"repeat {repeat + 1} took {time.monotonic() - start:.1f} s", flush=True)
@@ -152,8 +152,8 @@ def measured(chosen, program, home, folder, keep, began):
 
 
 def gpu_list():
-    said = subprocess.run(["nvidia-smi", "-L"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    return said.splitlines()
+    output = subprocess.run(["nvidia-smi", "-L"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return output.splitlines()
 
 
 def stay_open():
@@ -162,7 +162,7 @@ def stay_open():
     os.dup2(read, 0)
 
 
-def ours(asked, _program, _home, arm, repeat, raw):
+def ours(options, _program, _home, arm, repeat, raw):
     """Its lines go to standard output, which is a file meanwhile."""
     sys.stdout.flush()
     screen = os.dup(1)
@@ -170,7 +170,7 @@ def ours(asked, _program, _home, arm, repeat, raw):
         os.dup2(file.fileno(), 1)
         try:
             label = {"arm": arm, "block": repeat + 1}
-            attempt = Attempt(asked, label, SETTINGS[arm]).run(time.monotonic() + 60)
+            attempt = Attempt(options, label, SETTINGS[arm]).run(time.monotonic() + 60)
         finally:
             os.dup2(screen, 1)
             os.close(screen)
@@ -181,11 +181,11 @@ def ours(asked, _program, _home, arm, repeat, raw):
     return {row["size_bytes"]: row["time_us"] for row in rows if row["method"] == "graph"}
 
 
-def reference(asked, program, home, arm, _repeat, raw):
+def reference(options, program, home, arm, _repeat, raw):
     environment = {**os.environ, **SETTINGS[arm], "LD_LIBRARY_PATH": searched(home)}
     text = ""
-    for first, last, count in asked.ladders:
-        command = [str(program), "-g", str(asked.ranks), "-b", str(first), "-e", str(last)]
+    for first, last, count in options.ladders:
+        command = [str(program), "-g", str(options.ranks), "-b", str(first), "-e", str(last)]
         command += ["-f", str(FACTOR), "-d", "bfloat16", "-G", "20", "-n", str(count), "-w", "5"]
         done = subprocess.run(
             command,
@@ -200,14 +200,14 @@ def reference(asked, program, home, arm, _repeat, raw):
         if done.returncode:
             sys.exit(f"{' '.join(command)} ended with {done.returncode}\n{done.stdout[-2000:]}")
     raw.write_text(text)
-    found = {}
+    times = {}
     for table in nccl_tests.parse(text):
         for row in table.result().rows:
             if row.in_place:
-                found[row.size_bytes] = row.time_us
+                times[row.size_bytes] = row.time_us
                 if row.wrong:
                     sys.exit(f"nccl-tests counts {row.wrong} wrong values at {row.size_bytes} bytes")
-    return found
+    return times
 
 
 def searched(home) -> str:

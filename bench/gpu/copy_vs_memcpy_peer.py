@@ -67,20 +67,20 @@ def compiled(folder: Path) -> Path:
     return program
 
 
-def reference(program: Path, found: Found) -> None:
+def reference(program: Path, times: Found) -> None:
     for access in (False, True):
         command = [str(program), "on" if access else "off"]
         out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
         for line in out.splitlines():
             size, middle, smallest, largest = line.split()
             key = access, int(size)
-            found.theirs[key].append(float(middle))
-            found.ranges[key].append((float(smallest), float(largest)))
+            times.theirs[key].append(float(middle))
+            times.ranges[key].append((float(smallest), float(largest)))
             if float(largest) > MODES * float(smallest):
-                found.modes.add(key)
+                times.modes.add(key)
 
 
-def nvbandwidth(program: Path, found: Found) -> None:
+def nvbandwidth(program: Path, times: Found) -> None:
     """GPU 0 writes to GPU 1 by copy engine: row 1, column 0 of "GPU(row) <- GPU(column)", 10^9 bytes/s."""
     for mib in NVBANDWIDTH_MIB:
         command = [str(program), "-j", "-b", str(mib), "-t", "device_to_device_memcpy_write_ce"]
@@ -90,7 +90,7 @@ def nvbandwidth(program: Path, found: Found) -> None:
             print("nvbandwidth:", test, file=sys.stderr)
             continue
         gb_per_s = float(test["bandwidth_matrix"][1][0])
-        found.nvbandwidth[True, mib * MIB].append(mib * MIB / gb_per_s / 1e3)
+        times.nvbandwidth[True, mib * MIB].append(mib * MIB / gb_per_s / 1e3)
 
 
 def program() -> ModuleType:
@@ -99,12 +99,12 @@ def program() -> ModuleType:
     spec = importlib.util.spec_from_file_location("copy_payload", PAYLOADS / "copy" / "__main__.py")
     assert spec
     assert spec.loader
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def ours(payload: ModuleType, found: Found, *, look: bool, keep: Path) -> None:
+def ours(payload: ModuleType, times: Found, *, look: bool, keep: Path) -> None:
     from lines import HEADED
     from telemetry import EVERY_SECONDS, sampled
 
@@ -118,10 +118,10 @@ def ours(payload: ModuleType, found: Found, *, look: bool, keep: Path) -> None:
             print("ours:", row, file=sys.stderr)
         if row.get("path") == "peer" and row["timing"] == "device":
             key = row["peer_access"], row["size_bytes"]
-            (found.looked if look else found.blind)[key].append(row["time_us"])
-            found.intervals[key].append((row["ci_low_us"], row["ci_high_us"]))
+            (times.looked if look else times.blind)[key].append(row["time_us"])
+            times.intervals[key].append((row["ci_low_us"], row["ci_high_us"]))
             if row["unstable"]:
-                found.modes.add(key)
+                times.modes.add(key)
 
 
 @contextmanager
@@ -145,21 +145,21 @@ def spread(values: list[float]) -> str:
     return f"{max(values) / min(values) - 1:.1%}" if len(values) > 1 else "–"
 
 
-def within(key: Key, found: Found) -> bool:
-    mine, theirs = found.mine(key), found.theirs[key]
-    if key in found.modes:
-        lowest = min(low for low, _ in found.ranges[key])
-        highest = max(high for _, high in found.ranges[key])
+def within(key: Key, times: Found) -> bool:
+    mine, theirs = times.mine(key), times.theirs[key]
+    if key in times.modes:
+        lowest = min(low for low, _ in times.ranges[key])
+        highest = max(high for _, high in times.ranges[key])
         return lowest * (1 - SHARE) <= median(mine) <= highest * (1 + SHARE)
     share = max(SHARE, max(theirs) / min(theirs) - 1)
     return abs(median(mine) - median(theirs)) <= max(share * median(theirs), LEAST_US)
 
 
-def show_nvbandwidth(found: Found) -> int:
+def show_nvbandwidth(times: Found) -> int:
     """Prints ours beside nvbandwidth's. How many sizes are neither within 3 % nor within its own spread."""
     outside = 0
-    for key in sorted(found.nvbandwidth):
-        mine, theirs = median(found.mine(key)), found.nvbandwidth[key]
+    for key in sorted(times.nvbandwidth):
+        mine, theirs = median(times.mine(key)), times.nvbandwidth[key]
         share = max(SHARE, max(theirs) / min(theirs) - 1)
         good = abs(mine / median(theirs) - 1) <= share
         outside += not good
@@ -171,20 +171,20 @@ def show_nvbandwidth(found: Found) -> int:
     return outside
 
 
-def show(found: Found) -> int:
+def show(times: Found) -> int:
     """Prints the table. How many rows are not within."""
     outside = 0
     print("peer  bytes       ours_us   ref_us    ratio   diff_us  ours_spread ref_spread  within")
-    for key in sorted(found.theirs):
+    for key in sorted(times.theirs):
         word = "on" if key[0] else "off"
-        mine, theirs = found.mine(key), found.theirs[key]
+        mine, theirs = times.mine(key), times.theirs[key]
         if not mine:
             print(f"{word:<5} {key[1]:<10}  ours has no row")
             outside += 1
             continue
-        one, other, good = median(mine), median(theirs), within(key, found)
+        one, other, good = median(mine), median(theirs), within(key, times)
         outside += not good
-        modes = ", two modes" if key in found.modes else ""
+        modes = ", two modes" if key in times.modes else ""
         print(
             f"{word:<5} {key[1]:<10} {one:9.3f} {other:9.3f} {one / other:7.4f} "
             f"{one - other:+9.3f} {spread(mine):>10} {spread(theirs):>10}   {good}{modes}"
@@ -192,22 +192,22 @@ def show(found: Found) -> int:
     return outside
 
 
-def told(found: Found, repeats: int, seconds: float) -> int:
+def told(times: Found, repeats: int, seconds: float) -> int:
     """Prints what was found; 1 when a row is not within, or was not measured often enough."""
-    outside = show(found)
+    outside = show(times)
     print(f"\n{repeats} repeats by turns in {seconds:.0f} s; {outside} rows not within")
     if repeats < FEWEST:
         print(f"fewer than {FEWEST} repeats: give more --seconds")
-    for key in sorted(found.looked.keys() & found.blind.keys()):
-        ratio = median(found.looked[key]) / median(found.blind[key])
+    for key in sorted(times.looked.keys() & times.blind.keys()):
+        ratio = median(times.looked[key]) / median(times.blind[key])
         print(f"telemetry on / off, {'peer' if key[0] else 'no peer'}, {key[1]} bytes: {ratio:.4f}")
-    outside += show_nvbandwidth(found)
-    smallest = min((size for _, size in found.intervals), default=0)
-    on, off = found.intervals.get((True, smallest)), found.intervals.get((False, smallest))
+    outside += show_nvbandwidth(times)
+    smallest = min((size for _, size in times.intervals), default=0)
+    on, off = times.intervals.get((True, smallest)), times.intervals.get((False, smallest))
     if on and off:
         apart = max(high for _, high in on) < min(low for low, _ in off)
         print(f"{smallest} bytes, peer access on and off told apart by every interval: {apart}")
-    return int(outside > 0 or repeats < FEWEST or not found.theirs)
+    return int(outside > 0 or repeats < FEWEST or not times.theirs)
 
 
 def main() -> int:
@@ -216,7 +216,7 @@ def main() -> int:
     ask.add_argument("--seconds", type=float, default=85.0)
     ask.add_argument("--nvbandwidth", type=Path, help="its program, built")
     chosen = ask.parse_args()
-    began, found, longest, repeats = time.monotonic(), Found(), 0.0, 0
+    began, times, longest, repeats = time.monotonic(), Found(), 0.0, 0
     chosen.folder.mkdir(parents=True, exist_ok=True)
     os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     copies, payload = compiled(chosen.folder), program()
@@ -227,16 +227,16 @@ def main() -> int:
             break
         keep, look = chosen.folder / f"copy-{repeats}.jsonl", repeats % 2 == 0
         if look:
-            reference(copies, found)
-        ours(payload, found, look=look, keep=keep)
+            reference(copies, times)
+        ours(payload, times, look=look, keep=keep)
         if not look:
-            reference(copies, found)
+            reference(copies, times)
         if chosen.nvbandwidth:
-            nvbandwidth(chosen.nvbandwidth, found)
+            nvbandwidth(chosen.nvbandwidth, times)
         longest = max(longest, time.monotonic() - start)
         print(f"repeat {repeats + 1} took {time.monotonic() - start:.1f} s", flush=True)
     copies.unlink()
-    return told(found, repeats, time.monotonic() - began)
+    return told(times, repeats, time.monotonic() - began)
 
 
 if __name__ == "__main__":

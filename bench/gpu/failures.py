@@ -60,8 +60,8 @@ sys.stdin.read()
 
 def smi(query: str) -> list[list[str]]:
     command = ["nvidia-smi", query, "--format=csv,noheader,nounits"]
-    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=30, check=True).stdout
-    return [[cell.strip() for cell in line.split(",")] for line in said.splitlines() if line.strip()]
+    output = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=30, check=True).stdout
+    return [[cell.strip() for cell in line.split(",")] for line in output.splitlines() if line.strip()]
 
 
 def used_mib() -> dict[str, int]:
@@ -80,11 +80,11 @@ def listed() -> set[str]:
 
 def descendants(pid: int) -> set[int]:
     try:
-        said = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     except OSError:
         return set()
-    found = {int(word) for word in said.split()}
-    return found.union(*(descendants(child) for child in found))
+    children = {int(word) for word in text.split()}
+    return children.union(*(descendants(child) for child in children))
 
 
 def alive(pids: set[int]) -> set[int]:
@@ -106,16 +106,16 @@ class Checker:
         """What is still there; drivers take a moment to free what a killed process held."""
         until = time.monotonic() + GONE_SECONDS
         while True:
-            found = []
+            problems = []
             if alive(pids):
-                found.append(f"processes left: {sorted(alive(pids))}")
+                problems.append(f"processes left: {sorted(alive(pids))}")
             if listed() - self.listed:
-                found.append(f"nvidia-smi lists {sorted(listed() - self.listed)}")
+                problems.append(f"nvidia-smi lists {sorted(listed() - self.listed)}")
             for gpu, mib in used_mib().items():
                 if mib > self.before[gpu] + LEFT_MIB:
-                    found.append(f"GPU {gpu} holds {mib - self.before[gpu]} MiB more than before")
-            if not found or time.monotonic() > until:
-                return found
+                    problems.append(f"GPU {gpu} holds {mib - self.before[gpu]} MiB more than before")
+            if not problems or time.monotonic() > until:
+                return problems
             time.sleep(0.3)
 
 
@@ -144,8 +144,8 @@ class Program:
             self.process.kill()
             self.process.wait()
             late = " it had to be killed"
-        said = [line for line in self.out.read_text().splitlines() if line.startswith("{")]
-        return [json.loads(line) for line in said], self.err.read_text().strip() + late
+        rows = [line for line in self.out.read_text().splitlines() if line.startswith("{")]
+        return [json.loads(line) for line in rows], self.err.read_text().strip() + late
 
 
 def killed(checker: Checker, folder: Path, name: str, way: str, after: float) -> None:
@@ -198,10 +198,10 @@ def full(checker: Checker, folder: Path) -> None:
         checker.say(f"{name} on busy GPUs: refused, {why[:90]}", problems)
     argv = ("--force", "--sizes", "64M", "--row-seconds", "0.02", "--stall-seconds", "20")
     lines, err = Program(folder, "bench.allreduce", *argv).finish(90)
-    said = [line for line in lines if "outcome" in line or "verdict" in line]
+    outcomes = [line for line in lines if "outcome" in line or "verdict" in line]
     problems = [f"stderr: {err[:200]}"] if err else []
-    if not said or any(line.get("outcome") in {"right", "wrong", "hang"} for line in said):
-        problems.append(f"it said {[line.get('outcome') or line.get('verdict') for line in said]}")
+    if not outcomes or any(line.get("outcome") in {"right", "wrong", "hang"} for line in outcomes):
+        problems.append(f"it said {[line.get('outcome') or line.get('verdict') for line in outcomes]}")
     why = next((line["note"] for line in lines if line.get("lost")), "")
     more = [gpu for gpu, mib in used_mib().items() if mib > holding[gpu] + LEFT_MIB]
     problems += [f"GPUs {more} hold more than with the filler alone"] if more else []

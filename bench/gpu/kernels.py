@@ -34,7 +34,7 @@ def main() -> int:
             print(line)
     rows = [line for line in lines if "time_us" in line]
     for row in rows:
-        print(_shown(row))
+        print(_row_text(row))
     if not _device(rows):
         print("no GPU was measured")
         return 1
@@ -44,7 +44,7 @@ def main() -> int:
     return 1 if wrong or lines[-1] != {"end": True} else 0
 
 
-def _shown(row: dict[str, Any]) -> str:
+def _row_text(row: dict[str, Any]) -> str:
     what = " ".join(str(row[k]) for k in ("kernel", "what", "gpu", "batch") if k in row)
     rate = f"{row['gb_per_s']:9.1f} GB/s" if "gb_per_s" in row else " " * 14
     doubt = " unstable" if row["unstable"] else ""
@@ -57,7 +57,7 @@ def _memory(rows: list[dict[str, Any]], names: list[str]) -> Iterator[str]:
     for row in _device(rows):
         spec = gpu_spec(names[int(row["gpu"])])
         if spec and row["gb_per_s"] > spec.bandwidth_gb_per_s:
-            yield f"{_shown(row)}: more than the {spec.bandwidth_gb_per_s} GB/s that it can give"
+            yield f"{_row_text(row)}: more than the {spec.bandwidth_gb_per_s} GB/s that it can give"
     yield from _faster_when_waited_for(rows, "kernel")
 
 
@@ -76,7 +76,7 @@ def _faster_when_waited_for(rows: list[dict[str, Any]], kind: str) -> Iterator[s
     for row in _device(rows):
         host_us = waited.get((row[kind], row["gpu"], row.get("batch")))
         if host_us is not None and row["time_us"] > host_us * AGREE:
-            yield f"{_shown(row)}: a caller who waits took {host_us:.2f} us"
+            yield f"{_row_text(row)}: a caller who waits took {host_us:.2f} us"
 
 
 def _device(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

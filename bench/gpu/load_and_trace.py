@@ -101,8 +101,8 @@ def check_power(folder: Path) -> bool:
 def _watch(seen: list[float], over: threading.Event) -> None:
     query = ["nvidia-smi", "--query-gpu=power.draw", "--format=csv,noheader,nounits"]
     while not over.is_set():
-        said = subprocess.run(query, capture_output=True, text=True, check=True).stdout
-        seen.append(sum(float(line) for line in said.split()))
+        output = subprocess.run(query, capture_output=True, text=True, check=True).stdout
+        seen.append(sum(float(line) for line in output.split()))
         time.sleep(0.3)
 
 

@@ -34,36 +34,36 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         raw = chosen.keep or Path(folder) / "sweep.jsonl"
         raw.parent.mkdir(parents=True, exist_ok=True)
-        said = shipped.lines_of("bench.nccl_sweep", *argv, keep=raw)
+        lines = shipped.lines_of("bench.nccl_sweep", *argv, keep=raw)
         text = raw.read_text()
     took = time.monotonic() - began
-    for line in said:
-        if {"error", "note", "stopped", "verdict", "whole", "plan"} & line.keys():
-            print(json.dumps(line)[:400])
-    pace(said, took)
+    for row in lines:
+        if {"error", "note", "stopped", "verdict", "whole", "plan"} & row.keys():
+            print(json.dumps(row)[:400])
+    pace(lines, took)
     readings = all_benchmarks()["bench.nccl_sweep"].parse(Output(text))
     reading = next(item for item in readings if item.fact_id == NCCL_SWEEP.id)
     print(reading.kind.value, reading.detail, reading.missing)
     if reading.value is None:
         return 1
     ranked(reading.value)
-    return 0 if said[-1] == {"end": True} and took < MOST_SECONDS else 1
+    return 0 if lines[-1] == {"end": True} and took < MOST_SECONDS else 1
 
 
-def pace(said, took) -> None:
+def pace(lines, took) -> None:
     """What a try takes, from whole blocks: the rest is loading torch twice and a first try for nothing."""
-    arms = len(next((line["plan"]["arms"] for line in said if "plan" in line), ()))
-    blocks = [line["seconds"] for line in said if line.get("whole") is True]
-    print(f"{sum('outcome' in line for line in said)} tries, {took:.0f} s in all", flush=True)
+    arms = len(next((row["plan"]["arms"] for row in lines if "plan" in row), ()))
+    blocks = [row["seconds"] for row in lines if row.get("whole") is True]
+    print(f"{sum('outcome' in row for row in lines)} tries, {took:.0f} s in all", flush=True)
     if arms and blocks:
         whole = f"{len(blocks)} whole blocks of {arms} arms, {max(blocks):.1f} s at most"
         print(f"{whole}: {sum(blocks) / len(blocks) / arms:.2f} s a try", flush=True)
 
 
 def ranked(result) -> None:
-    found = choice(result)
-    print(f"{found.says}. {found.price}")
-    for effect in found.compared.arms:
+    recommendation = choice(result)
+    print(f"{recommendation.says}. {recommendation.price}")
+    for effect in recommendation.compared.arms:
         where = f"{effect.arm.transport}  {effect.arm.why}"
         if effect.ratio is None:
             print(f"  {effect.arm.name:18} {effect.standing.value:8} {where}")

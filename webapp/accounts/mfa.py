@@ -39,13 +39,13 @@ def second_factors_reseal(ring: sealing.Keyring) -> int:
     old = [row for row in rows if f'"{ring.primary}:' not in json.dumps(row.data)]
     for row in old:
         for name in {"secret", "migrated_codes"} & row.data.keys():
-            row.data[name] = _resealed(row.data[name])
+            row.data[name] = _resealed_value(row.data[name])
         row.save(update_fields=["data"])
     return len(old)
 
 
-def _resealed(value: Any) -> Any:
+def _resealed_value(value: Any) -> Any:
     """Of a text, or of each in a list."""
     if isinstance(value, list):
-        return [_resealed(text) for text in value]
+        return [_resealed_value(text) for text in value]
     return Adapter().encrypt(Adapter().decrypt(value))

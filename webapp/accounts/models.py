@@ -94,10 +94,10 @@ class OneTimeLink(models.Model):
     def find(cls, token: str) -> OneTimeLink | None:
         """The link of this token, if it is neither used nor expired, and who invited still may."""
         invited = models.Q(invited_by__is_active=True, invited_by__is_staff=True)
-        found = cls.objects.filter(
+        links = cls.objects.filter(
             models.Q(invited_by=None) | invited, token_sha256=_hash(token), used_at=None, expires_at__gt=timezone.now()
         )
-        return found.first()
+        return links.first()
 
     def redeem(self, user: User) -> bool:
         """Saves the user and marks the link used; False when someone used it in between."""
@@ -157,10 +157,10 @@ class ApiToken(models.Model):
     @classmethod
     def find(cls, text: str) -> ApiToken | None:
         """The token of this text, if it is good now."""
-        found = cls.objects.filter(handle=handle_of(text)).select_related("owner").first()
-        if found is None or not secrets.compare_digest(found.token_sha256, _hash(text)):
+        token = cls.objects.filter(handle=handle_of(text)).select_related("owner").first()
+        if token is None or not secrets.compare_digest(token.token_sha256, _hash(text)):
             return None
-        return found if found.is_good and found.owner.is_active else None
+        return token if token.is_good and token.owner.is_active else None
 
     @property
     def is_good(self) -> bool:

@@ -65,7 +65,7 @@ def confirm(user: User, session: SessionBase, code: str) -> list[str] | None:
     _count_try(user)
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)  # of two at once, one turns it on
-        if is_on(user) or not _takes(TOTP.activate(user, begin(session)).instance, _plain(code)):
+        if is_on(user) or not _accepts_code(TOTP.activate(user, begin(session)).instance, _code_key(code)):
             transaction.set_rollback(True)
             return None
         codes = _new_recovery_codes(user)
@@ -78,7 +78,7 @@ def accepts(user: User, code: str) -> bool:
     """Whether this code, never used before, is the person's. Raises MustWaitError, sealing.SealError."""
     _count_try(user)
     for stored in Authenticator.objects.filter(user=user, type__in=(Type.TOTP, Type.RECOVERY_CODES)):
-        if _takes(stored, _plain(code)):
+        if _accepts_code(stored, _code_key(code)):
             stored.record_usage()
             _forget_tries(user)
             return True
@@ -112,13 +112,13 @@ def _forget_tries(user: User) -> None:
         Tally.start_again(f"code:{wait_s}:{user.pk}")
 
 
-def _takes(stored: Authenticator, code: str) -> bool:
+def _accepts_code(stored: Authenticator, code: str) -> bool:
     """allauth remembers used codes in this process alone, until it ends; the tally, for all."""
     used = f"code-used:{stored.user_id}:{_hash(code)[:40]}"
     return bool(stored.wrap().validate_code(code)) and Tally.counts(used, most=1, wait_s=_USED_S)
 
 
-def _plain(code: str) -> str:
+def _code_key(code: str) -> str:
     """Digits as they are; of a recovery code, which has letters, the hash that is stored."""
     plain = "".join(c for c in code.lower() if c.isalnum())
     return plain if plain.isdigit() else _hash(plain)

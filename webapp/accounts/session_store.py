@@ -21,11 +21,11 @@ class SessionStore(db.SessionStore):
     """Its synchronous part alone: nothing here serves a request asynchronously."""
 
     def _get_session_from_db(self) -> AbstractBaseSession | None:
-        kept = self.model.objects.filter(expire_date__gt=timezone.now())
-        found = kept.filter(session_key=kept_as(self.session_key or "")).first()
-        if found is None:
+        unexpired = self.model.objects.filter(expire_date__gt=timezone.now())
+        session = unexpired.filter(session_key=kept_as(self.session_key or "")).first()
+        if session is None:
             self._session_key = None
-        return found
+        return session
 
     def exists(self, session_key: str) -> bool:
         return super().exists(kept_as(session_key))

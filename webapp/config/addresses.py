@@ -44,13 +44,13 @@ def redis(url: str) -> str:
 
 def _address(url: str, schemes: Collection[str]) -> str:
     """With one of these schemes and a host, without a slash at its end; the scheme in small letters."""
-    parts = _split(url.rstrip("/"))
+    parts = _split_url(url.rstrip("/"))
     if parts.scheme not in schemes or not parts.hostname:
         raise ValueError(f"must start with {' or '.join(f'{scheme}://' for scheme in schemes)} and name a host")
     return parts.geturl()
 
 
-def _split(url: str) -> SplitResult:
+def _split_url(url: str) -> SplitResult:
     """Refuses a host that cannot be one, and such a port. A password with a slash in it looks like a host
     with a port."""
     try:
@@ -88,7 +88,7 @@ class Mail:
 def mail(url: str) -> Mail:
     """smtp://user:password@host:port (with STARTTLS), smtps://… (TLS from the start), or smtp+plain://…
     (neither, for a server on this machine)."""
-    parts, ports = _split(url), {"smtp": 587, "smtps": 465, "smtp+plain": 25}
+    parts, ports = _split_url(url), {"smtp": 587, "smtps": 465, "smtp+plain": 25}
     if parts.scheme not in ports or not parts.hostname:
         raise ValueError("must be smtp://…, smtps://… or smtp+plain://host…")
     _ends_with_its_port(parts)
@@ -106,7 +106,7 @@ def storage(url: str) -> dict[str, Any]:
     """Django's STORAGES for evidence outside the database: file:///folder, or
     s3://bucket/prefix?endpoint=https://host&region=name; the keys are boto3's own (AWS_ACCESS_KEY_ID,
     AWS_SECRET_ACCESS_KEY)."""
-    parts = _split(url)
+    parts = _split_url(url)
     if url.lower().startswith("file:///") and parts.path.strip("/") and not parts.query:
         backend, options = "webapp.records.blob_folder.Folder", {"location": unquote(parts.path)}
     elif parts.scheme == "s3" and parts.netloc:
@@ -125,7 +125,7 @@ def _bucket(parts: SplitResult) -> dict[str, Any]:
     if unknown := options.keys() - {"endpoint", "region"}:
         raise ValueError(f"has an unknown option: there is no {', '.join(sorted(unknown))}")
     endpoint = options.get("endpoint")
-    at = _split(endpoint or "https://any")
+    at = _split_url(endpoint or "https://any")
     if not (at.scheme in {"https", "http"} and at.hostname):
         raise ValueError("is no bucket: its endpoint must start with https:// or http:// and name a host")
     return {
@@ -145,7 +145,7 @@ def _bucket(parts: SplitResult) -> dict[str, Any]:
 
 def database(url: str) -> dict[str, Any]:
     """Django's DATABASES entry for postgresql://user:password@host:port/name?sslmode=…"""
-    parts = _split(url)
+    parts = _split_url(url)
     if parts.scheme not in {"postgresql", "postgres"}:
         raise ValueError(f"must start with postgresql://, not {parts.scheme!r}")
     if not re.fullmatch(r"/[^/]+", parts.path) or parts.fragment:

@@ -119,14 +119,14 @@ def environment(folder: Path, requirements: list[str], optional: list[str] | Non
     """Path of the environment's python, made when it is not there or not whole."""
     python = folder / "bin" / "python"
     mark = folder / MARK
-    wanted = fingerprint(requirements)
-    if _reads(mark) == wanted and python.exists():
+    contents = fingerprint(requirements)
+    if _file_text(mark) == contents and python.exists():
         return str(python)
     with lock(folder):
-        if _reads(mark) == wanted and python.exists():  # another start made it meanwhile
+        if _file_text(mark) == contents and python.exists():  # another start made it meanwhile
             return str(python)
         make(folder, python, requirements, optional or [])
-        mark.write_text(wanted)
+        mark.write_text(contents)
     return str(python)
 
 
@@ -141,10 +141,10 @@ def make(folder: Path, python: Path, requirements: list[str], optional: list[str
         )
     pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
     files = [part for name in requirements for part in ("-r", str(ROOT / name))]
-    got = subprocess.run([*pip, *files], capture_output=True, text=True, check=False)
-    if got.returncode:
+    installed = subprocess.run([*pip, *files], capture_output=True, text=True, check=False)
+    if installed.returncode:
         raise SetupProblemError(
-            f"Installing the pinned packages failed: {last_line(got.stderr)} "
+            f"Installing the pinned packages failed: {last_line(installed.stderr)} "
             "Check the network or proxy and start again; nothing half-made is kept in use."
         )
     for package in optional:
@@ -213,7 +213,7 @@ def say(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
-def _reads(path: Path) -> str:
+def _file_text(path: Path) -> str:
     try:
         return path.read_text()
     except OSError:

@@ -24,15 +24,15 @@ _HINT = "Make it, owned by the account that Peerpath runs as, or name another."
 @checks.register
 def known_settings(**_: Any) -> list[checks.CheckMessage]:
     """A name that nobody reads is a slip of the pen: what was meant by it is not in force."""
-    return list(_unknown(os.environ.keys() - environment.FIELDS.keys() - ELSEWHERE))
+    return list(_unknown_settings(os.environ.keys() - environment.FIELDS.keys() - ELSEWHERE))
 
 
 @checks.register
 def evidence_folder(**_: Any) -> list[checks.CheckMessage]:
     """Better found out now than by the first paste. A bucket is asked when it is used."""
-    told = settings.STORAGES.get("evidence", {}).get("OPTIONS", {})
-    folder = Path(told.get("location", ""))
-    if "location" not in told or "bucket_name" in told:
+    options = settings.STORAGES.get("evidence", {}).get("OPTIONS", {})
+    folder = Path(options.get("location", ""))
+    if "location" not in options or "bucket_name" in options:
         return []
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def authorities(**_: Any) -> list[checks.CheckMessage]:
     return []
 
 
-def _unknown(names: set[str]) -> Iterator[checks.CheckMessage]:
+def _unknown_settings(names: set[str]) -> Iterator[checks.CheckMessage]:
     for name in sorted(name for name in names if name.startswith("PEERPATH_")):
         near = difflib.get_close_matches(name, environment.FIELDS, 1)
         meant = f"Did you mean {near[0]}?" if near else "docs/deploying.md has all of them."

@@ -69,9 +69,9 @@ def _folder(path: Path) -> Path:
     return path.expanduser().absolute()
 
 
-def _setting(default: Any, meaning: str, shown: str = "", **limits: Any) -> Any:
-    """shown: the default as the table names it, where it is not the value itself. A repr shows no value."""
-    return Field(default, description=meaning, json_schema_extra={"shown": shown}, repr=False, **limits)
+def _setting(default: Any, meaning: str, label: str = "", **limits: Any) -> Any:
+    """label: the default as the table names it, where it is not the value itself. A repr shows no value."""
+    return Field(default, description=meaning, json_schema_extra={"shown": label}, repr=False, **limits)
 
 
 _Secret = Annotated[str, AfterValidator(_secret)]
@@ -163,10 +163,10 @@ def read(variables: Mapping[str, str]) -> Environment:
     name = str(first["loc"][0])
     if first["type"] == "value_error":
         raise ImproperlyConfigured(f"{name} {first['ctx']['error']}")
-    raise ImproperlyConfigured(f"{name} is {values[name]!r}; write {_allowed(name)}")
+    raise ImproperlyConfigured(f"{name} is {values[name]!r}; write {_allowed_values(name)}")
 
 
-def _allowed(name: str) -> str:
+def _allowed_values(name: str) -> str:
     field = FIELDS[name]
     if field.annotation is int:
         limits = {type(limit): limit for limit in field.metadata}
@@ -178,13 +178,13 @@ def table() -> Iterator[str]:
     """The rows of docs/deploying.md, one a setting."""
     for name, field in FIELDS.items():
         default = field.default if field.annotation is not bool else "off"
-        shown = (field.json_schema_extra or {})["shown"] or default or ""  # type: ignore[index]
-        yield f"| `{name}` | {field.description} | {shown} |".replace("|  |", "| |")
+        label = (field.json_schema_extra or {})["shown"] or default or ""  # type: ignore[index]
+        yield f"| `{name}` | {field.description} | {label} |".replace("|  |", "| |")
 
 
 def sqlite(data: Path) -> dict[str, Any]:
     """Django's DATABASES entry for a file in this folder."""
-    _private(data / "peerpath.sqlite3")
+    _make_private(data / "peerpath.sqlite3")
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": data / "peerpath.sqlite3",
@@ -196,7 +196,7 @@ def sqlite(data: Path) -> dict[str, Any]:
     }
 
 
-def _private(path: Path) -> None:
+def _make_private(path: Path) -> None:
     """Evidence and sessions are for this account alone, whatever the umask and the folder are; SQLite
     gives its other files the mode of this one. Raises ImproperlyConfigured."""
     try:

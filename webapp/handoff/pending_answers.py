@@ -14,5 +14,5 @@ def to_accept(user: User) -> QuerySet[Link]:
     mine = SessionMember.objects.filter(user=user, session=OuterRef("session"), role=Role.OPERATOR)
     may = Q() if user.is_staff else Q(Exists(mine))
     waiting = Q(received_at__isnull=False, accepted_at=None, given__evidence__set_aside_at=None)
-    found = Link.objects.filter(may, waiting, given__isnull=False).distinct()
-    return found.select_related("session").order_by("-received_at")
+    links = Link.objects.filter(may, waiting, given__isnull=False).distinct()
+    return links.select_related("session").order_by("-received_at")

@@ -79,66 +79,67 @@ class Section:
         return any(part.may_be_asked for part in self.parts)
 
 
-def phases(found: Diagnosis, vmid: int | None) -> tuple[Phase, ...]:
+def phases(diagnosis: Diagnosis, vmid: int | None) -> tuple[Phase, ...]:
     """The parts of every phase, in the order they are run."""
-    return tuple(part for name in PHASES for part in _parts(found, name, vmid))
+    return tuple(part for name in PHASES for part in _phase_parts(diagnosis, name, vmid))
 
 
-def phases_to_ask(found: Diagnosis, vmid: int | None) -> list[Phase]:
+def phases_to_ask(diagnosis: Diagnosis, vmid: int | None) -> list[Phase]:
     """The host's parts that have something to run by what is known now."""
-    return [phase for phase in phases(found, vmid) if phase.may_be_asked and phase.role is View.HOST]
+    return [phase for phase in phases(diagnosis, vmid) if phase.may_be_asked and phase.role is View.HOST]
 
 
-def sections(found: Diagnosis, vmid: int | None) -> tuple[Section, ...]:
+def sections(diagnosis: Diagnosis, vmid: int | None) -> tuple[Section, ...]:
     return tuple(
-        Section(name, title, tuple(_parts(found, name, vmid)), _by_hand(found, name)) for name, title in PHASES.items()
+        Section(name, title, tuple(_phase_parts(diagnosis, name, vmid)), _by_hand(diagnosis, name))
+        for name, title in PHASES.items()
     )
 
 
-def shared_problem(found: Iterable[Section]) -> str:
+def shared_problem(plan: Iterable[Section]) -> str:
     """Why several parts have no apply script, said once; "" where no reason is shared."""
-    counts = Counter(part.problem for section in found for part in section.parts if part.problem)
+    counts = Counter(part.problem for section in plan for part in section.parts if part.problem)
     problem, times = max(counts.items(), key=lambda one: one[1], default=("", 0))
     return problem if times > 1 else ""
 
 
-def _parts(found: Diagnosis, name: str, vmid: int | None) -> Iterator[Phase]:
+def _phase_parts(diagnosis: Diagnosis, name: str, vmid: int | None) -> Iterator[Phase]:
     roles = ROLES[name] or (View.HOST,)
-    made = {role: _phase(found, name, vmid, role) for role in roles}
+    made = {role: _phase(diagnosis, name, vmid, role) for role in roles}
     for role in roles:
         if role is View.GUEST and View.HOST in made and not made[View.HOST].may_be_asked:
             continue  # it prepares or checks what the host's part does
         yield made[role]
 
 
-def _phase(found: Diagnosis, name: str, vmid: int | None, role: View) -> Phase:
+def _phase(diagnosis: Diagnosis, name: str, vmid: int | None, role: View) -> Phase:
     made: list[PhaseScript] = []
     problem = ""
     for do in Do:
         try:
-            made.append(phase_script(found, name, do, vmid, role=role))
+            made.append(phase_script(diagnosis, name, do, vmid, role=role))
         except ScriptError as error:
             problem = problem or error.on_page
     if any(script.do is Do.APPLY for script in made):
         problem = ""
-    gives_up = tuple(_gives_up(found, name)) if role is View.HOST else ()
+    gives_up = tuple(_gives_up(diagnosis, name)) if role is View.HOST else ()
     return Phase(name, PHASES[name], role, tuple(made), problem, gives_up)
 
 
-def _gives_up(found: Diagnosis, name: str) -> Iterator[str]:
+def _gives_up(diagnosis: Diagnosis, name: str) -> Iterator[str]:
     """A script carries out what is recommended."""
     for option in all_options():
         scripted = option.phase == name and option.scripted
-        advised = found.advice[option.id].status is OptionStatus.RECOMMENDED
+        advised = diagnosis.advice[option.id].status is OptionStatus.RECOMMENDED
         if scripted and advised and option.isolation_cost != "none":
             yield option.isolation_cost
 
 
-def _by_hand(found: Diagnosis, name: str) -> tuple[ByHand, ...]:
-    instructions = host_instructions(found)
+def _by_hand(diagnosis: Diagnosis, name: str) -> tuple[ByHand, ...]:
+    instructions = host_instructions(diagnosis)
     worth = [
-        ByHand(option, found.advice[option.id], instructions.get(option.id))
+        ByHand(option, diagnosis.advice[option.id], instructions.get(option.id))
         for option in all_options()
-        if option.phase == name and not option.scripted and found.advice[option.id].status in _WORTH_IT
+        if option.phase == name and not option.scripted and diagnosis.advice[option.id].status in _WORTH_IT
     ]
     return tuple(sorted(worth, key=lambda one: one.advice.status is not OptionStatus.RECOMMENDED))

@@ -45,23 +45,23 @@ def proposals(link: Link, facts: Facts) -> list[Proposal]:
     """What is proposed for the host now, and what was judged by this link, the newest first."""
     if not link.may_approve:
         return []
-    said = {approval.decision_id: approval for approval in link.approvals.order_by("id")}
+    judgements = {approval.decision_id: approval for approval in link.approvals.order_by("id")}
     disputed = Exists(Comment.objects.filter(session=link.session, stance="dispute"))
     rows = link.session.decisions.select_related("proposed_by").annotate(disputed=disputed)
     rows = rows.order_by("-number")
     threads = threads_of(link.session) if any(vars(d)["disputed"] for d in rows) else []
-    asked = [d for d in rows if d.pk in said or _asks(d)]
+    decisions = [d for d in rows if d.pk in judgements or _awaits_approval(d)]
     return [
         Proposal(
-            one,
-            said.get(one.pk),
-            tuple(superseded_pins(one, facts)),
-            opened_by_proposer(link, one),
-            tuple(bearing_on(one, threads)),
+            decision,
+            judgements.get(decision.pk),
+            tuple(superseded_pins(decision, facts)),
+            opened_by_proposer(link, decision),
+            tuple(bearing_on(decision, threads)),
         )
-        for one in asked
+        for decision in decisions
     ]
 
 
-def _asks(decision: Decision) -> bool:
+def _awaits_approval(decision: Decision) -> bool:
     return decision.state == DecisionState.PROPOSED and decision.affects_host

@@ -31,9 +31,9 @@ def set_aside(answer: Answer, by: User, *, counts: bool) -> None:
         DiagnosisSession.objects.select_for_update().get(pk=session.pk)
         if Answer.objects.filter(pk=answer.pk, taken_back_at__isnull=False).exists():
             raise NotTheirsError(f"{answer.link.person} took it back, and may send it again.")
-        if _turned(answer, counts=counts):
+        if _set_counting(answer, counts=counts):
             kind = "answer_taken_back" if counts else "answer_set_aside"
-            _told(answer, kind, by)
+            _record_event(answer, kind, by)
 
 
 def take_back(answer: Answer) -> None:
@@ -46,17 +46,17 @@ def take_back(answer: Answer) -> None:
             raise NotTheirsError("Others gave the same output, so it goes on counting.")
         open_rows = Answer.objects.filter(pk=answer.pk, taken_back_at=None)
         if open_rows.update(taken_back_at=timezone.now()):
-            _turned(answer, counts=False)
+            _set_counting(answer, counts=False)
             Link.objects.filter(pk=answer.link_id).update(accepted_at=None, accepted_by=None)
-            _told(answer, "answer_withdrawn", None)
+            _record_event(answer, "answer_withdrawn", None)
 
 
-def _turned(answer: Answer, *, counts: bool) -> int:
+def _set_counting(answer: Answer, *, counts: bool) -> int:
     changing = _rows_of(answer).filter(set_aside_at__isnull=not counts)
     return changing.update(set_aside_at=None if counts else timezone.now())
 
 
-def _told(answer: Answer, kind: str, by: User | None) -> None:
+def _record_event(answer: Answer, kind: str, by: User | None) -> None:
     evidence, link = answer.evidence, answer.link
     about = {"evidence": evidence.pk, "name": evidence.name, "label": evidence.label}
     Event.record(link.session, kind, by, person=link.person, **about)

@@ -28,30 +28,30 @@ def collector_for(
     role: View,
     probes: Sequence[Probe],
     link: Link | None = None,
-    kept: Iterable[HandedScript] | None = None,
+    stored: Iterable[HandedScript] | None = None,
 ) -> HandedScript:
-    """The collector of these probes; one made before, when today's would be the same. kept: the link's
+    """The collector of these probes; one made before, when today's would be the same. stored: the link's
     scripts, the newest first, where they were read already."""
     names = [probe.id for probe in probes]
-    if kept is None:
-        kept = HandedScript.objects.filter(session=session, link=link, names=names, phase="")
-    same = (s for s in kept if (s.role, s.names, s.phase) == (role.value, names, ""))
+    if stored is None:
+        stored = HandedScript.objects.filter(session=session, link=link, names=names, phase="")
+    same = (s for s in stored if (s.role, s.names, s.phase) == (role.value, names, ""))
     before = next(same, None)
     if before and _built_again(before, probes) == before.text:
         return before
     nonce = secrets.token_hex(16)
     text = build_script(probes, role=role, nonce=nonce)
     short = "" if len(names) > 1 and len(names) == len(handed_for(role)) else "-rest"
-    return _keep(session, link, f"peerpath-{role.value}{short}.sh", role, text, names=names, nonce=nonce)
+    return _store_script(session, link, f"peerpath-{role.value}{short}.sh", role, text, names=names, nonce=nonce)
 
 
 def handed(session: DiagnosisSession, link: Link | None, made: PhaseScript) -> HandedScript:
     """A phase's script as it is shown and downloaded; kept once for the same text."""
     about = {"phase": made.phase, "act": made.do.value, "vmid": made.vmid}
-    return _keep(session, link, made.file_name, made.role, made.text, **about)
+    return _store_script(session, link, made.file_name, made.role, made.text, **about)
 
 
-def _keep(
+def _store_script(
     session: DiagnosisSession, link: Link | None, name: str, role: View, text: str, **more: object
 ) -> HandedScript:
     sha256 = hashlib.sha256(text.encode()).hexdigest()
@@ -82,32 +82,32 @@ def marks_of(evidence: Evidence, *, hidden: bool = False) -> list[str]:
     if evidence.reader != BUNDLE:
         return []
     bundles = (bundle for _, bundle in read_bundles(evidence.raw))
-    found = (_marks(evidence, replace(b, edited=False) if hidden else b) for b in bundles)
-    return list(dict.fromkeys(mark for marks in found for mark in marks))
+    marks_by_bundle = (_bundle_marks(evidence, replace(b, edited=False) if hidden else b) for b in bundles)
+    return list(dict.fromkeys(mark for marks in marks_by_bundle for mark in marks))
 
 
 def ran_of(evidence: Evidence, *, hidden: bool) -> list[str]:
     """As whom it was printed and what is hidden in it, as its header says; of a plain paste only what is
     known here. hidden: names were replaced before it was stored."""
-    said: list[str] = []
+    sentences: list[str] = []
     bundles = read_bundles(evidence.raw) if evidence.reader == BUNDLE else ()
     headers = [bundle.header for _, bundle in bundles if bundle.header]
     for header in headers:
         if header.uid:
             root = header.uid == "0"
-            said.append("as root" if root else f"not as root (user {header.uid[:10]})")
+            sentences.append("as root" if root else f"not as root (user {header.uid[:10]})")
     if not headers:
-        said.append("it does not say as whom")
+        sentences.append("it does not say as whom")
     if any(header.redacted for header in headers):
-        said.append("names hidden by the script")
+        sentences.append("names hidden by the script")
     elif hidden:
-        said.append("names hidden before it was stored")
+        sentences.append("names hidden before it was stored")
     else:
-        said.append("names not hidden")
-    return list(dict.fromkeys(said))
+        sentences.append("names not hidden")
+    return list(dict.fromkeys(sentences))
 
 
-def _marks(evidence: Evidence, bundle: Bundle) -> list[str]:
+def _bundle_marks(evidence: Evidence, bundle: Bundle) -> list[str]:
     header = bundle.header
     if header is None:
         return ["The beginning is missing, so it does not say which script printed it."]
@@ -137,8 +137,8 @@ def _script_marks(session: DiagnosisSession, header: Header) -> list[str]:
     return []
 
 
-def _age(printed: str, given: datetime) -> timedelta | None:
+def _age(printed: str, received: datetime) -> timedelta | None:
     try:
-        return given - datetime.fromisoformat(printed)
+        return received - datetime.fromisoformat(printed)
     except (ValueError, TypeError):
         return None

@@ -38,11 +38,11 @@ def take(link: Link, uploads: Sequence[Upload], *, phase: str, hide: bool) -> In
     label = f"{link.person}: {f'output of {phase}' if phase else 'host script'}"
     intake = take_uploads(link.session, uploads, user=None, view=View.HOST, label=label, hide=hide)
     if intake.texts:
-        _keep(link, intake, phase, hide)
+        _record_answers(link, intake, phase, hide)
     return intake
 
 
-def _keep(link: Link, intake: Intake, phase: str, hide: bool) -> None:
+def _record_answers(link: Link, intake: Intake, phase: str, hide: bool) -> None:
     cleared = {"accepted_at": None, "accepted_by": None, "declined_at": None, "declined_why": ""}
     Link.objects.filter(pk=link.pk).update(**cleared)
     link.reach(Step.RECEIVED)
@@ -63,8 +63,8 @@ def _keep(link: Link, intake: Intake, phase: str, hide: bool) -> None:
 
 
 def _taken_bytes(link: Link) -> int:
-    given = Evidence.objects.filter(pk__in=link.given.values("evidence"))
-    return int(given.aggregate(total=Sum("size_bytes"))["total"] or 0)
+    outputs = Evidence.objects.filter(pk__in=link.given.values("evidence"))
+    return int(outputs.aggregate(total=Sum("size_bytes"))["total"] or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +81,11 @@ class Row:
     outputs: int = 0
 
 
-def rows_of(link: Link, given: Sequence[Evidence]) -> list[Row]:
-    """Every question of the host script; given: what came by the link. Answers that came another way count
+def rows_of(link: Link, outputs: Sequence[Evidence]) -> list[Row]:
+    """Every question of the host script; outputs: what came by the link. Answers that came another way count
     as read, unsaid."""
     own: dict[str, list[StoredReading]] = {}
-    for reading in StoredReading.objects.filter(evidence__in=_evidence_of(link, given)):
+    for reading in StoredReading.objects.filter(evidence__in=_evidence_of(link, outputs)):
         own.setdefault(reading.reader, []).append(reading)
     missing = {probe.id for probe in still_missing(link.session, View.HOST)}
     return [_row(probe, own.get(probe.id, []), missing) for probe in handed_for(View.HOST)]
@@ -93,12 +93,12 @@ def rows_of(link: Link, given: Sequence[Evidence]) -> list[Row]:
 
 def _row(probe: Probe, readings: list[StoredReading], missing: set[str]) -> Row:
     counts = _that_counts(readings)
-    said = tuple(dict.fromkeys(text for reading in counts if (text := _said(reading))))
+    texts = tuple(dict.fromkeys(text for reading in counts if (text := _reading_text(reading))))
     outputs = len({reading.evidence_id for reading in readings})
     if probe.id in missing:
-        return Row(probe, "refused" if readings else "missing", said, outputs)
+        return Row(probe, "refused" if readings else "missing", texts, outputs)
     nothing = counts and not any(reading.kind in _SAYS_SOMETHING for reading in counts)
-    return Row(probe, "nothing" if nothing else "read", said, outputs)
+    return Row(probe, "nothing" if nothing else "read", texts, outputs)
 
 
 def _that_counts(readings: Sequence[StoredReading]) -> list[StoredReading]:
@@ -129,16 +129,16 @@ def _without_answer(rows: Sequence[Row]) -> set[str]:
     return {row.probe.id for row in rows if row.state == "nothing"}
 
 
-def _said(reading: StoredReading) -> str:
+def _reading_text(reading: StoredReading) -> str:
     if reading.kind != ReadingKind.KNOWN:
         return reading.detail[:140]
     return reading_words(reading)
 
 
-def _evidence_of(link: Link, given: Sequence[Evidence]) -> Any:
+def _evidence_of(link: Link, outputs: Sequence[Evidence]) -> Any:
     """The texts, and the frames of the collectors' answers among them."""
     return Evidence.objects.filter(
-        Q(pk__in=[e.pk for e in given]) | Q(meta__bundle__in=[e.sha256 for e in given]),
+        Q(pk__in=[e.pk for e in outputs]) | Q(meta__bundle__in=[e.sha256 for e in outputs]),
         session=link.session_id,
         set_aside_at=None,
     )
@@ -160,10 +160,10 @@ def say_of_host(link: Link, answers: Mapping[str, Any]) -> None:
     about ("vm") is said to the operator, who chooses it."""
     with transaction.atomic():
         session = DiagnosisSession.objects.select_for_update().get(pk=link.session_id)
-        said = {name: value for name, value in answers.items() if name != "vm"}
-        host = {**session.workload.get("host", {}), **said}
+        facts = {name: value for name, value in answers.items() if name != "vm"}
+        host = {**session.workload.get("host", {}), **facts}
         if root := answers.get("host_root"):
-            host["host_root"] = _root(session, root)
+            host["host_root"] = _root_access(session, root)
         session.workload = {**session.workload, "host": host}
         session.version = F("version") + 1
         session.save(update_fields=["workload", "version", "updated_at"])
@@ -172,7 +172,7 @@ def say_of_host(link: Link, answers: Mapping[str, Any]) -> None:
         Event.record(session, "link_answered", None, person=link.person)
 
 
-def _root(session: DiagnosisSession, said: str) -> str:
+def _root_access(session: DiagnosisSession, statement: str) -> str:
     """What root of the admin's is to the operator: someone who can be asked. Their own goes on counting."""
     own = session.workload.get("host", {}).get("host_root")
-    return "yes" if own == "yes" else "no" if said == "no" else "ask admin"
+    return "yes" if own == "yes" else "no" if statement == "no" else "ask admin"

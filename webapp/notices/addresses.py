@@ -59,10 +59,10 @@ def looked_up(place: Place) -> str:
     """One address of the host, to connect to. Raises AddressError when there is none, or when any of them
     is not public: a name that means two things is not trusted with one."""
     try:
-        found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
+        resolved = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError) as error:
         raise AddressError(f"{place.host} has no address.") from error
-    addresses = list(dict.fromkeys(str(info[4][0]) for info in found))
+    addresses = list(dict.fromkeys(str(info[4][0]) for info in resolved))
     if not settings.WEBHOOK_PRIVATE and not all(map(is_public, addresses)):
         raise AddressError(f"{place.host} is not a public address; PEERPATH_WEBHOOK_PRIVATE=1 allows such.")
     return addresses[0]
@@ -75,14 +75,14 @@ def is_public(text: str) -> bool:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return False
-    inner = _inside(address) if isinstance(address, ipaddress.IPv6Address) else None
+    inner = _embedded_ipv4(address) if isinstance(address, ipaddress.IPv6Address) else None
     meant = inner or address
     if isinstance(meant, ipaddress.IPv6Address) and meant not in _GLOBAL_UNICAST:
         return False
     return meant.is_global and not meant.is_multicast and meant not in _PROTOCOLS
 
 
-def _inside(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+def _embedded_ipv4(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     if address.ipv4_mapped or address.sixtofour:
         return address.ipv4_mapped or address.sixtofour
     if address.teredo:

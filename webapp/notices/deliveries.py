@@ -39,8 +39,8 @@ class GoneError(webhook_client.PostError):
 
 
 def due(now: datetime, most: int) -> list[UUID]:
-    found = Delivery.objects.filter(state__in=OPEN, due_at__lte=now).order_by("due_at")
-    return list(found.values_list("pk", flat=True)[:most])
+    deliveries = Delivery.objects.filter(state__in=OPEN, due_at__lte=now).order_by("due_at")
+    return list(deliveries.values_list("pk", flat=True)[:most])
 
 
 def forget_old(now: datetime) -> int:
@@ -52,16 +52,16 @@ def forget_old(now: datetime) -> int:
 def deliver(delivery_id: UUID) -> None:
     """Sends it if it is due and nobody else is at it."""
     now = timezone.now()
-    taken = Delivery.objects.filter(pk=delivery_id, state__in=OPEN, due_at__lte=now).update(
+    claimed = Delivery.objects.filter(pk=delivery_id, state__in=OPEN, due_at__lte=now).update(
         state=DeliveryState.SENDING, due_at=now + SENDING_FOR, tries=F("tries") + 1
     )
-    if not taken:
+    if not claimed:
         return
     delivery = Delivery.objects.select_related("webhook__made_by", "user", "event__session").get(pk=delivery_id)
     try:
-        status = _posted(delivery) if delivery.webhook else _mailed(delivery)
+        status = _post_webhook(delivery) if delivery.webhook else _send_mail(delivery)
     except GoneError as error:
-        _end(delivery, DeliveryState.FAILED, str(error.args[0]), None)
+        _end_delivery(delivery, DeliveryState.FAILED, str(error.args[0]), None)
     except webhook_client.PostError as error:
         _try_again(delivery, str(error.args[0]), error.args[1])
     except sealing.SealError as error:
@@ -69,10 +69,10 @@ def deliver(delivery_id: UUID) -> None:
     except (smtplib.SMTPException, OSError) as error:
         _try_again(delivery, f"The mail server did not take it: {type(error).__name__}.", None)
     else:
-        _end(delivery, DeliveryState.DELIVERED, "", status)
+        _end_delivery(delivery, DeliveryState.DELIVERED, "", status)
 
 
-def _posted(delivery: Delivery) -> int | None:
+def _post_webhook(delivery: Delivery) -> int | None:
     webhook = delivery.webhook
     if webhook is None or webhook.removed_at or not webhook.stands:
         raise GoneError
@@ -83,15 +83,15 @@ def _posted(delivery: Delivery) -> int | None:
     return webhook_client.post(webhook.url, message)
 
 
-def _mailed(delivery: Delivery) -> int | None:
+def _send_mail(delivery: Delivery) -> int | None:
     user = delivery.user
     if user is None or not user.is_active or not user.email or not settings.MAIL_ON:
         raise GoneError
     if not DiagnosisSession.objects.visible_to(user).filter(pk=delivery.event.session_id).exists():
         raise GoneError  # they were removed while it waited
-    told = json.loads(delivery.body)
-    subject = " ".join(told["text"].split())[:200]  # a header has one line
-    text = f"{told['text']}\n\n{told['url']}\n\nWhat you are told of: {settings.PUBLIC_URL}/account"
+    notice = json.loads(delivery.body)
+    subject = " ".join(notice["text"].split())[:200]  # a header has one line
+    text = f"{notice['text']}\n\n{notice['url']}\n\nWhat you are told of: {settings.PUBLIC_URL}/account"
     mail = EmailMessage(subject, text, to=[user.email])
     mail.extra_headers = {"Auto-Submitted": "auto-generated"}  # RFC 3834: no holiday replies
     mail.send()
@@ -101,7 +101,7 @@ def _mailed(delivery: Delivery) -> int | None:
 def _try_again(delivery: Delivery, problem: str, status: int | None) -> None:
     """After a pause, as long as there is one left; what waits for the same address waits along."""
     if delivery.tries > len(PAUSES_S):
-        _end(delivery, DeliveryState.FAILED, problem, status)
+        _end_delivery(delivery, DeliveryState.FAILED, problem, status)
         return
     next_at = timezone.now() + timedelta(seconds=PAUSES_S[delivery.tries - 1])
     Delivery.objects.filter(pk=delivery.pk, tries=delivery.tries).update(
@@ -112,7 +112,7 @@ def _try_again(delivery: Delivery, problem: str, status: int | None) -> None:
         others.filter(due_at__lt=next_at).update(due_at=next_at)
 
 
-def _end(delivery: Delivery, state: DeliveryState, problem: str, status: int | None) -> None:
+def _end_delivery(delivery: Delivery, state: DeliveryState, problem: str, status: int | None) -> None:
     """tries is the fence: a worker that comes back late changes nothing."""
     Delivery.objects.filter(pk=delivery.pk, tries=delivery.tries).update(
         state=state, problem=problem[:300], status=status, ended_at=timezone.now()

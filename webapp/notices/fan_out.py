@@ -78,6 +78,6 @@ def _people(notice: Notice) -> list[User]:
         people = people.filter(mentions__comment=event.data.get("comment"))
     else:
         people = people.filter(sessions=event.session)
-    found = list(people.distinct())
-    chosen = dict(Choice.objects.filter(user__in=found).values_list("user", "kinds"))
-    return [user for user in found if notice.kind in chosen.get(user.pk, DEFAULTS)]
+    recipients = list(people.distinct())
+    chosen = dict(Choice.objects.filter(user__in=recipients).values_list("user", "kinds"))
+    return [user for user in recipients if notice.kind in chosen.get(user.pk, DEFAULTS)]

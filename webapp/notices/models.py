@@ -44,8 +44,8 @@ class Webhook(models.Model):
     @cached_property
     def stands(self) -> bool:
         """Whether who added it still may; lists read it with the webhooks."""
-        told = vars(self).get("standing")
-        return may_operate(self.made_by, self.session) if told is None else bool(told)
+        standing = vars(self).get("standing")
+        return may_operate(self.made_by, self.session) if standing is None else bool(standing)
 
 
 class DeliveryState(models.TextChoices):

@@ -47,7 +47,7 @@ def post(url: str, message: Signed) -> int:
     """The status of the answer, 200 to 299. Raises PostError, whose last argument is another status."""
     try:
         place = place_of(url)
-        status = _posted(place, looked_up(place), message)
+        status = _post_to(place, looked_up(place), message)
     except AddressError as error:
         raise PostError(str(error), None) from error
     except ssl.SSLCertVerificationError as error:
@@ -63,11 +63,11 @@ def post(url: str, message: Signed) -> int:
     return status
 
 
-def _posted(place: Place, address: str, message: Signed) -> int:
+def _post_to(place: Place, address: str, message: Signed) -> int:
     connection = http.client.HTTPConnection(place.host, place.port, timeout=CONNECT_S)
-    connection.sock = _connected(place, address)
+    connection.sock = _connection_to(place, address)
     # An answer that comes byte by byte never lets a single read time out.
-    ended = threading.Timer(TOTAL_S, _cut, (connection.sock,))
+    ended = threading.Timer(TOTAL_S, _cut_connection, (connection.sock,))
     ended.daemon = True
     ended.start()
     try:
@@ -81,7 +81,7 @@ def _posted(place: Place, address: str, message: Signed) -> int:
         connection.close()
 
 
-def _connected(place: Place, address: str) -> socket.socket:
+def _connection_to(place: Place, address: str) -> socket.socket:
     """The name is for TLS and the Host header alone; nothing looks it up once more."""
     plain = socket.create_connection((address, place.port), timeout=CONNECT_S)
     if not place.secure:
@@ -94,6 +94,6 @@ def _connected(place: Place, address: str) -> socket.socket:
         raise
 
 
-def _cut(connected: socket.socket) -> None:
+def _cut_connection(connected: socket.socket) -> None:
     with suppress(OSError):  # it ended by itself
         connected.shutdown(socket.SHUT_RDWR)

@@ -49,8 +49,8 @@ def webhook_add(session: DiagnosisSession | None, *, url: str, kinds: Iterable[s
 
 def told_of(session: DiagnosisSession | None) -> QuerySet[Webhook]:
     """Those of this session, or of all; each with whether it stands."""
-    found = Webhook.objects.filter(session=session, removed_at=None).annotate(standing=stands())
-    return found.select_related("made_by")
+    webhooks = Webhook.objects.filter(session=session, removed_at=None).annotate(standing=stands())
+    return webhooks.select_related("made_by")
 
 
 def webhook_remove(webhook: Webhook, *, by: User) -> None:

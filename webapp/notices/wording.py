@@ -29,7 +29,7 @@ class Notice:
 
     def as_json(self) -> str:
         session = self.event.session
-        told = {
+        body = {
             "schema": SCHEMA,
             "kind": self.kind,
             "at": self.event.at.astimezone(UTC).isoformat(),
@@ -39,7 +39,7 @@ class Notice:
             "session": {"id": str(session.pk), "title": session.title},
             "event": self.event.number,
         }
-        return json.dumps(told, sort_keys=True, ensure_ascii=False)
+        return json.dumps(body, sort_keys=True, ensure_ascii=False)
 
 
 def notice_of(event: Event) -> Notice:

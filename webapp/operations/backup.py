@@ -27,11 +27,11 @@ class BackupError(Exception):
 
 def save(path: Path) -> None:
     """Raises BackupError, also when there is a file already: a copy never replaces another one."""
-    with _new(path) as made:
+    with _new_file(path) as made:
         if connection.vendor == "sqlite":
             with closing(sqlite3.connect(made)) as copy:
-                _own().backup(copy)
-            _whole(made)
+                _own_connection().backup(copy)
+            _check_whole(made)
         else:
             _postgresql("pg_dump", "--format=custom", "--no-owner", f"--file={made}")
 
@@ -42,9 +42,9 @@ def put_back(path: Path) -> None:
     if kind != connection.vendor:
         raise BackupError(f"{path} is a copy of {kind}, and this installation uses {connection.vendor}.")
     if kind == "sqlite":
-        _whole(path)
+        _check_whole(path)
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as copy:
-            copy.backup(_own())
+            copy.backup(_own_connection())
     else:
         _replace_schema(path)
     connection.close()
@@ -79,7 +79,7 @@ def _replace_schema(path: Path) -> None:
 
 
 @contextmanager
-def _new(path: Path) -> Iterator[Path]:
+def _new_file(path: Path) -> Iterator[Path]:
     """A file beside it that takes its name once it is whole; readable by this account alone."""
     if path.exists():
         raise BackupError(f"There is a file {path} already; a copy replaces none.")
@@ -94,21 +94,21 @@ def _new(path: Path) -> Iterator[Path]:
         made.unlink(missing_ok=True)
 
 
-def _own() -> sqlite3.Connection:
+def _own_connection() -> sqlite3.Connection:
     connection.ensure_connection()
     own = connection.connection
     assert isinstance(own, sqlite3.Connection)
     return own
 
 
-def _whole(path: Path) -> None:
+def _check_whole(path: Path) -> None:
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as copy:
-            said = copy.execute("PRAGMA integrity_check").fetchone()[0]
+            integrity = copy.execute("PRAGMA integrity_check").fetchone()[0]
             ours = copy.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (TABLE,)).fetchone()
     except sqlite3.Error as error:
         raise BackupError(f"{path} cannot be read: {error}") from error
-    if said != "ok" or not ours:
+    if integrity != "ok" or not ours:
         raise BackupError(f"{path} is damaged, or no copy of Peerpath's database.")
 
 
@@ -126,11 +126,11 @@ def _kind(path: Path) -> str:
 
 def _postgresql(program: str, *arguments: str) -> None:
     """The password goes by the environment: arguments stand in the list of processes."""
-    told = connection.settings_dict
+    settings_dict = connection.settings_dict
     names = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD"}
-    where = {variable: str(told[name]) for variable, name in names.items() if told.get(name)}
-    where |= {f"PG{name.upper()}": str(value) for name, value in told["OPTIONS"].items()}  # libpq’s own names
-    where["PGDATABASE"] = str(told["NAME"])
+    where = {variable: str(settings_dict[name]) for variable, name in names.items() if settings_dict.get(name)}
+    where |= {f"PG{name.upper()}": str(value) for name, value in settings_dict["OPTIONS"].items()}  # libpq’s own names
+    where["PGDATABASE"] = str(settings_dict["NAME"])
     try:
         done = subprocess.run(
             [program, *arguments], env=os.environ | where, capture_output=True, text=True, check=False

@@ -37,12 +37,12 @@ class CarryOverError(Exception):
 
 def is_of_before() -> bool:
     """Whether this database has the schema of before."""
-    return "triage" in _applied()
+    return "triage" in _applied_migrations()
 
 
 def carry_over() -> dict[str, int]:
     """Rows copied, by table. Raises CarryOverError; after any error the database is as it was."""
-    applied = _applied()
+    applied = _applied_migrations()
     if "triage" not in applied:
         raise CarryOverError("This database has today’s schema already: there is nothing to carry over.")
     if behind := [app for app, name in LAST.items() if applied.get(app) != name]:
@@ -56,7 +56,7 @@ def carry_over() -> dict[str, int]:
             return _copy_all()
 
 
-def _applied() -> dict[str, str]:
+def _applied_migrations() -> dict[str, str]:
     """The last migration of each app, as the database says."""
     if "django_migrations" not in connection.introspection.table_names():
         return {}
@@ -67,7 +67,7 @@ def _applied() -> dict[str, str]:
 
 def _copy_all() -> dict[str, int]:
     models = [m for m in apps.get_models(include_auto_created=True) if m._meta.app_label not in FILLED_BY_DJANGO]
-    rows = {model._meta.db_table: _copy(model) for model in models}
+    rows = {model._meta.db_table: _copy_rows(model) for model in models}
     _set_groups_aside()
     _second_factors()
     with connection.cursor() as cursor:
@@ -97,7 +97,7 @@ def _set_groups_aside() -> None:
         cursor.execute(statement.format(before=BEFORE))
 
 
-def _copy(model: type[Model]) -> int:
+def _copy_rows(model: type[Model]) -> int:
     """Rows copied into this model's table; a column that is new has its default."""
     table = model._meta.db_table
     old_columns = _columns(_name_before(table))

@@ -37,7 +37,7 @@ class _Question:
             blob_store.check()
             self.state = OK
         except blob_store.LostError as error:
-            self.state = _words(error.__cause__)
+            self.state = _problem_text(error.__cause__)
         finally:
             self.answered.set()
 
@@ -74,9 +74,9 @@ def state() -> str:
     return question.state
 
 
-def _words(cause: BaseException | None) -> str:
+def _problem_text(cause: BaseException | None) -> str:
     """Of a server's own words only the code that S3 has for it: the rest may name a bucket or a person."""
     if isinstance(cause, OSError) and cause.errno:
         return f"unusable: {os.strerror(cause.errno)}"
-    told = getattr(cause, "response", {}).get("Error", {}).get("Code", "")
-    return f"refused: {told}" if re.fullmatch(r"[A-Za-z]{1,40}", str(told)) else OUT_OF_REACH
+    code = getattr(cause, "response", {}).get("Error", {}).get("Code", "")
+    return f"refused: {code}" if re.fullmatch(r"[A-Za-z]{1,40}", str(code)) else OUT_OF_REACH

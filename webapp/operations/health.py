@@ -43,18 +43,18 @@ def live(request: HttpRequest) -> JsonResponse:
 def ready(request: HttpRequest) -> JsonResponse:
     """200 when database, its migrations and broker are there, else 503: send it no people then. "degraded"
     when something is away that most pages do without."""
-    found = checks()
-    good, degraded = is_ready(found), is_degraded(found)
-    said = {"ready": good, "degraded": degraded, "checks": found}
-    return JsonResponse(said, status=200 if good else 503)
+    states = checks()
+    good, degraded = is_ready(states), is_degraded(states)
+    body = {"ready": good, "degraded": degraded, "checks": states}
+    return JsonResponse(body, status=200 if good else 503)
 
 
-def is_ready(found: dict[str, str]) -> bool:
-    return all(state == OK for part, state in found.items() if part not in DONE_WITHOUT)
+def is_ready(states: dict[str, str]) -> bool:
+    return all(state == OK for part, state in states.items() if part not in DONE_WITHOUT)
 
 
-def is_degraded(found: dict[str, str]) -> bool:
-    return any(found[part] != OK for part in DONE_WITHOUT)
+def is_degraded(states: dict[str, str]) -> bool:
+    return any(states[part] != OK for part in DONE_WITHOUT)
 
 
 def checks() -> dict[str, str]:
@@ -70,18 +70,18 @@ def checks() -> dict[str, str]:
 
 def _database() -> str:
     """By a connection of its own: on one that is kept, a server that is frozen is waited for."""
-    told = connection.get_connection_params()
+    parameters = connection.get_connection_params()
     if connection.vendor == "postgresql":
-        told["connect_timeout"] = _WAIT_S
+        parameters["connect_timeout"] = _WAIT_S
     try:
-        with connection.wrap_database_errors, closing(connection.get_new_connection(told)) as own:
+        with connection.wrap_database_errors, closing(connection.get_new_connection(parameters)) as own:
             own.execute("SELECT 1")
     except DatabaseError:
         return OUT_OF_REACH
-    return _room() if connection.vendor == "sqlite" else OK
+    return _free_space() if connection.vendor == "sqlite" else OK
 
 
-def _room() -> str:
+def _free_space() -> str:
     """Whether SQLite's file can grow. Looked at, not tried: who writes for a moment would be waited for. On
     a full disk pages show what is there, but nobody can sign in or keep anything."""
     if not takes_writes():

@@ -48,8 +48,8 @@ def metrics(request: HttpRequest) -> HttpResponse:
 def _may_read(request: HttpRequest) -> bool:
     """A proxy on this machine makes everybody local, so what was forwarded is not."""
     if settings.METRICS_TOKEN:
-        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        return compare_digest(given.encode(), settings.METRICS_TOKEN.encode())
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        return compare_digest(token.encode(), settings.METRICS_TOKEN.encode())
     forwarded = "X-Forwarded-For" in request.headers or "Forwarded" in request.headers
     return request.META.get("REMOTE_ADDR") in _HERE and not forwarded
 
@@ -80,12 +80,12 @@ def _runs() -> Iterator[Metric]:
         states[state] += count
         if failure:
             failures[failure] += count
-    yield _gauge("peerpath_runs", "Runs by state.", ("state",), _keyed(states))
+    yield _gauge("peerpath_runs", "Runs by state.", ("state",), _by_label(states))
     yield _gauge(
         "peerpath_run_failures",
         "Runs that did not succeed, by the class of the failure.",
         ("failure",),
-        _keyed(failures),
+        _by_label(failures),
     )
 
 
@@ -114,7 +114,7 @@ def _unreadable() -> Metric:
     rows = StoredReading.objects.filter(kind=ReadingKind.UNREADABLE.value).order_by()
     counted = dict(rows.values_list("fact_id").annotate(count=Count("pk")))
     return _gauge(
-        "peerpath_unreadable_readings", "Answers that no parser could read, by fact.", ("fact",), _keyed(counted)
+        "peerpath_unreadable_readings", "Answers that no parser could read, by fact.", ("fact",), _by_label(counted)
     )
 
 
@@ -145,11 +145,11 @@ def _verdicts_of(session_id: UUID, event: int, reading: int) -> tuple[tuple[str,
     session = DiagnosisSession.objects.filter(pk=session_id).first()
     if session is None:
         return ()
-    found = session_diagnosis(session).verdicts
-    return tuple((name, verdict.kind.value) for name, verdict in found.items())
+    verdicts = session_diagnosis(session).verdicts
+    return tuple((name, verdict.kind.value) for name, verdict in verdicts.items())
 
 
-def _keyed(counts: dict[str, int]) -> dict[tuple[str, ...], int]:
+def _by_label(counts: dict[str, int]) -> dict[tuple[str, ...], int]:
     return {(name,): count for name, count in counts.items()}
 
 

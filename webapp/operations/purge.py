@@ -44,12 +44,12 @@ def purge(before: datetime, *, only: DiagnosisSession | None = None, dry_run: bo
         old, chunks = _evidence(session, before), _chunks(session, before)
         size = _bytes(old, "size_bytes") + _bytes(old, Length("stderr"))
         size += _bytes(chunks, Length("body"))
-        found = Purged(session, old.count(), size)
-        if not found.evidence and not chunks.exists():
+        purged = Purged(session, old.count(), size)
+        if not purged.evidence and not chunks.exists():
             continue
         if not dry_run:
             _take_away(session, old, chunks, size)
-        yield found
+        yield purged
 
 
 def remove(session: DiagnosisSession) -> None:

@@ -49,19 +49,19 @@ class Stuck:
 def stuck(now: datetime) -> Stuck:
     waiting = Run.objects.filter(state=RunState.QUEUED, created_at__lt=now - LONG)
     return Stuck(
-        tuple(_oldest(Run.objects.filter(state__in=ACTIVE, lease_expires_at__lt=now))),
-        tuple(_waiting(list(_oldest(waiting)))),
+        tuple(_oldest_runs(Run.objects.filter(state__in=ACTIVE, lease_expires_at__lt=now))),
+        tuple(_waiting_runs(list(_oldest_runs(waiting)))),
         tuple(unread()[:SHOWN]),
-        tuple(_oldest(Run.objects.filter(failure=STORAGE_AWAY))),
+        tuple(_oldest_runs(Run.objects.filter(failure=STORAGE_AWAY))),
     )
 
 
-def _waiting(found: list[Run]) -> Iterator[Waiting]:
+def _waiting_runs(runs: list[Run]) -> Iterator[Waiting]:
     """Each with what is at work on its machine and of its session."""
     working = list(Run.objects.filter(state__in=ACTIVE).select_related("target"))
     busy = {scheduling.machine_of(run): run for run in working}
     has = Counter(run.session_id for run in working)
-    for run in found:
+    for run in runs:
         enough = has[run.session_id] >= settings.RUNS_PER_SESSION
         yield Waiting(run, busy.get(scheduling.machine_of(run)), enough)
 
@@ -70,11 +70,11 @@ def unread() -> QuerySet[Evidence]:
     """Outputs of which nothing was read and nothing was called unplaced: their reading was cut short."""
     last = Evidence.objects.order_by().aggregate(last=Max("pk"))["last"] or 0
     readings = StoredReading.objects.filter(evidence=OuterRef("pk"))
-    found = Evidence.objects.filter(
+    outputs = Evidence.objects.filter(
         ~Exists(readings), pk__gt=last - NEWEST, unplaced=[], purged_at=None, size_bytes__gt=0
     )
-    return found.exclude(reader=BUNDLE).defer("body", "stderr").select_related("session").order_by("pk")
+    return outputs.exclude(reader=BUNDLE).defer("body", "stderr").select_related("session").order_by("pk")
 
 
-def _oldest(found: QuerySet[Run]) -> QuerySet[Run]:
-    return found.select_related("session", "target", "created_by").order_by("created_at")[:SHOWN]
+def _oldest_runs(runs: QuerySet[Run]) -> QuerySet[Run]:
+    return runs.select_related("session", "target", "created_by").order_by("created_at")[:SHOWN]

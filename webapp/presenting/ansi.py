@@ -35,8 +35,8 @@ class Style:
 
     @property
     def classes(self) -> str:
-        said = {"a-bold": self.bold, "a-dim": self.dim, "a-line": self.underlined}
-        names = [name for name, on in said.items() if on]
+        flags = {"a-bold": self.bold, "a-dim": self.dim, "a-line": self.underlined}
+        names = [name for name, on in flags.items() if on]
         names += [f"ink-{self.ink}"] if self.ink is not None else []
         return " ".join(names + ([f"paper-{self.paper}"] if self.paper is not None else []))
 
@@ -53,35 +53,35 @@ PLAIN = Style()
 def pieces(line: bytes) -> tuple[Piece, ...]:
     """One line in its colours; its text is what `clean` leaves of it. Colours end with the line."""
     parts = _SGR.split(line.decode("utf-8", "replace"))
-    style, found = PLAIN, []
+    style, texts = PLAIN, []
     for index, part in enumerate(parts):
         if index % 2:
-            style = _after(style, part)
+            style = _style_after(style, part)
         elif text := clean(part.encode()):
-            found.append(Piece(text, style.classes))
-    return tuple(found)
+            texts.append(Piece(text, style.classes))
+    return tuple(texts)
 
 
-def _after(style: Style, parameters: str) -> Style:
+def _style_after(style: Style, parameters: str) -> Style:
     codes = [int(code[:3] or 0) for code in re.split("[;:]", parameters)]
     while codes:
         code = codes.pop(0)
         extended = code in (38, 48)
-        style = _coloured(style, code - 8, _extended(codes)) if extended else _set(style, code)
+        style = _with_colour(style, code - 8, _extended_colour(codes)) if extended else _with_code(style, code)
     return style
 
 
-def _set(style: Style, code: int) -> Style:
+def _with_code(style: Style, code: int) -> Style:
     if code in _CHANGES:
         return _CHANGES[code](style)
     for base in (30, 40):
         for first, shift in ((base, 0), (base + 60, BRIGHT)):
             if first <= code < first + 8:
-                return _coloured(style, base, code - first + shift)
+                return _with_colour(style, base, code - first + shift)
     return style
 
 
-def _coloured(style: Style, base: int, colour: int | None) -> Style:
+def _with_colour(style: Style, base: int, colour: int | None) -> Style:
     return replace(style, ink=colour) if base == 30 else replace(style, paper=colour)
 
 
@@ -97,13 +97,13 @@ _CHANGES: dict[int, Callable[[Style], Style]] = {
 }
 
 
-def _extended(codes: list[int]) -> int | None:
+def _extended_colour(codes: list[int]) -> int | None:
     """Takes its parameters ("5;N" or "2;R;G;B") from the list; the nearest of the sixteen."""
     kind = codes.pop(0) if codes else 0
     if kind == 5 and codes:
         return _of_256(codes.pop(0))
     if kind == 2 and len(codes) >= 3:
-        return _nearest((codes.pop(0), codes.pop(0), codes.pop(0)))
+        return _nearest_colour((codes.pop(0), codes.pop(0), codes.pop(0)))
     return None
 
 
@@ -112,12 +112,12 @@ def _of_256(number: int) -> int:
         return number
     if number >= 232:
         grey = 8 + 10 * (min(number, 255) - 232)
-        return _nearest((grey, grey, grey))
+        return _nearest_colour((grey, grey, grey))
     red, rest = divmod(number - 16, 36)
-    return _nearest((_CUBE[red], _CUBE[rest // 6], _CUBE[rest % 6]))
+    return _nearest_colour((_CUBE[red], _CUBE[rest // 6], _CUBE[rest % 6]))
 
 
-def _nearest(colour: tuple[int, int, int]) -> int:
+def _nearest_colour(colour: tuple[int, int, int]) -> int:
     def distance(index: int) -> int:
         return sum((a - b) ** 2 for a, b in zip(colour, _SIXTEEN[index], strict=True))
 

@@ -22,7 +22,7 @@ DIGITS = 6
 
 def as_dict(result: Diagnosis, unrecognised: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
     options = {option.id: option for option in all_options()}
-    found = {
+    document = {
         "schema": SCHEMA,
         "headline": result.headline,
         "summary": result.summary,
@@ -38,7 +38,7 @@ def as_dict(result: Diagnosis, unrecognised: Sequence[dict[str, Any]] = ()) -> d
         "corrections": [_result(item) for item in result.corrections],
         "unrecognised": list(unrecognised),
     }
-    plain: dict[str, Any] = rounded(found)
+    plain: dict[str, Any] = rounded(document)
     return plain
 
 

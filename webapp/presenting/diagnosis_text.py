@@ -25,10 +25,10 @@ def as_text(
         _bounds(result),
         _ladder(result),
         _hypotheses(result),
-        _listed("Contradictions", (item.text for item in result.contradictions)),
-        _listed("Findings", (c.text for f in result.findings for c in f.claims)),
-        _listed("Often believed, but not so", (f"“{c.belief}” {c.correct}" for c in result.corrections)),
-        _listed(
+        _text_list("Contradictions", (item.text for item in result.contradictions)),
+        _text_list("Findings", (c.text for f in result.findings for c in f.claims)),
+        _text_list("Often believed, but not so", (f"“{c.belief}” {c.correct}" for c in result.corrections)),
+        _text_list(
             "Next tests",
             (
                 f"{t.title}: {t.how} ({t.minutes} min, restarts {RESTARTS[t.restart]}, by {ACTORS[t.actor]})"
@@ -36,13 +36,13 @@ def as_text(
             ),
         ),
         _options(result),
-        _listed("Not recognised", (f"{u['source']} lines {u['lines'][0]}-{u['lines'][1]}" for u in unrecognised)),
+        _text_list("Not recognised", (f"{u['source']} lines {u['lines'][0]}-{u['lines'][1]}" for u in unrecognised)),
     )
     cited = {ref.source for claim in _claims(result) for ref in claim.evidence}
     called = names or {}
     old = dict.fromkeys(result.facts.past, " (older: read before the last change)")
     named = (f"{s} = {called[s]}{old.get(s, '')}" for s in sorted(cited) if s in called)
-    sources = _listed("Sources", named)
+    sources = _text_list("Sources", named)
     texts = ("\n".join(section) for section in (*sections, sources))
     return "\n\n".join(text for text in texts if text)
 
@@ -64,7 +64,7 @@ def _bounds(result: Diagnosis) -> Iterator[str]:
         yield "Where the time per step goes"
     for bound in result.bounds:
         yield from _bound(bound)
-        yield from _assumed(bound) if bound is result.bounds[0] else ()
+        yield from _assumptions(bound) if bound is result.bounds[0] else ()
 
 
 def _bound(bound: Bound) -> Iterator[str]:
@@ -83,7 +83,7 @@ def _bound(bound: Bound) -> Iterator[str]:
         yield f"    missing: {in_words(text)}"
 
 
-def _assumed(bound: Bound) -> Iterator[str]:
+def _assumptions(bound: Bound) -> Iterator[str]:
     for text in bound.assumes:
         yield from textwrap.wrap(f"- assumed: {text}", WIDTH, initial_indent="    ", subsequent_indent="      ")
 
@@ -130,21 +130,21 @@ def _claim(claim: Claim, result: Diagnosis) -> Iterator[str]:
 
 
 def _options(result: Diagnosis) -> Iterator[str]:
-    shown = {OptionStatus.RECOMMENDED, OptionStatus.UNSAFE, OptionStatus.BLOCKED, OptionStatus.NO_EFFECT}
+    statuses = {OptionStatus.RECOMMENDED, OptionStatus.UNSAFE, OptionStatus.BLOCKED, OptionStatus.NO_EFFECT}
     if result.advice:
         yield "Options"
     for option in all_options():
         advice = result.advice.get(option.id)
-        if advice and advice.status in shown:
+        if advice and advice.status in statuses:
             after = f" (after {advice.after.replace('_', ' ')})" if advice.after else ""
             yield f"  {option.phase} {advice.status.replace('_', ' '):<12} {option.title}{after}"
             for claim in advice.why[:2]:
                 yield from _claim(claim, result)
 
 
-def _listed(title: str, texts: Iterator[str]) -> Iterator[str]:
-    found = list(texts)
-    if found:
+def _text_list(title: str, texts: Iterator[str]) -> Iterator[str]:
+    entries = list(texts)
+    if entries:
         yield title
-    for text in found:
+    for text in entries:
         yield from textwrap.wrap(text, WIDTH, initial_indent="  - ", subsequent_indent="    ")

@@ -36,7 +36,7 @@ def counted(values: Iterable[object], what: str) -> str:
     return ", ".join(f"{code} on {n} of {total} {what}" for code, n in counts.most_common())
 
 
-def _number(n: int, one: str, many: str = "") -> str:
+def _counted(n: int, one: str, many: str = "") -> str:
     return f"{n} {one if n == 1 else many or f'{one}s'}"
 
 
@@ -44,14 +44,14 @@ def _memory(mib: int) -> str:
     return f"{mib / 1024:.4g} GiB" if mib >= 1024 else f"{mib} MiB"
 
 
-def _on(state: bool | None) -> str:
+def _state_word(state: bool | None) -> str:
     return "not said" if state is None else "on" if state else "off"
 
 
 def _paths(items: Sequence[GpuPath]) -> str:
     roots = Counter(item.root_complex for item in items)
     switched = sum(item.switch is not None for item in items)
-    text = f"{_number(len(items), 'GPU')} on {_number(len(roots), 'root complex', 'root complexes')}"
+    text = f"{_counted(len(items), 'GPU')} on {_counted(len(roots), 'root complex', 'root complexes')}"
     places = ", ".join(f"{root}: {n}" for root, n in roots.items())
     return f"{text}{f', {switched} behind a switch' if switched else ''} ({places})"
 
@@ -59,30 +59,30 @@ def _paths(items: Sequence[GpuPath]) -> str:
 def _groups(items: Sequence[IommuGroup]) -> str:
     """Whose devices share one decides what can be passed through alone: those are named."""
     shared = [item for item in items if len(item.devices) > 1]
-    named = (f"group {item.group}: {_first(item.devices)}" for item in shared[:NAMED])
-    text = f"{_number(len(items), 'group')}, {len(shared) or 'none'} with more than one device"
+    named = (f"group {item.group}: {_first_names(item.devices)}" for item in shared[:NAMED])
+    text = f"{_counted(len(items), 'group')}, {len(shared) or 'none'} with more than one device"
     return "; ".join((text, *named, *(["…"] if shared[NAMED:] else [])))
 
 
 def _mappings(items: Sequence[PciMapping]) -> str:
-    found: dict[str, list[PciMapping]] = {}
+    by_mapping: dict[str, list[PciMapping]] = {}
     for item in items:
-        found.setdefault(item.mapping, []).append(item)
-    return "; ".join(f"{name}: {_mapped(devices)}" for name, devices in found.items())
+        by_mapping.setdefault(item.mapping, []).append(item)
+    return "; ".join(f"{name}: {_mapping_text(devices)}" for name, devices in by_mapping.items())
 
 
-def _mapped(devices: Sequence[PciMapping]) -> str:
+def _mapping_text(devices: Sequence[PciMapping]) -> str:
     kinds = sorted({item.vendor_device for item in devices if item.vendor_device})
     groups = sorted({item.iommu_group for item in devices if item.iommu_group is not None})
     parts = (
-        f"{_number(len(devices), 'device')} at {_first([item.path for item in devices])}",
+        f"{_counted(len(devices), 'device')} at {_first_names([item.path for item in devices])}",
         ", ".join(kinds),
-        f"IOMMU group{'s' if groups[1:] else ''} {_first([str(n) for n in groups])}" if groups else "",
+        f"IOMMU group{'s' if groups[1:] else ''} {_first_names([str(n) for n in groups])}" if groups else "",
     )
     return ", ".join(filter(None, parts))
 
 
-def _first(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + (" …" if names[NAMED:] else "")
 
 
@@ -90,13 +90,13 @@ def _failures(items: Sequence[BarFailure]) -> str:
     """The kernel says one region several ways; a line that names no device is counted apart."""
     regions = {(item.pci_address, item.bar) for item in items if item.pci_address}
     devices = len({address for address, _ in regions})
-    where = f" about {_number(len(regions), 'region')} of {_number(devices, 'device')}"
-    return f"{_number(len(items), 'line')}{where if regions else ''}; first: {items[0].text}"
+    where = f" about {_counted(len(regions), 'region')} of {_counted(devices, 'device')}"
+    return f"{_counted(len(items), 'line')}{where if regions else ''}; first: {items[0].text}"
 
 
 def _xids(items: Sequence[XidEvent]) -> str:
-    found = Counter((item.code, item.pci_address or "an unnamed GPU") for item in items)
-    return ", ".join(f"Xid {code} on {gpu}, {n} ×" for (code, gpu), n in found.items())
+    counts = Counter((item.code, item.pci_address or "an unnamed GPU") for item in items)
+    return ", ".join(f"Xid {code} on {gpu}, {n} ×" for (code, gpu), n in counts.items())
 
 
 def _cliques(items: Sequence[Clique]) -> str:
@@ -120,7 +120,7 @@ def _gpu_numa(items: Sequence[GpuNuma]) -> str:
 
 
 def _nodes(items: Sequence[NumaNode]) -> str:
-    return f"{_number(len(items), 'node')}: " + "; ".join(
+    return f"{_counted(len(items), 'node')}: " + "; ".join(
         f"node {item.id}, CPUs {item.cpus}" + (f", {_memory(item.memory_mib)}" if item.memory_mib is not None else "")
         for item in items
     )
@@ -128,11 +128,11 @@ def _nodes(items: Sequence[NumaNode]) -> str:
 
 def _iommu(value: Iommu) -> str:
     parts = (
-        _on(value.enabled),
+        _state_word(value.enabled),
         _MAKERS.get(value.vendor or "", value.vendor),
         "emulated" if value.emulated else None,
-        _number(value.units, "unit") if value.units is not None else None,
-        f"interrupt remapping {_on(value.interrupt_remapping)}",
+        _counted(value.units, "unit") if value.units is not None else None,
+        f"interrupt remapping {_state_word(value.interrupt_remapping)}",
         f"default domain {value.default_domain or 'not said'}",
     )
     return ", ".join(filter(None, parts))
@@ -144,7 +144,7 @@ def _governor(value: CpuGovernor) -> str:
 
 
 def _platform(value: Platform) -> str:
-    sockets = _number(value.sockets, "socket") if value.sockets is not None else None
+    sockets = _counted(value.sockets, "socket") if value.sockets is not None else None
     board = " ".join(filter(None, (value.vendor, value.board)))
     return ", ".join(filter(None, (board, value.cpu, sockets)))
 

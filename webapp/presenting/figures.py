@@ -53,27 +53,27 @@ def time_bar(bound: Bound) -> tuple[Segment, ...]:
         pieces: list[Piece] = [(k, label, bound.profiled_ms.get(n)) for n, k, label in PARTS]
     else:
         pieces = [("floor", "weight reads", bound.floor_ms), ("comm", "communication", bound.comm_ms)]
-    found = _laid(pieces, step)
+    segments = _laid_segments(pieces, step)
     label, text = "unexplained", span(bound.unexplained_ms) if bound.unexplained_ms else "?"
-    x = sum(segment.width for segment in found)
+    x = sum(segment.width for segment in segments)
     width = BAR_WIDTH - x
     if width > 0 and not (bound.profiled_ms and width < 0.5):
-        fits = _fitting(width, label, f"{text} ms")
-        found.append(Segment("unexplained", x, width, fits, f"{label} {text} ms"))
-    return tuple(found)
+        fits = _fitting_label(width, label, f"{text} ms")
+        segments.append(Segment("unexplained", x, width, fits, f"{label} {text} ms"))
+    return tuple(segments)
 
 
 def profile_bar(profile: Profile) -> tuple[Segment, ...]:
     """The parts of a profiled step, which are all of it."""
     ms = {name: getattr(profile, f"{name}_ms") for name, _, _ in PARTS}
     pieces: list[Piece] = [(kind, label, (ms[n], ms[n])) for n, kind, label in PARTS]
-    return tuple(_laid(pieces, profile.step_ms))
+    return tuple(_laid_segments(pieces, profile.step_ms))
 
 
-def _laid(pieces: Sequence[Piece], step_ms: float) -> list[Segment]:
+def _laid_segments(pieces: Sequence[Piece], step_ms: float) -> list[Segment]:
     """Side by side at their high ends, cut where the step is full; a range in two, since only its low end
     is certain."""
-    found: list[Segment] = []
+    segments: list[Segment] = []
     x = 0.0
     for kind, label, value in pieces:
         if not value or step_ms <= 0:
@@ -81,21 +81,21 @@ def _laid(pieces: Sequence[Piece], step_ms: float) -> list[Segment]:
         for end, drawn in enumerate((value[0], value[1] - value[0])):
             width = min(BAR_WIDTH - x, BAR_WIDTH * drawn / step_ms)
             if width > 0:
-                found.append(_part(kind, label, value, x, width, maybe=end == 1))
+                segments.append(_segment(kind, label, value, x, width, maybe=end == 1))
                 x += width
-    return found
+    return segments
 
 
-def _part(kind: str, label: str, value: Range, x: float, width: float, *, maybe: bool) -> Segment:
+def _segment(kind: str, label: str, value: Range, x: float, width: float, *, maybe: bool) -> Segment:
     """The certain part of a range, or what may come on top."""
     text = span(value)
     if maybe:
-        return Segment(f"{kind}-maybe", x, width, _fitting(width, label, text), f"up to {text} ms")
+        return Segment(f"{kind}-maybe", x, width, _fitting_label(width, label, text), f"up to {text} ms")
     title = f"{label} {text} ms" if value[0] == value[1] else f"{label} at least {span((value[0],) * 2)} ms"
-    return Segment(kind, x, width, _fitting(width, label, text), title)
+    return Segment(kind, x, width, _fitting_label(width, label, text), title)
 
 
-def _fitting(width: float, label: str, text: str) -> str:
+def _fitting_label(width: float, label: str, text: str) -> str:
     per_letter = 1.05  # percent of a bar as wide as the page has room for at 1440 px
     for candidate in (f"{label} {text}", text):
         if len(candidate) * per_letter < width:

@@ -53,7 +53,7 @@ def _copy_curves(
     curves: dict[str, list[Point]] = {}
     for prefix, result in results:
         first: dict[str, tuple[str, str]] = {}
-        for row in sorted(result.rows, key=_telling):
+        for row in sorted(result.rows, key=_row_rank):
             value = figure(row)
             if row.path in CONTROLS or row.size_bytes <= 0 or not value or value <= 0:
                 continue
@@ -64,7 +64,7 @@ def _copy_curves(
     return curves
 
 
-def _telling(row: CopyRow) -> tuple[bool, int]:
+def _row_rank(row: CopyRow) -> tuple[bool, int]:
     order = (CopyPath.PEER, CopyPath.PEER_BOTH_WAYS, CopyPath.STAGED, CopyPath.SAME)
     place = order.index(row.path) if row.path in order else len(order)
     return row.timing is Timing.HOST_SYNC, place
@@ -94,27 +94,27 @@ def all_reduce_plot(result: AllReduceResult) -> Plot | None:
 def serving_plots(rows: Sequence[ServingRow]) -> list[Plot]:
     """Tokens a second, and waiting times, against requests at once."""
     rates = {
-        "output tok/s": _against(rows, lambda r: r.output_tokens_per_s),
-        "total tok/s (with input)": _against(rows, lambda r: r.total_tokens_per_s),
+        "output tok/s": _points_by_load(rows, lambda r: r.output_tokens_per_s),
+        "total tok/s (with input)": _points_by_load(rows, lambda r: r.total_tokens_per_s),
     }
     waits = {
-        "time per token": _against(rows, lambda r: r.time_per_output_token_ms),
-        "to the first token": _against(rows, lambda r: r.ttft_ms),
+        "time per token": _points_by_load(rows, lambda r: r.time_per_output_token_ms),
+        "to the first token": _points_by_load(rows, lambda r: r.ttft_ms),
     }
-    found = (
-        log_plot("Tokens a second against requests at once", _drawn(rates), _count, _count),
-        log_plot("Milliseconds against requests at once", _drawn(waits), _count, _ms),
+    plots = (
+        log_plot("Tokens a second against requests at once", _with_points(rates), _count, _count),
+        log_plot("Milliseconds against requests at once", _with_points(waits), _count, _ms),
     )
-    return [plot for plot in found if plot]
+    return [plot for plot in plots if plot]
 
 
-def _against(rows: Sequence[ServingRow], figure: Callable[[ServingRow], float | None]) -> list[Point]:
+def _points_by_load(rows: Sequence[ServingRow], figure: Callable[[ServingRow], float | None]) -> list[Point]:
     return [
         (row.concurrency, value) for row in rows if row.concurrency and (value := figure(row)) is not None and value > 0
     ]
 
 
-def _drawn(curves: dict[str, list[Point]]) -> dict[str, list[Point]]:
+def _with_points(curves: dict[str, list[Point]]) -> dict[str, list[Point]]:
     return {name: points for name, points in curves.items() if points}
 
 
@@ -149,13 +149,13 @@ def copy_maps(result: CopyResult) -> list[HeatMap]:
     gpus = tuple(sorted({gpu for r in rows for gpu in (r.source, r.destination)}, key=_by_number))
     if len(gpus) < 3:  # two GPUs are two rows of the table
         return []
-    found = []
+    maps = []
     for access in (True, False, None):
         of_access = [r for r in rows if r.peer_access is access]
         if of_access:
             how = {True: ", peer access on", False: ", peer access off", None: ""}[access]
-            found += _size_maps(of_access, gpus, how)
-    return found
+            maps += _size_maps(of_access, gpus, how)
+    return maps
 
 
 def _size_maps(rows: Sequence[CopyRow], gpus: tuple[str, ...], how: str) -> list[HeatMap]:

@@ -43,8 +43,8 @@ class PairCell:
     @property
     def code(self) -> str:
         """One answer where reads and writes agree or only one was read, else both."""
-        said = [code for code in (self.read, self.write) if code]
-        return "/".join(dict.fromkeys(said)) or "?"
+        codes = [code for code in (self.read, self.write) if code]
+        return "/".join(dict.fromkeys(codes)) or "?"
 
     @property
     def title(self) -> str:
@@ -78,7 +78,7 @@ def pair_map(facts: Facts) -> PairMap | None:
     def cell(a: str, b: str) -> PairCell | None:
         if a == b:
             return None
-        link, read_code, write_code = (str(said.get((a, b), "")) for said in (links, reads, writes))
+        link, read_code, write_code = (str(codes_of.get((a, b), "")) for codes_of in (links, reads, writes))
         bytes_right = checked.get((a.removeprefix("GPU"), b.removeprefix("GPU")))
         return PairCell(a, b, link, read_code, write_code, bytes_right)
 

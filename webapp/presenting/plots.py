@@ -55,8 +55,8 @@ def log_plot(label: str, curves: Mapping[str, Sequence[Point]], say_x: Say, say_
     high_y = 10 ** math.ceil(math.log10(max(y for _, y in points) * 1.001))
 
     def place(point: Point) -> Point:
-        x = 100 * _share(point[0], low_x, high_x)
-        y = HEIGHT_PX * (1 - _share(point[1], low_y, high_y))
+        x = 100 * _log_share(point[0], low_x, high_x)
+        y = HEIGHT_PX * (1 - _log_share(point[1], low_y, high_y))
         return round(x, 2), round(y, 1)
 
     decades = range(round(math.log10(low_y)), round(math.log10(high_y)) + 1)
@@ -64,12 +64,12 @@ def log_plot(label: str, curves: Mapping[str, Sequence[Point]], say_x: Say, say_
     return Plot(
         label,
         tuple(_curve(name, sorted(curve), place, say_x, say_y) for name, curve in list(curves.items())[:MOST_CURVES]),
-        tuple(Tick(at, sizes[at]) for at in _apart(list(sizes))),
-        tuple(Tick(place((low_x, 10.0**d))[1], _plain(10.0**d)) for d in decades),
+        tuple(Tick(at, sizes[at]) for at in _distant_ticks(list(sizes))),
+        tuple(Tick(place((low_x, 10.0**d))[1], _number_text(10.0**d)) for d in decades),
     )
 
 
-def _plain(value: float) -> str:
+def _number_text(value: float) -> str:
     return f"{value:g}" if value < 1000 else f"{value:,.0f}"
 
 
@@ -82,14 +82,14 @@ def _curve(name: str, curve: Sequence[Point], place: Callable[[Point], Point], s
     )
 
 
-def _apart(places: Sequence[float]) -> list[float]:
+def _distant_ticks(places: Sequence[float]) -> list[float]:
     """From the left, those that are far enough from the one before."""
-    kept: list[float] = []
+    distant: list[float] = []
     for at in places:
-        if not kept or at - kept[-1] >= APART:
-            kept.append(at)
-    return kept
+        if not distant or at - distant[-1] >= APART:
+            distant.append(at)
+    return distant
 
 
-def _share(value: float, low: float, high: float) -> float:
+def _log_share(value: float, low: float, high: float) -> float:
     return 0.5 if low == high else math.log(value / low) / math.log(high / low)

@@ -38,19 +38,19 @@ def _words(value: Any) -> str:
     if isinstance(value, TopologyMatrix):
         return f"{len(value.gpus)} GPUs; " + counted(value.gpu_links().values(), "pairs")
     if isinstance(value, CopyResult | SweepResult | MemoryResult | LaunchResult):
-        return _measured(value)
+        return _row_count(value)
     if isinstance(value, Mapping):
         return ", ".join(f"{k}={_words(v)}" for k, v in value.items()) or "none"
     if isinstance(value, tuple | list):
-        return _list(list(value))
-    if said := ONES.get(type(value)):
-        return said(value)
+        return _list_words(list(value))
+    if formatter := ONES.get(type(value)):
+        return formatter(value)
     if is_dataclass(value):
-        return _record(value)
+        return _record_words(value)
     return called(value)
 
 
-def _measured(value: CopyResult | SweepResult | MemoryResult | LaunchResult) -> str:
+def _row_count(value: CopyResult | SweepResult | MemoryResult | LaunchResult) -> str:
     if isinstance(value, SweepResult):
         return f"{len(value.arms)} settings in {value.blocks} blocks"
     if isinstance(value, MemoryResult):
@@ -62,11 +62,11 @@ def _measured(value: CopyResult | SweepResult | MemoryResult | LaunchResult) -> 
     return f"{len(value.rows)} rows" + (f", {len(rejected)} left out" if rejected else "")
 
 
-def _list(items: list[Any]) -> str:
+def _list_words(items: list[Any]) -> str:
     if not items:
         return "none"
-    if said := LISTS.get(type(items[0])):
-        return said(items)
+    if formatter := LISTS.get(type(items[0])):
+        return formatter(items)
     if configured := [vm for vm in items if isinstance(vm, Vm) and (vm.config or vm.hostpci)]:
         return f"{len(items)}: " + "; ".join(map(_vm, configured[:3]))
     names = [getattr(item, "name", None) for item in items]
@@ -77,7 +77,7 @@ def _list(items: list[Any]) -> str:
 
 def _vm(vm: Vm) -> str:
     """What decides about P2P: the board, what is passed through and how, and the arguments."""
-    passed = Counter(map(_passed, vm.hostpci))
+    passed = Counter(map(_hostpci_text, vm.hostpci))
     parts = (
         "VM" if vm.id is None else f"VM {vm.id}",
         vm.name,
@@ -88,14 +88,14 @@ def _vm(vm: Vm) -> str:
     return " ".join(filter(None, parts))
 
 
-def _passed(device: HostPci) -> str:
+def _hostpci_text(device: HostPci) -> str:
     return f"{device.mapping or ' '.join(device.addresses)}{' pcie=1' if device.pcie else ''}"
 
 
-def _record(value: Any) -> str:
+def _record_words(value: Any) -> str:
     own = type(value).__annotations__  # a row's own fields first, then the statistics it inherits
     ordered = sorted(fields(value), key=lambda f: f.name not in own)
-    shown = ((f.name, getattr(value, f.name)) for f in ordered)
+    entries = ((f.name, getattr(value, f.name)) for f in ordered)
     return " ".join(
-        f"{name.removesuffix('_').replace('_', ' ')} {_words(v)}" for name, v in shown if v not in (None, "", (), {})
+        f"{name.removesuffix('_').replace('_', ' ')} {_words(v)}" for name, v in entries if v not in (None, "", (), {})
     )

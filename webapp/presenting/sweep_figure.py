@@ -63,8 +63,8 @@ class SweepFigure:
     sizes: tuple[int, ...]
 
 
-def sweep_figure(found: SweepComparison) -> SweepFigure:
-    ends = [end for e in found.arms for end in (e.low, e.high) if end]
+def sweep_figure(comparison: SweepComparison) -> SweepFigure:
+    ends = [end for e in comparison.arms for end in (e.low, e.high) if end]
     reach = math.log(min(FARTHEST, max([NEAREST, *ends])))
     low = -math.log(min(FARTHEST, max([NEAREST, *(1 / end for end in ends)])))
 
@@ -72,10 +72,10 @@ def sweep_figure(found: SweepComparison) -> SweepFigure:
         inside = min(reach, max(low, math.log(ratio)))
         return round(100 * (inside - low) / (reach - low), 2)
 
-    sizes = tuple(sorted({size for effect in found.arms for size, _ in effect.by_size}))
-    lines = [_line(found, effect, _bar(effect, x(1.0), x), sizes) for effect in found.arms]
-    best = next((line.step_ms for line in lines if line.effect is found.recommended), None)
-    return SweepFigure(tuple(lines), x(1.0), found.step_ms, best, sizes)
+    sizes = tuple(sorted({size for effect in comparison.arms for size, _ in effect.by_size}))
+    lines = [_line(comparison, effect, _bar(effect, x(1.0), x), sizes) for effect in comparison.arms]
+    best = next((line.step_ms for line in lines if line.effect is comparison.recommended), None)
+    return SweepFigure(tuple(lines), x(1.0), comparison.step_ms, best, sizes)
 
 
 def _bar(effect: ArmEffect, baseline: float, x: Callable[[float], float]) -> Bar | None:
@@ -87,10 +87,10 @@ def _bar(effect: ArmEffect, baseline: float, x: Callable[[float], float]) -> Bar
     return Bar(start, round(width, 2), x(effect.low), x(effect.high), beyond)
 
 
-def _line(found: SweepComparison, effect: ArmEffect, bar: Bar | None, sizes: tuple[int, ...]) -> SweepLine:
+def _line(comparison: SweepComparison, effect: ArmEffect, bar: Bar | None, sizes: tuple[int, ...]) -> SweepLine:
     step_ms = None
-    if found.step_ms is not None and effect.low and effect.high:
-        step_ms = (found.step_ms * effect.low, found.step_ms * effect.high)
+    if comparison.step_ms is not None and effect.low and effect.high:
+        step_ms = (comparison.step_ms * effect.low, comparison.step_ms * effect.high)
     settings = " ".join(f"{name}={value}" for name, value in effect.arm.settings.items())
     ratios = dict(effect.by_size)
     by_size = tuple(ratios.get(size) for size in sizes)

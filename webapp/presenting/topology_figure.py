@@ -84,7 +84,7 @@ class Box:
                 "d" if i else "b",
                 self.x + self.width / 2,
                 top + 15 * i,
-                _fitted(line, self.width - 2 * INSIDE, REST_PX if i else FIRST_PX, bold=not i),
+                _fitted_text(line, self.width - 2 * INSIDE, REST_PX if i else FIRST_PX, bold=not i),
                 REST_PX if i else FIRST_PX,
             )
             for i, line in enumerate(lines)
@@ -121,14 +121,14 @@ def figure(topology: Topology, processor: str = "") -> Figure | None:
     host_end = max((box.right for box in boxes), default=0.0)
     start = host_end + MATCH_GAP if hosts else MARGIN
     beside = _heading(start, *guest_words(topology), 1e3) if topology.guest else []
-    guests = _guest(topology, start, _end(beside), boxes, wires)
+    guests = _guest(topology, start, _right_edge(beside), boxes, wires)
     for host, guest in topology.matches:
         a, b = hosts[host], guests[guest]
         wires.append(Wire("match", a.right, a.middle, b.x, b.middle))
     end = max(box.right for box in boxes)
     room = (start if guests else end + 200) - MARGIN - BETWEEN
     headings = [*(_heading(MARGIN, *host_words(processor), room) if hosts else []), *beside]
-    end = max(end, _end(headings))
+    end = max(end, _right_edge(headings))
     height = max(box.y + box.height for box in boxes) + MARGIN
     return Figure(tuple(boxes), tuple(wires), tuple(headings), end + MARGIN, height)
 
@@ -152,12 +152,12 @@ def guest_words(topology: Topology) -> tuple[str, str]:
     return "As the driver sees it", f"{between} between driver and wiring"
 
 
-def _end(texts: Iterable[Text]) -> float:
+def _right_edge(texts: Iterable[Text]) -> float:
     return max((text.x + text.width for text in texts), default=0.0)
 
 
 def _heading(x: float, title: str, under: str, room: float) -> list[Text]:
-    under = _fitted(under, room, REST_PX, bold=False)
+    under = _fitted_text(under, room, REST_PX, bold=False)
     return [Text("t", x, 18.0, title, HEADING_PX, "start"), Text("d", x, 35.0, under, REST_PX, "start")]
 
 
@@ -168,19 +168,19 @@ def _host(gpus: Sequence[HostGpu], boxes: list[Box], wires: list[Wire]) -> dict[
     """NUMA nodes, root ports, switches and GPUs from left to right; the GPUs' boxes by index."""
     order = in_order(gpus)
     nodes, ports, switches, leaves = _columns(gpus)
-    found: dict[int, Box] = {}
+    gpu_boxes: dict[int, Box] = {}
     y = TOP
     for node, members in runs(order, lambda i: gpus[i].numa_node):
         for i in members:
-            found[i] = Box("real", leaves[0], y, leaves[1], BOX_HEIGHT, host_gpu_words(gpus[i]))
+            gpu_boxes[i] = Box("real", leaves[0], y, leaves[1], BOX_HEIGHT, host_gpu_words(gpus[i]))
             y += PITCH
-        parent = _around("node", nodes, [found[i] for i in members], node_words(node))
+        parent = _box_around("node", nodes, [gpu_boxes[i] for i in members], node_words(node))
         boxes.append(parent)
         for _, below in runs(members, lambda i: (gpus[i].root_complex, gpus[i].port)):
-            _port(gpus, below, found, parent, (ports, switches), boxes, wires)
+            _port(gpus, below, gpu_boxes, parent, (ports, switches), boxes, wires)
         y += GROUP_GAP
-    boxes += found.values()
-    return found
+    boxes += gpu_boxes.values()
+    return gpu_boxes
 
 
 def _columns(gpus: Sequence[HostGpu]) -> tuple[Column, Column, Column, Column]:
@@ -195,10 +195,10 @@ def _columns(gpus: Sequence[HostGpu]) -> tuple[Column, Column, Column, Column]:
 
 def in_order(gpus: Sequence[HostGpu]) -> list[int]:
     """Their indices, neighbours on the host's tree one after the other."""
-    return sorted(range(len(gpus)), key=lambda i: _place(gpus[i]))
+    return sorted(range(len(gpus)), key=lambda i: _sort_key(gpus[i]))
 
 
-def _place(gpu: HostGpu) -> tuple[float, str, str, str, str]:
+def _sort_key(gpu: HostGpu) -> tuple[float, str, str, str, str]:
     node = float("inf") if gpu.numa_node is None else gpu.numa_node
     return (node, gpu.root_complex, gpu.port, gpu.switch, gpu.address)
 
@@ -206,7 +206,7 @@ def _place(gpu: HostGpu) -> tuple[float, str, str, str, str]:
 def _port(
     gpus: Sequence[HostGpu],
     members: list[int],
-    found: dict[int, Box],
+    gpu_boxes: dict[int, Box],
     parent: Box,
     columns: tuple[Column, Column],
     boxes: list[Box],
@@ -214,17 +214,17 @@ def _port(
 ) -> None:
     """One root port with the switches and GPUs below it."""
     first = gpus[members[0]]
-    port = _around("port", columns[0], [found[i] for i in members], port_words(first))
+    port = _box_around("port", columns[0], [gpu_boxes[i] for i in members], port_words(first))
     boxes.append(port)
-    wires.append(_between(parent, port))
+    wires.append(_wire_between(parent, port))
     for name, below in runs(members, lambda i: gpus[i].switch):
         above = port
         if name:
             lines = (f"switch {short(name)}", acs_words([gpus[i] for i in below]))
-            above = _around("switch", columns[1], [found[i] for i in below], lines)
+            above = _box_around("switch", columns[1], [gpu_boxes[i] for i in below], lines)
             boxes.append(above)
-            wires.append(_between(port, above))
-        wires += [_between(above, found[i]) for i in below]
+            wires.append(_wire_between(port, above))
+        wires += [_wire_between(above, gpu_boxes[i]) for i in below]
 
 
 def port_words(gpu: HostGpu) -> tuple[str, str]:
@@ -266,22 +266,22 @@ def _guest(topology: Topology, x: float, end: float, boxes: list[Box], wires: li
     kind = guest_kind(topology)
     words = [guest_gpu_words(gpu) for gpu in topology.guest]
     width = _width(GUEST_WIDTH, words)
-    found = {i: Box(kind, x, TOP + PITCH * i, width, BOX_HEIGHT, lines) for i, lines in enumerate(words)}
+    gpu_boxes = {i: Box(kind, x, TOP + PITCH * i, width, BOX_HEIGHT, lines) for i, lines in enumerate(words)}
     bridges = (x + width + BETWEEN, BRIDGE_WIDTH)
     shared = any(gpu.bridge for gpu in topology.guest)
     bus_x = sum(bridges) + BETWEEN if shared else bridges[0]
     bus_width = max(_width(BUS_WIDTH, [bus_words(topology)]), end - bus_x)
-    bus = _around(kind, (bus_x, bus_width), list(found.values()), bus_words(topology))
-    for name, members in runs(list(found), lambda i: topology.guest[i].bridge):
-        below = [found[i] for i in members]
+    bus = _box_around(kind, (bus_x, bus_width), list(gpu_boxes.values()), bus_words(topology))
+    for name, members in runs(list(gpu_boxes), lambda i: topology.guest[i].bridge):
+        below = [gpu_boxes[i] for i in members]
         above = bus
         if name:
-            above = _around(kind, bridges, below, (name, SHARED))
+            above = _box_around(kind, bridges, below, (name, SHARED))
             boxes.append(above)
-            wires.append(_between(above, bus))
-        wires += [_between(box, above) for box in below]
-    boxes += [*found.values(), bus]
-    return found
+            wires.append(_wire_between(above, bus))
+        wires += [_wire_between(box, above) for box in below]
+    boxes += [*gpu_boxes.values(), bus]
+    return gpu_boxes
 
 
 def guest_kind(topology: Topology) -> str:
@@ -309,7 +309,7 @@ def runs(items: Iterable[int], key: Callable[[int], K]) -> list[tuple[K, list[in
     return [(name, list(group)) for name, group in groupby(items, key=key)]
 
 
-def _around(kind: str, column: Column, rows: Sequence[Box], lines: tuple[str, ...]) -> Box:
+def _box_around(kind: str, column: Column, rows: Sequence[Box], lines: tuple[str, ...]) -> Box:
     """A box as tall as the rows it holds together."""
     top, bottom = rows[0].y, rows[-1].y + rows[-1].height
     return Box(kind, column[0], top, column[1], bottom - top, lines)
@@ -323,12 +323,12 @@ def _width(least: float, boxes: Iterable[tuple[str, ...]]) -> float:
     return min(WIDEST, max([least, *(width + 2 * INSIDE + 1 for width in needed)]))
 
 
-def _between(left: Box, right: Box) -> Wire:
+def _wire_between(left: Box, right: Box) -> Wire:
     """Level, at the height of the smaller of the two."""
     y = min((left, right), key=lambda box: box.height).middle
     return Wire("wire", left.right, y, right.x, y)
 
 
-def _fitted(text: str, width: float, size_px: float, *, bold: bool) -> str:
+def _fitted_text(text: str, width: float, size_px: float, *, bold: bool) -> str:
     room = int(width / (size_px * (BOLD_ADVANCE if bold else ADVANCE)))
     return text if len(text) <= room else text[: max(0, room - 1)] + "…"

@@ -29,12 +29,12 @@ class Tree:
 
 def outline(topology: Topology, processor: str = "") -> tuple[Tree, ...]:
     """The host's tree, then the guest's; each only when it is known. processor: what the host calls it."""
-    found = []
+    trees = []
     if topology.host:
-        found.append(Tree(*words.host_words(processor), tuple(_host(topology))))
+        trees.append(Tree(*words.host_words(processor), tuple(_host(topology))))
     if topology.guest:
-        found.append(Tree(*words.guest_words(topology), (_guest(topology),)))
-    return tuple(found)
+        trees.append(Tree(*words.guest_words(topology), (_guest(topology),)))
+    return tuple(trees)
 
 
 def _host(topology: Topology) -> Iterable[Node]:

@@ -67,21 +67,21 @@ SCALES = {
 }
 
 
-def sliders(facts: Facts, asked: Mapping[str, str]) -> tuple[Slider, ...]:
-    """One for each input. asked: values by name; what is no number keeps the case's own."""
-    own = _own(facts)
-    presumed = _presumed(facts)
-    found = (_slider(name, scale, own[name], asked.get(name)) for name, scale in SCALES.items())
-    return tuple(replace(slider, said=slider.name not in presumed) for slider in found)
+def sliders(facts: Facts, query: Mapping[str, str]) -> tuple[Slider, ...]:
+    """One for each input. query: values by name; what is no number keeps the case's own."""
+    own = _case_values(facts)
+    presumed = _presumed_inputs(facts)
+    inputs = (_slider(name, scale, own[name], query.get(name)) for name, scale in SCALES.items())
+    return tuple(replace(slider, said=slider.name not in presumed) for slider in inputs)
 
 
-def _slider(name: str, scale: _Scale, own: tuple[float, ...], asked: str | None) -> Slider:
+def _slider(name: str, scale: _Scale, own: tuple[float, ...], text: str | None) -> Slider:
     high = max(scale.high, *own) if own else scale.high
     # A range input only stands on its steps, so a whole value between two would move by itself.
     step = 1.0 if any((value - scale.low) % scale.step for value in own) else scale.step
     step = scale.step if scale.step < 1 else step
     start = own[0] if own else scale.usual
-    value = min(max(_number(asked, start), scale.low), high)
+    value = min(max(_number(text, start), scale.low), high)
     value = value if scale.step < 1 else float(round(value))
     return Slider(name, scale.label, scale.low, high, step, value, own)
 
@@ -94,36 +94,36 @@ def _number(text: str | None, otherwise: float) -> float:
     return number if math.isfinite(number) else otherwise
 
 
-def _own(facts: Facts) -> dict[str, tuple[float, ...]]:
+def _case_values(facts: Facts) -> dict[str, tuple[float, ...]]:
     model, parallel = facts.value(MODEL) or Model(), facts.value(PARALLELISM)
     observed = facts.value(OBSERVED) or ()
-    said: dict[str, float | None] = {
+    inputs: dict[str, float | None] = {
         "layers": model.layers,
         "reduces_per_layer": PER_LAYER,
         "hidden_size": model.hidden_size,
         "activation_bytes": model.activation_bytes,
         "tp": parallel.tp if parallel else None,
         "draft_tokens": model.draft_tokens or 0,
-        "accepted": _accepted(model),
+        "accepted": _case_acceptance(model),
     }
-    found = {name: () if value is None else (float(value),) for name, value in said.items()}
-    return {"batch": tuple(sorted(float(o.concurrency) for o in observed)), **found}
+    ranges = {name: () if value is None else (float(value),) for name, value in inputs.items()}
+    return {"batch": tuple(sorted(float(o.concurrency) for o in observed)), **ranges}
 
 
-def _presumed(facts: Facts) -> set[str]:
+def _presumed_inputs(facts: Facts) -> set[str]:
     """Inputs that the arithmetic has a value for although nobody said one."""
     model = facts.value(MODEL) or Model()
-    found = {"reduces_per_layer"}
-    found |= {"draft_tokens"} if model.draft_tokens is None else set()
-    return found | ({"accepted"} if model.accepted_per_step is None else set())
+    names = {"reduces_per_layer"}
+    names |= {"draft_tokens"} if model.draft_tokens is None else set()
+    return names | ({"accepted"} if model.accepted_per_step is None else set())
 
 
-def _accepted(model: Model) -> float | None:
+def _case_acceptance(model: Model) -> float | None:
     """The middle of what the operator says; without draft tokens a step yields one token."""
-    said = model.accepted_per_step
-    if said is None:
+    accepted = model.accepted_per_step
+    if accepted is None:
         return None if model.draft_tokens else 1.0
-    return round(sum(said) / 2, 1)
+    return round(sum(accepted) / 2, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def _chosen_acceptance(facts: Facts, moved: set[str], accepted: float, most: flo
     """The case's own range until the slider or the draft tokens move."""
     if not moved & {"accepted", "draft_tokens"}:
         return None
-    said = (facts.value(MODEL) or Model()).accepted_per_step
-    if "accepted" not in moved and said:
-        return min(said[0], most), min(said[1], most)
+    own = (facts.value(MODEL) or Model()).accepted_per_step
+    if "accepted" not in moved and own:
+        return min(own[0], most), min(own[1], most)
     return min(accepted, most)

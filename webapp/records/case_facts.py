@@ -33,7 +33,7 @@ def facts_of(session: DiagnosisSession) -> Facts:
 def facts_until(session: DiagnosisSession, times: Iterable[int | None]) -> list[Facts]:
     """What was known at each of these times: keys of the last evidence that counts, None for now. One
     query."""
-    stored = list(_stored(session))
+    stored = list(_stored_readings(session))
     return [
         _with_said(session, [item for _, item in stored], session.epoch)
         if until is None
@@ -45,10 +45,10 @@ def facts_until(session: DiagnosisSession, times: Iterable[int | None]) -> list[
 def _with_said(session: DiagnosisSession, stored: list[Sourced], changes: int = 0) -> Facts:
     # What a person says is as new as the newest evidence; it must not make a later epoch of its own.
     newest = max((item.epoch for item in stored), default=0)
-    return Facts.of([*stored, *_said(session, newest)], changes)
+    return Facts.of([*stored, *_workload_readings(session, newest)], changes)
 
 
-def _stored(session: DiagnosisSession) -> Iterator[tuple[int, Sourced]]:
+def _stored_readings(session: DiagnosisSession) -> Iterator[tuple[int, Sourced]]:
     """Each with the key of its evidence."""
     readings = StoredReading.objects.of_the_case().filter(evidence__session=session)
     rows = readings.order_by("evidence_id", "id").values_list(
@@ -65,17 +65,17 @@ def _stored(session: DiagnosisSession) -> Iterator[tuple[int, Sourced]]:
         yield key, Sourced(reading, f"{reader}@{sha256[:12]}", epoch, order, label, at)
 
 
-def _said(session: DiagnosisSession, epoch: int) -> Iterator[Sourced]:
+def _workload_readings(session: DiagnosisSession, epoch: int) -> Iterator[Sourced]:
     if not session.workload:
         return
     text = json.dumps(session.workload, sort_keys=True)
     source = f"workload@{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     for table, content in session.workload.items():
-        for reading in _table(table, content):
+        for reading in _table_readings(table, content):
             yield Sourced(reading, source, epoch)
 
 
-def _table(table: str, content: object) -> tuple[Reading[Any], ...]:
+def _table_readings(table: str, content: object) -> tuple[Reading[Any], ...]:
     """Table by table, so that one an older version saved cannot hide the others."""
     try:
         return read_workload({table: content})

@@ -52,25 +52,25 @@ class Moment:
     @property
     def groups(self) -> list[tuple[str, str, list[str]]]:
         """Changes of the same kind together: (before, after, subjects)."""
-        found: dict[tuple[str, str], list[str]] = {}
+        subjects_by_change: dict[tuple[str, str], list[str]] = {}
         for change in self.pivots[0].changes:
-            found.setdefault((change.before, change.after), []).append(change.subject)
-        return [(before, after, subjects) for (before, after), subjects in found.items()]
+            subjects_by_change.setdefault((change.before, change.after), []).append(change.subject)
+        return [(before, after, subjects) for (before, after), subjects in subjects_by_change.items()]
 
 
-def moments(found: Sequence[Pivot]) -> tuple[Moment, ...]:
-    """The timeline as shown: a headline only where it is new, and moments without change folded."""
-    shown: list[Moment] = []
-    said = ""
-    for pivot in found:
-        told = replace(pivot, headline="" if pivot.headline == said else pivot.headline)
-        said = pivot.headline
-        fold = shown and shown[-1].quiet and not told.changes and not told.headline
+def moments(pivots: Sequence[Pivot]) -> tuple[Moment, ...]:
+    """The timeline as folded: a headline only where it is new, and moments without change folded."""
+    folded: list[Moment] = []
+    headline = ""
+    for pivot in pivots:
+        entry = replace(pivot, headline="" if pivot.headline == headline else pivot.headline)
+        headline = pivot.headline
+        fold = folded and folded[-1].quiet and not entry.changes and not entry.headline
         if fold:
-            shown[-1] = Moment((*shown[-1].pivots, told))
+            folded[-1] = Moment((*folded[-1].pivots, entry))
         else:
-            shown.append(Moment((told,)))
-    return tuple(shown)
+            folded.append(Moment((entry,)))
+    return tuple(folded)
 
 
 def _moment(evidence: Evidence) -> object:

@@ -24,12 +24,12 @@ def broken(session: DiagnosisSession) -> str:
 
 def filtered(session: DiagnosisSession, *, kind: str = "", actor: str = "") -> QuerySet[Event]:
     """Newest first. actor: a user name."""
-    found = session.events.all()
+    events = session.events.all()
     if kind:
-        found = found.filter(kind=kind)
+        events = events.filter(kind=kind)
     if actor:
-        found = found.filter(actor_name=actor)
-    return found
+        events = events.filter(actor_name=actor)
+    return events
 
 
 def exported(session: DiagnosisSession) -> Iterator[dict[str, Any]]:

@@ -57,8 +57,8 @@ class LongText:
 
     @classmethod
     def of_blocks(cls, blocks: Iterable[Block]) -> LongText:
-        found = tuple(blocks)
-        return cls(found, tuple(accumulate((block.lines for block in found), initial=0)))
+        stored = tuple(blocks)
+        return cls(stored, tuple(accumulate((block.lines for block in stored), initial=0)))
 
     @property
     def total(self) -> int:
@@ -66,34 +66,34 @@ class LongText:
 
     def cut(self, first: int, count: int) -> list[bytes]:
         """Lines first to first + count - 1, as far as there are; without their LF."""
-        at = self._ending(max(1, first) - 1)
+        at = self._block_of(max(1, first) - 1)
         skipped = max(1, first) - 1 - self.before[at]
-        return list(islice(self._lines(at), skipped, skipped + count))
+        return list(islice(self._lines_from(at), skipped, skipped + count))
 
     def find(self, words: str, after: int = 0) -> Iterator[int]:
         """Numbers of the lines that hold these words as they stand, in any case (of ASCII letters), from the
         one after `after` on; blocks that end before it are not read."""
-        sought, open_line, last, at = words.encode().lower(), b"", after, self._ending(after)
+        sought, open_line, last, at = words.encode().lower(), b"", after, self._block_of(after)
         for number, block in zip(self.before[at:], self.blocks[at:], strict=False):
             raw = open_line + block.read().lower()
-            for found in _lines_with(sought, raw):
-                if number + found > last:  # a line may go on from the block before
-                    last = number + found
+            for offset in _lines_with(sought, raw):
+                if number + offset > last:  # a line may go on from the block before
+                    last = number + offset
                     yield last
             open_line = raw[max(raw.rfind(b"\n") + 1, len(raw) - len(sought) + 1) :]
 
     def at(self, numbers: Iterable[int]) -> Iterator[bytes]:
         """Lines with these numbers, which ascend and are there; each block that has one is cut once."""
         for _, group in groupby(numbers, partial(bisect_left, self.before)):
-            wanted = tuple(group)
-            lines = self.cut(wanted[0], wanted[-1] - wanted[0] + 1)
-            yield from (lines[number - wanted[0]] for number in wanted)
+            group_numbers = tuple(group)
+            lines = self.cut(group_numbers[0], group_numbers[-1] - group_numbers[0] + 1)
+            yield from (lines[number - group_numbers[0]] for number in group_numbers)
 
-    def _ending(self, number: int) -> int:
+    def _block_of(self, number: int) -> int:
         """The block in which this line ends, so that the next begins there or later."""
         return max(0, bisect_left(self.before, number) - 1)
 
-    def _lines(self, at: int) -> Iterator[bytes]:
+    def _lines_from(self, at: int) -> Iterator[bytes]:
         """From the first byte of a block on, to the end of all."""
         open_line: list[bytes] = []
         for block in self.blocks[at:]:

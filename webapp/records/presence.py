@@ -54,7 +54,7 @@ def look(session: DiagnosisSession, user_id: int, last: int, people: Sequence[Pe
     others = [p.name for p in people if p.key != user_id and p.at and p.at > now - HERE]
     mine = next((person for person in people if person.key == user_id), None)
     if mine is None or mine.at is None or mine.seen is None or mine.new_after is None:
-        return _first(session, user_id, now, last), others
+        return _first_look(session, user_id, now, last), others
     new_after = mine.seen if now - mine.at > AWAY else mine.new_after
     if mine.seen != last or now - mine.at >= HERE / 4:
         visit = Visit.objects.filter(session=session, user=user_id)
@@ -63,7 +63,7 @@ def look(session: DiagnosisSession, user_id: int, last: int, people: Sequence[Pe
     return new_after, others
 
 
-def _first(session: DiagnosisSession, user_id: int, now: datetime, last: int) -> int:
+def _first_look(session: DiagnosisSession, user_id: int, now: datetime, last: int) -> int:
     nothing_new = {"at": now, "seen": last, "new_after": last}
     with _as_far_as_it_goes():
         visit, _ = Visit.objects.get_or_create(session=session, user_id=user_id, defaults=nothing_new)

@@ -77,9 +77,9 @@ def key_of(session: DiagnosisSession) -> dict[str, str]:
 
 def printed_by(session_id: UUID, until: int) -> Iterator[Printed]:
     """In order, up to the evidence of that key. Raises LostError."""
-    found = Evidence.objects.filter(session=session_id, pk__lte=until).order_by("pk")
-    found = found.only("purged_at", "place", "sha256", "body", "stderr")
-    for evidence, raw in Evidence.with_raw(found.iterator(chunk_size=AT_A_TIME)):
+    outputs = Evidence.objects.filter(session=session_id, pk__lte=until).order_by("pk")
+    outputs = outputs.only("purged_at", "place", "sha256", "body", "stderr")
+    for evidence, raw in Evidence.with_raw(outputs.iterator(chunk_size=AT_A_TIME)):
         yield raw, bytes(evidence.stderr)
 
 

@@ -33,11 +33,11 @@ def matching(entries: EntryQuerySet, query: str) -> EntryQuerySet:
 def newest(entries: EntryQuerySet, query: str) -> EntryQuerySet:
     """Those with all words of the query, newest first. Of several words it is asked first whether few have
     them: PostgreSQL takes what is usual word by word for usual together, and would go through all entries."""
-    found = matching(entries, query)
+    matches = matching(entries, query)
     if connection.vendor == "postgresql" and " " in plain(query[:400]):
-        few = list(found.order_by().values_list("pk", flat=True)[: LOOKED + 1])
-        found = entries.filter(pk__in=few) if len(few) <= LOOKED else found
-    return found.order_by("-id")
+        few = list(matches.order_by().values_list("pk", flat=True)[: LOOKED + 1])
+        matches = entries.filter(pk__in=few) if len(few) <= LOOKED else matches
+    return matches.order_by("-id")
 
 
 class Begin(Lookup):
@@ -52,8 +52,8 @@ class Begin(Lookup):
 
     def as_sqlite(self, compiler: Any, connection: Any) -> tuple[str, list[str]]:
         table = compiler.quote_name_unless_alias(self.lhs.alias)
-        found = "SELECT rowid FROM records_entry_words WHERE records_entry_words MATCH %s"
-        return f"{table}.id IN ({found})", [" ".join(f'"{t}"*' for t in self.rhs)]
+        rowids = "SELECT rowid FROM records_entry_words WHERE records_entry_words MATCH %s"
+        return f"{table}.id IN ({rowids})", [" ".join(f'"{t}"*' for t in self.rhs)]
 
 
 Entry._meta.get_field("words").register_lookup(Begin)

@@ -30,28 +30,28 @@ class Page:
 
 def page(user: User, criteria: Criteria, before: str = "") -> Page:
     """before: `after` of the page before; what is none leads to the first."""
-    found, cut = sessions_matching(_visible(user), user, criteria)
-    found = _following(found, before).select_related("owner", "digest")
-    rows = list(found.order_by("-updated_at", "-id")[: PER_PAGE + 1])
+    sessions, cut = sessions_matching(_visible_sessions(user), user, criteria)
+    sessions = _page_after(sessions, before).select_related("owner", "digest")
+    rows = list(sessions.order_by("-updated_at", "-id")[: PER_PAGE + 1])
     more = len(rows) > PER_PAGE
     last = rows[PER_PAGE - 1] if more else None
     return Page(rows[:PER_PAGE], f"{last.updated_at.isoformat()}_{last.pk}" if last else "", cut)
 
 
-def _visible(user: User) -> SessionQuerySet:
+def _visible_sessions(user: User) -> SessionQuerySet:
     """As `visible_to`, in a form that suits how many they are."""
     mine = SessionMember.objects.filter(user=user)
     if user.is_staff or mine[:MANY].count() < MANY:
         return DiagnosisSession.objects.visible_to(user)
     role = mine.filter(session=OuterRef("pk")).values("role")[:1]
-    found = DiagnosisSession.objects.annotate(asker_id=Value(user.pk), role_of_asker=Subquery(role))
-    return found.filter(role_of_asker__isnull=False)
+    sessions = DiagnosisSession.objects.annotate(asker_id=Value(user.pk), role_of_asker=Subquery(role))
+    return sessions.filter(role_of_asker__isnull=False)
 
 
-def _following(found: SessionQuerySet, before: str) -> SessionQuerySet:
+def _page_after(sessions: SessionQuerySet, before: str) -> SessionQuerySet:
     at, _, key = before.partition("_")
     try:
         moment, last = datetime.fromisoformat(at).astimezone(UTC), UUID(key)
     except (ValueError, OverflowError):
-        return found
-    return found.filter(Q(updated_at__lt=moment) | Q(updated_at=moment, pk__lt=last))
+        return sessions
+    return sessions.filter(Q(updated_at__lt=moment) | Q(updated_at=moment, pk__lt=last))

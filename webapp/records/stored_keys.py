@@ -40,7 +40,7 @@ def key_add(
     owner: User, *, name: str, private_key: str, passphrase: str = "", certificate: str = "", shared: bool = False
 ) -> StoredKey:
     """Stores a key that opens with this passphrase. Raises KeyRefusedError, sealing.SealError."""
-    key, certificate = _read(private_key, passphrase), certificate.strip()
+    key, certificate = _import_key(private_key, passphrase), certificate.strip()
     if certificate:
         _check_certificate(certificate, key)
     row_id = uuid.uuid4()
@@ -59,7 +59,7 @@ def key_add(
     )
 
 
-def _read(private_key: str, passphrase: str) -> asyncssh.SSHKey:
+def _import_key(private_key: str, passphrase: str) -> asyncssh.SSHKey:
     if len(private_key) > LARGEST_KEY:
         raise KeyRefusedError("That is larger than any private key.")
     try:
@@ -121,10 +121,10 @@ def keys_reseal(ring: sealing.Keyring) -> int:
     second factors. Returns how many. Raises SealError."""
     sealed = [m for m in apps.get_models() if {"sealed", "key_id"} <= {f.name for f in m._meta.fields}]
     with transaction.atomic():
-        return sum(_resealed(model, ring) for model in sealed) + second_factors_reseal(ring)
+        return sum(_reseal_rows(model, ring) for model in sealed) + second_factors_reseal(ring)
 
 
-def _resealed(model: type[Any], ring: sealing.Keyring) -> int:
+def _reseal_rows(model: type[Any], ring: sealing.Keyring) -> int:
     old = model._default_manager.exclude(sealed="").exclude(key_id=ring.primary)
     rows = list(old.select_for_update())
     for row in rows:

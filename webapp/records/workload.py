@@ -59,12 +59,12 @@ def points_of(rows: Iterable[ServingRow]) -> list[dict[str, Any]]:
     for concurrency, pairs in sorted(rates.items()):
         point: dict[str, Any] = {
             "concurrency": concurrency,
-            "output_tokens_per_s": _ends([output for output, _ in pairs]),
+            "output_tokens_per_s": _range_of([output for output, _ in pairs]),
         }
         totals = [total for _, total in pairs if total]
-        points.append(point | ({"total_tokens_per_s": _ends(totals)} if totals else {}))
+        points.append(point | ({"total_tokens_per_s": _range_of(totals)} if totals else {}))
     return points
 
 
-def _ends(values: list[float]) -> list[float]:
+def _range_of(values: list[float]) -> list[float]:
     return [min(values), max(values)]

@@ -22,10 +22,10 @@ def may_be_reached(host: str) -> bool:
     has_port = name and port.isdecimal() and (":" not in name or name.endswith("]"))
     bare = name if has_port else host
     try:
-        found = socket.getaddrinfo(bare.strip("[]"), None, type=socket.SOCK_STREAM)
+        resolved = socket.getaddrinfo(bare.strip("[]"), None, type=socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError):
         return True
-    return not any(_is_own(str(address[0])) for *_, address in found)
+    return not any(_is_own(str(address[0])) for *_, address in resolved)
 
 
 def _is_own(text: str) -> bool:

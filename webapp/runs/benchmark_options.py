@@ -58,7 +58,7 @@ def _offer(benchmark: Benchmark, known: Mapping[str, str]) -> Offer:
     fields = tuple(Field(choice, f"{PREFIX}{choice.name}", _value(choice, known)) for choice in benchmark.choices)
     words = shlex.split(arguments_of(benchmark, {f.name: f.value for f in fields}).get(ARGV, ""))
     hand = by_hand(benchmark, [shlex.quote(word) for word in words])
-    return Offer(benchmark, fields, cost(benchmark), risk(benchmark), _consent(benchmark), hand)
+    return Offer(benchmark, fields, cost(benchmark), risk(benchmark), _consent_text(benchmark), hand)
 
 
 def cost(benchmark: Benchmark) -> str:
@@ -81,7 +81,7 @@ def risk(benchmark: Benchmark) -> str:
     )
 
 
-def _consent(benchmark: Benchmark) -> str:
+def _consent_text(benchmark: Benchmark) -> str:
     if benchmark.engine_runs:
         return "The server is idle, and may be loaded now."
     return "The server is stopped, and the GPUs may be loaded now."
@@ -96,13 +96,13 @@ def _from_workload(facts: Facts) -> dict[str, str]:
     model = facts.value(MODEL)
     at_once = [point.concurrency for point in observed_points(facts)]
     tokens = sorted({round(step_tokens(facts, concurrency)) for concurrency in at_once})
-    said = {
+    defaults = {
         "hidden": str(model.hidden_size) if model and model.hidden_size else "",
         "bytes": str(model.activation_bytes) if model and model.activation_bytes else "",
         "batch": ",".join(map(str, tokens)),
         "concurrency": ",".join(map(str, at_once)),
     }
-    return {name: text for name, text in said.items() if text}
+    return {name: text for name, text in defaults.items() if text}
 
 
 def _value(choice: Choice, known: Mapping[str, str]) -> str:
@@ -114,7 +114,7 @@ def _value(choice: Choice, known: Mapping[str, str]) -> str:
     return choice.default
 
 
-def arguments_of(benchmark: Benchmark, given: Mapping[str, str]) -> dict[str, str]:
+def arguments_of(benchmark: Benchmark, form: Mapping[str, str]) -> dict[str, str]:
     """A run's arguments from what the form sent. What was left empty is left to the
     program.
 
@@ -122,7 +122,7 @@ def arguments_of(benchmark: Benchmark, given: Mapping[str, str]) -> dict[str, st
     """
     words: list[str] = []
     for choice in benchmark.choices:
-        value = given.get(f"{PREFIX}{choice.name}", "").strip()
+        value = form.get(f"{PREFIX}{choice.name}", "").strip()
         if not value:
             continue
         if not re.fullmatch(choice.pattern, value):

@@ -86,7 +86,7 @@ def ssh_spec(target: Target) -> SshSpec:
 
     Every machine on the way is entered with the target's stored key, or with the operator's own.
     """
-    entering = _stored(target.stored_key) if target.stored_key else {}
+    entering = _stored_credentials(target.stored_key) if target.stored_key else {}
     through: SshSpec | None = None
     for hop in target.jump.split(",") if target.jump else ():
         through = _jump_spec(target.session, hop, through, entering)
@@ -95,13 +95,13 @@ def ssh_spec(target: Target) -> SshSpec:
         host=target.host,
         port=target.port,
         user=target.user or None,
-        host_keys=_accepted(target.session, target.host, target.port),
+        host_keys=_accepted_host_keys(target.session, target.host, target.port),
         jump=through,
         **(entering or own),
     )
 
 
-def _stored(key: StoredKey) -> dict[str, Any]:
+def _stored_credentials(key: StoredKey) -> dict[str, Any]:
     try:
         opened = stored_keys.key_open(key)
     except sealing.SealError as error:
@@ -120,10 +120,10 @@ def _jump_spec(session: DiagnosisSession, jump: str, through: SshSpec | None, en
     host, _, port = address.rpartition(":") if address.count(":") == 1 else (address, "", "22")
     if not host or not port.isdecimal():
         raise RefusedError(f"{jump!r} is no jump host; write user@host:port.")
-    accepted = _accepted(session, host, int(port))
+    accepted = _accepted_host_keys(session, host, int(port))
     return SshSpec(host=host, port=int(port), user=user or None, host_keys=accepted, jump=through, **entering)
 
 
-def _accepted(session: DiagnosisSession, host: str, port: int) -> tuple[HostKey, ...]:
+def _accepted_host_keys(session: DiagnosisSession, host: str, port: int) -> tuple[HostKey, ...]:
     pins = PinnedHostKey.objects.filter(session=session, host=host, port=port)
     return tuple(HostKey.from_line(line) for line in pins.values_list("key_line", flat=True))

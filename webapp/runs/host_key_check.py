@@ -63,14 +63,14 @@ def host_key_pin(session: DiagnosisSession, contact: Contact, user: User) -> Non
 
 async def _contact(spec: SshSpec) -> Contact:
     if spec.jump is None:
-        return await _shown(spec, None)
+        return await _presented_key(spec, None)
     before = await _contact(spec.jump)
     if not before.trusted:
         return before
     async with connect(spec.jump) as tunnel:
-        return await _shown(spec, tunnel)
+        return await _presented_key(spec, tunnel)
 
 
-async def _shown(spec: SshSpec, tunnel: asyncssh.SSHClientConnection | None) -> Contact:
+async def _presented_key(spec: SshSpec, tunnel: asyncssh.SSHClientConnection | None) -> Contact:
     key = await fetch_host_key(spec.host, spec.port, tunnel=tunnel, timeout_s=TIMEOUT_S)
     return Contact(spec.host, spec.port, key, spec.host_keys, spec.jump.host if spec.jump else "")

@@ -69,10 +69,10 @@ def queue_probes(
     wrong = [name for name in chosen if name not in known or known[name].role is not role]
     if wrong or not chosen:
         raise ValueError(f"no such probe for a {role}: {', '.join(wrong) or 'none was named'}")
-    given = {name.upper(): value for name, value in (arguments or {}).items()}
+    variables = {name.upper(): value for name, value in (arguments or {}).items()}
     # What has no safe form in a script is refused now, while the person who asked is there.
-    build_script([known[name] for name in chosen], role=role, nonce="0" * 16, arguments=given)
-    return _queue(session, target, user, PROBES, chosen, given)
+    build_script([known[name] for name in chosen], role=role, nonce="0" * 16, arguments=variables)
+    return _queue(session, target, user, PROBES, chosen, variables)
 
 
 def queue_benchmark(
@@ -120,7 +120,7 @@ def _queue(
             epoch=locked.epoch,
             created_by=user,
         )
-        Event.record(session, "run_queued", user, **_about(run), names=names, target=str(target))
+        Event.record(session, "run_queued", user, **_event_fields(run), names=names, target=str(target))
         queue.send_run_after_commit(run.pk)
     return run
 
@@ -136,9 +136,9 @@ def request_cancel(run: Run, user: User) -> bool:
             cancel_requested_at=now
         )
         if flagged:
-            Event.record(run.session, "run_cancel_requested", user, **_about(run))
+            Event.record(run.session, "run_cancel_requested", user, **_event_fields(run))
         if waiting:
-            Event.record(run.session, "run_finished", None, **_about(run), state="cancelled")
+            Event.record(run.session, "run_finished", None, **_event_fields(run), state="cancelled")
     return bool(flagged)
 
 
@@ -186,17 +186,17 @@ def wait_reason(run: Run) -> str:
     return ""
 
 
-def _mine(claimed: Claim) -> QuerySet[Run]:
+def _claimed_run(claimed: Claim) -> QuerySet[Run]:
     return Run.objects.filter(pk=claimed.run_id, fence=claimed.fence, state__in=ACTIVE)
 
 
 def renew(claimed: Claim) -> bool:
     """Extends the lease; False when the run is no longer this claim's, and work must stop."""
-    return bool(_mine(claimed).update(lease_expires_at=timezone.now() + LEASE))
+    return bool(_claimed_run(claimed).update(lease_expires_at=timezone.now() + LEASE))
 
 
 def cancel_requested(claimed: Claim) -> bool:
-    return _mine(claimed).exclude(cancel_requested_at=None).exists()
+    return _claimed_run(claimed).exclude(cancel_requested_at=None).exists()
 
 
 def mark_running(claimed: Claim, *, nonce: str = "", script_sha256: str = "") -> bool:
@@ -207,12 +207,12 @@ def mark_running(claimed: Claim, *, nonce: str = "", script_sha256: str = "") ->
         )
         if won:
             run = Run.objects.select_related("session").get(pk=claimed.run_id)
-            Event.record(run.session, "run_started", None, **_about(run))
+            Event.record(run.session, "run_started", None, **_event_fields(run))
     return bool(won)
 
 
 def note_process_group(claimed: Claim, process_group: int) -> None:
-    _mine(claimed).update(process_group=process_group)
+    _claimed_run(claimed).update(process_group=process_group)
 
 
 def finish(claimed: Claim, state: RunState, problem: str = "", failure: str = "") -> bool:
@@ -220,7 +220,7 @@ def finish(claimed: Claim, state: RunState, problem: str = "", failure: str = ""
     of problem, for counting."""
     if not state.ended:
         raise ValueError(f"{state} is not an end")
-    return _end(_mine(claimed), claimed.run_id, state, problem, failure)
+    return _end_run(_claimed_run(claimed), claimed.run_id, state, problem, failure)
 
 
 def hand_back(claimed: Claim) -> bool:
@@ -228,39 +228,39 @@ def hand_back(claimed: Claim) -> bool:
     which only read: asked once more they do no harm. What had come is kept."""
     with transaction.atomic():
         won = (
-            _mine(claimed)
+            _claimed_run(claimed)
             .filter(kind=PROBES, cancel_requested_at=None)
             .update(state=RunState.QUEUED, lease_expires_at=None, started_at=None, process_group=None)
         )
         if won:
             run = Run.objects.select_related("session").get(pk=claimed.run_id)
-            about = _about(run) | {"script_sha256": run.script_sha256}
+            about = _event_fields(run) | {"script_sha256": run.script_sha256}
             Event.record(run.session, "run_handed_back", None, **about)
             queue.send_run_after_commit(run.pk)
     return bool(won)
 
 
-def _end(run: QuerySet[Run], run_id: UUID, state: RunState, problem: str, failure: str = "") -> bool:
+def _end_run(run: QuerySet[Run], run_id: UUID, state: RunState, problem: str, failure: str = "") -> bool:
     with transaction.atomic():
         won = run.update(state=state, problem=problem, failure=failure, ended_at=timezone.now(), lease_expires_at=None)
         if won:
             ended = Run.objects.select_related("session").get(pk=run_id)
-            told = {"run_id": str(run_id), "failure": failure}
-            logger.info("run ended: %s", state, extra=told)
-            about = _about(ended) | {"state": str(state), "problem": problem}
+            context = {"run_id": str(run_id), "failure": failure}
+            logger.info("run ended: %s", state, extra=context)
+            about = _event_fields(ended) | {"state": str(state), "problem": problem}
             Event.record(ended.session, "run_finished", None, **about)
     return bool(won)
 
 
-def end_waiting_for_storage(run: Run, said: str, failure: str = "") -> bool:
-    """The storage was away when this run ended; said: what became of its output since. How it ended stays.
+def end_waiting_for_storage(run: Run, note: str, failure: str = "") -> bool:
+    """The storage was away when this run ended; note: what became of its output since. How it ended stays.
     False when somebody else said so before."""
-    problem = run.problem.replace(WAITS_FOR_STORAGE, said)
+    problem = run.problem.replace(WAITS_FOR_STORAGE, note)
     with transaction.atomic():
         waited = Run.objects.filter(pk=run.pk, failure=STORAGE_AWAY)
         won = waited.update(failure=failure, problem=problem)
         if won:
-            about = _about(run) | {"problem": problem}
+            about = _event_fields(run) | {"problem": problem}
             Event.record(run.session, "run_read_late", None, **about)
     return bool(won)
 
@@ -280,7 +280,7 @@ def expire_lease(run_id: UUID, now: datetime) -> bool:
     problem = "The worker stopped answering. What had arrived by then is kept."
     if overdue.filter(kind=BENCHMARK).exists():
         problem += " Look whether the GPUs are free before it is run again."
-    return _end(overdue, run_id, RunState.LOST, problem, "LeaseExpired")
+    return _end_run(overdue, run_id, RunState.LOST, problem, "LeaseExpired")
 
 
 def resend_lost_messages(now: datetime) -> int:
@@ -293,5 +293,5 @@ def resend_lost_messages(now: datetime) -> int:
     return sum(queue.send_run(pk) for pk in oldest)
 
 
-def _about(run: Run) -> dict[str, Any]:
+def _event_fields(run: Run) -> dict[str, Any]:
     return {"run": str(run.pk), "number": run.number, "what": run.kind}

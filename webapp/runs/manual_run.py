@@ -67,8 +67,8 @@ def by_hand(benchmark: Benchmark, arguments: Sequence[str], tag: str = "") -> By
 def recordings() -> tuple[Recording, ...]:
     """As agents/payloads/engine_profile asks them (SGLang and vLLM, POST /start_profile, 2026)."""
     folder = "/tmp/peerpath-profile"  # noqa: S108, on the machine that is measured
-    asked = f'{{"output_dir": "{folder}", "activities": ["GPU"], "with_stack": false}}'
-    body = f" -H 'Content-Type: application/json' -d '{asked}'"
+    request = f'{{"output_dir": "{folder}", "activities": ["GPU"], "with_stack": false}}'
+    body = f" -H 'Content-Type: application/json' -d '{request}'"
     traces = "/tmp/traces"  # noqa: S108
     started = (
         'It must have been started with `--profiler-config \'{"profiler": "torch", "torch_profiler_dir": '
@@ -76,12 +76,12 @@ def recordings() -> tuple[Recording, ...]:
         f"`VLLM_TORCH_PROFILER_DIR={traces}` (before); that restarts it once."
     )
     return (
-        Recording("SGLang", "It can always be asked.", _typed(30000, body, folder), folder),
-        Recording("vLLM", started, _typed(8000, "", traces), traces),
+        Recording("SGLang", "It can always be asked.", _typed_commands(30000, body, folder), folder),
+        Recording("vLLM", started, _typed_commands(8000, "", traces), traces),
     )
 
 
-def _typed(port: int, body: str, folder: str) -> str:
+def _typed_commands(port: int, body: str, folder: str) -> str:
     lines = (
         f"E=http://127.0.0.1:{port}",
         *_LOAD,

@@ -61,12 +61,12 @@ def repeated(run: Run, earlier: Sequence[Run]) -> Run | None:
     with something."""
     if run.state not in BROUGHT:
         return None
-    return next((one for one in earlier if _asked(one) == _asked(run)), None)
+    return next((one for one in earlier if _request_of(one) == _request_of(run)), None)
 
 
-def _asked(run: Run) -> tuple[list[str], dict[str, str]]:
-    given = pinned(run.arguments) if run.kind == BENCHMARK else run.arguments
-    return sorted(run.names), given
+def _request_of(run: Run) -> tuple[list[str], dict[str, str]]:
+    arguments = pinned(run.arguments) if run.kind == BENCHMARK else run.arguments
+    return sorted(run.names), arguments
 
 
 def _readings(outputs: Sequence[Evidence]) -> Iterator[Sourced]:
@@ -74,7 +74,7 @@ def _readings(outputs: Sequence[Evidence]) -> Iterator[Sourced]:
     stored = ((evidence, row) for evidence in outputs for row in evidence.readings.all())
     for order, (evidence, row) in enumerate(stored, 1):
         yield Sourced(
-            Fact(row.fact_id, "", None).not_run(SET_ASIDE) if evidence.set_aside_at else _read(row),
+            Fact(row.fact_id, "", None).not_run(SET_ASIDE) if evidence.set_aside_at else _decoded(row),
             evidence.name,
             evidence.epoch,
             order,
@@ -83,6 +83,6 @@ def _readings(outputs: Sequence[Evidence]) -> Iterator[Sourced]:
         )
 
 
-def _read(row: StoredReading) -> Reading[object]:
+def _decoded(row: StoredReading) -> Reading[object]:
     columns = (row.fact_id, row.kind, row.value, row.detail, row.lines, row.missing)
     return reading_codec.decode(reading_codec.Row(*columns))

@@ -95,18 +95,18 @@ def held_back(gpus: Iterable[GpuTelemetry]) -> tuple[str, ...]:
 def measured(facts: Facts) -> list[Measured]:
     """Every known result, kind by kind, newest first within each. Telemetry stands under what was
     measured along with it, and by itself where that is nothing."""
-    looks = {item.source: item for item in _known(facts.all(TELEMETRY))}
+    looks = {item.source: item for item in _known_items(facts.all(TELEMETRY))}
     results = [
         _with_telemetry(fact, item, looks.get(item.source))
         for fact in MEASURED
-        for item in _known(facts.all(fact))[:MOST_EACH]
+        for item in _known_items(facts.all(fact))[:MOST_EACH]
     ]
     beside = {result.item.source for result in results}
     alone = [item for source, item in looks.items() if source not in beside]
     return results + [Measured(TELEMETRY, item) for item in alone[:MOST_EACH]]
 
 
-def _known(items: Iterable[Sourced]) -> list[Sourced]:
+def _known_items(items: Iterable[Sourced]) -> list[Sourced]:
     return [item for item in items if item.reading.kind is ReadingKind.KNOWN]
 
 
@@ -121,13 +121,13 @@ def live(run: Run, pieces: int, answers: int) -> Live | None:
     share what was read of them."""
     if not pieces or (run.kind != BENCHMARK and (answers or not run.ended)):
         return None
-    return _read(run.pk, "" if run.ended else run.names[0], pieces)
+    return _live_view(run.pk, "" if run.ended else run.names[0], pieces)
 
 
 @lru_cache(maxsize=RUNS_WATCHED)
-def _read(run_id: UUID, benchmark: str, _pieces: int) -> Live | None:
+def _live_view(run_id: UUID, benchmark: str, _pieces: int) -> Live | None:
     """Pieces are only ever added, so their number says what they are. benchmark: "" for the lines alone."""
-    raw = _printed(run_id)
+    raw = _printed_output(run_id)
     lines = [line for line in clean(raw).splitlines() if not line.startswith(_LOOK)]
     if not lines:
         return None
@@ -137,7 +137,7 @@ def _read(run_id: UUID, benchmark: str, _pieces: int) -> Live | None:
     return Live(tuple(_in_order(readings)), tuple(line[:300] for line in lines[-TAIL_LINES:]))
 
 
-def _printed(run_id: UUID) -> bytes:
+def _printed_output(run_id: UUID) -> bytes:
     """All of it; of what is too much a piece, longer than what is parsed."""
     newest_first = OutputChunk.objects.filter(run=run_id).order_by("-number")
     bodies: deque[bytes] = deque()

@@ -21,13 +21,13 @@ def in_turn() -> list[UUID]:
     with its oldest; left out is what waits for its machine, and what a session has too many of."""
     working = list(Run.objects.filter(state__in=ACTIVE).values_list("session_id", *_MACHINE))
     has = Counter(session_id for session_id, *_ in working)
-    taken = {_machine(*where) for _, *where in working}
+    busy = {_machine(*where) for _, *where in working}
     ranked: list[tuple[int, int, UUID]] = []
     queued = Run.objects.filter(state=RunState.QUEUED).order_by("created_at")
     for run_id, session_id, *where in queued.values_list("pk", "session_id", *_MACHINE).iterator():
-        if (machine := _machine(*where)) in taken or has[session_id] >= settings.RUNS_PER_SESSION:
+        if (machine := _machine(*where)) in busy or has[session_id] >= settings.RUNS_PER_SESSION:
             continue
-        taken.add(machine)
+        busy.add(machine)
         ranked.append((has[session_id], len(ranked), run_id))
         has[session_id] += 1
     return [run_id for _, _, run_id in sorted(ranked)]

@@ -21,10 +21,10 @@ from webapp.diagnosis.facts import Facts, Sourced
 
 _ID = re.compile(r"\b(?:bench|guest|host|vm)\.[a-z][a-z0-9_]*")
 LONGEST = 60  # characters of two values that a sentence holds
-_TOLD = (ReadingKind.KNOWN, ReadingKind.ABSENT)
+_ANSWERS = (ReadingKind.KNOWN, ReadingKind.ABSENT)
 _MEASURED = frozenset(kind.fact.id for kind in KINDS)
 # Measurements that show what an option changes though its words name only the fact.
-_SHOWS = {P2P_READ.id: (ALLREDUCE.id, COPY.id), NCCL_TRANSPORTS.id: (ALLREDUCE.id, NCCL_SWEEP.id)}
+_MEASURED_BY = {P2P_READ.id: (ALLREDUCE.id, COPY.id), NCCL_TRANSPORTS.id: (ALLREDUCE.id, NCCL_SWEEP.id)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,29 +50,29 @@ def names_of(verified_by: str, changes: Iterable[str]) -> tuple[str, ...]:
     """Ids of facts that an option is verified by, its own words first. What it is for, the speed of the
     workload, is always among them; a benchmark without rules for a comparison never is."""
     own = [*_ID.findall(verified_by), *_ID.findall(" ".join(changes))]
-    shown = [more for name in own for more in _SHOWS.get(name, ())]
-    found = [n for n in own if n in _MEASURED or not n.startswith("bench.")]
-    return tuple(dict.fromkeys([*found, *shown, SERVING.id]))
+    measurements = [more for name in own for more in _MEASURED_BY.get(name, ())]
+    compared = [n for n in own if n in _MEASURED or not n.startswith("bench.")]
+    return tuple(dict.fromkeys([*compared, *measurements, SERVING.id]))
 
 
 def across(
     measured: Iterable[Verified], sides: tuple[Side, Side], gate: Comparability, names: tuple[str, ...]
 ) -> tuple[Across, ...]:
     """measured: between the two states. sides: everything that was read in either; gate: between them."""
-    return (*_measured(measured, names), *_read(sides, gate, names))
+    return (*_of_measurements(measured, names), *_of_readings(sides, gate, names))
 
 
-def _measured(measured: Iterable[Verified], names: tuple[str, ...]) -> Iterator[Across]:
+def _of_measurements(measured: Iterable[Verified], names: tuple[str, ...]) -> Iterator[Across]:
     for item in measured:
-        fact, told = item.kind.fact, item.compared
-        sources = [one.source for side in (item.before, item.after) for one in side.results]
-        tells = told.outcome is not Outcome.CANNOT_TELL
-        found = f"{told.outcome.replace('_', ' ')}: {told.why}"
+        fact, comparison = item.kind.fact, item.compared
+        sources = [result.source for side in (item.before, item.after) for result in side.results]
+        tells = comparison.outcome is not Outcome.CANNOT_TELL
+        outcome = f"{comparison.outcome.replace('_', ' ')}: {comparison.why}"
         named = fact.id in names
-        yield Across(fact.id, item.kind.title, found, item.gate, named, tells, tuple(dict.fromkeys(sources)))
+        yield Across(fact.id, item.kind.title, outcome, item.gate, named, tells, tuple(dict.fromkeys(sources)))
 
 
-def _read(sides: tuple[Side, Side], gate: Comparability, names: tuple[str, ...]) -> Iterator[Across]:
+def _of_readings(sides: tuple[Side, Side], gate: Comparability, names: tuple[str, ...]) -> Iterator[Across]:
     old, new = (side.facts for side in sides)
     differing: dict[str, list[Difference]] = {}
     for difference in changed(old, new).differences:
@@ -81,10 +81,10 @@ def _read(sides: tuple[Side, Side], gate: Comparability, names: tuple[str, ...])
         was, now = answered(old, name), answered(new, name)
         if was is None or now is None or name in _MEASURED:
             continue
-        found = _of_the_vm(was, now) if name.startswith("vm.") else _turned(differing.get(name))
+        change = _of_the_vm(was, now) if name.startswith("vm.") else _change_text(differing.get(name))
         sources = tuple(dict.fromkeys((was.source, now.source)))
-        told = found or "as before"
-        yield Across(name, title_of(name), told, gate, True, bool(found), sources)
+        outcome = change or "as before"
+        yield Across(name, title_of(name), outcome, gate, True, bool(change), sources)
 
 
 def _of_the_vm(was: Sourced, now: Sourced) -> str:
@@ -93,7 +93,7 @@ def _of_the_vm(was: Sourced, now: Sourced) -> str:
     return "" if (old.kind, old.value) == (new.kind, new.value) else "it changed"
 
 
-def _turned(differences: list[Difference] | None) -> str:
+def _change_text(differences: list[Difference] | None) -> str:
     """What one part, or many alike, became; "" where nothing changed."""
     if not differences:
         return ""
@@ -106,7 +106,7 @@ def _turned(differences: list[Difference] | None) -> str:
 def answered(facts: Facts, fact_id: str) -> Sourced | None:
     """The reading that counts, where it says what is there or that nothing is."""
     best = facts.best(Fact(fact_id, "", None))
-    return best if best and best.reading.kind in _TOLD else None
+    return best if best and best.reading.kind in _ANSWERS else None
 
 
 def title_of(fact_id: str) -> str:

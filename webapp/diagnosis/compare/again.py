@@ -17,7 +17,7 @@ from webapp.diagnosis.compare.verification import Pick, Verified, verified
 from webapp.diagnosis.facts import Facts, Sourced
 
 _MEASURED = "bench."
-_TOLD = frozenset({ReadingKind.KNOWN, ReadingKind.ABSENT})
+_ANSWERS = frozenset({ReadingKind.KNOWN, ReadingKind.ABSENT})
 
 Key = tuple[str, str]
 
@@ -34,11 +34,11 @@ class Answers:
     @property
     def told(self) -> tuple[bool, bool]:
         """Whether each run says what is there, or that nothing is."""
-        return _tells(self.before), _tells(self.after)
+        return _is_answer(self.before), _is_answer(self.after)
 
     @property
     def in_part(self) -> bool:
-        return _lacks(self.before) or _lacks(self.after)
+        return _is_incomplete(self.before) or _is_incomplete(self.after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,66 +60,68 @@ class Again:
 def again(before: Iterable[Sourced], after: Iterable[Sourced]) -> Again:
     """Readings of each run, in the order they came."""
     was, now = ([replace(i, epoch=n) for i in run] for n, run in enumerate((before, after)))
-    every = list(_answers(_newest(was), _newest(now)))
+    every = list(_pairs_of_answers(_newest_answers(was), _newest_answers(now)))
     both = [one for one in every if all(one.told)]
     read = [one for one in both if not one.fact_id.startswith(_MEASURED)]
-    told = {one.fact_id for one in every if any(one.told)}
-    neither = (one for one in every if one.fact_id not in told)
+    answered = {one.fact_id for one in every if any(one.told)}
+    neither = (one for one in every if one.fact_id not in answered)
     return Again(
         tuple(dict.fromkeys(one.fact_id for one in read)),
-        _merged(d for one in read for d in _differences(one)),
+        _merged_differences(d for one in read for d in _differences(one)),
         tuple(one for one in read if one.in_part),
         tuple(one for one in every if one.told[0] != one.told[1]),
         tuple({one.fact_id: one for one in neither}.values()),
         verified(Facts.of([*was, *now]), Pick(0), Pick(1), frozenset()),
-        _unruled(both),
+        _without_rules(both),
     )
 
 
-def _newest(items: Sequence[Sourced]) -> dict[Key, Sourced]:
+def _newest_answers(items: Sequence[Sourced]) -> dict[Key, Sourced]:
     """By fact and probe; of several answers of one output one that tells."""
-    ranked = sorted(items, key=lambda item: (_tells(item), item.order))
+    ranked = sorted(items, key=lambda item: (_is_answer(item), item.order))
     return {(i.reading.fact_id, i.source.partition("@")[0]): i for i in ranked}
 
 
-def _answers(was: dict[Key, Sourced], now: dict[Key, Sourced]) -> Iterator[Answers]:
+def _pairs_of_answers(was: dict[Key, Sourced], now: dict[Key, Sourced]) -> Iterator[Answers]:
     for key in sorted(was.keys() | now.keys()):
         fact = all_facts().get(key[0])
         title = fact.title if fact else key[0]
         yield Answers(key[0], title, was.get(key), now.get(key))
 
 
-def _tells(item: Sourced | None) -> bool:
-    return item is not None and item.reading.kind in _TOLD
+def _is_answer(item: Sourced | None) -> bool:
+    return item is not None and item.reading.kind in _ANSWERS
 
 
-def _lacks(item: Sourced | None) -> bool:
+def _is_incomplete(item: Sourced | None) -> bool:
     return item is not None and not item.reading.complete
 
 
 def _differences(one: Answers) -> Iterator[Difference]:
     """A part that a reading which is not complete does not have may be there."""
     sides = (Facts.of([item] if item else []) for item in (one.before, one.after))
-    for found in changed(*sides).differences:
-        gone = found.after is None and _lacks(one.after)
-        if not (gone or (found.before is None and _lacks(one.before))):
-            yield found
+    for difference in changed(*sides).differences:
+        gone = difference.after is None and _is_incomplete(one.after)
+        if not (gone or (difference.before is None and _is_incomplete(one.before))):
+            yield difference
 
 
-def _merged(found: Iterable[Difference]) -> tuple[Difference, ...]:
+def _merged_differences(differences: Iterable[Difference]) -> tuple[Difference, ...]:
     """What several probes tell alike is one difference, with the outputs of all of them."""
     alike: dict[tuple[object, ...], Difference] = {}
-    for one in found:
-        key = (one.fact_id, one.names, one.before, one.after)
+    for difference in differences:
+        key = (difference.fact_id, difference.names, difference.before, difference.after)
         if (same := alike.get(key)) is not None:
-            one = replace(
-                same, refs_before=same.refs_before + one.refs_before, refs_after=same.refs_after + one.refs_after
+            difference = replace(
+                same,
+                refs_before=same.refs_before + difference.refs_before,
+                refs_after=same.refs_after + difference.refs_after,
             )
-        alike[key] = one
+        alike[key] = difference
     return tuple(sorted(alike.values(), key=lambda d: (ORDER.index(d.relevance.bears), d.fact_id)))
 
 
-def _unruled(both: Iterable[Answers]) -> tuple[Answers, ...]:
+def _without_rules(both: Iterable[Answers]) -> tuple[Answers, ...]:
     """Telemetry is what the gate asks, not what was measured."""
     ruled = {kind.fact.id for kind in KINDS} | {TELEMETRY.id}
     return tuple(o for o in both if o.fact_id.startswith(_MEASURED) and o.fact_id not in ruled)

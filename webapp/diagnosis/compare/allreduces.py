@@ -39,18 +39,18 @@ def _on_device(result: AllReduceResult, row: AllReduceRow) -> bool:
 
 def _times(results: Sequence[AllReduceResult], *, device: bool) -> Times:
     """One entry a run, by place and size; sums that are wrong and unstable rows do not count."""
-    found: Times = {}
+    times: Times = {}
     for result in results:
         own: dict[tuple[str, int], float] = {}
         for row in result.rows:
-            wanted = _on_device(result, row) is device
-            if wanted and row.time_us > 0 and row.unstable is not True and not row.wrong:
-                own.setdefault((_what(row), row.size_bytes), row.time_us)
+            same_clock = _on_device(result, row) is device
+            if same_clock and row.time_us > 0 and row.unstable is not True and not row.wrong:
+                own.setdefault((_row_name(row), row.size_bytes), row.time_us)
         for key, time in own.items():
-            found.setdefault(key, []).append(time)
-    return found
+            times.setdefault(key, []).append(time)
+    return times
 
 
-def _what(row: AllReduceRow) -> str:
+def _row_name(row: AllReduceRow) -> str:
     place = "in place" if row.in_place else "out of place"
     return f"{row.ranks} GPUs, {place}"

@@ -117,13 +117,13 @@ def copy_bias(facts: Facts) -> tuple[CopyBias, ...]:
 
 def _plateaus(rows: tuple[CopyRow, ...]) -> dict[PairKey, CopyRow]:
     """The largest copy of each pair, where it has reached its plateau."""
-    found: dict[PairKey, CopyRow] = {}
+    largest: dict[PairKey, CopyRow] = {}
     for row in rows:
         large = row.timing is Timing.DEVICE and row.size_bytes >= PLATEAU_BYTES
         if row.path is CopyPath.PEER and row.peer_access is not None and large and not row.unstable:
             key = (row.source, row.destination, row.peer_access)
-            found[key] = max(found.get(key, row), row, key=lambda r: r.size_bytes)
-    return found
+            largest[key] = max(largest.get(key, row), row, key=lambda r: r.size_bytes)
+    return largest
 
 
 def _rates(matrix: PairMatrix) -> Iterator[tuple[PairKey, float]]:

@@ -49,31 +49,31 @@ ORDER = (Bears.YES, Bears.TIME, Bears.UNKNOWN, Bears.NO)
 
 def changed(before: Facts, after: Facts) -> Changed:
     """Everything known at either time; `after` holds what was known before, too."""
-    found: list[Difference] = []
+    all_differences: list[Difference] = []
     same: list[str] = []
     not_again: list[str] = []
     only_after: list[str] = []
     for fact_id in sorted(before.readings.keys() | after.readings.keys()):
         if fact_id.startswith(_ELSEWHERE):
             continue
-        old, new = _known(before, fact_id), _known(after, fact_id)
+        old, new = _newest_answer(before, fact_id), _newest_answer(after, fact_id)
         if old is None:
             only_after += [_title(fact_id)] if new else []
         elif new is None or (new.source, new.epoch) == (old.source, old.epoch):
             not_again.append(_title(fact_id))
         else:
             differences = list(_differences(fact_id, old, new))
-            found += differences
+            all_differences += differences
             same += [] if differences else [_title(fact_id)]
-    found.sort(key=lambda d: (ORDER.index(d.relevance.bears), d.fact_id))
-    return Changed(tuple(found), tuple(same), tuple(not_again), tuple(only_after))
+    all_differences.sort(key=lambda d: (ORDER.index(d.relevance.bears), d.fact_id))
+    return Changed(tuple(all_differences), tuple(same), tuple(not_again), tuple(only_after))
 
 
-def _known(facts: Facts, fact_id: str) -> Sourced | None:
+def _newest_answer(facts: Facts, fact_id: str) -> Sourced | None:
     """What is not there is known, too: the newest such reading counts."""
-    told = (ReadingKind.KNOWN, ReadingKind.ABSENT)
-    found = [item for item in facts.readings.get(fact_id, ()) if item.reading.kind in told]
-    return max(found, key=lambda item: (item.epoch, item.order), default=None)
+    answers = (ReadingKind.KNOWN, ReadingKind.ABSENT)
+    readings = [item for item in facts.readings.get(fact_id, ()) if item.reading.kind in answers]
+    return max(readings, key=lambda item: (item.epoch, item.order), default=None)
 
 
 def _title(fact_id: str) -> str:
@@ -82,20 +82,20 @@ def _title(fact_id: str) -> str:
 
 
 def _differences(fact_id: str, old: Sourced, new: Sourced) -> Iterator[Difference]:
-    parts = [_parts(fact_id, item) for item in (old, new)]
+    parts = [_parts_of(fact_id, item) for item in (old, new)]
     both = all(item.reading.kind is ReadingKind.KNOWN for item in (old, new))
     alike: dict[tuple[str | None, str | None, Relevance], list[str]] = {}
     for name in dict.fromkeys([*parts[0], *parts[1]]):
         was, now = parts[0].get(name), parts[1].get(name)
-        if was != now and not (both and _left_out(was, now)):
+        if was != now and not (both and _is_optional(was, now)):
             texts = (_text(was), _text(now))
             alike.setdefault((*texts, relevance(fact_id, name, *texts)), []).append(name)
     refs = old.refs[:1], new.refs[:1]
-    for names, before, after, why in _folded(alike):
+    for names, before, after, why in _folded_differences(alike):
         yield Difference(fact_id, _title(fact_id), names, before, after, why, *refs)
 
 
-def _folded(
+def _folded_differences(
     alike: dict[tuple[str | None, str | None, Relevance], list[str]],
 ) -> Iterator[tuple[tuple[str, ...], str | None, str | None, Relevance]]:
     """The same field of many, each with its own value, is one difference, in the same order on both sides."""
@@ -122,11 +122,11 @@ def _text(part: Part | None) -> str | None:
     return part.text if part else None
 
 
-def _left_out(was: Part | None, now: Part | None) -> bool:
+def _is_optional(was: Part | None, now: Part | None) -> bool:
     """Whether only one of two outputs told it."""
-    told = was or now
-    return (was is None or now is None) and bool(told and told.if_told)
+    part = was or now
+    return (was is None or now is None) and bool(part and part.if_told)
 
 
-def _parts(fact_id: str, item: Sourced) -> Leaves:
+def _parts_of(fact_id: str, item: Sourced) -> Leaves:
     return leaves(fact_id, item.reading.value) if item.reading.value is not None else {}

@@ -115,8 +115,8 @@ _ORDER = (Standing.UNINTENDED, Standing.INTENDED, Standing.SAME, Standing.UNKNOW
 
 def comparability(before: Side, after: Side, intended: frozenset[str]) -> Comparability:
     """intended: ids of the facts that what was carried out is meant to change."""
-    asked = [q for q in QUESTIONS if before.is_serving or not q.serving_only]
-    items = [_item(question, before, after, intended) for question in asked]
+    questions = [q for q in QUESTIONS if before.is_serving or not q.serving_only]
+    items = [_item(question, before, after, intended) for question in questions]
     items.sort(key=lambda item: _ORDER.index(item.standing))
     return Comparability(*_verdict(items), tuple(items))
 
@@ -126,14 +126,14 @@ def _item(question: Question, before: Side, after: Side, intended: frozenset[str
     meant = bool(intended & set(question.facts))
     if was is None or now is None:
         standing = Standing.UNKNOWN
-    elif _alike(was, now, question):
+    elif _is_alike(was, now, question):
         standing = Standing.SAME
     else:
         standing = Standing.INTENDED if meant else Standing.UNINTENDED
     return Item(question.title, was, now, standing, question.decides, meant)
 
 
-def _alike(was: Value, now: Value, question: Question) -> bool:
+def _is_alike(was: Value, now: Value, question: Question) -> bool:
     if isinstance(was, float) and isinstance(now, float):
         return abs(was - now) <= question.within * max(abs(was), abs(now))
     if question.overlap:
@@ -145,9 +145,9 @@ def _verdict(items: list[Item]) -> tuple[Gate, str]:
     strayed = [item for item in items if item.standing is Standing.UNINTENDED]
     broken = [item.title for item in strayed if item.decides]
     if broken:
-        return Gate.NOT_COMPARABLE, f"{_listed(broken)} changed, and no decision meant that"
+        return Gate.NOT_COMPARABLE, f"{_joined_titles(broken)} changed, and no decision meant that"
     if strayed:
-        titles = _listed([item.title for item in strayed])
+        titles = _joined_titles([item.title for item in strayed])
         return Gate.CAVEATS, f"{titles} changed too: a difference may come from that"
     unknown = sum(item.standing is Standing.UNKNOWN for item in items)
     if unknown:
@@ -155,5 +155,5 @@ def _verdict(items: list[Item]) -> tuple[Gate, str]:
     return Gate.COMPARABLE, "nothing else changed of what the figures depend on"
 
 
-def _listed(titles: list[str]) -> str:
+def _joined_titles(titles: list[str]) -> str:
     return titles[0] if len(titles) == 1 else f"{', '.join(titles[:-1])} and {titles[-1]}"

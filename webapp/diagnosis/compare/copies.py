@@ -44,20 +44,20 @@ def compare_copies(
 def _times(results: Sequence[CopyResult], *, device: bool) -> Times:
     """Best time of each size and path, one entry a run. An unstable row may have two modes (DECISIONS.md,
     record 8), and is left out."""
-    found: Times = {}
+    times: Times = {}
     for result in results:
         best: dict[tuple[str, int], float] = {}
-        for row in filter(_usable, result.rows):
+        for row in filter(_is_usable, result.rows):
             if device and row.timing is not Timing.DEVICE:
                 continue
             key: tuple[str, int] = (row.path, row.size_bytes)
             best[key] = min(row.time_us, best.get(key, math.inf))
         for key, time in best.items():
-            found.setdefault(key, []).append(time)
-    return found
+            times.setdefault(key, []).append(time)
+    return times
 
 
-def _usable(row: CopyRow) -> bool:
+def _is_usable(row: CopyRow) -> bool:
     return row.time_us > 0 and row.size_bytes > 0 and row.unstable is not True
 
 

@@ -122,7 +122,7 @@ def runs_needed(times: tuple[Times, Times], *, paired: bool = False) -> int | No
     shared = times[0].keys() & times[1].keys()
     pairs = [(times[0][key], times[1][key]) for key in shared]
     if paired:
-        gains = [_gains(*pair) for pair in pairs if len(pair[0]) == len(pair[1]) > 1]
+        gains = [_paired_gains(*pair) for pair in pairs if len(pair[0]) == len(pair[1]) > 1]
         spreads = [stdev(gain) for gain in gains]
     else:
         spreads = [stdev(_logs(side)) for pair in pairs for side in pair if len(side) > 1]
@@ -138,7 +138,7 @@ def runs_needed(times: tuple[Times, Times], *, paired: bool = False) -> int | No
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Estimate:
     """Logarithms: what the mean of one size changed by, and how far that is off by chance."""
 
     gain: float
@@ -155,52 +155,52 @@ class _Asked:
 def effects_of(before: Times, after: Times, *, paired: bool = False) -> tuple[SizeEffect, ...]:
     """Of what both states have; µs, one entry a run. paired: runs of equal place were taken in turns."""
     shared = sorted(before.keys() & after.keys())
-    asked = {
-        key: _paired(before[key], after[key])
+    estimates = {
+        key: _paired_estimate(before[key], after[key])
         if paired and len(before[key]) == len(after[key])
-        else _pooled(before[key], after[key])
+        else _pooled_estimate(before[key], after[key])
         for key in shared
         if len(before[key]) > 1 and len(after[key]) > 1
     }
-    answers = dict(zip(asked, holm([one.chance for one in asked.values()], ALPHA), strict=True))
-    return tuple(_effect(key, before[key], after[key], asked.get(key), answers.get(key)) for key in shared)
+    answers = dict(zip(estimates, holm([one.chance for one in estimates.values()], ALPHA), strict=True))
+    return tuple(_effect(key, before[key], after[key], estimates.get(key), answers.get(key)) for key in shared)
 
 
 def _logs(times: Sequence[float]) -> list[float]:
     return [math.log(t) for t in times]
 
 
-def _pooled(before: Sequence[float], after: Sequence[float]) -> _Asked:
+def _pooled_estimate(before: Sequence[float], after: Sequence[float]) -> _Estimate:
     sides = _logs(before), _logs(after)
     freedom = len(before) + len(after) - 2
     pooled = sum(variance(side) * (len(side) - 1) for side in sides) / freedom
     error = math.sqrt(pooled * (1 / len(before) + 1 / len(after)))
-    return _Asked(fmean(sides[0]) - fmean(sides[1]), error, freedom)
+    return _Estimate(fmean(sides[0]) - fmean(sides[1]), error, freedom)
 
 
-def _gains(before: Sequence[float], after: Sequence[float]) -> list[float]:
+def _paired_gains(before: Sequence[float], after: Sequence[float]) -> list[float]:
     return [was - now for was, now in zip(_logs(before), _logs(after), strict=True)]
 
 
-def _paired(before: Sequence[float], after: Sequence[float]) -> _Asked:
-    gains = _gains(before, after)
-    return _Asked(fmean(gains), stdev(gains) / math.sqrt(len(gains)), len(gains) - 1)
+def _paired_estimate(before: Sequence[float], after: Sequence[float]) -> _Estimate:
+    gains = _paired_gains(before, after)
+    return _Estimate(fmean(gains), stdev(gains) / math.sqrt(len(gains)), len(gains) - 1)
 
 
 def _effect(
-    key: Key, before: Sequence[float], after: Sequence[float], asked: _Asked | None, answer: Answer | None
+    key: Key, before: Sequence[float], after: Sequence[float], estimate: _Estimate | None, answer: Answer | None
 ) -> SizeEffect:
     middle = math.exp(fmean(_logs(before))), math.exp(fmean(_logs(after)))
-    if asked is None or answer is None:
+    if estimate is None or answer is None:
         return SizeEffect(*key, *middle, middle[0] / middle[1])
-    half = reach(answer.outside, asked.freedom) * asked.error
+    half = reach(answer.outside, estimate.freedom) * estimate.error
     return SizeEffect(
         *key,
         *middle,
-        math.exp(asked.gain),
-        math.exp(asked.gain - half),
-        math.exp(asked.gain + half),
-        _detectable(asked.error, asked.freedom, answer.outside),
+        math.exp(estimate.gain),
+        math.exp(estimate.gain - half),
+        math.exp(estimate.gain + half),
+        _detectable(estimate.error, estimate.freedom, answer.outside),
         answer.differs,
     )
 
@@ -212,8 +212,8 @@ def _detectable(error: float, freedom: int, alpha: float) -> float:
 
 def detectable(effects: Sequence[SizeEffect]) -> float | None:
     """The change that would have shown at half of the sizes; None with single runs."""
-    found = [e.minimum_detectable for e in effects if e.minimum_detectable is not None]
-    return median(found) if found else None
+    changes = [e.minimum_detectable for e in effects if e.minimum_detectable is not None]
+    return median(changes) if changes else None
 
 
 def judge(effects: tuple[SizeEffect, ...], runs: tuple[int, int], *, clash: bool) -> tuple[Outcome, str]:
@@ -255,5 +255,5 @@ def excluded(effects: tuple[SizeEffect, ...]) -> str:
 
 def spread(times: Sequence[Times]) -> float | None:
     """The largest relative difference between two runs of one state at one size; None: no repeat."""
-    found = [max(v) / min(v) - 1 for state in times for v in state.values() if len(v) > 1]
-    return max(found, default=None)
+    spreads = [max(v) / min(v) - 1 for state in times for v in state.values() if len(v) > 1]
+    return max(spreads, default=None)

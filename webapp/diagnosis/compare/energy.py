@@ -35,12 +35,12 @@ def compare_energy(before: Sequence[Ladder], after: Sequence[Ladder], *, paired:
 
 def _joules(ladders: Sequence[Ladder]) -> dict[tuple[str, int], list[float]]:
     """Joules of an output token, one entry a run."""
-    found: dict[tuple[str, int], list[float]] = {}
+    joules_by_rung: dict[tuple[str, int], list[float]] = {}
     for ladder in ladders:
         own: dict[tuple[str, int], float] = {}
         for row in ladder:
             if row.concurrency and row.tokens_per_joule and row.power_w and not failing(row):
                 own.setdefault((rung(row.concurrency), 0), 1 / row.tokens_per_joule)
         for key, joules in own.items():
-            found.setdefault(key, []).append(joules)
-    return found
+            joules_by_rung.setdefault(key, []).append(joules)
+    return joules_by_rung

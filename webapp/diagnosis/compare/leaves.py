@@ -35,19 +35,19 @@ def leaves(fact_id: str, value: Any) -> Leaves:
     """Text by name; the one part of a plain value has the name ""."""
     if fact_id in COMMAND_LINES:
         return _parameters(value)
-    return _of(value)
+    return _parts_of_value(value)
 
 
 def _parameters(line: str) -> Leaves:
     """The words of a command line, without order; what is given twice counts together."""
-    found: dict[str, list[str]] = {}
+    values_by_name: dict[str, list[str]] = {}
     for word in line.split():
-        name, given, value = word.partition("=")
-        found.setdefault(name, []).append(value if given else "set")
-    return {name: Part(" ".join(values)) for name, values in found.items()}
+        name, equals, value = word.partition("=")
+        values_by_name.setdefault(name, []).append(value if equals else "set")
+    return {name: Part(" ".join(values)) for name, values in values_by_name.items()}
 
 
-def _of(value: Any) -> Leaves:
+def _parts_of_value(value: Any) -> Leaves:
     if value is None:
         return {}
     if isinstance(value, P2pMatrix):
@@ -55,46 +55,46 @@ def _of(value: Any) -> Leaves:
     if isinstance(value, TopologyMatrix):
         return {f"{a} – {b}": Part(link) for (a, b), link in value.gpu_links().items() if a < b}
     if isinstance(value, Vm):
-        return _vm(value)
+        return _parts_of_vm(value)
     if isinstance(value, QemuCommand):
-        return _below("", {"machine": value.machine, "cpu": value.cpu, "devices": value.devices})
+        return _nested_parts("", {"machine": value.machine, "cpu": value.cpu, "devices": value.devices})
     if isinstance(value, Mapping):
-        return _below("", value)
+        return _nested_parts("", value)
     if is_dataclass(value):
-        kept = {f.name: getattr(value, f.name) for f in fields(value)}
-        parts = _below("", {k: v for k, v in kept.items() if not _RESTLESS.fullmatch(k)})
+        attributes = {f.name: getattr(value, f.name) for f in fields(value)}
+        parts = _nested_parts("", {k: v for k, v in attributes.items() if not _RESTLESS.fullmatch(k)})
         return {name: replace(part, if_told=True) for name, part in parts.items()}
     if isinstance(value, tuple | list):
-        return _listed(value)
+        return _parts_of_list(value)
     return {"": Part(called(value))}
 
 
-def _vm(vm: Vm) -> Leaves:
+def _parts_of_vm(vm: Vm) -> Leaves:
     """Its configuration's own keys; what waits for the next start is named so."""
-    config = _below("", vm.config)
+    config = _nested_parts("", vm.config)
     return {**config, **{f"pending {name}": Part(text) for name, text in vm.pending.items()}}
 
 
-def _below(prefix: str, parts: Mapping[Any, Any]) -> Leaves:
-    found: Leaves = {}
+def _nested_parts(prefix: str, parts: Mapping[Any, Any]) -> Leaves:
+    leaves: Leaves = {}
     for name, value in parts.items():
-        for inner, part in _of(value).items():
-            found[" ".join(filter(None, [prefix, str(name), inner]))] = part
-    return found
+        for inner, part in _parts_of_value(value).items():
+            leaves[" ".join(filter(None, [prefix, str(name), inner]))] = part
+    return leaves
 
 
-def _listed(items: Sequence[Any]) -> Leaves:
+def _parts_of_list(items: Sequence[Any]) -> Leaves:
     """That one of many is there is a part by itself."""
-    found: Leaves = {}
+    leaves: Leaves = {}
     for item in items:
-        name = _name(item)
-        found[name or str(item)[:80]] = Part("there")
+        name = _item_name(item)
+        leaves[name or str(item)[:80]] = Part("there")
         if name:
-            found |= _below(name, {"": item})
-    return found
+            leaves |= _nested_parts(name, {"": item})
+    return leaves
 
 
-def _name(item: Any) -> str:
+def _item_name(item: Any) -> str:
     """How this one of many is told from the others; "" when it is only itself."""
     keyed = ((key, getattr(item, key, None)) for key in _KEYS)
     named = next((value for _, value in keyed if value not in (None, "")), None)

@@ -53,20 +53,20 @@ def _codes(matrix: P2pMatrix | None) -> tuple[P2pCode, ...]:
 
 def _changes(facts: Facts) -> tuple[str, ...]:
     """What the driver's decision is known to take in or to leave out, in the order of the plan."""
-    found = []
-    if facts.value(VM_MACHINE) is MachineType.Q35 and _was(facts, VM_MACHINE) is MachineType.I440FX:
-        found.append("q35")
-    if _pcie(facts.value(VM_HOSTPCI)) and not _pcie(_was(facts, VM_HOSTPCI)):
-        found.append("pcie=1")
-    found += _added(facts, HOST_CMDLINE) + _added(facts, KERNEL_CMDLINE)
-    if facts.value(VM_CLIQUE) and not _was(facts, VM_CLIQUE):
-        found.append("clique")
-    elif facts.value(VM_ARGS) and not _was(facts, VM_ARGS):
-        found.append("args")
-    return tuple(found)
+    changes = []
+    if facts.value(VM_MACHINE) is MachineType.Q35 and _earlier_value(facts, VM_MACHINE) is MachineType.I440FX:
+        changes.append("q35")
+    if _pcie(facts.value(VM_HOSTPCI)) and not _pcie(_earlier_value(facts, VM_HOSTPCI)):
+        changes.append("pcie=1")
+    changes += _added_parameters(facts, HOST_CMDLINE) + _added_parameters(facts, KERNEL_CMDLINE)
+    if facts.value(VM_CLIQUE) and not _earlier_value(facts, VM_CLIQUE):
+        changes.append("clique")
+    elif facts.value(VM_ARGS) and not _earlier_value(facts, VM_ARGS):
+        changes.append("args")
+    return tuple(changes)
 
 
-def _was(facts: Facts, fact: Fact[Any]) -> Any:
+def _earlier_value(facts: Facts, fact: Fact[Any]) -> Any:
     old = facts.before(fact)
     return old.reading.value if old else None
 
@@ -75,9 +75,9 @@ def _pcie(devices: Any) -> bool:
     return bool(devices) and all(device.pcie for device in devices)
 
 
-def _added(facts: Facts, fact: Fact[str]) -> list[str]:
+def _added_parameters(facts: Facts, fact: Fact[str]) -> list[str]:
     """Parameters of a kernel command line that are new and about PCI or the IOMMU."""
-    old = _was(facts, fact)
+    old = _earlier_value(facts, fact)
     new = facts.value(fact) or ""
     before = set((old or "").split())
     about = ("iommu", "amd_iommu", "intel_iommu", "pci", "pcie_acs_override")

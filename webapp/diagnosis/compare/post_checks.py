@@ -46,11 +46,11 @@ def since(facts: Facts, epoch: int, until: int | None) -> Facts:
     """All facts, but of the checks and the driver's answers only what was read from one epoch on, until
     another, which is not included."""
 
-    def taken(name: str, at: int) -> bool:
-        return name not in _AFTERWARDS or (at >= epoch and (until is None or at < until))
+    def in_period(fact_id: str, at: int) -> bool:
+        return fact_id not in _AFTERWARDS or (at >= epoch and (until is None or at < until))
 
     every = (item for group in facts.readings.values() for item in group)
-    return Facts.of([i for i in every if taken(i.reading.fact_id, i.epoch)], facts.changes)
+    return Facts.of([i for i in every if in_period(i.reading.fact_id, i.epoch)], facts.changes)
 
 
 def post_checks(after: Facts) -> tuple[Check, ...]:
@@ -77,10 +77,10 @@ def _check(fact_id: str, gates: list[Gate]) -> Check:
 def _one_way(after: Facts) -> list[str]:
     """Pairs that were checked in the other direction alone: each has a mapping of its own."""
     checked = after.value(DELIVERY)
-    return sorted(_reversed(set(checked.pairs))) if checked else []
+    return sorted(_reversed_pairs(set(checked.pairs))) if checked else []
 
 
-def _reversed(keys: set[str]) -> Iterator[str]:
+def _reversed_pairs(keys: set[str]) -> Iterator[str]:
     for key in keys:
         sender, arrow, receiver = key.partition("->")
         back = f"{receiver}->{sender}"

@@ -87,7 +87,7 @@ class Score:
 def p2p_scores(chosen: Sequence[Chosen], codes: Codes | None, gate: Comparability) -> tuple[Score, ...]:
     """One for each option that predicts the driver's answer."""
     strayed = sorted(ENTERS_P2P & set(gate.unmeant))
-    found = []
+    scores = []
     for option in chosen:
         if option.p2p_after is None and (option.moves_p2p or not option.changes):
             continue
@@ -96,9 +96,9 @@ def p2p_scores(chosen: Sequence[Chosen], codes: Codes | None, gate: Comparabilit
         if strayed and codes:
             verdict, why = Verdict.UNDECIDED, f"{', '.join(strayed)} changed too"
         predicted = str(option.p2p_after or "unchanged")
-        seen = f"{_listed(codes.before)} → {_listed(codes.after)}" if codes else "not read"
-        found.append(Score(P2P, (option.id,), option.basis, predicted, seen, verdict, why))
-    return tuple(found)
+        seen = f"{_code_list(codes.before)} → {_code_list(codes.after)}" if codes else "not read"
+        scores.append(Score(P2P, (option.id,), option.basis, predicted, seen, verdict, why))
+    return tuple(scores)
 
 
 def _p2p_verdict(option: Chosen, codes: Codes | None, others_move: bool) -> tuple[Verdict, str]:
@@ -106,19 +106,19 @@ def _p2p_verdict(option: Chosen, codes: Codes | None, others_move: bool) -> tupl
         return Verdict.UNDECIDED, "topo -p2p was not read on both sides"
     if option.p2p_after is not None:
         held = set(codes.after) == {option.p2p_after}
-        return _held(held), f"{_listed(codes.after)} on the pairs afterwards"
+        return _verdict_of(held), f"{_code_list(codes.after)} on the pairs afterwards"
     if codes.before == codes.after:
-        return Verdict.HELD, f"{_listed(codes.after)} before and after"
+        return Verdict.HELD, f"{_code_list(codes.after)} before and after"
     if others_move:
         return Verdict.UNDECIDED, "it changed, and something else was carried out to change it"
-    return Verdict.MISSED, f"{_listed(codes.before)} became {_listed(codes.after)}"
+    return Verdict.MISSED, f"{_code_list(codes.before)} became {_code_list(codes.after)}"
 
 
-def _held(held: bool) -> Verdict:
+def _verdict_of(held: bool) -> Verdict:
     return Verdict.HELD if held else Verdict.MISSED
 
 
-def _listed(codes: tuple[P2pCode, ...]) -> str:
+def _code_list(codes: tuple[P2pCode, ...]) -> str:
     return ", ".join(codes)
 
 
@@ -139,9 +139,9 @@ def throughput_score(
     ids = tuple(option.id for option in predicting)
     basis = max((option.basis for option in predicting), key=list(Basis).index)
     predicted = f"{span((low, high), 2)} ×"
-    said = f"{seen.factor:.2f} × ({seen.how})" if seen else "not measured"
+    measured = f"{seen.factor:.2f} × ({seen.how})" if seen else "not measured"
     ranges = (low, high), seen.range if seen else None
-    return Score(THROUGHPUT, ids, basis, predicted, said, verdict, why, *ranges)
+    return Score(THROUGHPUT, ids, basis, predicted, measured, verdict, why, *ranges)
 
 
 def _throughput_verdict(

@@ -91,18 +91,18 @@ def trial(
     """measured: results by their step. Only pairs that are whole count where the arms take turns."""
     in_order = sorted(measured, key=lambda pair: pair[0].number)
     turns = planned.order is Order.TURNS
-    whole = _whole(in_order) if turns else in_order
+    whole = _whole_blocks(in_order) if turns else in_order
     arms = [[item for step, item in whole if step.arm is arm] for arm in Arm]
     drift = _drift(kind, [(step, item) for step, item in in_order if step.arm is Arm.A], turns)
     drifted = None if drift is None else _drifts(drift)
     if not arms[0] or not arms[1]:
         return Trial(None, drift, drifted)
     sides = (side_of(arms[0], facts), side_of(arms[1], facts))
-    found = verify(kind, *sides, intended, paired=turns)
-    return Trial(_after_drift(found) if drifted and not turns else found, drift, drifted)
+    comparison = verify(kind, *sides, intended, paired=turns)
+    return Trial(_after_drift(comparison) if drifted and not turns else comparison, drift, drifted)
 
 
-def _whole(measured: Sequence[tuple[Step, Sourced]]) -> list[tuple[Step, Sourced]]:
+def _whole_blocks(measured: Sequence[tuple[Step, Sourced]]) -> list[tuple[Step, Sourced]]:
     arms: dict[int, set[Arm]] = {}
     for step, _ in measured:
         arms.setdefault(step.block, set()).add(step.arm)
@@ -120,16 +120,16 @@ def _drift(kind: Kind, first_arm: Sequence[tuple[Step, Sourced]], turns: bool) -
     return kind.compare(first, last, False)
 
 
-def _drifts(found: Comparison) -> bool:
+def _drifts(comparison: Comparison) -> bool:
     """Beyond chance at any size; where single runs cannot tell, more than the margin at most of them."""
-    if any(effect.low is not None for effect in found.effects):
-        return any(effect.differs for effect in found.effects)
-    far = sum(abs(effect.speedup - 1) > MARGIN for effect in found.effects)
-    return 2 * far > len(found.effects)
+    if any(effect.low is not None for effect in comparison.effects):
+        return any(effect.differs for effect in comparison.effects)
+    far = sum(abs(effect.speedup - 1) > MARGIN for effect in comparison.effects)
+    return 2 * far > len(comparison.effects)
 
 
-def _after_drift(found: Verified) -> Verified:
+def _after_drift(comparison: Verified) -> Verified:
     """Blocks cannot tell a change from a drift."""
     why = "the first arm was not the same any more when it came back, so a change may be drift"
-    told = replace(found.compared, outcome=Outcome.CANNOT_TELL, why=why, excluded="")
-    return replace(found, compared=told)
+    undecided = replace(comparison.compared, outcome=Outcome.CANNOT_TELL, why=why, excluded="")
+    return replace(comparison, compared=undecided)

@@ -23,15 +23,15 @@ def rung(concurrency: int) -> str:
 
 
 def _times(ladders: Sequence[Ladder]) -> Times:
-    found: Times = {}
+    times: Times = {}
     for ladder in ladders:
         own: dict[tuple[str, int], float] = {}
         for row in ladder:
             if row.concurrency and row.output_tokens_per_s and not failing(row):
                 own.setdefault((rung(row.concurrency), 0), 1e6 / row.output_tokens_per_s)
         for key, time in own.items():
-            found.setdefault(key, []).append(time)
-    return found
+            times.setdefault(key, []).append(time)
+    return times
 
 
 def failing(row: ServingRow) -> bool:

@@ -45,8 +45,8 @@ class Side:
 
     def header(self, name: str) -> str | None:
         """What the programs say of themselves; None unless each of them does."""
-        found = [_environment(value).get(name, "") for value in self.values]
-        return _one(found) if found and all(found) else None
+        entries = [_environment(value).get(name, "") for value in self.values]
+        return _joined(entries) if entries and all(entries) else None
 
     def fact(self, fact: Fact[Any]) -> Any:
         """The known value read in this epoch."""
@@ -60,8 +60,8 @@ class Side:
         """Of each GPU that was watched while the results were measured."""
         sources = {item.source for item in self.results}
         looks = [item for item in self.facts.all(TELEMETRY) if item.source in sources]
-        found = [figure(gpu) for item in looks for gpu in item.reading.value or ()]
-        return [float(value) for value in found if value is not None]
+        figures = [figure(gpu) for item in looks for gpu in item.reading.value or ()]
+        return [float(value) for value in figures if value is not None]
 
 
 def side_of(results: Iterable[Sourced], facts: Facts) -> Side:
@@ -78,11 +78,11 @@ def facts_in(facts: Facts, epochs: Collection[int]) -> Facts:
 
 
 def _environment(value: Any) -> Mapping[str, str]:
-    found: Mapping[str, str] = getattr(value, "environment", {})
-    return found
+    environment: Mapping[str, str] = getattr(value, "environment", {})
+    return environment
 
 
-def _one(values: Iterable[str]) -> str:
+def _joined(values: Iterable[str]) -> str:
     return " or ".join(dict.fromkeys(values))
 
 
@@ -134,8 +134,8 @@ def governor(side: Side) -> Value:
 
 
 def machine(side: Side) -> Value:
-    found = side.fact(VM_MACHINE) or side.fact(MACHINE_TYPE)
-    return called(found) if found else None
+    machine_type = side.fact(VM_MACHINE) or side.fact(MACHINE_TYPE)
+    return called(machine_type) if machine_type else None
 
 
 def hostpci(side: Side) -> Value:
@@ -147,14 +147,14 @@ def hostpci(side: Side) -> Value:
 
 
 def vm_cpu(side: Side) -> Value:
-    return _configured(side.facts, VM_CPU)
+    return _configured_text(side.facts, VM_CPU)
 
 
 def vm_args(side: Side) -> Value:
-    return _configured(side.facts, VM_ARGS)
+    return _configured_text(side.facts, VM_ARGS)
 
 
-def _configured(facts: Facts, fact: Fact[Any]) -> str | None:
+def _configured_text(facts: Facts, fact: Fact[Any]) -> str | None:
     """That it is not in the configuration is an answer, where the configuration was read."""
     if facts.kind(fact) is ReadingKind.ABSENT:
         return "not set"
@@ -176,14 +176,14 @@ def gpu_count(side: Side) -> Value:
 
 
 def sm_clock_mhz(side: Side) -> Value:
-    found = side.watched(lambda gpu: gpu.sm_clock_mhz)
-    return round(median(found)) * 1.0 if found else None
+    clocks = side.watched(lambda gpu: gpu.sm_clock_mhz)
+    return round(median(clocks)) * 1.0 if clocks else None
 
 
 def power_limit_w(side: Side) -> Value:
-    said = side.header("power_limits_w")
-    if said:
-        return said
+    limits_w = side.header("power_limits_w")
+    if limits_w:
+        return limits_w
     limits = [gpu.power_limit_w for gpu in side.fact(GPUS) or () if gpu.power_limit_w]
     return float(min(limits)) if limits else None
 
@@ -212,10 +212,10 @@ def link_under_load(side: Side) -> Value:
 def other_work(side: Side) -> Value:
     if side.is_serving:
         return "the engine itself"
-    told = [_environment(value) for value in side.values]
-    if any(environment.get("beside_other_work") for environment in told):
+    environments = [_environment(value) for value in side.values]
+    if any(environment.get("beside_other_work") for environment in environments):
         return "yes"
-    if told and all("payload_sha256" in environment for environment in told):
+    if environments and all("payload_sha256" in environment for environment in environments):
         return "none"  # our programs refuse busy GPUs, and say so when they were told not to
     processes = side.fact(GPU_PROCESSES)
     return None if processes is None else "yes" if processes else "none"
@@ -227,31 +227,31 @@ def numa(side: Side) -> Value:
 
 
 def payload(side: Side) -> Value:
-    found = side.header("payload_sha256")
-    return found and " or ".join(part[:12] for part in found.split(" or "))
+    sha256 = side.header("payload_sha256")
+    return sha256 and " or ".join(part[:12] for part in sha256.split(" or "))
 
 
 def arguments(side: Side) -> Value:
     if any("argv" not in _environment(value) for value in side.values):
         return None
-    return _one(" ".join(_ASIDE.sub("", _environment(v)["argv"]).split()) for v in side.values) or "none"
+    return _joined(" ".join(_ASIDE.sub("", _environment(v)["argv"]).split()) for v in side.values) or "none"
 
 
 def settings(side: Side) -> Value:
     if side.values and all("settings" in _environment(value) for value in side.values):
-        return _one(_environment(value)["settings"] for value in side.values) or "none"
-    found = side.fact(NCCL_ENV)
-    return None if found is None else " ".join(f"{k}={v}" for k, v in sorted(found.items())) or "none"
+        return _joined(_environment(value)["settings"] for value in side.values) or "none"
+    environment = side.fact(NCCL_ENV)
+    return None if environment is None else " ".join(f"{k}={v}" for k, v in sorted(environment.items())) or "none"
 
 
 def timing(side: Side) -> Value:
-    ways = {way for value in side.values for way in _ways(value)}
+    ways = {way for value in side.values for way in _timings(value)}
     if not ways or (Timing.UNKNOWN in ways and Timing.DEVICE not in ways):
         return None if not ways else "as printed"
     return "on the device" if Timing.DEVICE in ways else "with synchronise"
 
 
-def _ways(value: Any) -> set[Timing]:
+def _timings(value: Any) -> set[Timing]:
     if isinstance(value, CopyResult):
         return {row.timing for row in value.rows}
     if isinstance(value, AllReduceResult):
@@ -262,8 +262,8 @@ def _ways(value: Any) -> set[Timing]:
 
 
 def sizes(side: Side) -> Value:
-    found = {size for value in side.values for size in _sizes(value)}
-    return ", ".join(map(str, sorted(found))) or None
+    size_set = {size for value in side.values for size in _sizes(value)}
+    return ", ".join(map(str, sorted(size_set))) or None
 
 
 def _sizes(value: Any) -> list[int]:
@@ -280,14 +280,14 @@ def samples(side: Side) -> Value:
 
 
 def engine(side: Side) -> Value:
-    found = side.fact(ENGINE)
-    if found is None:
+    engine_facts = side.fact(ENGINE)
+    if engine_facts is None:
         return None
-    flags = " ".join(f"{name} {value}".strip() for name, value in sorted(found.flags.items()))
-    return " ".join(filter(None, [found.name, found.version, flags]))
+    flags = " ".join(f"{name} {value}".strip() for name, value in sorted(engine_facts.flags.items()))
+    return " ".join(filter(None, [engine_facts.name, engine_facts.version, flags]))
 
 
 def client(side: Side) -> Value:
     """As the load generator says; prompts of another seed are the same kind of prompts."""
-    told = [re.sub(r",? ?seed \d+", "", item.reading.detail) for item in side.results]
-    return _one(told) if told and all(told) else None
+    descriptions = [re.sub(r",? ?seed \d+", "", item.reading.detail) for item in side.results]
+    return _joined(descriptions) if descriptions and all(descriptions) else None

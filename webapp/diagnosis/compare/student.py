@@ -54,11 +54,11 @@ class Answer:
 def holm(chances: Sequence[float], alpha: float) -> tuple[Answer, ...]:
     """In the order given: at most `alpha` to call any of them different when none is."""
     order = sorted(range(len(chances)), key=lambda i: chances[i])
-    found = [Answer(False, alpha)] * len(chances)
+    answers = [Answer(False, alpha)] * len(chances)
     outside, stopped = alpha, False
     for rank, i in enumerate(order):
         if not stopped:
             outside = alpha / (len(chances) - rank)
             stopped = chances[i] > outside
-        found[i] = Answer(not stopped, outside)
-    return tuple(found)
+        answers[i] = Answer(not stopped, outside)
+    return tuple(answers)

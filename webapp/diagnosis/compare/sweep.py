@@ -108,7 +108,7 @@ def compare_sweep(
 ) -> SweepComparison:
     """weights: (bytes, how often) in place of the sweep's own. all_reduces: in one step."""
     chosen = _shares(weights or result.weights)
-    tries = {arm.name: _tries(result, arm.name) for arm in result.arms}
+    tries = {arm.name: _times_of_arm(result, arm.name) for arm in result.arms}
     base = tries[result.arms[0].name] if result.arms else {}
     ground = _averages(base, chosen)
     logs = {
@@ -116,8 +116,8 @@ def compare_sweep(
         for arm in result.arms[1:]
         if arm.outcome == "right"
     }
-    compared = {name: found for name, found in logs.items() if len(found) >= LEAST_BLOCKS}
-    answers = dict(zip(compared, holm([_chance(f) for f in compared.values()], alpha), strict=True))
+    compared = {name: ratios for name, ratios in logs.items() if len(ratios) >= LEAST_BLOCKS}
+    answers = dict(zip(compared, holm([_chance_of(f) for f in compared.values()], alpha), strict=True))
     effects = [
         _effect(arm, compared[arm.name], answers[arm.name], _by_size(tries[arm.name], base), chosen)
         if arm.name in compared
@@ -127,7 +127,7 @@ def compare_sweep(
     ranked = tuple(sorted(effects, key=lambda e: (e.ratio is None, e.ratio or 0.0, e.arm.name)))
     return SweepComparison(
         ranked,
-        _recommended(ranked),
+        _recommendation(ranked),
         math.exp(fmean(map(math.log, ground.values()))) if ground else None,
         len(ground),
         chosen,
@@ -136,7 +136,7 @@ def compare_sweep(
     )
 
 
-def _recommended(ranked: Sequence[ArmEffect]) -> ArmEffect | None:
+def _recommendation(ranked: Sequence[ArmEffect]) -> ArmEffect | None:
     """The fastest that is worth it, one that costs large messages nothing before any other."""
     worth = [effect for effect in ranked if _worth_it(effect)]
     return next((e for e in worth if not e.dear_at), worth[0] if worth else None)
@@ -152,13 +152,13 @@ def _shares(weights: Weights) -> tuple[tuple[int, float], ...]:
     return tuple((size, weight / total) for size, weight in weights if weight > 0) if total else ()
 
 
-def _tries(result: SweepResult, name: str) -> Tries:
+def _times_of_arm(result: SweepResult, name: str) -> Tries:
     """µs by block and size."""
-    found: dict[int, dict[int, float]] = {}
+    times: dict[int, dict[int, float]] = {}
     for row in result.rows:
         if row.arm == name and row.time_us > 0:
-            found.setdefault(row.block, {})[row.size_bytes] = row.time_us
-    return found
+            times.setdefault(row.block, {})[row.size_bytes] = row.time_us
+    return times
 
 
 def _averages(blocks: Tries, weights: Weights) -> dict[int, float]:
@@ -174,28 +174,28 @@ def _log_ratios(arm: Mapping[int, float], ground: Mapping[int, float]) -> list[f
     return [math.log(arm[block] / ground[block]) for block in sorted(arm.keys() & ground.keys())]
 
 
-def _chance(logs: Sequence[float]) -> float:
-    error = _error(logs)
+def _chance_of(logs: Sequence[float]) -> float:
+    error = _standard_error(logs)
     if not error:
         return 1.0 if not fmean(logs) else 0.0
     return two_sided(fmean(logs) / error, len(logs) - 1)
 
 
-def _error(logs: Sequence[float]) -> float:
+def _standard_error(logs: Sequence[float]) -> float:
     return stdev(logs) / math.sqrt(len(logs))
 
 
 def _effect(
     arm: SweepArm, logs: Sequence[float], answer: Answer, by_size: tuple[tuple[int, float], ...], weights: Weights
 ) -> ArmEffect:
-    middle, half = fmean(logs), reach(answer.outside, len(logs) - 1) * _error(logs)
+    middle, half = fmean(logs), reach(answer.outside, len(logs) - 1) * _standard_error(logs)
     ratio, low, high = (math.exp(end) for end in (middle, middle - half, middle + half))
     standing = Standing.ALIKE
     if answer.differs:
         standing = Standing.FASTER if ratio < 1 else Standing.SLOWER
     size, there = by_size[-1]
     dear = size > max(size for size, _ in weights) and there > 1 + PRICE
-    chance, dear_at = _chance(logs), size if dear else None
+    chance, dear_at = _chance_of(logs), size if dear else None
     return ArmEffect(arm, standing, len(logs), ratio, low, high, chance, by_size, dear_at)
 
 
@@ -205,7 +205,7 @@ def _by_size(arm: Tries, base: Tries) -> tuple[tuple[int, float], ...]:
     for block in arm.keys() & base.keys():
         for size in arm[block].keys() & base[block].keys():
             logs.setdefault(size, []).append(math.log(arm[block][size] / base[block][size]))
-    return tuple((size, math.exp(fmean(found))) for size, found in sorted(logs.items()))
+    return tuple((size, math.exp(fmean(values))) for size, values in sorted(logs.items()))
 
 
 def _standing_of(arm: SweepArm) -> Standing:

@@ -23,7 +23,7 @@ def compare_sweeps(before: Sequence[SweepResult], after: Sequence[SweepResult], 
 
 def _times(sweeps: Sequence[SweepResult]) -> Times:
     """The middle of each setting's blocks, one entry a sweep; settings that failed do not count."""
-    found: Times = {}
+    times: Times = {}
     for sweep in sweeps:
         right = {arm.name for arm in sweep.arms if arm.outcome in {"right", ""}}
         own: dict[tuple[str, int], list[float]] = {}
@@ -31,5 +31,5 @@ def _times(sweeps: Sequence[SweepResult]) -> Times:
             if row.arm in right and row.time_us > 0 and row.unstable is not True:
                 own.setdefault((row.arm, row.size_bytes), []).append(math.log(row.time_us))
         for key, logs in own.items():
-            found.setdefault(key, []).append(math.exp(fmean(logs)))
-    return found
+            times.setdefault(key, []).append(math.exp(fmean(logs)))
+    return times

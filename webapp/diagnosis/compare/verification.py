@@ -40,31 +40,31 @@ class Verified:
 
 def verified(facts: Facts, before: Pick, after: Pick, intended: frozenset[str]) -> tuple[Verified, ...]:
     """intended: as for `comparability`. Kinds that were not measured on both sides are left out."""
-    found = []
+    comparisons = []
     for kind in KINDS:
         items = results(facts, kind)
         old, new = (side_of(distinct_runs(filter(pick.takes, items)), facts) for pick in (before, after))
         if old.results and new.results:
-            found.append(verify(kind, old, new, intended))
-    return tuple(found)
+            comparisons.append(verify(kind, old, new, intended))
+    return tuple(comparisons)
 
 
 def verify(kind: Kind, old: Side, new: Side, intended: frozenset[str], *, paired: bool = False) -> Verified:
     """Neither side empty. paired: the runs of both were taken in turns."""
     gate = comparability(old, new, intended)
-    found = kind.compare(old.values, new.values, paired)
-    told = old.is_serving and gate.verdict is not Gate.NOT_COMPARABLE
-    energy = compare_energy(old.values, new.values, paired=paired) if told else ()
-    return Verified(kind, old, new, gate, _after_the_gate(found, gate), energy)
+    comparison = kind.compare(old.values, new.values, paired)
+    with_energy = old.is_serving and gate.verdict is not Gate.NOT_COMPARABLE
+    energy = compare_energy(old.values, new.values, paired=paired) if with_energy else ()
+    return Verified(kind, old, new, gate, _after_the_gate(comparison, gate), energy)
 
 
-def _after_the_gate(found: Comparison, gate: Comparability) -> Comparison:
+def _after_the_gate(comparison: Comparison, gate: Comparability) -> Comparison:
     if gate.verdict is not Gate.NOT_COMPARABLE:
-        return found
+        return comparison
     why = f"the two states are not comparable, because {gate.why}"
-    return replace(found, outcome=Outcome.CANNOT_TELL, why=why, excluded="", comparable=False)
+    return replace(comparison, outcome=Outcome.CANNOT_TELL, why=why, excluded="", comparable=False)
 
 
-def left_out(found: Iterable[Verified]) -> int:
+def left_out(comparisons: Iterable[Verified]) -> int:
     """Rows that fail their own arithmetic, of all kinds."""
-    return sum(len(item.compared.left_out) for item in found)
+    return sum(len(item.compared.left_out) for item in comparisons)

@@ -101,14 +101,14 @@ def small_copy(gpu: str | None, *, access: bool, nvlink: bool) -> Expectation | 
     if not access:
         source = f"{OURS}; 13 to 14 µs on RTX PRO 6000 (Menlo Research, 2025-12)"
         return Expectation(*STAGED_SMALL_US, MICROSECONDS, source)
-    return Expectation(*NVLINK_SMALL_US, MICROSECONDS, OURS) if nvlink and _is(gpu, "H200 SXM") else None
+    return Expectation(*NVLINK_SMALL_US, MICROSECONDS, OURS) if nvlink and _is_card(gpu, "H200 SXM") else None
 
 
 def small_all_reduce(gpu: str | None, ranks: int, *, p2p: bool, nvlink: bool) -> Expectation | None:
     """4 to 64 KiB, inside a CUDA graph."""
-    if nvlink and ranks == 2 and _is(gpu, "H200 SXM"):
-        found = PAIR_H200_P2P_US if p2p else PAIR_H200_SHM_US
-        return Expectation(*found, MICROSECONDS, OURS)
+    if nvlink and ranks == 2 and _is_card(gpu, "H200 SXM"):
+        span = PAIR_H200_P2P_US if p2p else PAIR_H200_SHM_US
+        return Expectation(*span, MICROSECONDS, OURS)
     published = {4: FOUR_PCIE_P2P_US, 8: EIGHT_PCIE_P2P_US}.get(ranks)
     if p2p and not nvlink and published and "PRO 6000" in (gpu or ""):
         return Expectation(*published, MICROSECONDS, RTX6K)
@@ -124,6 +124,6 @@ def _of_link(gen5_x16: Range, gen: int | None, width: int | None, source: str) -
     return Expectation(low, high, GIGABYTES, source + scaled)
 
 
-def _is(gpu: str | None, card: str) -> bool:
+def _is_card(gpu: str | None, card: str) -> bool:
     spec = gpu_spec(gpu)
     return spec is not None and spec.name == card

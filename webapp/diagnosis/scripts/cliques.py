@@ -25,7 +25,7 @@ def with_cliques(vm: VmState, slots: tuple[str, ...]) -> str:
     """args with a clique for each of these devices; what is there already stays, word for word."""
     args = qemu_words(vm.get("args"))
     present = qemu_args.cliques(qemu_args.split(args) or (), slots)
-    ids = _ids(vm, slots, set(present.values()))
+    ids = _clique_ids(vm, slots, set(present.values()))
     missing = [f"-set device.{slot}.{qemu_args.PROPERTY}={ids[slot]}" for slot in slots if slot not in present]
     return " ".join(part for part in (args.strip(), *missing) if part)
 
@@ -47,7 +47,7 @@ def gpu_slots(vm: VmState) -> tuple[str, ...]:
 
     The script itself checks vendor and class of each on the host.
     """
-    mappings, addresses = _vendors(vm.facts)
+    mappings, addresses = _mapping_vendors(vm.facts)
     return tuple(s for s in vm.slots if _may_be_gpu(vm.get(s), mappings, addresses))
 
 
@@ -56,11 +56,11 @@ def explicit(vm: VmState, slot: str) -> str:
 
     Raises ScriptError for several addresses, or a mapping of whole devices, whose ids QEMU numbers.
     """
-    kind, found = hostpci(vm.get(slot))
+    kind, properties = hostpci(vm.get(slot))
     if kind == "mapping":
-        _check_mapping(vm, slot, found["mapping"])
+        _check_mapping(vm, slot, properties["mapping"])
         return vm.get(slot)
-    address = found["host"]
+    address = properties["host"]
     if ";" in address:
         text = f"{slot} passes several functions, {address}, in one entry"
         raise ScriptError(f"{text}: give each its own hostpci entry first; QEMU numbers their ids.")
@@ -68,11 +68,11 @@ def explicit(vm: VmState, slot: str) -> str:
 
 
 def _check_mapping(vm: VmState, slot: str, mapping: str) -> None:
-    found = [m for m in vm.facts.value(PCI_MAPPINGS) or () if m.mapping == mapping]
-    for one in found:
-        if ";" in one.path or "." not in one.path:
+    devices = [m for m in vm.facts.value(PCI_MAPPINGS) or () if m.mapping == mapping]
+    for device in devices:
+        if ";" in device.path or "." not in device.path:
             raise ScriptError(
-                f"The mapping {mapping} of {slot} names whole devices ({checked_path(one)}); QEMU then "
+                f"The mapping {mapping} of {slot} names whole devices ({checked_path(device)}); QEMU then "
                 "numbers their ids and -set cannot address them. Name the function in the mapping "
                 "(…:00.0) first, under Datacenter, Resource Mappings."
             )
@@ -82,7 +82,7 @@ def checked_path(mapping: PciMapping) -> str:
     return ";".join(checked("a PCI address", part) for part in mapping.path.split(";"))
 
 
-def _ids(vm: VmState, slots: tuple[str, ...], present: set[int]) -> dict[str, int]:
+def _clique_ids(vm: VmState, slots: tuple[str, ...], present: set[int]) -> dict[str, int]:
     """One id for all where one is set already, on AMD, on one socket, or where nothing says otherwise;
     else one for each memory node: not every Intel root complex forwards peer traffic to another's.
     """
@@ -96,13 +96,13 @@ def _ids(vm: VmState, slots: tuple[str, ...], present: set[int]) -> dict[str, in
     amd = platform is not None and "AMD" in f"{platform.vendor} {platform.cpu}"
     if amd or len(spread) < 2:
         return dict.fromkeys(slots, 0)
-    return {slot: spread.index(_node(vm, slot, nodes)) for slot in slots}
+    return {slot: spread.index(_numa_node(vm, slot, nodes)) for slot in slots}
 
 
-def _node(vm: VmState, slot: str, nodes: dict[str, int | None]) -> int:
-    kind, found = hostpci(vm.get(slot))
+def _numa_node(vm: VmState, slot: str, nodes: dict[str, int | None]) -> int:
+    kind, properties = hostpci(vm.get(slot))
     if kind == "mapping":
-        paths = [m.path for m in vm.facts.value(PCI_MAPPINGS) or () if m.mapping == found[kind]]
+        paths = [m.path for m in vm.facts.value(PCI_MAPPINGS) or () if m.mapping == properties[kind]]
         address = paths[0] if len(paths) == 1 else ""
     else:
         address = explicit(vm, slot).split(",")[0].removeprefix("host=").lower()
@@ -115,7 +115,7 @@ def _node(vm: VmState, slot: str, nodes: dict[str, int | None]) -> int:
     return node
 
 
-def _vendors(facts: Facts) -> tuple[dict[str, set[str]], dict[str, str]]:
+def _mapping_vendors(facts: Facts) -> tuple[dict[str, set[str]], dict[str, str]]:
     """Vendor ids by mapping, and lspci's name by address."""
     mappings: dict[str, set[str]] = {}
     for mapping in facts.value(PCI_MAPPINGS) or ():
@@ -130,10 +130,10 @@ def _vendors(facts: Facts) -> tuple[dict[str, set[str]], dict[str, str]]:
 
 
 def _may_be_gpu(value: str, mappings: dict[str, set[str]], names: dict[str, str]) -> bool:
-    kind, found = hostpci(value)
+    kind, properties = hostpci(value)
     if kind == "mapping":
-        return "10de" in mappings.get(found[kind], {"10de"})
-    address = found["host"].split(";")[0].lower()
+        return "10de" in mappings.get(properties[kind], {"10de"})
+    address = properties["host"].split(";")[0].lower()
     full = address if address.count(":") == 2 else f"0000:{address}"
     named = next((n for a, n in names.items() if a.startswith(full) and n), "NVIDIA")
     return "nvidia" in named.lower() and "audio" not in named.lower()

@@ -89,10 +89,10 @@ def _settings(result: Diagnosis) -> dict[str, str]:
     log = {} if facts.value(NCCL_TRANSPORTS) else _LOG
     if result.advice["nccl_p2p_disable"].status is OptionStatus.RECOMMENDED:
         return {"NCCL_P2P_DISABLE": "1", **log}
-    return {**_level(result), **log}
+    return {**_p2p_level(result), **log}
 
 
-def _level(result: Diagnosis) -> dict[str, str]:
+def _p2p_level(result: Diagnosis) -> dict[str, str]:
     """Needed now, or once the driver allows P2P; it costs nothing until then."""
     status = result.advice["nccl_p2p_level"].status
     refused = any(
@@ -101,10 +101,10 @@ def _level(result: Diagnosis) -> dict[str, str]:
     if status is not OptionStatus.RECOMMENDED and not (status is OptionStatus.POSSIBLE and refused):
         return {}
     switched_off = (result.facts.value(NCCL_ENV) or {}).get("NCCL_P2P_DISABLE", "0") != "0"
-    return {"NCCL_P2P_LEVEL": _distance(result.facts)} | ({"NCCL_P2P_DISABLE": "0"} if switched_off else {})
+    return {"NCCL_P2P_LEVEL": _level_for(result.facts)} | ({"NCCL_P2P_DISABLE": "0"} if switched_off else {})
 
 
-def _distance(facts: Facts) -> str:
+def _level_for(facts: Facts) -> str:
     matrix = facts.value(TOPOLOGY)
     links = {cell for row in matrix.links for cell in row} if matrix else set()
     return "SYS" if links & {"SYS", "NODE"} else "PHB"

@@ -67,15 +67,15 @@ _FILES = {
 def host_instructions(result: Diagnosis) -> Mapping[str, Instruction]:
     """By option id: what the host's admin types for each option that needs a kernel option and is worth it here."""
     worth = (option for option in all_options() if result.advice[option.id].status in _WORTH_IT)
-    return {option.id: _of(result.facts, option) for option in worth if option.kernel_option}
+    return {option.id: _instruction_for(result.facts, option) for option in worth if option.kernel_option}
 
 
-def _of(facts: Facts, option: Option) -> Instruction:
+def _instruction_for(facts: Facts, option: Option) -> Instruction:
     words = option.kernel_option
     if words.startswith("hugepagesz="):
         return _hugepages(facts, option)
-    steps = (*_boot_steps(facts, words), "reboot the host: every VM on it stops", _shown(words))
-    return _instruction(facts, option.id, words, steps, _undo(facts, words))
+    steps = (*_boot_steps(facts, words), "reboot the host: every VM on it stops", _check_step(words))
+    return _instruction(facts, option.id, words, steps, _undo_step(facts, words))
 
 
 def _instruction(facts: Facts, option_id: str, words: str, steps: tuple[str, ...], rollback: str) -> Instruction:
@@ -97,29 +97,29 @@ def _boot_steps(facts: Facts, words: str) -> tuple[str, ...]:
             "The file of the other loader changes nothing",
             f"with systemd-boot: add `{words}` to /etc/kernel/cmdline, then `proxmox-boot-tool refresh`",
             f"with GRUB: add `{words}` to GRUB_CMDLINE_LINUX_DEFAULT in /etc/default/grub, then `update-grub`",
-            _waiting(facts),
+            _pending_options(facts),
         )
     return (
         f"keep the file: `cp {file.path} /root/{file.path.rpartition('/')[2]}.before`",
         f"add `{words}` to `{file.path}`: {file.line}",
-        _waiting(facts),
+        _pending_options(facts),
         f"`{file.refresh}`; {file.check}",
     )
 
 
-def _undo(facts: Facts, words: str) -> str:
+def _undo_step(facts: Facts, words: str) -> str:
     file = _FILES.get(_loader(facts))
     if file is None:
         return f"take `{words}` out of the file again, `proxmox-boot-tool refresh` or `update-grub`, reboot the host"
-    kept = f"/root/{file.path.rpartition('/')[2]}.before"
-    return f"take `{words}` out of `{file.path}` (it was kept as {kept}), `{file.refresh}`, reboot the host"
+    backup = f"/root/{file.path.rpartition('/')[2]}.before"
+    return f"take `{words}` out of `{file.path}` (it was kept as {backup}), `{file.refresh}`, reboot the host"
 
 
-def _shown(words: str) -> str:
+def _check_step(words: str) -> str:
     return f"see that it runs with it: `cat /proc/cmdline` has `{words}`"
 
 
-def _configured(facts: Facts) -> str | None:
+def _file_options(facts: Facts) -> str | None:
     """The options in the file of this host's loader; None where they were not read."""
     both = facts.value(CONFIGURED_CMDLINE)
     if both is None or _loader(facts) is BootLoader.UNKNOWN:
@@ -131,9 +131,9 @@ def _options(line: str) -> list[str]:
     return [word for word in line.split() if not word.startswith(_NOT_OPTIONS)]
 
 
-def _waiting(facts: Facts) -> str:
+def _pending_options(facts: Facts) -> str:
     """What else the next boot changes: the file against the command line that runs."""
-    configured, best = _configured(facts), facts.best(HOST_CMDLINE)
+    configured, best = _file_options(facts), facts.best(HOST_CMDLINE)
     running = best.reading.value if best and best.reading.complete else None
     if configured is None or running is None:
         return "compare the file with `cat /proc/cmdline`: what differs changes at the same reboot, too"
@@ -152,7 +152,7 @@ def _new_line(facts: Facts, words: str) -> str:
     """The line as it becomes; … for what is there now and was not read, or is not plain."""
     if _loader(facts) in {BootLoader.GRUB_UEFI, BootLoader.GRUB_BIOS}:
         return f'GRUB_CMDLINE_LINUX_DEFAULT="… {words}"'
-    now = _configured(facts) or ""
+    now = _file_options(facts) or ""
     plain = bool(now) and all(_PLAIN.fullmatch(word) for word in now.split())
     return f"{now if plain else '…'} {words}"
 
@@ -163,14 +163,14 @@ def _hugepages(facts: Facts, option: Option) -> Instruction:
     words = option.kernel_option if gib is None else option.kernel_option.replace("=N", f"={gib}")
     free = "`cat /sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages`"
     steps = (
-        _enough(facts, gib),
+        _memory_check(facts, gib),
         *_boot_steps(facts, words),
         "reboot the host: every VM on it stops. The pages are taken from it whether the VM runs or not",
         f"{free} says {gib if gib is not None else 'N'} or more: with fewer the VM does not start",
         f"`qm set {vmid} --numa 1 --hugepages 1024`; where it has numaN lines, the memory of each is whole GiB",
         f"`qm shutdown {vmid}`, wait until it is down, `qm start {vmid}`",
     )
-    rollback = f"`qm set {vmid} --delete hugepages`, stop and start the VM; then {_undo(facts, words)}"
+    rollback = f"`qm set {vmid} --delete hugepages`, stop and start the VM; then {_undo_step(facts, words)}"
     return _instruction(facts, option.id, words, steps, rollback)
 
 
@@ -184,7 +184,7 @@ def _vm_memory(facts: Facts) -> tuple[str, int | None]:
     return str(vm.id), None if mib % 1024 else mib // 1024
 
 
-def _enough(facts: Facts, gib: int | None) -> str:
+def _memory_check(facts: Facts, gib: int | None) -> str:
     known = [node.memory_mib for node in facts.value(HOST_NUMA_NODES) or ()]
     total = sum(mib for mib in known if mib) // 1024 if known and None not in known else None
     if gib is None:

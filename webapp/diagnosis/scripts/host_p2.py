@@ -24,7 +24,7 @@ _MAY_STAY = {OptionStatus.POSSIBLE, OptionStatus.DONE}
 
 
 @dataclass(slots=True)
-class _Wanted:
+class _Draft:
     """new: the wanted value by key, in the order the script names them."""
 
     new: dict[str, str] = field(default_factory=dict)
@@ -36,30 +36,30 @@ def plan(vm: VmState, advice: Mapping[str, Advice]) -> Plan:
     slots = gpu_slots(vm)
     if not slots:
         raise ScriptError(f"VM {vm.id} has no passed-through GPU, so P2 has nothing to change in it.")
-    wanted = _Wanted()
-    _cpu(vm, advice, wanted)
+    draft = _Draft()
+    _draft_cpu(vm, advice, draft)
     removal = advice["remove_clique"].status is OptionStatus.RECOMMENDED
     if removal:
-        wanted.new["args"] = without_cliques(vm)
-    elif _clique_wanted(vm, advice, wanted):
+        draft.new["args"] = without_cliques(vm)
+    elif _clique_wanted(vm, advice, draft):
         advised = advice["gpudirect_clique"].status is OptionStatus.RECOMMENDED
         _check_args_show_kvm(vm)
-        _lines(vm, slots, wanted, explicit if advised else VmState.get)
-        wanted.new["args"] = with_cliques(vm, slots) if advised else vm.get("args")
+        _draft_hostpci(vm, slots, draft, explicit if advised else VmState.get)
+        draft.new["args"] = with_cliques(vm, slots) if advised else vm.get("args")
     elif advice["unhide_kvm"].status is OptionStatus.RECOMMENDED:
         _check_args_show_kvm(vm)
-        _lines(vm, slots, wanted, VmState.get)
-    _window(vm, advice, slots, wanted)
-    if not wanted.new:
-        raise ScriptError("P2 has nothing to change in this VM. " + " ".join(wanted.left_out))
-    wanted.left_out.append(_IN_THE_GUEST)
-    found = qemu_args.cliques(qemu_args.split(wanted.new.get("args", "")) or (), [] if removal else slots)
+        _draft_hostpci(vm, slots, draft, VmState.get)
+    _draft_mmio_window(vm, advice, slots, draft)
+    if not draft.new:
+        raise ScriptError("P2 has nothing to change in this VM. " + " ".join(draft.left_out))
+    draft.left_out.append(_IN_THE_GUEST)
+    groups = qemu_args.cliques(qemu_args.split(draft.new.get("args", "")) or (), [] if removal else slots)
     return vm_plan(
         vm,
         title="Remove the clique" if removal else "CPU type, visible KVM and clique",
-        changes=tuple(Change(key, vm.get(key), new) for key, new in wanted.new.items()),
-        values={"cliques": " ".join(f"{s}={i}" for s, i in found.items() if s in slots)},
-        left_out=tuple(wanted.left_out),
+        changes=tuple(Change(key, vm.get(key), new) for key, new in draft.new.items()),
+        values={"cliques": " ".join(f"{s}={i}" for s, i in groups.items() if s in slots)},
+        left_out=tuple(draft.left_out),
         downtime=Restart.VM,
         risk=_REMOVED if removal else _RISK,
         predicted_effect=None if removal else advice["gpudirect_clique"].predicted_effect,
@@ -75,7 +75,7 @@ _IN_THE_GUEST = "What the guest then sees is checked inside it, by the guest's v
 _REMOVED = "The VM is down for some minutes. Afterwards NCCL goes over shared memory again."
 
 
-def _clique_wanted(vm: VmState, advice: Mapping[str, Advice], wanted: _Wanted) -> bool:
+def _clique_wanted(vm: VmState, advice: Mapping[str, Advice], draft: _Draft) -> bool:
     """Where it is advised; and where args hold one already, so that it can be verified. Else says why not."""
     judged = advice["gpudirect_clique"]
     if judged.status is OptionStatus.RECOMMENDED:
@@ -83,11 +83,11 @@ def _clique_wanted(vm: VmState, advice: Mapping[str, Advice], wanted: _Wanted) -
     if judged.status in _MAY_STAY and qemu_args.PROPERTY in vm.get("args"):
         qemu_words(vm.get("args"))
         return True
-    wanted.left_out.append(f"No clique is set: {judged.why[0].text}.")
+    draft.left_out.append(f"No clique is set: {judged.why[0].text}.")
     return False
 
 
-def _cpu(vm: VmState, advice: Mapping[str, Advice], wanted: _Wanted) -> None:
+def _draft_cpu(vm: VmState, advice: Mapping[str, Advice], draft: _Draft) -> None:
     """CPU type host without hidden=1; other properties of the line stay."""
     now = vm.get("cpu")
     if now:
@@ -95,12 +95,14 @@ def _cpu(vm: VmState, advice: Mapping[str, Advice], wanted: _Wanted) -> None:
     name, *rest = now.split(",") if now else [""]
     name = name.removeprefix("cputype=")
     if name.startswith("custom-"):
-        wanted.left_out.append(f"The CPU model {name} is the admin's own and stays.")
+        draft.left_out.append(f"The CPU model {name} is the admin's own and stays.")
         return
     if advice["cpu_host"].status is OptionStatus.NO_EFFECT:
         return
-    kept = [word for word in rest if not word.startswith("hidden=") and not word.removeprefix("phys-bits=").isdecimal()]
-    wanted.new["cpu"] = ",".join([name if name in {"host", "max"} else "host", *kept])
+    flags = [
+        word for word in rest if not word.startswith("hidden=") and not word.removeprefix("phys-bits=").isdecimal()
+    ]
+    draft.new["cpu"] = ",".join([name if name in {"host", "max"} else "host", *flags])
 
 
 def _check_args_show_kvm(vm: VmState) -> None:
@@ -111,12 +113,12 @@ def _check_args_show_kvm(vm: VmState) -> None:
         )
 
 
-def _lines(vm: VmState, slots: tuple[str, ...], wanted: _Wanted, line_of: Callable[[VmState, str], str]) -> None:
+def _draft_hostpci(vm: VmState, slots: tuple[str, ...], draft: _Draft, line_of: Callable[[VmState, str], str]) -> None:
     """Whole hostpci lines restated, without x-vga=1. Unchanged ones are not named."""
     for slot in slots:
         new = _without_vga(line_of(vm, slot))
         if new != vm.get(slot):
-            wanted.new[slot] = new
+            draft.new[slot] = new
 
 
 def _without_vga(line: str) -> str:
@@ -124,17 +126,17 @@ def _without_vga(line: str) -> str:
     return ",".join(word for word in line.split(",") if not word.startswith("x-vga="))
 
 
-def _window(vm: VmState, advice: Mapping[str, Advice], slots: tuple[str, ...], wanted: _Wanted) -> None:
+def _draft_mmio_window(vm: VmState, advice: Mapping[str, Advice], slots: tuple[str, ...], draft: _Draft) -> None:
     """The MMIO window, once the address bits are there and GPUs still go without."""
     if advice["mmio_window"].status is not OptionStatus.RECOMMENDED:
         return
-    if wanted.new.get("cpu", vm.get("cpu")) != vm.get("cpu"):
-        wanted.left_out.append(
+    if draft.new.get("cpu", vm.get("cpu")) != vm.get("cpu"):
+        draft.left_out.append(
             "The MMIO window stays as it is: address bits come first (CPU type host). If GPUs still get "
             "no address space afterwards, give the session new answers and make this script again."
         )
         return
-    args = wanted.new.get("args", vm.get("args"))
+    args = draft.new.get("args", vm.get("args"))
     if "pci-hole64-size" in args or "X-PciMmio64Mb" in args:
         return
     gib = 1 << (max(1024, GIB_A_GPU * len(slots)) - 1).bit_length()
@@ -144,4 +146,4 @@ def _window(vm: VmState, advice: Mapping[str, Advice], slots: tuple[str, ...], w
         if vm.get("bios") == "ovmf"
         else f"-global {board}-pcihost.pci-hole64-size={gib}G"
     )
-    wanted.new["args"] = f"{args} {word}".strip()
+    draft.new["args"] = f"{args} {word}".strip()

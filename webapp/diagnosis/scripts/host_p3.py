@@ -64,8 +64,8 @@ def _q35(machine: str) -> str:
 
 
 def _pcie(line: str) -> str:
-    _, found = hostpci(line)
-    if found.get("pcie") in _TRUE:
+    _, properties = hostpci(line)
+    if properties.get("pcie") in _TRUE:
         return line
     return ",".join([*(w for w in line.split(",") if not w.startswith("pcie=")), "pcie=1"])
 

@@ -24,7 +24,7 @@ _BY_HAND = (
 
 
 @dataclass(slots=True)
-class _Wanted:
+class _Draft:
     new: dict[str, str] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
 
@@ -33,17 +33,17 @@ def plan(vm: VmState, advice: Mapping[str, Advice]) -> Plan:
     """Raises ScriptError where no memory nodes can be made from what is known."""
     if not gpu_slots(vm):
         raise ScriptError(f"VM {vm.id} has no passed-through GPU, so P4 has nothing to change in it.")
-    wanted = _Wanted()
-    _nodes(vm, advice, wanted)
-    wanted.left_out.append(_BY_HAND)
-    if not wanted.new:
-        raise ScriptError("P4 has nothing to change in this VM. " + " ".join(wanted.left_out))
+    draft = _Draft()
+    _draft_numa_nodes(vm, advice, draft)
+    draft.left_out.append(_BY_HAND)
+    if not draft.new:
+        raise ScriptError("P4 has nothing to change in this VM. " + " ".join(draft.left_out))
     return vm_plan(
         vm,
         title="Memory nodes",
-        changes=tuple(Change(key, vm.get(key), new) for key, new in wanted.new.items()),
+        changes=tuple(Change(key, vm.get(key), new) for key, new in draft.new.items()),
         values={},
-        left_out=tuple(wanted.left_out),
+        left_out=tuple(draft.left_out),
         downtime=Restart.VM,
         risk="The VM is down for some minutes.",
         predicted_effect=None,
@@ -54,27 +54,27 @@ def _number(vm: VmState, key: str, default: int) -> int:
     return int(checked("a number", vm.get(key).removeprefix("current=") or str(default)))
 
 
-def _nodes(vm: VmState, advice: Mapping[str, Advice], wanted: _Wanted) -> None:
+def _draft_numa_nodes(vm: VmState, advice: Mapping[str, Advice], draft: _Draft) -> None:
     """Adds numaN lines, one for each of the host's nodes that has memory."""
-    found = vm.facts.value(HOST_NUMA_NODES) or ()
-    with_memory = [node for node in found if node.cpus and node.memory_mib != 0]
+    nodes = vm.facts.value(HOST_NUMA_NODES) or ()
+    with_memory = [node for node in nodes if node.cpus and node.memory_mib != 0]
     if vm.get("numa0") or advice["vnuma"].status not in _GO:
-        wanted.left_out.append("Memory nodes stay as they are configured.")
+        draft.left_out.append("Memory nodes stay as they are configured.")
         return
     if len(with_memory) < 2:
-        why = "one memory node" if found else "memory nodes that were not read (lscpu, numactl -H)"
-        wanted.left_out.append(f"No memory nodes are made: the host has {why}.")
+        why = "one memory node" if nodes else "memory nodes that were not read (lscpu, numactl -H)"
+        draft.left_out.append(f"No memory nodes are made: the host has {why}.")
         return
     cores = _number(vm, "cores", 1) * _number(vm, "sockets", 1)
     memory, count = _number(vm, "memory", 512), len(with_memory)
     if vm.get("vcpus") or cores % count or memory % count:
-        wanted.left_out.append(
+        draft.left_out.append(
             f"No memory nodes are made: {cores} cores and {memory} MiB do not split over {count} nodes."
         )
         return
     share = cores // count
-    wanted.new |= {"numa": "1", "sockets": str(count), "cores": str(share)}
+    draft.new |= {"numa": "1", "sockets": str(count), "cores": str(share)}
     for index, node in enumerate(with_memory):
         cpus = f"{index * share}-{(index + 1) * share - 1}" if share > 1 else str(index)
         line = f"cpus={cpus},hostnodes={node.id},memory={memory // count},policy=bind"
-        wanted.new[f"numa{index}"] = line
+        draft.new[f"numa{index}"] = line

@@ -35,7 +35,7 @@ _NOT_HERE = {
 
 
 def phase_script(
-    found: Diagnosis | Facts, phase: str, do: Do | str, vmid: int | None = None, *, role: View | str = View.HOST
+    basis: Diagnosis | Facts, phase: str, do: Do | str, vmid: int | None = None, *, role: View | str = View.HOST
 ) -> PhaseScript:
     """The script that applies, verifies or rolls back one phase ("P0" … "P5") on the host or in the guest.
 
@@ -48,7 +48,7 @@ def phase_script(
         action, view = Do(do), View(role)
     except ValueError:
         raise ScriptError("A phase is applied, verified or rolled back, on host or guest.") from None
-    result = found if isinstance(found, Diagnosis) else diagnose(found, vmid=vmid)
+    result = basis if isinstance(basis, Diagnosis) else diagnose(basis, vmid=vmid)
     if vmid is not None and result.facts.value(VM_ID) != vmid:
         result = diagnose(result.facts, vmid=vmid)
     if view is View.GUEST:

@@ -37,18 +37,18 @@ _TYPES = {
 def checked(kind: str, value: str) -> str:
     """The value, if all of it is of this type. Raises ScriptError with a sentence."""
     if _TYPES[kind].fullmatch(value) is None:
-        raise ScriptError(f"{_shown(value)} is not {kind}, so no script is made with it.")
+        raise ScriptError(f"{_printable(value)} is not {kind}, so no script is made with it.")
     return value
 
 
 def qemu_words(value: str) -> str:
     """An `args:` line: one printable line whose quotes pair. Raises ScriptError."""
     if not value.isascii() or not value.isprintable() or len(value) > LONGEST:
-        raise ScriptError(f"The VM's args, {_shown(value)}, are not one plain line.")
+        raise ScriptError(f"The VM's args, {_printable(value)}, are not one plain line.")
     try:
         shlex.split(value)
     except ValueError:
-        text = f"The quotes in the VM's args, {_shown(value)}, do not pair: Proxmox drops all of them."
+        text = f"The quotes in the VM's args, {_printable(value)}, do not pair: Proxmox drops all of them."
         raise ScriptError(f"{text} Mend args first.") from None
     return value
 
@@ -59,20 +59,20 @@ def hostpci(value: str) -> tuple[str, dict[str, str]]:
     Returns whether it names a host address or a mapping. Raises ScriptError for anything that is not
     of qemu-server's schema, PCI.pm.
     """
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for word in value.split(","):
         key, equals, text = word.partition("=")
         key, text = (key, text) if equals else ("host", word)
-        if key in found or not _property(key, text):
-            raise ScriptError(f"{_shown(value)} is not a hostpci line that Proxmox would take.")
-        found[key] = text
-    named = [key for key in ("host", "mapping") if key in found]
+        if key in properties or not _is_property(key, text):
+            raise ScriptError(f"{_printable(value)} is not a hostpci line that Proxmox would take.")
+        properties[key] = text
+    named = [key for key in ("host", "mapping") if key in properties]
     if len(named) != 1:
-        raise ScriptError(f"{_shown(value)} must name either an address or a mapping.")
-    return named[0], found
+        raise ScriptError(f"{_printable(value)} must name either an address or a mapping.")
+    return named[0], properties
 
 
-def _property(key: str, value: str) -> bool:
+def _is_property(key: str, value: str) -> bool:
     if key == "host":
         return all(_TYPES["a PCI address"].fullmatch(part.lower()) for part in value.split(";"))
     if key == "mapping":
@@ -86,17 +86,17 @@ def _property(key: str, value: str) -> bool:
 
 def assignments(values: Mapping[str, str]) -> str:
     """One `name='value'` a line. Raises ScriptError for a value that is not one printable line."""
-    return "\n".join(f"{name}={_quoted(name, value)}" for name, value in values.items())
+    return "\n".join(f"{name}={_shell_assignment(name, value)}" for name, value in values.items())
 
 
-def _quoted(name: str, value: str) -> str:
+def _shell_assignment(name: str, value: str) -> str:
     if _NAME.fullmatch(name) is None:
         raise ScriptError(f"{name} is not a name for a value.")
     if not (value.isascii() and value.isprintable() and len(value) <= LONGEST):
-        raise ScriptError(f"{_shown(value)} is not one plain line, so no script is made with it.")
+        raise ScriptError(f"{_printable(value)} is not one plain line, so no script is made with it.")
     return "'" + value.replace("'", "'\\''") + "'"
 
 
-def _shown(value: str) -> str:
+def _printable(value: str) -> str:
     """For messages: printable, short."""
     return ascii(value if len(value) <= 60 else value[:57] + "…")

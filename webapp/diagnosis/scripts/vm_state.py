@@ -59,23 +59,23 @@ def vm_state(facts: Facts, vmid: int | None) -> VmState:
     if vmid is not None:
         checked("a VM id", str(vmid))
     facts = with_vm(facts, vmid)
-    found = facts.value(VM_ID)
-    if found is None:
+    vm_id = facts.value(VM_ID)
+    if vm_id is None:
         outside = outside_kvm(facts)
         if outside:
             raise ScriptError(_BARE_METAL if outside is Platform.BARE_METAL else _NOT_KVM)
-        raise _which(facts)
-    vm = _whole(facts, found)
+        raise _unknown_vm(facts)
+    vm = _whole_vm(facts, vm_id)
     if vm is None:
         raise ScriptError(
-            f"The whole configuration of VM {found} has not been read, so it is not known what a change would replace.",
+            f"The whole configuration of VM {vm_id} has not been read, so it is not known what a change would replace.",
             typed="Give it the host's answers: `./run script host` prints the script that asks.",
             page=_ASK,
         )
-    name, uuid = (_shown(text) for text in (vm.name, vm.uuid))
+    name, uuid = (_unless_hidden(text) for text in (vm.name, vm.uuid))
     return VmState(
         facts,
-        int(checked("a VM id", str(found))),
+        int(checked("a VM id", str(vm_id))),
         checked("a VM name", name) if name else "",
         checked("a UUID", uuid) if uuid else "",
         {**vm.config},
@@ -83,13 +83,13 @@ def vm_state(facts: Facts, vmid: int | None) -> VmState:
     )
 
 
-def _shown(text: str | None) -> str:
+def _unless_hidden(text: str | None) -> str:
     return "" if text is None or HIDDEN.fullmatch(text) else text
 
 
-def _which(facts: Facts) -> ScriptError:
-    asked = facts.best(VM_ID)
-    why = f": {asked.reading.detail}" if asked and asked.reading.detail else ""
+def _unknown_vm(facts: Facts) -> ScriptError:
+    vm_id = facts.best(VM_ID)
+    why = f": {vm_id.reading.detail}" if vm_id and vm_id.reading.detail else ""
     return ScriptError(
         f"No Proxmox VM is known to be the one under diagnosis{why}.",
         typed="Run the collector on the host (`./run script host`), or name the VM with --vmid.",
@@ -98,7 +98,7 @@ def _which(facts: Facts) -> ScriptError:
     )
 
 
-def _whole(facts: Facts, vmid: int) -> Vm | None:
+def _whole_vm(facts: Facts, vmid: int) -> Vm | None:
     known = (s.reading.value or () for s in facts.all(VMS))
     return next((vm for vms in known for vm in vms if vm.id == vmid and whole(vm)), None)
 

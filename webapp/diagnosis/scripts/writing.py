@@ -36,13 +36,13 @@ def write(plan: Plan, phase: str, do: Do, role: View, vmid: int | None, parts: S
     """parts: names of files in sh/, in order. Raises ScriptError for a value that may not be written."""
     machine = f"VM {vmid}" if vmid is not None else f"the {role}"
     title = f"Peerpath {phase} {do}, {machine}: {plan.title}"
-    values = {"title": title, "phase": phase, **_EMPTY, **plan.values, **_numbered(plan)}
+    values = {"title": title, "phase": phase, **_EMPTY, **plan.values, **_numbered_variables(plan)}
     pieces = [
         _HEAD.format(title=title, alone=_ALONE[do], yes="" if do is Do.VERIFY else _YES),
         "# Values of the session, each checked against its type.\n" + assignments(values),
-        *(_functions(plan.vm_changes) if plan.vm_changes else ()),
-        *((_settings(plan.settings),) if "drop_flags" in plan.values else ()),
-        *(_part(name) for name in parts),
+        *(_change_functions(plan.vm_changes) if plan.vm_changes else ()),
+        *((_settings_text(plan.settings),) if "drop_flags" in plan.values else ()),
+        *(_shell_part(name) for name in parts),
         f'{{ begin "$@"; {do}; exit; }}\n',
     ]
     script = PhaseScript(
@@ -64,16 +64,16 @@ def write(plan: Plan, phase: str, do: Do, role: View, vmid: int | None, parts: S
     return _with_commands(script, plan)
 
 
-def _numbered(plan: Plan) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _numbered_variables(plan: Plan) -> dict[str, str]:
+    variables: dict[str, str] = {}
     for number, change in enumerate(plan.vm_changes, 1):
         if _KEY.fullmatch(change.key) is None:
             raise ScriptError(f"{change.key!r} is not a line of a VM's configuration.")
-        found |= {f"was_{number}": change.was, f"new_{number}": change.new}
-    return found | {f"value_{n}": value for n, (_, value) in enumerate(plan.settings, 1)}
+        variables |= {f"was_{number}": change.was, f"new_{number}": change.new}
+    return variables | {f"value_{n}": value for n, (_, value) in enumerate(plan.settings, 1)}
 
 
-def _functions(changes: Sequence[Change]) -> tuple[str, str]:
+def _change_functions(changes: Sequence[Change]) -> tuple[str, str]:
     """`changes` names every line to the function it is given; `write_changes` sets them in one step."""
     lines = [f'  "$1" {c.key} "$was_{n}" "$new_{n}"' for n, c in enumerate(changes, 1)]
     words = [f'--{c.key} "$new_{n}"' for n, c in enumerate(changes, 1) if c.new]
@@ -86,14 +86,14 @@ def _functions(changes: Sequence[Change]) -> tuple[str, str]:
     )
 
 
-def _settings(settings: Sequence[tuple[str, str]]) -> str:
+def _settings_text(settings: Sequence[tuple[str, str]]) -> str:
     """Names every environment variable, and its value, to the function it is given."""
     lines = [f'  "$1" {name} "$value_{n}"' for n, (name, _) in enumerate(settings, 1)] or ["  :"]
     return "settings() { # function that takes name and value\n" + "\n".join(lines) + "\n}"
 
 
 @cache
-def _part(name: str) -> str:
+def _shell_part(name: str) -> str:
     return (_SH / f"{name}.sh").read_text(encoding="utf-8").strip()
 
 

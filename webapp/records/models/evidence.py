@@ -68,15 +68,15 @@ class Evidence(models.Model):
         return b"".join(block.read() for block in self.blocks.all())
 
     @classmethod
-    def with_raw(cls, found: Iterable[Evidence]) -> Iterator[tuple[Evidence, bytes]]:
+    def with_raw(cls, rows: Iterable[Evidence]) -> Iterator[tuple[Evidence, bytes]]:
         """Each with its output as it came. Machines say mostly what they said before, and a storage takes
         its time for each question: small outputs are fetched from there once. Raises LostError."""
-        had: dict[str, bytes] = {}
-        for evidence in found:
+        fetched: dict[str, bytes] = {}
+        for evidence in rows:
             outside = evidence.place and not evidence.purged_at
-            raw = had[evidence.sha256] if outside and evidence.sha256 in had else evidence.raw
+            raw = fetched[evidence.sha256] if outside and evidence.sha256 in fetched else evidence.raw
             if outside and len(raw) <= SMALL_BYTES:
-                had[evidence.sha256] = raw
+                fetched[evidence.sha256] = raw
             yield evidence, raw
 
     @property

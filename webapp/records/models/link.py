@@ -112,8 +112,8 @@ class Link(models.Model):
     @cached_property
     def stands(self) -> bool:
         """Whether who made it may still ask in this session; lists read it with the links."""
-        told = vars(self).get("standing")
-        return may_operate(self.made_by, self.session) if told is None else bool(told)
+        standing = vars(self).get("standing")
+        return may_operate(self.made_by, self.session) if standing is None else bool(standing)
 
     @property
     def steps(self) -> list[tuple[Step, datetime | None]]:

@@ -23,10 +23,10 @@ class SessionQuerySet(models.QuerySet["DiagnosisSession"]):
         `my_role` and `asked_by`."""
         if not user.is_authenticated:
             return self.none()
-        found = self.annotate(asker_id=Value(user.pk))
+        sessions = self.annotate(asker_id=Value(user.pk))
         if user.is_staff:
-            return found.annotate(role_of_asker=Value(str(Role.ADMINISTRATOR)))
-        return found.filter(members=user).annotate(role_of_asker=F("sessionmember__role"))
+            return sessions.annotate(role_of_asker=Value(str(Role.ADMINISTRATOR)))
+        return sessions.filter(members=user).annotate(role_of_asker=F("sessionmember__role"))
 
 
 class DiagnosisSession(models.Model):

@@ -57,7 +57,7 @@ class Command(BaseCommand):
     def handle(self, *, target: str, names: list[str], **options: Any) -> None:
         try:
             agent = agent_of(target, Keys(options["identity"], options["known_hosts"]))
-            benchmarks = [_named(name) for name in names]
+            benchmarks = [_benchmark_named(name) for name in names]
             extra = shlex.split(options["options"] or "")
             interpreter_of(options["python"] or "")
         except ValueError as error:
@@ -103,7 +103,7 @@ class Command(BaseCommand):
         raw, stderr = b"".join(pieces), clean(ending.stderr)
         readings = read_output(benchmark.id, Output(clean(raw), stderr, ending.exit_code))
         anything = _anything(readings)
-        self._note(f"{benchmark.title}: {_how(ending, anything)}{_slowed(readings)}")
+        self._note(f"{benchmark.title}: {_ending_text(ending, anything)}{_slowdown_text(readings)}")
         if not as_json:
             self.stdout.writelines(f"{line}\n" for line in _summary(readings))
         return ending.reason is Reason.FINISHED and ending.exit_code == 0 and anything
@@ -132,42 +132,42 @@ def _runnable() -> list[str]:
     return [b.id.removeprefix("bench.") for b in all_benchmarks().values() if b.payload]
 
 
-def _named(name: str) -> Benchmark:
+def _benchmark_named(name: str) -> Benchmark:
     """By its id, with or without "bench.". Raises ValueError."""
-    found = all_benchmarks().get(f"bench.{name.removeprefix('bench.')}")
-    if found is None or found.payload is None:
+    benchmark = all_benchmarks().get(f"bench.{name.removeprefix('bench.')}")
+    if benchmark is None or benchmark.payload is None:
         raise ValueError(f"There is no benchmark {name!r} to run; there are {', '.join(_runnable())}.")
-    return found
+    return benchmark
 
 
 def _python_with_torch(agent: Agent) -> str:
     """The interpreter the guest's own probes find torch in; python3 when they find none."""
     probes = [probe for probe in all_probes().values() if PYTHON_WITH_TORCH in probe.supplies]
     script = build_script(probes, role=View.GUEST, nonce=secrets.token_hex(8))
-    found = read_raw(collect(agent, script), role=View.GUEST)
-    readings = (r for item in found.items for r in item.readings)
+    contents = read_raw(collect(agent, script), role=View.GUEST)
+    readings = (r for item in contents.items for r in item.readings)
     values = (r.value for r in readings if r.fact_id == PYTHON_WITH_TORCH.id)
     return chosen_of(value for value in values if value) or "python3"
 
 
-def _how(ending: Ending, anything: bool) -> str:
-    said = clean(ending.stderr).strip()[-500:]
+def _ending_text(ending: Ending, anything: bool) -> str:
+    stderr = clean(ending.stderr).strip()[-500:]
     if ending.reason is not Reason.FINISHED:
         left = " Some of its processes are still alive." if ending.leftover else ""
         return f"{ending.reason.replace('_', ' ')}; what was measured by then counts.{left}"
     if ending.exit_code == 0 and anything:
         return "done"
     nothing = "" if anything else ", and nothing was measured"
-    return f"exit code {ending.exit_code}{nothing}. {said}".strip()
+    return f"exit code {ending.exit_code}{nothing}. {stderr}".strip()
 
 
 def _anything(readings: Iterable[Reading[Any]]) -> bool:
     """Whether something was measured; what the GPUs did meanwhile is no measurement by itself."""
-    found = (r.fact_id for r in readings if r.kind is ReadingKind.KNOWN)
-    return any(fact_id != TELEMETRY.id for fact_id in found)
+    fact_ids = (r.fact_id for r in readings if r.kind is ReadingKind.KNOWN)
+    return any(fact_id != TELEMETRY.id for fact_id in fact_ids)
 
 
-def _slowed(readings: Iterable[Reading[Any]]) -> str:
+def _slowdown_text(readings: Iterable[Reading[Any]]) -> str:
     """What makes its figures lower than the machine’s."""
     looks = (r.value or () for r in readings if r.fact_id == TELEMETRY.id)
     slowed = held_back(gpu for gpus in looks for gpu in gpus)
@@ -188,5 +188,5 @@ def _summary(readings: Iterable[Reading[Any]]) -> Iterator[str]:
 def _fields(row: Any) -> str:
     if not is_dataclass(row) or isinstance(row, type):
         return str(row)
-    shown = {key: value for key, value in asdict(row).items() if value is not None}
-    return "  ".join(f"{key}={value}" for key, value in shown.items())
+    cells = {key: value for key, value in asdict(row).items() if value is not None}
+    return "  ".join(f"{key}={value}" for key, value in cells.items())

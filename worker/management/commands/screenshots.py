@@ -74,11 +74,11 @@ class Command(BaseCommand):
         into = Path(folder)
         with served() as link, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=[*FLAGS])
-            taken = sum(self._look(browser, link, into))
+            count = sum(self._look(browser, link, into))
             if readme:
                 _renew(browser, into)
             browser.close()
-        self.stdout.write(f"{taken} pictures in {into}")
+        self.stdout.write(f"{count} pictures in {into}")
 
     def _look(self, browser: Browser, link: str, into: Path) -> Iterator[int]:
         state, pages = _signed_in(browser, link)
@@ -113,10 +113,10 @@ class Command(BaseCommand):
 def _renew(browser: Browser, into: Path) -> None:
     """README.md's pictures from those that were taken, made small by the browser itself."""
     page = browser.new_page()
-    for name, shown in SHOWN.items():
+    for name, picture in SHOWN.items():
         png = base64.b64encode(_file(into, name, SHOWN_LOOK).read_bytes()).decode()
         made = page.evaluate(AS_WEBP, {"png": png, "height": HEIGHT_PX})
-        (DOCS / f"{shown}.webp").write_bytes(base64.b64decode(made))
+        (DOCS / f"{picture}.webp").write_bytes(base64.b64decode(made))
     page.close()
 
 
@@ -188,7 +188,7 @@ def _link(process: subprocess.Popen[bytes], log: Path) -> str:
     for _ in range(PATIENCE_S * 4):
         if process.poll() is not None:
             break
-        if found := re.search(r"http\S+/welcome/\S+", log.read_text()):
-            return found[0]
+        if match := re.search(r"http\S+/welcome/\S+", log.read_text()):
+            return match[0]
         time.sleep(0.25)
     raise CommandError(f"The server did not start:\n{log.read_text()}")

@@ -33,10 +33,10 @@ class Command(BaseCommand):
         self._verify(list(sessions))
 
     def _verify(self, sessions: list[DiagnosisSession]) -> None:
-        found = [(session, problem) for session in sessions if (problem := broken(session))]
-        for session, problem in found:
+        altered = [(session, problem) for session in sessions if (problem := broken(session))]
+        for session, problem in altered:
             self.stderr.write(f"{session.pk} {session.title}: {problem}")
         events = sum(session.events.count() for session in sessions)
-        if found:
-            raise CommandError(f"{len(found)} of {len(sessions)} sessions were altered.", returncode=1)
+        if altered:
+            raise CommandError(f"{len(altered)} of {len(sessions)} sessions were altered.", returncode=1)
         self.stdout.write(f"{events} events of {len(sessions)} sessions: every chain is whole.")

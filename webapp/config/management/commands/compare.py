@@ -31,16 +31,16 @@ class Command(BaseCommand):
         facts = Facts.of(
             item for epoch, name in enumerate(("before", "after")) for item in _results(options[name], epoch)
         )
-        found = next(iter(verified(facts, Pick(0), Pick(1), frozenset())), None)
-        if found is None:
+        comparison = next(iter(verified(facts, Pick(0), Pick(1), frozenset())), None)
+        if comparison is None:
             self._stop(3, "no benchmark of one kind could be read in both BEFORE and AFTER")
         if options["json"]:
-            gate = {"verdict": found.gate.verdict, "why": found.gate.why, "items": found.gate.items}
-            told = json.loads(msgspec.json.encode(found.compared))
-            told["comparability"] = json.loads(msgspec.json.encode(gate))
-            self.stdout.write(json_text(rounded(told)))
+            gate = {"verdict": comparison.gate.verdict, "why": comparison.gate.why, "items": comparison.gate.items}
+            document = json.loads(msgspec.json.encode(comparison.compared))
+            document["comparability"] = json.loads(msgspec.json.encode(gate))
+            self.stdout.write(json_text(rounded(document)))
         else:
-            self.stdout.write(as_text(found.compared, found.gate))
+            self.stdout.write(as_text(comparison.compared, comparison.gate))
 
     def _stop(self, code: int, message: str) -> NoReturn:
         self.stderr.write(message)
@@ -60,15 +60,15 @@ def _results(path: Path, epoch: int) -> list[Sourced]:
     ]
 
 
-def as_text(found: Comparison, gate: Comparability) -> str:
+def as_text(comparison: Comparison, gate: Comparability) -> str:
     lines = [f"{gate.verdict.replace('_', ' ')}: {gate.why}"]
-    lines.append(f"{found.outcome.replace('_', ' ')}: {found.why}")
-    if found.excluded:
-        lines.append(found.excluded)
-    lines.append(f"runs: {found.runs[0]} before, {found.runs[1]} after")
-    if found.runs_needed and found.outcome == Outcome.CANNOT_TELL:
-        lines.append(f"{found.runs_needed} runs of each would show a change of {MARGIN * 100:.0f} %")
-    for effect in found.effects:
+    lines.append(f"{comparison.outcome.replace('_', ' ')}: {comparison.why}")
+    if comparison.excluded:
+        lines.append(comparison.excluded)
+    lines.append(f"runs: {comparison.runs[0]} before, {comparison.runs[1]} after")
+    if comparison.runs_needed and comparison.outcome == Outcome.CANNOT_TELL:
+        lines.append(f"{comparison.runs_needed} runs of each would show a change of {MARGIN * 100:.0f} %")
+    for effect in comparison.effects:
         interval = f" ({effect.low:.2f} to {effect.high:.2f})" if effect.low and effect.high else ""
         seen = effect.minimum_detectable
         detectable = f", a change of {seen * 100:.0f} % would show" if seen is not None else ""
@@ -83,6 +83,6 @@ def as_text(found: Comparison, gate: Comparability) -> str:
         lines.append(f"not recorded on both sides: {', '.join(item.title for item in unknown)}")
     lines += [
         f"left out: {row.text.strip()} (its size and time give {row.computed_gb_per_s:.1f} GB/s)"
-        for row in found.left_out
+        for row in comparison.left_out
     ]
     return "\n".join(lines)

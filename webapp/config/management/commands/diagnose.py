@@ -64,8 +64,8 @@ class Command(BaseCommand):
         except ValueError as error:
             self._stop(USAGE, f"The workload cannot be used: {error}")
         unrecognised = collected.unrecognised()
-        shown = as_json(result, unrecognised) if options["json"] else as_text(result, unrecognised, collected.names())
-        self.stdout.write(shown)
+        text = as_json(result, unrecognised) if options["json"] else as_text(result, unrecognised, collected.names())
+        self.stdout.write(text)
         if options["save"]:
             self.stderr.write(save_as_session(collected, vmid=options["vmid"]))
         if collected.partly:

@@ -17,8 +17,8 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = health.checks()
-        said = ", ".join(f"{part}: {state}" for part, state in found.items())
-        if not health.is_ready(found):
-            raise CommandError(said)
-        self.stdout.write(said + " (degraded)" * health.is_degraded(found))
+        states = health.checks()
+        summary = ", ".join(f"{part}: {state}" for part, state in states.items())
+        if not health.is_ready(states):
+            raise CommandError(summary)
+        self.stdout.write(summary + " (degraded)" * health.is_degraded(states))

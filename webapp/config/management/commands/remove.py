@@ -28,24 +28,24 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, session: UUID, yes: bool, full: bool, **_: Any) -> None:
-        found = DiagnosisSession.objects.filter(pk=session).first()
-        if found is None:
+        record = DiagnosisSession.objects.filter(pk=session).first()
+        if record is None:
             raise CommandError(f"There is no session {session}.", returncode=2)
-        said = _told(found)
+        contents = _contents_of(record)
         if not yes:
-            self.stdout.write(f"Would go: {said}\nNothing was removed; with --yes it is.")
+            self.stdout.write(f"Would go: {contents}\nNothing was removed; with --yes it is.")
             return
         try:
-            remove(found)
+            remove(record)
         except UnderWayError as error:
             raise CommandError(f"Nothing was removed. {error}") from error
         except LostError as error:
             raise CommandError(f"{error} Its outputs here are gone; ask again for the rest.") from error
         give_back(whole=full)
-        self.stdout.write(f"Removed: {said}")
+        self.stdout.write(f"Removed: {contents}")
 
 
-def _told(session: DiagnosisSession) -> str:
+def _contents_of(session: DiagnosisSession) -> str:
     counts = {
         ("output", "outputs"): session.evidence.count(),
         ("run", "runs"): session.runs.count(),

@@ -62,8 +62,8 @@ def _as_json(done: tuple[SessionReread, ...]) -> str:
         }
         for one in done
     ]
-    found = {"schema": "peerpath.reread/1", "sessions": sessions}
-    return json.dumps(found, sort_keys=True, ensure_ascii=False, indent=1)
+    document = {"schema": "peerpath.reread/1", "sessions": sessions}
+    return json.dumps(document, sort_keys=True, ensure_ascii=False, indent=1)
 
 
 def _find(session: str) -> DiagnosisSession:

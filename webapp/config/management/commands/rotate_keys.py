@@ -35,12 +35,12 @@ class Command(BaseCommand):
             ring = sealing.keyring()
             count = stored_keys.keys_reseal(ring)
             others = ", ".join(key_id for key_id, _ in ring.keys[1:])
-            said = f" Not used any more: {others}. Take them out." if others else ""
+            advice = f" Not used any more: {others}. Take them out." if others else ""
         else:
             sealing.keyring()  # so that there is a file
             lines = [sealing.new_key(), *sealing.key_file().read_text().split()]
             sealing.replace_keys(lines)
             count = stored_keys.keys_reseal(sealing.keyring())
             sealing.replace_keys(lines[:1])
-            said = " Backups made before this need the key file of their time."
-        self.stdout.write(f"{count} secrets are sealed anew.{said}")
+            advice = " Backups made before this need the key file of their time."
+        self.stdout.write(f"{count} secrets are sealed anew.{advice}")

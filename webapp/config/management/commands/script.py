@@ -63,12 +63,12 @@ class Command(BaseCommand):
     def _phase_script(self, role: View, options: dict[str, Any]) -> PhaseScript:
         if not (options["phase"] and options["do"]):
             self._stop("--phase and --do belong together: --phase P2 --do apply.")
-        given = {"role": role, **{name: options[name] for name in ("phase", "do", "vmid")}}
+        arguments = {"role": role, **{name: options[name] for name in ("phase", "do", "vmid")}}
         try:
             if options["session"]:
-                script = script_of_session(options["session"], **given)
+                script = script_of_session(options["session"], **arguments)
             elif options["sources"]:
-                script = script_from_sources(options["sources"], **given)
+                script = script_from_sources(options["sources"], **arguments)
             else:
                 self._stop("Say what is known of the machine: --from SOURCE… or --session ID.")
         except (ScriptError, SourceError, AgentError) as error:
