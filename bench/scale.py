@@ -217,7 +217,7 @@ def main() -> int:
         from django.conf import settings
 
         from webapp.accounts.models import User
-        from worker.gc_freeze import settle
+        from worker.gc_freeze import freeze_loaded
 
         settings.ALLOWED_HOSTS = ["testserver"]
         begun = time.monotonic()
@@ -225,7 +225,7 @@ def main() -> int:
             fill(options.sessions, options.readings)
         print(f"{options.kind}: {counts()}, filled in {time.monotonic() - begun:.0f} s", flush=True)
         there = opened()
-        settle()  # as `serve` does
+        freeze_loaded()  # as `serve` does
         chosen = [item for item in pages(there).items() if options.only in item[0]]
         over = sum(_row(name, *page, options.requests, there.full) for name, page in chosen)
     print(f"{over} over {LIMIT_MS:.0f} ms at p95 or {MOST_QUERIES} queries")

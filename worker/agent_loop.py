@@ -47,7 +47,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
+class OutputPump:
     """What an agent says, piece by piece, and how it ended. `stop` makes it end the remote side."""
 
     _future: Future[Ending]
@@ -57,7 +57,7 @@ class Listening:
     def pieces(self, wait_s: float) -> Iterator[bytes]:
         """Output as it comes: at once after a silence, else joined to what comes in a quarter of a second,
         at most 256 KiB, so that a machine's forty answers are a few writes; empty bytes after every
-        silence of `wait_s`, so that the caller can look after its other duties."""
+        silence of `wait_s`, so that the caller can look after its other keeper."""
         until = time.monotonic()
         while not (self._future.done() and self._arrived.empty()):
             if piece := self._next_piece(wait_s, until):
@@ -78,7 +78,7 @@ class Listening:
         return piece
 
 
-def reaching(agent: Agent) -> Future[None]:
+def start_connecting(agent: Agent) -> Future[None]:
     """The machine's connection being made, for the run that follows; it may be cancelled."""
     return asyncio.run_coroutine_threadsafe(_reach_agent(agent), _loop())
 
@@ -88,7 +88,7 @@ async def _reach_agent(agent: Agent) -> None:
 
 
 @contextmanager
-def listening(work: Work) -> Iterator[Listening]:
+def pump_output(work: Work) -> Iterator[OutputPump]:
     """Starts the work; on the way out, whatever the reason, stops it and waits until it is gone."""
     arrived: SimpleQueue[bytes] = SimpleQueue()
     stop = Event()
@@ -96,7 +96,7 @@ def listening(work: Work) -> Iterator[Listening]:
     future = asyncio.run_coroutine_threadsafe(working, _loop())
     future.add_done_callback(lambda _: arrived.put(b""))  # whoever waits for more need not
     try:
-        yield Listening(future, arrived, stop)
+        yield OutputPump(future, arrived, stop)
     finally:
         stop.set()
         wait([future])

@@ -23,19 +23,19 @@ from webapp.records.models import Run, RunState, StoredReading
 from webapp.runs import lifecycle
 from webapp.runs.benchmark_options import argv_of
 from worker.agent_loop import Work
-from worker.recovery import taken_in
+from worker.recovery import try_store
 
 _MOST_REFUSAL = 1 << 16  # bytes: a header, notes and the reason
 _COPY_DAMAGED = 3  # the agents' wrapper says so by this exit code
 
 
 @dataclass(slots=True)
-class Measuring:
+class BenchmarkJob:
     run: Run
     claim: lifecycle.Claim
     nonce: str = ""
     output: bytearray = field(default_factory=bytearray)
-    unread: bool = False  # the storage took nothing; what was printed is salvaged
+    unread: bool = False  # the storage took nothing; what was printed is recovered
 
     def work(self, agent: Agent) -> Work:
         benchmark = self._benchmark
@@ -86,7 +86,7 @@ class Measuring:
         """A benchmark that was stopped half-way has still measured something."""
         if self.output:
             store = partial(intake.take_benchmark_output, self.run, bytes(self.output))
-            self.unread = not taken_in(self.run, store)
+            self.unread = not try_store(self.run, store)
 
     @property
     def anything(self) -> bool:
@@ -95,7 +95,7 @@ class Measuring:
         return self.unread or self._readings().filter(kind=ReadingKind.KNOWN).exists()
 
     @property
-    def came(self) -> str:
+    def progress_note(self) -> str:
         if self.unread:
             return ""
         return "What it measured by then is kept." if self.anything else "It had measured nothing."
@@ -131,5 +131,5 @@ class Measuring:
         if ending.exit_code == 0:
             problem = f"The program ended with exit code 0, but nothing was measured: {self._output_problem()}."
             return RunState.FAILED, f"{problem} {stderr}".strip()
-        problem = f"The benchmark ended with exit code {ending.exit_code}. {self.came} {stderr}"
+        problem = f"The benchmark ended with exit code {ending.exit_code}. {self.progress_note} {stderr}"
         return RunState.PARTLY if anything else RunState.FAILED, problem.strip()

@@ -30,7 +30,7 @@ from django.core.management.base import BaseCommand, SystemCheckError  # noqa: E
 
 from webapp.runs.queue import celery as app  # noqa: E402
 from worker import lease  # noqa: E402
-from worker.gc_freeze import settle  # noqa: E402
+from worker.gc_freeze import freeze_loaded  # noqa: E402
 
 __all__ = ["app"]
 
@@ -68,7 +68,7 @@ def _check(**_: object) -> None:
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
 def _settle(**_: object) -> None:
-    settle()
+    freeze_loaded()
 
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]

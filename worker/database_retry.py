@@ -23,7 +23,7 @@ T = TypeVar("T")
     wait=wait_fixed(0.5),
     reraise=True,
 )
-def patiently(act: Callable[[], T]) -> T:
+def with_retry(act: Callable[[], T]) -> T:
     """What `act` returns; while the database is out of reach, again and again for a minute and a lease:
     who could take the run away is without the database too. `act` may have been carried out already when it
     is called again."""

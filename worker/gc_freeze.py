@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 
 
-def settle() -> None:
+def freeze_loaded() -> None:
     """Once, when everything is loaded. What is there stays for good, and a full collection that looks
     through it takes 60 to 130 ms of somebody's page; and because one comes only when as much as a quarter of
     all there is has been added, garbage lay about for hours: memory grew by 40 kB a minute (bench/RESULTS.md,
@@ -21,8 +21,8 @@ def settle() -> None:
     gc.set_threshold(young, middle, 2)
 
 
-def sweep() -> None:
+def collect_cycles() -> None:
     """After a run, which leaves cycles of the SSH library and the ORM. By its end they have grown old, so
-    that nothing else looks at them for many runs (30 to 80 kB each). Takes 3 to 7 ms where `settle` was.
+    that nothing else looks at them for many runs (30 to 80 kB each). Takes 3 to 7 ms where `freeze_loaded` was.
     """
     gc.collect()

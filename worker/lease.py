@@ -43,7 +43,7 @@ class Stop(Enum):
 
 
 @dataclass(slots=True)
-class Duties:
+class LeaseKeeper:
     claim: lifecycle.Claim
     reason: Stop | None = None
     _looked: float = field(default_factory=time.monotonic)

@@ -17,21 +17,21 @@ from webapp.records import intake
 from webapp.records.models import Run, RunState
 from webapp.runs import lifecycle
 from worker.agent_loop import Work
-from worker.database_retry import patiently
-from worker.recovery import taken_in
+from worker.database_retry import with_retry
+from worker.recovery import try_store
 
 _NO_PROCESS = 2**31  # a number that only a machine which lies can name
 
 
 @dataclass(slots=True)
-class Probing:
+class ProbeJob:
     run: Run
     claim: lifecycle.Claim
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
     reader: FrameReader = field(init=False)
     answered: list[str] = field(default_factory=list)
     cut: list[str] = field(default_factory=list)
-    unread: bool = False  # the storage took nothing; not asked again, the rest is salvaged with it
+    unread: bool = False  # the storage took nothing; not asked again, the rest is recovered with it
 
     def __post_init__(self) -> None:
         self.reader = FrameReader(self.nonce)
@@ -70,7 +70,7 @@ class Probing:
             elif isinstance(event, Frame) and event.probe_id in self.run.names:
                 frames.append(event)
         if frames and not self.unread:
-            self.unread = not taken_in(self.run, partial(intake.take_frames, self.run, frames))
+            self.unread = not try_store(self.run, partial(intake.take_frames, self.run, frames))
         for frame in frames:
             self.answered.append(frame.probe_id)
             if frame.output.truncated or frame.output.timed_out:
@@ -78,14 +78,14 @@ class Probing:
 
     def _note_group(self, group: int | None) -> None:
         if group is not None and abs(group) < _NO_PROCESS:
-            patiently(lambda: lifecycle.note_process_group(self.claim, group))
+            with_retry(lambda: lifecycle.note_process_group(self.claim, group))
 
     @property
     def anything(self) -> bool:
         return bool(self.answered)
 
     @property
-    def came(self) -> str:
+    def progress_note(self) -> str:
         """How far it came, for a sentence about a run that did not end by itself."""
         return f"{len(self.answered)} of {len(self.run.names)} answers had arrived and are kept."
 

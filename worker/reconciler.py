@@ -14,7 +14,7 @@ from django.utils import timezone
 from webapp.accounts.models import Tally
 from webapp.notices.queue import send_what_waits
 from webapp.runs import lifecycle
-from worker.recovery import salvage_lost, salvage_waiting
+from worker.recovery import recover_lost, recover_waiting
 
 EVERY_S = 5.0
 logger = logging.getLogger(__name__)
@@ -24,8 +24,8 @@ def reconcile_once() -> tuple[int, int]:
     """(runs ended as lost, messages sent again)."""
     now = timezone.now()
     lost = lifecycle.expire_leases(now)
-    salvage_lost(now)
-    salvage_waiting()
+    recover_lost(now)
+    recover_waiting()
     send_what_waits()
     Tally.forget_ended()
     return lost, lifecycle.resend_lost_messages(now)

@@ -14,36 +14,36 @@ from webapp.records import blob_store, intake
 from webapp.records.models import Run, RunState
 from webapp.records.models.run import BENCHMARK, STORAGE_AWAY
 from webapp.runs import lifecycle
-from worker.database_retry import patiently
+from worker.database_retry import with_retry
 
 logger = logging.getLogger(__name__)
 
 _LATE = timedelta(minutes=1)  # a reconciler that was killed half-way does it in its next pass
-_AT_ONCE = 20  # whoever salvages ends lost runs, too, and must come to that
+_AT_ONCE = 20  # the reconciler ends lost runs, too, in the same pass
 _READ_LATE = "The storage of evidence was away when it ended; its output was read afterwards."
 _NOTHING_LEFT = "The storage of evidence was away when it ended, and of its output nothing is left to read."
 _NOT_READ = "The storage of evidence was away when it ended; its output could not be read later: see the log."
 
 
-def taken_in(run: Run, store: Callable[[], object]) -> bool:
+def try_store(run: Run, store: Callable[[], object]) -> bool:
     """False when the storage of evidence takes nothing. The output lies raw in the database already, and is
     read from there when the storage is back."""
     try:
-        patiently(store)
+        with_retry(store)
     except blob_store.LostError as error:
         logger.warning("the output of run %s waits in the database: %s", run.pk, error)
         return False
     return True
 
 
-def salvage_waiting() -> int:
+def recover_waiting() -> int:
     """Reads the output of runs that ended while the storage was away. Returns of how many. The first that
     it does not take ends it: asking takes seconds while it is silent."""
     waiting = Run.objects.filter(failure=STORAGE_AWAY).order_by("ended_at")
     read = 0
     for run in waiting.select_related("session", "target", "created_by")[:_AT_ONCE]:
         try:
-            note = _READ_LATE if _salvage(run) else _NOTHING_LEFT
+            note = _READ_LATE if _recover(run) else _NOTHING_LEFT
             read += lifecycle.end_waiting_for_storage(run, note)
         except blob_store.LostError:
             break
@@ -55,7 +55,7 @@ def salvage_waiting() -> int:
     return read
 
 
-def salvage_lost(now: datetime) -> int:
+def recover_lost(now: datetime) -> int:
     """Reads the output of runs that lately ended without their worker: it went silent, or broke. Returns
     how many had brought something. Doing it twice changes nothing."""
     lately = Run.objects.filter(
@@ -67,7 +67,7 @@ def salvage_lost(now: datetime) -> int:
 def _recover_alone(run: Run) -> bool:
     """False also where it fails: one run's output must not end who puts right all the others."""
     try:
-        return _salvage(run)
+        return _recover(run)
     except DatabaseError:
         raise
     except Exception:  # the task boundary, as for the worker that read it first
@@ -75,7 +75,7 @@ def _recover_alone(run: Run) -> bool:
         return False
 
 
-def _salvage(run: Run) -> bool:
+def _recover(run: Run) -> bool:
     pieces = [bytes(body) for body in run.chunks.values_list("body", flat=True)]
     if run.kind == BENCHMARK:
         if pieces and not run.evidence.exists():
@@ -85,7 +85,7 @@ def _salvage(run: Run) -> bool:
     events = [event for piece in pieces for event in reader.feed(piece)]
     if run.failure == STORAGE_AWAY:  # nobody sends more of it
         events += reader.close()
-    came = [event for event in events if isinstance(event, Frame) and event.probe_id in run.names]
-    if came:
-        intake.take_frames(run, came)
-    return bool(came)
+    frames = [event for event in events if isinstance(event, Frame) and event.probe_id in run.names]
+    if frames:
+        intake.take_frames(run, frames)
+    return bool(frames)

@@ -14,67 +14,67 @@ from agents.agent import Agent, AgentError, Ending, Reason
 from webapp.records.models import OutputChunk, Run, RunState
 from webapp.records.models.run import BENCHMARK, CANCEL_FAILED, STORAGE_AWAY
 from webapp.runs import credentials, lifecycle
-from worker.agent_loop import connections, listening, reaching
-from worker.benchmark_job import Measuring
-from worker.database_retry import patiently
-from worker.lease import Duties, Stop
-from worker.probe_job import Probing
-from worker.slots import PATIENCE_S, Place
+from worker.agent_loop import connections, pump_output, start_connecting
+from worker.benchmark_job import BenchmarkJob
+from worker.database_retry import with_retry
+from worker.lease import LeaseKeeper, Stop
+from worker.probe_job import ProbeJob
+from worker.slots import PATIENCE_S, Slot
 
 WAIT_S = 0.25
-Job = Probing | Measuring
+Job = ProbeJob | BenchmarkJob
 # How an ending that is nobody's wish is counted; what could not even begin, by its error's class.
 FAILURES = {Reason.LOST: "ConnectionLost", Reason.TIMED_OUT: "TimedOut", Reason.FLOODED: "Flooded"}
 
 logger = logging.getLogger(__name__)
 
 
-def carry_out(claim: lifecycle.Claim, place: Place) -> None:
+def carry_out(claim: lifecycle.Claim, slot: Slot) -> None:
     """Ends the run in one of its ends or hands it back, unless another worker has taken it over. The place is
     lent while the machine does not answer."""
     run = Run.objects.select_related("session", "target__stored_key", "created_by").get(pk=claim.run_id)
-    job: Job = Measuring(run, claim) if run.kind == BENCHMARK else Probing(run, claim)
-    duties = Duties(claim)
+    job: Job = BenchmarkJob(run, claim) if run.kind == BENCHMARK else ProbeJob(run, claim)
+    keeper = LeaseKeeper(claim)
     try:
         agent = credentials.agent_for(run.target, run.created_by, connections())
         sent = {"nonce": job.nonce, "script_sha256": job.script_sha256}
-        if not patiently(lambda: lifecycle.mark_running(claim, **sent)):
+        if not with_retry(lambda: lifecycle.mark_running(claim, **sent)):
             return
-        ending = _connect(agent, duties, place) or _follow_output(agent, job, duties)
+        ending = _connect(agent, keeper, slot) or _follow_output(agent, job, keeper)
     except (AgentError, credentials.RefusedError) as error:
         problem, failure = str(error), type(error).__name__
-        patiently(lambda: lifecycle.finish(claim, RunState.FAILED, problem, failure))
+        with_retry(lambda: lifecycle.finish(claim, RunState.FAILED, problem, failure))
         return
-    if not patiently(lambda: _end_run(claim, job, duties.reason, ending)):
+    if not with_retry(lambda: _end_run(claim, job, keeper.reason, ending)):
         logger.warning("run %s was no longer ours when it ended", run.pk)
 
 
-def _connect(agent: Agent, duties: Duties, place: Place) -> Ending | None:
+def _connect(agent: Agent, keeper: LeaseKeeper, slot: Slot) -> Ending | None:
     """None when the machine can be asked; an ending when somebody stopped it before."""
-    reached, impatient = reaching(agent), time.monotonic() + PATIENCE_S
-    while not wait([reached], WAIT_S).done:
-        if duties.must_stop():
-            reached.cancel()
+    connecting, impatient = start_connecting(agent), time.monotonic() + PATIENCE_S
+    while not wait([connecting], WAIT_S).done:
+        if keeper.must_stop():
+            connecting.cancel()
             return Ending(None, Reason.CANCELLED)
         if time.monotonic() > impatient:
-            place.lend()
+            slot.lend()
             impatient = math.inf
-    reached.result()
+    connecting.result()
     return None
 
 
-def _follow_output(agent: Agent, job: Job, duties: Duties) -> Ending:
+def _follow_output(agent: Agent, job: Job, keeper: LeaseKeeper) -> Ending:
     """Stores every piece before anything reads it. However it ends, the remote side is ended too."""
     numbers = count(_next_number(job.run))
     try:
-        with listening(job.work(agent)) as heard:
-            for piece in heard.pieces(WAIT_S):
+        with pump_output(job.work(agent)) as pump:
+            for piece in pump.pieces(WAIT_S):
                 if piece:
                     _store_piece(job.run, next(numbers), piece)
                     job.take(piece)
-                if duties.must_stop():
-                    heard.stop.set()
-            return heard.ending()
+                if keeper.must_stop():
+                    pump.stop.set()
+            return pump.ending()
     finally:
         job.close()
 
@@ -88,7 +88,7 @@ def _next_number(run: Run) -> int:
 def _store_piece(run: Run, number: int, piece: bytes) -> None:
     chunk = OutputChunk(run=run, number=number, body=piece)
     # A database that went away may have kept it before it did.
-    patiently(lambda: OutputChunk.objects.bulk_create([chunk], ignore_conflicts=True))
+    with_retry(lambda: OutputChunk.objects.bulk_create([chunk], ignore_conflicts=True))
 
 
 def _end_run(claim: lifecycle.Claim, job: Job, stopped: Stop | None, ending: Ending) -> bool:
@@ -123,17 +123,17 @@ def _outcome(job: Job, stopped: Stop | None, ending: Ending) -> tuple[RunState, 
         case Reason.FINISHED:
             return job.verdict(ending)
         case Reason.CANCELLED if stopped is Stop.SHUTDOWN:
-            return RunState.LOST, f"Peerpath was stopped during this run. {job.came}"
+            return RunState.LOST, f"Peerpath was stopped during this run. {job.progress_note}"
         case Reason.CANCELLED:
-            return RunState.CANCELLED, f"Cancelled. {job.came}"
+            return RunState.CANCELLED, f"Cancelled. {job.progress_note}"
         case Reason.TIMED_OUT:
-            return _partly_or_failed(job), f"It took too long and was stopped. {job.came}"
+            return _partly_or_failed(job), f"It took too long and was stopped. {job.progress_note}"
         case Reason.FLOODED:
-            return _partly_or_failed(job), f"It printed far too much and was stopped. {job.came}"
+            return _partly_or_failed(job), f"It printed far too much and was stopped. {job.progress_note}"
         case Reason.LOST if stopped is Stop.ASKED and ending.leftover is False:
-            return RunState.CANCELLED, f"Cancelled while the connection broke. {job.came}"
+            return RunState.CANCELLED, f"Cancelled while the connection broke. {job.progress_note}"
         case Reason.LOST:
-            return RunState.LOST, f"The connection to {job.run.target} broke. {job.came}"
+            return RunState.LOST, f"The connection to {job.run.target} broke. {job.progress_note}"
 
 
 def _partly_or_failed(job: Job) -> RunState:

@@ -16,7 +16,7 @@ _STAND_INS = BoundedSemaphore(48)  # at once in this process; beyond that who wa
 
 
 @dataclass(slots=True)
-class Place:
+class Slot:
     """One thread's right to work. work_on: works on what waits, until nothing may start."""
 
     work_on: Callable[[], None]

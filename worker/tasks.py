@@ -20,8 +20,8 @@ from webapp.runs import lifecycle
 from webapp.runs.queue import REQUEST_ID, RUN_TASK
 from worker import gc_freeze, lease, runner
 from worker.celery_app import app
-from worker.database_retry import patiently
-from worker.slots import Place
+from worker.database_retry import with_retry
+from worker.slots import Slot
 
 FOLLOWED_AT_ONCE = 50
 
@@ -45,12 +45,12 @@ def run(task: Any, run_id: str) -> None:
 
 def _work_queue() -> None:
     while not lease.shutting_down.is_set() and (claim := lifecycle.claim_next()):
-        place = Place(_stand_in)
+        slot = Slot(_stand_in)
         with logs.belonging_to(run_id=str(claim.run_id)):
             logger.info("run claimed, fence %d", claim.fence)
-            _carry_out(claim, place)
-        place.take_back()
-        gc_freeze.sweep()
+            _carry_out(claim, slot)
+        slot.take_back()
+        gc_freeze.collect_cycles()
 
 
 def _stand_in() -> None:
@@ -109,10 +109,10 @@ def deliver(delivery_id: str) -> None:
         close_old_connections()
 
 
-def _carry_out(claim: lifecycle.Claim, place: Place) -> None:
+def _carry_out(claim: lifecycle.Claim, slot: Slot) -> None:
     try:
-        runner.carry_out(claim, place)
+        runner.carry_out(claim, slot)
     except Exception:  # the task boundary: our own mistake must not look like a machine's answer
         logger.exception("run %s broke", claim.run_id)
         problem = "Peerpath itself failed; its log has the details. What had arrived by then is kept."
-        patiently(lambda: lifecycle.finish(claim, RunState.FAILED, problem, "OurOwn"))
+        with_retry(lambda: lifecycle.finish(claim, RunState.FAILED, problem, "OurOwn"))

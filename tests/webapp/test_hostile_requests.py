@@ -31,7 +31,7 @@ from webapp.records.recorded import create_readings
 from webapp.records.sessions import member_add, session_open
 from webapp.review.models import Decision
 from webapp.runs import lifecycle
-from worker.benchmark_job import Measuring
+from worker.benchmark_job import BenchmarkJob
 
 pytestmark = pytest.mark.django_db
 
@@ -129,7 +129,7 @@ def test_a_paste_does_not_name_the_program_that_a_benchmark_runs(carol: User, mo
     claim = lifecycle.Claim(run.pk, 1)
     taken = intake.take_text(session, b"/tmp/python3 2.3.0\n", user=carol)
     assert taken.understood[0].reader == PYTHON_WITH_TORCH.id
-    assert "'python3' ./program" in sent(Measuring(run, claim))
+    assert "'python3' ./program" in sent(BenchmarkJob(run, claim))
 
     def answered(text: str) -> None:
         reading = PYTHON_WITH_TORCH.known(text)
@@ -138,12 +138,12 @@ def test_a_paste_does_not_name_the_program_that_a_benchmark_runs(carol: User, mo
         create_readings([(evidence, Item("x", "x", View.GUEST, (reading,)))])
 
     answered("/opt/conda/bin/python3.11 2.3.0")
-    assert "'/opt/conda/bin/python3.11' ./program" in sent(Measuring(run, claim))
+    assert "'/opt/conda/bin/python3.11' ./program" in sent(BenchmarkJob(run, claim))
     answered("/sbin/reboot 2.3.0")
-    assert "'python3' ./program" in sent(Measuring(run, claim))
+    assert "'python3' ./program" in sent(BenchmarkJob(run, claim))
 
 
-def sent(job: Measuring) -> str:
+def sent(job: BenchmarkJob) -> str:
     """What this run would have executed, without executing it."""
     return wrap_payload(b"", (), interpreter=job._interpreter(), timeout_s=1)
 

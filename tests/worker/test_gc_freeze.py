@@ -9,8 +9,8 @@ import sys
 LOADED_THEN_KEPT = """
 import gc
 loaded = [[] for _ in range(400_000)]
-from worker.gc_freeze import settle
-settle()
+from worker.gc_freeze import freeze_loaded
+freeze_loaded()
 before = gc.get_stats()[2]["collections"]
 kept = [[] for _ in range(30_000)]
 print(gc.get_freeze_count() > len(loaded), gc.get_stats()[2]["collections"] - before)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from django.db import OperationalError
 
-from worker.database_retry import patiently
+from worker.database_retry import with_retry
 
 
 def test_it_is_tried_again_when_the_database_was_away_and_the_log_says_why(caplog: pytest.LogCaptureFixture) -> None:
@@ -19,10 +19,10 @@ def test_it_is_tried_again_when_the_database_was_away_and_the_log_says_why(caplo
             raise answer
         return answer
 
-    assert patiently(act) == 7
+    assert with_retry(act) == 7
     assert "database is locked" in caplog.text
 
 
 def test_another_error_is_not_tried_again() -> None:
     with pytest.raises(ZeroDivisionError):
-        patiently(lambda: 1 // 0)
+        with_retry(lambda: 1 // 0)

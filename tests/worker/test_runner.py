@@ -106,7 +106,7 @@ def test_a_run_that_is_being_ended_keeps_its_lease(
     else:
         monkeypatch.setattr(lease, "handing_back", threading.Event())
         lease.handing_back.set()
-    watching = lease.Duties(claim)
+    watching = lease.LeaseKeeper(claim)
     assert watching.must_stop()
     Run.objects.filter(pk=run.pk).update(lease_expires_at=timezone.now())
     assert watching.must_stop()

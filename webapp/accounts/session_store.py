@@ -12,7 +12,7 @@ from django.utils import timezone
 _LONGEST = 40  # characters that the column takes: 160 bits
 
 
-def kept_as(key: str) -> str:
+def stored_key(key: str) -> str:
     """A key is 32 random letters and digits, 165 bits, so nothing has to be added or repeated."""
     return hashlib.sha256(key.encode()).hexdigest()[:_LONGEST]
 
@@ -22,19 +22,19 @@ class SessionStore(db.SessionStore):
 
     def _get_session_from_db(self) -> AbstractBaseSession | None:
         unexpired = self.model.objects.filter(expire_date__gt=timezone.now())
-        session = unexpired.filter(session_key=kept_as(self.session_key or "")).first()
+        session = unexpired.filter(session_key=stored_key(self.session_key or "")).first()
         if session is None:
             self._session_key = None
         return session
 
     def exists(self, session_key: str) -> bool:
-        return super().exists(kept_as(session_key))
+        return super().exists(stored_key(session_key))
 
     def create_model_instance(self, data: dict[str, object]) -> AbstractBaseSession:
         made = super().create_model_instance(data)
-        made.session_key = kept_as(made.session_key)
+        made.session_key = stored_key(made.session_key)
         return made
 
     def delete(self, session_key: str | None = None) -> None:
         if key := session_key or self.session_key:
-            super().delete(kept_as(key))
+            super().delete(stored_key(key))

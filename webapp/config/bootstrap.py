@@ -57,8 +57,9 @@ def run(arguments: list[str]) -> int:
         return hand_over(sys.executable, ["-P", str(ROOT / "webapp" / "api" / "remote.py"), *arguments[1:]])
     if arguments[:1] == ["screenshots"]:  # a browser is among what tests need
         python = environment(ROOT / ".venv-test", TESTED, [TORCH])
-    else:
-        python = environment(ROOT / ".venv", ["requirements.txt"])
+        os.environ["PYTHONPATH"] = str(ROOT)
+        return hand_over(python, ["-m", "bench.screenshots", *arguments[1:]])
+    python = environment(ROOT / ".venv", ["requirements.txt"])
     if arguments == ["setup"]:
         return hand_over(python, ["manage.py", "migrate", "--verbosity", "0"])
     if not arguments or arguments[0].startswith("-"):

@@ -9,7 +9,7 @@ from webapp.handoff.models import Link
 from webapp.records.models import SessionMember
 
 
-def to_accept(user: User) -> QuerySet[Link]:
+def links_to_accept(user: User) -> QuerySet[Link]:
     """Links of sessions in which the person is an operator, the newest answer first."""
     mine = SessionMember.objects.filter(user=user, session=OuterRef("session"), role=Role.OPERATOR)
     may = Q() if user.is_staff else Q(Exists(mine))

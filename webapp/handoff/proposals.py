@@ -23,7 +23,7 @@ class Proposal:
     disputes: open on it or on what it chose."""
 
     decision: Decision
-    said: Approval | None
+    approval: Approval | None
     stale: tuple[str, ...]
     spent: bool
     disputes: tuple[Thread, ...] = ()

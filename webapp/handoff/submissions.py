@@ -77,7 +77,7 @@ class Row:
 
     probe: Probe
     state: str
-    said: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     outputs: int = 0
 
 

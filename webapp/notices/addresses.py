@@ -55,7 +55,7 @@ def place_of(url: str) -> Place:
     return Place(secure, parts.hostname, port or (443 if secure else 80), target)
 
 
-def looked_up(place: Place) -> str:
+def resolve(place: Place) -> str:
     """One address of the host, to connect to. Raises AddressError when there is none, or when any of them
     is not public: a name that means two things is not trusted with one."""
     try:

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from standardwebhooks import Webhook
 
-from webapp.notices.addresses import AddressError, Place, looked_up, place_of
+from webapp.notices.addresses import AddressError, Place, place_of, resolve
 
 CONNECT_S, TOTAL_S = 5.0, 10.0
 LARGEST_ANSWER_BYTES = 16 * 1024  # more is not read; only the status counts
@@ -47,7 +47,7 @@ def post(url: str, message: Signed) -> int:
     """The status of the answer, 200 to 299. Raises PostError, whose last argument is another status."""
     try:
         place = place_of(url)
-        status = _post_to(place, looked_up(place), message)
+        status = _post_to(place, resolve(place), message)
     except AddressError as error:
         raise PostError(str(error), None) from error
     except ssl.SSLCertVerificationError as error:

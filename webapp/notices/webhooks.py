@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from webapp import sealing
 from webapp.accounts.models import User
-from webapp.notices.addresses import AddressError, looked_up, place_of
+from webapp.notices.addresses import AddressError, place_of, resolve
 from webapp.notices.kinds import KINDS
 from webapp.notices.models import Webhook
 from webapp.records.models import DiagnosisSession, Event
@@ -36,7 +36,7 @@ def webhook_add(session: DiagnosisSession | None, *, url: str, kinds: Iterable[s
     if Webhook.objects.filter(session=session, removed_at=None).count() >= MOST:
         raise AddressError(f"There are {MOST}; remove one first.")
     place = place_of(url)
-    looked_up(place)
+    resolve(place)
     row_id, secret = uuid.uuid4(), f"whsec_{b64encode(secrets.token_bytes(SECRET_BYTES)).decode()}"
     key_id, sealed = sealing.keyring().seal(secret.encode(), str(row_id))
     made = Webhook.objects.create(
@@ -47,7 +47,7 @@ def webhook_add(session: DiagnosisSession | None, *, url: str, kinds: Iterable[s
     return made, secret
 
 
-def told_of(session: DiagnosisSession | None) -> QuerySet[Webhook]:
+def webhooks_of(session: DiagnosisSession | None) -> QuerySet[Webhook]:
     """Those of this session, or of all; each with whether it stands."""
     webhooks = Webhook.objects.filter(session=session, removed_at=None).annotate(standing=stands())
     return webhooks.select_related("made_by")

@@ -13,8 +13,8 @@ from typing import Any
 from agents.benchmark import all_benchmarks
 from webapp.diagnosis.case import GateState
 from webapp.diagnosis.catalogue import all_options
-from webapp.diagnosis.compare.across import Across, across, answered, names_of, title_of
 from webapp.diagnosis.compare.comparability import comparability
+from webapp.diagnosis.compare.fact_comparisons import FactComparison, answered, compare_facts, names_of, title_of
 from webapp.diagnosis.compare.kinds import KINDS
 from webapp.diagnosis.compare.post_checks import Check, opens_p2p, post_checks, since
 from webapp.review import scoring
@@ -37,7 +37,7 @@ class Proof:
     """compared: what the gate let through. lacks: sentences; what is missing to call it verified. harm: what
     shows that it has to be undone. checks: of what lets GPUs reach each other."""
 
-    compared: tuple[Across, ...] = ()
+    compared: tuple[FactComparison, ...] = ()
     lacks: tuple[str, ...] = ("Nothing was compared across it.",)
     harm: tuple[str, ...] = ()
     checks: tuple[Check, ...] = ()
@@ -58,7 +58,7 @@ class Proof:
     def as_data(self) -> dict[str, Any]:
         """For the record: plain values."""
         compared = [
-            {"what": a.title, "found": a.found, "gate": str(a.gate.verdict), "why": a.gate.why,
+            {"what": a.title, "found": a.change, "gate": str(a.gate.verdict), "why": a.gate.why,
              "evidence": list(a.sources)}
             for a in self.compared
         ]  # fmt: skip
@@ -90,7 +90,7 @@ def _names(decision: Decision) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _across(result: BeforeAfter, names: tuple[str, ...], turn: int) -> tuple[Across, ...]:
+def _across(result: BeforeAfter, names: tuple[str, ...], turn: int) -> tuple[FactComparison, ...]:
     """Empty unless the two states lie on both sides of it."""
     before, after = result.picks
     if not before.epoch < turn <= after.epoch:
@@ -98,17 +98,17 @@ def _across(result: BeforeAfter, names: tuple[str, ...], turn: int) -> tuple[Acr
     along = result.history.between(before.epoch, after.epoch)
     sides = scoring.sides_of(result.facts, result.picks)
     gate = comparability(*sides, scoring.intended(along))
-    return across(result.found, sides, gate, names)
+    return compare_facts(result.found, sides, gate, names)
 
 
-def _lacks(result: BeforeAfter, comparisons: Iterable[Across], names: tuple[str, ...]) -> Iterator[str]:
+def _lacks(result: BeforeAfter, comparisons: Iterable[FactComparison], names: tuple[str, ...]) -> Iterator[str]:
     """Why what there is does not do, and what would."""
     yield "Nothing that its options name was compared with a result."
     for item in comparisons:
         if item.named and not item.comparable:
             yield f"{item.title}: not comparable, because {item.gate.why}."
         elif item.named and item.fact_id.startswith("bench."):
-            yield f"{item.title}: {item.found}."
+            yield f"{item.title}: {item.change}."
         elif item.named:
             yield f"{item.title} is as before."
     yield from _to_read(result, names)

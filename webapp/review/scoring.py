@@ -13,9 +13,9 @@ from agents.facts.workload import Observed
 from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.claim import Basis
 from webapp.diagnosis.compare.comparability import Comparability, comparability
+from webapp.diagnosis.compare.conditions import Side, facts_in
 from webapp.diagnosis.compare.predictions import Chosen, Codes, Score, Seen, Verdict, p2p_scores, throughput_score
 from webapp.diagnosis.compare.serving import rung
-from webapp.diagnosis.compare.sides import Side, facts_in
 from webapp.diagnosis.compare.verification import Pick, Verified
 from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.workload import read_workload

@@ -23,7 +23,7 @@ class Contact:
 
     host: str
     port: int
-    shown: HostKey
+    host_key: HostKey
     accepted: tuple[HostKey, ...]
     through: str = ""
 
@@ -33,7 +33,7 @@ class Contact:
 
     @property
     def trusted(self) -> bool:
-        return self.shown.line in {pin.line for pin in self.accepted}
+        return self.host_key.line in {pin.line for pin in self.accepted}
 
 
 def first_contact(target: Target, asked_by: User) -> Contact:
@@ -49,7 +49,7 @@ def first_contact(target: Target, asked_by: User) -> Contact:
 
 def host_key_pin(session: DiagnosisSession, contact: Contact, user: User) -> None:
     """From now on the hop has to show this key."""
-    key = contact.shown
+    key = contact.host_key
     with transaction.atomic():
         PinnedHostKey.objects.get_or_create(
             session=session,

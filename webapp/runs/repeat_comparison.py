@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet, Subquery
 
 from agents.facts import Fact, Reading
-from webapp.diagnosis.compare.again import Again, again
+from webapp.diagnosis.compare.repeat import RepeatComparison, compare_repeat
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.records import reading_codec
 from webapp.records.models import DiagnosisSession, Evidence, Run, RunState, StoredReading
@@ -22,18 +22,18 @@ SET_ASIDE = "a person said that this output does not count"
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
+class RunComparison:
     """before: the run that was repeated. evidence: of the newer one, with its readings. facts: of both.
     changed_between: a change was carried out since, so that only step 8 knows what was meant."""
 
     before: Run
     evidence: tuple[Evidence, ...]
     facts: Facts
-    found: Again
+    comparison: RepeatComparison
     changed_between: bool
 
 
-def with_earlier(runs: QuerySet[Run], run_id: UUID) -> list[Run]:
+def runs_with_earlier(runs: QuerySet[Run], run_id: UUID) -> list[Run]:
     """The run first, then those of its kind before it on its machine that brought something; empty where
     `runs`, of one session, has no such run. One query, as for the run alone."""
     this = Run.objects.filter(pk=run_id)
@@ -42,21 +42,25 @@ def with_earlier(runs: QuerySet[Run], run_id: UUID) -> list[Run]:
     return list(alike.filter(earlier | Q(pk=run_id)).order_by("-number")[: LOOKED_AT + 1])
 
 
-def against(session: DiagnosisSession, run: Run, earlier: Sequence[Run]) -> Against | None:
-    """Two queries; none, and None, where nothing was repeated. earlier: as `with_earlier` gives them."""
-    before = repeated(run, earlier)
+def compare_with_earlier(session: DiagnosisSession, run: Run, earlier: Sequence[Run]) -> RunComparison | None:
+    """Two queries; none, and None, where nothing was repeated. earlier: as `runs_with_earlier` gives them."""
+    before = repeated_run(run, earlier)
     if before is None:
         return None
     rows = Evidence.objects.filter(run__in=(before.pk, run.pk)).defer("body", "stderr")
     outputs = tuple(rows.prefetch_related("readings"))
     sides = [[e for e in outputs if e.run_id == one.pk] for one in (before, run)]
     was, now = (list(_readings(side)) for side in sides)
-    return Against(
-        before, tuple(sides[1]), Facts.of([*was, *now], session.epoch), again(was, now), before.epoch != run.epoch
+    return RunComparison(
+        before,
+        tuple(sides[1]),
+        Facts.of([*was, *now], session.epoch),
+        compare_repeat(was, now),
+        before.epoch != run.epoch,
     )
 
 
-def repeated(run: Run, earlier: Sequence[Run]) -> Run | None:
+def repeated_run(run: Run, earlier: Sequence[Run]) -> Run | None:
     """The newest of them that asked the same with the same arguments; None where the run itself did not end
     with something."""
     if run.state not in BROUGHT:

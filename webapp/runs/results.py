@@ -56,7 +56,7 @@ MOST_EACH = 6  # results of one kind on the page; all are among the evidence
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ResultPanel:
     """meanwhile: what the GPUs did, by the same output."""
 
     fact: Fact[Any]
@@ -82,7 +82,7 @@ class Live:
     """A run's raw output, as far as it came. results: of a benchmark that still runs. lines: the last ones
     it printed."""
 
-    results: tuple[Measured, ...]
+    results: tuple[ResultPanel, ...]
     lines: tuple[str, ...]
 
 
@@ -92,7 +92,7 @@ def held_back(gpus: Iterable[GpuTelemetry]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reason for gpu in often for reason in gpu.throttle_reasons))
 
 
-def measured(facts: Facts) -> list[Measured]:
+def result_panels(facts: Facts) -> list[ResultPanel]:
     """Every known result, kind by kind, newest first within each. Telemetry stands under what was
     measured along with it, and by itself where that is nothing."""
     looks = {item.source: item for item in _known_items(facts.all(TELEMETRY))}
@@ -103,15 +103,15 @@ def measured(facts: Facts) -> list[Measured]:
     ]
     beside = {result.item.source for result in results}
     alone = [item for source, item in looks.items() if source not in beside]
-    return results + [Measured(TELEMETRY, item) for item in alone[:MOST_EACH]]
+    return results + [ResultPanel(TELEMETRY, item) for item in alone[:MOST_EACH]]
 
 
 def _known_items(items: Iterable[Sourced]) -> list[Sourced]:
     return [item for item in items if item.reading.kind is ReadingKind.KNOWN]
 
 
-def _with_telemetry(fact: Fact[Any], item: Sourced, looks: Sourced | None) -> Measured:
-    return Measured(fact, item, (looks.reading.value or ()) if looks else ())
+def _with_telemetry(fact: Fact[Any], item: Sourced, looks: Sourced | None) -> ResultPanel:
+    return ResultPanel(fact, item, (looks.reading.value or ()) if looks else ())
 
 
 def live(run: Run, pieces: int, answers: int) -> Live | None:
@@ -150,8 +150,8 @@ def _printed_output(run_id: UUID) -> bytes:
     return b"".join(bodies)
 
 
-def _in_order(readings: Iterable[Reading[Any]]) -> Iterable[Measured]:
+def _in_order(readings: Iterable[Reading[Any]]) -> Iterable[ResultPanel]:
     known = {r.fact_id: r for r in readings if r.kind is ReadingKind.KNOWN}
     for fact in MEASURED:
         if fact.id in known:
-            yield Measured(fact, Sourced(known[fact.id], "live@"))
+            yield ResultPanel(fact, Sourced(known[fact.id], "live@"))

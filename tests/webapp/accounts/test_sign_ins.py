@@ -12,7 +12,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 
 from webapp.accounts.models import User
-from webapp.accounts.session_store import SessionStore, kept_as
+from webapp.accounts.session_store import SessionStore, stored_key
 
 pytestmark = pytest.mark.django_db
 COOKIE, PASSWORD = "peerpath_session", "correct horse battery"
@@ -39,7 +39,7 @@ def with_cookie(key: str) -> Client:
 def test_what_is_kept_lets_nobody_in(signed_in: Client) -> None:
     key = signed_in.cookies[COOKIE].value
     kept = Session.objects.get().session_key
-    assert kept == kept_as(key) != key
+    assert kept == stored_key(key) != key
     assert enters(signed_in)
     assert enters(with_cookie(key))
     assert not enters(with_cookie(kept))
@@ -61,7 +61,7 @@ def test_a_new_key_takes_the_place_of_the_old_one() -> None:
     second = store.session_key
     assert first
     assert second
-    assert Session.objects.get().session_key == kept_as(second)
+    assert Session.objects.get().session_key == stored_key(second)
     assert SessionStore(second)["seen"] == 1
     assert SessionStore().exists(second)
     assert SessionStore(first).get("seen") is None

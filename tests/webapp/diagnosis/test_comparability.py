@@ -26,8 +26,8 @@ from agents.facts.nccl import ENGINE, Engine
 from agents.facts.platform import DRIVER_VERSION, KERNEL_CMDLINE
 from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.compare.comparability import Comparability, Gate, Item, Standing, comparability
+from webapp.diagnosis.compare.conditions import side_of
 from webapp.diagnosis.compare.effects import Outcome
-from webapp.diagnosis.compare.sides import side_of
 from webapp.diagnosis.compare.verification import Pick, Verified, verified
 from webapp.diagnosis.facts import Facts, Sourced
 

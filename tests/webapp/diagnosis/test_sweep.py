@@ -103,7 +103,7 @@ def test_an_arm_that_broke_is_never_advised_however_fast(outcome: str, standing:
 
 def test_too_few_blocks_tell_nothing() -> None:
     found = compare_sweep(result(factors={"proto_ll": 0.5}, blocks=4))
-    assert not found.told
+    assert not found.has_comparison
     assert set(standings(blocks=4).values()) == {Standing.UNTOLD}
 
 

@@ -16,7 +16,7 @@ from tests.webapp.handoff.conftest import Sent
 from tests.webapp.handoff.stand_in import on_the_stand_in
 from webapp.accounts.models import User
 from webapp.handoff.models import Answer
-from webapp.handoff.pending_answers import to_accept
+from webapp.handoff.pending_answers import links_to_accept
 from webapp.handoff.submissions import still_missing
 from webapp.pages.progress import Progress, progress_of
 from webapp.records.case_facts import facts_of
@@ -117,16 +117,16 @@ def test_nothing_waits_where_all_that_came_was_set_aside(sent: Sent, erika: Clie
     page = put(operator, give(erika, sent))
     assert "Accept what came" not in page
     assert knows(sent.link.session).came == ""
-    assert not to_accept(sent.link.made_by)
+    assert not links_to_accept(sent.link.made_by)
 
 
 def test_a_reviewer_is_not_asked_to_accept(sent: Sent, erika: Client, bob: User) -> None:
     give(erika, sent)
     member = SessionMember.objects.create(session=sent.link.session, user=bob, role="reviewer")
-    assert not to_accept(bob)
+    assert not links_to_accept(bob)
     member.role = "operator"
     member.save()
-    assert [link.person for link in to_accept(bob)] == ["Erika"]
+    assert [link.person for link in links_to_accept(bob)] == ["Erika"]
 
 
 def take_back(erika: Client, answer: Answer) -> str:

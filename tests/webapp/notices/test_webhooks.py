@@ -23,7 +23,7 @@ from tests.webapp.notices.conftest import Receiver
 from webapp import sealing
 from webapp.accounts.models import Role, User
 from webapp.notices import webhook_client
-from webapp.notices.addresses import AddressError, is_public, looked_up, place_of
+from webapp.notices.addresses import AddressError, is_public, place_of, resolve
 from webapp.notices.deliveries import PAUSES_S, deliver, due, forget_old
 from webapp.notices.fan_out import follow
 from webapp.notices.kinds import KINDS
@@ -195,7 +195,7 @@ def test_public_addresses_are() -> None:
 )
 def test_what_leads_nowhere_public_is_refused(url: str) -> None:
     with pytest.raises(AddressError):
-        looked_up(place_of(url))
+        resolve(place_of(url))
 
 
 def test_a_name_that_has_become_private_gets_nothing(

@@ -44,7 +44,7 @@ from webapp.pages.templatetags.terms import FORMS, with_terms
 from webapp.pages.templatetags.why import rule_title, titled
 from webapp.presenting.pair_map import pair_map
 from webapp.presenting.topology_figure import Box, Figure, Text, figure, link_in_words
-from webapp.presenting.what_if import SCALES, Outcome, outcome, sliders
+from webapp.presenting.what_if_analysis import SCALES, Outcome, outcome, sliders
 from webapp.records import reading_codec
 from webapp.records.case_facts import facts_of as facts_in
 from webapp.records.diagnoses import moments, session_diagnosis, session_pivots

@@ -123,8 +123,8 @@ def accept_key(request: HttpRequest, session_id: UUID, target_id: int, sent: Yes
     contact = _contact(session, target_id, user_of(request))
     if contact.changed:
         raise Refused(409, f"The key of {contact.host} changed. It stays blocked until it is forgotten.")
-    if contact.shown.fingerprint != sent.fingerprint:
-        raise Refused(409, f"{contact.host} shows {contact.shown.fingerprint}, not what you named.")
+    if contact.host_key.fingerprint != sent.fingerprint:
+        raise Refused(409, f"{contact.host} shows {contact.host_key.fingerprint}, not what you named.")
     host_key_pin(session, contact, user_of(request))
     return _key(contact).model_copy(update={"accepted": True})
 
@@ -160,8 +160,8 @@ def _key(contact: Contact) -> Key:
     return Key(
         host=contact.host,
         port=contact.port,
-        fingerprint=contact.shown.fingerprint,
-        line=contact.shown.line,
+        fingerprint=contact.host_key.fingerprint,
+        line=contact.host_key.line,
         accepted=contact.trusted,
         changed=contact.changed,
         through=contact.through,

@@ -22,7 +22,7 @@ from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
 from webapp.api.request_context import Sent, session_of, user_of
 from webapp.api.routes.reasoning import plain
-from webapp.diagnosis.compare.again import Answers
+from webapp.diagnosis.compare.repeat import Answers
 from webapp.diagnosis.compare.verification import Verified
 from webapp.diagnosis.facts import Sourced
 from webapp.records.case_facts import facts_of
@@ -30,7 +30,7 @@ from webapp.records.models import DiagnosisSession, Run, Target
 from webapp.records.models.run import BENCHMARK
 from webapp.runs import lifecycle
 from webapp.runs.benchmark_options import PREFIX, arguments_of, offers
-from webapp.runs.repeat_comparison import against, with_earlier
+from webapp.runs.repeat_comparison import compare_with_earlier, runs_with_earlier
 
 router = Router(tags=["runs"])
 S = "/sessions/{uuid:session_id}"
@@ -219,13 +219,13 @@ def read_run(request: HttpRequest, session_id: UUID, run_id: UUID) -> Sending:
 def read_against(request: HttpRequest, session_id: UUID, run_id: UUID) -> RunAgainst | None:
     """What differs from the run that this one repeats; null where it repeats none, or brought nothing."""
     session = session_of(request, session_id)
-    alike = with_earlier(session.runs.all(), run_id)
+    alike = runs_with_earlier(session.runs.all(), run_id)
     if not alike:
         raise Http404
-    comparison = against(session, alike[0], alike[1:])
+    comparison = compare_with_earlier(session, alike[0], alike[1:])
     if comparison is None:
         return None
-    agreement = comparison.found
+    agreement = comparison.comparison
     return RunAgainst(
         run=comparison.before.pk,
         number=comparison.before.number,

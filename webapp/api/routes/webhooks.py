@@ -21,7 +21,7 @@ from webapp.api.request_context import Sent, administrator, session_of, user_of
 from webapp.notices.addresses import AddressError
 from webapp.notices.kinds import KINDS
 from webapp.notices.models import Delivery, Webhook
-from webapp.notices.webhooks import place_host, told_of, webhook_add, webhook_remove
+from webapp.notices.webhooks import place_host, webhook_add, webhook_remove, webhooks_of
 from webapp.records.models import DiagnosisSession
 
 router = Router(tags=["webhooks"])
@@ -99,7 +99,7 @@ def _message(delivery: Delivery) -> Message:
 def list_instance_webhooks(request: HttpRequest) -> list[Hook]:
     """Webhooks that are told of every session, at most 20; for administrators."""
     administrator(request)
-    return [_hook(hook, whole=True) for hook in told_of(None)]
+    return [_hook(hook, whole=True) for hook in webhooks_of(None)]
 
 
 @router.post("/webhooks", auth=WRITE, response={201: NewHook})
@@ -130,7 +130,7 @@ def list_webhooks(request: HttpRequest, session_id: UUID) -> list[Hook]:
     """Webhooks that are told of this session, at most 20."""
     session = session_of(request, session_id)
     whole = Role(session.my_role).covers(Role.OPERATOR)
-    return [_hook(hook, whole=whole) for hook in told_of(session)]
+    return [_hook(hook, whole=whole) for hook in webhooks_of(session)]
 
 
 @router.get(W + "/messages", auth=READ, response=Page[Message])

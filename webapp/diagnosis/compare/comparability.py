@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from webapp.diagnosis.compare import sides
-from webapp.diagnosis.compare.sides import Side, Value
+from webapp.diagnosis.compare import conditions
+from webapp.diagnosis.compare.conditions import Side, Value
 
 
 class Standing(StrEnum):
@@ -48,36 +48,36 @@ class Question:
 
 
 QUESTIONS: tuple[Question, ...] = (
-    Question("driver", sides.driver, ("guest.driver_version",)),
-    Question("CUDA", sides.cuda, ("guest.cuda_version", "guest.software")),
-    Question("NCCL", sides.nccl, ("guest.nccl_version", "guest.software")),
-    Question("torch", sides.torch, ("guest.software",)),
-    Question("kernel", sides.kernel),
-    Question("guest’s kernel command line", sides.guest_cmdline, ("guest.kernel_cmdline",)),
-    Question("host’s kernel command line", sides.host_cmdline, ("host.kernel_cmdline",)),
-    Question("frequency governor of the host", sides.governor, ("host.cpu_governor",)),
-    Question("machine type", sides.machine, ("vm.machine", "guest.machine_type")),
-    Question("hostpci of the VM", sides.hostpci, ("vm.hostpci",)),
-    Question("CPU type of the VM", sides.vm_cpu, ("vm.cpu",)),
-    Question("args of the VM", sides.vm_args, ("vm.args",)),
-    Question("GPUs", sides.gpu_names, ("guest.gpus",), decides=True),
-    Question("how many GPUs", sides.gpu_count, ("guest.gpu_count_smi",)),
-    Question("SM clock under load, MHz", sides.sm_clock_mhz, within=0.03),
-    Question("power limit, W", sides.power_limit_w, within=0.001),
-    Question("ECC", sides.ecc),
-    Question("highest temperature, °C", sides.temperature_celsius, within=0.15),
-    Question("slowed down by", sides.throttling),
-    Question("PCIe link under load", sides.link_under_load, ("guest.pcie_links", "host.pcie_links")),
-    Question("other work on the GPUs", sides.other_work, decides=True),
-    Question("NUMA nodes", sides.numa, ("guest.numa_nodes", "vm.numa")),
-    Question("program, by its hash", sides.payload, decides=True),
-    Question("arguments", sides.arguments, decides=True),
-    Question("settings of NCCL and CUDA", sides.settings, ("guest.nccl_env",)),
-    Question("how it was timed", sides.timing, decides=True),
-    Question("sizes, in bytes or requests at once", sides.sizes, decides=True, overlap=True),
-    Question("samples of a row", sides.samples, within=0.5),
-    Question("engine and its flags", sides.engine, ("guest.engine", "user.parallelism"), serving_only=True),
-    Question("client: prompts and answers", sides.client, decides=True, serving_only=True),
+    Question("driver", conditions.driver, ("guest.driver_version",)),
+    Question("CUDA", conditions.cuda, ("guest.cuda_version", "guest.software")),
+    Question("NCCL", conditions.nccl, ("guest.nccl_version", "guest.software")),
+    Question("torch", conditions.torch, ("guest.software",)),
+    Question("kernel", conditions.kernel),
+    Question("guest’s kernel command line", conditions.guest_cmdline, ("guest.kernel_cmdline",)),
+    Question("host’s kernel command line", conditions.host_cmdline, ("host.kernel_cmdline",)),
+    Question("frequency governor of the host", conditions.governor, ("host.cpu_governor",)),
+    Question("machine type", conditions.machine, ("vm.machine", "guest.machine_type")),
+    Question("hostpci of the VM", conditions.hostpci, ("vm.hostpci",)),
+    Question("CPU type of the VM", conditions.vm_cpu, ("vm.cpu",)),
+    Question("args of the VM", conditions.vm_args, ("vm.args",)),
+    Question("GPUs", conditions.gpu_names, ("guest.gpus",), decides=True),
+    Question("how many GPUs", conditions.gpu_count, ("guest.gpu_count_smi",)),
+    Question("SM clock under load, MHz", conditions.sm_clock_mhz, within=0.03),
+    Question("power limit, W", conditions.power_limit_w, within=0.001),
+    Question("ECC", conditions.ecc),
+    Question("highest temperature, °C", conditions.temperature_celsius, within=0.15),
+    Question("slowed down by", conditions.throttling),
+    Question("PCIe link under load", conditions.link_under_load, ("guest.pcie_links", "host.pcie_links")),
+    Question("other work on the GPUs", conditions.other_work, decides=True),
+    Question("NUMA nodes", conditions.numa, ("guest.numa_nodes", "vm.numa")),
+    Question("program, by its hash", conditions.payload, decides=True),
+    Question("arguments", conditions.arguments, decides=True),
+    Question("settings of NCCL and CUDA", conditions.settings, ("guest.nccl_env",)),
+    Question("how it was timed", conditions.timing, decides=True),
+    Question("sizes, in bytes or requests at once", conditions.sizes, decides=True, overlap=True),
+    Question("samples of a row", conditions.samples, within=0.5),
+    Question("engine and its flags", conditions.engine, ("guest.engine", "user.parallelism"), serving_only=True),
+    Question("client: prompts and answers", conditions.client, decides=True, serving_only=True),
 )
 
 

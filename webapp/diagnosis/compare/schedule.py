@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from webapp.diagnosis.case import Restart
+from webapp.diagnosis.compare.conditions import side_of
 from webapp.diagnosis.compare.effects import MARGIN, Comparison, Outcome
 from webapp.diagnosis.compare.kinds import Kind
-from webapp.diagnosis.compare.sides import side_of
 from webapp.diagnosis.compare.verification import Verified, verify
 from webapp.diagnosis.facts import Facts, Sourced
 

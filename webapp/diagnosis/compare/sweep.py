@@ -88,7 +88,7 @@ class SweepComparison:
         return tuple(e for e in self.arms if e.standing in {Standing.FASTER, Standing.SLOWER})
 
     @property
-    def told(self) -> bool:
+    def has_comparison(self) -> bool:
         """Whether any arm could be compared."""
         return any(effect.ratio is not None for effect in self.arms)
 

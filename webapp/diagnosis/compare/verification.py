@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from webapp.diagnosis.compare.comparability import Comparability, Gate, comparability
+from webapp.diagnosis.compare.conditions import Side, side_of
 from webapp.diagnosis.compare.effects import Comparison, Outcome
 from webapp.diagnosis.compare.energy import Energy, compare_energy
 from webapp.diagnosis.compare.kinds import KINDS, Kind, results
-from webapp.diagnosis.compare.sides import Side, side_of
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.situation.dedupe import distinct_runs
 

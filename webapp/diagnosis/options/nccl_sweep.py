@@ -28,7 +28,7 @@ def judge(case: Case) -> Advice:
     if case.situation.exception(lambda situation: situation.gpu_count == 1):
         return advise(OptionStatus.NO_EFFECT, seen("there is one GPU", facts.refs(GPUS), SOURCE))
     choice = nccl_choice(facts)
-    if choice and choice.compared.told:
+    if choice and choice.compared.has_comparison:
         return _swept(case, choice)
     bound = case.single_stream
     text = (

@@ -97,7 +97,7 @@ def _says(comparison: SweepComparison) -> str:
     best = comparison.recommended
     if comparison.blocks < LEAST_BLOCKS:
         return f"{comparison.blocks} whole blocks are too few to tell the settings apart"
-    if not comparison.told:
+    if not comparison.has_comparison:
         return "no setting ran to its end, so none can be compared"
     if best and best.ratio and best.low and best.high:
         span = percent((1 - best.high, 1 - best.low))

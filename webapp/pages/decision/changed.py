@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from webapp.diagnosis.compare.changed import Changed, changed
+from webapp.diagnosis.compare.state_diff import StateDiff, diff_states
 from webapp.pages.session_page import render_page, session_page
 from webapp.pages.shell import on_session
 from webapp.records.models import DiagnosisSession
@@ -19,7 +19,7 @@ from webapp.review.states import Snapshot, epochs, facts_at, times
 class ChangedPage:
     """first, last: tokens of the two states compared. titles: of the states, by token."""
 
-    changes: Changed
+    changes: StateDiff
     states: list[Snapshot]
     moments: list[Snapshot]
     first: str
@@ -39,7 +39,7 @@ def changes(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     if known is None:
         raise Http404
     own = ChangedPage(
-        changes=changed(*known),
+        changes=diff_states(*known),
         states=states,
         moments=moments,
         first=first,

@@ -12,7 +12,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST, require_safe
 
 from webapp.accounts.models import Role
-from webapp.handoff.pending_answers import to_accept
+from webapp.handoff.pending_answers import links_to_accept
 from webapp.pages.addresses import anchor_address
 from webapp.pages.session_page import render_page, session_page
 from webapp.pages.shell import acting, on_session, on_session_for
@@ -88,7 +88,7 @@ def for_me(request: HttpRequest) -> HttpResponse:
         "waiting": waiting[:MOST],
         "said": list(words_on_mine[:SAID_SHOWN]),
         "asked": requests,
-        "came": to_accept(user)[:MOST],
+        "came": links_to_accept(user)[:MOST],
     }
     if request.method == "GET":  # HEAD shows nobody anything
         all_seen(user)

@@ -21,7 +21,7 @@ from webapp.notices import preferences
 from webapp.notices.addresses import AddressError
 from webapp.notices.kinds import KINDS, Kind
 from webapp.notices.models import Delivery, Webhook
-from webapp.notices.webhooks import place_host, told_of, webhook_add, webhook_remove
+from webapp.notices.webhooks import place_host, webhook_add, webhook_remove, webhooks_of
 from webapp.pages.account.confirmation import typed
 from webapp.pages.session_page import context_of, render_page, session_page
 from webapp.pages.shell import acting, on_session
@@ -95,7 +95,7 @@ def _webhooks_of(request: HttpRequest, session: DiagnosisSession | None, *, whol
     secret = _added(request, session) if request.method == "POST" else None
     sent = Delivery.objects.filter(webhook__session=session, user=None).exclude(webhook=None)
     return Webhooks(
-        hooks=[(hook, hook.url if whole else place_host(hook)) for hook in told_of(session)],
+        hooks=[(hook, hook.url if whole else place_host(hook)) for hook in webhooks_of(session)],
         sent=sent.select_related("webhook", "event__session")[:SHOWN],
         kinds=KINDS.values(),
         may=whole,

@@ -31,7 +31,7 @@ from webapp.records.models import DiagnosisSession, Run, Target
 from webapp.records.sessions import EditedMeanwhileError, session_save
 from webapp.runs.benchmark_options import Offer, offers
 from webapp.runs.manual_run import Recording, recordings
-from webapp.runs.results import Measured, measured
+from webapp.runs.results import ResultPanel, result_panels
 
 ANSWERS = {
     "host_root": (
@@ -142,7 +142,7 @@ class PathPage:
     alone: list[Offer]
     opened: str
     recordings: tuple[Recording, ...]
-    results: list[Measured]
+    results: list[ResultPanel]
     expected: tuple[Figure, ...]
     bias: tuple[Bias, ...]
     copy_bias: tuple[CopyBias, ...]
@@ -206,7 +206,7 @@ def path(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         alone=[offer for offer in offered if not offer.benchmark.engine_runs],
         opened=request.GET.get("measure", ""),
         recordings=recordings(),
-        results=measured(facts),
+        results=result_panels(facts),
         expected=figures(facts),
         bias=all_reduce_bias(facts),
         copy_bias=copy_bias(facts),

@@ -19,7 +19,7 @@ from webapp.diagnosis.situation.vm import with_vm
 from webapp.pages.session_page import context_of, render_page, session_page
 from webapp.pages.shell import on_session
 from webapp.presenting.figures import Segment, ladder_rows, time_bar
-from webapp.presenting.what_if import Outcome, Slider, outcome, sliders
+from webapp.presenting.what_if_analysis import Outcome, Slider, outcome, sliders
 from webapp.records.case_facts import facts_of
 from webapp.records.diagnoses import session_diagnosis
 from webapp.records.evidence_rows import evidence_of

@@ -23,7 +23,7 @@ from webapp.records.models import DiagnosisSession, Evidence, OutputChunk, Run, 
 from webapp.records.models.run import BENCHMARK
 from webapp.runs.benchmark_options import arguments_of
 from webapp.runs.lifecycle import queue_benchmark, queue_probes, queue_repeat, request_cancel, wait_reason
-from webapp.runs.repeat_comparison import Against, against, with_earlier
+from webapp.runs.repeat_comparison import RunComparison, compare_with_earlier, runs_with_earlier
 from webapp.runs.results import Live, live
 
 
@@ -92,10 +92,10 @@ def watch(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> Http
 
 def _page(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> HttpResponse:
     """With what differs from the run that it repeats."""
-    alike = with_earlier(_watched(session), run_id)
+    alike = runs_with_earlier(_watched(session), run_id)
     if not alike:
         raise Http404
-    run, comparison = alike[0], against(session, alike[0], alike[1:])
+    run, comparison = alike[0], compare_with_earlier(session, alike[0], alike[1:])
     shown = shown_run(run, wait_reason(run), comparison.evidence if comparison else None)
     page = session_page(session, facts=comparison.facts if comparison else None)
     return render_page(request, "session/run.html", page, shown, RunPage(comparison))
@@ -150,7 +150,7 @@ class ShownRun:
 class RunPage:
     """against: how it differs from the run that it repeats."""
 
-    against: Against | None
+    against: RunComparison | None
 
 
 def shown_run(run: Run, other: str, answers: Sequence[Evidence] | None = None) -> ShownRun:

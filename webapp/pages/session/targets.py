@@ -67,7 +67,7 @@ def host_key(request: HttpRequest, session: DiagnosisSession, target_id: int) ->
     pinned = session.host_keys.filter(host=contact.host, port=contact.port).first()
     if contact.changed:
         Event.record(session, "host_key_changed", acting(request), host=contact.host)
-    elif request.method == "POST" and request.POST.get("fingerprint") == contact.shown.fingerprint:
+    elif request.method == "POST" and request.POST.get("fingerprint") == contact.host_key.fingerprint:
         host_key_pin(session, contact, acting(request))
         messages.success(request, f"Host key of {contact.host} accepted and pinned.")
         if contact.host == target.host and contact.port == target.port:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django import template
 
 from agents.facts import ReadingKind
-from webapp.diagnosis.compare.again import Again
+from webapp.diagnosis.compare.repeat import RepeatComparison
 from webapp.diagnosis.facts import Sourced
 from webapp.presenting.fact_lists import lacking
 from webapp.records.models import Run
@@ -25,7 +25,7 @@ def run_name(run: Run) -> str:
 
 
 @register.filter
-def verdict(found: Again) -> str:
+def verdict(found: RepeatComparison) -> str:
     """Whether anything differs, and of how many facts that is said."""
     count = len(found.compared)
     if not count:

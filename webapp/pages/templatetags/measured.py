@@ -26,7 +26,7 @@ from webapp.diagnosis.reference.curves import ring_volume
 from webapp.diagnosis.situation import copy_fit
 from webapp.presenting import figures
 from webapp.presenting import measured_figures as drawn
-from webapp.runs.results import Measured
+from webapp.runs.results import ResultPanel
 
 register = template.Library()
 
@@ -48,7 +48,7 @@ TEMPLATES = {
 
 
 @register.filter
-def result_template(result: Measured) -> str:
+def result_template(result: ResultPanel) -> str:
     """Its sentence alone for a kind that has no part of its own."""
     return TEMPLATES.get(result.fact.id, "session/_measured.html")
 

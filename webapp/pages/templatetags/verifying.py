@@ -12,8 +12,8 @@ from django.utils.safestring import SafeString
 from webapp.diagnosis.catalogue import all_options
 from webapp.diagnosis.claim import EvidenceRef
 from webapp.diagnosis.compare.comparability import Comparability, Item, Standing
+from webapp.diagnosis.compare.conditions import Side
 from webapp.diagnosis.compare.effects import MARGIN, Comparison, Outcome
-from webapp.diagnosis.compare.sides import Side
 from webapp.diagnosis.compare.verification import Verified
 from webapp.diagnosis.reference.p2p_relevance import Bears
 

@@ -20,7 +20,7 @@ from gunicorn.app.base import BaseApplication
 
 from webapp.accounts.models import OneTimeLink, User
 from worker import embedded
-from worker.gc_freeze import settle
+from worker.gc_freeze import freeze_loaded
 
 THREADS = 16
 # Of each process; 1024 open files are what a service may have by default, and each thread has others.
@@ -46,7 +46,7 @@ class Command(BaseCommand):
         _prepare_database()
         logging.captureWarnings(True)
         self._greet(host)
-        settle()
+        freeze_loaded()
         _Server(_options(listener), get_wsgi_application).run()
 
     def _greet(self, host: str) -> None:

@@ -1,7 +1,11 @@
-"""`screenshots FOLDER`: every page of a fresh installation with the sample case, as a browser shows it."""
+"""`./run screenshots FOLDER [--readme]`: pictures of every page of a new installation with the sample case.
+
+Each page is shown light, dark and 390 pixels wide. Needs Playwright and Chromium, as `./test` does.
+"""
 
 from __future__ import annotations
 
+import argparse
 import base64
 import os
 import re
@@ -16,8 +20,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-
 from webapp.pages.help.pages import PAGES as HELP_PAGES
 
 try:  # what tests need, and nobody who serves: requirements-test.txt
@@ -27,7 +29,7 @@ except ImportError:
 else:
     NEEDS = ""
 
-MANAGE = Path(__file__).resolve().parents[3] / "manage.py"
+MANAGE = Path(__file__).resolve().parents[1] / "manage.py"
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
@@ -42,7 +44,7 @@ OF_ADMINISTRATORS = ("people", "webhooks", "stuck", "styleguide")
 # What who holds a link sees, without an account.
 BY_LINK = ("asked",)
 # README.md shows these, as docs/<file>.webp.
-DOCS = Path(__file__).resolve().parents[3] / "docs"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 SHOWN = {"host/diagnosis": "session", "host/topology": "topology", "asked": "asked", "after/verify": "verify"}
 SHOWN_LOOK = "light"
 HEIGHT_PX = 900
@@ -60,54 +62,53 @@ AS_WEBP = """async ({png, height}) => {
 PATIENCE_S = 60
 
 
-class Command(BaseCommand):
-    help = "Keeps a picture of every page, light, dark and 390 pixels wide. Needs Playwright and Chromium."
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="run screenshots", description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="where the pictures go; made when it is not there")
+    parser.add_argument("--readme", action="store_true", help="renew README.md's pictures, too")
+    options = parser.parse_args()
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if NEEDS or not chromium:
+        sys.exit(NEEDS or "Pictures need Chromium: apt install chromium.")
+    with served() as link, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=[*FLAGS])
+        count = sum(_pictures(browser, link, options.folder))
+        if options.readme:
+            _renew(browser, options.folder)
+        browser.close()
+    print(f"{count} pictures in {options.folder}")
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("folder", help="where the pictures go; made when it is not there")
-        parser.add_argument("--readme", action="store_true", help="renew README.md's pictures, too")
 
-    def handle(self, *, folder: str, readme: bool, **_: Any) -> None:
-        chromium = shutil.which("chromium") or shutil.which("google-chrome")
-        if NEEDS or not chromium:
-            raise CommandError(NEEDS or "Pictures need Chromium: apt install chromium.")
-        into = Path(folder)
-        with served() as link, sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium, args=[*FLAGS])
-            count = sum(self._look(browser, link, into))
-            if readme:
-                _renew(browser, into)
-            browser.close()
-        self.stdout.write(f"{count} pictures in {into}")
+def _pictures(browser: Browser, link: str, into: Path) -> Iterator[bool]:
+    """Takes one of each page in each look; whether it was taken."""
+    state, pages = _signed_in(browser, link)
+    for look, (width, theme) in LOOKS.items():
+        context = browser.new_context(
+            viewport={"width": width, "height": HEIGHT_PX},
+            color_scheme="dark" if theme == "dark" else "light",
+            reduced_motion="reduce",
+            storage_state=state,
+        )
+        for name, address in pages.items():
+            if name in BY_LINK:
+                context.clear_cookies()
+            page = context.new_page()
+            yield _take(page, address, _file(into, name, look))
+            page.close()
+        context.close()
 
-    def _look(self, browser: Browser, link: str, into: Path) -> Iterator[int]:
-        state, pages = _signed_in(browser, link)
-        for look, (width, theme) in LOOKS.items():
-            context = browser.new_context(
-                viewport={"width": width, "height": HEIGHT_PX},
-                color_scheme="dark" if theme == "dark" else "light",
-                reduced_motion="reduce",
-                storage_state=state,
-            )
-            for name, address in pages.items():
-                if name in BY_LINK:
-                    context.clear_cookies()
-                page = context.new_page()
-                yield self._keep(page, address, _file(into, name, look))
-                page.close()
-            context.close()
 
-    def _keep(self, page: Page, address: str, file: Path) -> int:
-        answer = page.goto(address, wait_until="load")
-        if answer is None or answer.status != 200:
-            self.stderr.write(f"{address} answered {answer.status if answer else 'nothing'}")
-            return 0
-        page.wait_for_timeout(300)  # fragments that are asked for on load
-        file.parent.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=file, full_page=True)
-        if wider := page.evaluate("document.documentElement.scrollWidth - innerWidth"):
-            self.stderr.write(f"{file} is {wider} px too wide")
-        return 1
+def _take(page: Page, address: str, file: Path) -> bool:
+    answer = page.goto(address, wait_until="load")
+    if answer is None or answer.status != 200:
+        print(f"{address} answered {answer.status if answer else 'nothing'}", file=sys.stderr)
+        return False
+    page.wait_for_timeout(300)  # fragments that are asked for on load
+    file.parent.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=file, full_page=True)
+    if wider := page.evaluate("document.documentElement.scrollWidth - innerWidth"):
+        print(f"{file} is {wider} px too wide", file=sys.stderr)
+    return True
 
 
 def _renew(browser: Browser, into: Path) -> None:
@@ -191,4 +192,8 @@ def _link(process: subprocess.Popen[bytes], log: Path) -> str:
         if match := re.search(r"http\S+/welcome/\S+", log.read_text()):
             return match[0]
         time.sleep(0.25)
-    raise CommandError(f"The server did not start:\n{log.read_text()}")
+    sys.exit(f"The server did not start:\n{log.read_text()}")
+
+
+if __name__ == "__main__":
+    main()

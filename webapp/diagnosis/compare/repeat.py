@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from agents.facts import ReadingKind, all_facts
 from agents.facts.bench import TELEMETRY
-from webapp.diagnosis.compare.changed import ORDER, Difference, changed
 from webapp.diagnosis.compare.kinds import KINDS
+from webapp.diagnosis.compare.state_diff import ORDER, Difference, diff_states
 from webapp.diagnosis.compare.verification import Pick, Verified, verified
 from webapp.diagnosis.facts import Facts, Sourced
 
@@ -32,7 +32,7 @@ class Answers:
     after: Sourced | None
 
     @property
-    def told(self) -> tuple[bool, bool]:
+    def answered(self) -> tuple[bool, bool]:
         """Whether each run says what is there, or that nothing is."""
         return _is_answer(self.before), _is_answer(self.after)
 
@@ -42,7 +42,7 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class RepeatComparison:
     """compared: ids of the facts that both runs read. differences: what can matter for P2P first. in_part:
     compared as far as both have it. one_sided: of this probe only one run tells it. untold: by no
     probe does either run.
@@ -57,19 +57,19 @@ class Again:
     unruled: tuple[Answers, ...]
 
 
-def again(before: Iterable[Sourced], after: Iterable[Sourced]) -> Again:
+def compare_repeat(before: Iterable[Sourced], after: Iterable[Sourced]) -> RepeatComparison:
     """Readings of each run, in the order they came."""
     was, now = ([replace(i, epoch=n) for i in run] for n, run in enumerate((before, after)))
     every = list(_pairs_of_answers(_newest_answers(was), _newest_answers(now)))
-    both = [one for one in every if all(one.told)]
+    both = [one for one in every if all(one.answered)]
     read = [one for one in both if not one.fact_id.startswith(_MEASURED)]
-    answered = {one.fact_id for one in every if any(one.told)}
-    neither = (one for one in every if one.fact_id not in answered)
-    return Again(
+    answered_ids = {one.fact_id for one in every if any(one.answered)}
+    neither = (one for one in every if one.fact_id not in answered_ids)
+    return RepeatComparison(
         tuple(dict.fromkeys(one.fact_id for one in read)),
         _merged_differences(d for one in read for d in _differences(one)),
         tuple(one for one in read if one.in_part),
-        tuple(one for one in every if one.told[0] != one.told[1]),
+        tuple(one for one in every if one.answered[0] != one.answered[1]),
         tuple({one.fact_id: one for one in neither}.values()),
         verified(Facts.of([*was, *now]), Pick(0), Pick(1), frozenset()),
         _without_rules(both),
@@ -100,7 +100,7 @@ def _is_incomplete(item: Sourced | None) -> bool:
 def _differences(one: Answers) -> Iterator[Difference]:
     """A part that a reading which is not complete does not have may be there."""
     sides = (Facts.of([item] if item else []) for item in (one.before, one.after))
-    for difference in changed(*sides).differences:
+    for difference in diff_states(*sides).differences:
         gone = difference.after is None and _is_incomplete(one.after)
         if not (gone or (difference.before is None and _is_incomplete(one.before))):
             yield difference

@@ -11,11 +11,11 @@ from agents.facts import Fact, ReadingKind, all_facts
 from agents.facts.bench import ALLREDUCE, COPY, NCCL_SWEEP, SERVING
 from agents.facts.nccl import NCCL_TRANSPORTS
 from agents.facts.p2p import P2P_READ
-from webapp.diagnosis.compare.changed import Difference, changed
 from webapp.diagnosis.compare.comparability import Comparability, Gate
+from webapp.diagnosis.compare.conditions import Side
 from webapp.diagnosis.compare.effects import Outcome
 from webapp.diagnosis.compare.kinds import KINDS
-from webapp.diagnosis.compare.sides import Side
+from webapp.diagnosis.compare.state_diff import Difference, diff_states
 from webapp.diagnosis.compare.verification import Verified
 from webapp.diagnosis.facts import Facts, Sourced
 
@@ -28,14 +28,14 @@ _MEASURED_BY = {P2P_READ.id: (ALLREDUCE.id, COPY.id), NCCL_TRANSPORTS.id: (ALLRE
 
 
 @dataclass(frozen=True, slots=True)
-class Across:
+class FactComparison:
     """One fact on both sides of a change. named: the chosen options name it. tells: the comparison says
     something; “cannot tell” and an unchanged value do not show that a change did what it was meant to.
     sources: of both sides."""
 
     fact_id: str
     title: str
-    found: str
+    change: str
     gate: Comparability
     named: bool
     tells: bool
@@ -55,27 +55,27 @@ def names_of(verified_by: str, changes: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*compared, *measurements, SERVING.id]))
 
 
-def across(
+def compare_facts(
     measured: Iterable[Verified], sides: tuple[Side, Side], gate: Comparability, names: tuple[str, ...]
-) -> tuple[Across, ...]:
+) -> tuple[FactComparison, ...]:
     """measured: between the two states. sides: everything that was read in either; gate: between them."""
     return (*_of_measurements(measured, names), *_of_readings(sides, gate, names))
 
 
-def _of_measurements(measured: Iterable[Verified], names: tuple[str, ...]) -> Iterator[Across]:
+def _of_measurements(measured: Iterable[Verified], names: tuple[str, ...]) -> Iterator[FactComparison]:
     for item in measured:
         fact, comparison = item.kind.fact, item.compared
         sources = [result.source for side in (item.before, item.after) for result in side.results]
         tells = comparison.outcome is not Outcome.CANNOT_TELL
         outcome = f"{comparison.outcome.replace('_', ' ')}: {comparison.why}"
         named = fact.id in names
-        yield Across(fact.id, item.kind.title, outcome, item.gate, named, tells, tuple(dict.fromkeys(sources)))
+        yield FactComparison(fact.id, item.kind.title, outcome, item.gate, named, tells, tuple(dict.fromkeys(sources)))
 
 
-def _of_readings(sides: tuple[Side, Side], gate: Comparability, names: tuple[str, ...]) -> Iterator[Across]:
+def _of_readings(sides: tuple[Side, Side], gate: Comparability, names: tuple[str, ...]) -> Iterator[FactComparison]:
     old, new = (side.facts for side in sides)
     differing: dict[str, list[Difference]] = {}
-    for difference in changed(old, new).differences:
+    for difference in diff_states(old, new).differences:
         differing.setdefault(difference.fact_id, []).append(difference)
     for name in names:
         was, now = answered(old, name), answered(new, name)
@@ -84,7 +84,7 @@ def _of_readings(sides: tuple[Side, Side], gate: Comparability, names: tuple[str
         change = _of_the_vm(was, now) if name.startswith("vm.") else _change_text(differing.get(name))
         sources = tuple(dict.fromkeys((was.source, now.source)))
         outcome = change or "as before"
-        yield Across(name, title_of(name), outcome, gate, True, bool(change), sources)
+        yield FactComparison(name, title_of(name), outcome, gate, True, bool(change), sources)
 
 
 def _of_the_vm(was: Sourced, now: Sourced) -> str:

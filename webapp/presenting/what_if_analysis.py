@@ -27,7 +27,7 @@ class Slider:
     step: float
     value: float
     own: tuple[float, ...]
-    said: bool = True
+    is_stated: bool = True
 
     @property
     def moved(self) -> bool:
@@ -43,7 +43,7 @@ class Slider:
         own = ", ".join(f"{value:g}" for value in self.own)
         if not own:
             return "not said: assumed"
-        return f"case: {own}" if self.said else f"not said: {own} is taken"
+        return f"case: {own}" if self.is_stated else f"not said: {own} is taken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def sliders(facts: Facts, query: Mapping[str, str]) -> tuple[Slider, ...]:
     own = _case_values(facts)
     presumed = _presumed_inputs(facts)
     inputs = (_slider(name, scale, own[name], query.get(name)) for name, scale in SCALES.items())
-    return tuple(replace(slider, said=slider.name not in presumed) for slider in inputs)
+    return tuple(replace(slider, is_stated=slider.name not in presumed) for slider in inputs)
 
 
 def _slider(name: str, scale: _Scale, own: tuple[float, ...], text: str | None) -> Slider:

@@ -20,7 +20,7 @@ class Part:
     if_told: bool = False
 
 
-Leaves = dict[str, Part]
+Parts = dict[str, Part]
 # What names one of many, in this order.
 _KEYS = ("id", "index", "slot", "pci_address", "address", "gpu", "group", "name", "host_address")
 # What moves by itself from one look to the next, or only says where something was read.
@@ -31,14 +31,14 @@ _RESTLESS = re.compile(
 COMMAND_LINES = frozenset({"guest.kernel_cmdline", "host.kernel_cmdline"})
 
 
-def leaves(fact_id: str, value: Any) -> Leaves:
+def value_parts(fact_id: str, value: Any) -> Parts:
     """Text by name; the one part of a plain value has the name ""."""
     if fact_id in COMMAND_LINES:
         return _parameters(value)
     return _parts_of_value(value)
 
 
-def _parameters(line: str) -> Leaves:
+def _parameters(line: str) -> Parts:
     """The words of a command line, without order; what is given twice counts together."""
     values_by_name: dict[str, list[str]] = {}
     for word in line.split():
@@ -47,7 +47,7 @@ def _parameters(line: str) -> Leaves:
     return {name: Part(" ".join(values)) for name, values in values_by_name.items()}
 
 
-def _parts_of_value(value: Any) -> Leaves:
+def _parts_of_value(value: Any) -> Parts:
     if value is None:
         return {}
     if isinstance(value, P2pMatrix):
@@ -69,29 +69,29 @@ def _parts_of_value(value: Any) -> Leaves:
     return {"": Part(called(value))}
 
 
-def _parts_of_vm(vm: Vm) -> Leaves:
+def _parts_of_vm(vm: Vm) -> Parts:
     """Its configuration's own keys; what waits for the next start is named so."""
     config = _nested_parts("", vm.config)
     return {**config, **{f"pending {name}": Part(text) for name, text in vm.pending.items()}}
 
 
-def _nested_parts(prefix: str, parts: Mapping[Any, Any]) -> Leaves:
-    leaves: Leaves = {}
-    for name, value in parts.items():
+def _nested_parts(prefix: str, values: Mapping[Any, Any]) -> Parts:
+    parts: Parts = {}
+    for name, value in values.items():
         for inner, part in _parts_of_value(value).items():
-            leaves[" ".join(filter(None, [prefix, str(name), inner]))] = part
-    return leaves
+            parts[" ".join(filter(None, [prefix, str(name), inner]))] = part
+    return parts
 
 
-def _parts_of_list(items: Sequence[Any]) -> Leaves:
+def _parts_of_list(items: Sequence[Any]) -> Parts:
     """That one of many is there is a part by itself."""
-    leaves: Leaves = {}
+    parts: Parts = {}
     for item in items:
         name = _item_name(item)
-        leaves[name or str(item)[:80]] = Part("there")
+        parts[name or str(item)[:80]] = Part("there")
         if name:
-            leaves |= _nested_parts(name, {"": item})
-    return leaves
+            parts |= _nested_parts(name, {"": item})
+    return parts
 
 
 def _item_name(item: Any) -> str:

@@ -16,18 +16,18 @@ from agents.facts.p2p import P2P_READ, TOPOLOGY, P2pCode, P2pMatrix, TopologyMat
 from agents.facts.platform import KVM_VISIBLE, MACHINE_TYPE, MachineType
 from agents.facts.vm import VMS, Vm
 from tests.webapp.diagnosis.sample_facts import facts_at
-from webapp.diagnosis.compare.changed import Changed, Difference, changed
-from webapp.diagnosis.compare.sides import Side, machine
+from webapp.diagnosis.compare.conditions import Side, machine
+from webapp.diagnosis.compare.state_diff import Difference, StateDiff, diff_states
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.reference.p2p_relevance import RULES, Bears, relevance
 
 
-def between(before: Reading[Any], after: Reading[Any]) -> Changed:
+def between(before: Reading[Any], after: Reading[Any]) -> StateDiff:
     old = Sourced(before, "a", 0)
-    return changed(Facts.of([old]), Facts.of([old, Sourced(after, "b", 1)]))
+    return diff_states(Facts.of([old]), Facts.of([old, Sourced(after, "b", 1)]))
 
 
-def parts(found: Changed) -> list[tuple[tuple[str, ...], str | None, str | None]]:
+def parts(found: StateDiff) -> list[tuple[tuple[str, ...], str | None, str | None]]:
     return [(d.names, d.before, d.after) for d in found.differences]
 
 
@@ -95,19 +95,19 @@ def test_what_is_not_there_any_more_is_told_from_what_was_not_read() -> None:
     assert [(d.before, d.after) for d in gone.differences] == [("vllm", None)]
     for reading in (ENGINE.not_run("x"), ENGINE.unreadable("x")):
         assert between(ENGINE.known(Engine("vllm")), reading).not_again == ("Serving engine",)
-    only = changed(Facts.of([]), Facts.of([Sourced(ENGINE.known(Engine("vllm")), "a")]))
+    only = diff_states(Facts.of([]), Facts.of([Sourced(ENGINE.known(Engine("vllm")), "a")]))
     assert only.only_after == ("Serving engine",)
 
 
 def test_measurements_are_compared_elsewhere() -> None:
     found = between(COPY.known(CopyResult(())), COPY.known(CopyResult((), (), {"driver": "x"})))
-    assert found == Changed((), (), (), ())
+    assert found == StateDiff((), (), (), ())
 
 
 def test_the_founding_case() -> None:
     facts = facts_at("after")
     every = [item for group in facts.readings.values() for item in group]
-    found = changed(Facts.of(i for i in every if i.epoch == 0), facts)
+    found = diff_states(Facts.of(i for i in every if i.epoch == 0), facts)
     told = {(d.fact_id, d.names[0]): d for d in found.differences}
     assert _seen(told, "host.vms", "VM 128 machine") == (None, "q35", Bears.NO)
     assert _seen(told, "host.kernel_cmdline", "iommu") == (None, "pt", Bears.NO)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agents.facts import ReadingKind, all_facts
 from webapp.diagnosis.claim import EvidenceRef
-from webapp.diagnosis.compare.leaves import Leaves, Part, leaves
+from webapp.diagnosis.compare.value_parts import Part, Parts, value_parts
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.reference.p2p_relevance import Bears, Relevance, relevance
 
@@ -33,7 +33,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class StateDiff:
     """differences: what can matter for P2P first. same: facts that were read on both sides and are equal.
     not_again: facts that were not read anew. only_after: facts that nobody had read before."""
 
@@ -47,7 +47,7 @@ MANY = 4
 ORDER = (Bears.YES, Bears.TIME, Bears.UNKNOWN, Bears.NO)
 
 
-def changed(before: Facts, after: Facts) -> Changed:
+def diff_states(before: Facts, after: Facts) -> StateDiff:
     """Everything known at either time; `after` holds what was known before, too."""
     all_differences: list[Difference] = []
     same: list[str] = []
@@ -66,7 +66,7 @@ def changed(before: Facts, after: Facts) -> Changed:
             all_differences += differences
             same += [] if differences else [_title(fact_id)]
     all_differences.sort(key=lambda d: (ORDER.index(d.relevance.bears), d.fact_id))
-    return Changed(tuple(all_differences), tuple(same), tuple(not_again), tuple(only_after))
+    return StateDiff(tuple(all_differences), tuple(same), tuple(not_again), tuple(only_after))
 
 
 def _newest_answer(facts: Facts, fact_id: str) -> Sourced | None:
@@ -128,5 +128,5 @@ def _is_optional(was: Part | None, now: Part | None) -> bool:
     return (was is None or now is None) and bool(part and part.if_told)
 
 
-def _parts_of(fact_id: str, item: Sourced) -> Leaves:
-    return leaves(fact_id, item.reading.value) if item.reading.value is not None else {}
+def _parts_of(fact_id: str, item: Sourced) -> Parts:
+    return value_parts(fact_id, item.reading.value) if item.reading.value is not None else {}
