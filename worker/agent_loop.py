@@ -48,16 +48,16 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 @dataclass(frozen=True, slots=True)
 class OutputPump:
-    """What an agent says, piece by piece, and how it ended. `stop` makes it end the remote side."""
+    """The output of an agent, piece by piece, and how it ended. `stop` makes the agent end the remote side."""
 
     _future: Future[Ending]
     _arrived: SimpleQueue[bytes]
     stop: Event
 
     def pieces(self, wait_s: float) -> Iterator[bytes]:
-        """Output as it comes: at once after a silence, else joined to what comes in a quarter of a second,
-        at most 256 KiB, so that a machine's forty answers are a few writes; empty bytes after every
-        silence of `wait_s`, so that the caller can look after its other keeper."""
+        """Output as it arrives: at once after a silence, else joined with the output of a quarter of a second, at
+        most 256 KiB, so that a machine's forty answers take few writes. Yields empty bytes after each silence of
+        `wait_s`, so that the caller can renew its lease."""
         until = time.monotonic()
         while not (self._future.done() and self._arrived.empty()):
             if piece := self._next_piece(wait_s, until):
@@ -79,7 +79,7 @@ class OutputPump:
 
 
 def start_connecting(agent: Agent) -> Future[None]:
-    """The machine's connection being made, for the run that follows; it may be cancelled."""
+    """Opens the machine's connection for the run that follows; the caller may cancel it."""
     return asyncio.run_coroutine_threadsafe(_reach_agent(agent), _loop())
 
 
@@ -89,12 +89,12 @@ async def _reach_agent(agent: Agent) -> None:
 
 @contextmanager
 def pump_output(work: Work) -> Iterator[OutputPump]:
-    """Starts the work; on the way out, whatever the reason, stops it and waits until it is gone."""
+    """Starts the work; on the way out, for any reason, stops it and waits until it has ended."""
     arrived: SimpleQueue[bytes] = SimpleQueue()
     stop = Event()
     working = _carry_out_work(work, arrived.put, stop.is_set)
     future = asyncio.run_coroutine_threadsafe(working, _loop())
-    future.add_done_callback(lambda _: arrived.put(b""))  # whoever waits for more need not
+    future.add_done_callback(lambda _: arrived.put(b""))  # ends the wait for more output
     try:
         yield OutputPump(future, arrived, stop)
     finally:

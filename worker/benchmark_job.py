@@ -51,7 +51,7 @@ class BenchmarkJob:
 
     @property
     def script_sha256(self) -> str:
-        """Of the program that is shipped, as the page that offers it says it."""
+        """Hash of the program that is sent, as the page shows it."""
         return hashlib.sha256(self._benchmark.payload_source()).hexdigest()
 
     @property
@@ -59,7 +59,7 @@ class BenchmarkJob:
         return all_benchmarks()[self.run.names[0]]
 
     def _interpreter(self) -> str:
-        """The one asked for, else the one the probe found torch in, else python3."""
+        """The interpreter of the run's arguments, else the one in which the probe found torch, else python3."""
         return self.run.arguments.get("INTERPRETER", "") or self._torch_interpreter() or "python3"
 
     def _torch_interpreter(self) -> str:
@@ -73,7 +73,8 @@ class BenchmarkJob:
         raise AgentError(f"{name} was not found on this machine. Run the guest's probes there first.")
 
     def _answers_to(self, fact: Fact[Any]) -> Iterable[Any]:
-        """What each probe of this very machine said last: a paste must not name a program that is run."""
+        """The last value of each probe on this very machine. Pastes do not count: they must not name a program to
+        run."""
         stored = StoredReading.objects.filter(
             evidence__run__target=self.run.target, fact_id=fact.id, kind=ReadingKind.KNOWN
         ).order_by("pk")
@@ -90,8 +91,7 @@ class BenchmarkJob:
 
     @property
     def anything(self) -> bool:
-        """Whether something was measured; what the GPUs did meanwhile is no measurement by itself. Of what
-        nobody could read yet it is not denied."""
+        """Whether something was measured; telemetry alone is no measurement. True while the output is unread."""
         return self.unread or self._readings().filter(kind=ReadingKind.KNOWN).exists()
 
     @property
@@ -111,7 +111,7 @@ class BenchmarkJob:
         return "" if measured else lines.error[:500]
 
     def _output_problem(self) -> str:
-        """What its output was instead of a measurement."""
+        """What the output holds instead of a measurement."""
         if not self.output:
             return "it printed nothing"
         detail = self._readings().exclude(detail="").values_list("detail", flat=True).first()

@@ -54,12 +54,12 @@ app.conf.update(
 
 @setup_logging.connect  # type: ignore[untyped-decorator]
 def _keep_logging(**_: object) -> None:
-    """Django's settings have set it up; Celery would add handlers of its own."""
+    """Django's settings have set up logging; Celery would add its own handlers."""
 
 
 @celeryd_init.connect  # type: ignore[untyped-decorator]
 def _check(**_: object) -> None:
-    """What every command of manage.py looks at first: a worker may have an environment of its own."""
+    """Runs Django's checks, as manage.py does: a worker may have an environment of its own."""
     try:
         BaseCommand().check()
     except SystemCheckError as problem:

@@ -1,4 +1,4 @@
-"""A database that is away for a moment costs no run: what has to be written is tried again."""
+"""Retries of database writes, so that a database that is away for a moment costs no run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ T = TypeVar("T")
     reraise=True,
 )
 def with_retry(act: Callable[[], T]) -> T:
-    """What `act` returns; while the database is out of reach, again and again for a minute and a lease:
-    who could take the run away is without the database too. `act` may have been carried out already when it
-    is called again."""
+    """Calls `act` and returns its result. While the database is out of reach it tries again, for a minute and a
+    lease: the worker that could take the run over has no database either. `act` may be carried out twice."""
     return act()

@@ -1,4 +1,4 @@
-"""What a process has loaded by the time it serves, set aside from Python's collector of garbage."""
+"""Objects loaded before serving are kept out of Python's garbage collector."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ def freeze_loaded() -> None:
 
 
 def collect_cycles() -> None:
-    """After a run, which leaves cycles of the SSH library and the ORM. By its end they have grown old, so
-    that nothing else looks at them for many runs (30 to 80 kB each). Takes 3 to 7 ms where `freeze_loaded` was.
-    """
+    """Called after a run, which leaves cycles of the SSH library and the ORM. By then they are old, so that no
+    other collection looks at them for many runs (30 to 80 kB each). Takes 3 to 7 ms after `freeze_loaded`."""
     gc.collect()

@@ -1,4 +1,4 @@
-"""What a worker looks after while a run is on: its lease and the cancel flag."""
+"""The lease and the cancel flag of a run, checked while it runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ handing_back = threading.Event()
 
 
 def drain(seconds: float) -> None:
-    """Begins no run any more, and gives those that run so long to end by themselves."""
+    """Starts no more runs, and gives running ones this many seconds to end by themselves."""
     shutting_down.set()
     if not seconds:
         handing_back.set()
@@ -35,7 +35,7 @@ def drain(seconds: float) -> None:
 
 
 class Stop(Enum):
-    """Why a run is stopped from our side."""
+    """Why our side stops a run."""
 
     ASKED = "asked"
     FENCED = "fenced"
@@ -64,7 +64,7 @@ class LeaseKeeper:
         try:
             return self._check_database()
         except DatabaseError as error:
-            # Who could end the run for that is without the database too; the next look tells.
+            # The reconciler has no database either; the next check decides.
             logger.warning("the lease of run %s could not be renewed: %s", self.claim.run_id, error)
             connection.close()
         return None

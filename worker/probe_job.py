@@ -1,4 +1,4 @@
-"""A run of probes: sends the collector, reads its frames as they come, and says how it went."""
+"""A run of probes: sends the collector, reads its frames as they arrive, and judges the result."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class ProbeJob:
         return lambda on_output, cancelled: agent.run(script, Watch(on_output, timeout_s, cancelled))
 
     def take(self, piece: bytes) -> None:
-        """The answers that became whole by it become evidence."""
+        """Stores the answers that this piece completes as evidence."""
         self._keep(self.reader.feed(piece))
 
     def close(self) -> None:
-        """An answer that was cut off is kept as far as it came."""
+        """Stores an answer that was cut off, as far as it arrived."""
         self._keep(self.reader.close())
 
     def _keep(self, events: Iterable[Event]) -> None:
@@ -86,7 +86,7 @@ class ProbeJob:
 
     @property
     def progress_note(self) -> str:
-        """How far it came, for a sentence about a run that did not end by itself."""
+        """A sentence on how many answers arrived, for a run that did not end by itself."""
         return f"{len(self.answered)} of {len(self.run.names)} answers had arrived and are kept."
 
     def verdict(self, ending: Ending) -> tuple[RunState, str]:

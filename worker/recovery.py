@@ -1,5 +1,4 @@
-"""What was stored raw and could not be read then becomes evidence later, as it would have by itself: of a
-worker that was killed, and of a storage of evidence that was away."""
+"""Reads output that was stored raw but not read: the worker was killed, or the evidence storage was away."""
 
 from __future__ import annotations
 
@@ -26,8 +25,8 @@ _NOT_READ = "The storage of evidence was away when it ended; its output could no
 
 
 def try_store(run: Run, store: Callable[[], object]) -> bool:
-    """False when the storage of evidence takes nothing. The output lies raw in the database already, and is
-    read from there when the storage is back."""
+    """Returns False when the evidence storage does not take it. The output is already raw in the database, and is
+    read from there later."""
     try:
         with_retry(store)
     except blob_store.LostError as error:
@@ -37,8 +36,8 @@ def try_store(run: Run, store: Callable[[], object]) -> bool:
 
 
 def recover_waiting() -> int:
-    """Reads the output of runs that ended while the storage was away. Returns of how many. The first that
-    it does not take ends it: asking takes seconds while it is silent."""
+    """Reads the output of runs that ended while the storage was away; returns how many. Ends at the first output
+    that the storage does not take: each question takes seconds while the storage is silent."""
     waiting = Run.objects.filter(failure=STORAGE_AWAY).order_by("ended_at")
     read = 0
     for run in waiting.select_related("session", "target", "created_by")[:_AT_ONCE]:
@@ -56,8 +55,8 @@ def recover_waiting() -> int:
 
 
 def recover_lost(now: datetime) -> int:
-    """Reads the output of runs that lately ended without their worker: it went silent, or broke. Returns
-    how many had brought something. Doing it twice changes nothing."""
+    """Reads the output of runs that lately ended without their worker, because it went silent or broke. Returns how
+    many had output. Repeating it changes nothing."""
     lately = Run.objects.filter(
         state__in=[RunState.LOST, RunState.FAILED], failure__in=["LeaseExpired", "OurOwn"], ended_at__gte=now - _LATE
     )
@@ -65,7 +64,7 @@ def recover_lost(now: datetime) -> int:
 
 
 def _recover_alone(run: Run) -> bool:
-    """False also where it fails: one run's output must not end who puts right all the others."""
+    """Like _recover, but False when it fails: one run's output must not stop the reconciler's work on the others."""
     try:
         return _recover(run)
     except DatabaseError:
@@ -83,7 +82,7 @@ def _recover(run: Run) -> bool:
         return bool(pieces)
     reader = FrameReader(run.nonce)
     events = [event for piece in pieces for event in reader.feed(piece)]
-    if run.failure == STORAGE_AWAY:  # nobody sends more of it
+    if run.failure == STORAGE_AWAY:  # no more output arrives
         events += reader.close()
     frames = [event for event in events if isinstance(event, Frame) and event.probe_id in run.names]
     if frames:

@@ -1,4 +1,4 @@
-"""Carries out one claimed run: reaches the machine, stores what it says as it says it, ends the run."""
+"""Carries out one claimed run: connects to the machine, stores its output as it arrives, ends the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from worker.slots import PATIENCE_S, Slot
 
 WAIT_S = 0.25
 Job = ProbeJob | BenchmarkJob
-# How an ending that is nobody's wish is counted; what could not even begin, by its error's class.
+# Failure names of unwanted endings; a run that could not begin is counted by its error's class.
 FAILURES = {Reason.LOST: "ConnectionLost", Reason.TIMED_OUT: "TimedOut", Reason.FLOODED: "Flooded"}
 
 logger = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ def carry_out(claim: lifecycle.Claim, slot: Slot) -> None:
 
 
 def _connect(agent: Agent, keeper: LeaseKeeper, slot: Slot) -> Ending | None:
-    """None when the machine can be asked; an ending when somebody stopped it before."""
+    """Waits for the connection. Returns None when it is open, an ending when somebody stopped the run before."""
     connecting, impatient = start_connecting(agent), time.monotonic() + PATIENCE_S
     while not wait([connecting], WAIT_S).done:
         if keeper.must_stop():

@@ -1,4 +1,4 @@
-"""What a message starts. A task is thin: it claims the run and lets the runner work."""
+"""The Celery tasks. Each is thin: it claims the run and lets the runner work."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ logger = logging.getLogger(__name__)
 
 @app.task(name=RUN_TASK, bind=True)  # type: ignore[untyped-decorator]
 def run(task: Any, run_id: str) -> None:
-    """Works on what waits, whoever's turn it is, until nothing may start: a message says that there is
-    work, and names the run it was sent for. A worker that is about to end leaves it to the others."""
+    """Carries out queued runs in the order of the queue, until none may start: the message only says that there is
+    work, and names the run it was sent for. A worker that is about to end leaves the rest to others."""
     if lease.shutting_down.is_set():
         raise Reject("this worker ends", requeue=True)
     request_id = (task.request.headers or {}).get(REQUEST_ID) or ""
@@ -62,7 +62,7 @@ def _stand_in() -> None:
 
 @app.task(name=FOLLOW_TASK)  # type: ignore[untyped-decorator]
 def follow() -> None:
-    """Makes notices and digests of what is news, oldest first, until nothing is."""
+    """Makes notices and digests of new events, oldest first, until none is left."""
     close_old_connections()
     try:
         # What cannot be followed now is left to the next message; it must not be tried for ever.

@@ -56,7 +56,7 @@ def _plain(value: Any) -> Any:
 
 
 def _result(value: Any) -> dict[str, Any]:
-    """What a rule says, without the record of what it read."""
+    """A rule's result, without the record of what it read."""
     return {key: item for key, item in _plain(value).items() if not key.endswith("reads")}
 
 

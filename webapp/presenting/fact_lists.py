@@ -25,7 +25,7 @@ _FIELDS = {
 
 
 def lacking(missing: Iterable[str]) -> str:
-    """What a reading has not, in words: "its default domain, row GPU7"."""
+    """The parts that a reading lacks, in words: "its default domain, row GPU7"."""
     return ", ".join(_FIELDS.get(part, part) for part in missing)
 
 

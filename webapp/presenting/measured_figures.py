@@ -35,7 +35,7 @@ def copy_plot(results: Iterable[tuple[str, CopyResult]]) -> Plot | None:
 
 
 def bandwidth_plot(results: Iterable[tuple[str, CopyResult]]) -> Plot | None:
-    """What the same rows move in a second; only those timed on the device, which tell the path."""
+    """Bandwidth of the same rows; only rows timed on the device, which tell the path."""
     device = [(name, _device_rows(result)) for name, result in results]
     curves = _copy_curves(device, lambda row: row.gb_per_s)
     return log_plot("Bandwidth in GB/s against size", curves, size_text, lambda rate: f"{rate:g} GB/s")

@@ -17,7 +17,7 @@ _WAYS = {"PIX": "near", "PXB": "near", "PHB": "bridge", "NODE": "far", "SYS": "f
 class PairCell:
     """link: what `topo -m` calls the path. read, write: what `topo -p2p` answers. "" where not read.
 
-    delivered: whether bytes sent this way were checked at their destination; None: nobody checked.
+    delivered: whether bytes sent this way were checked at their destination; None: not checked.
     """
 
     source: str
@@ -42,7 +42,7 @@ class PairCell:
 
     @property
     def code(self) -> str:
-        """One answer where reads and writes agree or only one was read, else both."""
+        """One code when reads and writes agree or only one was read, else both."""
         codes = [code for code in (self.read, self.write) if code]
         return "/".join(dict.fromkeys(codes)) or "?"
 

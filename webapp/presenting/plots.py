@@ -35,7 +35,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """label: what it shows, for who cannot see it."""
+    """label: what it shows, for screen readers."""
 
     label: str
     curves: tuple[Curve, ...]

@@ -76,7 +76,7 @@ def _list_words(items: list[Any]) -> str:
 
 
 def _vm(vm: Vm) -> str:
-    """What decides about P2P: the board, what is passed through and how, and the arguments."""
+    """The settings that decide about P2P: the board, passed-through devices, and the arguments."""
     passed = Counter(map(_hostpci_text, vm.hostpci))
     parts = (
         "VM" if vm.id is None else f"VM {vm.id}",

@@ -184,7 +184,7 @@ def _host(gpus: Sequence[HostGpu], boxes: list[Box], wires: list[Wire]) -> dict[
 
 
 def _columns(gpus: Sequence[HostGpu]) -> tuple[Column, Column, Column, Column]:
-    """Of the NUMA nodes, root ports, switches (without room where there is none) and GPUs."""
+    """Columns of the NUMA nodes, root ports, switches (without room where there is none) and GPUs."""
     named = [(f"switch {short(gpu.switch)}",) for gpu in gpus if gpu.switch]
     nodes = (MARGIN, _width(NODE_WIDTH, [node_words(gpu.numa_node) for gpu in gpus]))
     ports = (sum(nodes) + BETWEEN, _width(PORT_WIDTH, map(port_words, gpus)))
@@ -316,7 +316,7 @@ def _box_around(kind: str, column: Column, rows: Sequence[Box], lines: tuple[str
 
 
 def _width(least: float, boxes: Iterable[tuple[str, ...]]) -> float:
-    """What the longest line of these boxes needs."""
+    """The width that the longest line of these boxes needs."""
     needed = (
         text_width(line, REST_PX if i else FIRST_PX, bold=not i) for lines in boxes for i, line in enumerate(lines)
     )

@@ -1,4 +1,4 @@
-"""Other inputs for the bound, as sliders: what the arithmetic says if, not what the case shows."""
+"""What-if analysis of the bound: sliders for its inputs, and the bound under the sliders' values."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from webapp.diagnosis.prediction.communication import PER_LAYER
 
 @dataclass(frozen=True, slots=True)
 class Slider:
-    """own: the case's value, or values where several were observed; empty: the case does not say, and
-    `value` begins at a usual one. said: whether `own` is the case's word, or what the arithmetic takes
-    when nothing is said."""
+    """own: the case's value, or values where several were observed; empty when the case has none, and `value`
+    begins at a usual one. is_stated: `own` is stated in the case, not a default of the arithmetic."""
 
     name: str
     label: str
@@ -68,7 +67,7 @@ SCALES = {
 
 
 def sliders(facts: Facts, query: Mapping[str, str]) -> tuple[Slider, ...]:
-    """One for each input. query: values by name; what is no number keeps the case's own."""
+    """One slider for each input. query: values by name; text that is no number keeps the case's own value."""
     own = _case_values(facts)
     presumed = _presumed_inputs(facts)
     inputs = (_slider(name, scale, own[name], query.get(name)) for name, scale in SCALES.items())
@@ -111,7 +110,7 @@ def _case_values(facts: Facts) -> dict[str, tuple[float, ...]]:
 
 
 def _presumed_inputs(facts: Facts) -> set[str]:
-    """Inputs that the arithmetic has a value for although nobody said one."""
+    """Inputs that nobody stated and for which the arithmetic has a default."""
     model = facts.value(MODEL) or Model()
     names = {"reduces_per_layer"}
     names |= {"draft_tokens"} if model.draft_tokens is None else set()
@@ -119,7 +118,7 @@ def _presumed_inputs(facts: Facts) -> set[str]:
 
 
 def _case_acceptance(model: Model) -> float | None:
-    """The middle of what the operator says; without draft tokens a step yields one token."""
+    """The middle of the operator's range; without draft tokens a step yields one token."""
     accepted = model.accepted_per_step
     if accepted is None:
         return None if model.draft_tokens else 1.0

@@ -40,7 +40,7 @@ class Bias:
 
 
 def all_reduce_bias(facts: Facts) -> tuple[Bias, ...]:
-    """By arm and size; the newest run of each side counts. Empty unless both were run."""
+    """Rows by arm and size; the newest run of each side counts. Empty unless both sides were run."""
     ours: dict[Key, tuple[float, Sourced]] = {}
     theirs: dict[Key, tuple[float, Sourced]] = {}
     for item in facts.all(ALLREDUCE):
@@ -98,7 +98,7 @@ PairKey = tuple[str, str, bool]
 
 
 def copy_bias(facts: Facts) -> tuple[CopyBias, ...]:
-    """By pair, of our newest copies; empty unless both were run."""
+    """Rows by pair, from our newest copies; empty unless both sides were run."""
     copies, matrices = facts.best(COPY), facts.best(PAIR_MATRICES)
     result, theirs = facts.value(COPY), facts.value(PAIR_MATRICES)
     if copies is None or matrices is None or result is None or theirs is None:

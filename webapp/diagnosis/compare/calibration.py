@@ -32,7 +32,7 @@ class Calibration:
 
 
 def calibrated(scores: Iterable[Score]) -> tuple[Calibration, ...]:
-    """By kind, then basis, the strongest first."""
+    """Scores by kind, then by basis, the strongest basis first."""
     counts = Counter((score.what, score.basis, score.verdict) for score in scores)
     order = list(Basis)
     kinds = sorted({(what, basis) for what, basis, _ in counts}, key=lambda k: (k[0], order.index(k[1])))

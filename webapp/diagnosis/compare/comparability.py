@@ -1,8 +1,8 @@
-"""The gate before any effect: is what was measured before comparable with what was measured after?
+"""The gate before any effect: are the results before the change comparable with those after it?
 
-Each item is the same on both sides, changed as the decision meant it to, changed without that, or unknown.
-What the programs say of themselves counts first (DECISIONS.md, record 16), then what the probes read in the
-same epoch. Something that was not recorded on both sides is unknown, and never taken for the same.
+Each item is the same on both sides, changed as the decision meant it to, changed without that, or unknown. What the
+programs say of themselves counts first (DECISIONS.md, record 16), then what the probes read in the same epoch.
+Something that was not recorded on both sides is unknown, and never taken for the same.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Gate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One item of the gate. get: its value on one side, None where nothing told it.
+    """One item of the gate. get: its value on one side, None when unknown.
 
-    facts: ids of which one has to be among what the decision means to change, so that a change is intended.
-    within: two figures this close, as a share of the larger, are the same. decides: a change that nobody
-    meant makes the two sides incomparable. serving_only: asked of serving alone. overlap: one common entry
-    is enough, because only what both sides have is compared.
+    facts: ids of which one has to be among what the decision means to change, so that a change is intended. within:
+    two figures this close, as a share of the larger, are the same. decides: a change that nobody meant makes the
+    two sides incomparable. serving_only: asked of serving alone. overlap: one common entry is enough, because only
+    what both sides have is compared.
     """
 
     title: str

@@ -1,6 +1,6 @@
-"""One side of a comparison, and what it says of each thing that figures depend on.
+"""One side of a comparison, and the conditions under which its results were measured.
 
-Every function answers in one text or figure, or None where nothing told it.
+Every function returns one text or figure of a side, or None when it is unknown.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Side:
         return [item.reading.value for item in self.results]
 
     def header(self, name: str) -> str | None:
-        """What the programs say of themselves; None unless each of them does."""
+        """The entry of this name in the results' environment; None unless every result has one."""
         entries = [_environment(value).get(name, "") for value in self.values]
         return _joined(entries) if entries and all(entries) else None
 
@@ -57,7 +57,7 @@ class Side:
         return None if value is None else str(value)
 
     def watched(self, figure: Callable[[GpuTelemetry], float | None]) -> list[float]:
-        """Of each GPU that was watched while the results were measured."""
+        """The figures of each GPU that telemetry watched during the measurement."""
         sources = {item.source for item in self.results}
         looks = [item for item in self.facts.all(TELEMETRY) if item.source in sources]
         figures = [figure(gpu) for item in looks for gpu in item.reading.value or ()]
@@ -71,7 +71,7 @@ def side_of(results: Iterable[Sourced], facts: Facts) -> Side:
 
 
 def facts_in(facts: Facts, epochs: Collection[int]) -> Facts:
-    """What was read in these epochs alone; what was not there in one of them is said so."""
+    """The facts read in these epochs alone. A fact that was absent in one of them is absent."""
     every = (item for group in facts.readings.values() for item in group)
     here = [i for i in every if i.epoch in epochs and not i.reading.fact_id.startswith("vm.")]
     return with_vm(Facts.of(here), facts.value(VM_ID))
@@ -124,7 +124,7 @@ def _parameters(line: str | None) -> str | None:
 
 
 def governor(side: Side) -> Value:
-    """Of every CPU, or not at all: one of them tells nothing of the others."""
+    """The governors of all CPUs; None when only some were read, because one CPU tells nothing of the others."""
     best = side.facts.best(CPU_GOVERNOR)
     if best and best.reading.kind is ReadingKind.ABSENT:
         return "none to set"
@@ -155,7 +155,7 @@ def vm_args(side: Side) -> Value:
 
 
 def _configured_text(facts: Facts, fact: Fact[Any]) -> str | None:
-    """That it is not in the configuration is an answer, where the configuration was read."""
+    """The value, or "not set" when the configuration was read and does not have it."""
     if facts.kind(fact) is ReadingKind.ABSENT:
         return "not set"
     value = facts.value(fact)
@@ -163,7 +163,7 @@ def _configured_text(facts: Facts, fact: Fact[Any]) -> str | None:
 
 
 def gpu_names(side: Side) -> Value:
-    """The very cards where their ids are known, else the product."""
+    """The cards by their ids where these are known, else the product's name."""
     gpus: tuple[Gpu, ...] = side.fact(GPUS) or ()
     names = sorted({gpu.name for gpu in gpus if gpu.name})
     return side.header("gpu_uuids") or side.header("gpus") or ", ".join(names) or None
@@ -216,7 +216,7 @@ def other_work(side: Side) -> Value:
     if any(environment.get("beside_other_work") for environment in environments):
         return "yes"
     if environments and all("payload_sha256" in environment for environment in environments):
-        return "none"  # our programs refuse busy GPUs, and say so when they were told not to
+        return "none"  # our programs refuse busy GPUs, and record when --force was given
     processes = side.fact(GPU_PROCESSES)
     return None if processes is None else "yes" if processes else "none"
 

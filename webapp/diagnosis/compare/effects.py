@@ -60,12 +60,12 @@ class SizeEffect:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What may be said of the times alone; whether they may be compared at all is the gate's to say.
+    """The conclusion from the times alone; the gate decides whether they may be compared at all.
 
-    excluded: a sentence on what the figures rule out, "" when nothing. left_out: rows whose own
-    arithmetic does not hold. unstable: rows left out because they spread or drift too far.
-    detectable: the change that would have shown at half of the sizes. runs_needed: how many of each state
-    would show a change of MARGIN, by what runs of one state differ by; None: not known, or too many.
+    excluded: a sentence on what the figures rule out, "" when nothing. left_out: rows whose own arithmetic does not
+    hold. unstable: rows left out because they spread or drift too far. detectable: the change that would have shown
+    at half of the sizes. runs_needed: how many of each state would show a change of MARGIN, by what runs of one
+    state differ by; None: not known, or too many.
     """
 
     outcome: Outcome
@@ -118,7 +118,8 @@ def minimum_detectable(spread: float, runs: int) -> float | None:
 
 
 def runs_needed(times: tuple[Times, Times], *, paired: bool = False) -> int | None:
-    """Of each state, for a change of MARGIN at the size that spreads most; None: no repeat, or too many."""
+    """How many runs of each state show a change of MARGIN at the size that spreads most; None: no repeat, or too
+    many."""
     shared = times[0].keys() & times[1].keys()
     pairs = [(times[0][key], times[1][key]) for key in shared]
     if paired:
@@ -153,7 +154,8 @@ class _Estimate:
 
 
 def effects_of(before: Times, after: Times, *, paired: bool = False) -> tuple[SizeEffect, ...]:
-    """Of what both states have; µs, one entry a run. paired: runs of equal place were taken in turns."""
+    """The effect at each size that both states have. Times are in µs, one entry a run. paired: runs at the same
+    index were taken in turns."""
     shared = sorted(before.keys() & after.keys())
     estimates = {
         key: _paired_estimate(before[key], after[key])

@@ -1,5 +1,6 @@
-"""What a decision's options name, compared across the change: the least that somebody who calls it verified
-has to show."""
+"""The facts that a decision's options name, compared before and after the change. A decision that is called
+verified has to show at least these.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +30,9 @@ _MEASURED_BY = {P2P_READ.id: (ALLREDUCE.id, COPY.id), NCCL_TRANSPORTS.id: (ALLRE
 
 @dataclass(frozen=True, slots=True)
 class FactComparison:
-    """One fact on both sides of a change. named: the chosen options name it. tells: the comparison says
-    something; “cannot tell” and an unchanged value do not show that a change did what it was meant to.
-    sources: of both sides."""
+    """One fact on both sides of a change. change: the outcome in words. named: the chosen options name the fact.
+    tells: the comparison has an outcome; “cannot tell” and an unchanged value do not show that a change did what it
+    was meant to. sources: of both sides."""
 
     fact_id: str
     title: str
@@ -47,7 +48,7 @@ class FactComparison:
 
 
 def names_of(verified_by: str, changes: Iterable[str]) -> tuple[str, ...]:
-    """Ids of facts that an option is verified by, its own words first. What it is for, the speed of the
+    """Ids of the facts that an option is verified by, those in its own words first. SERVING, the speed of the
     workload, is always among them; a benchmark without rules for a comparison never is."""
     own = [*_ID.findall(verified_by), *_ID.findall(" ".join(changes))]
     measurements = [more for name in own for more in _MEASURED_BY.get(name, ())]
@@ -88,13 +89,13 @@ def _of_readings(sides: tuple[Side, Side], gate: Comparability, names: tuple[str
 
 
 def _of_the_vm(was: Sourced, now: Sourced) -> str:
-    """These follow from the host's list of VMs, and are small values."""
+    """Compares facts that follow from the host's list of VMs; they are small values."""
     old, new = was.reading, now.reading
     return "" if (old.kind, old.value) == (new.kind, new.value) else "it changed"
 
 
 def _change_text(differences: list[Difference] | None) -> str:
-    """What one part, or many alike, became; "" where nothing changed."""
+    """How one part, or many alike parts, changed; "" when nothing changed."""
     if not differences:
         return ""
     first = differences[0]
@@ -104,13 +105,13 @@ def _change_text(differences: list[Difference] | None) -> str:
 
 
 def answered(facts: Facts, fact_id: str) -> Sourced | None:
-    """The reading that counts, where it says what is there or that nothing is."""
+    """The best reading, when it is known or absent; else None."""
     best = facts.best(Fact(fact_id, "", None))
     return best if best and best.reading.kind in _ANSWERS else None
 
 
 def title_of(fact_id: str) -> str:
-    """The guest has some by the same title as the VM's configuration."""
+    """A fact's title; VM facts are marked, because the guest has some with the same title."""
     fact = all_facts().get(fact_id)
     title = fact.title if fact else fact_id
     return f"{title} (VM)" if fact_id.startswith("vm.") else title

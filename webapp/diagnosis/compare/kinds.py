@@ -43,8 +43,8 @@ KINDS: tuple[Kind, ...] = (
 
 
 def results(facts: Facts, kind: Kind) -> list[Sourced]:
-    """The known results, oldest first. Of all-reduces only those as NCCL chooses, where there are such: the
-    control and the forced arm of the same run are no further runs, and no engine runs like that."""
+    """The known results, oldest first. All-reduces with NCCL's own choice replace all others: the control arm and
+    the forced arm are no further runs, and no engine runs like them."""
     known = [
         item
         for item in facts.all(kind.fact)

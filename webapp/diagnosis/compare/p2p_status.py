@@ -52,7 +52,7 @@ def _codes(matrix: P2pMatrix | None) -> tuple[P2pCode, ...]:
 
 
 def _changes(facts: Facts) -> tuple[str, ...]:
-    """What the driver's decision is known to take in or to leave out, in the order of the plan."""
+    """The changes that may have altered the driver's decision, in the order of the plan."""
     changes = []
     if facts.value(VM_MACHINE) is MachineType.Q35 and _earlier_value(facts, VM_MACHINE) is MachineType.I440FX:
         changes.append("q35")

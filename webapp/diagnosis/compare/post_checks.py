@@ -1,7 +1,7 @@
-"""What has to be right after a change that lets GPUs reach each other, before anybody calls it verified.
+"""Checks that must pass after a change that lets GPUs reach each other, before the change counts as verified.
 
-The driver's OK and a bandwidth look the same on a board that does not route peer writes, where data are
-corrupted silently. Only bytes checked by their owner and a collective with checked values tell.
+The driver's OK and a bandwidth look the same on a board that does not route peer writes, where data are corrupted
+silently. Only bytes checked by their owner and a collective with checked values tell.
 
 Source: NVIDIA/nccl issue 2335.
 """
@@ -35,7 +35,7 @@ class Check:
 
 
 def opens_p2p(option: Chosen, after: Facts) -> bool:
-    """Whether GPUs may reach each other by it: as declared, else by the driver's answers `after` it."""
+    """Whether the change lets GPUs reach each other: as declared, else by the driver's answers `after` it."""
     if option.p2p_after is not None or not option.moves_p2p:
         return option.p2p_after is P2pCode.OK
     matrix = after.value(P2P_READ)
@@ -75,7 +75,7 @@ def _check(fact_id: str, gates: list[Gate]) -> Check:
 
 
 def _one_way(after: Facts) -> list[str]:
-    """Pairs that were checked in the other direction alone: each has a mapping of its own."""
+    """Pairs that were checked in the other direction only: each direction has a mapping of its own."""
     checked = after.value(DELIVERY)
     return sorted(_reversed_pairs(set(checked.pairs))) if checked else []
 

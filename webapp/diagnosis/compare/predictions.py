@@ -125,10 +125,10 @@ def _code_list(codes: tuple[P2pCode, ...]) -> str:
 def throughput_score(
     chosen: Sequence[Chosen], seen: Seen | None, gate: Comparability | None, beside: Sequence[str]
 ) -> Score | None:
-    """Of all options together, because they were measured together; None when none predicts any.
+    """One score for all options, because they were measured together; None when none predicts a throughput.
 
-    beside: what else was carried out between the two states. gate: of the serving measurement, None
-    where the operator's own figures are compared.
+    beside: what else was carried out between the two states. gate: of the serving measurement, None where the
+    operator's own figures are compared.
     """
     predicting = [option for option in chosen if option.effect]
     if not predicting:

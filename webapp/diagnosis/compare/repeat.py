@@ -1,7 +1,7 @@
-"""One run against the same one before it: what both read, what both measured, and what only one could tell.
+"""The same probes or benchmark run twice: readings compared probe by probe, and measurements after the gate.
 
-Answers are compared probe by probe, because two probes tell some facts in different detail. The gate is asked
-of the two runs alone: what other outputs say of the machine is the same for both, and would look like proof.
+Answers are compared probe by probe, because two probes read some facts in different detail. The gate compares the
+two runs alone: other outputs of the machine are the same for both, and would look like proof.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What one probe said of one fact in the two runs; None where no answer came."""
+    """The answers of one probe on one fact in the two runs; None where there is none."""
 
     fact_id: str
     title: str
@@ -33,7 +33,7 @@ class Answers:
 
     @property
     def answered(self) -> tuple[bool, bool]:
-        """Whether each run says what is there, or that nothing is."""
+        """For each run, whether its reading is known or absent."""
         return _is_answer(self.before), _is_answer(self.after)
 
     @property
@@ -43,10 +43,10 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class RepeatComparison:
-    """compared: ids of the facts that both runs read. differences: what can matter for P2P first. in_part:
-    compared as far as both have it. one_sided: of this probe only one run tells it. untold: by no
-    probe does either run.
-    measured: by kind, after the gate. unruled: both measured it, and no rule compares it."""
+    """compared: ids of the facts that both runs read. differences: those that can matter for P2P first. in_part:
+    facts compared as far as both runs have them. one_sided: answers that only one run has. untold: facts that no
+    probe read in either run. measured: by kind, after the gate. unruled: measurements in both runs that no rule
+    compares."""
 
     compared: tuple[str, ...]
     differences: tuple[Difference, ...]
@@ -58,7 +58,7 @@ class RepeatComparison:
 
 
 def compare_repeat(before: Iterable[Sourced], after: Iterable[Sourced]) -> RepeatComparison:
-    """Readings of each run, in the order they came."""
+    """Readings of each run, in the order of their evidence."""
     was, now = ([replace(i, epoch=n) for i in run] for n, run in enumerate((before, after)))
     every = list(_pairs_of_answers(_newest_answers(was), _newest_answers(now)))
     both = [one for one in every if all(one.answered)]
@@ -77,7 +77,7 @@ def compare_repeat(before: Iterable[Sourced], after: Iterable[Sourced]) -> Repea
 
 
 def _newest_answers(items: Sequence[Sourced]) -> dict[Key, Sourced]:
-    """By fact and probe; of several answers of one output one that tells."""
+    """The newest item by fact and probe; among answers of one output a known or absent one wins."""
     ranked = sorted(items, key=lambda item: (_is_answer(item), item.order))
     return {(i.reading.fact_id, i.source.partition("@")[0]): i for i in ranked}
 
@@ -98,7 +98,7 @@ def _is_incomplete(item: Sourced | None) -> bool:
 
 
 def _differences(one: Answers) -> Iterator[Difference]:
-    """A part that a reading which is not complete does not have may be there."""
+    """Differences between the two readings, without parts that an incomplete reading may only lack."""
     sides = (Facts.of([item] if item else []) for item in (one.before, one.after))
     for difference in diff_states(*sides).differences:
         gone = difference.after is None and _is_incomplete(one.after)
@@ -107,7 +107,7 @@ def _differences(one: Answers) -> Iterator[Difference]:
 
 
 def _merged_differences(differences: Iterable[Difference]) -> tuple[Difference, ...]:
-    """What several probes tell alike is one difference, with the outputs of all of them."""
+    """Equal differences from several probes become one, with the outputs of all of them."""
     alike: dict[tuple[object, ...], Difference] = {}
     for difference in differences:
         key = (difference.fact_id, difference.names, difference.before, difference.after)
@@ -122,6 +122,6 @@ def _merged_differences(differences: Iterable[Difference]) -> tuple[Difference, 
 
 
 def _without_rules(both: Iterable[Answers]) -> tuple[Answers, ...]:
-    """Telemetry is what the gate asks, not what was measured."""
+    """Measurements that no rule compares. Telemetry is left out: the gate uses it."""
     ruled = {kind.fact.id for kind in KINDS} | {TELEMETRY.id}
     return tuple(o for o in both if o.fact_id.startswith(_MEASURED) and o.fact_id not in ruled)

@@ -77,8 +77,8 @@ def _steps(arms: Sequence[Arm], blocks: Sequence[int]) -> tuple[Step, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What was measured of a plan so far. drift: the first arm at its beginning against its end, None while
-    there is no end. verified: B against A, None while one of them is missing."""
+    """The results of a plan so far. drift: the first arm at its beginning against its end, None while there is no
+    end. verified: B against A, None while one of them is missing."""
 
     verified: Verified | None
     drift: Comparison | None

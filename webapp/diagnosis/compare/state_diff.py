@@ -1,4 +1,4 @@
-"""What is different between two snapshots of a machine, part by part, and what of it can matter for P2P."""
+"""The differences between two snapshots of a machine, part by part, and their relevance for P2P."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class StateDiff:
-    """differences: what can matter for P2P first. same: facts that were read on both sides and are equal.
-    not_again: facts that were not read anew. only_after: facts that nobody had read before."""
+    """differences: those that can matter for P2P first. same: titles of facts that both sides read alike.
+    not_again: facts that were not read again. only_after: facts that were read for the first time."""
 
     differences: tuple[Difference, ...]
     same: tuple[str, ...]
@@ -48,7 +48,7 @@ ORDER = (Bears.YES, Bears.TIME, Bears.UNKNOWN, Bears.NO)
 
 
 def diff_states(before: Facts, after: Facts) -> StateDiff:
-    """Everything known at either time; `after` holds what was known before, too."""
+    """Compares all facts known at either time; `after` includes what was known before."""
     all_differences: list[Difference] = []
     same: list[str] = []
     not_again: list[str] = []
@@ -70,7 +70,7 @@ def diff_states(before: Facts, after: Facts) -> StateDiff:
 
 
 def _newest_answer(facts: Facts, fact_id: str) -> Sourced | None:
-    """What is not there is known, too: the newest such reading counts."""
+    """The newest reading that is known or absent."""
     answers = (ReadingKind.KNOWN, ReadingKind.ABSENT)
     readings = [item for item in facts.readings.get(fact_id, ()) if item.reading.kind in answers]
     return max(readings, key=lambda item: (item.epoch, item.order), default=None)
@@ -98,7 +98,8 @@ def _differences(fact_id: str, old: Sourced, new: Sourced) -> Iterator[Differenc
 def _folded_differences(
     alike: dict[tuple[str | None, str | None, Relevance], list[str]],
 ) -> Iterator[tuple[tuple[str, ...], str | None, str | None, Relevance]]:
-    """The same field of many, each with its own value, is one difference, in the same order on both sides."""
+    """The same field of many items, each with its own value, becomes one difference, in the same order on both
+    sides."""
     fields: dict[tuple[str, Relevance], list[tuple[str, str | None, str | None]]] = {}
     for (before, after, why), names in alike.items():
         if len(names) > 1:
@@ -123,7 +124,7 @@ def _text(part: Part | None) -> str | None:
 
 
 def _is_optional(was: Part | None, now: Part | None) -> bool:
-    """Whether only one of two outputs told it."""
+    """Whether only one of two outputs has the part, and an output may leave it out."""
     part = was or now
     return (was is None or now is None) and bool(part and part.if_told)
 

@@ -62,7 +62,7 @@ class ArmEffect:
 
     @property
     def environment(self) -> str:
-        """What to paste before the engine is started."""
+        """The lines to paste before the engine is started."""
         return "\n".join(f"export {name}={value}" for name, value in self.arm.settings.items())
 
 
@@ -200,7 +200,7 @@ def _effect(
 
 
 def _by_size(arm: Tries, base: Tries) -> tuple[tuple[int, float], ...]:
-    """Which messages gain and which lose."""
+    """The arm's ratio to the baseline at each size."""
     logs: dict[int, list[float]] = {}
     for block in arm.keys() & base.keys():
         for size in arm[block].keys() & base[block].keys():
@@ -209,7 +209,7 @@ def _by_size(arm: Tries, base: Tries) -> tuple[tuple[int, float], ...]:
 
 
 def _standing_of(arm: SweepArm) -> Standing:
-    """Of an arm that was not compared."""
+    """The standing of an arm that was not compared."""
     known = {"wrong": Standing.WRONG, "hang": Standing.HANG, "right": Standing.UNTOLD, "": Standing.UNTOLD}
     return known.get(arm.outcome, Standing.FAILED)
 

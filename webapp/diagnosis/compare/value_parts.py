@@ -14,16 +14,16 @@ from webapp.diagnosis.wording import called
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """if_told: an output may leave it out, so that its absence says nothing."""
+    """if_told: an output may leave the part out, so that its absence says nothing."""
 
     text: str
     if_told: bool = False
 
 
 Parts = dict[str, Part]
-# What names one of many, in this order.
+# Fields that name an item of a list, in order of preference.
 _KEYS = ("id", "index", "slot", "pci_address", "address", "gpu", "group", "name", "host_address")
-# What moves by itself from one look to the next, or only says where something was read.
+# Fields that change from one reading to the next, or only locate the reading.
 _RESTLESS = re.compile(
     r"utilisation_percent|memory_utilisation_percent|memory_used_mib|used_mib|power_w|sm_clock_mhz"
     r"|temperature_celsius|pcie_gen|pcie_width|pid|key_lines|line|text|running"
@@ -70,7 +70,7 @@ def _parts_of_value(value: Any) -> Parts:
 
 
 def _parts_of_vm(vm: Vm) -> Parts:
-    """Its configuration's own keys; what waits for the next start is named so."""
+    """The keys of its configuration; a change that waits for the next start is named "pending"."""
     config = _nested_parts("", vm.config)
     return {**config, **{f"pending {name}": Part(text) for name, text in vm.pending.items()}}
 
@@ -84,7 +84,7 @@ def _nested_parts(prefix: str, values: Mapping[Any, Any]) -> Parts:
 
 
 def _parts_of_list(items: Sequence[Any]) -> Parts:
-    """That one of many is there is a part by itself."""
+    """An item's presence is a part by itself."""
     parts: Parts = {}
     for item in items:
         name = _item_name(item)
@@ -95,7 +95,7 @@ def _parts_of_list(items: Sequence[Any]) -> Parts:
 
 
 def _item_name(item: Any) -> str:
-    """How this one of many is told from the others; "" when it is only itself."""
+    """The name that tells an item from the others in its list; "" when it has none."""
     keyed = ((key, getattr(item, key, None)) for key in _KEYS)
     named = next((value for _, value in keyed if value not in (None, "")), None)
     if named is None or not is_dataclass(item):

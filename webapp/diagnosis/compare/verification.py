@@ -16,7 +16,7 @@ from webapp.diagnosis.situation.dedupe import distinct_runs
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """What stands for one state: every result of an epoch, or of one output alone."""
+    """The results that represent one state: all of an epoch, or those of one output."""
 
     epoch: int = 0
     source: str = ""

@@ -57,7 +57,7 @@ RTX6K = "rtx6kpro community measurements of RTX PRO 6000, 2026"
 
 
 def memory_rate(gpu: str | None) -> Expectation | None:
-    """Of one GPU's own memory, by the driver's name for the GPU."""
+    """Memory bandwidth of one GPU, by the driver's name for the GPU."""
     spec = gpu_spec(gpu)
     if spec is None:
         return None

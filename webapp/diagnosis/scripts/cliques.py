@@ -43,10 +43,8 @@ def without_cliques(vm: VmState) -> str:
 
 
 def gpu_slots(vm: VmState) -> tuple[str, ...]:
-    """The hostpci entries that are not known to be something else than an NVIDIA GPU.
-
-    The script itself checks vendor and class of each on the host.
-    """
+    """The hostpci entries that may be an NVIDIA GPU by what is known here. The script checks vendor and class of
+    each on the host."""
     mappings, addresses = _mapping_vendors(vm.facts)
     return tuple(s for s in vm.slots if _may_be_gpu(vm.get(s), mappings, addresses))
 

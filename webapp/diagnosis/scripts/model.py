@@ -1,4 +1,4 @@
-"""What a phase script is, and what it is made from."""
+"""A phase script and the plan that it is made from."""
 
 from __future__ import annotations
 

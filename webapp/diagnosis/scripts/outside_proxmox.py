@@ -16,10 +16,8 @@ from webapp.diagnosis.situation.platform import in_kvm
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """steps: what to do, in order. text: what to write, with capital words to be replaced.
-
-    untried: what nobody here has run; shown beside it.
-    """
+    """steps: what to do, in order. text: what to write, with capital words to be replaced. untried: the part that
+    nobody has run here; the page shows it."""
 
     id: str
     title: str

@@ -79,7 +79,7 @@ def _host_plan(phase: str, do: Do, vm: VmState, result: Diagnosis) -> Plan:
 
 
 def _rollback_plan(vm: VmState, plan_of: Callable[[], Plan]) -> Plan:
-    """It goes by what the apply script recorded on the host, so it can be made whatever is known now."""
+    """A rollback follows the record that the apply script left on the host, so it needs no facts of today."""
     try:
         plan = plan_of()
     except ScriptError:

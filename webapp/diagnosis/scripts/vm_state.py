@@ -50,7 +50,7 @@ class VmState:
 
     @property
     def values(self) -> dict[str, str]:
-        """What every host script compares before it does anything."""
+        """The values that every host script compares before it does anything."""
         return {"vmid": str(self.id), "vm_name": self.name, "vm_uuid": self.uuid}
 
 

@@ -133,7 +133,7 @@ def _runnable() -> list[str]:
 
 
 def _benchmark_named(name: str) -> Benchmark:
-    """By its id, with or without "bench.". Raises ValueError."""
+    """The benchmark of this id, with or without "bench.". Raises ValueError."""
     benchmark = all_benchmarks().get(f"bench.{name.removeprefix('bench.')}")
     if benchmark is None or benchmark.payload is None:
         raise ValueError(f"There is no benchmark {name!r} to run; there are {', '.join(_runnable())}.")
@@ -168,7 +168,7 @@ def _anything(readings: Iterable[Reading[Any]]) -> bool:
 
 
 def _slowdown_text(readings: Iterable[Reading[Any]]) -> str:
-    """What makes its figures lower than the machine’s."""
+    """What lowered its figures below the machine's."""
     looks = (r.value or () for r in readings if r.fact_id == TELEMETRY.id)
     slowed = held_back(gpu for gpus in looks for gpu in gpus)
     return f"; the GPUs were slowed by {', '.join(slowed)} while it measured" if slowed else ""
