@@ -44,7 +44,7 @@ class WithIds(logging.Filter):
 
 
 class WithoutTokens(logging.Filter):
-    """Blanks the tokens in the finished message, in its path and in a traceback, whoever logs it."""
+    """Blanks the tokens in the finished message, in its path and in a traceback, of every logger."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = _TOKEN.sub(r"\1…", record.getMessage()), ()
@@ -58,8 +58,8 @@ class WithoutTokens(logging.Filter):
 
 
 class AsLine(logging.Formatter):
-    """For people: the ids stand at the end, where there are any. What was asked for begins no line of
-    its own, and writes nothing on a terminal."""
+    """Lines for people, with the ids at the end. Text from a request cannot begin a line of its own, and writes no
+    control codes to a terminal."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 logging's name
         fields = _fields(record)

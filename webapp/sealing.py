@@ -118,7 +118,7 @@ def _make_file(path: Path, text: str) -> None:
 
 
 def replace_keys(lines: list[str]) -> None:
-    """Puts these keys into the file, at once for everyone who reads it."""
+    """Writes these keys to the file in one step."""
     _written_file(key_file(), "".join(f"{line}\n" for line in lines)).replace(key_file())
 
 

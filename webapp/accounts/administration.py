@@ -1,4 +1,4 @@
-"""Accounts as an administrator sees to them. Whatever is done is in the log, with who did it: `by`."""
+"""Accounts for administrators. Every change is logged with the person who made it (`by`)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class AccountError(Exception):
 
 
 def people() -> QuerySet[User]:
-    """Everyone with an account, shut out or not; not those who stand for another instance's people. Each
-    with `second_factor`: whether it is on."""
+    """Everyone with an account, open or closed; not the stand-ins for another instance's people. Each with
+    `second_factor`: whether it is on."""
     factor = Authenticator.objects.filter(user=OuterRef("pk"), type=Authenticator.Type.TOTP)
     return User.objects.exclude(username__endswith=ELSEWHERE).annotate(second_factor=Exists(factor))
 
@@ -60,7 +60,7 @@ def account_change(person: User, role: str, *, by: str) -> None:
 
 
 def second_factor_reset(person: User, *, by: User) -> None:
-    """Lets somebody in again who lost both authenticator and recovery codes. Raises AccountError."""
+    """Lets a person in again who lost both authenticator and recovery codes. Raises AccountError."""
     if person.pk == by.pk:
         raise AccountError("Your own is turned off on your account, with your password.")
     if not second_factor.turn_off(person):

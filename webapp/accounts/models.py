@@ -112,7 +112,7 @@ class OneTimeLink(models.Model):
 
 
 class Scope(models.TextChoices):
-    """What a token may be used for, within what its owner may do: read, change, or reach machines."""
+    """The uses that a token allows, within its owner's rights: read, change, or reach machines."""
 
     READ = "read"
     WRITE = "write"
@@ -179,8 +179,8 @@ class ApiToken(models.Model):
 
 
 class Tally(models.Model):
-    """How often something was tried lately. In the database, so that all processes count as one and none
-    forgets when it starts anew.
+    """Counts recent attempts, in the database, so that all processes share one count and a restart does not forget
+    it.
 
     key: of what, with a hash of who and from where. ends_at: from when the next try is the first again.
     """

@@ -62,7 +62,7 @@ def passkeys_of(user: User) -> QuerySet[Any]:
 
 
 def begin(user: User) -> str:
-    """What the browser is asked for a new one, JSON; its challenge is in the browser's session."""
+    """The browser's options for a new passkey, as JSON; the challenge is stored in the browser's session."""
     return json.dumps(auth.begin_registration(user, passwordless=False)["publicKey"])
 
 

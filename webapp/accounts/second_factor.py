@@ -86,7 +86,7 @@ def accepts(user: User, code: str) -> bool:
 
 
 def turn_off(user: User) -> bool:
-    """False when it was off. Passkeys and recovery codes go, too."""
+    """Also deletes passkeys and recovery codes. False when it was off."""
     removed, _ = Authenticator.objects.filter(user=user).delete()
     return bool(removed)
 
@@ -97,7 +97,7 @@ def recovery_codes_left(user: User) -> int:
 
 
 def hashes_of_codes(hashes: list[str]) -> dict[str, object]:
-    """What allauth stores of codes that it did not make; it decrypts and compares them as they are."""
+    """Recovery codes that allauth did not make, in the form that it stores; it decrypts and compares them."""
     return {"migrated_codes": [encrypt(text) for text in hashes], "used_mask": 0}
 
 

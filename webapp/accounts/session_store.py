@@ -1,5 +1,6 @@
-"""Sign-ins, kept under the hash of the key that the cookie has: who reads the database, or a copy of it, is
-nobody by that. Django's own keep the key itself (django.contrib.sessions, 5.2)."""
+"""Sign-ins, stored under the hash of the cookie's key: a reader of the database, or of a copy, cannot use them.
+Django's own store keeps the key itself (django.contrib.sessions, 5.2).
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Slows down guessing: after five wrong passwords or tokens a name and address wait a minute, and an address
-after sixty tries at whatever names, right ones too: many people may come from behind one."""
+"""Slows down guessing. After five wrong passwords or tokens a name and address wait a minute. An address also waits
+after sixty tries at any names, right ones too: many people may share one address.
+"""
 
 from __future__ import annotations
 

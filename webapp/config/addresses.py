@@ -1,7 +1,7 @@
-"""What an address among the settings names: a database, a broker, a mail server, a store of evidence.
+"""Parses the addresses among the settings: a database, a broker, a mail server, a store of evidence.
 
-Raises ValueError for an address that leads nowhere; the message follows the setting's name and repeats nothing
-of the address, which may hold a password.
+Raises ValueError for an address that leads nowhere; the message follows the setting's name and repeats nothing of
+the address, which may hold a password.
 """
 
 from __future__ import annotations

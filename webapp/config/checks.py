@@ -1,4 +1,4 @@
-"""What is looked at when Peerpath starts, beside the settings themselves."""
+"""Checks at start, beside those of the settings themselves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HINT = "Make it, owned by the account that Peerpath runs as, or name another."
 
 @checks.register
 def known_settings(**_: Any) -> list[checks.CheckMessage]:
-    """A name that nobody reads is a slip of the pen: what was meant by it is not in force."""
+    """Warns of a PEERPATH_ name that no setting has: it is probably misspelt, and has no effect."""
     return list(_unknown_settings(os.environ.keys() - environment.FIELDS.keys() - ELSEWHERE))
 
 

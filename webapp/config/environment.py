@@ -36,14 +36,14 @@ def _hosts(text: str) -> tuple[str, ...]:
 
 
 def _secret(text: str) -> str:
-    """One that nobody guesses, and that a header can carry; it is not repeated."""
+    """A secret that is hard to guess and fits into a header; errors do not repeat it."""
     if len(text) < LEAST_SECRET or not text.isascii() or not text.isprintable() or " " in text:
         raise ValueError(f"must be {LEAST_SECRET} characters or more, without blanks; openssl rand -hex 32 makes one")
     return text
 
 
 def _sealing_keys(text: str) -> str:
-    """What seals stored credentials, as webapp.sealing reads it."""
+    """The keys that seal stored credentials, as webapp.sealing reads them."""
     try:
         sealing.parsed(text)
     except sealing.SealError as error:
@@ -197,8 +197,8 @@ def sqlite(data: Path) -> dict[str, Any]:
 
 
 def _make_private(path: Path) -> None:
-    """Evidence and sessions are for this account alone, whatever the umask and the folder are; SQLite
-    gives its other files the mode of this one. Raises ImproperlyConfigured."""
+    """Restricts the data folder to this account, whatever the umask and the folder's mode are; SQLite gives its
+    other files the mode of this one. Raises ImproperlyConfigured."""
     try:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

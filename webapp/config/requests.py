@@ -1,4 +1,4 @@
-"""What a request is before anything looks at it: from which address, and under which id it is logged."""
+"""Sets a request's client address and log id before any other code reads it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ logger = logging.getLogger(__name__)
 
 
 def from_the_proxy(get_response: Answer) -> Answer:
-    """With PEERPATH_BEHIND_PROXY the address is the last one of X-Forwarded-For: the proxy wrote that one
-    itself, the ones before it are whatever the client sent."""
+    """With PEERPATH_BEHIND_PROXY the address is the last one of X-Forwarded-For: the proxy wrote that one itself,
+    the client sent the ones before it."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if settings.BEHIND_PROXY:

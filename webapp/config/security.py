@@ -41,8 +41,8 @@ def content_security_policy(
 
 
 def limited_requests(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """Refuses what is too large unread; who is neither signed in nor came by a link or with a token has
-    nothing large to send."""
+    """Refuses requests that are too large, without reading them. Visitors without an account, link or token have a
+    lower limit."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         length = request.META.get("CONTENT_LENGTH") or "0"
@@ -54,8 +54,8 @@ def limited_requests(get_response: Callable[[HttpRequest], HttpResponse]) -> Cal
 
 
 def without_nul(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """Leaves NUL out of every field of a form and of the query: nobody types one, and PostgreSQL keeps
-    none in its texts. No page has one in its address."""
+    """Removes NUL from every field of a form and of the query: nobody types one, and PostgreSQL refuses it in
+    texts. No page has one in its address."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if "\0" in request.path_info:

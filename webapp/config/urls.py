@@ -10,7 +10,7 @@ from webapp.api.api import api
 from webapp.operations import health, metrics
 from webapp.pages.help.api import api_help
 
-handler500 = "webapp.config.failing.failed"
+handler500 = "webapp.config.error_responses.failed"
 API_HELP: dict[str, Any] = {"describe": api.get_openapi_schema, "description": reverse_lazy("api:openapi-json")}
 urlpatterns = [
     path("healthz/live", health.live, name="live"),

@@ -1,4 +1,4 @@
-"""What people without an account gave back and nobody has accepted yet."""
+"""Answers given through a link that no operator has accepted yet."""
 
 from __future__ import annotations
 

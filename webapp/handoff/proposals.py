@@ -1,4 +1,4 @@
-"""What the page of a link that may approve shows of the decisions."""
+"""The decisions that the page of an approving link shows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Proposal:
 
 
 def proposals(link: Link, facts: Facts) -> list[Proposal]:
-    """What is proposed for the host now, and what was judged by this link, the newest first."""
+    """Decisions proposed for the host now, and those judged through this link, newest first."""
     if not link.may_approve:
         return []
     judgements = {approval.decision_id: approval for approval in link.approvals.order_by("id")}

@@ -1,4 +1,4 @@
-"""What a link's page says it is for, proposed from the diagnosis; the operator has the last word."""
+"""The purpose on a link's page, proposed from the diagnosis; the operator can change it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One answer of several that is not what was asked: it is kept and counts no more, until it is taken back.
+"""Retraction of one wrong answer of several: it is kept but does not count until it is restored.
 
-An operator says so of any, and lets it count again. Who sent it takes it back by their link, and then it is
-theirs alone to send again.
+An operator can retract and restore any answer. The sender can retract an answer through the link, and then only the
+sender can restore it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from webapp.handoff.models import Answer, Link
 from webapp.records.models import DiagnosisSession, Event, Evidence
 
 _OTHERS = Answer.objects.filter(evidence=OuterRef("evidence")).exclude(link=OuterRef("link"))
-# Of an answer: nobody else gave the same output.
+# The answer is the only one with this output.
 CAME_ALONE = Q(~Exists(_OTHERS), evidence__created_by=None)
 
 
 class NotTheirsError(Exception):
-    """Somebody else gave the same output, or took this one back; the message says so."""
+    """Somebody else gave the same output, or retracted this one; the message says which."""
 
 
 def set_aside(answer: Answer, by: User, *, counts: bool) -> None:
-    """counts: take it back instead. What the same output says by another way is set aside with it.
-    Raises NotTheirsError where who sent it took it back."""
+    """counts: restores the answer instead. The same output from other sources is set aside with it. Raises
+    NotTheirsError when its sender retracted it."""
     session = answer.link.session
     with transaction.atomic():
         DiagnosisSession.objects.select_for_update().get(pk=session.pk)
@@ -37,8 +37,8 @@ def set_aside(answer: Answer, by: User, *, counts: bool) -> None:
 
 
 def take_back(answer: Answer) -> None:
-    """By who sent it. Raises NotTheirsError where the same output came another way, too: that goes on
-    counting."""
+    """Retracts an answer of the sender. Raises NotTheirsError when the same output also came another way, because
+    that still counts."""
     session = answer.link.session
     with transaction.atomic():
         DiagnosisSession.objects.select_for_update().get(pk=session.pk)

@@ -19,7 +19,7 @@ from webapp.handoff.models import Download, HandedScript, Link, Step
 from webapp.records.models import DiagnosisSession, Event, Evidence
 from webapp.records.received import BUNDLE
 
-# An answer this old is told to be: the machine may have changed since.
+# An older answer is marked: the machine may have changed since.
 OLD = timedelta(hours=24)
 
 
@@ -75,9 +75,9 @@ def download_record(script: HandedScript, *, by: User | None) -> None:
 
 
 def marks_of(evidence: Evidence, *, hidden: bool = False) -> list[str]:
-    """What is odd about where a collector's answer comes from, each a sentence. It is read all the same.
+    """Sentences on what is odd about the origin of a collector's answer, which is parsed all the same.
 
-    hidden: names were replaced before it was stored, so that it is not as it was printed.
+    hidden: names were replaced before it was stored, so that it differs from the printed text.
     """
     if evidence.reader != BUNDLE:
         return []
@@ -87,7 +87,7 @@ def marks_of(evidence: Evidence, *, hidden: bool = False) -> list[str]:
 
 
 def ran_of(evidence: Evidence, *, hidden: bool) -> list[str]:
-    """As whom it was printed and what is hidden in it, as its header says; of a plain paste only what is
+    """The user that ran the script and what is hidden in the output, from its header; of a plain paste only what is
     known here. hidden: names were replaced before it was stored."""
     sentences: list[str] = []
     bundles = read_bundles(evidence.raw) if evidence.reader == BUNDLE else ()

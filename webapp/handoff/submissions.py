@@ -1,4 +1,4 @@
-"""What comes back through a link: stored, read, and told to both sides."""
+"""Submissions through a link: stored, parsed, and shown to both sides."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class Row:
 
 
 def rows_of(link: Link, outputs: Sequence[Evidence]) -> list[Row]:
-    """Every question of the host script; outputs: what came by the link. Answers that came another way count
-    as read, unsaid."""
+    """Every question of the host script; outputs: those given by the link. Answers from another source count as
+    read, without a text."""
     own: dict[str, list[StoredReading]] = {}
     for reading in StoredReading.objects.filter(evidence__in=_evidence_of(link, outputs)):
         own.setdefault(reading.reader, []).append(reading)
@@ -102,7 +102,7 @@ def _row(probe: Probe, readings: list[StoredReading], missing: set[str]) -> Row:
 
 
 def _that_counts(readings: Sequence[StoredReading]) -> list[StoredReading]:
-    """Of several outputs the one that says most, and of those that say as much the newest."""
+    """The output with the most facts; among equal ones the newest."""
     own: dict[int, list[StoredReading]] = {}
     for reading in readings:
         own.setdefault(reading.evidence_id, []).append(reading)
@@ -156,8 +156,8 @@ def still_missing(session: DiagnosisSession, role: View) -> tuple[Probe, ...]:
 
 
 def say_of_host(link: Link, answers: Mapping[str, Any]) -> None:
-    """Keeps what the person says of the host, as the operator's own answers are kept. Which VM it is
-    about ("vm") is said to the operator, who chooses it."""
+    """Stores the person's answers about the host in the workload, as the operator's own answers. The VM they name
+    ("vm") is only shown to the operator, who chooses it."""
     with transaction.atomic():
         session = DiagnosisSession.objects.select_for_update().get(pk=link.session_id)
         facts = {name: value for name, value in answers.items() if name != "vm"}
@@ -173,6 +173,7 @@ def say_of_host(link: Link, answers: Mapping[str, Any]) -> None:
 
 
 def _root_access(session: DiagnosisSession, statement: str) -> str:
-    """What root of the admin's is to the operator: someone who can be asked. Their own goes on counting."""
+    """The operator's view of the admin's root access: someone who can be asked. The operator's own root access
+    stays."""
     own = session.workload.get("host", {}).get("host_root")
     return "yes" if own == "yes" else "no" if statement == "no" else "ask admin"

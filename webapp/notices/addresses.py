@@ -56,8 +56,8 @@ def place_of(url: str) -> Place:
 
 
 def resolve(place: Place) -> str:
-    """One address of the host, to connect to. Raises AddressError when there is none, or when any of them
-    is not public: a name that means two things is not trusted with one."""
+    """One address of the host, to connect to. Raises AddressError when there is none, or when any of them is not
+    public: a name with two meanings is not trusted."""
     try:
         resolved = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError) as error:
@@ -69,8 +69,8 @@ def resolve(place: Place) -> str:
 
 
 def is_public(text: str) -> bool:
-    """Also for IPv4 addresses inside IPv6 ones (mapped, 6to4, Teredo, NAT64). Of the others only what IANA
-    gives out as global unicast: some that are not lead inside (64:ff9b:1::, ::127.0.0.1, fec0::)."""
+    """Also for IPv4 addresses inside IPv6 ones (mapped, 6to4, Teredo, NAT64). Of other IPv6 addresses only IANA's
+    global unicast ranges count: some outside them lead inside (64:ff9b:1::, ::127.0.0.1, fec0::)."""
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class GoneError(webhook_client.PostError):
-    """Nobody is there to be told any more."""
+    """The recipient does not exist any more."""
 
     def __init__(self) -> None:
         super().__init__("It was removed, or who is told, or had it told, may not be there any more.", None)
@@ -50,7 +50,7 @@ def forget_old(now: datetime) -> int:
 
 
 def deliver(delivery_id: UUID) -> None:
-    """Sends it if it is due and nobody else is at it."""
+    """Sends the delivery if it is due and no other worker sends it."""
     now = timezone.now()
     claimed = Delivery.objects.filter(pk=delivery_id, state__in=OPEN, due_at__lte=now).update(
         state=DeliveryState.SENDING, due_at=now + SENDING_FOR, tries=F("tries") + 1

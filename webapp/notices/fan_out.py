@@ -1,4 +1,4 @@
-"""Follows the log: for each event that is news, messages for those who want it."""
+"""Follows the event log and queues messages about new events for the people who want them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from webapp.records.models import DiagnosisSession, Event, News, Run
 from webapp.records.models.session import stands
 from webapp.review.models import Mention
 
-# After a long outage nobody is told of what is over.
+# After a long outage old events are not announced.
 STALE = timedelta(days=1)
 
 
@@ -69,7 +69,7 @@ def _is_worth_it(event: Event) -> bool:
 
 
 def _people(notice: Notice) -> list[User]:
-    """Of the session's people, those who want it and have an address; nobody is told of their own act."""
+    """Members of the session with an address who want this kind of notice; not the person who acted."""
     event = notice.event
     people = User.objects.filter(is_active=True).exclude(email="")
     if event.actor_id is not None:

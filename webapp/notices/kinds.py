@@ -1,4 +1,4 @@
-"""What people and programs can be told of."""
+"""The kinds of event that people and programs can be notified of."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LONG_RUN = timedelta(minutes=1)  # nobody waits before the screen for longer
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """events: kinds of the log's entries that are it. by_default: told unless a person says otherwise."""
+    """events: the kinds of log entries that belong to it. by_default: on unless a person turns it off."""
 
     id: str
     title: str

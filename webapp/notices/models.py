@@ -1,4 +1,4 @@
-"""Who is told of what, and every message on its way."""
+"""Who is notified of what, and every message on its way."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Choice(models.Model):
 
 
 class Webhook(models.Model):
-    """An address that is told of one session, or of all (session None).
+    """An address that gets the events of one session, or of all (session None).
 
     sealed: its secret as webapp.sealing writes it, under the key `key_id`; both "" once removed.
     """
@@ -43,7 +43,7 @@ class Webhook(models.Model):
 
     @cached_property
     def stands(self) -> bool:
-        """Whether who added it still may; lists read it with the webhooks."""
+        """Whether the person who added it still may; lists read it with the webhooks."""
         standing = vars(self).get("standing")
         return may_operate(self.made_by, self.session) if standing is None else bool(standing)
 

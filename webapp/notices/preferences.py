@@ -15,6 +15,6 @@ def chosen_by(user: User) -> list[str]:
 
 
 def choose(user: User, kinds: Iterable[str]) -> None:
-    """What is no kind of news is left out."""
+    """Unknown kinds are left out."""
     known = [kind for kind in KINDS if kind in set(kinds)]
     Choice.objects.update_or_create(user=user, defaults={"kinds": known})

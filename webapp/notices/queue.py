@@ -1,4 +1,4 @@
-"""Gives news to the workers: by task name. What a broker did not take is found in the database again."""
+"""Sends news to the workers by task name. Messages that the broker did not take are found in the database again."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ SECRET_BYTES = 32  # Standard Webhooks has 24 to 64
 
 
 def webhook_add(session: DiagnosisSession | None, *, url: str, kinds: Iterable[str], by: User) -> tuple[Webhook, str]:
-    """The webhook and its secret, which is stored sealed and shown once. session None: told of all.
+    """The webhook and its secret, which is stored sealed and shown once. session None: it gets the events of all.
 
     Raises AddressError, sealing.SealError.
     """
@@ -48,7 +48,7 @@ def webhook_add(session: DiagnosisSession | None, *, url: str, kinds: Iterable[s
 
 
 def webhooks_of(session: DiagnosisSession | None) -> QuerySet[Webhook]:
-    """Those of this session, or of all; each with whether it stands."""
+    """The webhooks of this session, or those of all sessions; each with whether it stands."""
     webhooks = Webhook.objects.filter(session=session, removed_at=None).annotate(standing=stands())
     return webhooks.select_related("made_by")
 
@@ -61,5 +61,5 @@ def webhook_remove(webhook: Webhook, *, by: User) -> None:
 
 
 def place_host(webhook: Webhook) -> str:
-    """For people who may not see the whole address: it often holds a secret of the receiver's."""
+    """The host alone, for people who may not see the whole address: it often holds a secret of the receiver's."""
     return urlsplit(webhook.url).hostname or ""

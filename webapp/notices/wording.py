@@ -1,4 +1,4 @@
-"""What a notice says: who did what where, never what an output or a comment holds."""
+"""The text of a notice: who did what where, without the content of outputs and comments."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Notice:
 
 
 def notice_of(event: Event) -> Notice:
-    """Of an event of one of the kinds."""
+    """The notice of an event of one of the kinds."""
     kind, session = OF_EVENTS[event.kind], event.session
     return Notice(event, kind, _text(event, session), event.get_absolute_url())
 

@@ -16,7 +16,7 @@ from django.core.management.color import no_style
 from django.db import connection, transaction
 from django.db.models import Model
 
-from webapp.accounts.carrying_over import carry_over as second_factors_carry_over
+from webapp.accounts.stored_factors import carry_over as second_factors_carry_over
 
 # The last migration of each app of before. An older state is brought there by the version that it is of.
 LAST = {
@@ -85,7 +85,7 @@ def _second_factors() -> None:
 
 
 def _set_groups_aside() -> None:
-    """Groups of machines are gone. What their machines told never counted for the session, and still does not."""
+    """Groups of machines do not exist any more. The facts of their machines never counted for the session."""
     if "beside" not in _columns("triage_target"):
         return
     with connection.cursor() as cursor:

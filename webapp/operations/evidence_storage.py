@@ -75,7 +75,7 @@ def state() -> str:
 
 
 def _problem_text(cause: BaseException | None) -> str:
-    """Of a server's own words only the code that S3 has for it: the rest may name a bucket or a person."""
+    """Names S3's error code alone: the rest of a server's text may name a bucket or a person."""
     if isinstance(cause, OSError) and cause.errno:
         return f"unusable: {os.strerror(cause.errno)}"
     code = getattr(cause, "response", {}).get("Error", {}).get("Code", "")

@@ -33,7 +33,7 @@ _seen_up_to_date = Event()
 @never_cache
 @require_safe
 def live(request: HttpRequest) -> JsonResponse:
-    """200 as long as this process answers at all: asks nobody else. Restart it when this fails."""
+    """200 as long as this process answers; it asks no other service. Restart the process when this fails."""
     return JsonResponse({"live": True})
 
 
@@ -41,8 +41,8 @@ def live(request: HttpRequest) -> JsonResponse:
 @never_cache
 @require_safe
 def ready(request: HttpRequest) -> JsonResponse:
-    """200 when database, its migrations and broker are there, else 503: send it no people then. "degraded"
-    when something is away that most pages do without."""
+    """200 when database, migrations and broker work, else 503: then send it no people. "degraded" when a part that
+    most pages do not need is away."""
     states = checks()
     good, degraded = is_ready(states), is_degraded(states)
     body = {"ready": good, "degraded": degraded, "checks": states}
@@ -69,7 +69,7 @@ def checks() -> dict[str, str]:
 
 
 def _database() -> str:
-    """By a connection of its own: on one that is kept, a server that is frozen is waited for."""
+    """Opens a new connection: on a kept one the check would wait for a server that is frozen."""
     parameters = connection.get_connection_params()
     if connection.vendor == "postgresql":
         parameters["connect_timeout"] = _WAIT_S
@@ -82,8 +82,8 @@ def _database() -> str:
 
 
 def _free_space() -> str:
-    """Whether SQLite's file can grow. Looked at, not tried: who writes for a moment would be waited for. On
-    a full disk pages show what is there, but nobody can sign in or keep anything."""
+    """Whether SQLite's file can grow. The file is looked at and not written, because a write would wait for other
+    writers. On a full disk pages show what is there, but nobody can sign in or keep anything."""
     if not takes_writes():
         return "cannot be written"
     free_mib = shutil.disk_usage(_file().parent).free >> 20
@@ -91,7 +91,7 @@ def _free_space() -> str:
 
 
 def takes_writes() -> bool:
-    """Of SQLite: its file, and the folder in which its log stands beside it."""
+    """Whether SQLite can write its file, and its log in the folder beside it."""
     folder, file = _file().parent, _file()
     return os.access(folder, os.W_OK | os.X_OK) and (not file.exists() or os.access(file, os.W_OK))
 

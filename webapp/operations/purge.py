@@ -30,7 +30,7 @@ class UnderWayError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """Of one session. size_bytes: of outputs and of runs' live output, which holds them once more."""
+    """The purge of one session. size_bytes: of its outputs and of its runs' live output, which holds them once more."""
 
     session: DiagnosisSession
     evidence: int
@@ -38,7 +38,8 @@ class Purged:
 
 
 def purge(before: datetime, *, only: DiagnosisSession | None = None, dry_run: bool = False) -> Iterator[Purged]:
-    """Session by session, each in a transaction of its own: what came before that moment. only: of one."""
+    """Purges evidence created before that moment, session by session, each in its own transaction. only: this
+    session alone."""
     sessions = DiagnosisSession.objects.filter(created_at__lt=before)
     for session in (sessions.filter(pk=only.pk) if only else sessions).order_by("created_at", "pk"):
         old, chunks = _evidence(session, before), _chunks(session, before)

@@ -1,4 +1,4 @@
-"""What does not move by itself: runs past their lease, runs that wait too long, outputs nobody read."""
+"""Work that is stuck: runs past their lease, runs that wait too long, outputs that were never parsed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def stuck(now: datetime) -> Stuck:
 
 
 def _waiting_runs(runs: list[Run]) -> Iterator[Waiting]:
-    """Each with what is at work on its machine and of its session."""
+    """Each run with the run that holds its machine, and whether its session has reached its limit."""
     working = list(Run.objects.filter(state__in=ACTIVE).select_related("target"))
     busy = {scheduling.machine_of(run): run for run in working}
     has = Counter(run.session_id for run in working)
@@ -67,7 +67,7 @@ def _waiting_runs(runs: list[Run]) -> Iterator[Waiting]:
 
 
 def unread() -> QuerySet[Evidence]:
-    """Outputs of which nothing was read and nothing was called unplaced: their reading was cut short."""
+    """Outputs without any reading and without unrecognised lines: their parsing was cut short."""
     last = Evidence.objects.order_by().aggregate(last=Max("pk"))["last"] or 0
     readings = StoredReading.objects.filter(evidence=OuterRef("pk"))
     outputs = Evidence.objects.filter(

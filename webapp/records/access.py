@@ -16,8 +16,8 @@ from webapp.records.models.session import SessionQuerySet
 def session_for(
     user: User, session_id: UUID, least: Role, *, prepare: Callable[[SessionQuerySet], SessionQuerySet] | None = None
 ) -> DiagnosisSession:
-    """The session as this person sees it. Raises Http404 for those who may not see it, PermissionDenied for
-    those whose role there is below `least`. prepare: adds columns that the caller reads besides."""
+    """The session as this person sees it. Raises Http404 for people who may not see it, PermissionDenied for a role
+    below `least`. prepare: adds columns that the caller reads."""
     visible = DiagnosisSession.objects.visible_to(user).select_related("owner")
     session = get_object_or_404(prepare(visible) if prepare else visible, pk=session_id)
     if not Role(session.my_role).covers(least):

@@ -1,4 +1,4 @@
-"""What is known about a session, as the reasoning takes it."""
+"""The facts of a session, as the diagnosis takes them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ def facts_of(session: DiagnosisSession) -> Facts:
 
 
 def facts_until(session: DiagnosisSession, times: Iterable[int | None]) -> list[Facts]:
-    """What was known at each of these times: keys of the last evidence that counts, None for now. One
-    query."""
+    """The facts at each of these times: keys of the last evidence that counts, None for now. One query."""
     stored = list(_stored_readings(session))
     return [
         _with_said(session, [item for _, item in stored], session.epoch)
@@ -43,13 +42,13 @@ def facts_until(session: DiagnosisSession, times: Iterable[int | None]) -> list[
 
 
 def _with_said(session: DiagnosisSession, stored: list[Sourced], changes: int = 0) -> Facts:
-    # What a person says is as new as the newest evidence; it must not make a later epoch of its own.
+    # A person's answers are as new as the newest evidence; they must not make a later epoch.
     newest = max((item.epoch for item in stored), default=0)
     return Facts.of([*stored, *_workload_readings(session, newest)], changes)
 
 
 def _stored_readings(session: DiagnosisSession) -> Iterator[tuple[int, Sourced]]:
-    """Each with the key of its evidence."""
+    """Each reading with the key of its evidence."""
     readings = StoredReading.objects.of_the_case().filter(evidence__session=session)
     rows = readings.order_by("evidence_id", "id").values_list(
         *_COLUMNS,

@@ -1,4 +1,4 @@
-"""The diagnosis of a session as it stands, and how it came about."""
+"""The diagnosis of a session now, and how it came about."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def moments(pivots: Sequence[Pivot]) -> tuple[Moment, ...]:
 
 
 def _moment(evidence: Evidence) -> object:
-    """What came together: a run, a stage of the sample, a collector's answer, else each paste alone."""
+    """The key of evidence that arrived together: a run, a stage of the sample, a collector's answer, else one paste."""
     if evidence.origin == "sample":
         return evidence.label.partition("/")[0]
     bundle = evidence.sha256 if evidence.reader == BUNDLE else evidence.meta.get("bundle")

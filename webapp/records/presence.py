@@ -1,4 +1,4 @@
-"""Who belongs to a session, who looks at it now, and what is new to whom."""
+"""The members of a session, who looks at it now, and which events are new to each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Person:
 
 
 def people_of(session: DiagnosisSession) -> list[Person]:
-    """Members and who looked, by name."""
+    """Members and people who looked, by name."""
     members = SessionMember.objects.filter(session=session).values("user")
     looked = Visit.objects.filter(session=session).values("user")
     people = User.objects.filter(pk__in=members.union(looked)).annotate(
@@ -48,8 +48,8 @@ def people_of(session: DiagnosisSession) -> list[Person]:
 
 
 def look(session: DiagnosisSession, user_id: int, last: int, people: Sequence[Person]) -> tuple[int, list[str]]:
-    """Notes that the person looks now: after which event everything is new to them, and the others who look.
-    A person's first look has nothing new in it. last: number of the session's newest event."""
+    """Notes that the person looks now. Returns the event after which everything is new to them, and the other
+    people who look. A first look has nothing new in it. last: number of the session's newest event."""
     now = timezone.now()
     others = [p.name for p in people if p.key != user_id and p.at and p.at > now - HERE]
     mine = next((person for person in people if person.key == user_id), None)
@@ -85,7 +85,7 @@ def _as_far_as_it_goes() -> Iterator[None]:
 
 
 def _wait_for_others(seconds: float) -> None:
-    """How long SQLite waits for whoever writes. PostgreSQL keeps nobody waiting who writes other rows."""
+    """Seconds that SQLite waits for other writers. PostgreSQL's writers of other rows do not wait."""
     if connection.vendor == "sqlite":
         connection.ensure_connection()
         connection.connection.execute(f"PRAGMA busy_timeout = {round(1000 * seconds)}")

@@ -53,9 +53,9 @@ def hiding(session: DiagnosisSession) -> Callable[[str], str]:
 def session_tokens(
     session: DiagnosisSession, until: int | None = None, printed: Iterable[Printed] | None = None
 ) -> Mapping[str, str]:
-    """Secret -> token over all of the session's evidence in the order it came: a token that was
-    given once stays, whatever comes later. until: the key of the last one that is read; printed: what
-    those up to it printed, where it is at hand. Raises RedactionError, LostError."""
+    """The token of each secret, over all of the session's evidence in order: a token stays once it is given. until:
+    the key of the last evidence that is read; printed: its outputs, when the caller has them. Raises
+    RedactionError, LostError."""
     if until is None:
         until = session.evidence.order_by("pk").values_list("pk", flat=True).last()
     key = (session.pk, until or 0)
@@ -69,8 +69,8 @@ def session_tokens(
 
 
 def key_of(session: DiagnosisSession) -> dict[str, str]:
-    """Token -> what it stands for, for those who may read the outputs as they came and nobody else. Raises
-    RedactionError, LostError."""
+    """The secret of each token, only for people who may read the original outputs. Raises RedactionError,
+    LostError."""
     pairs = {token: secret for secret, token in session_tokens(session).items() if secret != token}
     return dict(sorted(pairs.items()))
 
@@ -92,8 +92,7 @@ def _tokens(printed: Iterable[Printed]) -> Mapping[str, str]:
 
 
 def redact_apart(text: str, tokens: Mapping[str, str]) -> Redacted:
-    """In a process of its own when the text is large: the pages must not wait for it. Raises
-    RedactionError."""
+    """Redacts in a separate process when the text is large: the pages must not wait for it. Raises RedactionError."""
     if not text:  # as most outputs' errors
         return Redacted("", (), tokens)
     if len(text) <= LARGE_BYTES:

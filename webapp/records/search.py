@@ -13,7 +13,7 @@ from webapp.records.models.digest import EntryQuerySet
 
 LONGEST_WORD = 60
 MOST_TERMS = 12
-# Of more texts with the same words the newest are looked at: ranking, or counting, would read them all.
+# Only the newest of more matching texts are read: ranking or counting would read them all.
 LOOKED = 1000
 
 
@@ -25,14 +25,14 @@ def plain(*texts: str) -> str:
 
 
 def matching(entries: EntryQuerySet, query: str) -> EntryQuerySet:
-    """Those that have all words of the query; none for a query without words."""
+    """The entries that have all words of the query; none for a query without words."""
     terms = plain(query[:400]).split()[:MOST_TERMS]
     return entries.filter(words__begin=terms) if terms else entries.none()
 
 
 def newest(entries: EntryQuerySet, query: str) -> EntryQuerySet:
-    """Those with all words of the query, newest first. Of several words it is asked first whether few have
-    them: PostgreSQL takes what is usual word by word for usual together, and would go through all entries."""
+    """Entries with all words of the query, newest first. With several words a first query looks whether few entries
+    match: PostgreSQL takes words that are frequent alone for frequent together, and would go through all entries."""
     matches = matching(entries, query)
     if connection.vendor == "postgresql" and " " in plain(query[:400]):
         few = list(matches.order_by().values_list("pk", flat=True)[: LOOKED + 1])

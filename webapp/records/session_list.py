@@ -14,7 +14,7 @@ from webapp.records.models.session import SessionQuerySet
 from webapp.records.session_search import Criteria, sessions_matching
 
 PER_PAGE = 50
-# Of so many sessions the newest are found sooner by going through all in order than by sorting one's own.
+# Above this number, going through all sessions in order is faster than sorting one's own.
 MANY = 2000
 
 
@@ -29,7 +29,7 @@ class Page:
 
 
 def page(user: User, criteria: Criteria, before: str = "") -> Page:
-    """before: `after` of the page before; what is none leads to the first."""
+    """before: `after` of the page before; any other text leads to the first page."""
     sessions, cut = sessions_matching(_visible_sessions(user), user, criteria)
     sessions = _page_after(sessions, before).select_related("owner", "digest")
     rows = list(sessions.order_by("-updated_at", "-id")[: PER_PAGE + 1])
@@ -39,7 +39,7 @@ def page(user: User, criteria: Criteria, before: str = "") -> Page:
 
 
 def _visible_sessions(user: User) -> SessionQuerySet:
-    """As `visible_to`, in a form that suits how many they are."""
+    """The sessions of `visible_to`, by a query that suits their number."""
     mine = SessionMember.objects.filter(user=user)
     if user.is_staff or mine[:MANY].count() < MANY:
         return DiagnosisSession.objects.visible_to(user)

@@ -13,7 +13,7 @@ from webapp.records.models import DiagnosisSession, Event, SessionMember
 
 
 class EditedMeanwhileError(Exception):
-    """Someone else saved this form after it was opened; nothing was overwritten."""
+    """Another person saved this form after it was opened; nothing was overwritten."""
 
     def __init__(self, current: DiagnosisSession) -> None:
         super().__init__("This page was saved by someone else while you were typing.")

@@ -29,7 +29,7 @@ class KeyRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a connection is made with."""
+    """A key as a connection needs it."""
 
     private_key: str = field(repr=False)
     passphrase: str | None = field(repr=False)
@@ -100,7 +100,7 @@ def keys_visible_to(user: User) -> QuerySet[StoredKey]:
 
 
 def removable_key(key_id: uuid.UUID, user: User) -> StoredKey:
-    """The key of this id for who may remove it. Raises Http404, PermissionDenied."""
+    """The key of this id, for people who may remove it. Raises Http404, PermissionDenied."""
     key = get_object_or_404(StoredKey, pk=key_id)
     if key.owner_id != user.pk and not user.is_staff:
         raise PermissionDenied("Only whose key it is, or an administrator, removes it.")
@@ -108,7 +108,7 @@ def removable_key(key_id: uuid.UUID, user: User) -> StoredKey:
 
 
 def key_remove(stored: StoredKey, by: User) -> bool:
-    """Forgets the secret and keeps who had which key; False when it was removed before."""
+    """Forgets the secret and keeps the record of its owner; False when it was removed before."""
     return bool(
         StoredKey.objects.filter(pk=stored.pk, removed_at=None).update(
             sealed="", key_id="", certificate="", removed_at=timezone.now(), removed_by=by

@@ -92,7 +92,7 @@ def _duration(seconds: int) -> str:
 
 
 def _from_workload(facts: Facts) -> dict[str, str]:
-    """By the name of a choice: what the session already says."""
+    """Defaults by the name of a choice, from the session's workload."""
     model = facts.value(MODEL)
     at_once = [point.concurrency for point in observed_points(facts)]
     tokens = sorted({round(step_tokens(facts, concurrency)) for concurrency in at_once})
@@ -115,10 +115,9 @@ def _value(choice: Choice, known: Mapping[str, str]) -> str:
 
 
 def arguments_of(benchmark: Benchmark, form: Mapping[str, str]) -> dict[str, str]:
-    """A run's arguments from what the form sent. What was left empty is left to the
-    program.
+    """A run's arguments from the form. A choice left empty is left to the program.
 
-    Raises ValueError, for people, for a value that its choice does not allow.
+    Raises ValueError, with a text for people, for a value that its choice does not allow.
     """
     words: list[str] = []
     for choice in benchmark.choices:
@@ -132,7 +131,7 @@ def arguments_of(benchmark: Benchmark, form: Mapping[str, str]) -> dict[str, str
 
 
 def pinned(arguments: Mapping[str, str]) -> dict[str, str]:
-    """What of a benchmark's arguments says what is measured, and with which Python."""
+    """The arguments of a benchmark that say what it measures, and with which Python."""
     return {name: arguments[name] for name in _PINNED if name in arguments}
 
 

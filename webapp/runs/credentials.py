@@ -46,8 +46,8 @@ def agent_for(target: Target, asked_by: User, connections: KeptConnections | Non
 
 
 def refuse_unless_keys_are_theirs(target: Target, user: User) -> None:
-    """Raises RefusedError for those who may not connect as this target says. Not even without a key:
-    what answers there, and which key files lie here, is for those whose machine it is."""
+    """Raises RefusedError for those who may not connect as this target says. This holds without a key, too: the
+    answer of the machine, and the list of key files here, are for the owner of this machine."""
     if may_use_own_keys(user):
         return
     if target.stored_key is None or target.identity_file:

@@ -1,4 +1,4 @@
-"""First contact: which host key stands between a person and a target, hop by hop."""
+"""First contact: the next host key on the way to a target that a person has to accept, hop by hop."""
 
 from __future__ import annotations
 
@@ -39,9 +39,8 @@ class Contact:
 def first_contact(target: Target, asked_by: User) -> Contact:
     """The first hop whose key nobody accepted or that changed; the target itself when all are fine.
 
-    Behind jump hosts it enters them, so it is for those who may use the target's keys. Raises
-    AgentError when a hop shows no key, credentials.RefusedError for anyone else and for a malformed
-    jump host.
+    It logs in to jump hosts, so the caller must be allowed to use the target's keys. Raises AgentError when a hop
+    shows no key, credentials.RefusedError for anyone else and for a malformed jump host.
     """
     refuse_unless_keys_are_theirs(target, asked_by)
     return asyncio.run(_contact(ssh_spec(target)))

@@ -32,7 +32,7 @@ from webapp.runs.benchmark_options import pinned
 
 LEASE = timedelta(seconds=settings.LEASE_S)
 SEND_AGAIN_AFTER = timedelta(seconds=20)
-MOST_SENT_AGAIN = 50  # whoever gets one message works on all that wait
+MOST_SENT_AGAIN = 50  # the worker that gets one message works on all queued runs
 WAITS_FOR_STORAGE = (
     "The storage of evidence did not take its output. What it printed is kept in the database and becomes"
     " evidence by itself once the storage takes it; nothing has to be run again for that. An administrator"
@@ -70,7 +70,7 @@ def queue_probes(
     if wrong or not chosen:
         raise ValueError(f"no such probe for a {role}: {', '.join(wrong) or 'none was named'}")
     variables = {name.upper(): value for name, value in (arguments or {}).items()}
-    # What has no safe form in a script is refused now, while the person who asked is there.
+    # A value without a safe form in a script is refused now, while the person is there to mend it.
     build_script([known[name] for name in chosen], role=role, nonce="0" * 16, arguments=variables)
     return _queue(session, target, user, PROBES, chosen, variables)
 
@@ -165,7 +165,7 @@ def claim(run_id: UUID) -> Claim | None:
 
 
 def waits_for(run: Run) -> Run | None:
-    """The run, of whatever session, that a queued one waits for; None: it waits for none."""
+    """The run, of any session, that a queued one waits for; None when it waits for none."""
     if run.state != RunState.QUEUED:
         return None
     machine = scheduling.same_machine(run.target).values("pk")
@@ -173,8 +173,8 @@ def waits_for(run: Run) -> Run | None:
 
 
 def wait_reason(run: Run) -> str:
-    """What a queued run waits for, and why; "" when for nothing but a worker. Another session's run is not
-    named: who reads this may not see that one."""
+    """What a queued run waits for, and why; "" when for nothing but a worker. Another session's run is not named:
+    the reader may not see that session."""
     other = waits_for(run)
     if other is not None:
         own = other.session_id == run.session_id
@@ -224,8 +224,8 @@ def finish(claimed: Claim, state: RunState, problem: str = "", failure: str = ""
 
 
 def hand_back(claimed: Claim) -> bool:
-    """Queues the run again, for another worker; False when this claim no longer holds it. For probes,
-    which only read: asked once more they do no harm. What had come is kept."""
+    """Queues the run again, for another worker; False when this claim no longer holds it. Only for probes: they
+    read, so a second time does no harm. Output that arrived is kept."""
     with transaction.atomic():
         won = (
             _claimed_run(claimed)
@@ -253,8 +253,8 @@ def _end_run(run: QuerySet[Run], run_id: UUID, state: RunState, problem: str, fa
 
 
 def end_waiting_for_storage(run: Run, note: str, failure: str = "") -> bool:
-    """The storage was away when this run ended; note: what became of its output since. How it ended stays.
-    False when somebody else said so before."""
+    """Ends the wait of a run whose output the storage did not take. note: what became of the output. The run's
+    state stays. False when another process did it before."""
     problem = run.problem.replace(WAITS_FOR_STORAGE, note)
     with transaction.atomic():
         waited = Run.objects.filter(pk=run.pk, failure=STORAGE_AWAY)

@@ -42,7 +42,7 @@ class Recording:
 
 @cache
 def program(name: str) -> bytes:
-    """What a benchmark ships. Raises KeyError where there is no such program."""
+    """The program that a benchmark sends. Raises KeyError when there is none."""
     benchmark = all_benchmarks()[name]
     if benchmark.payload is None:
         raise KeyError(name)
@@ -54,8 +54,8 @@ def file_of(benchmark: Benchmark) -> str:
 
 
 def by_hand(benchmark: Benchmark, arguments: Sequence[str], tag: str = "") -> ByHand | None:
-    """arguments: words of a shell, quoted. tag: told apart by it, the output of one run among several. None
-    for a tool that has to be on the machine."""
+    """arguments: words of a shell, quoted. tag: tells the output of one run from others. None for a tool that has
+    to be on the machine."""
     if benchmark.payload is None:
         return None
     raw, file = program(benchmark.id), file_of(benchmark)

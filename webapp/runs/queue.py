@@ -33,12 +33,12 @@ def make_celery(redis_url: str) -> Celery:
     app.conf.update(
         broker_url=redis_url or "memory://localhost",
         broker_transport_options=(
-            # What was not acknowledged by then is delivered again; claims make it harmless.
+            # A message that is not acknowledged by then is delivered again; claims make it harmless.
             {"visibility_timeout": settings.VISIBILITY_S, "socket_connect_timeout": 3}
             if redis_url
             else {"polling_interval": _POLLING_INTERVAL_S}
         ),
-        # Without it Celery takes whatever certificate it is shown.
+        # Without it Celery accepts any certificate.
         broker_use_ssl=_CHECKED if redis_url.startswith("rediss://") else None,
         task_publish_retry_policy={"max_retries": 1, "interval_start": 0.1},
         task_serializer="json",

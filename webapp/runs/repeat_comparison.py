@@ -24,7 +24,7 @@ SET_ASIDE = "a person said that this output does not count"
 @dataclass(frozen=True, slots=True)
 class RunComparison:
     """before: the run that was repeated. evidence: of the newer one, with its readings. facts: of both.
-    changed_between: a change was carried out since, so that only step 8 knows what was meant."""
+    changed_between: a change was carried out between the two, so that only step 8 knows what was intended."""
 
     before: Run
     evidence: tuple[Evidence, ...]
@@ -43,7 +43,8 @@ def runs_with_earlier(runs: QuerySet[Run], run_id: UUID) -> list[Run]:
 
 
 def compare_with_earlier(session: DiagnosisSession, run: Run, earlier: Sequence[Run]) -> RunComparison | None:
-    """Two queries; none, and None, where nothing was repeated. earlier: as `runs_with_earlier` gives them."""
+    """The comparison with the run that this one repeats, in two queries; None, without a query, when it repeats
+    none. earlier: from `runs_with_earlier`."""
     before = repeated_run(run, earlier)
     if before is None:
         return None
@@ -61,8 +62,8 @@ def compare_with_earlier(session: DiagnosisSession, run: Run, earlier: Sequence[
 
 
 def repeated_run(run: Run, earlier: Sequence[Run]) -> Run | None:
-    """The newest of them that asked the same with the same arguments; None where the run itself did not end
-    with something."""
+    """The newest earlier run of the same probes or benchmark with the same arguments; None when this run did not
+    end with output."""
     if run.state not in BROUGHT:
         return None
     return next((one for one in earlier if _request_of(one) == _request_of(run)), None)
@@ -74,7 +75,7 @@ def _request_of(run: Run) -> tuple[list[str], dict[str, str]]:
 
 
 def _readings(outputs: Sequence[Evidence]) -> Iterator[Sourced]:
-    """In the order they came. What a person set aside is there, and tells nothing."""
+    """Readings in the order of their outputs. An output that a person set aside gives a reading that was not run."""
     stored = ((evidence, row) for evidence in outputs for row in evidence.readings.all())
     for order, (evidence, row) in enumerate(stored, 1):
         yield Sourced(

@@ -73,28 +73,27 @@ class ResultPanel:
 
     @property
     def slowed_by(self) -> tuple[str, ...]:
-        """What held back a GPU's clocks often enough to count, while this was measured."""
+        """The reasons that slowed a GPU's clocks often enough to count during this measurement."""
         return held_back(self.meanwhile)
 
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """A run's raw output, as far as it came. results: of a benchmark that still runs. lines: the last ones
-    it printed."""
+    """A run's raw output so far. results: of a benchmark that still runs. lines: the last ones it printed."""
 
     results: tuple[ResultPanel, ...]
     lines: tuple[str, ...]
 
 
 def held_back(gpus: Iterable[GpuTelemetry]) -> tuple[str, ...]:
-    """What held back the clocks of one of them often enough to count."""
+    """The reasons that slowed one of these GPUs often enough to count."""
     often = (gpu for gpu in gpus if (gpu.throttled_percent or 0) / 100 >= LEAST_SHARE)
     return tuple(dict.fromkeys(reason for gpu in often for reason in gpu.throttle_reasons))
 
 
 def result_panels(facts: Facts) -> list[ResultPanel]:
-    """Every known result, kind by kind, newest first within each. Telemetry stands under what was
-    measured along with it, and by itself where that is nothing."""
+    """Every known result, by kind, newest first within each. Telemetry is shown below the result measured with it,
+    and by itself when there is none."""
     looks = {item.source: item for item in _known_items(facts.all(TELEMETRY))}
     results = [
         _with_telemetry(fact, item, looks.get(item.source))

@@ -71,8 +71,8 @@ def refuse_unless_may_add(user: User, agent: str) -> None:
 
 
 def with_usable_key(fields: Mapping[str, Any], user: User) -> dict[str, Any]:
-    """stored_key, an id or "", as the key itself, of those that this person may use; without an
-    identity_file for whom this machine's own keys are not. Raises TargetError."""
+    """Replaces the id in stored_key by a key that this person may use ("" is none). Removes identity_file for
+    people who may not use this machine's own keys. Raises TargetError."""
     own = may_use_own_keys(user)
     key_id = str(fields.get("stored_key", ""))
     key = _usable_key(key_id, user) if key_id else None

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.facts.bench import AllReduceResult, AllReduceRow, Timing
-from webapp.diagnosis.compare.effects import Comparison, concluded
-
-Times = dict[tuple[str, int], list[float]]
+from webapp.diagnosis.compare.effects import Comparison, Key, by_run, concluded
 
 
 def compare_allreduces(
@@ -22,7 +20,7 @@ def compare_allreduces(
     count only when neither state has any other. paired: taken in turns."""
     runs = ((before, *more_before), (after, *more_after))
     timed = [any(_on_device(result, row) for result in s for row in result.rows) for s in runs]
-    times = [_times(state, device=all(timed)) for state in runs]
+    times = [by_run(_times(result, device=all(timed)) for result in state) for state in runs]
     return concluded(
         (times[0], times[1]),
         (len(runs[0]), len(runs[1])),
@@ -37,17 +35,13 @@ def _on_device(result: AllReduceResult, row: AllReduceRow) -> bool:
     return bool(row.graph) or (row.graph is None and result.timing is Timing.DEVICE)
 
 
-def _times(results: Sequence[AllReduceResult], *, device: bool) -> Times:
-    """One entry a run, by place and size; sums that are wrong and unstable rows do not count."""
-    times: Times = {}
-    for result in results:
-        own: dict[tuple[str, int], float] = {}
-        for row in result.rows:
-            same_clock = _on_device(result, row) is device
-            if same_clock and row.time_us > 0 and row.unstable is not True and not row.wrong:
-                own.setdefault((_row_name(row), row.size_bytes), row.time_us)
-        for key, time in own.items():
-            times.setdefault(key, []).append(time)
+def _times(result: AllReduceResult, *, device: bool) -> dict[Key, float]:
+    """Times by place and size; sums that are wrong and unstable rows do not count."""
+    times: dict[Key, float] = {}
+    for row in result.rows:
+        same_clock = _on_device(result, row) is device
+        if same_clock and row.time_us > 0 and row.unstable is not True and not row.wrong:
+            times.setdefault((_row_name(row), row.size_bytes), row.time_us)
     return times
 
 

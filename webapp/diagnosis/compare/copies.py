@@ -7,11 +7,10 @@ import re
 from collections.abc import Sequence
 
 from agents.facts.bench import CopyPath, CopyResult, CopyRow, RejectedRow, Timing
-from webapp.diagnosis.compare.effects import Comparison, Outcome, concluded, minimum_detectable
+from webapp.diagnosis.compare.effects import Comparison, Key, Outcome, Times, by_run, concluded, minimum_detectable
 
 __all__ = ["Comparison", "Outcome", "compare_copies", "minimum_detectable"]
 
-Times = dict[tuple[str, int], list[float]]
 
 _SIZE = re.compile(r"\b(\d{1,4}) ?([KMG])i?B\b(?!/)")
 
@@ -29,7 +28,7 @@ def compare_copies(
     runs = ((before, *more_before), (after, *more_after))
     every = runs[0] + runs[1]
     timed = [any(row.timing is Timing.DEVICE for r in state for row in r.rows) for state in runs]
-    times = [_times(state, device=all(timed)) for state in runs]
+    times = [by_run(_times(result, device=all(timed)) for result in state) for state in runs]
     return concluded(
         (times[0], times[1]),
         (len(runs[0]), len(runs[1])),
@@ -41,20 +40,15 @@ def compare_copies(
     )
 
 
-def _times(results: Sequence[CopyResult], *, device: bool) -> Times:
-    """Best time of each size and path, one entry a run. An unstable row may have two modes (DECISIONS.md,
-    record 8), and is left out."""
-    times: Times = {}
-    for result in results:
-        best: dict[tuple[str, int], float] = {}
-        for row in filter(_is_usable, result.rows):
-            if device and row.timing is not Timing.DEVICE:
-                continue
-            key: tuple[str, int] = (row.path, row.size_bytes)
+def _times(result: CopyResult, *, device: bool) -> dict[Key, float]:
+    """Best time of each size and path. An unstable row may have two modes (DECISIONS.md, record 8), and is
+    left out."""
+    best: dict[Key, float] = {}
+    for row in filter(_is_usable, result.rows):
+        if row.timing is Timing.DEVICE or not device:
+            key: Key = (row.path, row.size_bytes)
             best[key] = min(row.time_us, best.get(key, math.inf))
-        for key, time in best.items():
-            times.setdefault(key, []).append(time)
-    return times
+    return best
 
 
 def _is_usable(row: CopyRow) -> bool:
@@ -64,12 +58,14 @@ def _is_usable(row: CopyRow) -> bool:
 def _with_rejected(times: Times, results: Sequence[CopyResult]) -> Times:
     """A row left out for its arithmetic counts with the bandwidth it prints: it makes the spread wider."""
     return {
-        (path, size): values
-        + [
-            size / row.printed_gb_per_s / 1e3
-            for result in results
-            for row in result.rejected
-            if path == CopyPath.PEER and _printed_size(row) == size and row.printed_gb_per_s > 0
+        (path, size): [
+            *values,
+            *(
+                size / row.printed_gb_per_s / 1e3
+                for result in results
+                for row in result.rejected
+                if path == CopyPath.PEER and _printed_size(row) == size and row.printed_gb_per_s > 0
+            ),
         ]
         for (path, size), values in times.items()
     }

@@ -9,7 +9,7 @@ different in at most one comparison of twenty, however many sizes there are.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, median, stdev, variance
@@ -29,6 +29,15 @@ MOST_RUNS = 50
 
 Key = tuple[str, int]
 Times = Mapping[Key, Sequence[float]]
+
+
+def by_run(runs: Iterable[Mapping[Key, float]]) -> Times:
+    """One list for each key, with one entry a run that has the key."""
+    times: dict[Key, list[float]] = {}
+    for run in runs:
+        for key, time in run.items():
+            times.setdefault(key, []).append(time)
+    return times
 
 
 class Outcome(StrEnum):

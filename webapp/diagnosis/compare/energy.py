@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from webapp.diagnosis.compare.effects import effects_of
-from webapp.diagnosis.compare.serving import Ladder, failing, rung
+from webapp.diagnosis.compare.effects import Key, by_run, effects_of
+from webapp.diagnosis.compare.serving import Ladder, by_rung
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +29,10 @@ class Energy:
 
 def compare_energy(before: Sequence[Ladder], after: Sequence[Ladder], *, paired: bool = False) -> tuple[Energy, ...]:
     """One ladder a run; rungs that both sides have with their power. Nothing where one has none."""
-    effects = effects_of(_joules(before), _joules(after), paired=paired)
+    effects = effects_of(by_run(map(_joules, before)), by_run(map(_joules, after)), paired=paired)
     return tuple(Energy(e.path, 1 / e.before_us, 1 / e.after_us, e.speedup, e.low, e.high, e.differs) for e in effects)
 
 
-def _joules(ladders: Sequence[Ladder]) -> dict[tuple[str, int], list[float]]:
-    """Joules of an output token, one entry a run."""
-    joules_by_rung: dict[tuple[str, int], list[float]] = {}
-    for ladder in ladders:
-        own: dict[tuple[str, int], float] = {}
-        for row in ladder:
-            if row.concurrency and row.tokens_per_joule and row.power_w and not failing(row):
-                own.setdefault((rung(row.concurrency), 0), 1 / row.tokens_per_joule)
-        for key, joules in own.items():
-            joules_by_rung.setdefault(key, []).append(joules)
-    return joules_by_rung
+def _joules(ladder: Ladder) -> dict[Key, float]:
+    """Joules of an output token."""
+    return by_rung(ladder, lambda row: 1 / row.tokens_per_joule if row.tokens_per_joule and row.power_w else None)

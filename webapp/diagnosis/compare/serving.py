@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from agents.facts.bench import ServingRow
-from webapp.diagnosis.compare.effects import Comparison, concluded
+from webapp.diagnosis.compare.effects import Comparison, Key, by_run, concluded
 
 Ladder = tuple[ServingRow, ...]
-Times = dict[tuple[str, int], list[float]]
 _DOUBTFUL = 0.05  # share of requests without a whole answer, above which a rung is not compared
 
 
 def compare_serving(before: Sequence[Ladder], after: Sequence[Ladder], *, paired: bool = False) -> Comparison:
     """One ladder a run. Times are µs per output token of all requests together."""
-    times = (_times(before), _times(after))
+    times = (by_run(map(_times, before)), by_run(map(_times, after)))
     return concluded(times, (len(before), len(after)), paired=paired)
 
 
@@ -22,16 +21,17 @@ def rung(concurrency: int) -> str:
     return f"{concurrency} at once"
 
 
-def _times(ladders: Sequence[Ladder]) -> Times:
-    times: Times = {}
-    for ladder in ladders:
-        own: dict[tuple[str, int], float] = {}
-        for row in ladder:
-            if row.concurrency and row.output_tokens_per_s and not failing(row):
-                own.setdefault((rung(row.concurrency), 0), 1e6 / row.output_tokens_per_s)
-        for key, time in own.items():
-            times.setdefault(key, []).append(time)
-    return times
+def _times(ladder: Ladder) -> dict[Key, float]:
+    return by_rung(ladder, lambda row: 1e6 / row.output_tokens_per_s if row.output_tokens_per_s else None)
+
+
+def by_rung(ladder: Ladder, figure: Callable[[ServingRow], float | None]) -> dict[Key, float]:
+    """The figure of each rung's first row; rows that failed or lack it do not count."""
+    figures: dict[Key, float] = {}
+    for row in ladder:
+        if row.concurrency and not failing(row) and (value := figure(row)) is not None:
+            figures.setdefault((rung(row.concurrency), 0), value)
+    return figures
 
 
 def failing(row: ServingRow) -> bool:

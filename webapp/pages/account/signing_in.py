@@ -1,4 +1,4 @@
-"""What both halves of signing in share."""
+"""The steps of signing in that the password's page and the code's page share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people said of lines that nobody could place, or that could be either machine's."""
+"""Lines that a person assigned to a probe or machine, where the parsers could not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be searched: a digest of each session, and its texts by kind."""
+"""The search index: a digest of each session, and its texts by kind."""
 
 from __future__ import annotations
 

@@ -87,8 +87,8 @@ class Event(models.Model):
 
 
 class News(models.Model):
-    """An event that nobody has followed yet: written with it, removed once digest and notices are made
-    of it, so that no crash in between loses one."""
+    """An event without digest and notices yet. It is written with the event and removed when both are made, so that
+    a crash loses none."""
 
     event = models.OneToOneField(Event, on_delete=models.CASCADE, primary_key=True)
     session = models.ForeignKey(DiagnosisSession, on_delete=models.CASCADE, related_name="news")

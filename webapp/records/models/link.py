@@ -16,7 +16,7 @@ from webapp.accounts.models import User
 from webapp.records.models import DiagnosisSession, Event, Evidence
 from webapp.records.models.session import may_operate
 
-# Who gets a link, when the operator does not say.
+# The recipient of a link that names nobody.
 NOBODY = "the host’s admin"
 LONGEST_DECLINED = 300
 # In a browser's session: the ids of the links that it opened with their token.
@@ -111,7 +111,7 @@ class Link(models.Model):
 
     @cached_property
     def stands(self) -> bool:
-        """Whether who made it may still ask in this session; lists read it with the links."""
+        """Whether the person who made it may still ask in this session; lists read it with the links."""
         standing = vars(self).get("standing")
         return may_operate(self.made_by, self.session) if standing is None else bool(standing)
 

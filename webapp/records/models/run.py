@@ -83,7 +83,7 @@ class Run(models.Model):
 
     @property
     def cancel_failed(self) -> bool:
-        """Somebody asked to cancel it, and nobody could see that its processes there have ended."""
+        """Somebody cancelled it, and the check that its processes there have ended failed."""
         if not self.ended or self.cancel_requested_at is None:
             return False
         return self.failure == CANCEL_FAILED or self.state == RunState.LOST

@@ -68,12 +68,12 @@ class DiagnosisSession(models.Model):
 
     @property
     def my_role(self) -> str:
-        """What the person may do here who asked by `visible_to`; a viewer's role for everybody else."""
+        """The role of the person who called `visible_to`; a viewer's role for everybody else."""
         return str(getattr(self, "role_of_asker", Role.VIEWER))
 
     @property
     def asked_by(self) -> int | None:
-        """Key of the person who asked by `visible_to`."""
+        """Key of the person who called `visible_to`."""
         return getattr(self, "asker_id", None)
 
     if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def may_operate(user: User, session: DiagnosisSession | None) -> bool:
 
 
 def stands(maker: str = "made_by") -> Q:
-    """The same of rows that somebody made: what they may do no longer, nothing does in their name."""
+    """A condition on rows that a person made: the person may still operate in the session."""
     role = {"user": OuterRef(maker), "session": OuterRef("session"), "role": Role.OPERATOR}
     administrator = Q(**{f"{maker}__is_staff": True})
     mine = administrator | Q(Exists(SessionMember.objects.filter(**role)))
@@ -108,8 +108,8 @@ def stands(maker: str = "made_by") -> Q:
 
 
 def seen_by(user: User, session: str = "session") -> Q:
-    """Of rows that belong to a session: that the person may see it. One look at an index a row, so that
-    the newest are found in order however many sessions one is a member of."""
+    """A condition on rows of a session: the person may see it. It is one index look-up a row, so that the newest
+    are found in order in however many sessions the person is a member of."""
     if user.is_staff:
         return Q()
     return Q(Exists(SessionMember.objects.filter(user=user, session=OuterRef(session))))

@@ -22,8 +22,8 @@ class StoredKeyQuerySet(models.QuerySet["StoredKey"]):
 class StoredKey(models.Model):
     """owner: whose key it is; shared: everyone here may connect with it.
 
-    sealed: key and passphrase as webapp.sealing writes them, under the key `key_id`; "" once
-    removed, while the row stays to say who had which key. certificate: OpenSSH's, public.
+    sealed: key and passphrase as webapp.sealing writes them, under the key `key_id`; "" once removed, while the row
+    stays as the record of its owner. certificate: OpenSSH's, public.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

@@ -12,7 +12,7 @@ from webapp.records.models.stored_key import StoredKey
 
 class TargetQuerySet(models.QuerySet["Target"]):
     def with_pins(self) -> TargetQuerySet:
-        """Each with the key that it is entered with, and whether it has an accepted host key."""
+        """Each target with the key it connects with, and whether it has an accepted host key."""
         same = {name: models.OuterRef(name) for name in ("session", "host", "port")}
         pins = models.Exists(PinnedHostKey.objects.filter(**same))
         return self.select_related("stored_key__owner").annotate(pins=pins)
@@ -45,7 +45,7 @@ class Target(models.Model):
 
     @property
     def is_pinned(self) -> bool:
-        """Of what `with_pins` gave: a person has accepted its host key."""
+        """Whether a person has accepted its host key; needs `with_pins`."""
         return bool(vars(self)["pins"])
 
     def __str__(self) -> str:

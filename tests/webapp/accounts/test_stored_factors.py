@@ -22,8 +22,8 @@ from tests.webapp.accounts.soft_key import SoftKey
 from tests.webapp.accounts.test_second_factor import shown_by_phone
 from webapp import sealing
 from webapp.accounts import second_factor
-from webapp.accounts.carrying_over import OldFactor, OldPasskey, OldRecoveryCode, carry_over
 from webapp.accounts.models import User
+from webapp.accounts.stored_factors import OldFactor, OldPasskey, OldRecoveryCode, carry_over
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clock_in_mid_step")]
 HERE, CODE = "peerpath.example", "/sign-in/code"

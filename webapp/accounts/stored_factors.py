@@ -64,7 +64,8 @@ class OldRecoveryCode(models.Model):
 
 @transaction.atomic
 def carry_over() -> int:
-    """Copies the old tables' rows to allauth's; how many people. Who never gave a first code begins anew.
+    """Copies the old tables' rows to allauth's; returns for how many people. A person who never gave a first code
+    begins anew.
 
     Raises sealing.SealError.
     """

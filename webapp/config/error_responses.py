@@ -1,4 +1,4 @@
-"""What a request gets that failed here. That a database or storage is away is nobody's mistake; it passes."""
+"""The responses to requests that failed here. A database or storage that is away is reported as temporary."""
 
 from __future__ import annotations
 
