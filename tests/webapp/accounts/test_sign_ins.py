@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import pytest
-from django.apps import apps
-from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
-from django.contrib.sessions.backends.db import SessionStore as Plain
 from django.contrib.sessions.models import Session
 from django.test import Client
 
@@ -67,17 +62,3 @@ def test_a_new_key_takes_the_place_of_the_old_one() -> None:
     assert SessionStore(first).get("seen") is None
     SessionStore().delete()  # of nobody
     assert Session.objects.count() == 1
-
-
-def test_who_was_signed_in_before_the_upgrade_stays_so() -> None:
-    user = User.objects.create_user("alice", password=PASSWORD)
-    store = Plain()
-    store[SESSION_KEY] = str(user.pk)
-    store[BACKEND_SESSION_KEY] = "webapp.pages.signed_in.Backend"
-    store[HASH_SESSION_KEY] = user.get_session_auth_hash()
-    store.create()
-    assert store.session_key
-    assert not enters(with_cookie(store.session_key))
-    migration = import_module("webapp.accounts.migrations.0009_sign_ins_by_their_hash")
-    migration.hash_keys(apps, None)
-    assert enters(with_cookie(store.session_key))

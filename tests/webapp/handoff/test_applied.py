@@ -48,7 +48,7 @@ class Admin:
         assert fetched
         text = html_of(self.browser.get(fetched[1]))
         assert hashlib.sha256(text.encode()).hexdigest() == fetched[2]
-        *_, words = re.findall(rf"^(?:<pre.*>)?sh {name}(.*)$", page, re.M)
+        *_, words = re.findall(rf"(?:^|<pre[^>]*>)sh {name}(.*)$", page, re.M)
         return self.host.run(text, *words.split())
 
     def gives_back(self, said: str) -> Answer:

@@ -64,7 +64,7 @@ def driver(version: str) -> str:
 def said_on(client: Client, run: Run) -> str:
     """What its page says against another run; "" without that part."""
     client.force_login(run.session.owner)
-    page = html_of(client.get(f"/sessions/{run.session_id}/runs/{run.pk}"))
+    page = html_of(client.get(f"/sessions/{run.session_id}/runs/{run.pk}")).replace("</h2>", "</h2> ")
     part = re.search(r'id="against".*?id="again"', page, re.DOTALL)
     return " ".join(unescape(strip_tags(f"<p {part[0]} >")).split()) if part else ""
 
