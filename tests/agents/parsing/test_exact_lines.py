@@ -63,6 +63,9 @@ def test_rows_of_one_gpu_alone_are_what_follows_it() -> None:
     assert table
     assert table.gpu_lines == (1, 2, 3)
     assert [gpu.index for gpu in table.gpus] == [0, 1]
+    alone = smi_table.parse(f"x\n{lines[4]}\n")
+    assert alone
+    assert alone.gpu_lines == (2,), "nothing follows it"
     dead = smi_table.parse(f"{lines[4]}\n| ERR!  ERR! ERR!             N/A /  N/A |          N/A /  N/A |  N/A |\n")
     assert dead
     assert dead.gpus[0].lost, "three cells of a row are what a lost GPU shows"

@@ -266,3 +266,11 @@ def test_a_bound_from_copies_of_before_a_change_says_so() -> None:
     copies = COPY.known(CopyResult(rows), lines=(1,))
     assert BEFORE in communication(Situation(in_order([*WORK, copies], [GPUS.known(EIGHT)])), 1).assumes
     assert BEFORE not in communication(Situation(in_order([*WORK, copies])), 1).assumes
+
+
+def test_what_was_not_read_since_is_shown_by_its_first_line() -> None:
+    found = said([P2P_READ.known(matrix(2, P2pCode.NS), lines=(5, 6, 7)), *counted(2, 2)], counted(2, 2))
+    (unread,) = [finding for finding in found.findings if finding.id == "not_read_since"]
+    (claim,) = unread.claims
+    assert claim.text == "read before the last change and not since: Peer reads, driver’s answer"
+    assert [(ref.source, ref.line) for ref in claim.evidence] == [("guest.p2p_read@000000000000", 5)]
