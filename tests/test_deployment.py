@@ -35,7 +35,7 @@ from webapp.accounts import throttle
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.service
 OURS = ("migrate", "web", "worker", "reconciler")
-_STATE = re.compile(r"Run 1 · .*?</span> (\w+)</span>", re.S)
+_STATE = re.compile(r'data-run="1" data-state="(\w+)"')
 NEEDS_COMPOSE = pytest.mark.skipif(shutil.which("docker-compose") is None, reason="docker-compose is not installed")
 
 
