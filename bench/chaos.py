@@ -50,13 +50,13 @@ printf ' \\tGPU0\\tGPU1\\n GPU0\\tX\\tNS\\n GPU1\\tNS\\tX\\n'
 
 @dataclass
 class Count:
-    """What the promises are about. runs: queued; hit: at work when something was killed. asked: over
+    """What the promises are about. runs: queued; hit: at work when something was killed. requested: over
     HTTP, of a server that was killed, and said_yes, after which the run has to be there."""
 
     trials: Counter[str] = field(default_factory=Counter)
     runs: int = 0
     hit: int = 0
-    asked: int = 0
+    requested: int = 0
     said_yes: int = 0
     states: Counter[str] = field(default_factory=Counter)
     stuck: int = 0
@@ -162,7 +162,7 @@ class Chaos:
             return {run.pk for run in queued}
         # Asked for over HTTP by a request that the server may not survive.
         self.before = self._all_runs()
-        self.asked = [self._post(target.pk) for target in chosen]
+        self.requests = [self._post(target.pk) for target in chosen]
         time.sleep(self.random.uniform(0, 0.2))
         return set()
 
@@ -175,9 +175,9 @@ class Chaos:
         """Runs that the web server queued before it was killed; one it had said yes to must be there."""
         if ids:
             return set()
-        said_yes = sum(answer.result(60) for answer in self.asked)
+        said_yes = sum(answer.result(60) for answer in self.requests)
         made = self._all_runs() - self.before
-        self.count.asked += len(self.asked)
+        self.count.requested += len(self.requests)
         self.count.said_yes += said_yes
         self.count.evidence_lost += max(0, said_yes - len(made))
         self.count.runs += len(made)
@@ -296,7 +296,7 @@ def report(count: Count) -> bool:
     trials = sum(count.trials.values())
     print(f"{trials} trials: {dict(count.trials)}")
     print(f"{count.runs} runs, {count.hit} of them at work when a kill came (PostgreSQL's not counted)")
-    print(f"the web server took {count.said_yes} of {count.asked} runs that it was asked for when killed")
+    print(f"the web server took {count.said_yes} of {count.requested} runs that it was asked for when killed")
     print(f"they ended: {dict(count.states)}; the longest wait for an end was {count.longest_s:.1f} s")
     bad = {
         "stuck past lease + 30 s": count.stuck,

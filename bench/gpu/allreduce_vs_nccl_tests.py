@@ -80,7 +80,7 @@ def main() -> int:
         keep = chosen.keep or Path(folder)
         keep.mkdir(parents=True, exist_ok=True)
         times = measured(chosen, program, home, Path(folder), keep, began)
-    return told(times)
+    return report(times)
 
 
 def nccl_home(folder: Path) -> Path:
@@ -216,7 +216,7 @@ def searched(home) -> str:
     return ":".join(filter(None, [f"{home}/lib", "/usr/local/cuda/lib64", here]))
 
 
-def told(times) -> int:
+def report(times) -> int:
     """Prints the figures; 1 when a size is further apart, or was not measured often enough."""
     bad = int(not times)
     for arm in ARMS:
@@ -234,8 +234,8 @@ def told(times) -> int:
             word = f"within {allowed:.1%}" if within else f"NOT within {allowed:.1%}"
             word += f" ({len(mine)} and {len(theirs)} repeats)"
             print(
-                f"{size:>10} {median(mine):>10.2f} {shown(mine):>7} {median(theirs):>10.2f} "
-                f"{shown(theirs):>7} {ratio:.3f} {word}"
+                f"{size:>10} {median(mine):>10.2f} {spread_text(mine):>7} {median(theirs):>10.2f} "
+                f"{spread_text(theirs):>7} {ratio:.3f} {word}"
             )
     first = min((size for _, _, size in times), default=0)
     small = [times["ours", arm, first] for arm in ARMS]
@@ -252,7 +252,7 @@ def spread(values) -> float:
     return max(values) / min(values) - 1
 
 
-def shown(values) -> str:
+def spread_text(values) -> str:
     """The spread between repeats, which one repeat cannot show."""
     return f"{spread(values):.1%}" if len(values) > 1 else "–"
 

@@ -192,7 +192,7 @@ def show(times: Found) -> int:
     return outside
 
 
-def told(times: Found, repeats: int, seconds: float) -> int:
+def report(times: Found, repeats: int, seconds: float) -> int:
     """Prints what was found; 1 when a row is not within, or was not measured often enough."""
     outside = show(times)
     print(f"\n{repeats} repeats by turns in {seconds:.0f} s; {outside} rows not within")
@@ -236,7 +236,7 @@ def main() -> int:
         longest = max(longest, time.monotonic() - start)
         print(f"repeat {repeats + 1} took {time.monotonic() - start:.1f} s", flush=True)
     copies.unlink()
-    return told(times, repeats, time.monotonic() - began)
+    return report(times, repeats, time.monotonic() - began)
 
 
 if __name__ == "__main__":

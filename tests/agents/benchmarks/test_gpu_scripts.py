@@ -94,14 +94,14 @@ def _found(copies: Any, ours: list[float], theirs: list[float], **more: Any) -> 
 
 
 def test_one_repeat_has_no_spread_and_is_too_few(copies: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert copies.told(_found(copies, [21.4], [21.4]), 1, 37) == 1
+    assert copies.report(_found(copies, [21.4], [21.4]), 1, 37) == 1
     said = capsys.readouterr().out
     assert "0.0%" not in said
     assert "fewer than 5 repeats" in said
 
 
 def test_nothing_measured_is_no_success(copies: Any) -> None:
-    assert copies.told(copies.Found(), 0, 90) == 1
+    assert copies.report(copies.Found(), 0, 90) == 1
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_nothing_measured_is_no_success(copies: Any) -> None:
 def test_within_is_three_percent_or_the_clocks_own_step(
     copies: Any, ours: list[float], theirs: list[float], code: int
 ) -> None:
-    assert copies.told(_found(copies, ours, theirs), 5, 80) == code
+    assert copies.report(_found(copies, ours, theirs), 5, 80) == code
 
 
 @pytest.mark.parametrize(("middle", "within"), [(16.2, True), (12.1, True), (30.0, False)])
@@ -157,8 +157,8 @@ def _times(on: float, off: float, repeats: int, slower: float = 1.01) -> Any:
 def test_sums_are_within_when_often_enough_and_told_apart(
     sums: Any, on: float, off: float, repeats: int, slower: float, code: int
 ) -> None:
-    assert sums.told(_times(on, off, repeats, slower)) == code
+    assert sums.report(_times(on, off, repeats, slower)) == code
 
 
 def test_no_sum_at_all_is_no_success(sums: Any) -> None:
-    assert sums.told(defaultdict(list)) == 1
+    assert sums.report(defaultdict(list)) == 1
