@@ -16,7 +16,6 @@ from agents.collector import PreviewLine, limits_s, preview, run_limit_s
 from agents.facts import ReadingKind, View, all_facts
 from agents.facts.bench import ALLREDUCE, COPY
 from agents.probes import probes_for
-from webapp.diagnosis.compare.bias import Bias, CopyBias, all_reduce_bias, copy_bias
 from webapp.diagnosis.contradictions.sources_disagree import differ
 from webapp.diagnosis.facts import Facts, Sourced
 from webapp.diagnosis.prediction.baselines import Figure, figures
@@ -131,8 +130,7 @@ class LookPage:
 @dataclass(frozen=True, slots=True)
 class PathPage:
     """active, ended: runs. with_engine, alone: measurements that ask the engine, and that load the GPUs. opened: the
-    measurement whose form is unfolded. bias, copy_bias: our figures beside those of other tools. bounded: whether
-    the share of communication can be."""
+    measurement whose form is unfolded. bounded: whether the share of communication can be."""
 
     role: str
     targets: Iterable[Target]
@@ -144,8 +142,6 @@ class PathPage:
     recordings: tuple[Recording, ...]
     results: list[ResultPanel]
     expected: tuple[Figure, ...]
-    bias: tuple[Bias, ...]
-    copy_bias: tuple[CopyBias, ...]
     bounded: bool
 
 
@@ -208,8 +204,6 @@ def path(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         recordings=recordings(),
         results=result_panels(facts),
         expected=figures(facts),
-        bias=all_reduce_bias(facts),
-        copy_bias=copy_bias(facts),
         bounded=facts.value(COPY) is not None or facts.value(ALLREDUCE) is not None,
     )
     return render_page(request, "session/path.html", session_page(session, "path", facts=facts), own)
