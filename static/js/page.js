@@ -36,12 +36,6 @@ document.addEventListener("click", (event) => {
   htmx.ajax("GET", link.href, { target: link, swap: "outerHTML" });
 });
 
-// A slider's number follows it.
-document.addEventListener("input", (event) => {
-  const shown = document.querySelector(`output[data-of="${CSS.escape(event.target.id)}"]`);
-  if (shown) shown.textContent = event.target.value;
-});
-
 // What is ticked far above is named in the form that sends it.
 document.addEventListener("change", (event) => {
   const list = document.querySelector(`[data-ticked="${CSS.escape(event.target.name ?? "")}"]`);

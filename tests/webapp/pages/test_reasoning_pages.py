@@ -1,4 +1,4 @@
-"""The screens of the reasoning: the topology map, the pivot, what-if, why, and the page to print."""
+"""The screens of the reasoning: the topology map, the pivot, why, and the page to print."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from agents.collector import build_script
 from agents.facts import Reading, View
-from agents.facts.bench import COPY, DELIVERY, CopyPath, CopyResult, CopyRow
+from agents.facts.bench import DELIVERY
 from agents.facts.gpu import GPUS, Gpu
 from agents.facts.host import ACS, GPU_PATHS, PCI_TREE, AcsPort, GpuPath, PciNode
 from agents.facts.p2p import P2P_READ, P2P_WRITE, TOPOLOGY, P2pCode, TopologyMatrix
@@ -35,16 +35,13 @@ from webapp.diagnosis.answer.plain_words import for_a_manager
 from webapp.diagnosis.answer.sections import for_an_engineer
 from webapp.diagnosis.answer.timeline import Change, Pivot
 from webapp.diagnosis.catalogue import all_hypotheses, all_options
-from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.reference.glossary import GLOSSARY
 from webapp.diagnosis.situation.topology import draw
 from webapp.diagnosis.situation.vm import with_vm
-from webapp.diagnosis.workload import read_workload
 from webapp.pages.templatetags.terms import FORMS, with_terms
 from webapp.pages.templatetags.why import rule_title, titled
 from webapp.presenting.pair_map import pair_map
 from webapp.presenting.topology_figure import Box, Figure, Text, figure, link_in_words
-from webapp.presenting.what_if_analysis import SCALES, Outcome, outcome, sliders
 from webapp.records import reading_codec
 from webapp.records.case_facts import facts_of as facts_in
 from webapp.records.diagnoses import moments, session_diagnosis, session_pivots
@@ -264,15 +261,6 @@ def test_a_pair_needs_both_directions_to_be_allowed() -> None:
     assert {cell.verdict for _, row in half.rows for cell in row if cell} == {"unknown"}
 
 
-# --- what if --------------------------------------------------------------------------------------
-
-SAID: dict[str, Any] = {
-    "model": {"layers": 78, "hidden_size": 6144, "activation_bytes": 2, "active_weight_bytes": [24e9, 72e9]},
-    "parallelism": {"tp": 8},
-    "observed": [{"concurrency": 1, "output_tokens_per_s": 11.0}],
-}
-
-
 @pytest.fixture
 def browser(alice: User) -> Client:
     client = Client()
@@ -283,94 +271,6 @@ def browser(alice: User) -> Client:
 @pytest.fixture
 def founding(alice: User) -> DiagnosisSession:
     return open_sample("kpro6@host", owner=alice)
-
-
-def what_if_text(client: Client, session: DiagnosisSession, **asked: str) -> str:
-    answer = client.get(f"/sessions/{session.pk}/what-if", asked, headers={"HX-Request": "true"})
-    assert answer.status_code == 200
-    return html_of(answer)
-
-
-def served() -> Facts:
-    """A model on eight GPUs with a speed and copies between two of them."""
-    gpus = GPUS.known(tuple(Gpu(i, "NVIDIA H200") for i in range(8)))
-    rows = tuple(CopyRow(CopyPath.PEER, "0", "1", 2**n, 13.0 + 2**n / 4e4) for n in (13, 20, 24))
-    return facts_of(*read_workload(SAID), gpus, COPY.known(CopyResult(rows)))
-
-
-def outcome_of(**asked: object) -> Outcome:
-    facts = served()
-    return outcome(facts, sliders(facts, {name: str(value) for name, value in asked.items()}))
-
-
-def test_untouched_sliders_give_the_case_itself() -> None:
-    found = outcome_of()
-    assert found.bound == found.before
-    assert not found.moved
-
-
-def test_a_moved_slider_is_named_as_an_assumption() -> None:
-    found = outcome_of(tp=4)
-    assert [slider.name for slider in found.moved] == ["tp"]
-    assert found.bound.floor_ms is not None
-    assert found.before.floor_ms is not None
-    assert found.bound.floor_ms[1] == pytest.approx(2 * found.before.floor_ms[1])
-
-
-def test_no_more_is_accepted_than_was_drafted() -> None:
-    found = outcome_of(draft_tokens=3, accepted=9)
-    assert found.bound.step_ms == pytest.approx((4e3 / 11, 4e3 / 11))
-    assert found.notes
-
-
-@given(values=st.dictionaries(st.sampled_from(sorted(SCALES)), st.text(max_size=8) | st.floats().map(str)))
-@hypothesis.settings(max_examples=50)
-def test_no_value_of_a_slider_breaks_the_arithmetic(values: dict[str, str]) -> None:
-    facts = served()
-    chosen = sliders(facts, values)
-    assert all(slider.low <= slider.value <= slider.high for slider in chosen)
-    found = outcome(facts, chosen).bound
-    gains = [gain for gain in (found.max_gain_remove_comm, found.max_gain_p2p) if gain]
-    assert len(gains) == 2 or found.step_ms is None
-    assert all(1 <= low <= high for low, high in gains)
-
-
-def test_a_range_that_the_operator_gave_stays_until_it_is_moved() -> None:
-    said = {**SAID, "model": {**SAID["model"], "draft_tokens": 3, "accepted_per_step": [1, 3]}}
-    facts = facts_of(*read_workload(said))
-    kept = outcome(facts, sliders(facts, {"layers": "80"})).bound
-    moved = outcome(facts, sliders(facts, {"accepted": "3"})).bound
-    assert kept.step_ms == pytest.approx((1e3 / 11, 3e3 / 11))
-    assert moved.step_ms == pytest.approx((3e3 / 11, 3e3 / 11))
-
-
-@pytest.mark.django_db
-def test_the_fragment_says_that_it_is_not_the_case(browser: Client, founding: DiagnosisSession) -> None:
-    same, other = what_if_text(browser, founding), what_if_text(browser, founding, layers="156")
-    assert "as in the case" in same
-    assert "1.02–1.49 ×" in same
-    assert "assumption, not the case" in other
-    assert "Layers 156 (case: 78)" in other
-    assert "<html" not in other
-    assert 'class="timebar"' in other
-
-
-@pytest.mark.django_db
-def test_without_javascript_the_form_gives_a_page(browser: Client, founding: DiagnosisSession) -> None:
-    page = html_of(browser.get(f"/sessions/{founding.pk}/what-if", {"tp": "4"}))
-    assert "<html" in page
-    assert re.search(r'name="tp"[^>]*value="4', page)
-    assert page.count('type="range"') == 8
-
-
-@pytest.mark.django_db
-def test_what_the_case_does_not_say_is_marked(browser: Client, alice: User) -> None:
-    session = session_open(owner=alice, title="nothing yet")
-    page = html_of(browser.get(f"/sessions/{session.pk}/diagnosis"))
-    assert "not said: assumed" in page
-    assert "not said: 0 is taken" in page
-    assert not re.search(r"case: \d", page)
-    assert "assumption, not the case" in page
 
 
 # --- why, and words -------------------------------------------------------------------------------
@@ -507,11 +407,10 @@ def test_the_printed_page_cites_what_it_rests_on(browser: Client, founding: Diag
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("place", ["summary", "what-if"])
-def test_others_see_neither(bob: User, session_of_alice: DiagnosisSession, place: str) -> None:
+def test_others_do_not_see_the_summary(bob: User, session_of_alice: DiagnosisSession) -> None:
     client = Client()
     client.force_login(bob)
-    assert client.get(f"/sessions/{session_of_alice.pk}/{place}").status_code == 404
+    assert client.get(f"/sessions/{session_of_alice.pk}/summary").status_code == 404
 
 
 @pytest.mark.django_db

@@ -10,24 +10,16 @@ all-reduces by percentile bootstrap (Efron and Tibshirani, An Introduction to th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
 
-from agents.facts import Fact
-from agents.facts.bench import PROFILE, SERVING
+from agents.facts.bench import SERVING
 from agents.facts.nccl import NCCL_TRANSPORTS
 from agents.facts.workload import GOAL, MODEL, OBSERVED, PARALLELISM, Model, Observed, Parallelism
 from webapp.diagnosis.case import Bound
 from webapp.diagnosis.claim import Basis, EvidenceRef, Range
-from webapp.diagnosis.facts import Facts, Sourced
-from webapp.diagnosis.prediction.communication import (
-    OVER_NETWORK,
-    PER_LAYER,
-    PRESUMES_SHM,
-    Communication,
-    communication,
-)
+from webapp.diagnosis.facts import Facts
+from webapp.diagnosis.prediction.communication import OVER_NETWORK, PRESUMES_SHM, Communication, communication
 from webapp.diagnosis.prediction.step_floor import Floor, step_floor
 from webapp.diagnosis.prediction.step_profile import NO_STEP_FITS, WAITING, Split, fits_none, split_of
 from webapp.diagnosis.situation import Situation
@@ -36,10 +28,7 @@ from webapp.diagnosis.wording import most, span
 
 TOO_LOOSE = "communication’s high end is cut at what the step leaves: this estimate is too loose"
 NOT_SPLIT = "communication is not bounded, so it counts as unexplained"
-STEP_KEPT = "the step stays the observed one: what the change does to the rest of it is not known"
 NONE: Range = (1.0, 1.0)
-
-T = TypeVar("T")
 
 
 def bounds(situation: Situation) -> tuple[Bound, ...]:
@@ -98,13 +87,13 @@ def step_ms(facts: Facts, point: Observed) -> tuple[Range | None, tuple[str, ...
     return (work * accepted[0] / fast, work * accepted[1] / slow), ()
 
 
-def _bound(situation: Situation, point: Observed, others: Sequence[Range], per_layer: float = PER_LAYER) -> Bound:
+def _bound(situation: Situation, point: Observed, others: Sequence[Range]) -> Bound:
     """others: the steps at the other concurrencies, one of which a profile may belong to."""
     facts = situation.facts
     tokens = step_tokens(facts, point.concurrency)
     step, missing = step_ms(facts, point)
     floor = step_floor(facts, tokens)
-    comm = communication(situation, tokens, per_layer)
+    comm = communication(situation, tokens)
     if step is None:
         return Bound(
             point.concurrency,
@@ -268,93 +257,3 @@ def _basis(floor: Floor, comm: Communication) -> dict[str, Basis]:
     if comm.comm_ms:
         bases |= {"comm_ms": comm.basis, "max_gain_remove_comm": Basis.ESTIMATED, "max_gain_p2p": Basis.LITERATURE}
     return bases
-
-
-def what_if(
-    facts: Facts,
-    *,
-    batch: int | None = None,
-    layers: int | None = None,
-    reduces_per_layer: float | None = None,
-    hidden_size: int | None = None,
-    activation_bytes: int | None = None,
-    tp: int | None = None,
-    draft_tokens: int | None = None,
-    accepted: Range | float | None = None,
-) -> Bound:
-    """The bound at one batch under other inputs; None keeps the case's own value.
-
-    batch: requests at once; the lowest observed by default. accepted: tokens a step yields per request.
-    The step stays the observed one, between those observed around `batch` where that one was not.
-    """
-    model = {
-        "layers": layers,
-        "hidden_size": hidden_size,
-        "activation_bytes": activation_bytes,
-        "draft_tokens": draft_tokens,
-        "accepted_per_step": (accepted, accepted) if isinstance(accepted, int | float) else accepted,
-    }
-    facts = Situation(facts).own_machine.facts
-    changed = _changed(facts, model, tp)
-    observed = observed_points(changed)
-    point, assumed = _point(changed, observed, batch)
-    others = [step for o in observed if o is not point and (step := step_ms(changed, o)[0])]
-    per_layer = PER_LAYER if reduces_per_layer is None else reduces_per_layer
-    if per_layer != PER_LAYER or point not in observed:
-        changed = _without(changed, PROFILE)
-    bound = _bound(Situation(changed), point, others, per_layer)
-    if assumed:
-        bound = replace(bound, basis={**bound.basis, "step_ms": Basis.ESTIMATED})
-    if _same_work(facts, changed):
-        return replace(bound, assumes=(*bound.assumes, *assumed))
-    return replace(bound, assumes=(*bound.assumes, *assumed, STEP_KEPT))
-
-
-def _same_work(facts: Facts, changed: Facts) -> bool:
-    """Whether the GPUs would do what they did when the step was observed."""
-    return facts.value(MODEL) == changed.value(MODEL) and facts.value(PARALLELISM) == changed.value(PARALLELISM)
-
-
-def _changed(facts: Facts, model: Mapping[str, Any], tp: int | None) -> Facts:
-    """The facts with these fields of the model and this tp; a profile of the old ones is dropped."""
-    own_model, own = facts.value(MODEL) or Model(), facts.value(PARALLELISM)
-    new_model = replace(own_model, **{k: v for k, v in model.items() if v is not None})
-    new = own if tp is None else replace(own or Parallelism(), tp=tp)
-    changed = facts
-    if new_model != own_model:
-        changed = _with(changed, MODEL, new_model)
-    if new is not None and new != own:
-        changed = _with(changed, PARALLELISM, new)
-    return changed if changed is facts else _without(changed, PROFILE)
-
-
-def _with(facts: Facts, fact: Fact[T], value: T) -> Facts:
-    """Said by the user in place of what was; the evidence stays that of the old value."""
-    old = facts.best(fact)
-    item = Sourced(fact.known(value), "what if") if old is None else old
-    item = replace(item, reading=fact.known(value))
-    return Facts({**facts.readings, fact.id: (item,)}, facts.changes, facts.origins, facts.withheld)
-
-
-def _without(facts: Facts, fact: Fact[Any]) -> Facts:
-    others = {key: group for key, group in facts.readings.items() if key != fact.id}
-    return Facts(others, facts.changes, facts.origins, facts.withheld)
-
-
-def _point(facts: Facts, observed: list[Observed], batch: int | None) -> tuple[Observed, tuple[str, ...]]:
-    """The observed point, or one whose step lies between its neighbours': a larger batch takes longer."""
-    batch = batch or (observed[0].concurrency if observed else 1)
-    exact = next((o for o in observed if o.concurrency == batch), None)
-    if exact:
-        return exact, ()
-    below = [o for o in observed if o.concurrency < batch]
-    above = [o for o in observed if o.concurrency > batch]
-    low = step_ms(facts, below[-1])[0] if below else None
-    high = step_ms(facts, above[0])[0] if above else None
-    if low is None or high is None:
-        return Observed(batch), ()
-    text = (
-        f"the step at concurrency {batch} lies between those observed at {below[-1].concurrency} and "
-        f"{above[0].concurrency}"
-    )
-    return Observed(batch, step_ms=(min(low[0], high[0]), max(low[1], high[1]))), (text,)

@@ -69,8 +69,8 @@ class Timed:
     evidence: tuple[EvidenceRef, ...]
 
 
-def communication(situation: Situation, tokens: float, per_layer: float = PER_LAYER) -> Communication:
-    """tokens: in one step of one replica. per_layer: all-reduces a layer."""
+def communication(situation: Situation, tokens: float) -> Communication:
+    """tokens: in one step of one replica."""
     facts = situation.facts
     model = facts.value(MODEL) or Model()
     parallel = facts.value(PARALLELISM)
@@ -80,7 +80,7 @@ def communication(situation: Situation, tokens: float, per_layer: float = PER_LA
     if parallel.tp == 1:
         return Communication((0.0, 0.0), (0.0, 0.0), Basis.INFERRED, ("tp 1: no all-reduce",))
     size = message_bytes(model, tokens)
-    count = per_layer * (model.layers or 0)
+    count = PER_LAYER * (model.layers or 0)
     seen = facts.value(NCCL_TRANSPORTS)
     p2p_us, p2p_source = _over_p2p_us(situation, size, parallel.tp)
     common = [] if seen and (seen.shm or seen.p2p) else [PRESUMES_SHM]

@@ -59,7 +59,6 @@ EXPLAINED_BY = {
     "session:path": "measuring#clocks",
     "session:host": "operator#host",
     "session:diagnosis": "reasoning#ladder",
-    "session:what_if": "reasoning#bound",
     "session:summary": "operator#hand-on",
     "session:topology": "reasoning#topology",
     "session:log": "reviewer#log",

@@ -19,7 +19,6 @@ from webapp.diagnosis.hypothesis import Hypothesis
 from webapp.diagnosis.situation.topology import GuestGpu, HostGpu, Topology, draw
 from webapp.diagnosis.situation.vm import with_vm
 from webapp.pages.progress import progress_of
-from webapp.pages.session.reasoning import what_if_of
 from webapp.pages.session_page import rail_of, render_page, session_page
 from webapp.pages.shell import on_session
 from webapp.presenting.figures import Segment, ladder_rows, time_bar
@@ -97,8 +96,7 @@ def diagnosis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         to_say=unsaid,
     )
     page = session_page(session, "diagnosis", result=result)
-    parts = own, _hypotheses(result), what_if_of(result.facts, {})
-    return render_page(request, "session/diagnosis.html", page, *parts)
+    return render_page(request, "session/diagnosis.html", page, own, _hypotheses(result))
 
 
 def _hypotheses(result: Diagnosis) -> HypothesisGroups:

@@ -1,4 +1,4 @@
-"""Beside the diagnosis page: the bound under other inputs, and the page to print."""
+"""Beside the diagnosis page: the page to print."""
 
 from __future__ import annotations
 
@@ -7,20 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 
 from webapp.diagnosis.answer.plain_words import for_a_manager
 from webapp.diagnosis.answer.sections import Section, for_an_engineer
 from webapp.diagnosis.case import Bound, Gate, Path
 from webapp.diagnosis.diagnosis import Diagnosis
-from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.situation.vm import with_vm
-from webapp.pages.session_page import context_of, render_page, session_page
+from webapp.pages.session_page import render_page, session_page
 from webapp.pages.shell import on_session
 from webapp.presenting.figures import Segment, ladder_rows, time_bar
-from webapp.presenting.what_if_analysis import Outcome, Slider, outcome, sliders
-from webapp.records.case_facts import facts_of
 from webapp.records.diagnoses import session_diagnosis
 from webapp.records.evidence_rows import evidence_of
 from webapp.records.models import DiagnosisSession
@@ -36,34 +31,6 @@ class Source:
     origin: str
     at: Any
     older: bool
-
-
-@require_safe
-@on_session
-def what_if(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
-    """The bound under the sliders' values: a fragment for htmx, else a page of its own."""
-    stored = facts_of(session)
-    own = what_if_of(with_vm(stored, session.vmid), request.GET.dict())
-    if request.headers.get("HX-Request"):
-        return TemplateResponse(request, "session/_what_if.html", context_of(own))
-    page = session_page(session, "diagnosis", facts=stored)
-    return render_page(request, "session/what_if.html", page, own)
-
-
-@dataclass(frozen=True, slots=True)
-class WhatIf:
-    """The inputs, the bound under them, and the bound as a bar."""
-
-    sliders: tuple[Slider, ...]
-    outcome: Outcome
-    what_if_bar: tuple[Segment, ...]
-
-
-def what_if_of(facts: Facts, inputs: Mapping[str, str]) -> WhatIf:
-    """inputs: by name, as the sliders send them; an input that is missing keeps the case's own value."""
-    chosen = sliders(facts, inputs)
-    result = outcome(facts, chosen)
-    return WhatIf(chosen, result, time_bar(result.bound))
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,6 @@ urlpatterns = [
     path(S + "host", look.host, name="host"),
     path(S + "program/<str:benchmark>", manual_run.program_file, name="program"),
     path(S + "diagnosis", diagnosis.diagnosis, name="diagnosis"),
-    path(S + "what-if", reasoning.what_if, name="what_if"),
     path(S + "summary", reasoning.summary, name="summary"),
     path(S + "topology", diagnosis.topology, name="topology"),
     path(S + "log", audit.audit, name="log"),

@@ -1,4 +1,4 @@
-"""The bound under other inputs, and a profile in place of the estimate."""
+"""The bound of other models, and a profile in place of the estimate."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from agents.facts import Reading
 from agents.facts.bench import PROFILE, SERVING, Profile, ServingRow
 from agents.facts.nccl import NCCL_TRANSPORTS, NcclTransports
-from agents.facts.workload import MODEL, OBSERVED, PARALLELISM, Observed, Parallelism
+from agents.facts.workload import MODEL, OBSERVED, PARALLELISM, Model, Observed, Parallelism
 from tests.webapp.diagnosis.prediction.test_bound import MODEL_8, SLOW, facts, readings
-from tests.webapp.diagnosis.sample_facts import facts_at
+from webapp.diagnosis.case import Bound
 from webapp.diagnosis.claim import Basis, EvidenceRef, Range
 from webapp.diagnosis.facts import Facts
-from webapp.diagnosis.prediction.bound import STEP_KEPT, bounds, what_if
+from webapp.diagnosis.prediction.bound import bounds
 from webapp.diagnosis.prediction.step_profile import NO_STEP_FITS, WAITING
 from webapp.diagnosis.situation import Situation
 
@@ -29,102 +29,59 @@ def _case(*more: Reading[Any]) -> Facts:
     return facts(*(r for r in readings(11, curve=SLOW) if r.fact_id not in new), TWO, *more)
 
 
-def test_nothing_changed_is_the_cases_own_bound() -> None:
-    for case in (_case(), facts_at("host")):
-        own = bounds(Situation(case))
-        assert what_if(case) == own[0]
-        assert what_if(case, batch=64) == own[1]
-        assert what_if(case, batch=1, layers=78, hidden_size=6144, tp=8) == own[0]
-        assert what_if(case, reduces_per_layer=2) == own[0]
+def _of(model: Model, tp: int = 8) -> Bound:
+    """At one request at once."""
+    return bounds(Situation(_case(MODEL.known(model), PARALLELISM.known(Parallelism(tp=tp)))))[0]
 
 
 def test_half_the_layers_take_half_the_communication() -> None:
-    own, half = what_if(_case()), what_if(_case(), layers=39)
+    own, half = _of(MODEL_8), _of(replace(MODEL_8, layers=39))
     assert own.comm_ms
-    assert half.comm_ms
     assert half.comm_ms == pytest.approx((own.comm_ms[0] / 2, own.comm_ms[1] / 2))
-    assert half.comm_ms == what_if(_case(), reduces_per_layer=1).comm_ms
-    assert STEP_KEPT in half.assumes
-    assert STEP_KEPT not in own.assumes
     assert half.step_ms == own.step_ms
 
 
 def test_fewer_ranks_take_fewer_steps() -> None:
-    eight, four = what_if(_case()), what_if(_case(), tp=4)
+    eight, four = _of(MODEL_8), _of(MODEL_8, tp=4)
     assert eight.comm_ms
     assert four.comm_ms
     assert four.comm_ms[1] / eight.comm_ms[1] == pytest.approx(6 / 14, rel=0.01)
-    assert what_if(_case(), tp=1).comm_ms == (0.0, 0.0)
-
-
-def test_drafts_that_are_accepted_make_the_step_longer_at_the_same_speed() -> None:
-    found = what_if(_case(), draft_tokens=3, accepted=2.5)
-    assert found.step_ms == pytest.approx((2.5e3 / 11, 2.5e3 / 11))
-    assert what_if(_case(), draft_tokens=3, accepted=(2.0, 3.0)).step_ms == pytest.approx((2e3 / 11, 3e3 / 11))
-
-
-def test_a_batch_between_two_observed_ones_lies_between_them() -> None:
-    found = what_if(_case(), batch=16)
-    assert found.concurrency == 16
-    assert found.step_ms == pytest.approx((1e3 / 11, 64e3 / 211))
-    assert found.basis["step_ms"] is Basis.ESTIMATED
-    assert any("between those observed at 1 and 64" in text for text in found.assumes)
-
-
-def test_a_batch_outside_is_not_guessed() -> None:
-    found = what_if(_case(), batch=256)
-    assert found.step_ms is None
-    assert found.comm_ms
-    assert any("output_tokens_per_s" in text for text in found.missing)
-    empty = what_if(Facts.of([]), layers=10)
-    assert (empty.concurrency, empty.step_ms, empty.comm_ms) == (1, None, None)
-    assert empty.missing
-
-
-def test_the_case_itself_stays_as_it_is() -> None:
-    case = _case()
-    what_if(case, batch=8, layers=10, tp=2, draft_tokens=2)
-    assert case.value(MODEL) == MODEL_8
-    assert case.value(PARALLELISM) == Parallelism(tp=8)
+    assert _of(MODEL_8, tp=1).comm_ms == (0.0, 0.0)
 
 
 @settings(max_examples=40)
 @given(
-    batch=st.integers(1, 512),
     layers=st.integers(1, 200),
-    per_layer=st.floats(0.5, 4),
     hidden=st.integers(64, 20000),
     width=st.sampled_from([1, 2, 4]),
     tp=st.sampled_from([1, 2, 4, 8, 16]),
     draft=st.integers(0, 8),
     accepted=st.floats(1, 9),
 )
-def test_no_slider_makes_it_negative_or_a_gain_below_one(
-    batch: int, layers: int, per_layer: float, hidden: int, width: int, tp: int, draft: int, accepted: float
+def test_no_model_makes_it_negative_or_a_gain_below_one(
+    layers: int, hidden: int, width: int, tp: int, draft: int, accepted: float
 ) -> None:
-    found = what_if(
-        _case(),
-        batch=batch,
+    model = replace(
+        MODEL_8,
         layers=layers,
-        reduces_per_layer=per_layer,
         hidden_size=hidden,
         activation_bytes=width,
-        tp=tp,
         draft_tokens=draft,
-        accepted=accepted,
+        accepted_per_step=(accepted, accepted),
     )
-    spans: list[Range | None] = [found.step_ms, found.floor_ms, found.comm_ms, found.unexplained_ms]
+    bound = _of(model, tp)
+    spans: list[Range | None] = [bound.step_ms, bound.floor_ms, bound.comm_ms, bound.unexplained_ms]
     for span in spans:
         assert span is None or 0 <= span[0] <= span[1]
-    for gain in (found.max_gain_remove_comm, found.max_gain_p2p):
+    for gain in (bound.max_gain_remove_comm, bound.max_gain_p2p):
         assert gain is None or 1 <= gain[0] <= gain[1]
 
 
 @settings(max_examples=30)
 @given(layers=st.integers(1, 100), more=st.integers(0, 50), hidden=st.integers(512, 16384))
 def test_more_layers_never_communicate_less(layers: int, more: int, hidden: int) -> None:
-    few = what_if(_case(), layers=layers, hidden_size=hidden).comm_ms
-    many = what_if(_case(), layers=layers + more, hidden_size=hidden).comm_ms
+    few = _of(replace(MODEL_8, layers=layers, hidden_size=hidden)).comm_ms
+    many = _of(replace(MODEL_8, layers=layers + more, hidden_size=hidden)).comm_ms
     assert few
     assert many
     assert many[0] >= few[0] - 1e-9
@@ -195,12 +152,6 @@ def test_a_profile_bounds_what_the_arithmetic_refuses(refused: Reading[Any]) -> 
     assert found.max_gain_p2p
     assert found.max_gain_remove_comm
     assert found.max_gain_p2p == (1.0, found.max_gain_remove_comm[1])
-
-
-def test_a_profile_of_other_shapes_is_not_used() -> None:
-    found = what_if(_case(PROFILE.known(SPLIT)), layers=40)
-    assert not found.profiled_ms
-    assert what_if(_case(PROFILE.known(SPLIT))).profiled_ms
 
 
 # -- what else a step is known from
