@@ -95,6 +95,10 @@ def test_a_run_is_made_again_with_its_arguments(browser: Client, alice: User) ->
     assert lifecycle.finish(claim, RunState.SUCCEEDED)
     page = html_of(browser.get(f"/sessions/{session.pk}/runs/{first.pk}"))
     assert "--batch=4" in page
+    # A page that watched the run asks for this part when it has ended.
+    asks, watched = {"HX-Request": "true"}, f"/sessions/{session.pk}/runs/{first.pk}"
+    assert 'id="again"' in html_of(browser.get(f"{watched}?whole=1", headers=asks))
+    assert 'id="again"' not in html_of(browser.get(watched, headers=asks))
     asked, address = {"again": "1"}, f"/sessions/{session.pk}/targets/{target.pk}/run"
     refused = html_of(browser.post(address, asked, follow=True))
     assert "tick that it may" in refused

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import codecs
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from django.db.models.functions import Length
-from django.http import Http404, HttpRequest
+from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Status
 from pydantic import BaseModel, Field
@@ -21,16 +20,11 @@ from webapp.api.idempotency import remembered
 from webapp.api.paging import Asked, Page, page
 from webapp.api.problems import RefusedError
 from webapp.api.request_context import Sent, session_of, user_of
-from webapp.api.routes.reasoning import plain
-from webapp.diagnosis.compare.repeat import Answers
-from webapp.diagnosis.compare.verification import Verified
-from webapp.diagnosis.facts import Sourced
 from webapp.records.case_facts import facts_of
 from webapp.records.models import DiagnosisSession, Run, Target
 from webapp.records.models.run import BENCHMARK
 from webapp.runs import lifecycle
 from webapp.runs.benchmark_options import PREFIX, arguments_of, offers
-from webapp.runs.repeat_comparison import compare_with_earlier, runs_with_earlier
 
 router = Router(tags=["runs"])
 S = "/sessions/{uuid:session_id}"
@@ -93,49 +87,6 @@ class Output(BaseModel):
 
 class From(BaseModel):
     offset: int = Field(0, ge=0, le=2**53)
-
-
-class RunSaid(BaseModel):
-    """missing: what a whole answer would hold and this one does not. evidence: where it stands."""
-
-    kind: str
-    detail: str
-    missing: list[str]
-    evidence: str
-
-
-class OneAnswer(BaseModel):
-    """What one probe said of one fact in two runs; null where no answer came."""
-
-    fact: str
-    before: RunSaid | None
-    after: RunSaid | None
-
-
-class Measurement(BaseModel):
-    """comparability: the gate, asked of the two runs alone; comparison: what may be said after it."""
-
-    fact: str
-    comparability: dict[str, Any]
-    comparison: dict[str, Any]
-
-
-class RunAgainst(BaseModel):
-    """run: the newest one before it of the same on the same machine. compared: facts that both read; in_part:
-    those of which an answer is not whole. one_sided: only one of them tells it, which is no likeness; untold:
-    neither. changed_between: a change was carried out since; measurements are then a trial's or step 8's to
-    compare, and measured is empty. unruled: both measured it, and no rule compares it."""
-
-    run: UUID
-    number: int
-    changed_between: bool
-    compared: list[str]
-    differences: list[dict[str, Any]]
-    in_part: list[OneAnswer]
-    one_sided: list[OneAnswer]
-    untold: list[OneAnswer]
-    measured: list[Measurement]
-    unruled: list[str]
 
 
 class Choice(BaseModel):
@@ -213,47 +164,6 @@ def _queued(request: HttpRequest, session: DiagnosisSession, target: Target, sen
 def read_run(request: HttpRequest, session_id: UUID, run_id: UUID) -> Sending:
     """One run and its state."""
     return shown(_run(session_of(request, session_id), run_id))
-
-
-@router.get(S + "/runs/{uuid:run_id}/against", auth=READ, response=RunAgainst | None)
-def read_against(request: HttpRequest, session_id: UUID, run_id: UUID) -> RunAgainst | None:
-    """What differs from the run that this one repeats; null where it repeats none, or brought nothing."""
-    session = session_of(request, session_id)
-    alike = runs_with_earlier(session.runs.all(), run_id)
-    if not alike:
-        raise Http404
-    comparison = compare_with_earlier(session, alike[0], alike[1:])
-    if comparison is None:
-        return None
-    agreement = comparison.comparison
-    return RunAgainst(
-        run=comparison.before.pk,
-        number=comparison.before.number,
-        changed_between=comparison.changed_between,
-        compared=list(agreement.compared),
-        differences=plain(agreement.differences),
-        in_part=[_answer(one) for one in agreement.in_part],
-        one_sided=[_answer(one) for one in agreement.one_sided],
-        untold=[_answer(one) for one in agreement.untold],
-        measured=[] if comparison.changed_between else [_measured(one) for one in agreement.measured],
-        unruled=[one.fact_id for one in agreement.unruled],
-    )
-
-
-def _answer(one: Answers) -> OneAnswer:
-    return OneAnswer(fact=one.fact_id, before=_reading_said(one.before), after=_reading_said(one.after))
-
-
-def _reading_said(item: Sourced | None) -> RunSaid | None:
-    if item is None:
-        return None
-    reading = item.reading
-    return RunSaid(kind=str(reading.kind), detail=reading.detail, missing=list(reading.missing), evidence=item.source)
-
-
-def _measured(one: Verified) -> Measurement:
-    gate, compared = plain(one.gate), plain(one.compared)
-    return Measurement(fact=one.kind.fact.id, comparability=gate, comparison=compared)
 
 
 @router.post(S + "/runs/{uuid:run_id}/cancel", auth=RUN, response=Sending)

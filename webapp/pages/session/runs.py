@@ -11,7 +11,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Model, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST, require_safe
@@ -23,7 +23,6 @@ from webapp.records.models import DiagnosisSession, Evidence, OutputChunk, Run, 
 from webapp.records.models.run import BENCHMARK
 from webapp.runs.benchmark_options import arguments_of
 from webapp.runs.lifecycle import queue_benchmark, queue_probes, queue_repeat, request_cancel, wait_reason
-from webapp.runs.repeat_comparison import RunComparison, compare_with_earlier, runs_with_earlier
 from webapp.runs.results import Live, live
 
 
@@ -91,14 +90,8 @@ def watch(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> Http
 
 
 def _page(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> HttpResponse:
-    """With what differs from the run that it repeats."""
-    alike = runs_with_earlier(_watched(session), run_id)
-    if not alike:
-        raise Http404
-    run, comparison = alike[0], compare_with_earlier(session, alike[0], alike[1:])
-    shown = shown_run(run, wait_reason(run), comparison.evidence if comparison else None)
-    page = session_page(session, facts=comparison.facts if comparison else None)
-    return render_page(request, "session/run.html", page, shown, RunPage(comparison))
+    run = get_object_or_404(_watched(session), pk=run_id)
+    return render_page(request, "session/run.html", session_page(session), shown_run(run, wait_reason(run)))
 
 
 def _fragment(request: HttpRequest, session: DiagnosisSession, shown: ShownRun) -> HttpResponse:
@@ -146,22 +139,12 @@ class ShownRun:
     waiting: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunPage:
-    """against: how it differs from the run that it repeats."""
-
-    against: RunComparison | None
-
-
-def shown_run(run: Run, other: str, answers: Sequence[Evidence] | None = None) -> ShownRun:
-    """run: as `_watched` gives it; other: what it waits for; answers: its evidence with its readings, where
-    the page has it."""
-    if answers is None:
-        rows = run.evidence.defer("body", "stderr").prefetch_related("readings")
-        answers = list(rows) if vars(run)["answers"] else []
+def shown_run(run: Run, other: str) -> ShownRun:
+    """run: as `_watched` gives it; other: what it waits for."""
+    rows = run.evidence.defer("body", "stderr").prefetch_related("readings")
     return ShownRun(
         run=run,
-        evidence=answers,
+        evidence=list(rows) if vars(run)["answers"] else [],
         seen=seen_of(run, other),
         expected=len(run.names),
         so_far=live(run, vars(run)["pieces"], vars(run)["answers"]),
