@@ -27,7 +27,6 @@ from webapp.diagnosis.facts import Facts
 from webapp.diagnosis.hypotheses import nccl_level_too_low
 from webapp.diagnosis.prediction.nccl_choice import choice, nccl_choice
 from webapp.diagnosis.situation import Situation
-from webapp.presenting.sweep_figure import sweep_figure
 
 MODEL_READ = MODEL.known(Model(layers=78, hidden_size=6144, activation_bytes=2))
 
@@ -158,17 +157,6 @@ def test_a_gain_that_large_messages_pay_for_says_so() -> None:
     advice = advised("nccl_sweep", Facts.of(sourced(MODEL_READ, tp, observed, found)))
     assert advice.status is OptionStatus.POSSIBLE
     assert "3 MiB" in advice.why[1].text
-
-
-def test_the_drawing_stays_inside_and_starts_at_the_baseline() -> None:
-    factors = {"p2p_off": 9.0, "proto_ll": 0.2, "algo_tree": 1.2}
-    figure = sweep_figure(compare_sweep(result(factors=factors, outcomes={"algo_ring": "hang"})))
-    for line in figure.lines:
-        if line.bar:
-            ends = {line.bar.start, round(line.bar.start + line.bar.width, 2)}
-            assert any(end == pytest.approx(figure.baseline, abs=0.02) for end in ends)
-            assert all(0 <= x <= 100 for x in (*ends, line.bar.low, line.bar.high))
-    assert [line.bar for line in figure.lines if line.effect.arm.name == "algo_ring"] == [None]
 
 
 # --- in a session -------------------------------------------------------------------------------------

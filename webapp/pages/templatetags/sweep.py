@@ -1,4 +1,4 @@
-"""The ranking of NCCL's settings, drawn."""
+"""The ranking of NCCL's settings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django import template
 
 from agents.facts.bench import SweepResult
 from webapp.diagnosis.prediction.nccl_choice import NcclChoice, choice
-from webapp.presenting.sweep_figure import SweepFigure, sweep_figure
+from webapp.presenting.sweep_table import SweepTable, sweep_table
 from webapp.records.case_facts import facts_of
 
 register = template.Library()
@@ -22,8 +22,8 @@ def choice_of(context: Any, result: SweepResult) -> NcclChoice:
 
 
 @register.filter
-def drawn(sweep: NcclChoice) -> SweepFigure:
-    return sweep_figure(sweep.compared)
+def ranking(sweep: NcclChoice) -> SweepTable:
+    return sweep_table(sweep.compared)
 
 
 @register.filter
