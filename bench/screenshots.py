@@ -40,7 +40,7 @@ STAGES = ("first", "host", "after")
 STEPS = ("symptom", "hypothesis", "guest", "path", "host", "diagnosis", "decide", "verify")
 OF_A_SESSION = (*STEPS, "topology", "plan", "summary", "discussion", "log")
 ALONE = ("", "search", "decisions", "for-me", "calibration", "keys", "account", "help")
-OF_ADMINISTRATORS = ("people", "webhooks", "stuck", "styleguide")
+OF_ADMINISTRATORS = ("people", "webhooks", "stuck")
 # What who holds a link sees, without an account.
 BY_LINK = ("asked",)
 # README.md shows these, as docs/<file>.webp.

@@ -22,7 +22,7 @@ ALONE = (
     *("help", "help/operator", "help/reviewer", "help/host-admin", "help/administrator"),
     *("help/reasoning", "help/measuring", "help/probes", "help/benchmarks", "help/rules"),
     *("help/options", "help/words", "help/commands", "help/api"),
-    *("account", "people", "webhooks", "stuck", "styleguide"),
+    *("account", "people", "webhooks", "stuck"),
 )
 OF_A_SESSION = (
     *("symptom", "hypothesis", "guest", "path", "host", "diagnosis", "decide", "verify"),

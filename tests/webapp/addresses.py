@@ -32,7 +32,7 @@ from webapp.runs.samples import open_sample
 
 FOR_ADMINISTRATORS = {
     *("account:people", "account:second_factor_reset", "notices:webhooks"),
-    *("session:stuck", "session:unstick", "session:styleguide"),
+    *("session:stuck", "session:unstick"),
 }
 # The answers to GET of those that only take POST; everything else answers GET.
 ONLY_POST = {

@@ -24,11 +24,7 @@ PAGES = (
     ("How far the predictions held", "decision:calibration"),
 )
 OF_OPERATORS = (("SSH keys", "session:keys"),)
-OF_ADMINISTRATORS = (
-    ("People", "account:people"),
-    ("Stuck work", "session:stuck"),
-    ("Style guide", "session:styleguide"),
-)
+OF_ADMINISTRATORS = (("People", "account:people"), ("Stuck work", "session:stuck"))
 Entry = dict[str, str]
 
 

@@ -110,7 +110,7 @@ def test_the_palette_leads_only_where_one_may_go(
 
     assert session_of_alice.get_absolute_url() in offered(alice)
     assert session_of_alice.get_absolute_url() not in offered(bob)
-    assert "/styleguide" not in offered(bob)
+    assert "/stuck" not in offered(bob)
 
 
 def test_times_are_told_as_people_do_with_the_exact_one() -> None:

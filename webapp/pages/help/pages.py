@@ -69,7 +69,6 @@ EXPLAINED_BY = {
     "session:search": "operator#find",
     "session:keys": "operator#keys",
     "session:stuck": "administrator#stuck",
-    "session:styleguide": "administrator#look",
     "account:account": "operator#account",
     "account:second_factor": "operator#account",
     "account:people": "administrator#people",

@@ -21,7 +21,6 @@ from webapp.pages.session import (
     search,
     start,
     stuck,
-    styleguide,
     symptom,
     targets,
 )
@@ -36,7 +35,6 @@ urlpatterns = [
     path("stuck", stuck.stuck, name="stuck"),
     path("stuck/move", stuck.unstick, name="unstick"),
     path("palette", palette.palette, name="palette"),
-    path("styleguide", styleguide.styleguide, name="styleguide"),
     path("sessions/open", start.open_session, name="open_session"),
     path("sessions/read", start.read_outputs, name="read_outputs"),
     path("sessions/sample", start.sample, name="sample"),
