@@ -7,7 +7,7 @@ from pathlib import Path
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 # Paper has no hover; a record cites the day it was made.
-ON_PAPER = {"session/summary.html", "decision/report.html"}
+ON_PAPER = {"session/summary.html"}
 # One's own password is asked for instead; a run can be started again, and stopping it must be quick.
 ASKED_OTHERWISE = {"account/second_factor.html", "session/_run.html"}
 

@@ -1,9 +1,8 @@
-"""The report needs nothing else, says what the diagnosis says, and names nobody unless asked."""
+"""The report says what the diagnosis says, and names nobody unless asked."""
 
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 from django.test import Client
@@ -34,22 +33,7 @@ def get(session: DiagnosisSession, form: str, **asked: str) -> str:
     return html_of(answer)
 
 
-def test_the_page_fetches_nothing_and_runs_nothing(session: DiagnosisSession) -> None:
-    page = get(session, "html", raw="1")
-    assert not re.findall(r"(?:src|href)=\"(?!#)", page)
-    assert "<script" not in page
-    assert not re.findall(r"url\((?!#)", page)
-    assert "NS on 56 of 56" in page
-
-
-def test_every_citation_leads_to_lines_in_the_file(session: DiagnosisSession) -> None:
-    page = get(session, "html")
-    cited = set(re.findall(r'href="#source-(\d+)"', page))
-    assert cited
-    assert cited == set(re.findall(r'id="source-(\d+)"', page))
-
-
-@pytest.mark.parametrize("form", ["html", "md", "json"])
+@pytest.mark.parametrize("form", ["md", "json"])
 def test_nobody_is_named_unless_asked(session: DiagnosisSession, form: str) -> None:
     hidden, raw = get(session, form), get(session, form, raw="1")
     assert "10.9.8.7" in raw
@@ -71,7 +55,8 @@ def test_json_holds_the_diagnosis_when_nothing_is_hidden(session: DiagnosisSessi
     assert hidden["redacted"]
 
 
-def test_other_forms_are_not_there(session: DiagnosisSession) -> None:
+@pytest.mark.parametrize("form", ["html", "exe"])
+def test_other_forms_are_not_there(session: DiagnosisSession, form: str) -> None:
     client = Client()
     client.force_login(session.owner)
-    assert client.get(f"/sessions/{session.pk}/report.exe").status_code == 404
+    assert client.get(f"/sessions/{session.pk}/report.{form}").status_code == 404

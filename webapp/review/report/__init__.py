@@ -1,1 +1,1 @@
-"""A session as a document: one HTML file that needs nothing else, Markdown, or JSON."""
+"""A session as a document: Markdown or JSON."""
