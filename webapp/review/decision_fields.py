@@ -14,8 +14,10 @@ from typing import Any
 from webapp.records.session_fields import Number
 
 LONGEST = 20_000
-# What the hash of a record covered first, in this order. A text that is declared later is hashed after these.
+# What the hash of a record covered first, in this order; then the one text that was declared next. Every text that is
+# declared since is hashed by its name, so that its place among the others does not matter.
 HASHED_FIRST = ("title", "context", "drivers", "options", "chosen", "reason", "consequences", "pins")
+HASHED_NEXT = "passed_over"
 NOT_HASHED = ("epoch",)
 
 
@@ -117,11 +119,14 @@ class DecisionContent(DecisionTexts):
 
     @property
     def sha256(self) -> str:
-        """What an approval is of. A text without words at the end is left out, so that a record keeps its hash when
-        a text is declared that it does not have."""
+        """What an approval is of. An empty text is left out, so that a record keeps its hash when a text is declared
+        that it does not have."""
         columns = self.columns
-        later = [columns[name] for name in columns if name not in HASHED_FIRST + NOT_HASHED]
-        while later and not later[-1]:
-            later.pop()
-        body = json.dumps([columns[name] for name in HASHED_FIRST] + later, sort_keys=True)
+        parts: list[Any] = [columns[name] for name in HASHED_FIRST]
+        if columns[HASHED_NEXT]:
+            parts.append(columns[HASHED_NEXT])
+        known = {*HASHED_FIRST, HASHED_NEXT, *NOT_HASHED}
+        if since := {name: words for name, words in columns.items() if name not in known and words}:
+            parts.append(since)
+        body = json.dumps(parts, sort_keys=True)
         return hashlib.sha256(body.encode()).hexdigest()

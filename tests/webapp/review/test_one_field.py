@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +62,28 @@ def decision(session: DiagnosisSession, alice: User) -> Decision:
     return made
 
 
-def test_a_record_from_before_a_text_was_declared_keeps_its_hash(decision: Decision) -> None:
-    columns = decision.content.columns | {"passed_over": ""}
-    body = json.dumps([columns[name] for name in HASHED_FIRST], sort_keys=True)
-    assert Decision(**columns).content_sha256 == hashlib.sha256(body.encode()).hexdigest()
+@dataclass(frozen=True, kw_only=True)
+class ContentWithOneMore(DecisionContent):
+    """As it is once somebody declares a text more, wherever it is declared."""
+
+    untested: str = ""
+
+
+@pytest.mark.parametrize("passed_over", ["", "It needs a restart."])
+def test_a_record_from_before_a_text_was_declared_keeps_its_hash(decision: Decision, passed_over: str) -> None:
+    columns = decision.content.columns | dict.fromkeys(TEXTS.keys() - set(HASHED_FIRST), "")
+    columns |= {"passed_over": passed_over}
+    before = [columns[name] for name in HASHED_FIRST] + [passed_over] * bool(passed_over)
+    expected = hashlib.sha256(json.dumps(before, sort_keys=True).encode()).hexdigest()
+    assert DecisionContent(**columns).sha256 == expected
+    assert ContentWithOneMore(**columns).sha256 == expected
+
+
+def test_every_text_is_part_of_what_is_approved(decision: Decision) -> None:
+    columns = decision.content.columns
+    hashes = {DecisionContent(**columns | {name: "other words"}).sha256 for name in TEXTS}
+    hashes |= {ContentWithOneMore(**columns, untested="other words").sha256, DecisionContent(**columns).sha256}
+    assert len(hashes) == len(TEXTS) + 2
 
 
 def test_a_bundle_from_before_a_text_was_declared_is_opened(decision: Decision) -> None:
