@@ -20,7 +20,6 @@ from webapp.diagnosis.reference.p2p_relevance import Bears
 register = template.Library()
 
 
-@register.filter
 def option_title(option_id: str) -> str:
     """Its id where it is none of today's."""
     return next((o.title for o in all_options() if o.id == option_id), option_id)
