@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
 
 # Only what never happens takes so long: a busy machine needs seconds where a quiet one needs none.
 LIMIT_S = 60.0
+# As the decimals of how long something sleeps, tells the processes of this run of tests from those beside it.
+OWN = f"{os.getpid():07}"
 
 
 def wait_until(what: Callable[[], object]) -> None:

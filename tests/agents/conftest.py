@@ -6,6 +6,7 @@ import getpass
 import shutil
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,9 +38,20 @@ class Sshd:
             "PermitRootLogin yes\nMaxSessions 20\nSubsystem sftp internal-sftp\n"
             f"PermitUserEnvironment no\nPrintMotd no\n{more}\n"
         )
+        self._start_process(config)
+        wait_until(lambda: self._listens(config))
+
+    def _start_process(self, config: Path) -> None:
         assert SSHD
-        self.process = subprocess.Popen([SSHD, "-D", "-e", "-f", str(config)], stderr=subprocess.DEVNULL)
-        _wait_until_open(self.port)
+        with (self.folder / "sshd_log").open("wb") as log:
+            self.process = subprocess.Popen([SSHD, "-D", "-e", "-f", str(config)], stderr=log)
+
+    def _listens(self, config: Path) -> bool:
+        """Whether this server has its port; it is started anew where a process beside it had it for a moment."""
+        if self.process.poll() is not None:
+            time.sleep(0.1)
+            self._start_process(config)
+        return b"Server listening on" in (self.folder / "sshd_log").read_bytes()
 
     def stop(self) -> None:
         for pid in [*self.sessions(), self.process.pid]:
@@ -69,14 +81,6 @@ class Sshd:
             "own_keys": False,
         }
         return SshSpec(**{**known, **changes})  # type: ignore[arg-type]
-
-
-def _wait_until_open(port: int) -> None:
-    def is_open() -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", port)) == 0
-
-    wait_until(is_open)
 
 
 def _children(parents: set[int]) -> list[int]:

@@ -19,7 +19,7 @@ from agents.framing import Bundle, read_bundle
 from agents.probe import Command, Probe
 from agents.probes import all_probes, handed_for, probes_for
 from tests.agents.asking import NONCE, probe_of, script_of
-from tests.waiting import wait_until
+from tests.waiting import OWN, wait_until
 
 pytestmark = pytest.mark.service
 SHELLS = [words for words in (["dash"], ["bash"], ["busybox", "ash"]) if shutil.which(words[0])]
@@ -96,8 +96,8 @@ def test_slow_probes_run_side_by_side_and_print_in_order(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("slow", [False, True])
-def test_nothing_stays_behind(tmp_path: Path, slow: bool) -> None:
-    script = script_of(probe_of("a", "sleep 4720 & echo x", slow=slow))
+def test_nothing_stays_behind(tmp_path: Path, alive: Callable[[str], list[int]], slow: bool) -> None:
+    script = script_of(probe_of("a", f"sleep 4720.{OWN} & echo x", slow=slow))
     subprocess.run(
         ["sh"],
         input=script.encode(),
@@ -106,7 +106,7 @@ def test_nothing_stays_behind(tmp_path: Path, slow: bool) -> None:
         capture_output=True,
     )
     assert not list(tmp_path.iterdir())
-    assert subprocess.run(["pgrep", "-f", "^sleep 4720"], check=False, capture_output=True).returncode == 1
+    wait_until(lambda: not alive(f"sleep 4720.{OWN}"))
 
 
 @pytest.mark.parametrize("path", ["setsid", "nothing"])
@@ -127,17 +127,17 @@ def test_without_timeout_a_watchdog_keeps_the_limit(tmp_path: Path, path: str) -
 
 
 def test_a_signal_ends_it_and_what_it_started(tmp_path: Path, alive: Callable[[str], list[int]]) -> None:
-    slow = [probe_of(name, "sleep 4721", slow=True) for name in "cdefghijkl"]
-    (tmp_path / "s.sh").write_text(script_of(*slow, probe_of("b", "sleep 4721")))
+    slow = [probe_of(name, f"sleep 4721.{OWN}", slow=True) for name in "cdefghijkl"]
+    (tmp_path / "s.sh").write_text(script_of(*slow, probe_of("b", f"sleep 4721.{OWN}")))
     process = subprocess.Popen(
         ["sh", str(tmp_path / "s.sh")], env={"TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin"}, stdout=subprocess.PIPE
     )
-    wait_until(lambda: len(alive("sleep 4721")) >= 10)
+    wait_until(lambda: len(alive(f"sleep 4721.{OWN}")) >= 10)
     process.terminate()
     assert process.communicate(timeout=60)[0]
     assert process.returncode == 143
     assert [p.name for p in tmp_path.iterdir()] == ["s.sh"]
-    assert subprocess.run(["pgrep", "-f", "^sleep 4721"], check=False, capture_output=True).returncode == 1
+    wait_until(lambda: not alive(f"sleep 4721.{OWN}"))
 
 
 def test_a_cut_script_runs_nothing(tmp_path: Path) -> None:

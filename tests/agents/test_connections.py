@@ -19,7 +19,7 @@ from agents.connections import MOST_CHANNELS, Connections
 from agents.ssh import SshAgent, SshSpec, connect
 from tests.agents.asking import probe_of, script_of
 from tests.agents.conftest import Sshd, free_port, make_key
-from tests.waiting import LIMIT_S, wait_until
+from tests.waiting import LIMIT_S, OWN, wait_until
 
 pytestmark = pytest.mark.service
 Kept = Connections[SshSpec, asyncssh.SSHClientConnection]
@@ -66,7 +66,7 @@ def test_runs_at_one_machine_share_a_connection_that_closes_when_idle(sshd: Sshd
 
 
 def test_a_machine_gets_so_many_channels_and_no_more(sshd: Sshd, alive: Callable[..., list[int]]) -> None:
-    script = script_of(probe_of("a", "sleep 1.4715", timeout_s=60))
+    script = script_of(probe_of("a", f"sleep 1.4715{OWN}", timeout_s=60))
 
     async def many() -> int:
         kept: Kept = Connections(connect, idle_s=5)
@@ -74,7 +74,7 @@ def test_a_machine_gets_so_many_channels_and_no_more(sshd: Sshd, alive: Callable
         most = 0
         while not all(run.done() for run in runs):
             await asyncio.sleep(0.1)
-            most = max(most, len(set(alive("sleep 1.4715"))))
+            most = max(most, len(set(alive(f"sleep 1.4715{OWN}"))))
         assert all(run.result()[0].exit_code == 0 for run in runs)
         return most
 
@@ -101,12 +101,12 @@ def test_a_half_open_connection_is_left_for_a_new_one(sshd: Sshd) -> None:
 def test_a_machine_that_freezes_during_a_run_is_lost_within_bounds(
     sshd: Sshd, alive: Callable[[str], list[int]]
 ) -> None:
-    script = script_of(probe_of("a", "sleep 4716", timeout_s=600))
+    script = script_of(probe_of("a", f"sleep 4717.{OWN}", timeout_s=600))
 
     async def run() -> Ending:
         spec = sshd.spec(keepalive_s=0.5)
         asking = asyncio.create_task(ask(spec, Connections(connect), script))
-        while not alive("sleep 4716"):
+        while not alive(f"sleep 4717.{OWN}"):
             await asyncio.sleep(0.05)
         for pid in [*sshd.sessions(), sshd.process.pid]:
             os.kill(pid, signal.SIGSTOP)
@@ -159,8 +159,9 @@ def test_our_own_agent_is_used_and_never_forwarded(sshd: Sshd, monkeypatch: pyte
     socket = tmp_path / "agent"
     agent = subprocess.Popen(["ssh-agent", "-D", "-a", socket], stdout=subprocess.DEVNULL)
     try:
-        wait_until(socket.exists)
         monkeypatch.setenv("SSH_AUTH_SOCK", str(socket))
+        # 2: no agent answers; 1: one does, and has no key yet. Its socket is there before it listens.
+        wait_until(lambda: subprocess.run(["ssh-add", "-l"], capture_output=True).returncode == 1)
         subprocess.run(["ssh-add", "-q", sshd.folder / "user_key"], check=True, capture_output=True)
         script = script_of(probe_of("a", 'echo "agent [$SSH_AUTH_SOCK]"'))
         own = sshd.spec(identities=(), own_keys=True, jump=sshd.spec(identities=(), own_keys=True))

@@ -25,14 +25,14 @@ from agents.ssh import SshAgent
 from agents.supervision import sweep_script, wrap_payload
 from tests.agents.asking import NONCE, run, run_payload
 from tests.agents.conftest import Sshd
-from tests.waiting import wait_until
+from tests.waiting import OWN, wait_until
 
 PROGRAM = "import os, sys; print(os.environ['PEERPATH_RUN'], os.getcwd(), *sys.argv[1:]); sys.exit(5)"
-STUBBORN = """
+STUBBORN = f"""
 import os, signal, subprocess, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-subprocess.Popen(["sleep", "4741"], start_new_session=True)
 print("started", flush=True)
+subprocess.Popen(["sleep", "4741.{OWN}"], start_new_session=True)
 time.sleep(600)
 """
 
@@ -120,11 +120,11 @@ def test_a_container_that_is_gone_is_said(docker: Path) -> None:
 @pytest.mark.service
 def test_cancelling_ends_what_runs_inside(docker: Path, alive: Callable[[str], list[int]]) -> None:
     ending, raw = run_payload(
-        LocalAgent(), STUBBORN, [], interpreter=INSIDE, cancelled=lambda: bool(alive("sleep 4741"))
+        LocalAgent(), STUBBORN, [], interpreter=INSIDE, cancelled=lambda: bool(alive(f"sleep 4741.{OWN}"))
     )
     assert raw == b"started\n"
     assert (ending.reason, ending.leftover) == (Reason.CANCELLED, False)
-    assert not alive("sleep 4741")
+    assert not alive(f"sleep 4741.{OWN}")
     assert not [pid for pid in (docker / "pids").read_text().split() if alive_pid(int(pid))]
     assert any(call.startswith("exec -i engine-1 sh -s -- ") for call in (docker / "calls").read_text().splitlines())
 
@@ -133,16 +133,16 @@ def test_cancelling_ends_what_runs_inside(docker: Path, alive: Callable[[str], l
 def test_a_lost_connection_ends_what_runs_inside(docker: Path, sshd: Sshd, alive: Callable[[str], list[int]]) -> None:
     sshd.stop()
     sshd.start(more=f"SetEnv PATH={os.environ['PATH']}")
-    program = "import subprocess; subprocess.run(['sleep', '4742'])"
+    program = f"import subprocess; subprocess.run(['sleep', '4742.{OWN}'])"
 
     def lose_it() -> bool:
-        if alive("sleep 4742"):
+        if alive(f"sleep 4742.{OWN}"):
             sshd.stop()
         return False
 
     ending, _ = run_payload(SshAgent(sshd.spec()), program, interpreter=INSIDE, cancelled=lose_it, timeout_s=60)
     assert (ending.reason, ending.leftover) == (Reason.LOST, None)
-    wait_until(lambda: not alive("sleep 4742"))  # its wrapper gives it five seconds to stop by itself
+    wait_until(lambda: not alive(f"sleep 4742.{OWN}"))  # its wrapper gives it five seconds to stop by itself
 
 
 def _asked(name: str) -> tuple[str, Reading[Any]]:

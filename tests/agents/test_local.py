@@ -13,6 +13,7 @@ from agents.framing import read_bundle
 from agents.local import LocalAgent
 from agents.replay import ReplayAgent
 from tests.agents.asking import probe_of, run, run_payload, script_of
+from tests.waiting import OWN
 
 pytestmark = pytest.mark.service
 
@@ -24,17 +25,17 @@ def test_a_local_run_is_read_back() -> None:
 
 
 def test_cancelling_ends_grandchildren_too(alive: Callable[[str], list[int]]) -> None:
-    probe = probe_of("a", "setsid sleep 4730 & sleep 4730", timeout_s=600)
-    ending, _ = run(LocalAgent(), script_of(probe), cancelled=lambda: len(alive("sleep 4730")) >= 3)
+    probe = probe_of("a", f"setsid sleep 4730.{OWN} & sleep 4730.{OWN}", timeout_s=600)
+    ending, _ = run(LocalAgent(), script_of(probe), cancelled=lambda: len(alive(f"sleep 4730.{OWN}")) >= 3)
     assert (ending.reason, ending.leftover, ending.exit_code) == (Reason.CANCELLED, False, None)
-    assert not alive("sleep 4730")
+    assert not alive(f"sleep 4730.{OWN}")
 
 
 def test_a_script_that_ignores_the_polite_signal_is_killed(alive: Callable[[str], list[int]]) -> None:
-    script = "trap '' TERM; sleep 4731 & while :; do sleep 0.1; done"
+    script = f"trap '' TERM; sleep 4731.{OWN} & while :; do sleep 0.1; done"
     ending, _ = run(LocalAgent(), script, timeout_s=0.3)
     assert (ending.reason, ending.leftover) == (Reason.TIMED_OUT, False)
-    assert not alive("sleep 4731")
+    assert not alive(f"sleep 4731.{OWN}")
 
 
 def test_a_flood_is_stopped() -> None:

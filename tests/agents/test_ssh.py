@@ -24,7 +24,7 @@ from agents.host_keys import fetch_host_key
 from agents.ssh import SshAgent
 from tests.agents.asking import NONCE, probe_of, run, run_payload, script_of
 from tests.agents.conftest import Sshd, free_port
-from tests.waiting import wait_until
+from tests.waiting import OWN, wait_until
 
 pytestmark = pytest.mark.service
 Alive = Callable[[str], list[int]]
@@ -94,27 +94,27 @@ def test_a_jump_host_has_its_own_pinned_key(sshd: Sshd) -> None:
 
 
 def test_cancelling_ends_grandchildren_too(sshd: Sshd, alive: Alive) -> None:
-    probe = probe_of("a", "sleep 4711 & setsid sleep 4711 & sleep 4711", timeout_s=600)
-    ending, _ = run(SshAgent(sshd.spec()), script_of(probe), cancelled=lambda: len(alive("sleep 4711")) >= 4)
+    probe = probe_of("a", f"sleep 4711.{OWN} & setsid sleep 4711.{OWN} & sleep 4711.{OWN}", timeout_s=600)
+    ending, _ = run(SshAgent(sshd.spec()), script_of(probe), cancelled=lambda: len(alive(f"sleep 4711.{OWN}")) >= 4)
     assert (ending.reason, ending.leftover, ending.exit_code) == (Reason.CANCELLED, False, None)
-    assert not alive("sleep 4711")
+    assert not alive(f"sleep 4711.{OWN}")
 
 
 def test_the_whole_run_has_a_time_limit(sshd: Sshd, alive: Alive) -> None:
-    slow = probe_of("a", "sleep 4712", timeout_s=600, slow=True)
+    slow = probe_of("a", f"sleep 4712.{OWN}", timeout_s=600, slow=True)
     ending, raw = run(SshAgent(sshd.spec()), script_of(slow), timeout_s=1.0)
     assert (ending.reason, ending.leftover) == (Reason.TIMED_OUT, False)
     assert not read_bundle(raw).complete
-    assert not alive("sleep 4712")
+    assert not alive(f"sleep 4712.{OWN}")
 
 
 def test_a_server_that_dies_leaves_nothing_running(sshd: Sshd, alive: Alive) -> None:
-    probe = probe_of("a", "setsid sleep 4713 & sleep 4713", timeout_s=600)
+    probe = probe_of("a", f"setsid sleep 4713.{OWN} & sleep 4713.{OWN}", timeout_s=600)
     quick = probe_of("b", "echo kept")
     killed: list[int] = []
 
     def kill_when_running() -> bool:
-        if not killed and len(alive("sleep 4713")) >= 2:
+        if not killed and len(alive(f"sleep 4713.{OWN}")) >= 2:
             killed.append(1)
             sshd.stop()
         return False
@@ -123,17 +123,17 @@ def test_a_server_that_dies_leaves_nothing_running(sshd: Sshd, alive: Alive) -> 
     assert ending.reason is Reason.LOST
     assert ending.leftover is None, "nobody could look, so nobody knows"
     assert read_bundle(raw).frames[0].raw_stdout == b"kept\n"
-    wait_until(lambda: not alive("sleep 4713"))
+    wait_until(lambda: not alive(f"sleep 4713.{OWN}"))
 
 
 def test_a_listener_that_fails_ends_the_run(sshd: Sshd, alive: Alive) -> None:
     def fail(chunk: bytes) -> None:
         raise ZeroDivisionError
 
-    probe = probe_of("a", "sleep 4714", timeout_s=600)
+    probe = probe_of("a", f"sleep 4714.{OWN}", timeout_s=600)
     with pytest.raises(ZeroDivisionError):
         run(SshAgent(sshd.spec()), script_of(probe), on_output=fail)
-    assert not alive("sleep 4714")
+    assert not alive(f"sleep 4714.{OWN}")
 
 
 def test_a_payload_runs_from_a_folder_that_is_gone_afterwards(sshd: Sshd) -> None:
@@ -172,25 +172,25 @@ def test_a_payload_notices_that_its_caller_is_gone(sshd: Sshd, tmp_path: Path) -
 
 
 def test_a_payload_that_does_not_notice_is_ended_with_what_left_it(sshd: Sshd, alive: Alive) -> None:
-    program = "import subprocess; subprocess.Popen(['setsid', 'sleep', '4716']).wait()"
+    program = f"import subprocess; subprocess.Popen(['setsid', 'sleep', '4716.{OWN}']).wait()"
     killed: list[int] = []
 
     def kill_when_running() -> bool:
-        if not killed and alive("sleep 4716"):
+        if not killed and alive(f"sleep 4716.{OWN}"):
             killed.append(1)
             sshd.stop()
         return False
 
     ending, _ = run_payload(SshAgent(sshd.spec()), program, cancelled=kill_when_running)
     assert ending.reason is Reason.LOST
-    wait_until(lambda: not alive("sleep 4716"))
+    wait_until(lambda: not alive(f"sleep 4716.{OWN}"))
 
 
 def test_a_cancelled_payload_is_ended_with_its_children(sshd: Sshd, alive: Alive) -> None:
-    program = "import subprocess; subprocess.run(['sleep', '4715'])"
-    ending, _ = run_payload(SshAgent(sshd.spec()), program, cancelled=lambda: bool(alive("sleep 4715")))
+    program = f"import subprocess; subprocess.run(['sleep', '4715.{OWN}'])"
+    ending, _ = run_payload(SshAgent(sshd.spec()), program, cancelled=lambda: bool(alive(f"sleep 4715.{OWN}")))
     assert (ending.reason, ending.leftover) == (Reason.CANCELLED, False)
-    assert not alive("sleep 4715")
+    assert not alive(f"sleep 4715.{OWN}")
 
 
 def test_a_machine_that_prints_without_end_does_not_fill_our_memory(ssh_keys: Path) -> None:

@@ -23,6 +23,7 @@ from tests.waiting import LIMIT_S, wait_until
 pytestmark = pytest.mark.thorough  # they start processes
 BENCHMARK = all_benchmarks()["bench.serving_load"]
 SHORT = ("--input-tokens", "40", "--output-tokens", "10", "--requests", "4")
+SENT = (4, 5)  # by two streams: one that starts late still sends one
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,8 @@ def test_figures_are_those_of_the_server(program: Path) -> None:
     # The engine counts one whose answer is out until its thread has ended.
     assert engine.most_at_once in (4, 5)
     assert reading.missing == ()
-    assert [(r.concurrency, r.requests, r.errors) for r in reading.value] == [(1, 8, 0), (4, 8, 0)]
+    assert [(r.concurrency, r.errors) for r in reading.value] == [(1, 0), (4, 0)]
+    assert all(8 <= r.requests < 8 + r.concurrency for r in reading.value), "a stream that starts late still sends one"
     # A token every 20 ms, and the first one after as long: 10 tokens take 200 ms and what a busy machine adds.
     for row in reading.value:
         assert 20 <= row.time_per_output_token_ms < 4 * engine.pace_ms
@@ -101,7 +103,7 @@ def test_a_stream_may_end_by_a_reason_to_finish_alone(program: Path) -> None:
     with serving(Engine(fault="unmarked", step_s=0.001)) as engine:
         _, reading = load(program, engine)
     (row,) = reading.value
-    assert (row.requests, row.errors, row.completion_tokens) == (4, 0, 10)
+    assert (row.requests in SENT, row.errors, row.completion_tokens) == (True, 0, 10)
     assert reading.missing == ()
 
 
@@ -110,7 +112,7 @@ def test_pieces_may_end_anywhere(program: Path) -> None:
     with serving(Engine(step_s=0.001, text="é\u2028🙂", piece=3)) as engine:
         _, reading = load(program, engine)
     (row,) = reading.value
-    assert (row.requests, row.errors, row.tokens_per_event) == (4, 0, 1)
+    assert (row.requests in SENT, row.errors, row.tokens_per_event) == (True, 0, 1)
 
 
 def test_what_the_engine_says_of_a_refusal_is_passed_on(program: Path) -> None:
@@ -127,7 +129,7 @@ def test_an_endpoint_that_lists_no_model_is_asked_for_one_by_name(program: Path)
         _, reading = load(program, engine, "--model", "tiny")
     assert "lists no model" in unnamed[0]["error"]
     assert "--model" in unnamed[0]["fix"]
-    assert reading.value[0].requests == 4
+    assert reading.value[0].requests in SENT
 
 
 def test_an_answer_that_is_no_stream_is_none(program: Path) -> None:
@@ -156,7 +158,7 @@ def test_without_usage_no_figure_in_tokens_is_given(program: Path) -> None:
 def test_servers_that_take_less_are_asked_for_less(program: Path, fault: str) -> None:
     with serving(Engine(fault=fault, step_s=0.001)) as engine:
         _, reading = load(program, engine)
-    assert reading.value[0].requests == 4
+    assert reading.value[0].requests in SENT
     assert ("no ignore_eos" in reading.detail) == (fault == "strict")
 
 
@@ -165,10 +167,13 @@ def test_a_seed_repeats_the_prompts_and_another_run_has_its_own(program: Path) -
     for seed in ("7", "7", "8"):
         with serving(Engine(step_s=0)) as engine:
             load(program, engine, "--concurrency", "2", "--seed", seed)
-            seen.append(sorted(engine.prompts[1:]))
-    assert seen[0] == seen[1]
-    assert not set(seen[0]) & set(seen[2])
-    assert len(set(seen[0])) == len(seen[0])
+            seen.append(engine.prompts[1:])
+    # Two warm up and four or a few more follow: a stream that starts late still sends one.
+    fewer, more = sorted(map(set, seen[:2]), key=len)
+    assert len(fewer) >= 6
+    assert fewer <= more
+    assert not more & set(seen[2])
+    assert [len(set(prompts)) for prompts in seen] == [len(prompts) for prompts in seen]
 
 
 def test_an_engine_that_works_is_left_alone(program: Path) -> None:
@@ -236,7 +241,7 @@ def test_through_a_real_sshd_it_reaches_what_only_that_machine_reaches(sshd: Ssh
         assert asyncio.run(work(time.monotonic() + LIMIT_S, *url, *SHORT)) is Reason.FINISHED
         reading, _ = BENCHMARK.parse(Output(out.decode()))
         rows: Any = reading.value
-        assert rows[0].requests == 4
+        assert rows[0].requests in SENT
         engine.step_s = 0.5
         assert asyncio.run(work(time.monotonic() + 2, *url)) is Reason.CANCELLED
         wait_until(lambda: engine.now == 0)

@@ -14,7 +14,7 @@ import pytest
 
 from agents.host_keys import known_hosts_line
 from tests.agents.conftest import Sshd, free_port
-from tests.waiting import wait_until
+from tests.waiting import OWN, wait_until
 from tests.webapp.config.test_diagnose_command import contract, known
 
 pytestmark = pytest.mark.service
@@ -139,24 +139,24 @@ def test_a_machine_that_runs_no_script(peerpath: Peerpath, sshd: Sshd, tmp_path:
 
 
 def test_a_machine_that_dies_before_its_first_answer(start: Start, alive: Alive, sshd: Sshd, tmp_path: Path) -> None:
-    restart(sshd, "ForceCommand exec sleep 4730")
+    restart(sshd, f"ForceCommand exec sleep 4750.{OWN}")
     process = start(*words(sshd, tmp_path))
-    wait_until(lambda: bool(alive("sleep 4730")))
+    wait_until(lambda: bool(alive(f"sleep 4750.{OWN}")))
     sshd.stop()
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (4, b"")
     assert b"the connection was lost" in err
-    for pid in alive("sleep 4730"):
+    for pid in alive(f"sleep 4750.{OWN}"):
         os.kill(pid, signal.SIGKILL)
 
 
 def test_a_machine_that_dies_meanwhile_keeps_what_came(start: Start, alive: Alive, sshd: Sshd, tmp_path: Path) -> None:
     # The last of the quick probes hangs: what came before it has been sent.
-    virt = '[ "$1" = -c ] || exec sleep 4731'
+    virt = f'[ "$1" = -c ] || exec sleep 4751.{OWN}'
     hanging = tools(tmp_path / "bin", set(), **{"systemd-detect-virt": virt})
     restart(sshd, f"SetEnv PATH={hanging}")
     process = start(*words(sshd, tmp_path))
-    wait_until(lambda: bool(alive("sleep 4731")))
+    wait_until(lambda: bool(alive(f"sleep 4751.{OWN}")))
     sshd.stop()
     out, err = process.communicate(timeout=60)
     assert process.returncode == 5, err
@@ -164,7 +164,7 @@ def test_a_machine_that_dies_meanwhile_keeps_what_came(start: Start, alive: Aliv
     found = contract(out.decode())
     assert known(found, "guest.kernel_cmdline") == kernel_cmdline()
     assert _kind(found, "guest.virt_kind") != "known"
-    wait_until(lambda: not alive("sleep 4731"))
+    wait_until(lambda: not alive(f"sleep 4751.{OWN}"))
 
 
 def _kind(found: dict[str, Any], fact_id: str) -> str:
