@@ -94,14 +94,14 @@ class HostKeyUnknown(AgentError):  # noqa: N818
 class HostKeyChanged(AgentError):  # noqa: N818
     """The target shows another key than the accepted one."""
 
-    def __init__(self, host: str, expected: tuple[str, ...], got: str, line: str) -> None:
+    def __init__(self, host: str, expected: tuple[str, ...], actual: str, line: str) -> None:
         super().__init__(
-            f"The key of {host} is not the accepted one: expected {' or '.join(expected)}, got {got}. "
+            f"The key of {host} is not the accepted one: expected {' or '.join(expected)}, got {actual}. "
             f"Somebody may be in between. Ask who runs the machine whether it was reinstalled; "
             f"only then remove the old key and accept the new one."
         )
         self.expected = expected
-        self.got = got
+        self.actual = actual
         self.line = line
 
 

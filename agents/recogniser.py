@@ -89,12 +89,12 @@ class _Recogniser:
 
     def _parts_between(self, parts: list[Part]) -> list[Part]:
         """The parts that other readers get from lines inside these parts."""
-        taken = {part.reader for part in parts}
+        reader_ids = {part.reader for part in parts}
         more = [
             _Candidate(reader, part.first - 1, part.last, reader.score)
             for part in parts
             for reader in map(by_id, by_id(part.reader).between)
-            if reader.id not in taken
+            if reader.id not in reader_ids
         ]
         facts = {fact for part in parts for fact in _known_facts(part.readings)}
         extra = [self._part(c) for c in more if self._confirm(c, typed=False)]
@@ -277,8 +277,8 @@ class _Recogniser:
         roles = {c.reader.role for c in candidates if c.reader.role}
         if len(roles) < 2:
             return candidates
-        wanted = self._role(max(candidates, key=lambda c: c.last - c.first))
-        return [self._with_role_doubt(c) for c in candidates if c.reader.role in {None, wanted}]
+        role = self._role(max(candidates, key=lambda c: c.last - c.first))
+        return [self._with_role_doubt(c) for c in candidates if c.reader.role in {None, role}]
 
     def _confirm(self, candidate: _Candidate, typed: bool) -> _Candidate | None:
         """The candidate if its parser gets a known value, or, after a typed command, a definite no."""

@@ -188,13 +188,13 @@ class _KeyCheck(asyncssh.SSHClient):
         return False
 
 
-def _host_key_error(where: str, accepted: tuple[HostKey, ...], shown: HostKey | None) -> AgentError:
-    if shown is None:
+def _host_key_error(where: str, accepted: tuple[HostKey, ...], server_key: HostKey | None) -> AgentError:
+    if server_key is None:
         return Unreachable(f"{where} shows a host key of a kind that cannot be pinned.")
     if not accepted:
-        return HostKeyUnknown(where, shown.fingerprint, shown.line)
+        return HostKeyUnknown(where, server_key.fingerprint, server_key.line)
     expected = tuple(pin.fingerprint for pin in accepted)
-    return HostKeyChanged(where, expected, shown.fingerprint, shown.line)
+    return HostKeyChanged(where, expected, server_key.fingerprint, server_key.line)
 
 
 def _algorithms(accepted: tuple[HostKey, ...]) -> list[str]:

@@ -90,8 +90,8 @@ def _is_cut(text: str) -> bool:
 
 def _group(number: int, names: dict[str, str]) -> IommuGroup:
     devices = tuple(sorted(names))
-    shown = tuple(names[device] for device in devices)
-    return IommuGroup(number, devices, shown if any(shown) else ())
+    device_names = tuple(names[device] for device in devices)
+    return IommuGroup(number, devices, device_names if any(device_names) else ())
 
 
 @dataclass(slots=True)

@@ -68,8 +68,8 @@ def _matrix(name: str, test: dict[str, Any]) -> PairMatrix | None:
         return None
     scale = 1e-3 if unit[1] == "ns" else 1.0
     values = tuple(tuple(None if (cell := number(c)) is None else cell * scale for c in row) for row in rows)
-    shown = "us" if unit[1] == "ns" else unit[1]
-    return PairMatrix(name, shown, tuple(str(i) for i in range(len(rows))), values)
+    matrix_unit = "us" if unit[1] == "ns" else unit[1]
+    return PairMatrix(name, matrix_unit, tuple(str(i) for i in range(len(rows))), values)
 
 
 def _adds_up(matrix: PairMatrix, test: dict[str, Any]) -> bool:

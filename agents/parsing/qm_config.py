@@ -83,10 +83,10 @@ def parse(text: str) -> tuple[Vm, ...]:
             rows[int(row[1])] = _Row(name, row[3] == "running", int(row[4]), number)
         elif not _opens_configuration(drafts, line):
             _take_line(drafts, line, number)
-    shown = [_vm(draft, rows) for draft in drafts if draft.config or draft.pending]
-    configured = {vm.id for vm in shown}
+    configured_vms = [_vm(draft, rows) for draft in drafts if draft.config or draft.pending]
+    configured = {vm.id for vm in configured_vms}
     listed = [_listed_vm(id_, row) for id_, row in rows.items() if id_ not in configured]
-    return (*shown, *listed)
+    return (*configured_vms, *listed)
 
 
 def hostpci(slot: int, value: str) -> HostPci | None:

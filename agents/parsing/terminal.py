@@ -111,10 +111,10 @@ def says_missing(text: str) -> bool:
 
 
 def _line(raw: str) -> Line:
-    shown = raw[:_SHOWN].rstrip()
-    unquoted = _QUOTE.sub("", shown) if shown.lstrip()[:1] in _QUOTES else shown
+    display = raw[:_SHOWN].rstrip()
+    unquoted = _QUOTE.sub("", display) if display.lstrip()[:1] in _QUOTES else display
     text = unquoted.strip()
-    forms = (shown,) if text == shown else tuple(dict.fromkeys((shown, unquoted, text)))
+    forms = (display,) if text == display else tuple(dict.fromkeys((display, unquoted, text)))
     if not text:
         return Line(text, forms, Kind.BLANK)
     if _STAMPED.match(text):

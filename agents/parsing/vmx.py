@@ -38,7 +38,7 @@ def parse(text: str) -> Answer:
 
 def _config(pairs: dict[str, str]) -> VmxConfig:
     ids = [(key, value) for key, value in pairs.items() if re.fullmatch(r"pcipassthru\d+\.id", key)]
-    shown = _switch(pairs.get("hypervisor.cpuid.v0"))
+    hypervisor_visible = _switch(pairs.get("hypervisor.cpuid.v0"))
     return VmxConfig(
         pairs.get("displayname"),
         _uuid(pairs.get("uuid.bios", "")),
@@ -49,7 +49,7 @@ def _config(pairs: dict[str, str]) -> VmxConfig:
         _whole_number(pairs.get("pcipassthru.64bitmmiosizegb")),
         _switch(pairs.get("pcipassthru.allowp2p")),
         _switch(pairs.get("pcipassthru.relaxacsforp2p")),
-        None if shown is None else not shown,
+        None if hypervisor_visible is None else not hypervisor_visible,
     )
 
 

@@ -9,8 +9,8 @@ from agents.parsing.smi_value import failure, no_devices
 from agents.probe import Output
 
 
-def no_answer(fact: Fact[Any], output: Output, wanted: str) -> Reading[Any]:
-    """The reading for an output without `wanted`: a tool that failed is not a machine without GPUs."""
+def no_answer(fact: Fact[Any], output: Output, subject: str) -> Reading[Any]:
+    """The reading for an output without `subject`: a tool that failed is not a machine without GPUs."""
     if output.tool_missing:
         return fact.unsupported("nvidia-smi is not installed")
     if output.timed_out:
@@ -24,7 +24,7 @@ def no_answer(fact: Fact[Any], output: Output, wanted: str) -> Reading[Any]:
     if output.refused:
         return fact.not_run("refused for lack of rights")
     first = text.strip().partition("\n")[0].strip()
-    return fact.unreadable(f"no {wanted} in the output: {first[:120]}" if first else "no output")
+    return fact.unreadable(f"no {subject} in the output: {first[:120]}" if first else "no output")
 
 
 def cut(output: Output) -> tuple[str, ...]:

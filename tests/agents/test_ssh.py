@@ -78,7 +78,7 @@ def test_a_changed_host_key_blocks(sshd: Sshd) -> None:
     with pytest.raises(HostKeyChanged) as caught:
         run(SshAgent(sshd.spec()), script_of())
     assert caught.value.expected == (sshd.pin().fingerprint,)
-    assert caught.value.got == sshd.pin("other_host_key").fingerprint
+    assert caught.value.actual == sshd.pin("other_host_key").fingerprint
 
 
 def test_a_host_key_can_be_fetched_before_it_is_accepted(sshd: Sshd) -> None:

@@ -22,8 +22,8 @@ class Values:
     def wrong(self, buffer, times=1):
         """The number of elements that differ from the sum, after so many successive all-reduces in place."""
         total = sum(self.of(rank, buffer.numel()) for rank in range(self.ranks))
-        wanted = total.to(buffer.dtype) * float(self.ranks) ** (times - 1)
-        return int((buffer != wanted).sum())
+        expected = total.to(buffer.dtype) * float(self.ranks) ** (times - 1)
+        return int((buffer != expected).sum())
 
     def exact(self, times):
         """Whether so many all-reduces can be checked: a power of two only moves the exponent."""

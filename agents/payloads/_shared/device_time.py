@@ -20,7 +20,7 @@ WARM_UP = (
 CYCLES_PER_US, MOST_HOLD_CYCLES = 2000, 20_000_000  # about 10 ms
 
 
-def taken(measure, seconds):
+def samples_within(measure, seconds):
     """Samples of one measure: as many as fit into the seconds, within limits."""
     samples, end = [], time.perf_counter() + seconds
     while len(samples) < MOST_SAMPLES:
@@ -41,7 +41,7 @@ def call_times(action, finish, seconds):
 
     for _ in range(5):
         call_us()
-    return taken(call_us, seconds)
+    return samples_within(call_us, seconds)
 
 
 class Clock:
@@ -104,7 +104,7 @@ class Clock:
         for _, stream in flows:
             stream.synchronize()
         hold = min(MOST_HOLD_CYCLES, int(2 * queueing_us * CYCLES_PER_US))
-        samples = taken(lambda: self.round_us(flows, count, hold) / count, self.seconds)
+        samples = samples_within(lambda: self.round_us(flows, count, hold) / count, self.seconds)
         return "queued", samples
 
     def graph(self, copy, stream):
@@ -116,7 +116,7 @@ class Clock:
             return self.queued(copy, stream)
         launch = functools.partial(self.cuda, "cudaGraphLaunch", run, raw(stream.cuda_stream))
         self.elapsed_us(launch, stream)
-        samples = taken(lambda: self.elapsed_us(launch, stream) / count, self.seconds)
+        samples = samples_within(lambda: self.elapsed_us(launch, stream) / count, self.seconds)
         self.cuda("cudaGraphExecDestroy", run)
         return "graph", samples
 
@@ -134,4 +134,4 @@ class Clock:
         queueing_us = (time.perf_counter_ns() - start) / 1e3
         stream.synchronize()
         hold = min(MOST_HOLD_CYCLES, int(2 * queueing_us * CYCLES_PER_US))
-        return "queued", taken(lambda: self.elapsed_us(queue, stream, hold) / count, self.seconds)
+        return "queued", samples_within(lambda: self.elapsed_us(queue, stream, hold) / count, self.seconds)

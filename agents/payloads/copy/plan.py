@@ -16,8 +16,8 @@ def between(chosen, count):
     if chosen == "first":
         return every[:1], []
     if chosen == "auto":
-        wanted = [(0, 1), (1, 0), (0, count - 1)]
-        whole = [pair for pair in dict.fromkeys(wanted) if pair in every]
+        priority_pairs = [(0, 1), (1, 0), (0, count - 1)]
+        whole = [pair for pair in dict.fromkeys(priority_pairs) if pair in every]
         return whole, [pair for pair in every if pair not in whole]
     return named(chosen, every), []
 

@@ -39,11 +39,11 @@ class Owner:
 
     def differences(self, seed, size):
         """The blocks that differ from the pattern; {} when all of it arrived."""
-        content, wanted = self.gpu.read(self.buffer, size), pattern(seed, size)
-        if content == wanted:
+        content, expected = self.gpu.read(self.buffer, size), pattern(seed, size)
+        if content == expected:
             return {}
         starts = range(0, size, BLOCK)
-        wrong = [at for at in starts if content[at : at + BLOCK] != wanted[at : at + BLOCK]]
+        wrong = [at for at in starts if content[at : at + BLOCK] != expected[at : at + BLOCK]]
         untouched = sum(POISONED.startswith(bytes(content[at : at + BLOCK])) for at in wrong)
         counts = {"blocks": len(starts), "wrong_blocks": len(wrong), "untouched_blocks": untouched}
         return {**counts, "first_wrong_byte": wrong[0]}

@@ -92,8 +92,8 @@ class Gpu:
         return bytes(handle)
 
     def opened(self, handle, _size):
-        address, wanted = WORDS(), Handle.from_buffer_copy(handle)
-        self("cuIpcOpenMemHandle_v2", ctypes.byref(address), wanted, IPC_LAZY_PEER_ACCESS)
+        address, ipc_handle = WORDS(), Handle.from_buffer_copy(handle)
+        self("cuIpcOpenMemHandle_v2", ctypes.byref(address), ipc_handle, IPC_LAZY_PEER_ACCESS)
         return address, None
 
     def fill(self, buffer, value, size):

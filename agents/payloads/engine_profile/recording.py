@@ -49,8 +49,8 @@ class Streams:
 
     def wait_for(self, more, until):
         """Waits until every stream has so many more events. Raises Refusal when one ends first."""
-        wanted = [len(arrivals) + more for arrivals in self.arrivals]
-        while any(len(a) < n for a, n in zip(self.arrivals, wanted)):  # noqa: B905
+        arrival_counts = [len(arrivals) + more for arrivals in self.arrivals]
+        while any(len(a) < n for a, n in zip(self.arrivals, arrival_counts)):  # noqa: B905
             if not all(thread.is_alive() for thread in self.threads) or time.monotonic() > until:
                 why = self.failures[0] if self.failures else "an answer ended too early"
                 raise Refusal(f"the requests to record did not last: {why}", "look at the engine's log")

@@ -49,7 +49,7 @@ class Stopwatch:
         if self.gpu is not None:
             self.stream.synchronize()
 
-    def taken(self, measure):
+    def samples_of(self, measure):
         """As many samples as fit into the seconds, within limits, after five that do not count."""
         for _ in range(5):
             measure()
@@ -97,7 +97,7 @@ class Stopwatch:
                 action()
 
         hold_us = LEAST_HOLD_US + 2 * count * self.queueing_us(action, count)
-        return self.taken(lambda: self.elapsed_us(queue, hold_us) / count)
+        return self.samples_of(lambda: self.elapsed_us(queue, hold_us) / count)
 
     def captured(self, actions):
         """A CUDA graph of these actions. They run once before, so that their memory is allocated."""
@@ -115,10 +115,10 @@ class Stopwatch:
     def in_graph(self, actions):
         """Device microseconds of one action inside a CUDA graph of them all."""
         graph = self.captured(actions)
-        return self.taken(lambda: self.elapsed_us(graph.replay) / len(actions))
+        return self.samples_of(lambda: self.elapsed_us(graph.replay) / len(actions))
 
     def calls(self, action):
-        return self.taken(lambda: self.call_us(action))
+        return self.samples_of(lambda: self.call_us(action))
 
     def l2_bytes(self):
         size = ctypes.c_int()

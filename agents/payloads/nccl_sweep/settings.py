@@ -43,10 +43,10 @@ def named_arms(named):
     return names
 
 
-def arms_of(version, transport, wanted=frozenset(), no_p2p=False):
+def arms_of(version, transport, names=frozenset(), no_p2p=False):
     """{name: settings}, the baseline first: the arms that this version has ("2.28.9"; "": all arms) and that can
-    change something, given NCCL's own transport. wanted: only these, with the baseline. no_p2p: P2P is off in all of
-    them, so arms about it are left out."""
+    change something, with the transport that NCCL chooses itself. names: only these, with the baseline. no_p2p: P2P is
+    off in all of them, so arms about it are left out."""
     number = tuple(int(part) for part in version.split(".")) if version else None
     mixed = not transport.startswith(("P2P", "SHM", "NET"))
     return {
@@ -54,6 +54,6 @@ def arms_of(version, transport, wanted=frozenset(), no_p2p=False):
         for name, (settings, since, until, beside) in ARMS.items()
         if (number is None or since <= number < until)
         and not (no_p2p and name.startswith("p2p_"))
-        and (name in wanted or name == BASELINE or not wanted)
-        and (name in wanted or mixed or transport[:3] in beside)
+        and (name in names or name == BASELINE or not names)
+        and (name in names or mixed or transport[:3] in beside)
     }

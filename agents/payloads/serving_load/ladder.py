@@ -38,10 +38,10 @@ class Rung:
     def say_short(self):
         """Notes short answers: an engine that does not know ignore_eos may ignore it."""
         lengths = [a.completion_tokens for a in self.answers if a.completion_tokens is not None]
-        wanted = self.chosen.output_tokens
-        if lengths and statistics.fmean(lengths) < SHORT * wanted:
+        output_tokens = self.chosen.output_tokens
+        if lengths and statistics.fmean(lengths) < SHORT * output_tokens:
             mean = statistics.fmean(lengths)
-            say(note=f"at {self.concurrency} at once answers had {mean:.0f} of {wanted} tokens")
+            say(note=f"at {self.concurrency} at once answers had {mean:.0f} of {output_tokens} tokens")
 
     def _run_threads(self, task):
         threads = [threading.Thread(target=task, daemon=True) for _ in range(self.concurrency)]

@@ -15,8 +15,8 @@ from agents.probes.smi_answer import cut, no_answer
 def parse(output: Output) -> Readings:
     gpus, lines = gpu_monitor.parse(output.stdout)
     if gpus:
-        shown = (*lines[:2], *lines[-1:]) if len(lines) > 64 else lines
-        return (TELEMETRY.known(gpus, lines=shown, missing=cut(output)),)
+        cited_lines = (*lines[:2], *lines[-1:]) if len(lines) > 64 else lines
+        return (TELEMETRY.known(gpus, lines=cited_lines, missing=cut(output)),)
     return (no_answer(TELEMETRY, output, "sample of a GPU"),)
 
 

@@ -30,8 +30,8 @@ def parse(output: Output) -> Readings:
     if boot.loader is BootLoader.UNKNOWN:
         missing.append("firmware (UEFI or BIOS)" if boot.uefi is None else "the entry that was booted")
     missing += [f"a boot partition: {error}" for error in boot.errors[:1]]
-    shown = output.stdout.count("\n") + 1
-    lines = tuple(number for number in boot.lines if number <= shown)
+    stdout_lines = output.stdout.count("\n") + 1
+    lines = tuple(number for number in boot.lines if number <= stdout_lines)
     return (BOOT_LOADER.known(boot.loader, lines=lines, missing=tuple(missing)),)
 
 

@@ -33,9 +33,9 @@ def parse(output: Output) -> Readings:
     by_path = _nodes_by_path(output.lines)
     if tree is None and not by_path:
         return _no_readings(output)
-    shown = tree.nodes if tree else ()
-    nodes = {node.address: node for node in (*shown, *(node for node, _ in by_path))}
-    nodes |= {node.address: node for node in shown}
+    tree_nodes = tree.nodes if tree else ()
+    nodes = {node.address: node for node in (*tree_nodes, *(node for node, _ in by_path))}
+    nodes |= {node.address: node for node in tree_nodes}
     lines = tree.lines if tree else tuple(line for _, line in by_path)
     missing = ("devices: the text is cut",) if output.truncated or (tree and tree.cut) else ()
     known = PCI_TREE.known(tuple(nodes.values()), lines=tuple(sorted(set(lines))), missing=missing)
