@@ -43,7 +43,7 @@ class Bound:
     None: not computable; `missing` names the inputs. gains are factors of the throughput (1 = none).
     goal_reachable_by_p2p None: no goal, or not computable. profiled_ms: the step by kind of kernel,
     where a profile was taken at this load. unless: what would break the bound and was not ruled out; it
-    stands wherever a gain is said. said: parts that rest on figures a person typed. step_reads: what
+    stands wherever a gain is said. typed_parts: parts that rest on figures a person typed. step_reads: what
     step_ms alone rests on. goal_reads: what goal_reachable_by_p2p rests on, beside `reads`.
     """
 
@@ -61,7 +61,7 @@ class Bound:
     evidence: tuple[EvidenceRef, ...] = ()
     profiled_ms: Mapping[str, Range] = field(default_factory=dict)
     unless: str = ""
-    said: tuple[str, ...] = ()
+    typed_parts: tuple[str, ...] = ()
     reads: Reads = field(default=NOTHING, compare=False, repr=False)
     step_reads: Reads = field(default=NOTHING, compare=False, repr=False)
     goal_reads: Reads = field(default=NOTHING, compare=False, repr=False)
@@ -72,7 +72,7 @@ class Bound:
     def known(self, part: str) -> str:
         """How this part is known, in words for people."""
         basis = self.basis.get(part, Basis.ESTIMATED)
-        if part not in self.said:
+        if part not in self.typed_parts:
             return basis.value
         return "said" if basis is Basis.MEASURED else f"{basis}, weights as said"
 

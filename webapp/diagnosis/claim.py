@@ -26,7 +26,7 @@ class EvidenceRef:
     line: int
 
     @property
-    def said(self) -> bool:
+    def is_typed(self) -> bool:
         """Whether a person typed it: on the first step, or in a workload file."""
         return self.source.partition("@")[0] == "workload"
 
@@ -54,7 +54,7 @@ class Claim:
     @property
     def known(self) -> str:
         """The basis in a word for people: a figure that a person typed is said, whoever measured it."""
-        typed = bool(self.evidence) and all(ref.said for ref in self.evidence)
+        typed = bool(self.evidence) and all(ref.is_typed for ref in self.evidence)
         return "said" if typed and self.basis is Basis.MEASURED else self.basis.value
 
 

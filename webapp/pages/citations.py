@@ -49,21 +49,21 @@ def cited(context: Any, source: str, lines: tuple[int, ...]) -> Cited:
     """An output as the page of this template context names and links it."""
     session = context.get("session")
     if session and "workload@" in source:  # what a person said has a page of its own, and no lines
-        return Cited("what the operator said", (), address=_symptom(session.pk))
+        return Cited("what the operator said", (), address=_symptom_address(session.pk))
     labels: Mapping[str, str] = context.get("labels") or {}
     return Cited(
         labels.get(source, source.partition("@")[0]),
         lines,
         (context.get("older") or {}).get(source),
-        _address(session.pk, source) if session else "",
+        _source_address(session.pk, source) if session else "",
     )
 
 
 @lru_cache(maxsize=4096)  # a page of claims links hundreds of times to a dozen outputs
-def _address(session_id: UUID, source: str) -> str:
+def _source_address(session_id: UUID, source: str) -> str:
     return reverse("session:evidence", args=[session_id, source])
 
 
 @lru_cache(maxsize=256)
-def _symptom(session_id: UUID) -> str:
+def _symptom_address(session_id: UUID) -> str:
     return reverse("session:symptom", args=[session_id])

@@ -54,8 +54,8 @@ def standing(session: DiagnosisSession, result: Diagnosis, progress: Progress) -
 def _in_order(session: DiagnosisSession, result: Diagnosis, progress: Progress) -> list[Next]:
     """The next act, and what waits beside it: a proposal that others look at keeps nobody from measuring,
     and what is about to be changed is measured before."""
-    first, decided = _before_all(session, progress), _decided(session, progress)
-    test = _test(session, result.next_tests)
+    first, decided = _before_all(session, progress), _next_of_decision(session, progress)
+    test = _next_of_test(session, result.next_tests)
     if first:
         beside = [test] if progress.came and not progress.run else []
         return [first, *([decided] if decided else []), *beside]
@@ -70,16 +70,16 @@ def _in_order(session: DiagnosisSession, result: Diagnosis, progress: Progress) 
 def next_in_list(session: DiagnosisSession, progress: Progress) -> Next:
     """As `standing` says it, but without judging the case: its page names the test."""
     url = reverse("session:diagnosis", args=[session.pk]) + "#next"
-    waits = _before_all(session, progress) or _decided(session, progress)
+    waits = _before_all(session, progress) or _next_of_decision(session, progress)
     return waits or Next("Do the next test, or decide", OPERATOR, url)
 
 
 def _before_all(session: DiagnosisSession, progress: Progress) -> Next | None:
     """A run under way, what somebody gave back, figures, a first look."""
-    return _going(session, progress) or _came(session, progress) or _first_steps(session, progress)
+    return _next_of_run(session, progress) or _next_of_answer(session, progress) or _first_steps(session, progress)
 
 
-def _going(session: DiagnosisSession, progress: Progress) -> Next | None:
+def _next_of_run(session: DiagnosisSession, progress: Progress) -> Next | None:
     if progress.run is None:
         return None
     number, key = progress.run
@@ -87,7 +87,7 @@ def _going(session: DiagnosisSession, progress: Progress) -> Next | None:
     return Next(f"Run {number} is under way", "nobody: it ends by itself", url)
 
 
-def _came(session: DiagnosisSession, progress: Progress) -> Next | None:
+def _next_of_answer(session: DiagnosisSession, progress: Progress) -> Next | None:
     if not progress.came:
         return None
     url = reverse("link:links", args=[session.pk]) + "#links"
@@ -113,7 +113,7 @@ _WAITS = {
 }
 
 
-def _decided(session: DiagnosisSession, progress: Progress) -> Next | None:
+def _next_of_decision(session: DiagnosisSession, progress: Progress) -> Next | None:
     if progress.waits is None:
         return None
     number, state = progress.waits
@@ -144,7 +144,7 @@ def place_of(session: DiagnosisSession, test: str) -> str:
     return f"{reverse(page, args=[session.pk])}{opened}#{benchmark or spot}"
 
 
-def _test(session: DiagnosisSession, tests: tuple[NextTest, ...]) -> Next:
+def _next_of_test(session: DiagnosisSession, tests: tuple[NextTest, ...]) -> Next:
     if not tests:
         return Next("Choose what to change", OPERATOR, reverse("decision:decide", args=[session.pk]))
     test = tests[0]

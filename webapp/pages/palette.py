@@ -31,10 +31,10 @@ Entry = dict[str, str]
 @require_safe
 def palette(request: HttpRequest) -> JsonResponse:
     """[{text, kind, href}], in the order of the list."""
-    return JsonResponse(list(_entries(acting(request))), safe=False)
+    return JsonResponse(list(_palette_entries(acting(request))), safe=False)
 
 
-def _entries(user: User) -> Iterator[Entry]:
+def _palette_entries(user: User) -> Iterator[Entry]:
     pages = [*PAGES]
     pages += OF_OPERATORS if user.may_open_sessions else ()
     pages += OF_ADMINISTRATORS if user.is_staff else ()

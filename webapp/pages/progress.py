@@ -37,23 +37,23 @@ class Progress:
     run: tuple[int, UUID] | None
 
 
-def with_progress(found: SessionQuerySet) -> SessionQuerySet:
+def with_progress(sessions: SessionQuerySet) -> SessionQuerySet:
     """Rows that `progress_of` asks nothing more about: of sessions that are only read."""
-    return found.annotate(**_COLUMNS)
+    return sessions.annotate(**_COLUMNS)
 
 
 def progress_of(sessions: Sequence[DiagnosisSession]) -> dict[UUID, Progress]:
     if not all(hasattr(session, "reads_guest") for session in sessions):
         keys = [session.pk for session in sessions]
         sessions = list(with_progress(DiagnosisSession.objects.filter(pk__in=keys)))
-    return {session.pk: _progress(session) for session in sessions}
+    return {session.pk: _progress_of_row(session) for session in sessions}
 
 
-def _progress(row: DiagnosisSession) -> Progress:
+def _progress_of_row(row: DiagnosisSession) -> Progress:
     columns = vars(row)
     waits, run = columns["waits_number"], columns["run_number"]
     return Progress(
-        _done(row),
+        _steps_done(row),
         frozenset(view for view in _VIEWS if columns[f"reads_{view}"]),
         columns["came"] or "",
         columns["said_by"] or "",
@@ -62,7 +62,7 @@ def _progress(row: DiagnosisSession) -> Progress:
     )
 
 
-def _done(row: DiagnosisSession) -> frozenset[str]:
+def _steps_done(row: DiagnosisSession) -> frozenset[str]:
     columns = vars(row)
     done = {
         "symptom": bool(row.workload.get("observed")),
@@ -77,7 +77,7 @@ def _done(row: DiagnosisSession) -> frozenset[str]:
     return frozenset(name for name, is_done in done.items() if is_done)
 
 
-def _reads(view: str) -> Exists:
+def _has_readings(view: str) -> Exists:
     """Something is known of the session's own machine; those it is compared with tell nothing of it. What
     the GPUs did at some moment (telemetry) measures no path."""
     known = StoredReading.objects.of_the_case().filter(
@@ -98,7 +98,7 @@ _CAME = _HERE.filter(
 _SAID = _HERE.filter(links__answers__has_any_keys=["host_root", "why_vm", "may_change"])
 _VIEWS = ("guest", "bench", "host")
 _COLUMNS: dict[str, Any] = {
-    **{f"reads_{view}": _reads(view) for view in _VIEWS},
+    **{f"reads_{view}": _has_readings(view) for view in _VIEWS},
     "came": Subquery(_CAME.values("links__person")[:1]),
     "said_by": Subquery(_SAID.order_by("-links__asked_at").values("links__person")[:1]),
     "decided": Exists(_HERE.filter(decisions__state__in=DECIDED)),

@@ -33,46 +33,46 @@ def details(kind: str, rows: Sequence[Entry], q: str) -> dict[int, Detail]:
     return dict(DETAILS[kind](rows, q))
 
 
-def _decisions(rows: Sequence[Entry], q: str) -> Iterator[tuple[int, Detail]]:
+def _decision_details(rows: Sequence[Entry], q: str) -> Iterator[tuple[int, Detail]]:
     sessions = {row.session_id for row in rows}
     records = Decision.objects.filter(session__in=sessions, number__in={int(r.ref) for r in rows})
-    found = {
+    by_ref = {
         (record.session_id, str(record.number)): record
         for record in records.select_related("proposed_by").prefetch_related("approvals")
     }
     for row in rows:
-        record = found.get((row.session_id, row.ref))
+        record = by_ref.get((row.session_id, row.ref))
         if record is not None:
             reasons = [approval.reason for approval in record.approvals.all()]
-            excerpt = _excerpt([*record.texts, record.outcome, *reasons, record.context], q)
+            excerpt = _first_excerpt([*record.texts, record.outcome, *reasons, record.context], q)
             who = record.proposed_by.username
             mark = "without a comparison" if record.without_comparison else ""
             yield row.pk, Detail(record.state, who, record.created_at, excerpt, mark)
 
 
-def _runs(rows: Sequence[Entry], q: str) -> Iterator[tuple[int, Detail]]:
+def _run_details(rows: Sequence[Entry], q: str) -> Iterator[tuple[int, Detail]]:
     sessions = {row.session_id for row in rows}
     runs = Run.objects.filter(session__in=sessions, number__in={int(r.ref) for r in rows})
-    found = {(run.session_id, str(run.number)): run for run in runs.select_related("created_by")}
+    by_ref = {(run.session_id, str(run.number)): run for run in runs.select_related("created_by")}
     for row in rows:
-        run = found.get((row.session_id, row.ref))
+        run = by_ref.get((row.session_id, row.ref))
         if run is not None:
             who, at = run.created_by.username, run.ended_at or run.created_at
             yield row.pk, Detail(run.state, who, at, run.problem[: AROUND * 2])
 
 
-def _comments(rows: Sequence[Entry], q: str) -> Iterator[tuple[int, Detail]]:
+def _comment_details(rows: Sequence[Entry], q: str) -> Iterator[tuple[int, Detail]]:
     comments = Comment.objects.filter(pk__in=[int(row.ref) for row in rows])
-    found = {c.pk: c for c in comments.select_related("author").prefetch_related("replies")}
+    by_key = {c.pk: c for c in comments.select_related("author").prefetch_related("replies")}
     for row in rows:
-        comment = found.get(int(row.ref))
+        comment = by_key.get(int(row.ref))
         if comment is not None:
-            text = "" if len(comment.text) <= AROUND * 2 else _excerpt([comment.text], q)
-            state = _state(comment)
+            text = "" if len(comment.text) <= AROUND * 2 else _first_excerpt([comment.text], q)
+            state = _thread_state(comment)
             yield row.pk, Detail(state, comment.author.username, comment.created_at, text)
 
 
-def _state(comment: Comment) -> str:
+def _thread_state(comment: Comment) -> str:
     """Of a dispute, whether it is open."""
     if comment.reply_to_id is not None or comment.stance != "dispute":
         return ""
@@ -80,20 +80,20 @@ def _state(comment: Comment) -> str:
     return "open" if thread.disputes else "done"
 
 
-def _excerpt(texts: Iterable[str], q: str) -> str:
+def _first_excerpt(texts: Iterable[str], q: str) -> str:
     """Around the first word of the query that one of the texts has."""
     for term in plain(q).split():
         for text in texts:
             at = text.casefold().find(term)
             if at >= 0:
-                return _around(text, at)
+                return _text_around(text, at)
     return ""
 
 
-def _around(text: str, at: int) -> str:
+def _text_around(text: str, at: int) -> str:
     first, last = max(0, at - AROUND), min(len(text), at + AROUND)
     before, after = "… " if first else "", " …" if last < len(text) else ""
     return before + " ".join(text[first:last].split()) + after
 
 
-DETAILS = {"decision": _decisions, "run": _runs, "comment": _comments}
+DETAILS = {"decision": _decision_details, "run": _run_details, "comment": _comment_details}

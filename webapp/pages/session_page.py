@@ -138,8 +138,12 @@ def session_page(
         previous=rail[here - 1] if here else None,
         following=rail[here + 1] if here is not None and here + 1 < len(rail) else None,
         standing=answer,
-        labels=_labels_in(facts) if facts else cast(Mapping[str, str], SimpleLazyObject(lambda: _labels(session))),
-        older=_older_in(facts) if facts else cast(Mapping[str, Any], SimpleLazyObject(lambda: _older(session))),
+        labels=_evidence_labels_in(facts)
+        if facts
+        else cast(Mapping[str, str], SimpleLazyObject(lambda: _evidence_labels(session))),
+        older=_older_times_in(facts)
+        if facts
+        else cast(Mapping[str, Any], SimpleLazyObject(lambda: _older_times(session))),
         members=[person for person in people if person.role],
         activity=activity_of(session, people),
     )
@@ -183,10 +187,10 @@ def activity_of(session: DiagnosisSession, people: Sequence[Person]) -> Activity
     new_after, others = None, list[str]()
     if session.asked_by is not None:
         new_after, others = look(session, session.asked_by, last, people)
-    return Activity(_folded(newest)[:12], new_after, others, f"{last}:{','.join(others)}")
+    return Activity(_folded_events(newest)[:12], new_after, others, f"{last}:{','.join(others)}")
 
 
-def _folded(events: list[Event]) -> list[tuple[Event, int]]:
+def _folded_events(events: list[Event]) -> list[tuple[Event, int]]:
     """Newest first; outputs that one person gave in a row are one entry with their number."""
     entries: list[tuple[Event, int]] = []
     for event in events:
@@ -198,32 +202,32 @@ def _folded(events: list[Event]) -> list[tuple[Event, int]]:
     return entries
 
 
-def _labels_in(facts: Facts) -> dict[str, str]:
+def _evidence_labels_in(facts: Facts) -> dict[str, str]:
     """What a link to an evidence calls it: its file or probe, else what it is."""
     labels: dict[str, str] = {}
     for item in (item for group in facts.readings.values() for item in group):
         labels[item.source] = labels.get(item.source) or item.label  # what was derived has none
-    return {name: _label(name.partition("@")[0], label) for name, label in labels.items()}
+    return {name: _evidence_label(name.partition("@")[0], label) for name, label in labels.items()}
 
 
-def _older_in(facts: Facts) -> dict[str, datetime | None]:
+def _older_times_in(facts: Facts) -> dict[str, datetime | None]:
     """When each output was taken that is from before the last change."""
     items = (item for group in facts.readings.values() for item in group)
     return {item.source: item.at for item in items if item.source in facts.past}
 
 
-def _older(session: DiagnosisSession) -> dict[str, datetime | None]:
+def _older_times(session: DiagnosisSession) -> dict[str, datetime | None]:
     """The same, of a page that has no facts."""
     newest = {e.name: e for e in sorted(evidence_of(session), key=lambda e: e.epoch)}
     return {name: e.created_at for name, e in newest.items() if e.epoch < session.epoch}
 
 
-def _labels(session: DiagnosisSession) -> dict[str, str]:
+def _evidence_labels(session: DiagnosisSession) -> dict[str, str]:
     """The same, of a page that has no facts."""
-    return {e.name: _label(e.reader, e.label) for e in evidence_of(session)}
+    return {e.name: _evidence_label(e.reader, e.label) for e in evidence_of(session)}
 
 
-def _label(reader: str, label: str) -> str:
+def _evidence_label(reader: str, label: str) -> str:
     name = label.removesuffix(".txt").rpartition("/")[2] if reader == "paste" else reader
     short = name.removeprefix("guest.").removeprefix("host.").removeprefix("bench.")
     return short if short and " " not in short else reader

@@ -26,36 +26,36 @@ _ADDRESS = re.compile(r"/static/styles\.([0-9a-f]{12})\.css")
 
 def address() -> str:
     """With a digest of what it holds, so that a browser may keep it."""
-    return static(f"styles.{_joined(_now())[0]}.css")
+    return static(f"styles.{_joined_sheets(_sheet_stats())[0]}.css")
 
 
 def joined_styles(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
     """Answers as for a file, without a session. An old page gets today's sheets, and is not to keep them."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        asked = _ADDRESS.fullmatch(request.path_info)
-        if not asked or request.method not in {"GET", "HEAD"}:
+        address_match = _ADDRESS.fullmatch(request.path_info)
+        if not address_match or request.method not in {"GET", "HEAD"}:
             return get_response(request)
-        digest, text = _joined(_now())
-        kept = "max-age=31536000, immutable" if asked[1] == digest else "no-cache"
-        headers = {"Cache-Control": f"public, {kept}"}
+        digest, text = _joined_sheets(_sheet_stats())
+        caching = "max-age=31536000, immutable" if address_match[1] == digest else "no-cache"
+        headers = {"Cache-Control": f"public, {caching}"}
         return HttpResponse(text, content_type="text/css; charset=utf-8", headers=headers)
 
     return middleware
 
 
-def _now() -> tuple[tuple[int, int], ...]:
+def _sheet_stats() -> tuple[tuple[int, int], ...]:
     """When each was written, in ns, and how many bytes it has: others, when one has changed."""
-    found = (_file(name).stat() for name in SHEETS)
-    return tuple((file.st_mtime_ns, file.st_size) for file in found)
+    stats = (_sheet_path(name).stat() for name in SHEETS)
+    return tuple((file.st_mtime_ns, file.st_size) for file in stats)
 
 
 @lru_cache(maxsize=1)
-def _joined(now: tuple[tuple[int, int], ...]) -> tuple[str, bytes]:
+def _joined_sheets(now: tuple[tuple[int, int], ...]) -> tuple[str, bytes]:
     """Their digest and their bytes: read once, and again when one has changed."""
-    text = b"".join(_file(name).read_bytes() for name in SHEETS)
+    text = b"".join(_sheet_path(name).read_bytes() for name in SHEETS)
     return sha256(text).hexdigest()[:12], text
 
 
-def _file(name: str) -> Path:
+def _sheet_path(name: str) -> Path:
     return Path(settings.STATIC_ROOT, "css", f"{name}.css")

@@ -21,11 +21,11 @@ def session_for(
     visible = DiagnosisSession.objects.visible_to(user).select_related("owner")
     session = get_object_or_404(prepare(visible) if prepare else visible, pk=session_id)
     if not Role(session.my_role).covers(least):
-        raise PermissionDenied(_refusal(session, least))
+        raise PermissionDenied(_refusal_reason(session, least))
     return session
 
 
-def _refusal(session: DiagnosisSession, least: Role) -> str:
+def _refusal_reason(session: DiagnosisSession, least: Role) -> str:
     return (
         f"You are a {session.my_role} of this session; this needs a {least}. "
         f"{session.owner.username} or an administrator can change your role."

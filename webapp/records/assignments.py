@@ -42,28 +42,30 @@ def check_assignment(evidence: Evidence, lines: LineRange, meant: str) -> None:
 
 def assign(evidence: Evidence, lines: LineRange, *, user: User, reader: str = "", view: View | None = None) -> str:
     """These lines are for this reader, or this machine's. A sentence says what it got from them."""
-    _say(evidence, lines, user, "lines_assigned", reader, view)
+    _record_assignment(evidence, lines, user, "lines_assigned", reader, view)
     answers = evidence.readings.filter(kind__in=_ANSWERS)
     where = f"Lines {lines[0]}–{lines[1]}"
     if reader:
-        rows = [row for row in answers.filter(reader=reader) if _touches(row.lines, lines)]
+        rows = [row for row in answers.filter(reader=reader) if _overlaps_lines(row.lines, lines)]
         if rows:
             return f"{where} are now read as “{title_of(reader)}”."
         detail = evidence.readings.filter(reader=reader).exclude(kind__in=_ANSWERS).last()
         why = f": {detail.detail}" if detail and detail.detail else ""
         return f"“{title_of(reader)}” gets nothing from lines {lines[0]}–{lines[1]}{why}."
-    if any(_touches(row.lines, lines) for row in answers):
+    if any(_overlaps_lines(row.lines, lines) for row in answers):
         return f"{where} are now read as the {view}'s."
     return f"{where} are no longer the other machine's; nothing of the {view}'s was found in them."
 
 
 def take_back(evidence: Evidence, lines: LineRange, *, user: User) -> str:
     """What was said of these lines counts no more; they are read as before."""
-    _say(evidence, lines, user, "lines_unassigned", "", None)
+    _record_assignment(evidence, lines, user, "lines_unassigned", "", None)
     return f"Lines {lines[0]}–{lines[1]} are read as they were before."
 
 
-def _say(evidence: Evidence, lines: LineRange, user: User, kind: str, reader: str, view: View | None) -> None:
+def _record_assignment(
+    evidence: Evidence, lines: LineRange, user: User, kind: str, reader: str, view: View | None
+) -> None:
     about = {"first": lines[0], "last": lines[1], "reader": reader, "view": view or ""}
     with transaction.atomic():
         session = DiagnosisSession.objects.select_for_update().get(pk=evidence.session_id)
@@ -72,6 +74,6 @@ def _say(evidence: Evidence, lines: LineRange, user: User, kind: str, reader: st
     intake.reread_one(evidence)
 
 
-def _touches(numbers: list[int], lines: LineRange) -> bool:
+def _overlaps_lines(numbers: list[int], lines: LineRange) -> bool:
     """A reading that names no line is of the whole."""
     return not numbers or any(lines[0] <= number <= lines[1] for number in numbers)

@@ -50,32 +50,32 @@ def store(raw: bytes, *, outside: bool = True) -> Blob:
     digest = hashlib.sha256(raw).hexdigest()
     columns = {"sha256": digest, "size_bytes": len(raw)}
     if len(raw) > BLOCK_BYTES:
-        return Blob(columns, tuple(_block(*part, outside) for part in in_blocks(raw)))
-    if not (place := _write(raw, digest, outside)):
+        return Blob(columns, tuple(_line_block(*part, outside) for part in in_blocks(raw)))
+    if not (place := _store_outside(raw, digest, outside)):
         return Blob(columns | {"body": raw})
     return Blob(columns | {"place": place})
 
 
-def _block(lines: int, raw: bytes, outside: bool) -> dict[str, Any]:
+def _line_block(lines: int, raw: bytes, outside: bool) -> dict[str, Any]:
     digest = hashlib.sha256(raw).hexdigest()
-    place = _write(raw, digest, outside)
+    place = _store_outside(raw, digest, outside)
     where = {"place": place} if place else {"body": zlib.compress(raw, _FAST)}
     return {"sha256": digest, "lines": lines, **where}
 
 
-def _write(raw: bytes, digest: str, outside: bool) -> str:
+def _store_outside(raw: bytes, digest: str, outside: bool) -> str:
     """Where these bytes lie outside now; "" when they belong into the database."""
     if not outside or STORAGE not in settings.STORAGES or not raw:
         return ""
     place = f"{digest[:2]}/{digest}"
-    _save(place, raw, again=False)
+    _save_bytes(place, raw, again=False)
     return place
 
 
-def _save(place: str, raw: bytes, *, again: bool = True) -> None:
+def _save_bytes(place: str, raw: bytes, *, again: bool = True) -> None:
     try:
-        if again or not _storage().exists(place):
-            _storage().save(place, ContentFile(raw))
+        if again or not _outside_storage().exists(place):
+            _outside_storage().save(place, ContentFile(raw))
     except OUT_OF_REACH as error:
         raise LostError(f"The storage of evidence does not take anything: {error}") from error
 
@@ -83,7 +83,7 @@ def _save(place: str, raw: bytes, *, again: bool = True) -> None:
 def fetch(place: str, sha256: str) -> bytes:
     """What was stored there. Raises LostError."""
     try:
-        with _storage().open(place) as file:
+        with _outside_storage().open(place) as file:
             raw: bytes = file.read()
     except OUT_OF_REACH as error:
         raise LostError(f"The storage of evidence does not give {place}: {error}") from error
@@ -95,17 +95,17 @@ def fetch(place: str, sha256: str) -> bytes:
 def check() -> None:
     """Whether the storage takes a few bytes and gives them back. Raises LostError."""
     raw = b"Peerpath asks from time to time whether this can be written.\n"
-    _save(_PROBE, raw)
+    _save_bytes(_PROBE, raw)
     fetch(_PROBE, hashlib.sha256(raw).hexdigest())
 
 
 def forget(place: str) -> None:
     """Raises LostError where the storage is out of reach."""
     try:
-        _storage().delete(place)
+        _outside_storage().delete(place)
     except OUT_OF_REACH as error:
         raise LostError(f"The storage of evidence does not let go of {place}: {error}") from error
 
 
-def _storage() -> Storage:
+def _outside_storage() -> Storage:
     return storages[STORAGE]

@@ -29,12 +29,12 @@ def session_pivots(session: DiagnosisSession, facts: Facts) -> tuple[Pivot, ...]
     """
     moments: dict[object, list[Evidence]] = {}
     for evidence in (e for e in evidence_of(session) if not e.set_aside_at):
-        moments.setdefault(_moment(evidence), []).append(evidence)
+        moments.setdefault(_arrival_key(evidence), []).append(evidence)
     names: set[str] = set()
     stages = [Stage("What the operator said", session.created_at, facts.only(names, user=True))]
     for group in moments.values():
         names |= {evidence.name for evidence in group}
-        stages.append(Stage(_title(group), group[0].created_at, facts.only(names, user=True)))
+        stages.append(Stage(_step_title(group), group[0].created_at, facts.only(names, user=True)))
     return pivots(stages[:1] + stages[1:][-MOMENTS:], vmid=session.vmid)
 
 
@@ -73,7 +73,7 @@ def moments(pivots: Sequence[Pivot]) -> tuple[Moment, ...]:
     return tuple(folded)
 
 
-def _moment(evidence: Evidence) -> object:
+def _arrival_key(evidence: Evidence) -> object:
     """The key of evidence that arrived together: a run, a stage of the sample, a collector's answer, else one paste."""
     if evidence.origin == "sample":
         return evidence.label.partition("/")[0]
@@ -83,12 +83,12 @@ def _moment(evidence: Evidence) -> object:
     return evidence.run_id or evidence.pk
 
 
-def _title(group: list[Evidence]) -> str:
+def _step_title(group: list[Evidence]) -> str:
     first = group[0]
     if first.run is not None:
         return f"Run {first.run.number}: {first.run.kind} on {first.view}"
     if first.origin == "sample":
-        return f"The account, stage “{_moment(first)}”"
+        return f"The account, stage “{_arrival_key(first)}”"
     if first.reader == BUNDLE or first.meta.get("bundle"):
         views = {evidence.view for evidence in group if evidence.view}
         return first.label or f"The collector’s answer from the {'/'.join(sorted(views)) or 'machine'}"

@@ -18,7 +18,7 @@ def evidence_of(session: DiagnosisSession) -> Sequence[Evidence]:
     """In order, each with its run; kept on this object of the session, which lives as long as a page."""
     rows: Sequence[Evidence] | None = getattr(session, _KEPT, None)
     if rows is None:
-        rows = tuple(_rows(session))
+        rows = tuple(_evidence_rows(session))
         setattr(session, _KEPT, rows)
     return rows
 
@@ -37,12 +37,12 @@ def to_say(session: DiagnosisSession) -> list[Evidence]:
     """Those of whose lines a person can say what they are: with what was said, and with the text of those
     that have lines nobody could place. Asked before `evidence_of`, which then asks nothing."""
     quoted = Case(When(Q(unplaced=[]) | Q(size_bytes__gt=QUOTED_BYTES), then=Value(b"")), default=F("body"))
-    setattr(session, _KEPT, tuple(_rows(session).annotate(quoted=quoted)))
+    setattr(session, _KEPT, tuple(_evidence_rows(session).annotate(quoted=quoted)))
     rows = (e for e in evidence_of(session) if not e.set_aside_at)
     to_assign = [e for e in rows if e.unplaced or e.doubts]
     prefetch_related_objects(to_assign, "assignments")
     return to_assign
 
 
-def _rows(session: DiagnosisSession) -> QuerySet[Evidence]:
+def _evidence_rows(session: DiagnosisSession) -> QuerySet[Evidence]:
     return session.evidence.defer("body", "stderr").select_related("run")

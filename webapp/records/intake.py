@@ -76,7 +76,7 @@ def take_uploads(
         unpacked = unpack_upload(session, upload, view=view, label=label, redact=hide)
         notes += unpacked.notes
         for text in unpacked.texts:
-            recorded = _take(text, session, user, may_drop=text.packed and unread >= MOST_KEPT_UNREAD)
+            recorded = _take_text(text, session, user, may_drop=text.packed and unread >= MOST_KEPT_UNREAD)
             unread += recorded is None or not recorded.understood
             texts += [recorded] if recorded else []
     if unread > MOST_KEPT_UNREAD:
@@ -131,7 +131,7 @@ def missing_probes(session: DiagnosisSession, view: View | None) -> tuple[str, .
     return tuple(probe.id for probe in handed_for(view) if probe.id not in answered)
 
 
-def _take(text: Received, session: DiagnosisSession, user: User | None, *, may_drop: bool) -> Recorded | None:
+def _take_text(text: Received, session: DiagnosisSession, user: User | None, *, may_drop: bool) -> Recorded | None:
     """may_drop: it is kept only if it says something; None when it was dropped."""
     output = read(text if may_drop else store_text(text, session, user))
     if may_drop:

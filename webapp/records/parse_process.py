@@ -31,7 +31,7 @@ def apart(work: Callable[..., T], *args: object, timeout_s: float) -> T | None:
         return None
     try:
         receiver, sender = _SPAWN.Pipe(duplex=False)
-        child = _SPAWN.Process(target=_child, args=(sender, work, args, timeout_s))
+        child = _SPAWN.Process(target=_run_child, args=(sender, work, args, timeout_s))
         child.start()
         sender.close()
         try:
@@ -47,7 +47,7 @@ def apart(work: Callable[..., T], *args: object, timeout_s: float) -> T | None:
     return answer
 
 
-def _child(sender: Connection, work: Callable[..., object], args: tuple[object, ...], timeout_s: float) -> None:
+def _run_child(sender: Connection, work: Callable[..., object], args: tuple[object, ...], timeout_s: float) -> None:
     """Bounded in memory as well: a text may make a parser take many times its size."""
     limit_this_process(cpu_s=ceil(timeout_s))
     sender.send(work(*args))

@@ -28,7 +28,7 @@ class Row:
 def encode(reading: Reading[Any]) -> Row:
     """Never raises: a value that JSON or the database cannot hold makes the reading unreadable."""
     try:
-        value = _plain(reading.value)
+        value = _storable(reading.value)
     except (TypeError, ValueError, RecursionError) as error:
         reading = Reading(
             reading.fact_id, ReadingKind.UNREADABLE, None, f"the value cannot be stored: {error}", reading.lines
@@ -38,9 +38,9 @@ def encode(reading: Reading[Any]) -> Row:
         reading.fact_id,
         str(reading.kind),
         value,
-        _text(reading.detail),
+        _storable_text(reading.detail),
         list(reading.lines),
-        [_text(part) for part in reading.missing],
+        [_storable_text(part) for part in reading.missing],
     )
 
 
@@ -60,19 +60,19 @@ def decode(row: Row) -> Reading[Any]:
     return Reading(row.fact_id, ReadingKind.KNOWN, value, row.detail, lines, missing)
 
 
-def _plain(value: Any) -> Any:
+def _storable(value: Any) -> Any:
     """JSON values without what PostgreSQL refuses: NUL in text, and numbers that are none."""
-    text = msgspec.json.encode(value, enc_hook=_mapping)
+    text = msgspec.json.encode(value, enc_hook=_plain_mapping)
     return msgspec.json.decode(text.replace(b"\\u0000", b"\\ufffd"))
 
 
-def _mapping(value: Any) -> dict[Any, Any]:
+def _plain_mapping(value: Any) -> dict[Any, Any]:
     """msgspec writes plain dicts only; parsers may hand out any mapping."""
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is no JSON value")
 
 
-def _text(text: str) -> str:
+def _storable_text(text: str) -> str:
     """Text a database takes: no NUL, no half of a surrogate pair."""
     return text.replace("\0", "�").encode("utf-8", "replace").decode("utf-8")

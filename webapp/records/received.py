@@ -102,7 +102,7 @@ def unpack_upload(
         members: Sequence[Member] = unpack(upload.raw, upload.name)
     except ArchiveError as error:
         return Unpacked(notes=(f"{upload.name or 'The archive'} was refused: {error}",))
-    notes = _problems(members)
+    notes = _member_problems(members)
     members = [member for member in members if member.data.strip()]
     if redact:
         try:
@@ -127,7 +127,7 @@ def with_hints(members: Sequence[Member]) -> Iterator[tuple[Member, str]]:
         yield member, sosreport.hint_with_owner(member.path, hint_of(member.path), owners)
 
 
-def _problems(members: Iterable[Member]) -> list[str]:
+def _member_problems(members: Iterable[Member]) -> list[str]:
     """The first few one by one: a report may hold hundreds of links."""
     problems = [f"{m.path or 'It'} was left out: {m.problem}." for m in members if m.problem]
     more = len(problems) - _LISTED_PROBLEMS

@@ -60,7 +60,7 @@ def record_text(text: Read, user: User | None) -> Recorded:
             _record_frames(evidence, frames, blobs)
             _record_lines(evidence, reading)
             _record_event(evidence, text.reading.items, user)
-    parts = tuple(_part(item, evidence) for item in reading.items)
+    parts = tuple(_read_part(item, evidence) for item in reading.items)
     return Recorded(evidence, duplicate, parts, reading.unrecognised, reading.notes)
 
 
@@ -82,10 +82,10 @@ def record_again(output: Read) -> bool:
     evidence = output.evidence
     with transaction.atomic():
         DiagnosisSession.objects.select_for_update().get(pk=evidence.session_id)
-        before = _columns(evidence)
+        before = _evidence_columns(evidence)
         evidence.readings.all().delete()
         record_first(output)
-        return _columns(evidence) != before
+        return _evidence_columns(evidence) != before
 
 
 def record_first(output: Read) -> None:
@@ -149,10 +149,10 @@ def _as_assigned(evidence: Evidence, output: Read) -> RawReading:
     return apply_assignments(output.reading, output.received.raw, assignments.values())
 
 
-def _columns(evidence: Evidence) -> list[tuple[Any, ...]]:
+def _evidence_columns(evidence: Evidence) -> list[tuple[Any, ...]]:
     return list(evidence.readings.values_list("reader", "fact_id", "kind", "value", "detail", "lines", "missing"))
 
 
-def _part(item: Item, evidence: Evidence) -> ReadPart:
+def _read_part(item: Item, evidence: Evidence) -> ReadPart:
     earlier = earlier_answer(evidence, item.reader, item.readings)
     return ReadPart(item.reader, item.title, item.view, item.readings, item.lines, earlier)

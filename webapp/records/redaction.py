@@ -61,7 +61,7 @@ def session_tokens(
     key = (session.pk, until or 0)
     tokens = _known.get(key)
     if tokens is None:
-        tokens = _tokens(printed_by(*key) if printed is None else printed)
+        tokens = _printed_tokens(printed_by(*key) if printed is None else printed)
         _known[key] = tokens
         for old in list(_known)[:-MOST_KNOWN]:
             _known.pop(old, None)
@@ -83,7 +83,7 @@ def printed_by(session_id: UUID, until: int) -> Iterator[Printed]:
         yield raw, bytes(evidence.stderr)
 
 
-def _tokens(printed: Iterable[Printed]) -> Mapping[str, str]:
+def _printed_tokens(printed: Iterable[Printed]) -> Mapping[str, str]:
     tokens: Mapping[str, str] = {}
     for both in printed:
         for raw in both:

@@ -35,8 +35,8 @@ class Hiding:
     def members(self, members: Iterable[Member]) -> list[Member]:
         """Contents first, so that names learnt there are hidden in the paths too. Raises
         RedactionError."""
-        hidden = [replace(m, data=self._text(clean(m.data)).encode()) for m in members]
-        return [replace(m, path=self._text(m.path)) for m in hidden]
+        hidden = [replace(m, data=self._redacted_text(clean(m.data)).encode()) for m in members]
+        return [replace(m, path=self._redacted_text(m.path)) for m in hidden]
 
     def report(self) -> str:
         """ "2 host names, 1 uuid"; lines stay where they were."""
@@ -52,7 +52,7 @@ class Hiding:
         self._counts.update({entry.kind: entry.count for entry in result.report})
         return result
 
-    def _text(self, text: str) -> str:
+    def _redacted_text(self, text: str) -> str:
         return self.redacted(text).text
 
 

@@ -48,10 +48,10 @@ class SessionReread:
 def reread(session: DiagnosisSession | None = None) -> tuple[SessionReread, ...]:
     """Every session in the order it was opened, or this one. Raw evidence is never changed."""
     sessions = [session] if session else DiagnosisSession.objects.order_by("created_at", "pk")
-    return tuple(_reread(one) for one in sessions)
+    return tuple(_reread_session(one) for one in sessions)
 
 
-def _reread(session: DiagnosisSession) -> SessionReread:
+def _reread_session(session: DiagnosisSession) -> SessionReread:
     before = facts_of(session)
     names = []
     ids = list(session.evidence.order_by("pk").values_list("pk", flat=True))
@@ -63,7 +63,11 @@ def _reread(session: DiagnosisSession) -> SessionReread:
         return SessionReread(session, len(ids))
     after = facts_of(session)
     result = SessionReread(
-        session, len(ids), tuple(names), tuple(_facts(before, after)), tuple(_verdicts(before, after, session.vmid))
+        session,
+        len(ids),
+        tuple(names),
+        tuple(_fact_changes(before, after)),
+        tuple(_verdict_changes(before, after, session.vmid)),
     )
     about: dict[str, Any] = {
         "facts": [change.fact_id for change in result.facts],
@@ -73,27 +77,27 @@ def _reread(session: DiagnosisSession) -> SessionReread:
     return result
 
 
-def _facts(before: Facts, after: Facts) -> Iterator[FactChange]:
+def _fact_changes(before: Facts, after: Facts) -> Iterator[FactChange]:
     for fact_id in sorted(before.readings.keys() | after.readings.keys()):
-        old, new = _best(before, fact_id), _best(after, fact_id)
-        if _content(old) != _content(new):
-            yield FactChange(fact_id, _kind(old), _kind(new))
+        old, new = _best_reading(before, fact_id), _best_reading(after, fact_id)
+        if _reading_content(old) != _reading_content(new):
+            yield FactChange(fact_id, _reading_kind(old), _reading_kind(new))
 
 
-def _verdicts(before: Facts, after: Facts, vmid: int | None) -> Iterator[VerdictChange]:
+def _verdict_changes(before: Facts, after: Facts, vmid: int | None) -> Iterator[VerdictChange]:
     old, new = (diagnose(facts, vmid=vmid).verdicts for facts in (before, after))
     for name in new:
         if name in old and old[name].kind is not new[name].kind:
             yield VerdictChange(name, old[name].kind.value, new[name].kind.value)
 
 
-def _best(facts: Facts, fact_id: str) -> Sourced | None:
+def _best_reading(facts: Facts, fact_id: str) -> Sourced | None:
     return next(iter(facts.readings.get(fact_id, ())), None)
 
 
-def _content(item: Sourced | None) -> tuple[Any, ...] | None:
+def _reading_content(item: Sourced | None) -> tuple[Any, ...] | None:
     return (item.reading.kind, item.reading.value, item.reading.missing) if item else None
 
 
-def _kind(item: Sourced | None) -> str:
+def _reading_kind(item: Sourced | None) -> str:
     return item.reading.kind.value if item else "none"

@@ -25,11 +25,11 @@ LONGEST = 200
 class BeforeAfter:
     """before, after: tokens of the states, "e1" or the name of one output; picks: what they take.
     decision: the one that is scored. along: what else was carried out between them.
-    facts, history: what it was found in."""
+    facts, history: what the comparisons rest on."""
 
     before: str
     after: str
-    found: tuple[Verified, ...]
+    comparisons: tuple[Verified, ...]
     codes: Codes | None
     decision: Decision | None
     along: tuple[Decision, ...]

@@ -98,7 +98,7 @@ def _across(result: BeforeAfter, names: tuple[str, ...], turn: int) -> tuple[Fac
     along = result.history.between(before.epoch, after.epoch)
     sides = scoring.sides_of(result.facts, result.picks)
     gate = comparability(*sides, scoring.intended(along))
-    return compare_facts(result.found, sides, gate, names)
+    return compare_facts(result.comparisons, sides, gate, names)
 
 
 def _lacks(result: BeforeAfter, comparisons: Iterable[FactComparison], names: tuple[str, ...]) -> Iterator[str]:

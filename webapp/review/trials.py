@@ -169,11 +169,11 @@ def take_step(session: DiagnosisSession, setup: Setup, step: Step, uploads: Sequ
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """runs: of each step, newest. given: names of what was measured by hand, by step. measured: steps that
+    """runs: of each step, newest. by_hand: names of outputs measured by hand, by step. measured: steps that
     have a result. next: None when all have."""
 
     runs: Mapping[int, Run]
-    given: Mapping[int, str]
+    by_hand: Mapping[int, str]
     measured: frozenset[int]
     next: Step | None
     trial: Trial

@@ -150,7 +150,7 @@ def test_a_gain_of_something_else_verifies_nothing(session: DiagnosisSession, al
     decision = carried_out(session, alice, "host_governor")
     for us in (9.0, 9.1, 8.9):
         read(session, alice, summed(us=us))
-    (sums,) = before_after(session, ("", ""), decision).found
+    (sums,) = before_after(session, ("", ""), decision).comparisons
     assert sums.compared.outcome is Outcome.IMPROVED
     with pytest.raises(DecisionError, match="Nothing that its options name"):
         closed(decision, alice, "verified")

@@ -102,7 +102,7 @@ def test_the_founding_case_is_not_told_and_its_predictions_held(session: Diagnos
     measured_again(session, alice)
     result = before_after(session, ("", ""))
     assert (result.before, result.after, result.decision) == ("e0", "e1", decision)
-    (copies,) = result.found
+    (copies,) = result.comparisons
     assert copies.compared.outcome is Outcome.CANNOT_TELL
     assert copies.compared.excluded == "a change of 2 × is excluded"
     assert [row.printed_gb_per_s for row in copies.compared.left_out] == [32.14]
@@ -118,7 +118,7 @@ def test_the_founding_case_is_not_told_and_its_predictions_held(session: Diagnos
 def test_without_the_decision_the_same_changes_are_not_intended(session: DiagnosisSession, alice: User) -> None:
     carried_out(session, alice, "engine_profile")
     measured_again(session, alice)
-    (copies,) = before_after(session, ("", "")).found
+    (copies,) = before_after(session, ("", "")).comparisons
     assert set(copies.gate.unmeant) == {"host’s kernel command line", "machine type", "hostpci of the VM"}
 
 
@@ -167,8 +167,8 @@ def test_serving_before_and_after_scores_the_throughput(session: DiagnosisSessio
     for rate in (11.05, 10.95, 11.15):
         read(session, alice, served(rate))
     result = before_after(session, ("", ""))
-    assert result.found[0].kind.title == "Serving"
-    assert result.found[0].compared.runs == (3, 3)
+    assert result.comparisons[0].kind.title == "Serving"
+    assert result.comparisons[0].compared.runs == (3, 3)
     total = result.scores[-1]
     assert (total.options, total.verdict) == (("iommu_pt",), Verdict.HELD)
     assert result.decision == decision
@@ -181,7 +181,7 @@ def test_tokens_per_joule_stand_side_by_side(session: DiagnosisSession, alice: U
     carried_out(session, alice, "iommu_pt")
     for n in range(3):
         read(session, alice, loaded(11.0 - n / 100, 400.0 + n))
-    (item,) = (i for i in before_after(session, ("", "")).found if i.kind.title == "Serving")
+    (item,) = (i for i in before_after(session, ("", "")).comparisons if i.kind.title == "Serving")
     (energy,) = item.energy
     assert energy.rung == "1 at once"
     assert (energy.before, energy.after) == pytest.approx((0.01374, 0.02743), abs=5e-5)
@@ -200,7 +200,7 @@ def test_without_power_on_both_sides_no_tokens_per_joule_are_told(
     read(session, alice, loaded(11.0, 800.0))
     carried_out(session, alice, "iommu_pt")
     read(session, alice, loaded(11.1, None))
-    (item,) = (i for i in before_after(session, ("", "")).found if i.kind.title == "Serving")
+    (item,) = (i for i in before_after(session, ("", "")).comparisons if i.kind.title == "Serving")
     assert item.energy == ()
     assert "okens per joule" not in html_of(client.get(f"/sessions/{session.pk}/verify"))
 
@@ -223,9 +223,9 @@ def test_what_the_operator_observed_before_is_kept_when_it_is_applied(session: D
 def test_one_output_can_stand_for_a_state(session: DiagnosisSession, alice: User, client: Client) -> None:
     carried_out(session, alice, *PHASES)
     measured_again(session, alice)
-    first = before_after(session, ("", "")).found[0]
+    first = before_after(session, ("", "")).comparisons[0]
     name = first.after.results[-1].source
-    (alone,) = before_after(session, ("e0", name)).found
+    (alone,) = before_after(session, ("e0", name)).comparisons
     assert alone.compared.runs == (1, 1)
     page = client.get(f"/sessions/{session.pk}/verify?before=e0&after={quote(name)}")
     assert f'value="{name}" selected' in html_of(page)

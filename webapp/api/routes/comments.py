@@ -49,7 +49,7 @@ class Saying(Sent):
     reply_to: int | None = Field(None, ge=1, le=2**53)
 
 
-def shown(comment: Comment) -> Said:
+def comment_body(comment: Comment) -> Said:
     return filled(
         Said, comment, session=comment.session_id, reply_to=comment.reply_to_id, author=comment.author.username
     )
@@ -60,7 +60,7 @@ def list_comments(request: HttpRequest, session_id: UUID, query: Query[Asked]) -
     """What was said of the session, the oldest first."""
     rows = session_of(request, session_id).comments.select_related("author")
     records, following = page(rows, query, by="id", newest_first=False)
-    return Page[Said](items=[shown(one) for one in records], next=following)
+    return Page[Said](items=[comment_body(one) for one in records], next=following)
 
 
 @router.post(C, auth=WRITE, response={201: Said})
@@ -75,4 +75,4 @@ def comment(request: HttpRequest, session_id: UUID, sent: Saying) -> Status[Said
         )
     except CommentError as error:
         raise RefusedError(422, str(error)) from error
-    return Status(201, shown(made))
+    return Status(201, comment_body(made))

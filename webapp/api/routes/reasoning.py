@@ -116,7 +116,7 @@ def read_verification(request: HttpRequest, session_id: UUID, query: Query[State
                 "comparability": plain(one.gate),
                 "comparison": plain(one.compared),
             }
-            for one in result.found
+            for one in result.comparisons
         ],
         codes=plain(result.codes),
         decision=result.decision.number if result.decision else None,

@@ -106,7 +106,7 @@ class Offer(BaseModel):
     choices: list[Choice]
 
 
-def shown(run: Run) -> Sending:
+def run_body(run: Run) -> Sending:
     return filled(
         Sending,
         run,
@@ -128,7 +128,7 @@ def list_runs(request: HttpRequest, session_id: UUID, query: Query[Asked]) -> Pa
     """The session's runs, the newest first."""
     rows = session_of(request, session_id).runs.select_related("target")
     records, following = page(rows, query, by="number")
-    return Page[Sending](items=[shown(one) for one in records], next=following)
+    return Page[Sending](items=[run_body(one) for one in records], next=following)
 
 
 @router.post(S + "/runs", auth=RUN, response={201: Sending})
@@ -141,7 +141,7 @@ def start_run(request: HttpRequest, session_id: UUID, sent: NewRun) -> Status[Se
         made = _queued(request, session, target, sent)
     except ValueError as error:
         raise RefusedError(422, str(error)) from error
-    return Status(201, shown(made))
+    return Status(201, run_body(made))
 
 
 def _queued(request: HttpRequest, session: DiagnosisSession, target: Target, sent: NewRun) -> Run:
@@ -163,7 +163,7 @@ def _queued(request: HttpRequest, session: DiagnosisSession, target: Target, sen
 @router.get(S + "/runs/{uuid:run_id}", auth=READ, response=Sending)
 def read_run(request: HttpRequest, session_id: UUID, run_id: UUID) -> Sending:
     """One run and its state."""
-    return shown(_run(session_of(request, session_id), run_id))
+    return run_body(_run(session_of(request, session_id), run_id))
 
 
 @router.post(S + "/runs/{uuid:run_id}/cancel", auth=RUN, response=Sending)
@@ -171,7 +171,7 @@ def cancel_run(request: HttpRequest, session_id: UUID, run_id: UUID) -> Sending:
     """Asks for its end. One that had ended stays as it is."""
     session = session_of(request, session_id, Role.OPERATOR)
     lifecycle.request_cancel(_run(session, run_id), user_of(request))
-    return shown(_run(session, run_id))
+    return run_body(_run(session, run_id))
 
 
 @router.post(S + "/runs/{uuid:run_id}/again", auth=RUN, response={201: Sending})
@@ -184,7 +184,7 @@ def run_again(request: HttpRequest, session_id: UUID, run_id: UUID, sent: Again)
     if before.kind == BENCHMARK and not sent.yes:
         raise RefusedError(422, NEEDS_YES)
     try:
-        return Status(201, shown(lifecycle.queue_repeat(before, user_of(request))))
+        return Status(201, run_body(lifecycle.queue_repeat(before, user_of(request))))
     except ValueError as error:
         raise RefusedError(422, str(error)) from error
 

@@ -157,14 +157,14 @@ def me(request: HttpRequest) -> Me:
     )
 
 
-def shown(session: DiagnosisSession) -> Session:
+def session_body(session: DiagnosisSession) -> Session:
     return filled(Session, session, owner=session.owner.username, url=session.get_absolute_url())
 
 
 def _answered(request: HttpRequest, session: DiagnosisSession, status: int = 200) -> HttpResponse:
     """As who asks sees it now, with its ETag."""
     current = session_of(request, session.pk)
-    body = shown(current).model_dump_json().encode()
+    body = session_body(current).model_dump_json().encode()
     where = f"/api/v1/sessions/{current.pk}"
     headers = {"ETag": tag_of(body, current.version), "Location": where}
     return HttpResponse(body, status=status, content_type="application/json", headers=headers)
@@ -177,7 +177,7 @@ def list_sessions(request: HttpRequest, query: Query[WhichSessions]) -> Page[Ses
     user, criteria = user_of(request), Criteria.of(query.model_dump(exclude={"cursor", "limit"}))
     rows, _ = sessions_matching(DiagnosisSession.objects.visible_to(user), user, criteria)
     records, following = page(rows.select_related("owner"), query, by="created_at")
-    return Page[Session](items=[shown(one) for one in records], next=following)
+    return Page[Session](items=[session_body(one) for one in records], next=following)
 
 
 @router.post("/sessions", auth=WRITE, response={201: Session})

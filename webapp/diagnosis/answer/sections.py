@@ -62,7 +62,7 @@ def _of_bound(bound: Bound) -> Iterator[Claim]:
     for name, text, value in parts:
         if value is not None:
             basis, known = bound.basis.get(name, Basis.ESTIMATED), bound.known(name)
-            typed_refs = tuple(ref for ref in bound.evidence if ref.said)
+            typed_refs = tuple(ref for ref in bound.evidence if ref.is_typed)
             refs = typed_refs if known == "said" and typed_refs else bound.evidence
             yield Claim(f"{text} {span(value)} ms ({known})", refs, value, basis)
     if bound.max_gain_remove_comm:

@@ -103,7 +103,7 @@ def _bound(situation: Situation, point: Observed, others: Sequence[Range]) -> Bo
             assumes=floor.assumes + comm.assumes,
             missing=missing + floor.missing + comm.missing,
             evidence=_refs(facts, floor, comm),
-            said=_stated(facts, point, floor),
+            typed_parts=_stated(facts, point, floor),
         )
     split = split_of(facts, step, others)
     stray = not split and fits_none(facts, (step, *others))
@@ -132,7 +132,7 @@ def _bound(situation: Situation, point: Observed, others: Sequence[Range]) -> Bo
         evidence=_refs(facts, floor, comm),
         profiled_ms=split.parts if split else {},
         unless=OVER_NETWORK if PRESUMES_SHM in comm.assumes else "",
-        said=_stated(facts, point, floor),
+        typed_parts=_stated(facts, point, floor),
         goal_reads=goal.reads,
     )
 

@@ -25,8 +25,8 @@ def account(request: HttpRequest) -> HttpResponse:
     return _page(request)
 
 
-def _page(request: HttpRequest, status: int = 200, **given: Any) -> HttpResponse:
-    """given: forms as they were sent, or a token's text, which no other page shows."""
+def _page(request: HttpRequest, status: int = 200, **more: Any) -> HttpResponse:
+    """more: forms as they were sent, or a token's text, which no other page shows."""
     user = cast(User, request.user)
     context = {
         "nav": "account",
@@ -35,7 +35,7 @@ def _page(request: HttpRequest, status: int = 200, **given: Any) -> HttpResponse
         "second_factor": second_factor.is_on(user),
         "token_form": TokenForm(),
         "tokens": [token for token in user.api_tokens.all() if token.is_good],
-        **given,
+        **more,
     }
     return TemplateResponse(request, "account/account.html", context, status=status)
 

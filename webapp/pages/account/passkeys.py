@@ -17,7 +17,7 @@ from webapp.accounts.passkey_domain import place
 logger = logging.getLogger(__name__)
 
 
-def shown(user: User) -> dict[str, Any]:
+def passkey_context(user: User) -> dict[str, Any]:
     """For the page: those there are, and what the browser is asked for a new one."""
     return {"passkeys": passkeys.passkeys_of(user), "asked": passkeys.begin(user) if place() else None}
 
@@ -26,12 +26,12 @@ def shown(user: User) -> dict[str, Any]:
 def add(request: HttpRequest) -> HttpResponse:
     """Asks for the password: a browser left open is not enough."""
     user = cast(User, request.user)
-    if problem := _added(request, user):
+    if problem := _passkey_problem(request, user):
         messages.error(request, problem)
     return redirect("account:second_factor")
 
 
-def _added(request: HttpRequest, user: User) -> str:
+def _passkey_problem(request: HttpRequest, user: User) -> str:
     """What is wrong, "" when nothing is."""
     name, address = f"passkey {user.username}", request.META.get("REMOTE_ADDR", "")
     if not second_factor.is_on(user):

@@ -23,7 +23,7 @@ from webapp.accounts import passkeys, second_factor, throttle
 from webapp.accounts.administration import AccountError, people, second_factor_reset
 from webapp.accounts.models import User
 from webapp.pages.account.confirmation import typed
-from webapp.pages.account.passkeys import shown
+from webapp.pages.account.passkeys import passkey_context
 from webapp.pages.account.signing_in import PASSED, following
 
 PASSED_FOR_S = 300  # a password given so long ago is asked for again
@@ -46,7 +46,7 @@ def code(request: HttpRequest) -> HttpResponse:
             right = passkeys.accepts(user, request.POST["answer"])
             problem, status = ("", 200) if right else ("That was none of your passkeys, or too late.", 403)
         else:
-            problem, status = _tried(user, request.POST.get("code", "")[:60])
+            problem, status = _code_problem(user, request.POST.get("code", "")[:60])
         if not problem:
             login(request, user)
             request.session.pop(PASSED, None)
@@ -55,10 +55,10 @@ def code(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "account/code.html", context, status=status)
 
 
-def _tried(user: User, given: str) -> tuple[str, int]:
+def _code_problem(user: User, typed_code: str) -> tuple[str, int]:
     """What is wrong with a code, and the status that says so; "" and 200 when it is right."""
     try:
-        right = second_factor.accepts(user, given)
+        right = second_factor.accepts(user, typed_code)
     except second_factor.MustWaitError as error:
         return str(error), 429
     except sealing.SealError:
@@ -80,21 +80,21 @@ def manage(request: HttpRequest) -> HttpResponse:
             problem = "" if made else "That code is not right. Look whether the clocks agree."
         except second_factor.MustWaitError as error:
             problem = str(error)
-    context = {"nav": "account", "made": made, "problem": problem, **_state(request, user)}
+    context = {"nav": "account", "made": made, "problem": problem, **_factor_context(request, user)}
     if context["on"]:
-        context |= shown(user)
+        context |= passkey_context(user)
     return TemplateResponse(request, "account/second_factor.html", context, status=403 if problem else 200)
 
 
-def _state(request: HttpRequest, user: User) -> dict[str, object]:
+def _factor_context(request: HttpRequest, user: User) -> dict[str, object]:
     if second_factor.is_on(user):
         return {"on": True, "left": second_factor.recovery_codes_left(user)}
     secret = second_factor.begin(request.session)
     in_fours = " ".join(secret[at : at + 4] for at in range(0, len(secret), 4))
-    return {"on": False, "qr": _drawn(second_factor.address(user, secret)), "secret": in_fours}
+    return {"on": False, "qr": _qr_code(second_factor.address(user, secret)), "secret": in_fours}
 
 
-def _drawn(address: str) -> SafeString:
+def _qr_code(address: str) -> SafeString:
     """A QR code as <svg>: segno writes numbers and colours alone into it."""
     svg = segno.make(address, error="m").svg_inline(light="#fff", border=4, omitsize=True)
     return mark_safe(svg)  # noqa: S308

@@ -90,7 +90,7 @@ def people(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     made = ""
     if request.method == "POST" and request.POST.get("person"):
-        _change(request)
+        _change_account(request)
         return redirect("account:people")
     if request.method == "POST":
         _, made = invite(request.POST.get("role", ""), by=request.user)
@@ -105,17 +105,17 @@ def people(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "account/people.html", context)
 
 
-def _change(request: HttpRequest) -> None:
-    name, asked = request.POST.get("person", ""), request.POST.get("role", "")
+def _change_account(request: HttpRequest) -> None:
+    name, role = request.POST.get("person", ""), request.POST.get("role", "")
     person = administration.people().filter(username=name).first()
-    if person is None or asked not in {*Role.values, OUT}:
+    if person is None or role not in {*Role.values, OUT}:
         messages.error(request, "There is no such person or role; reload the page.")
         return
-    if asked == OUT and not typed(request, name, "shut them out"):
+    if role == OUT and not typed(request, name, "shut them out"):
         return
     try:
-        account_change(person, asked, by=cast(User, request.user).username)
+        account_change(person, role, by=cast(User, request.user).username)
     except AccountError as error:
         messages.error(request, str(error))
     else:
-        messages.success(request, f"{name}: {'no way in any more' if asked == OUT else asked}.")
+        messages.success(request, f"{name}: {'no way in any more' if role == OUT else role}.")

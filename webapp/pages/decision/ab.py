@@ -83,16 +83,16 @@ def trial_page(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
             problem = str(error)
     if request.method == "POST" and setup:
         if "give" in request.POST:
-            _give(request, session, setup, facts)
+            _assign_result(request, session, setup, facts)
         else:
-            _start(request, session, setup, facts)
+            _start_step(request, session, setup, facts)
         return redirect(address(session, setup))
     so_far = progress(session, setup, facts) if setup else None
     unapproved = setup is not None and waits_for_approval(session, setup)
     own = TrialPage(
         setup=setup,
         problem=problem,
-        typed={"option": _proposed(session), **request.GET.dict()},
+        typed={"option": _proposed_option(session), **request.GET.dict()},
         so_far=so_far,
         line=line_for(setup, so_far.next, facts) if setup and so_far and so_far.next else None,
         options=_by_worth(result),
@@ -112,7 +112,7 @@ def address(session: DiagnosisSession, setup: Setup) -> str:
     return f"{reverse('decision:ab', args=[session.pk])}?{urlencode({**query, 'set': setup.sets})}"
 
 
-def _proposed(session: DiagnosisSession) -> str:
+def _proposed_option(session: DiagnosisSession) -> str:
     """What the newest record that is not over wants to try."""
     rows = session.decisions.exclude(state__in=OVER).order_by("-number")
     chosen_names = [name for chosen in rows.values_list("chosen", flat=True) for name in chosen]
@@ -130,7 +130,7 @@ def _by_worth(result: Diagnosis) -> list[tuple[str, list[Option]]]:
     return [(status.replace("_", " "), options) for status, options in groups.items() if options]
 
 
-def _give(request: HttpRequest, session: DiagnosisSession, setup: Setup, facts: Facts) -> None:
+def _assign_result(request: HttpRequest, session: DiagnosisSession, setup: Setup, facts: Facts) -> None:
     """What a person measured by hand, for the step that the page showed."""
     so_far = progress(session, setup, facts)
     try:
@@ -141,7 +141,7 @@ def _give(request: HttpRequest, session: DiagnosisSession, setup: Setup, facts: 
         messages.error(request, str(error))
 
 
-def _start(request: HttpRequest, session: DiagnosisSession, setup: Setup, facts: Facts) -> None:
+def _start_step(request: HttpRequest, session: DiagnosisSession, setup: Setup, facts: Facts) -> None:
     """The step that the page showed, unless another one is next by now."""
     key = request.POST.get("target", "")
     target = get_object_or_404(session.targets, pk=int(key) if key.isdecimal() else 0)

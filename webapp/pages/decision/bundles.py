@@ -29,7 +29,7 @@ def take_away(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     raw = bool(request.GET.get("raw"))
     try:
         if request.GET.get("key"):
-            return _key(session)
+            return _key_file(session)
         body = bundle(session) if raw else shareable(session)
     except RedactionError as error:
         return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
@@ -52,7 +52,7 @@ def hidden(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     return TemplateResponse(request, f"decision/{template}.html", context)
 
 
-def _key(session: DiagnosisSession) -> HttpResponse:
+def _key_file(session: DiagnosisSession) -> HttpResponse:
     """For those who may read the outputs as they came. Raises RedactionError."""
     lines = [f"{token}\t{secret}\n" for token, secret in key_of(session).items()]
     response = HttpResponse("".join(lines), content_type="text/plain; charset=utf-8")

@@ -15,6 +15,10 @@ SHOWN = 100
 
 @require_safe
 def calibration(request: HttpRequest) -> HttpResponse:
-    found = scored(acting(request))
-    context = {"nav": "decisions", "rows": calibrated(item.score for item in found), "scored": found[:SHOWN]}
+    predictions = scored(acting(request))
+    context = {
+        "nav": "decisions",
+        "rows": calibrated(item.score for item in predictions),
+        "scored": predictions[:SHOWN],
+    }
     return TemplateResponse(request, "decision/calibration.html", context)

@@ -42,10 +42,10 @@ def comment(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         )
     except CommentError as error:
         messages.error(request, str(error))
-    return redirect(_back(request, session))
+    return redirect(_return_address(request, session))
 
 
-def _back(request: HttpRequest, session: DiagnosisSession) -> str:
+def _return_address(request: HttpRequest, session: DiagnosisSession) -> str:
     back, spot = request.POST.get("back", ""), request.POST.get("spot", "")
     if not back.startswith(f"/sessions/{session.pk}/"):
         return session.get_absolute_url()

@@ -39,11 +39,11 @@ class TextField:
 def decide(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """?draft=N goes on with a draft, ?instead=N starts one that takes the place of a record."""
     result = session_diagnosis(session)
-    draft, instead = _named(request, session, "draft"), _named(request, session, "instead")
+    draft, instead = _record_named(request, session, "draft"), _record_named(request, session, "instead")
     if request.method != "POST":
         return _page(request, session, result, draft, instead, _typed_before(draft or instead))
     try:
-        decision = _written(request, session, result, draft, instead)
+        decision = _saved_draft(request, session, result, draft, instead)
         if request.POST.get("then") != "keep":
             decision_propose(decision, user=acting(request))
     except (DecisionError, DraftChangedError) as error:
@@ -52,7 +52,7 @@ def decide(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     return redirect("decision:decision", session.pk, decision.number)
 
 
-def _named(request: HttpRequest, session: DiagnosisSession, what: str) -> Decision | None:
+def _record_named(request: HttpRequest, session: DiagnosisSession, what: str) -> Decision | None:
     number = request.GET.get(what, "")
     if not number.isdecimal():
         return None
@@ -66,7 +66,7 @@ def _typed_before(decision: Decision | None) -> dict[str, Any]:
     return {**words, "chosen": decision.chosen, "version": decision.version}
 
 
-def _written(
+def _saved_draft(
     request: HttpRequest, session: DiagnosisSession, result: Diagnosis, draft: Decision | None, instead: Decision | None
 ) -> Decision:
     wording = Wording(
@@ -115,8 +115,8 @@ def _page(
     current = error.current if isinstance(error, DraftChangedError) else None
     own = DecidePage(
         result=result,
-        recommended=_recommended(result),
-        phases=_phases(result, typed["chosen"]),
+        recommended=_recommended_options(result),
+        phases=_phases_with_options(result, typed["chosen"]),
         titles=[option.title for option in all_options() if option.id in typed["chosen"]],
         problem=str(error or ""),
         fields=[TextField(name, text, typed.get(name, "")) for name, text in TEXTS.items()],
@@ -137,7 +137,7 @@ Judged = tuple[Option, Advice]
 WORTH_CHOOSING = frozenset({OptionStatus.RECOMMENDED, OptionStatus.POSSIBLE})
 
 
-def _recommended(result: Diagnosis) -> list[Judged]:
+def _recommended_options(result: Diagnosis) -> list[Judged]:
     """Of every phase, in the order they would be carried out: most of a decision is here."""
     judged = [(o, result.advice[o.id]) for o in all_options() if o.id in result.advice]
     judged.sort(key=lambda pair: pair[0].phase)
@@ -156,7 +156,7 @@ class PhaseShown:
     chosen: bool
 
 
-def _phases(result: Diagnosis, chosen: Sequence[str]) -> list[PhaseShown]:
+def _phases_with_options(result: Diagnosis, chosen: Sequence[str]) -> list[PhaseShown]:
     """Those that have such an option, in their order."""
     phases = []
     for phase, options in groupby(all_options(), key=lambda option: option.phase):

@@ -55,7 +55,7 @@ def decision(request: HttpRequest, session: DiagnosisSession, number: int) -> Ht
     """?format=md exports it."""
     if request.GET.get("format") == "md":
         record = get_object_or_404(session.decisions, number=number)
-        return _exported(record, raw=bool(request.GET.get("raw")))
+        return _markdown_file(record, raw=bool(request.GET.get("raw")))
     return _page(request, session, number)
 
 
@@ -184,7 +184,7 @@ def _approving_links(session: DiagnosisSession) -> list[Link]:
     return [link for link in may if link.is_open]
 
 
-def _exported(decision: Decision, *, raw: bool) -> HttpResponse:
+def _markdown_file(decision: Decision, *, raw: bool) -> HttpResponse:
     try:
         text = as_markdown(decision, None if raw else hiding(decision.session))
     except RedactionError as error:
@@ -194,7 +194,7 @@ def _exported(decision: Decision, *, raw: bool) -> HttpResponse:
     return response
 
 
-def _done(request: HttpRequest, act: Callable[[], None]) -> bool:
+def _act_succeeded(request: HttpRequest, act: Callable[[], None]) -> bool:
     """False after a refusal, which the page says."""
     try:
         act()
@@ -218,7 +218,7 @@ def move(request: HttpRequest, session: DiagnosisSession, number: int) -> HttpRe
     step = request.POST.get("do", "")
     if step not in acts:
         messages.error(request, "There is no such step; reload the page.")
-    elif _done(request, acts[step]):
+    elif _act_succeeded(request, acts[step]):
         if step == "apply":
             return redirect("decision:verify", session.pk)
         if step == "withdraw":
@@ -283,7 +283,7 @@ def decisions(request: HttpRequest) -> HttpResponse:
     )
     q, state = request.GET.get("q", "").strip()[:100], request.GET.get("state", "")
     records = decisions_matching(records, q=q, state=state)
-    rows = list(_older(records, request.GET.get("before", ""))[: PER_PAGE + 1])
+    rows = list(_older_records(records, request.GET.get("before", ""))[: PER_PAGE + 1])
     last = rows[PER_PAGE - 1] if len(rows) > PER_PAGE else None
     before = f"{last.created_at.isoformat()}_{last.pk}" if last else ""
     context = {"nav": "decisions", "decisions": rows[:PER_PAGE], "q": q, "state": state}
@@ -291,7 +291,7 @@ def decisions(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "decision/decisions.html", {**context, "states": DecisionState.choices})
 
 
-def _older(records: QuerySet[Decision], before: str) -> QuerySet[Decision]:
+def _older_records(records: QuerySet[Decision], before: str) -> QuerySet[Decision]:
     """All of them for what is no mark of a last one."""
     at, _, key = before.partition("_")
     try:

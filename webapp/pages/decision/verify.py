@@ -61,8 +61,8 @@ def verify_page(
     lost = refused and refused.number not in {d.number for d in open_decisions}
     own = VerifyPage(
         result=result,
-        first=result.found[0] if result.found else None,
-        left_out=left_out(result.found),
+        first=result.comparisons[0] if result.comparisons else None,
+        left_out=left_out(result.comparisons),
         states=epochs(session, result.history.carried),
         moments=outputs(result.facts),
         open_decisions=open_decisions,

@@ -41,12 +41,12 @@ class AssignmentForm(forms.Form):
         self.fields["reader"].choices = reader_choices()  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
-        said = self.cleaned_data
+        answers = self.cleaned_data
         if self.errors:
-            return said
-        meant = said["reader"] or said["view"] or ("" if not said["take_back"] else TAKE_BACK)
+            return answers
+        meant = answers["reader"] or answers["view"] or ("" if not answers["take_back"] else TAKE_BACK)
         try:
-            check_assignment(said["evidence"], (said["first"], said["last"]), meant)
+            check_assignment(answers["evidence"], (answers["first"], answers["last"]), meant)
         except AssignmentError as error:
             raise forms.ValidationError(str(error)) from error
-        return said
+        return answers

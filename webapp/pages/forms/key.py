@@ -40,8 +40,8 @@ class StoredKeyForm(forms.Form):
         label="Everyone here may connect with it", required=False, help_text="administrators only"
     )
 
-    def __init__(self, *given: Any, user: User, **more: Any) -> None:
-        super().__init__(*given, **more)
+    def __init__(self, *positional: Any, user: User, **more: Any) -> None:
+        super().__init__(*positional, **more)
         if not user.is_staff:
             del self.fields["shared"]
 

@@ -35,9 +35,9 @@ class SshTargetForm(forms.Form):
         help_text="user@host:port in the order of the way, separated by commas; or empty",
     )
 
-    def __init__(self, *given: Any, user: User, **more: Any) -> None:
+    def __init__(self, *positional: Any, user: User, **more: Any) -> None:
         """Offers the keys that this person may use; the machine's own to those whose they are."""
-        super().__init__(*given, **more)
+        super().__init__(*positional, **more)
         usable = StoredKey.objects.usable_by(user)
         keys = [(key.pk, str(key)) for key in usable]
         own = may_use_own_keys(user)

@@ -67,10 +67,10 @@ class Scaled(RangeField):
     """One number, in the field's own unit."""
 
     def clean(self, value: Any) -> Any:
-        found = super().clean(value)
-        if found and found[0] != found[1]:
+        ends = super().clean(value)
+        if ends and ends[0] != ends[1]:
             raise forms.ValidationError("One number here, not a range.")
-        return found and found[0]
+        return ends and ends[0]
 
     def show(self, value: Any) -> Any:
         return "" if value is None else f"{value / self.scale:g}"

@@ -61,7 +61,7 @@ def api_help(request: HttpRequest, describe: Describe, description: str) -> Http
     context = {
         "nav": "help",
         "here": PAGES["api"],
-        "groups": _groups(describe),
+        "groups": _entries_by_tag(describe),
         "examples": EXAMPLES,
         "prefix": PREFIX,
         "description": description,
@@ -70,14 +70,14 @@ def api_help(request: HttpRequest, describe: Describe, description: str) -> Http
 
 
 @cache
-def _groups(describe: Describe) -> dict[str, list[Entry]]:
-    found: dict[str, list[Entry]] = {}
-    for tag, entry in _entries(describe()):
-        found.setdefault(tag, []).append(entry)
-    return found
+def _entries_by_tag(describe: Describe) -> dict[str, list[Entry]]:
+    groups: dict[str, list[Entry]] = {}
+    for tag, entry in _all_entries(describe()):
+        groups.setdefault(tag, []).append(entry)
+    return groups
 
 
-def _entries(description: dict[str, Any]) -> Iterator[tuple[str, Entry]]:
+def _all_entries(description: dict[str, Any]) -> Iterator[tuple[str, Entry]]:
     for path, methods in description["paths"].items():
         for method, operation in methods.items():
             scope = operation["security"][0]["Bearer"][0]

@@ -69,81 +69,82 @@ class ListedOption:
 
 @cache
 def probes(view: View) -> tuple[ListedProbe, ...]:
-    return tuple(_probe(probe) for probe in all_probes().values() if probe.role is view)
+    return tuple(_listed_probe(probe) for probe in all_probes().values() if probe.role is view)
 
 
 @cache
 def benchmarks() -> tuple[ListedBenchmark, ...]:
     """Those that can be run first, then those that only read what other tools printed."""
-    found = [
-        ListedBenchmark(b, _paragraphs(b.module), tuple(fact.title for fact in b.supplies))
+    entries = [
+        ListedBenchmark(b, _module_paragraphs(b.module), tuple(fact.title for fact in b.supplies))
         for b in all_benchmarks().values()
     ]
-    return tuple(sorted(found, key=lambda listed: not listed.benchmark.can_run))
+    return tuple(sorted(entries, key=lambda listed: not listed.benchmark.can_run))
 
 
 @listed
 def gates() -> tuple[ListedRule, ...]:
-    return tuple(_rule("gates", rung.id, rung.id) for rung in all_rungs())
+    return tuple(_listed_rule("gates", rung.id, rung.id) for rung in all_rungs())
 
 
 @listed
 def hypotheses() -> tuple[ListedRule, ...]:
     return tuple(
-        replace(_rule("hypotheses", h.id, h.claim.rstrip(".")), refuted_by=h.refuted_by) for h in all_hypotheses()
+        replace(_listed_rule("hypotheses", h.id, h.claim.rstrip(".")), refuted_by=h.refuted_by)
+        for h in all_hypotheses()
     )
 
 
 @listed
 def contradictions() -> tuple[ListedRule, ...]:
-    return tuple(_rule("contradictions", rule.id, rule.title) for rule in all_rules())
+    return tuple(_listed_rule("contradictions", rule.id, rule.title) for rule in all_rules())
 
 
 @listed
 def options() -> tuple[tuple[str, str, tuple[ListedOption, ...]], ...]:
     """Phase by phase: its id, what it is, its options."""
-    listed = [_option(option) for option in all_options()]
+    listed = [_listed_option(option) for option in all_options()]
     return tuple(
         (phase, says, tuple(item for item in listed if item.option.phase == phase)) for phase, says in PHASES.items()
     )
 
 
-def _probe(probe: Probe) -> ListedProbe:
+def _listed_probe(probe: Probe) -> ListedProbe:
     commands = preview((probe,))
     text = " ".join(line.command for line in commands)
     # "$pid" is any of them; what ends in a brace is no file but what the shell cuts off a name.
-    found = (_VARIABLE.sub("*", place).rstrip("./") for place in _PLACE.findall(text))
-    places = dict.fromkeys(place for place in found if not place.endswith("}"))
+    candidates = (_VARIABLE.sub("*", place).rstrip("./") for place in _PLACE.findall(text))
+    places = dict.fromkeys(place for place in candidates if not place.endswith("}"))
     reads = tuple(place for place in places if place not in _SINKS)
     tells = tuple(dict.fromkeys(fact.title for fact in probe.supplies))
-    return ListedProbe(probe, _paragraphs(probe.module), commands, reads, tells)
+    return ListedProbe(probe, _module_paragraphs(probe.module), commands, reads, tells)
 
 
-def _rule(package: str, name: str, title: str) -> ListedRule:
-    found = _provenance(f"{package}.{name}")
-    return ListedRule(name, title, found.says, _sources(found))
+def _listed_rule(package: str, name: str, title: str) -> ListedRule:
+    origin = _rule_origin(f"{package}.{name}")
+    return ListedRule(name, title, origin.says, _source_list(origin))
 
 
-def _option(option: Option) -> ListedOption:
-    found = _provenance(f"options.{option.id}")
-    return ListedOption(option, found.says, _sources(found), _titles(option.changes))
+def _listed_option(option: Option) -> ListedOption:
+    origin = _rule_origin(f"options.{option.id}")
+    return ListedOption(option, origin.says, _source_list(origin), _fact_titles(option.changes))
 
 
-def _sources(found: Provenance) -> tuple[str, ...]:
-    return tuple(filter(None, found.source.split("; ")))
+def _source_list(origin: Provenance) -> tuple[str, ...]:
+    return tuple(filter(None, origin.source.split("; ")))
 
 
-def _provenance(rule: str) -> Provenance:
-    found = provenance(rule)
-    if found is None:
+def _rule_origin(rule: str) -> Provenance:
+    origin = provenance(rule)
+    if origin is None:
         raise LookupError(f"no rule {rule}")
-    return found
+    return origin
 
 
-def _titles(fact_ids: tuple[str, ...]) -> tuple[str, ...]:
+def _fact_titles(fact_ids: tuple[str, ...]) -> tuple[str, ...]:
     facts = all_facts()
     return tuple(dict.fromkeys(facts[name].title if name in facts else name for name in fact_ids))
 
 
-def _paragraphs(module: str) -> tuple[str, ...]:
+def _module_paragraphs(module: str) -> tuple[str, ...]:
     return tuple(inspect.cleandoc(sys.modules[module].__doc__ or "").split("\n\n"))

@@ -37,29 +37,29 @@ class Listed:
 def commands() -> tuple[Listed, ...]:
     """In order of name."""
     ours = sorted(n for n, app in get_commands().items() if str(app).startswith(OURS))
-    return tuple(_command(name) for name in ours)
+    return tuple(_listed_command(name) for name in ours)
 
 
-def _command(name: str) -> Listed:
+def _listed_command(name: str) -> Listed:
     typed = name.replace("_", "-")
     parser = load_command_class(get_commands()[name], name).create_parser("./run", name)
     parser.prog = f"./run {typed}"
-    return _listed(typed, parser, parser.description or "")
+    return _listed_parser(typed, parser, parser.description or "")
 
 
-def _listed(name: str, parser: argparse.ArgumentParser, says: str) -> Listed:
+def _listed_parser(name: str, parser: argparse.ArgumentParser, says: str) -> Listed:
     own = [action for action in parser._actions if action.dest not in _COMMON]
-    arguments = tuple(Argument(_written(action), _says(action)) for action in own)
+    arguments = tuple(Argument(_option_text(action), _help_text(action)) for action in own)
     usage = " ".join([parser.prog, *(_in_usage(action) for action in own)])
     return Listed(name, says, usage, arguments)
 
 
-def _written(action: argparse.Action) -> str:
+def _option_text(action: argparse.Action) -> str:
     name = action.option_strings[-1] if action.option_strings else ""
-    return f"{name} {_value(action)}".strip()
+    return f"{name} {_value_name(action)}".strip()
 
 
-def _value(action: argparse.Action) -> str:
+def _value_name(action: argparse.Action) -> str:
     if action.nargs == 0:
         return ""
     if isinstance(action.metavar, str):
@@ -70,12 +70,12 @@ def _value(action: argparse.Action) -> str:
 
 
 def _in_usage(action: argparse.Action) -> str:
-    text = _written(action)
+    text = _option_text(action)
     text += {"*": "…", "+": " …"}.get(str(action.nargs), "")
     return text if action.required else f"[{text}]"
 
 
-def _says(action: argparse.Action) -> str:
+def _help_text(action: argparse.Action) -> str:
     text = action.help or ""
     plain = isinstance(action.default, str | int) and not isinstance(action.default, bool)
     return f"{text} (default {action.default})".strip() if plain and action.default else text

@@ -56,11 +56,11 @@ class Worked:
 @cache
 def worked() -> Worked:
     facts = sample_facts(STAGE)
-    model, parallelism = _said(facts, MODEL), _said(facts, PARALLELISM)
+    model, parallelism = _known_value(facts, MODEL), _known_value(facts, PARALLELISM)
     situation = Situation(facts)
     of_each_load = bounds(situation)
     tokens = step_tokens(facts, of_each_load[0].concurrency)
-    curve = _curve(situation)
+    curve = _copy_curve(situation)
     size = message_bytes(model, tokens)
     link = situation.link
     return Worked(
@@ -81,14 +81,14 @@ def worked() -> Worked:
     )
 
 
-def _said(facts: Facts, fact: Fact[T]) -> T:
+def _known_value(facts: Facts, fact: Fact[T]) -> T:
     value = facts.value(fact)
     if value is None:
         raise LookupError(f"{STAGE} says nothing of {fact.id}")
     return value
 
 
-def _curve(situation: Situation) -> CopyCurve:
+def _copy_curve(situation: Situation) -> CopyCurve:
     if situation.copy_curve is None:
         raise LookupError(f"{STAGE} has no copies")
     return situation.copy_curve

@@ -27,27 +27,27 @@ from webapp.pages.help.pages import PAGES
 from webapp.pages.session_page import STEPS
 
 
-def _operator() -> dict[str, Any]:
+def _operator_context() -> dict[str, Any]:
     return {"steps": STEPS}
 
 
-def _reviewer() -> dict[str, Any]:
+def _reviewer_context() -> dict[str, Any]:
     return {"bases": list(Basis)}
 
 
-def _host_admin() -> dict[str, Any]:
+def _host_admin_context() -> dict[str, Any]:
     return {"probes": catalogue.probes(View.HOST)}
 
 
-def _administrator() -> dict[str, Any]:
+def _administrator_context() -> dict[str, Any]:
     return {"given": GIVEN, "public": settings.PUBLIC_URL}
 
 
-def _reasoning() -> dict[str, Any]:
+def _reasoning_context() -> dict[str, Any]:
     return {"gates": catalogue.gates(), "worked": worked(), "statuses": list(OptionStatus)}
 
 
-def _measuring() -> dict[str, Any]:
+def _measuring_context() -> dict[str, Any]:
     return {
         "machine": H200_PAIR,
         "size_bytes": timing.SIZE_BYTES,
@@ -58,15 +58,15 @@ def _measuring() -> dict[str, Any]:
     }
 
 
-def _probes() -> dict[str, Any]:
+def _probes_context() -> dict[str, Any]:
     return {"roles": [(view, catalogue.probes(view)) for view in (View.GUEST, View.HOST)]}
 
 
-def _benchmarks() -> dict[str, Any]:
+def _benchmarks_context() -> dict[str, Any]:
     return {"benchmarks": catalogue.benchmarks()}
 
 
-def _rules() -> dict[str, Any]:
+def _rules_context() -> dict[str, Any]:
     return {
         "gates": catalogue.gates(),
         "hypotheses": catalogue.hypotheses(),
@@ -75,31 +75,31 @@ def _rules() -> dict[str, Any]:
     }
 
 
-def _options() -> dict[str, Any]:
+def _options_context() -> dict[str, Any]:
     return {"phases": catalogue.options()}
 
 
-def _words() -> dict[str, Any]:
+def _glossary_context() -> dict[str, Any]:
     return {"glossary": GLOSSARY}
 
 
-def _commands() -> dict[str, Any]:
+def _commands_context() -> dict[str, Any]:
     return {"commands": commands()}
 
 
-_SHOWN: dict[str, Callable[[], dict[str, Any]]] = {
-    "operator": _operator,
-    "reviewer": _reviewer,
-    "host-admin": _host_admin,
-    "administrator": _administrator,
-    "reasoning": _reasoning,
-    "measuring": _measuring,
-    "probes": _probes,
-    "benchmarks": _benchmarks,
-    "rules": _rules,
-    "options": _options,
-    "words": _words,
-    "commands": _commands,
+_CONTEXTS: dict[str, Callable[[], dict[str, Any]]] = {
+    "operator": _operator_context,
+    "reviewer": _reviewer_context,
+    "host-admin": _host_admin_context,
+    "administrator": _administrator_context,
+    "reasoning": _reasoning_context,
+    "measuring": _measuring_context,
+    "probes": _probes_context,
+    "benchmarks": _benchmarks_context,
+    "rules": _rules_context,
+    "options": _options_context,
+    "words": _glossary_context,
+    "commands": _commands_context,
 }
 
 
@@ -114,10 +114,10 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_safe
 def page(request: HttpRequest, slug: str) -> HttpResponse:
     """Raises Http404 for a page there is none of. Those for people with an account ask for it."""
-    shown, found = _SHOWN.get(slug), PAGES.get(slug)
-    if shown is None or found is None:
+    extra_context, help_page = _CONTEXTS.get(slug), PAGES.get(slug)
+    if extra_context is None or help_page is None:
         raise Http404(f"There is no help on {slug}.")
-    if not found.open and not request.user.is_authenticated:
+    if not help_page.open and not request.user.is_authenticated:
         return redirect_to_login(request.get_full_path())
-    context = {"nav": "help", "here": found, **shown()}
+    context = {"nav": "help", "here": help_page, **extra_context()}
     return TemplateResponse(request, f"help/{slug.replace('-', '_')}.html", context)

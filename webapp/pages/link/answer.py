@@ -57,16 +57,16 @@ def enter(request: HttpRequest, token: str) -> HttpResponse:
     """The address that was sent: from here on the browser's session stands for the token."""
     link = Link.find(token)
     if link is None:
-        return _closed(request, 429 if throttle.guesses_too_often(request) else 410)
+        return _closed_page(request, 429 if throttle.guesses_too_often(request) else 410)
     opened = request.session.get(OPENED, [])
     request.session[OPENED] = [*(i for i in opened if i != str(link.pk)), str(link.pk)][-20:]
-    _opened_signed_in(request, link)
+    _note_account(request, link)
     response = redirect("link:asked", link.pk)
     response["Referrer-Policy"] = "no-referrer"
     return response
 
 
-def _closed(request: HttpRequest, status: int) -> HttpResponse:
+def _closed_page(request: HttpRequest, status: int) -> HttpResponse:
     context = {"too_often": status == 429}
     response = TemplateResponse(request, "link/closed.html", context, status=status)
     response["Referrer-Policy"] = "no-referrer"
@@ -81,7 +81,7 @@ def through_link(view: Callable[Concatenate[HttpRequest, Link, P], HttpResponse]
     @wraps(view)
     def wrapped(request: HttpRequest, link_id: UUID, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         if str(link_id) not in request.session.get(OPENED, []):
-            return _closed(request, 410)
+            return _closed_page(request, 410)
         link = (
             Link.objects.annotate(standing=stands())
             .select_related("session", "made_by", "accepted_by")
@@ -89,13 +89,13 @@ def through_link(view: Callable[Concatenate[HttpRequest, Link, P], HttpResponse]
             .first()
         )
         if link is None or not link.is_open:
-            return _closed(request, 410)
+            return _closed_page(request, 410)
         return view(request, link, *args, **kwargs)
 
     return wrapped
 
 
-def _opened_signed_in(request: HttpRequest, link: Link) -> None:
+def _note_account(request: HttpRequest, link: Link) -> None:
     """Whose account is signed in where a link is opened may be who proposes: told apart by this."""
     if request.user.is_authenticated:
         link.opened_by.add(request.user.pk)
@@ -103,15 +103,15 @@ def _opened_signed_in(request: HttpRequest, link: Link) -> None:
 
 @require_safe
 @through_link
-def asked(request: HttpRequest, link: Link) -> HttpResponse:
+def link_page(request: HttpRequest, link: Link) -> HttpResponse:
     if link.opened_at is None and request.method == "GET":  # a mail program looks by HEAD
         link.reach(Step.OPENED)
-    _opened_signed_in(request, link)
+    _note_account(request, link)
     answers = list(link.given.select_related("evidence").defer(*_BYTES).annotate(mine=CAME_ALONE))
-    session, rows = link.session, rows_of(link, [given.evidence for given in answers])
-    kept, facts = list(link.scripts.all()), facts_of(session)
-    collector = scripts.collector_for(session, View.HOST, handed_for(View.HOST), link, kept)
-    collected = any(not (given.phase or given.taken_back_at) for given in answers)
+    session, rows = link.session, rows_of(link, [answer.evidence for answer in answers])
+    script_rows, facts = list(link.scripts.all()), facts_of(session)
+    collector = scripts.collector_for(session, View.HOST, handed_for(View.HOST), link, script_rows)
+    collected = any(not (answer.phase or answer.taken_back_at) for answer in answers)
     open_rows = [row for row in rows if row.state in {"missing", "refused"}]
     missing = [row.probe for row in open_rows] if collected else []
     context = {
@@ -129,32 +129,34 @@ def asked(request: HttpRequest, link: Link) -> HttpResponse:
         "missing": open_rows,
         "elsewhere": is_elsewhere(rows),
         "asleep": is_asleep(rows),
-        "rest": _rest(session, link, missing, kept),
+        "rest": _remaining_script(session, link, missing, script_rows),
         "refused": any(row.state == "refused" for row in rows),
         "questions": ANSWERS,
         "roots": ROOT_ANSWERS,
         "base": settings.PUBLIC_URL,
-        "phases": _phases(link, kept, facts),
+        "phases": _phases_with_scripts(link, script_rows, facts),
         "proposals": proposals(link, facts),
     }
     return TemplateResponse(request, "link/asked.html", context)
 
 
-def _rest(session: DiagnosisSession, link: Link, missing: list[Probe], kept: list[HandedScript]) -> HandedScript | None:
+def _remaining_script(
+    session: DiagnosisSession, link: Link, missing: list[Probe], script_rows: list[HandedScript]
+) -> HandedScript | None:
     """The script of what is still open; None where that is nothing, or all of it."""
     if not missing or len(missing) == len(handed_for(View.HOST)):
         return None
-    return scripts.collector_for(session, View.HOST, missing, link, kept)
+    return scripts.collector_for(session, View.HOST, missing, link, script_rows)
 
 
-def _phases(
-    link: Link, kept: Sequence[HandedScript], facts: Facts
+def _phases_with_scripts(
+    link: Link, script_rows: Sequence[HandedScript], facts: Facts
 ) -> list[tuple[Phase, list[tuple[PhaseScript, HandedScript]]]]:
     """The phases that the operator asked for, with their scripts as they are kept for this link."""
     if not link.phases:
         return []
     session = link.session
-    known = {(script.name, script.sha256): script for script in kept}
+    known = {(script.name, script.sha256): script for script in script_rows}
 
     def script(made: PhaseScript) -> HandedScript:
         return known.get((made.file_name, made.sha256)) or scripts.handed(session, link, made)
@@ -173,19 +175,19 @@ def answer(request: HttpRequest, link: Link) -> HttpResponse:
     uploads = uploads_sent(request, GIVE)
     page = f"/asked/{link.pk}#{GIVE}"
     if uploads:
-        said = request.POST.get("phase", "")
-        phase = said if said in link.phases else ""
+        phase_id = request.POST.get("phase", "")
+        phase = phase_id if phase_id in link.phases else ""
         try:
             received = take(link, uploads, phase=phase, hide=bool(request.POST.get("hide")))
             at = UNDERSTOOD if received.texts else GIVE
-            _tell(request, received, at)
+            _report_intake(request, received, at)
             page = f"/asked/{link.pk}#{at}"
         except RefusedError as error:
             messages.error(request, str(error), GIVE)
     return redirect(page)
 
 
-def _tell(request: HttpRequest, received: Intake, at: str) -> None:
+def _report_intake(request: HttpRequest, received: Intake, at: str) -> None:
     """Where the page then stands, so that it is seen."""
     count = len(received.understood)
     if received.duplicate:
@@ -207,12 +209,12 @@ def questions(request: HttpRequest, link: Link) -> HttpResponse:
         "why_vm": request.POST.get("why_vm", "").strip()[:LONGEST_WHY],
         "may_change": [c for c in request.POST.getlist("may_change") if c in changes],
     }
-    kept = {name: value for name, value in answers.items() if value}
-    if not kept or not throttle.may_answer(link.pk):
-        text = "That was sent very often; wait ten minutes." if kept else "No question was answered."
+    filled = {name: value for name, value in answers.items() if value}
+    if not filled or not throttle.may_answer(link.pk):
+        text = "That was sent very often; wait ten minutes." if filled else "No question was answered."
         messages.error(request, text, QUESTIONS)
         return redirect(f"/asked/{link.pk}#{QUESTIONS}")
-    say_of_host(link, kept)
+    say_of_host(link, filled)
     messages.success(request, "Kept, and told to the person who asked. Thank you.", QUESTIONS)
     return redirect(f"/asked/{link.pk}#{QUESTIONS}")
 
@@ -221,9 +223,9 @@ def questions(request: HttpRequest, link: Link) -> HttpResponse:
 @through_link
 def withdraw(request: HttpRequest, link: Link, answer_id: int) -> HttpResponse:
     """Takes back one thing that was sent by this very link."""
-    found = link.given.select_related("evidence", "link__session").defer(*_BYTES)
+    submissions = link.given.select_related("evidence", "link__session").defer(*_BYTES)
     try:
-        take_back(get_object_or_404(found, pk=answer_id))
+        take_back(get_object_or_404(submissions, pk=answer_id))
         messages.success(request, "Taken back. Nothing it says counts any more.", UNDERSTOOD)
     except NotTheirsError as error:
         messages.error(request, str(error), UNDERSTOOD)
@@ -249,8 +251,8 @@ def fetch(request: HttpRequest, sha256: str) -> HttpResponse:
     """A script of an open link, by its own hash: nobody knows that who was not shown the script."""
     # Links may offer the very same script: it counts for the one that this browser came by.
     opened = request.session.get(OPENED, [])
-    found = HandedScript.objects.filter(sha256=sha256, link__isnull=False)
-    offered = [s for s in found.select_related("link", "session") if s.link and s.link.is_open]
+    same_scripts = HandedScript.objects.filter(sha256=sha256, link__isnull=False)
+    offered = [s for s in same_scripts.select_related("link", "session") if s.link and s.link.is_open]
     script = max(offered, key=lambda s: str(s.link_id) in opened, default=None)
     if script is None:
         if throttle.guesses_too_often(request):

@@ -43,11 +43,11 @@ def links(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         .select_related("made_by", "accepted_by")
         .prefetch_related(Prefetch("given", answers.select_related("evidence")))
     )
-    seen = _seen(stored)
+    seen = _fragment_key(stored)
     live = request.headers.get("HX-Request") and "seen" in request.GET
     if live and request.GET["seen"] == seen:
         return HttpResponse(status=204)
-    own = LinkList([_row(link) for link in stored], seen)
+    own = LinkList([_link_row(link) for link in stored], seen)
     if live:
         return TemplateResponse(request, "link/_links.html#live", {"session": session, **context_of(own)})
     result = session_diagnosis(session)
@@ -96,14 +96,14 @@ class NewLinkPage:
     only_here: bool
 
 
-def _row(link: Link) -> LinkRow:
+def _link_row(link: Link) -> LinkRow:
     answers = list(link.given.all())
     counting = sum(answer.evidence.set_aside_at is None for answer in answers)
     to_accept = bool(counting and link.received_at and not link.accepted_at)
     return LinkRow(link, answers[:ANSWERS_SHOWN], len(answers[ANSWERS_SHOWN:]), counting, to_accept)
 
 
-def _seen(stored: Sequence[Link]) -> str:
+def _fragment_key(stored: Sequence[Link]) -> str:
     """Changes whenever the fragment would."""
     parts = (
         f"{sum(at is not None for _, at in link.steps)}{'o' if link.is_open else 'c'}"
@@ -149,7 +149,7 @@ def revoke(request: HttpRequest, session: DiagnosisSession, link_id: UUID) -> Ht
     if not typed(request, link.person, "close it"):
         return redirect(f"/sessions/{session.pk}/host#links")
     link.revoke(acting(request))
-    return _back(request, session, "The link is closed; what came by it stays.")
+    return _redirect_to_session(request, session, "The link is closed; what came by it stays.")
 
 
 @require_POST
@@ -158,7 +158,7 @@ def accept(request: HttpRequest, session: DiagnosisSession, link_id: UUID) -> Ht
     """Leads back to the link, whose card then says so."""
     link = get_object_or_404(session.links, pk=link_id)
     link.accept(acting(request))
-    return _to(link)
+    return _redirect_to_link(link)
 
 
 @require_POST
@@ -171,13 +171,13 @@ def put_aside(request: HttpRequest, session: DiagnosisSession, answer_id: int) -
         set_aside(answer, acting(request), counts="counts" in request.POST)
     except NotTheirsError as error:
         messages.error(request, str(error))
-    return _to(answer.link)
+    return _redirect_to_link(answer.link)
 
 
-def _to(link: Link) -> HttpResponse:
+def _redirect_to_link(link: Link) -> HttpResponse:
     return redirect(f"{reverse('link:links', args=[link.session_id])}#link-{link.pk}")
 
 
-def _back(request: HttpRequest, session: DiagnosisSession, text: str) -> HttpResponse:
+def _redirect_to_session(request: HttpRequest, session: DiagnosisSession, text: str) -> HttpResponse:
     messages.success(request, text)
     return redirect(f"/sessions/{session.pk}/host#links")

@@ -52,7 +52,7 @@ def webhooks(request: HttpRequest) -> HttpResponse:
 def remove(request: HttpRequest, webhook_id: UUID) -> HttpResponse:
     if not acting(request).is_staff:
         raise PermissionDenied
-    _remove(request, get_object_or_404(Webhook, pk=webhook_id, session=None))
+    _remove_webhook(request, get_object_or_404(Webhook, pk=webhook_id, session=None))
     return redirect("notices:webhooks")
 
 
@@ -69,11 +69,11 @@ def session_webhooks(request: HttpRequest, session: DiagnosisSession) -> HttpRes
 @require_POST
 @on_session
 def session_remove(request: HttpRequest, session: DiagnosisSession, webhook_id: UUID) -> HttpResponse:
-    _remove(request, get_object_or_404(session.webhooks, pk=webhook_id))
+    _remove_webhook(request, get_object_or_404(session.webhooks, pk=webhook_id))
     return redirect("notices:session_webhooks", session.pk)
 
 
-def _remove(request: HttpRequest, webhook: Webhook) -> None:
+def _remove_webhook(request: HttpRequest, webhook: Webhook) -> None:
     if typed(request, place_host(webhook), "end that it is told"):
         webhook_remove(webhook, by=acting(request))
 
@@ -92,7 +92,7 @@ class Webhooks:
 
 
 def _webhooks_of(request: HttpRequest, session: DiagnosisSession | None, *, whole: bool) -> Webhooks:
-    secret = _added(request, session) if request.method == "POST" else None
+    secret = _new_secret(request, session) if request.method == "POST" else None
     sent = Delivery.objects.filter(webhook__session=session, user=None).exclude(webhook=None)
     return Webhooks(
         hooks=[(hook, hook.url if whole else place_host(hook)) for hook in webhooks_of(session)],
@@ -104,7 +104,7 @@ def _webhooks_of(request: HttpRequest, session: DiagnosisSession | None, *, whol
     )
 
 
-def _added(request: HttpRequest, session: DiagnosisSession | None) -> str | None:
+def _new_secret(request: HttpRequest, session: DiagnosisSession | None) -> str | None:
     """The new webhook's secret; None, and a message, when it was refused."""
     url, kinds = request.POST.get("url", "").strip(), request.POST.getlist("kinds")
     try:

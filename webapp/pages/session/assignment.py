@@ -25,13 +25,13 @@ def assignment(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     if evidence is None:
         raise Http404("No such evidence in this session.")
     if valid:
-        said = form.cleaned_data
-        lines, user = (said["first"], said["last"]), acting(request)
-        if said["take_back"]:
+        answers = form.cleaned_data
+        lines, user = (answers["first"], answers["last"]), acting(request)
+        if answers["take_back"]:
             sentence = take_back(evidence, lines, user=user)
         else:
-            view = View(said["view"]) if said["view"] else None
-            sentence = assign(evidence, lines, user=user, reader=said["reader"], view=view)
+            view = View(answers["view"]) if answers["view"] else None
+            sentence = assign(evidence, lines, user=user, reader=answers["reader"], view=view)
     else:
         sentence = " ".join(str(error) for errors in form.errors.values() for error in errors)
     if request.headers.get("HX-Request"):

@@ -39,7 +39,7 @@ class AuditPage:
 def audit(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """?kind= and ?actor= narrow; ?check=1 checks a long chain; ?format=jsonl takes all of it away."""
     if request.GET.get("format") == "jsonl":
-        return _download(session)
+        return _events_file(session)
     kind, actor = request.GET.get("kind", "")[:60], request.GET.get("actor", "")[:150]
     rows = session.events.order_by().values_list("kind", "actor_name")
     counts = {(k, name): count for k, name, count in rows.annotate(count=Count("pk"))}
@@ -59,7 +59,7 @@ def audit(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     return render_page(request, "session/audit.html", session_page(session), own)
 
 
-def _download(session: DiagnosisSession) -> HttpResponse:
+def _events_file(session: DiagnosisSession) -> HttpResponse:
     lines = (json.dumps(row, sort_keys=True) + "\n" for row in exported(session))
     response = HttpResponse(lines, content_type="application/x-ndjson")
     response["Content-Disposition"] = f'attachment; filename="events-{session.pk}.jsonl"'

@@ -96,10 +96,10 @@ def diagnosis(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         to_say=unsaid,
     )
     page = session_page(session, "diagnosis", result=result)
-    return render_page(request, "session/diagnosis.html", page, own, _hypotheses(result))
+    return render_page(request, "session/diagnosis.html", page, own, _hypothesis_groups(result))
 
 
-def _hypotheses(result: Diagnosis) -> HypothesisGroups:
+def _hypothesis_groups(result: Diagnosis) -> HypothesisGroups:
     groups = HypothesisGroups([], [], [])
     for hypothesis in all_hypotheses():
         verdict = result.verdicts[hypothesis.id]
@@ -110,11 +110,11 @@ def _hypotheses(result: Diagnosis) -> HypothesisGroups:
         else:
             group = groups.silent
         group.append((hypothesis, verdict))
-    groups.telling.sort(key=lambda row: (row[1].kind is not VerdictKind.SUPPORTED, -_share(row[1])))
+    groups.telling.sort(key=lambda row: (row[1].kind is not VerdictKind.SUPPORTED, -_rank_share(row[1])))
     return groups
 
 
-def _share(verdict: Verdict) -> float:
+def _rank_share(verdict: Verdict) -> float:
     return verdict.share_ms[1] if verdict.share_ms else 0.0
 
 
@@ -138,12 +138,12 @@ def topology(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
             for i, gpu in enumerate(topology.host)
         ],
         unmatched=[gpu for i, gpu in enumerate(topology.guest) if i not in matched],
-        matrices=_matrices(facts),
+        matrices=_p2p_matrices(facts),
     )
     return render_page(request, "session/topology.html", session_page(session, facts=stored), own)
 
 
-def _matrices(facts: Facts) -> list[tuple[str, P2pMatrix]]:
+def _p2p_matrices(facts: Facts) -> list[tuple[str, P2pMatrix]]:
     """The driver's answers; once where writes are answered like reads."""
     read, write = facts.value(P2P_READ), facts.value(P2P_WRITE)
     if read and read == write:

@@ -68,8 +68,8 @@ class Hits:
 def evidence(request: HttpRequest, session: DiagnosisSession, name: str) -> HttpResponse:
     output = evidence_named(session, name)
     if request.GET.get("download"):
-        return _download(output, raw=request.GET["download"] != "redacted")
-    window = _window(request, output)
+        return _evidence_file(output, raw=request.GET["download"] != "redacted")
+    window = _line_window(request, output)
     if request.GET.get("rows"):
         return TemplateResponse(request, "session/_evidence_lines.html", context_of(window))
     if request.headers.get("HX-Request"):
@@ -107,7 +107,7 @@ class EvidencePage:
     errors: str
 
 
-def _window(request: HttpRequest, output: Evidence) -> Window:
+def _line_window(request: HttpRequest, output: Evidence) -> Window:
     """Lines around those asked for, or around words, or from a given one on."""
     try:
         return _window_of(request, output, output.text)
@@ -117,18 +117,18 @@ def _window(request: HttpRequest, output: Evidence) -> Window:
 
 def _window_of(request: HttpRequest, output: Evidence, text: LongText, problem: str = "") -> Window:
     marked = [int(n) for n in request.GET.get("line", "").split(",")[:50] if _LINE.fullmatch(n)]
-    words, rows = request.GET.get("find", "").strip()[:200], _number(request, "rows")
-    hits = None if rows else _hits(text, words, _number(request, "hit"))
-    at = _number(request, "at") or (hits.line if hits else None) or min(marked, default=1)
+    words, rows = request.GET.get("find", "").strip()[:200], _line_number(request, "rows")
+    hits = None if rows else _word_hits(text, words, _line_number(request, "hit"))
+    at = _line_number(request, "at") or (hits.line if hits else None) or min(marked, default=1)
     first = rows or max(1, min(at, text.total) - CONTEXT)
     sought = words.encode().lower()
     return Window(
         evidence=output,
         lines=[
-            _line(
+            _window_line(
                 number,
                 raw,
-                number in marked or number == _number(request, "at"),
+                number in marked or number == _line_number(request, "at"),
                 bool(sought) and sought in raw.lower(),
             )
             for number, raw in enumerate(text.cut(first, ROWS if rows else WINDOW), first)
@@ -142,25 +142,25 @@ def _window_of(request: HttpRequest, output: Evidence, text: LongText, problem: 
     )
 
 
-def _number(request: HttpRequest, name: str) -> int | None:
+def _line_number(request: HttpRequest, name: str) -> int | None:
     text = request.GET.get(name, "")
     return int(text) if _LINE.fullmatch(text) else None
 
 
-def _hits(text: LongText, words: str, hit: int | None) -> Hits | None:
+def _word_hits(text: LongText, words: str, hit: int | None) -> Hits | None:
     if not words:
         return None
     lines = tuple(islice(text.find(words), MOST_HITS))
     return Hits(words, lines, min(max(hit or 1, 1), max(len(lines), 1)))
 
 
-def _line(number: int, raw: bytes, marked: bool, has_words: bool) -> Line:
+def _window_line(number: int, raw: bytes, marked: bool, has_words: bool) -> Line:
     # A character may be four bytes, and escapes are no characters; the rest is told in bytes.
     start = raw[:LONGEST_SHOWN]
     return Line(number, pieces(start), len(raw) - len(start), marked, has_words)
 
 
-def _download(evidence: Evidence, *, raw: bool) -> HttpResponse:
+def _evidence_file(evidence: Evidence, *, raw: bool) -> HttpResponse:
     """As it came, for members who ask; or redacted, with what was hidden told at the end."""
     if evidence.purged_at:
         return HttpResponse(

@@ -74,14 +74,14 @@ def fact_rows(facts: Facts, *prefixes: str) -> list[FactRow]:
     """Known facts first, then the rest; by id within each."""
     named = all_facts()
     rows = [
-        FactRow(named[fact_id].title if fact_id in named else fact_id, group[0], _others(group))
+        FactRow(named[fact_id].title if fact_id in named else fact_id, group[0], _other_readings(group))
         for fact_id, group in sorted(facts.readings.items())
         if fact_id.startswith(prefixes)
     ]
     return sorted(rows, key=lambda row: row.best.reading.kind is not ReadingKind.KNOWN)
 
 
-def _others(group: tuple[Sourced, ...]) -> tuple[Sourced, ...]:
+def _other_readings(group: tuple[Sourced, ...]) -> tuple[Sourced, ...]:
     """Copies of one measurement differ by nature and stand with the figures."""
     best = group[0]
     if best.reading.fact_id.startswith("bench."):

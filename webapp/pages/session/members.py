@@ -23,53 +23,53 @@ def change(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """Adds a person in a role, changes their role, or removes them; without a role, the account's own.
     With `quorum`, how many others have to approve."""
     if "quorum" in request.POST:
-        _quorum(request, session)
-        return _back(request, session)
+        _change_quorum(request, session)
+        return _redirect_back(request, session)
     name = request.POST.get("username", "").strip()[:150]
     user = User.objects.filter(username__iexact=name, is_active=True).first()
     if user is None:
         messages.error(request, f"Nobody here is called “{name}”. An administrator can invite people.")
     else:
-        _change(request, session, user, request.POST.get("role", "") or user.role)
-    return _back(request, session)
+        _change_member(request, session, user, request.POST.get("role", "") or user.role)
+    return _redirect_back(request, session)
 
 
-def _back(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+def _redirect_back(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     back = request.POST.get("back", "")
     inside = back.startswith(f"/sessions/{session.pk}/")
     return redirect(back if inside else session.get_absolute_url())
 
 
-def _quorum(request: HttpRequest, session: DiagnosisSession) -> None:
-    user, asked = acting(request), request.POST.get("quorum", "")
+def _change_quorum(request: HttpRequest, session: DiagnosisSession) -> None:
+    user, quorum = acting(request), request.POST.get("quorum", "")
     if not (user.is_staff or user == session.owner):
         messages.error(request, f"{session.owner.username} or an administrator sets this.")
-    elif asked not in map(str, range(10)):
+    elif quorum not in map(str, range(10)):
         messages.error(request, "Give a number of people from 0 to 9.")
     else:
-        quorum_set(session, quorum=int(asked), user=user)
-        messages.success(request, f"A change on the host needs {asked} other people from now on.")
+        quorum_set(session, quorum=int(quorum), user=user)
+        messages.success(request, f"A change on the host needs {quorum} other people from now on.")
 
 
-def _change(request: HttpRequest, session: DiagnosisSession, user: User, role: str) -> None:
+def _change_member(request: HttpRequest, session: DiagnosisSession, user: User, role: str) -> None:
     if role != REMOVE and role not in dict(GIVEN):
         messages.error(request, f"There is no role “{role[:20]}”.")
         return
     try:
         if role == REMOVE:
             done = member_remove(session, user=user, removed_by=acting(request))
-            said = f"{user.username} does not see this session any more.{_stopped(session, user)}"
+            sentence = f"{user.username} does not see this session any more.{_stopped_sentence(session, user)}"
         else:
             done = member_add(session, user=user, added_by=acting(request), role=role)
-            said = f"{user.username} is a {role} of this session now.{_stopped(session, user)}"
+            sentence = f"{user.username} is a {role} of this session now.{_stopped_sentence(session, user)}"
     except LastOperatorError as error:
         messages.error(request, str(error))
         return
     if done:
-        messages.success(request, said)
+        messages.success(request, sentence)
 
 
-def _stopped(session: DiagnosisSession, user: User) -> str:
+def _stopped_sentence(session: DiagnosisSession, user: User) -> str:
     """What they made and may make no longer stops with that; "" where there is none."""
     if may_operate(user, session):
         return ""

@@ -58,12 +58,12 @@ def summary(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
         sections=sections,
         bars=[(bound, time_bar(bound)) for bound in result.bounds],
         ladder=ladder_rows(result.ladder),
-        sources=_sources(session, sections, page.labels, page.older),
+        sources=_cited_sources(session, sections, page.labels, page.older),
     )
     return render_page(request, "session/summary.html", page, own)
 
 
-def _sources(
+def _cited_sources(
     session: DiagnosisSession, sections: Iterable[Section], labels: Mapping[str, str], older: Mapping[str, Any]
 ) -> list[Source]:
     """What the page's claims cite, in the order it came in; the same bytes once, as they came last."""

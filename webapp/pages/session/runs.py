@@ -79,23 +79,23 @@ def watch(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> Http
     """
     if not request.headers.get("HX-Request") or "whole" in request.GET:
         return _page(request, session, run_id)
-    run = get_object_or_404(_watched(session), pk=run_id)
+    run = get_object_or_404(_runs_with_sizes(session), pk=run_id)
     other = wait_reason(run)
     if request.GET.get("seen") == seen_of(run, other):
         return HttpResponse(status=204)
-    response = _fragment(request, session, shown_run(run, other))
+    response = _run_fragment(request, session, shown_run(run, other))
     if run.ended and request.GET.get("seen"):
         response["HX-Trigger"] = "run-ended"
     return response
 
 
 def _page(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> HttpResponse:
-    run = get_object_or_404(_watched(session), pk=run_id)
+    run = get_object_or_404(_runs_with_sizes(session), pk=run_id)
     return render_page(request, "session/run.html", session_page(session), shown_run(run, wait_reason(run)))
 
 
-def _fragment(request: HttpRequest, session: DiagnosisSession, shown: ShownRun) -> HttpResponse:
-    return TemplateResponse(request, "session/_run.html", {"session": session, **context_of(shown)})
+def _run_fragment(request: HttpRequest, session: DiagnosisSession, run_view: ShownRun) -> HttpResponse:
+    return TemplateResponse(request, "session/_run.html", {"session": session, **context_of(run_view)})
 
 
 @require_safe
@@ -106,21 +106,21 @@ def numbered(request: HttpRequest, session: DiagnosisSession, run_number: int) -
     return redirect("session:run", session.pk, run.pk)
 
 
-def _watched(session: DiagnosisSession) -> QuerySet[Run]:
+def _runs_with_sizes(session: DiagnosisSession) -> QuerySet[Run]:
     """Each with how much of it there is."""
     return session.runs.select_related("target", "created_by").annotate(
-        answers=_count(Evidence), pieces=_count(OutputChunk)
+        answers=_row_count(Evidence), pieces=_row_count(OutputChunk)
     )
 
 
-def _count(model: type[Model]) -> Any:
+def _row_count(model: type[Model]) -> Any:
     """Of one run, by the index alone."""
     rows = model._default_manager.filter(run=OuterRef("pk")).order_by().values("run")
     return Coalesce(Subquery(rows.annotate(count=Count("pk")).values("count")), 0)
 
 
 def seen_of(run: Run, other: str) -> str:
-    """Changes whenever the fragment would. run: as `_watched` gives it; other: what it waits for."""
+    """Changes whenever the fragment would. run: as `_runs_with_sizes` gives it; other: what it waits for."""
     columns = vars(run)
     counts = f"{columns['answers']}-{columns['pieces']}"
     return f"{run.state}-{counts}-{bool(run.cancel_requested_at)}-{other}"
@@ -140,7 +140,7 @@ class ShownRun:
 
 
 def shown_run(run: Run, other: str) -> ShownRun:
-    """run: as `_watched` gives it; other: what it waits for."""
+    """run: as `_runs_with_sizes` gives it; other: what it waits for."""
     rows = run.evidence.defer("body", "stderr").prefetch_related("readings")
     return ShownRun(
         run=run,
@@ -158,7 +158,7 @@ def cancel(request: HttpRequest, session: DiagnosisSession, run_id: UUID) -> Htt
     run = get_object_or_404(session.runs.select_related("target"), pk=run_id)
     if not request_cancel(run, acting(request)):
         messages.info(request, f"Run {run.number} had already ended.")
-    run = get_object_or_404(_watched(session), pk=run_id)
+    run = get_object_or_404(_runs_with_sizes(session), pk=run_id)
     if request.headers.get("HX-Request"):
-        return _fragment(request, session, shown_run(run, wait_reason(run)))
+        return _run_fragment(request, session, shown_run(run, wait_reason(run)))
     return redirect(f"session:{'path' if run.kind == 'benchmark' else run.target.role}", session.pk)

@@ -33,8 +33,8 @@ def search(request: HttpRequest) -> HttpResponse:
     """?q= words, ?kind= only one kind, ?before= the id of the last one seen."""
     q, kind = request.GET.get("q", "").strip()[:200], request.GET.get("kind", "")
     kinds = {kind: KINDS[kind]} if kind in KINDS else KINDS
-    found, cut = _newest(request, q, kinds)
-    groups = [{"title": t, **_group(q, name, found[name], cut)} for name, t in kinds.items()]
+    entries, cut = _newest_by_kind(request, q, kinds)
+    groups = [{"title": t, **_kind_group(q, name, entries[name], cut)} for name, t in kinds.items()]
     context = {
         "nav": "search",
         "q": q,
@@ -46,7 +46,7 @@ def search(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "session/search.html", context)
 
 
-def _newest(request: HttpRequest, q: str, kinds: Collection[str]) -> tuple[dict[str, list[Entry]], bool]:
+def _newest_by_kind(request: HttpRequest, q: str, kinds: Collection[str]) -> tuple[dict[str, list[Entry]], bool]:
     """Those with these words by kind, one more than is shown; whether there are more than were looked at."""
     entries = Entry.objects.visible_to(acting(request)).filter(kind__in=kinds)
     before = request.GET.get("before", "")
@@ -57,20 +57,20 @@ def _newest(request: HttpRequest, q: str, kinds: Collection[str]) -> tuple[dict[
     looked = list(matches[: LOOKED + 1])
     for key, kind in looked[:LOOKED]:
         keys[kind].append(key)
-    wanted = [key for of_kind in keys.values() for key in of_kind[: SHOWN + 1]]
-    rows = Entry.objects.filter(pk__in=wanted).select_related("session__owner").order_by("-id")
-    found: dict[str, list[Entry]] = {kind: [] for kind in kinds}
+    visible_keys = [key for of_kind in keys.values() for key in of_kind[: SHOWN + 1]]
+    rows = Entry.objects.filter(pk__in=visible_keys).select_related("session__owner").order_by("-id")
+    by_kind: dict[str, list[Entry]] = {kind: [] for kind in kinds}
     for row in rows.defer("words", "session__workload"):
-        found[row.kind].append(row)
-    return found, len(looked) > LOOKED
+        by_kind[row.kind].append(row)
+    return by_kind, len(looked) > LOOKED
 
 
-def _group(q: str, kind: str, rows: list[Entry], cut: bool) -> dict[str, Any]:
+def _kind_group(q: str, kind: str, rows: list[Entry], cut: bool) -> dict[str, Any]:
     """What is shown of a kind, and the query that leads to older ones."""
-    shown = rows[:SHOWN]
+    visible_rows = rows[:SHOWN]
     more = {"q": q, "kind": kind} if cut or len(rows) > SHOWN else {}
-    if more and shown:
-        more["before"] = str(shown[-1].pk)
-    about = details(kind, shown, q)
-    rows_shown = [(row, entry_address(row), about.get(row.pk)) for row in shown]
-    return {"rows": rows_shown, "more": urlencode(more)}
+    if more and visible_rows:
+        more["before"] = str(visible_rows[-1].pk)
+    about = details(kind, visible_rows, q)
+    detailed_rows = [(row, entry_address(row), about.get(row.pk)) for row in visible_rows]
+    return {"rows": detailed_rows, "more": urlencode(more)}

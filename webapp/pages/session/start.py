@@ -29,25 +29,25 @@ from webapp.runs.samples import open_sample
 
 @require_safe
 def start(request: HttpRequest) -> HttpResponse:
-    asked = Criteria.of(request.GET.dict())
-    found = page(acting(request), asked, request.GET.get("before", ""))
+    criteria = Criteria.of(request.GET.dict())
+    listing = page(acting(request), criteria, request.GET.get("before", ""))
     context = {
         "nav": "sessions",
-        "asked": asked,
-        "rows": [*_rows(found.sessions)],
-        "cut": found.cut,
-        "after": found.after and urlencode({**asked.filled, "before": found.after}),
+        "asked": criteria,
+        "rows": [*_session_rows(listing.sessions)],
+        "cut": listing.cut,
+        "after": listing.after and urlencode({**criteria.filled, "before": listing.after}),
         "verdicts": [(h.id, h.claim) for h in all_hypotheses()],
         "gates": [rung.id for rung in all_rungs()],
     }
     return TemplateResponse(request, "session/start.html", context)
 
 
-def _rows(sessions: Sequence[DiagnosisSession]) -> Iterator[dict[str, object]]:
+def _session_rows(sessions: Sequence[DiagnosisSession]) -> Iterator[dict[str, object]]:
     """Each with the first step that is not done, and who is to do what."""
-    found = progress_of(sessions)
+    progress_by_key = progress_of(sessions)
     for session in sessions:
-        progress = found[session.pk]
+        progress = progress_by_key[session.pk]
         numbered = enumerate(STEPS, 1)
         at = next(((n, s.title) for n, s in numbered if s.id not in progress.done), None)
         done = len(progress.done)

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from webapp.operations import health
 from webapp.operations.stuck import LONG, SHOWN
-from webapp.operations.stuck import stuck as found_stuck
+from webapp.operations.stuck import stuck as stuck_now
 from webapp.pages.shell import acting
 from webapp.records import blob_store, intake
 from webapp.records.models import Evidence, Run
@@ -39,10 +39,9 @@ def for_administrators(view: View) -> View:
 @require_safe
 @for_administrators
 def stuck(request: HttpRequest) -> HttpResponse:
-    found = found_stuck(timezone.now())
     context = {
         "nav": "stuck",
-        "stuck": found,
+        "stuck": stuck_now(timezone.now()),
         "checks": health.checks(),
         "long_minutes": int(LONG.total_seconds() // 60),
         "shown": SHOWN,
@@ -55,35 +54,40 @@ def stuck(request: HttpRequest) -> HttpResponse:
 def unstick(request: HttpRequest) -> HttpResponse:
     """One thing: do=end, send or cancel a run, or read an evidence again."""
     do, key = request.POST.get("do", ""), request.POST.get("key", "")
-    acts: dict[str, Callable[[HttpRequest, str], str]] = {"end": _end, "send": _send, "cancel": _cancel, "read": _read}
+    acts: dict[str, Callable[[HttpRequest, str], str]] = {
+        "end": _end_run,
+        "send": _send_run,
+        "cancel": _cancel_run,
+        "read": _read_evidence,
+    }
     try:
-        said = acts[do](request, key)
+        sentence = acts[do](request, key)
     except (KeyError, Run.DoesNotExist, Evidence.DoesNotExist, ValidationError, ValueError):
         messages.error(request, "There is no such thing to move; reload the page.")
     else:
-        messages.info(request, said)
+        messages.info(request, sentence)
     return redirect("session:stuck")
 
 
-def _end(request: HttpRequest, key: str) -> str:
+def _end_run(request: HttpRequest, key: str) -> str:
     run = Run.objects.get(pk=key)
     ended = lifecycle.expire_lease(run.pk, timezone.now())
     return f"Run {run.number} has ended as lost." if ended else f"Run {run.number} has moved by itself."
 
 
-def _send(request: HttpRequest, key: str) -> str:
+def _send_run(request: HttpRequest, key: str) -> str:
     run = Run.objects.get(pk=key)
     sent = queue.send_run(run.pk)
     return f"Run {run.number} was sent again." if sent else "The broker is out of reach; nothing was sent."
 
 
-def _cancel(request: HttpRequest, key: str) -> str:
+def _cancel_run(request: HttpRequest, key: str) -> str:
     run = Run.objects.select_related("session").get(pk=key)
-    asked = lifecycle.request_cancel(run, acting(request))
-    return f"Run {run.number} is being cancelled." if asked else f"Run {run.number} had already ended."
+    cancelling = lifecycle.request_cancel(run, acting(request))
+    return f"Run {run.number} is being cancelled." if cancelling else f"Run {run.number} had already ended."
 
 
-def _read(request: HttpRequest, key: str) -> str:
+def _read_evidence(request: HttpRequest, key: str) -> str:
     evidence = Evidence.objects.get(pk=key)
     try:
         changed = intake.reread_one(evidence)

@@ -28,7 +28,7 @@ from webapp.records.workload import MOST_POINTS
 @on_session
 def symptom(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     if request.method == "POST":
-        return _save(request, session)
+        return _save_workload(request, session)
     start = {**forms.initial(session.workload), "title": session.title, "symptom": session.symptom}
     preset = request.GET.get("preset", "")
     if preset in PRESETS:
@@ -38,9 +38,9 @@ def symptom(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     return _page(request, session, form, points, preset=preset)
 
 
-def _save(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+def _save_workload(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     if "fill" in request.POST:
-        return _filled(request, session)
+        return _model_preset(request, session)
     form = forms.WorkloadForm(request.POST)
     points = forms.PointFormSet(request.POST, prefix="point")
     if not (form.is_valid() and points.is_valid()):
@@ -55,7 +55,7 @@ def _save(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     return redirect("session:hypothesis", session.pk)
 
 
-def _filled(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
+def _model_preset(request: HttpRequest, session: DiagnosisSession) -> HttpResponse:
     """A common model's figures beside what was typed; nothing is saved yet."""
     typed, preset = request.POST.dict(), request.POST.get("preset", "")
     figures = forms.initial({"model": PRESETS[preset].fields}) if preset in PRESETS else {}

@@ -51,9 +51,9 @@ def named(identifier: str) -> str:
 @register.simple_tag(takes_context=True)
 def missing(context: Any, text: str) -> SafeString | str:
     """In the form's words, leading to the field where one of the first step is meant."""
-    session, said = context.get("session"), naming.in_words(text)
-    if not isinstance(session, DiagnosisSession) or said == text:
-        return said
+    session, words = context.get("session"), naming.in_words(text)
+    if not isinstance(session, DiagnosisSession) or words == text:
+        return words
     field = naming.field_of(text)
     url = reverse("session:symptom", args=[session.pk]) + (f"#id_{field}" if field else "")
-    return format_html('<a href="{}">{}</a>', url, said)
+    return format_html('<a href="{}">{}</a>', url, words)

@@ -37,23 +37,23 @@ def refs(context: Any, evidence: Any) -> SafeString:
     lines: dict[str, set[int]] = {}
     for ref in evidence:
         lines.setdefault(ref.source, set()).add(ref.line)
-    return _links([cited(context, source, tuple(sorted(at))) for source, at in lines.items()])
+    return _citation_links([cited(context, source, tuple(sorted(at))) for source, at in lines.items()])
 
 
 @register.simple_tag(takes_context=True)
 def read_from(context: Any, item: Sourced) -> SafeString:
     """A link to the output of a reading, and to its lines where it rests on some."""
-    return _links([cited(context, item.source, tuple(sorted(set(item.reading.lines))))])
+    return _citation_links([cited(context, item.source, tuple(sorted(set(item.reading.lines))))])
 
 
-def _links(found: Sequence[Cited]) -> SafeString:
-    shown = format_html_join("", "{} {}", ((c.link, _older(c)) for c in found[:SHOWN_REFS]))
-    if more := len(found) - len(found[:SHOWN_REFS]):
-        return shown + format_html('<span class="basis">and {} more</span>', more)
-    return shown
+def _citation_links(citations: Sequence[Cited]) -> SafeString:
+    links = format_html_join("", "{} {}", ((c.link, _age_mark(c)) for c in citations[:SHOWN_REFS]))
+    if more := len(citations) - len(citations[:SHOWN_REFS]):
+        return links + format_html('<span class="basis">and {} more</span>', more)
+    return links
 
 
-def _older(item: Cited) -> SafeString:
+def _age_mark(item: Cited) -> SafeString:
     if not item.older:
         return SafeString("")
     return format_html('<span class="basis">older, {}</span> ', moment(item.older))

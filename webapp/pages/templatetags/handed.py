@@ -15,14 +15,14 @@ register = template.Library()
 @register.filter
 def host_words(link: Link) -> list[tuple[str, str]]:
     """What the person said of the host, each with its question, as their page puts it."""
-    said = link.answers
+    answers = link.answers
     changes = dict(ANSWERS["may_change"])
     roots = {"yes": "yes", "colleague": "a colleague has", "no": "no", "ask admin": "can be asked"}
     rows = (
-        ("root there", roots.get(said.get("host_root", ""), "")),
-        ("why a VM", said.get("why_vm", "")),
-        ("may change", "; ".join(changes.get(c, c) for c in said.get("may_change", []))),
-        ("the VM is", str(said.get("vm", "") or "")),
+        ("root there", roots.get(answers.get("host_root", ""), "")),
+        ("why a VM", answers.get("why_vm", "")),
+        ("may change", "; ".join(changes.get(c, c) for c in answers.get("may_change", []))),
+        ("the VM is", str(answers.get("vm", "") or "")),
     )
     return [(what, text) for what, text in rows if text]
 

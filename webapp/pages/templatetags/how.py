@@ -22,8 +22,8 @@ _SLUGS = {entry.term: slugify(entry.term) for entry in GLOSSARY}
 def how_this_works(context: Any) -> str:
     """The address of what explains the page that is shown; "" where the help says nothing of it."""
     request = context.get("request")
-    found = getattr(request, "resolver_match", None)
-    return explained_by(found.view_name) if found else ""
+    match = getattr(request, "resolver_match", None)
+    return explained_by(match.view_name) if match else ""
 
 
 @register.simple_tag
@@ -34,11 +34,11 @@ def help_url(where: str) -> str:
 
 
 @register.simple_tag
-def word(term: str, said: str = "") -> SafeString:
+def word(term: str, wording: str = "") -> SafeString:
     """A term of the glossary, as the sentence says it, that tells what it means. Raises KeyError for one
     that is not there."""
     slug = _SLUGS[term]
-    return format_html('<a class="word" href="{}#{}">{}</a>', PAGES["words"].url, slug, said or term.lower())
+    return format_html('<a class="word" href="{}#{}">{}</a>', PAGES["words"].url, slug, wording or term.lower())
 
 
 @register.simple_tag(takes_context=True)
@@ -46,8 +46,8 @@ def help_groups(context: Any) -> list[tuple[str, list[HelpPage]]]:
     """The pages that who asks may read, by group."""
     user = context.get("user")
     known = bool(user and user.is_authenticated)
-    found = [(title, [p for p in pages if known or p.open]) for title, pages in GROUPS]
-    return [(title, pages) for title, pages in found if pages]
+    groups = [(title, [p for p in pages if known or p.open]) for title, pages in GROUPS]
+    return [(title, pages) for title, pages in groups if pages]
 
 
 _PROBE = re.compile(r"\b(?:guest|host)\.[a-z][a-z0-9_]*")
@@ -57,9 +57,9 @@ _PROBE = re.compile(r"\b(?:guest|host)\.[a-z][a-z0-9_]*")
 def with_probes(text: SafeString) -> SafeString:
     """Ids of probes in it as their titles, leading to their entries on the page of all of them."""
 
-    def link(found: re.Match[str]) -> str:
-        probe = all_probes().get(found[0])
-        return format_html('<a href="#{}">“{}”</a>', probe.id, probe.title) if probe else found[0]
+    def link(match: re.Match[str]) -> str:
+        probe = all_probes().get(match[0])
+        return format_html('<a href="#{}">“{}”</a>', probe.id, probe.title) if probe else match[0]
 
     return mark_safe(_PROBE.sub(link, text))  # noqa: S308
 

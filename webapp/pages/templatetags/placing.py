@@ -39,10 +39,10 @@ def placing(context: Any, evidence: Evidence, sentence: str = "") -> dict[str, A
         "session": context["session"],
         "evidence": evidence,
         "sentence": sentence,
-        "unplaced": _shown(evidence, unplaced[:SHOWN]),
+        "unplaced": _quoted_spans(evidence, unplaced[:SHOWN]),
         "more": max(0, len(unplaced) - SHOWN),
-        "questions": [_question(*doubt) for doubt in evidence.doubts],
-        "said": _said(evidence),
+        "questions": [_role_question(*doubt) for doubt in evidence.doubts],
+        "said": _assigned_spans(evidence),
         "choices": reader_choices() if unplaced else (),
         "csrf_token": context.get("csrf_token"),
     }
@@ -53,16 +53,16 @@ def lines_to(first: int, last: int) -> str:
     return f"line {first}" if first == last else f"lines {first}–{last}"
 
 
-def _shown(evidence: Evidence, spans: Sequence[Sequence[int]]) -> list[tuple[int, int, str]]:
+def _quoted_spans(evidence: Evidence, spans: Sequence[Sequence[int]]) -> list[tuple[int, int, str]]:
     """Each range with the beginning of its first line; of an output of megabytes only the numbers."""
-    raw = _quoted(evidence) if spans else b""
+    raw = _quotable_bytes(evidence) if spans else b""
     if not raw:
         return [(first, last, "") for first, last in spans]
     lines = clean(raw).split("\n")
     return [(first, last, lines[first - 1].strip()[:80]) for first, last in spans]
 
 
-def _quoted(evidence: Evidence) -> bytes:
+def _quotable_bytes(evidence: Evidence) -> bytes:
     """b"" of what was purged, of megabytes, and while the storage of evidence is away."""
     if evidence.purged_at or evidence.size_bytes > QUOTED_BYTES:
         return b""
@@ -72,12 +72,12 @@ def _quoted(evidence: Evidence) -> bytes:
         return b""
 
 
-def _question(first: int, last: int, view: str, readers: list[str]) -> Question:
+def _role_question(first: int, last: int, view: str, readers: list[str]) -> Question:
     other = View.HOST if view == View.GUEST else View.GUEST
     return Question(first, last, view, other.value, ", ".join(map(title_of, readers)))
 
 
-def _said(evidence: Evidence) -> list[tuple[int, int, str]]:
+def _assigned_spans(evidence: Evidence) -> list[tuple[int, int, str]]:
     """What counts of what people said: lines, and what they are read as."""
     newest = {(row.first, row.last): row for row in evidence.assignments.all()}
     return [

@@ -13,7 +13,7 @@ register = template.Library()
 @register.filter
 def outlying(rows: Iterable[Any]) -> str:
     """In how many of the rows that were counted a sample is an outlier; "" where none was counted."""
-    found = [getattr(row, "figures", row).outliers for row in rows]
-    counted = [outliers for outliers in found if outliers is not None]
+    counts = [getattr(row, "figures", row).outliers for row in rows]
+    counted = [outliers for outliers in counts if outliers is not None]
     with_some = sum(outliers > 0 for outliers in counted)
     return f"Rows with outliers: {with_some} of {len(counted)}." if counted else ""

@@ -64,7 +64,7 @@ def with_terms(text: Any, linked: set[str] | None = None) -> SafeString:
     linked: slugs of the terms that were mentioned before; those of this text are added.
     """
     page = reverse("help:page", args=["words"])
-    pattern, slugs = _terms()
+    pattern, slugs = _term_pattern()
     seen = set() if linked is None else linked
 
     def link(match: re.Match[str]) -> str:
@@ -80,7 +80,7 @@ def with_terms(text: Any, linked: set[str] | None = None) -> SafeString:
 
 
 @cache
-def _terms() -> tuple[re.Pattern[str], dict[str, str]]:
+def _term_pattern() -> tuple[re.Pattern[str], dict[str, str]]:
     """A pattern of every word, and the slug of each (in lower case)."""
     known = {term.term for term in GLOSSARY}
     words = {word: slugify(term) for term, forms in FORMS.items() if term in known for word in forms}

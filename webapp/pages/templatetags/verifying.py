@@ -80,27 +80,27 @@ LEADS = {
 @register.filter
 def headline(item: Verified) -> str:
     """What may be said of one measurement, in one or two sentences."""
-    found = item.compared
-    text = f"{LEADS[found.outcome]}: {found.why}."
-    return f"{text} {found.excluded.capitalize()}." if found.excluded else text
+    comparison = item.compared
+    text = f"{LEADS[comparison.outcome]}: {comparison.why}."
+    return f"{text} {comparison.excluded.capitalize()}." if comparison.excluded else text
 
 
 @register.filter
-def more_runs(found: Comparison) -> str:
+def more_runs(comparison: Comparison) -> str:
     """What would have shown, and how many runs would show more."""
-    seen = ""
-    if found.detectable is not None:
-        seen = f"A change of {found.detectable * 100:.1f} % would have shown at half of what was compared."
-    if found.outcome is not Outcome.CANNOT_TELL or not found.comparable:
-        return seen
-    if found.runs_needed is None:
-        told = "no state was measured twice" if found.spread is None else "runs of one state differ much"
-        return f"{seen} How many runs would tell is not known: {told}; five of each are a start.".strip()
-    more = [max(0, found.runs_needed - runs) for runs in found.runs]
+    detectable = ""
+    if comparison.detectable is not None:
+        detectable = f"A change of {comparison.detectable * 100:.1f} % would have shown at half of what was compared."
+    if comparison.outcome is not Outcome.CANNOT_TELL or not comparison.comparable:
+        return detectable
+    if comparison.runs_needed is None:
+        reason = "no state was measured twice" if comparison.spread is None else "runs of one state differ much"
+        return f"{detectable} How many runs would tell is not known: {reason}; five of each are a start.".strip()
+    more = [max(0, comparison.runs_needed - runs) for runs in comparison.runs]
     if not any(more):
-        return seen
+        return detectable
     return (
-        f"{seen} {found.runs_needed} runs of each state would show a change of {MARGIN * 100:.0f} %: "
+        f"{detectable} {comparison.runs_needed} runs of each state would show a change of {MARGIN * 100:.0f} %: "
         f"{more[0]} more before and {more[1]} more after."
     ).strip()
 

@@ -90,11 +90,11 @@ def rule_help(module: str) -> str:
     """Where the help explains the rule; "" where it has no entry."""
     package, _, name = module.removeprefix("webapp.diagnosis.").partition(".")
     slug, _, anchor = _KINDS.get(package, ("", ""))[1].partition("#")
-    return f"{_help(slug)}#{anchor}{name}" if slug else ""
+    return f"{_help_address(slug)}#{anchor}{name}" if slug else ""
 
 
 @cache  # a diagnosis has a hundred such links to a handful of pages
-def _help(slug: str) -> str:
+def _help_address(slug: str) -> str:
     return reverse("help:page", args=[slug])
 
 
@@ -107,7 +107,7 @@ def _rule_titles(package: str) -> dict[str, str]:
     return {o.id: o.title for o in all_options()} if package == "options" else {}
 
 
-def _rule(package: str) -> None:
+def _register_rule_tag(package: str) -> None:
     """A tag "<kind>_rule ID" for the rules of one package of the reasoning."""
     name = "hypothesis" if package == "hypotheses" else package.removesuffix("s")
 
@@ -118,7 +118,7 @@ def _rule(package: str) -> None:
 
 
 for _package in ("gates", "hypotheses", "contradictions", "options"):
-    _rule(_package)
+    _register_rule_tag(_package)
 
 
 def why(context: Any, rule: str) -> dict[str, Any]:
@@ -127,18 +127,18 @@ def why(context: Any, rule: str) -> dict[str, Any]:
     return {
         "rule": origin,
         "said": origin.says if origin else (),
-        "inputs": _inputs(context, context["result"].rests_on(rule)) if origin else "",
+        "inputs": _rule_inputs(context, context["result"].rests_on(rule)) if origin else "",
     }
 
 
-def _inputs(context: Any, reads: Reads) -> SafeString:
+def _rule_inputs(context: Any, reads: Reads) -> SafeString:
     """The facts that a rule read in this case, each with a link to its first line, and those it looked for."""
     facts: Facts = context["result"].facts
-    inputs = (_input(context, facts, name, used=name in reads.used) for name in sorted(reads.every))
+    inputs = (_rule_input(context, facts, name, used=name in reads.used) for name in sorted(reads.every))
     return format_html_join(" · ", '<span aria-hidden="true">{}</span> {} {}', inputs)
 
 
-def _input(context: Any, facts: Facts, name: str, *, used: bool) -> tuple[str, str, str]:
+def _rule_input(context: Any, facts: Facts, name: str, *, used: bool) -> tuple[str, str, str]:
     """A mark, what the fact is called, and its link or why it has no value."""
     fact = all_facts().get(name)
     if fact is None:

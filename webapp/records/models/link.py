@@ -87,7 +87,7 @@ class Link(models.Model):
         token = secrets.token_urlsafe(24)
         link = cls.objects.create(
             session=session,
-            token_sha256=_hash(token),
+            token_sha256=_token_hash(token),
             made_by=made_by,
             person=person,
             purpose=purpose,
@@ -102,7 +102,7 @@ class Link(models.Model):
     @classmethod
     def find(cls, token: str) -> Link | None:
         """The link of this token, if it is open."""
-        link = cls.objects.filter(token_sha256=_hash(token)).first()
+        link = cls.objects.filter(token_sha256=_token_hash(token)).first()
         return link if link and link.is_open else None
 
     @property
@@ -167,5 +167,5 @@ class Answer(models.Model):
         constraints = (models.UniqueConstraint(fields=("link", "evidence"), name="one_answer_per_evidence"),)
 
 
-def _hash(token: str) -> str:
+def _token_hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
